@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// A variable: the state behind a handle of VarHandleOp. Kernel-side header. Reading shares the bytes; writing is in place
+// when nobody else shares them, else on a fresh copy, so a value once read never changes under its reader.
+#pragma once
+
+#include <mutex>
+#include <string>
+
+#include "framework/tensor/resource.h"
+#include "framework/tensor/tensor.h"
+
+namespace treenail {
+
+class Variable final : public Resource {
+ public:
+  Variable(std::string name, DType dtype, PartialShape shape);
+  ~Variable() override;
+  const char* kind() const override { return "Variable"; }
+
+  const std::string& name() const { return name_; }
+  DType dtype() const { return dtype_; }
+  const PartialShape& declared_shape() const { return shape_; }
+
+  bool initialized() const;
+  // A share of the current value. Errors: FailedPrecondition when uninitialised, naming the variable.
+  Tensor read() const;
+  // Stores `value`: takes over exclusive memory, copies borrowed or arena memory. Errors: InvalidArgument (dtype, shape).
+  void assign(const Tensor& value);
+  void reset();  // uninitialised again
+
+  // Holds the variable's lock; value() is exclusive memory: update it in place. Errors: as read(), ResourceExhausted.
+  class Write {
+   public:
+    explicit Write(Variable& variable);
+    Tensor& value() { return variable_.value_; }
+
+   private:
+    Variable& variable_;
+    std::unique_lock<std::mutex> lock_;
+  };
+
+ private:
+  std::string name_;
+  DType dtype_;
+  PartialShape shape_;
+  mutable std::mutex mutex_;
+  Tensor value_;
+};
+
+// The variable behind a handle tensor. Errors: InvalidArgument (not a scalar resource, empty handle), naming what it is.
+Variable& variable_from(const Tensor& handle);
+
+}  // namespace treenail
