@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding and opening adapters. A library stays open until the process ends: its functions may be running anywhere.
+#include "framework/base/adapter.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "framework/base/environment.h"
+#include "framework/base/error.h"
+#include "framework/base/logging.h"
+
+namespace treenail {
+namespace {
+
+struct Outcome {
+  const void* table = nullptr;
+  std::string why;  // when table is null
+};
+
+// "0" out of "/usr/lib/libtreenail.so.0.1.0". The version stands in the file name that the dynamic linker found; a
+// program into which the core is linked statically has none, and takes the only directory there is.
+std::string major_of(std::string_view path) {
+  const size_t at = path.rfind(".so.");
+  if (at == std::string_view::npos) return "0";
+  std::string_view version = path.substr(at + 4);
+  return std::string(version.substr(0, version.find('.')));
+}
+
+std::string describe(const AdapterRequest& request, std::string_view problem) {
+  return concat("feature \"", request.name, "\" is needed for ", request.purpose, ": ", problem,
+                "; needed is Treenail's ", request.name, " adapter and ", request.packages);
+}
+
+Outcome open_now(const AdapterRequest& request) {
+  const std::string path =
+      concat(private_library_directory(), "/adapters/libtreenail-", request.name, ".so");
+  if (::access(path.c_str(), F_OK) != 0) {
+    return {nullptr, describe(request, concat("no file ", path))};
+  }
+  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    const char* text = ::dlerror();
+    return {nullptr, describe(request, text != nullptr ? text : "it cannot be loaded")};
+  }
+  using Entry = const void* (*)();
+  const auto entry = reinterpret_cast<Entry>(::dlsym(library, "treenail_adapter"));
+  const auto* header = entry == nullptr ? nullptr : static_cast<const AdapterHeader*>(entry());
+  if (header == nullptr || header->abi_version != request.abi_version ||
+      header->struct_size < request.struct_size) {
+    ::dlclose(library);
+    return {nullptr, describe(request, concat(path, " is of another build of Treenail"))};
+  }
+  log(LogLevel::kInfo, "opened ", path);
+  return {header, ""};
+}
+
+const Outcome& remembered(const AdapterRequest& request) {
+  static std::mutex* mutex = new std::mutex;
+  static auto* outcomes = new std::map<std::string, Outcome>;
+  std::lock_guard lock(*mutex);
+  const auto at = outcomes->find(request.name);
+  if (at != outcomes->end()) return at->second;
+  Outcome outcome = open_now(request);
+  if (outcome.table == nullptr) log(LogLevel::kInfo, outcome.why);
+  return outcomes->emplace(request.name, std::move(outcome)).first->second;
+}
+
+}  // namespace
+
+const void* open_adapter(const AdapterRequest& request) {
+  const Outcome& outcome = remembered(request);
+  if (outcome.table == nullptr) throw unimplemented(outcome.why);
+  return outcome.table;
+}
+
+const void* try_open_adapter(const AdapterRequest& request, std::string* why) {
+  const Outcome& outcome = remembered(request);
+  if (outcome.table == nullptr && why != nullptr) *why = outcome.why;
+  return outcome.table;
+}
+
+std::string private_library_directory() {
+  if (std::optional<std::string> directory = env_text("TREENAIL_LIBRARY_DIR")) return *directory;
+  Dl_info info = {};
+  if (::dladdr(reinterpret_cast<const void*>(&private_library_directory), &info) == 0 ||
+      info.dli_fname == nullptr) {
+    throw internal_error("cannot tell where libtreenail lies; set TREENAIL_LIBRARY_DIR");
+  }
+  const std::string_view path = info.dli_fname;
+  const size_t slash = path.rfind('/');
+  return concat(slash == std::string_view::npos ? std::string_view(".") : path.substr(0, slash),
+                "/treenail-", major_of(path));
+}
+
+}  // namespace treenail
