@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// The dataflow graph: nodes in creation order, each an op instance on outputs of earlier nodes. This is the truth; Python's
+// Operation and Tensor are views. A session works on a private copy (add_copy), so that passes may rewrite
+// freely. Files: serialize.h; gradients: gradients.h; what a function body is: function.h.
+// Thread-safety: readers hold lock_shared(), a writer lock(); Session and the Python module do so.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <shared_mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "framework/op/op_def.h"
+#include "framework/op/shape_context.h"
+
+namespace treenail {
+
+class Graph;
+class Node;
+
+// One output of a node.
+struct Output {
+  Node* node = nullptr;
+  int index = 0;
+  friend bool operator==(const Output&, const Output&) = default;
+};
+// "h1/MatMul:0"
+std::string to_text(const Output& output);
+
+// Where a node was created, as interned (code object, instruction offset) pairs, innermost first; the language binding
+// that records them also turns them into text (set_creation_stack_formatter).
+struct CreationFrame {
+  const void* code = nullptr;
+  int32_t instruction = 0;
+  friend bool operator==(const CreationFrame&, const CreationFrame&) = default;
+};
+using CreationStack = std::vector<CreationFrame>;
+inline constexpr int kMaxCreationFrames = 16;
+using CreationStackFormatter = std::string (*)(std::span<const CreationFrame>);
+void set_creation_stack_formatter(CreationStackFormatter formatter);
+// "" when there is no formatter or no frame.
+std::string creation_text(const Node& node);
+
+class Node {
+ public:
+  int id() const { return id_; }  // position in creation order, unique in its graph
+  const std::string& name() const { return name_; }
+  const OpInstance& op() const { return op_; }
+  const std::string& type() const { return op_.name(); }
+  std::span<const Output> inputs() const { return inputs_; }
+  const Output& input(int i) const { return inputs_[i]; }
+  std::span<Node* const> control_inputs() const { return control_inputs_; }
+  const std::string& device() const { return device_; }
+  int num_outputs() const { return op_.num_outputs(); }
+  const ValueInfo& info(int output) const { return infos_[output]; }
+  // Nodes that take one of the outputs or a control edge, once per edge.
+  std::span<Node* const> consumers() const { return consumers_; }
+  const std::shared_ptr<const CreationStack>& creation() const { return creation_; }
+  // In a private copy: the node of the user's graph (or of the file) this one stands for; random counters and errors
+  // use its name. In a user's graph: its own name and id.
+  const std::string& original_name() const { return original_name_.empty() ? name_ : original_name_; }
+  int original_id() const { return original_id_; }
+  Graph& graph() const { return *graph_; }
+
+ private:
+  friend class Graph;
+  Graph* graph_ = nullptr;
+  int id_ = 0;
+  int original_id_ = 0;
+  std::string name_;
+  std::string original_name_;
+  OpInstance op_;
+  std::vector<Output> inputs_;
+  std::vector<Node*> control_inputs_;
+  std::vector<Node*> consumers_;
+  std::vector<ValueInfo> infos_;
+  std::string device_;
+  std::shared_ptr<const CreationStack> creation_;
+};
+
+struct NodeSpec {
+  std::string_view op;
+  std::string_view name;  // wanted name; made unique ("x", "x_1"); empty: the op's name
+  std::span<const Output> inputs;
+  std::span<const NamedAttr> attrs;
+  std::span<const int> arg_sizes = {};  // as in resolve_op
+  std::span<Node* const> control_inputs = {};
+  std::string_view device = {};
+  std::shared_ptr<const CreationStack> creation = nullptr;
+};
+
+struct Function;  // function.h
+
+class Graph {
+ public:
+  Graph();
+  ~Graph();
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  // Resolves the op, infers shapes and adds the node; nothing changes when it throws. Errors: NotFound (op),
+  // InvalidArgument (types, attributes, shapes, an input of another graph, a bad name), all beginning
+  // `[MatMul node "h1/MatMul"] `.
+  Node& add(const NodeSpec& spec);
+
+  int num_nodes() const { return static_cast<int>(nodes_.size()); }
+  // Nodes in creation order; a removed node's place is null.
+  Node* node(int id) const { return nodes_[id].get(); }
+  Node* find(std::string_view name) const;  // nullptr when absent
+  // "name:0" or "name" (output 0). Errors: NotFound naming near ones, InvalidArgument for a malformed name or index.
+  Output find_output(std::string_view name) const;
+  // `wanted`, or wanted_1, wanted_2, ... (case-insensitive as in TensorFlow 1); marks it used when `mark`.
+  std::string unique_name(std::string_view wanted, bool mark = true);
+
+  // Changes of existing nodes: each moves the epoch, which makes sessions compile anew.
+  void add_control_input(Node& node, Node& before);  // Errors: InvalidArgument when it would make a cycle
+  void set_device(Node& node, std::string_view device);
+  void set_input(Node& node, int i, Output value);    // same dtype; Errors: InvalidArgument (dtype, shape, cycle)
+  void set_shape(Output output, const PartialShape& shape);  // merges what is known; Errors: InvalidArgument
+  int64_t epoch() const { return epoch_; }
+  // Bumped by every change, additions included.
+  int64_t version() const { return version_; }
+
+  // After this, add() and changes throw FailedPrecondition "the graph is finalized".
+  void finalize() { finalized_ = true; }
+  bool finalized() const { return finalized_; }
+
+  // Graph-level random seed; none when has_seed is false.
+  bool has_seed = false;
+  int64_t seed = 0;
+
+  std::map<std::string, std::shared_ptr<const Function>, std::less<>>& functions() { return functions_; }
+  const std::map<std::string, std::shared_ptr<const Function>, std::less<>>& functions() const { return functions_; }
+
+  // --- For passes on private copies -------------------------------------------------------------------------------
+  void replace_uses(Output old_value, Output new_value);  // in all consumers' data inputs
+  void move_control_uses(Node& from, Node& to);           // control edges out of `from` now leave `to`
+  void remove(Node& node);                                // no consumers left (asserted)
+  void add_control_edge_unchecked(Node& node, Node& before);  // the caller knows that there is no cycle
+  // Adds a copy of `node` (of another graph) on the given inputs; keeps name, device, creation, infos, original name and id.
+  Node& add_copy(const Node& node, std::span<const Output> inputs, std::span<Node* const> control_inputs);
+  // A node of this graph that carries another's identity (fused, folded): original name, id and creation.
+  void set_origin(Node& node, const Node& origin);
+
+  std::shared_mutex& mutex() const { return mutex_; }
+
+ private:
+  Node& insert(std::unique_ptr<Node> node);
+  void check_not_finalized() const;
+  mutable std::shared_mutex mutex_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::unordered_map<std::string, Node*> by_name_;
+  std::unordered_map<std::string, int> used_names_;  // lower case → next suffix
+  std::map<std::string, std::shared_ptr<const Function>, std::less<>> functions_;
+  int64_t epoch_ = 0;
+  int64_t version_ = 0;
+  bool finalized_ = false;
+};
+
+// Nodes of `graph` so that inputs and control inputs come first; among nodes that are free, the lowest original id first. Requires
+// an acyclic graph (always true for graphs built by add()); Errors: InvalidArgument naming a node on a cycle.
+std::vector<Node*> topological_order(const Graph& graph);
+
+// "[MatMul node \"h1/MatMul\"] "
+std::string error_prefix(std::string_view op, std::string_view node);
+
+}  // namespace treenail
