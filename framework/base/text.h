@@ -33,7 +33,7 @@ void append_text(std::string& out, T value) {
 }
 
 template <class T>
-  requires requires(const T& value) {
+  requires(!std::is_arithmetic_v<T>) && requires(const T& value) {
     { to_text(value) } -> std::convertible_to<std::string>;
   }
 void append_text(std::string& out, const T& value) {

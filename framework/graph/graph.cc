@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adding, finding and changing nodes. The invariant: inputs_ and control_inputs_ of a node and consumers_ of their sources
+// always tell the same edges, once per edge; in a graph built by add() every edge leads from a lower id to a higher one
+// unless add_control_input or set_input made another (and proved that no cycle arises).
+#include "framework/graph/graph.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cassert>
+#include <queue>
+#include <utility>
+
+#include "framework/base/error.h"
+#include "framework/graph/function.h"
+#include "framework/op/op_registry.h"
+
+namespace treenail {
+namespace {
+
+std::atomic<CreationStackFormatter> creation_formatter{nullptr};
+
+bool valid_name(std::string_view name) {
+  const auto letter_or_digit = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  if (name.empty() || !(letter_or_digit(name[0]) || name[0] == '.' || name[0] == '_')) return false;
+  return std::all_of(name.begin(), name.end(), [&](char c) {
+    return letter_or_digit(c) || c == '.' || c == '_' || c == '-' || c == '/' || c == '\\' || c == '>';
+  });
+}
+
+std::string lower_case(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+void erase_one(std::vector<Node*>& nodes, Node* node) {
+  const auto it = std::find(nodes.begin(), nodes.end(), node);
+  assert(it != nodes.end());
+  nodes.erase(it);
+}
+
+// Whether `to` can be reached from `from` along edges. Iterative.
+bool reaches(const Node& from, const Node& to, int num_nodes) {
+  std::vector<bool> seen(static_cast<size_t>(num_nodes));
+  std::vector<const Node*> stack{&from};
+  while (!stack.empty()) {
+    const Node* node = stack.back();
+    stack.pop_back();
+    if (node == &to) return true;
+    if (seen[static_cast<size_t>(node->id())]) continue;
+    seen[static_cast<size_t>(node->id())] = true;
+    for (const Node* consumer : node->consumers()) stack.push_back(consumer);
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string to_text(const Output& output) {
+  return output.node ? concat(output.node->name(), ":", output.index) : "(no value)";
+}
+
+void set_creation_stack_formatter(CreationStackFormatter formatter) { creation_formatter = formatter; }
+
+std::string creation_text(const Node& node) {
+  const CreationStackFormatter formatter = creation_formatter;
+  if (formatter == nullptr || !node.creation() || node.creation()->empty()) return {};
+  return formatter(*node.creation());
+}
+
+std::string error_prefix(std::string_view op, std::string_view node) {
+  if (node.empty()) return concat("[", op, "] ");
+  return concat("[", op, " node \"", node, "\"] ");
+}
+
+Graph::Graph() = default;
+Graph::~Graph() = default;
+
+void Graph::check_not_finalized() const {
+  if (finalized_) throw failed_precondition("the graph is finalized: it can no longer be changed");
+}
+
+Node& Graph::add(const NodeSpec& spec) {
+  check_not_finalized();
+  const OpDef& def = OpRegistry::instance().get(spec.op);
+  const std::string_view wanted = spec.name.empty() ? spec.op : spec.name;
+  if (!valid_name(wanted)) {
+    throw invalid_argument(error_prefix(spec.op, wanted),
+                           "not a valid node name: needed are letters, digits and . _ - / \\ >, beginning with a "
+                           "letter, a digit, . or _");
+  }
+  auto node = std::make_unique<Node>();
+  try {
+    std::vector<DType> types;
+    std::vector<const ValueInfo*> infos;
+    types.reserve(spec.inputs.size());
+    infos.reserve(spec.inputs.size());
+    for (size_t i = 0; i < spec.inputs.size(); ++i) {
+      const Output& input = spec.inputs[i];
+      if (input.node == nullptr || input.node->graph_ != this) {
+        throw invalid_argument("input ", i, " (", input, ") is not a value of this graph");
+      }
+      if (input.index < 0 || input.index >= input.node->num_outputs()) {
+        throw invalid_argument("input ", i, " is ", input, ", but that node has ", input.node->num_outputs(),
+                               " outputs");
+      }
+      types.push_back(input.node->op().output_type(input.index));
+      infos.push_back(&input.node->info(input.index));
+    }
+    for (const Node* before : spec.control_inputs) {
+      if (before == nullptr || before->graph_ != this) {
+        throw invalid_argument("a control input is not a node of this graph");
+      }
+    }
+    node->op_ = resolve_op(def, types, spec.attrs, spec.arg_sizes);
+    node->infos_.resize(static_cast<size_t>(node->op_.num_outputs()));
+    infer_shapes(node->op_, infos, node->infos_);
+  } catch (const Error& error) {
+    throw error.with_prefix(error_prefix(spec.op, wanted));
+  }
+  node->inputs_.assign(spec.inputs.begin(), spec.inputs.end());
+  for (Node* before : spec.control_inputs) {
+    if (std::find(node->control_inputs_.begin(), node->control_inputs_.end(), before) ==
+        node->control_inputs_.end()) {
+      node->control_inputs_.push_back(before);
+    }
+  }
+  node->name_ = unique_name(wanted);
+  node->device_ = spec.device;
+  node->creation_ = spec.creation;
+  return insert(std::move(node));
+}
+
+Node& Graph::insert(std::unique_ptr<Node> node) {
+  node->graph_ = this;
+  node->id_ = num_nodes();
+  if (node->original_name_.empty()) node->original_id_ = node->id_;
+  for (const Output& input : node->inputs_) input.node->consumers_.push_back(node.get());
+  for (Node* before : node->control_inputs_) before->consumers_.push_back(node.get());
+  by_name_.emplace(node->name_, node.get());
+  ++version_;
+  nodes_.push_back(std::move(node));
+  return *nodes_.back();
+}
+
+Node* Graph::find(std::string_view name) const {
+  const auto it = by_name_.find(std::string(name));
+  return it == by_name_.end() ? nullptr : it->second;
+}
+
+Output Graph::find_output(std::string_view name) const {
+  std::string_view node_name = name;
+  int index = 0;
+  if (const size_t colon = name.rfind(':'); colon != std::string_view::npos) {
+    node_name = name.substr(0, colon);
+    const std::string_view digits = name.substr(colon + 1);
+    const bool number = !digits.empty() && digits.size() <= 6 &&
+                        std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (!number) throw invalid_argument("\"", name, "\" is not the name of a value: needed is \"node:output number\"");
+    index = std::stoi(std::string(digits));
+  }
+  Node* node = find(node_name);
+  if (node == nullptr) {
+    throw not_found("the graph has no node \"", node_name, "\" (looked up as the value \"", name, "\"); it has ",
+                    num_nodes(), " nodes");
+  }
+  if (index >= node->num_outputs()) {
+    throw invalid_argument("\"", name, "\": node \"", node_name, "\" (", node->type(), ") has ", node->num_outputs(),
+                           " outputs");
+  }
+  return {node, index};
+}
+
+std::string Graph::unique_name(std::string_view wanted, bool mark) {
+  const std::string key = lower_case(wanted);
+  const auto it = used_names_.find(key);
+  if (it == used_names_.end()) {
+    if (mark) used_names_.emplace(key, 1);
+    return std::string(wanted);
+  }
+  int suffix = it->second;
+  std::string candidate_key;
+  do {
+    candidate_key = concat(key, "_", suffix++);
+  } while (used_names_.contains(candidate_key));
+  if (mark) {
+    it->second = suffix;
+    used_names_.emplace(candidate_key, 1);
+  }
+  return concat(wanted, "_", suffix - 1);
+}
+
+void Graph::add_control_input(Node& node, Node& before) {
+  check_not_finalized();
+  if (node.graph_ != this || before.graph_ != this) {
+    throw invalid_argument(error_prefix(node.type(), node.name()), "a control input must be a node of the same graph");
+  }
+  if (std::find(node.control_inputs_.begin(), node.control_inputs_.end(), &before) != node.control_inputs_.end()) return;
+  if (reaches(node, before, num_nodes())) {
+    throw invalid_argument(error_prefix(node.type(), node.name()), "control input \"", before.name(),
+                           "\" depends on this node: the graph would have a cycle");
+  }
+  add_control_edge_unchecked(node, before);
+  ++epoch_;
+}
+
+void Graph::add_control_edge_unchecked(Node& node, Node& before) {
+  if (std::find(node.control_inputs_.begin(), node.control_inputs_.end(), &before) != node.control_inputs_.end()) return;
+  node.control_inputs_.push_back(&before);
+  before.consumers_.push_back(&node);
+  ++version_;
+}
+
+void Graph::set_device(Node& node, std::string_view device) {
+  check_not_finalized();
+  node.device_ = device;
+  ++epoch_;
+  ++version_;
+}
+
+void Graph::set_input(Node& node, int i, Output value) {
+  check_not_finalized();
+  const std::string prefix = error_prefix(node.type(), node.name());
+  if (i < 0 || i >= node.op_.num_inputs()) {
+    throw invalid_argument(prefix, "has ", node.op_.num_inputs(), " inputs, asked to change input ", i);
+  }
+  if (value.node == nullptr || value.node->graph_ != this) {
+    throw invalid_argument(prefix, "the new input ", value, " is not a value of this graph");
+  }
+  const Output old = node.inputs_[static_cast<size_t>(i)];
+  const DType wanted = node.op_.input_type(i);
+  if (value.node->op_.output_type(value.index) != wanted) {
+    throw invalid_argument(prefix, "input ", node.op_.input_name(i), " is ", wanted, ", the new input ", value, " is ",
+                           value.node->op_.output_type(value.index));
+  }
+  if (!value.node->info(value.index).shape.compatible(old.node->info(old.index).shape)) {
+    throw invalid_argument(prefix, "input ", node.op_.input_name(i), " has shape ", old.node->info(old.index).shape,
+                           ", the new input ", value, " has ", value.node->info(value.index).shape);
+  }
+  if (reaches(node, *value.node, num_nodes())) {
+    throw invalid_argument(prefix, "the new input ", value, " depends on this node: the graph would have a cycle");
+  }
+  erase_one(old.node->consumers_, &node);
+  node.inputs_[static_cast<size_t>(i)] = value;
+  value.node->consumers_.push_back(&node);
+  ++epoch_;
+  ++version_;
+}
+
+void Graph::set_shape(Output output, const PartialShape& shape) {
+  ValueInfo& info = output.node->infos_[static_cast<size_t>(output.index)];
+  try {
+    info.shape = ShapeContext::merge(info.shape, shape, "known and given shape");
+  } catch (const Error& error) {
+    throw error.with_prefix(error_prefix(output.node->type(), output.node->name()));
+  }
+  ++epoch_;
+  ++version_;
+}
+
+void Graph::replace_uses(Output old_value, Output new_value) {
+  const std::vector<Node*> consumers = old_value.node->consumers_;
+  for (Node* consumer : consumers) {
+    for (Output& input : consumer->inputs_) {
+      if (!(input == old_value)) continue;
+      erase_one(old_value.node->consumers_, consumer);
+      input = new_value;
+      new_value.node->consumers_.push_back(consumer);
+    }
+  }
+  ++version_;
+}
+
+void Graph::move_control_uses(Node& from, Node& to) {
+  const std::vector<Node*> consumers = from.consumers_;
+  for (Node* consumer : consumers) {
+    const auto it = std::find(consumer->control_inputs_.begin(), consumer->control_inputs_.end(), &from);
+    if (it == consumer->control_inputs_.end()) continue;
+    consumer->control_inputs_.erase(it);
+    erase_one(from.consumers_, consumer);
+    if (consumer != &to) add_control_edge_unchecked(*consumer, to);
+  }
+  ++version_;
+}
+
+void Graph::remove(Node& node) {
+  assert(node.consumers_.empty());
+  for (const Output& input : node.inputs_) erase_one(input.node->consumers_, &node);
+  for (Node* before : node.control_inputs_) erase_one(before->consumers_, &node);
+  by_name_.erase(node.name_);
+  ++version_;
+  nodes_[static_cast<size_t>(node.id_)].reset();
+}
+
+Node& Graph::add_copy(const Node& source, std::span<const Output> inputs, std::span<Node* const> control_inputs) {
+  auto node = std::make_unique<Node>();
+  node->op_ = source.op_;
+  node->name_ = unique_name(source.name_);
+  node->original_name_ = source.original_name();
+  node->original_id_ = source.original_id_;
+  node->device_ = source.device_;
+  node->creation_ = source.creation_;
+  node->infos_ = source.infos_;
+  node->inputs_.assign(inputs.begin(), inputs.end());
+  node->control_inputs_.assign(control_inputs.begin(), control_inputs.end());
+  return insert(std::move(node));
+}
+
+void Graph::set_origin(Node& node, const Node& origin) {
+  node.original_name_ = origin.original_name();
+  node.original_id_ = origin.original_id_;
+  node.creation_ = origin.creation_;
+}
+
+std::vector<Node*> topological_order(const Graph& graph) {
+  const auto later = [](const Node* a, const Node* b) {
+    return std::pair(a->original_id(), a->id()) > std::pair(b->original_id(), b->id());
+  };
+  std::priority_queue<Node*, std::vector<Node*>, decltype(later)> ready(later);
+  std::vector<size_t> pending(static_cast<size_t>(graph.num_nodes()));
+  size_t count = 0;
+  for (int id = 0; id < graph.num_nodes(); ++id) {
+    Node* node = graph.node(id);
+    if (node == nullptr) continue;
+    ++count;
+    pending[static_cast<size_t>(id)] = node->inputs().size() + node->control_inputs().size();
+    if (pending[static_cast<size_t>(id)] == 0) ready.push(node);
+  }
+  std::vector<Node*> order;
+  order.reserve(count);
+  while (!ready.empty()) {
+    Node* node = ready.top();
+    ready.pop();
+    order.push_back(node);
+    for (Node* consumer : node->consumers()) {
+      if (--pending[static_cast<size_t>(consumer->id())] == 0) ready.push(consumer);
+    }
+  }
+  if (order.size() == count) return order;
+  for (int id = 0; id < graph.num_nodes(); ++id) {
+    const Node* node = graph.node(id);
+    if (node != nullptr && pending[static_cast<size_t>(id)] != 0) {
+      throw invalid_argument(error_prefix(node->type(), node->name()), "lies on or behind a cycle of the graph");
+    }
+  }
+  return order;
+}
+
+}  // namespace treenail
