@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cancels a token when its time is over. One thread for the process, started at the first use.
+#pragma once
+
+#include <cstdint>
+
+#include "framework/base/cancellation.h"
+
+namespace treenail {
+
+// For the scope's life: after `timeout_ms` (> 0) the token is cancelled with DeadlineExceeded.
+class DeadlineScope {
+ public:
+  DeadlineScope(CancellationToken& token, int64_t timeout_ms);
+  ~DeadlineScope();  // afterwards the token is not touched
+  DeadlineScope(const DeadlineScope&) = delete;
+  DeadlineScope& operator=(const DeadlineScope&) = delete;
+
+ private:
+  uint64_t id_;
+};
+
+}  // namespace treenail

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lets the thread that called a run look after its own business (Python: signal handlers) between kernels and chunks, about
+// every 50 ms. Other threads never call the poll function.
+#pragma once
+
+#include <cstdint>
+
+namespace treenail {
+
+namespace interrupt_detail {
+struct State {
+  void (*poll)() = nullptr;
+  int64_t next_ns = 0;
+};
+State& state();
+void poll_slow(State& state);
+}  // namespace interrupt_detail
+
+inline constexpr int64_t kInterruptPeriodNs = 50'000'000;
+
+// For the scope's life poll_interrupt() on this thread calls `poll` when 50 ms have passed since the last call. `poll` may throw.
+class InterruptScope {
+ public:
+  explicit InterruptScope(void (*poll)());
+  ~InterruptScope();
+  InterruptScope(const InterruptScope&) = delete;
+  InterruptScope& operator=(const InterruptScope&) = delete;
+
+ private:
+  interrupt_detail::State saved_;
+};
+
+inline void poll_interrupt() {
+  interrupt_detail::State& state = interrupt_detail::state();
+  if (state.poll != nullptr) interrupt_detail::poll_slow(state);
+}
+
+}  // namespace treenail
