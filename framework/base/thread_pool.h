@@ -27,9 +27,18 @@ class ThreadPool {
   // Called from inside a chunk, or while another caller holds the pool, it is a plain loop on the caller.
   // If chunks throw, the exception of the lowest chunk is rethrown after all begun chunks ended. With a token, no
   // chunk begins after cancellation, and Cancelled is thrown.
-  // Work estimated below `serial_below_ns` (cost_ns) runs as a plain loop: waking a helper would cost more.
+  // `cost_ns` estimates the work of all chunks together on one thread. What is too small for the helpers that are awake,
+  // or for waking one, runs as a plain loop; the results are the same.
   void run_chunks(int64_t chunks, FunctionRef<void(int64_t)> body, double cost_ns,
                   const CancellationToken* token = nullptr);
+
+  // Every pool thread calls `hook` once before its next chunk, threads started later and after fork too (the BLAS adapter
+  // sets OpenMP's thread count, which is kept per thread, this way). A hook given twice counts once. Errors:
+  // ResourceExhausted beyond 16 hooks.
+  void add_thread_start_hook(void (*hook)());
+
+  // Helpers started so far, for tests and diagnostics; 0 until a parallel_for could use one.
+  int started_helpers() const;
 
  private:
   ThreadPool();

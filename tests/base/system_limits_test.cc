@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Control-group limits, read from trees as systems of either version, containers and nested groups show them.
+#include "framework/base/system_limits.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "framework/base/error.h"
+#include "framework/base/thread_pool.h"
+
+namespace treenail {
+namespace {
+
+class SystemLimits : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = (std::filesystem::temp_directory_path() / "treenail-limits-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(root_.data()), nullptr);
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+  void write(const std::string& path, const std::string& text) {
+    const std::filesystem::path full = root_ + path;
+    std::filesystem::create_directories(full.parent_path());
+    std::ofstream(full) << text;
+  }
+  std::string root_;
+};
+
+TEST_F(SystemLimits, NothingReadableIsNoLimit) {
+  const CgroupLimits limits = read_cgroup_limits(root_);
+  EXPECT_EQ(limits.cpus, 0);
+  EXPECT_EQ(limits.memory_bytes, 0);
+}
+
+TEST_F(SystemLimits, VersionTwoTakesTheSmallestOnTheWayUp) {
+  write("/proc/self/cgroup", "0::/user.slice/job.scope\n");
+  write("/proc/self/mountinfo",
+        "30 24 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n");
+  write("/sys/fs/cgroup/user.slice/job.scope/cpu.max", "max 100000\n");
+  write("/sys/fs/cgroup/user.slice/cpu.max", "150000 100000\n");
+  write("/sys/fs/cgroup/user.slice/job.scope/memory.max", "1073741824\n");
+  write("/sys/fs/cgroup/user.slice/memory.max", "max\n");
+  const CgroupLimits limits = read_cgroup_limits(root_);
+  EXPECT_DOUBLE_EQ(limits.cpus, 1.5);
+  EXPECT_EQ(limits.memory_bytes, 1073741824);
+}
+
+TEST_F(SystemLimits, VersionOneInAContainer) {
+  // The path is the host's; of the hierarchy only this container's part is mounted.
+  write("/proc/self/cgroup", "5:memory:/docker/abc\n4:cpu,cpuacct:/docker/abc\n1:name=systemd:/x\n");
+  write("/proc/self/mountinfo",
+        "40 30 0:30 /docker/abc /sys/fs/cgroup/cpu,cpuacct ro shared:9 - cgroup cgroup rw,cpu,cpuacct\n"
+        "41 30 0:31 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n");
+  write("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "250000\n");
+  write("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
+  write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "536870912\n");
+  const CgroupLimits limits = read_cgroup_limits(root_);
+  EXPECT_DOUBLE_EQ(limits.cpus, 2.5);
+  EXPECT_EQ(limits.memory_bytes, 536870912);
+}
+
+TEST_F(SystemLimits, VersionOneWithoutLimits) {
+  write("/proc/self/cgroup", "5:memory:/\n4:cpu,cpuacct:/\n");
+  write("/proc/self/mountinfo",
+        "40 30 0:30 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+        "41 30 0:31 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
+  write("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n");
+  write("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
+  write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  const CgroupLimits limits = read_cgroup_limits(root_);
+  EXPECT_EQ(limits.cpus, 0);
+  EXPECT_EQ(limits.memory_bytes, 0);
+}
+
+TEST_F(SystemLimits, BrokenFilesAreNoLimit) {
+  write("/proc/self/cgroup", "0::\n:::\nrubbish\n");
+  write("/proc/self/mountinfo", "- \n a - \n30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  write("/sys/fs/cgroup/cpu.max", "100000\n");
+  write("/sys/fs/cgroup/memory.max", "-5\n");
+  const CgroupLimits limits = read_cgroup_limits(root_);
+  EXPECT_EQ(limits.cpus, 0);
+  EXPECT_EQ(limits.memory_bytes, 0);
+}
+
+TEST(DefaultThreads, FollowAffinityEnvironmentAndSlurm) {
+  ::unsetenv("TREENAIL_NUM_THREADS");
+  ::unsetenv("SLURM_CPUS_PER_TASK");
+  const int plain = default_num_threads();
+  EXPECT_GE(plain, 1);
+  EXPECT_LE(plain, affinity_cpus());
+  ::setenv("SLURM_CPUS_PER_TASK", "1", 1);
+  EXPECT_EQ(default_num_threads(), 1);
+  ::setenv("SLURM_CPUS_PER_TASK", "rubbish", 1);
+  EXPECT_EQ(default_num_threads(), plain);
+  ::setenv("TREENAIL_NUM_THREADS", "7", 1);
+  EXPECT_EQ(default_num_threads(), 7);
+  ::setenv("TREENAIL_NUM_THREADS", "0", 1);
+  EXPECT_THROW(default_num_threads(), Error);
+  ::unsetenv("TREENAIL_NUM_THREADS");
+  ::unsetenv("SLURM_CPUS_PER_TASK");
+}
+
+TEST(PhysicalMemory, IsKnown) { EXPECT_GT(physical_memory(), int64_t{1} << 20); }
+
+}  // namespace
+}  // namespace treenail
