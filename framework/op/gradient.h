@@ -71,6 +71,8 @@ class Emitter {
   Value reshape(Value x, Value shape) { return call("Reshape", {x, shape}); }
   // Sums `gradient` (of a broadcast result) down to the shape of `like`: the adjoint of broadcasting.
   Value sum_to_shape_of(Value gradient, Value like);
+  // A gradient that is not none as one dense value: slices are summed into their rows.
+  Value densified(const Gradient& gradient);
 };
 
 class GradientContext {

@@ -26,6 +26,8 @@ class OpRegistry {
   OpDeclaration op(std::string_view name);
   // Checks every declaration begun since the last call (shape rule present, gradient declared or refused). Errors: Internal.
   void finish(std::string_view family);
+  // Forgets every declaration begun since the last finish(): what a plugin left behind when its registration failed.
+  void abandon();
 
   const OpDef* find(std::string_view name) const;  // nullptr when unknown; the pointer stays valid
   // Errors: NotFound, with the nearest registered name.

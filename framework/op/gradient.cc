@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// What gradient rules are written with: the Emitter's conveniences, each a few ops, and the context of one rule.
+#include "framework/op/gradient.h"
+
+#include <complex>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "framework/base/error.h"
+
+namespace treenail {
+namespace {
+
+template <class T>
+T number_as(double value) {
+  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) {
+    return T(static_cast<float>(value));
+  } else if constexpr (std::is_same_v<T, std::complex<float>>) {
+    return T(static_cast<float>(value), 0.0F);
+  } else if constexpr (std::is_same_v<T, std::complex<double>>) {
+    return T(value, 0.0);
+  } else {
+    return static_cast<T>(value);
+  }
+}
+
+// The axes of `wide` (a broadcast result) along which `like` was stretched, when the shapes tell; false when they do not.
+bool stretched_axes(const PartialShape& wide, const PartialShape& like, std::vector<int64_t>& axes) {
+  if (!wide.rank_known() || !like.rank_known() || wide.rank() < like.rank()) return false;
+  const int extra = wide.rank() - like.rank();
+  for (int i = 0; i < wide.rank(); ++i) {
+    const int64_t from = i < extra ? 1 : like[i - extra];
+    if (wide[i] == 1) continue;  // like's extent is 1 as well: nothing to sum
+    if (from == kUnknown) return false;
+    if (from == 1) axes.push_back(i);
+  }
+  return true;
+}
+
+}  // namespace
+
+Emitter::~Emitter() = default;
+
+Value Emitter::call(std::string_view op, std::initializer_list<Value> inputs, const NamedAttrs& attrs) {
+  return call(op, std::span<const Value>(inputs.begin(), inputs.size()), attrs);
+}
+
+Value Emitter::call(std::string_view op, std::span<const Value> inputs, const NamedAttrs& attrs,
+                    std::span<const int> arg_sizes) {
+  return emit(op, inputs, attrs, arg_sizes).at(0);
+}
+
+Value Emitter::const_tensor(const Tensor& value) {
+  return call("Const", std::span<const Value>(), {{"value", value}, {"dtype", value.dtype()}});
+}
+
+Value Emitter::const_scalar(DType dtype, double value) {
+  return const_tensor(
+      dispatch<float, double, Float16, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
+               uint64_t, std::complex<float>, std::complex<double>, bool>(
+          dtype, [value]<class T>() { return Tensor::scalar<T>(number_as<T>(value)); }));
+}
+
+Value Emitter::const_ints(DType dtype, std::span<const int64_t> values) {
+  if (dtype == DType::kInt64) return const_tensor(Tensor::vector(values));
+  std::vector<int32_t> narrow(values.begin(), values.end());
+  for (size_t i = 0; i < narrow.size(); ++i) {
+    if (narrow[i] != values[i]) throw invalid_argument(values[i], " does not fit into int32");
+  }
+  return const_tensor(Tensor::vector(std::span<const int32_t>(narrow)));
+}
+
+Value Emitter::shape_of(Value value, DType dtype) {
+  const PartialShape known = shape(value);
+  if (known.fully_known()) return const_ints(dtype, known.dims());
+  return call("Shape", {value}, {{"out_type", dtype}});
+}
+
+Value Emitter::zeros_like(Value value) { return call("ZerosLike", {value}); }
+Value Emitter::ones_like(Value value) { return call("OnesLike", {value}); }
+Value Emitter::conj(Value x) { return is_complex(dtype(x)) ? call("Conj", {x}) : x; }
+
+Value Emitter::cast(Value x, DType wanted) {
+  return dtype(x) == wanted ? x : call("Cast", {x}, {{"DstT", wanted}});
+}
+
+Value Emitter::sum_to_shape_of(Value gradient, Value like) {
+  const PartialShape wide = shape(gradient);
+  const PartialShape target = shape(like);
+  if (wide.fully_known() && wide == target) return gradient;
+  std::vector<int64_t> axes;
+  if (!stretched_axes(wide, target, axes)) {
+    const Value target_shape = shape_of(like);
+    const std::vector<Value> both = {target_shape, shape_of(gradient)};
+    const Value summed = emit("BroadcastGradientArgs", both, {}).at(0);
+    return reshape(call("Sum", {gradient, summed}), target_shape);
+  }
+  const Value sum = axes.empty() ? gradient : call("Sum", {gradient, const_ints(DType::kInt32, axes)});
+  // What is left differs from `like` at most by axes of extent 1.
+  return wide.rank() - static_cast<int>(axes.size()) == target.rank() ? sum : reshape(sum, shape_of(like));
+}
+
+Value Emitter::densified(const Gradient& gradient) {
+  if (gradient.kind == Gradient::Kind::kDense) return gradient.dense;
+  if (gradient.kind == Gradient::Kind::kNone) throw internal_error("there is no gradient to make dense");
+  Value rows;
+  PartialShape wanted;
+  if (const Tensor* known = constant(gradient.dense_shape)) {
+    int64_t storage[kMaxRank];
+    wanted = Shape(as_int64(*known, storage));
+    rows = const_tensor(known->dtype() == DType::kInt64 ? Tensor::scalar<int64_t>(wanted[0])
+                                                        : Tensor::scalar(static_cast<int32_t>(wanted[0])));
+  } else {
+    const auto ends = [this](int64_t end) { return const_ints(DType::kInt32, std::span(&end, 1)); };
+    rows = call("StridedSlice", {gradient.dense_shape, ends(0), ends(1), ends(1)}, {{"shrink_axis_mask", 1}});
+  }
+  const Value dense = call("UnsortedSegmentSum", {gradient.values, gradient.indices, rows});
+  if (wanted.rank_known() && shape(dense) == wanted) return dense;
+  return reshape(dense, gradient.dense_shape);
+}
+
+Value GradientContext::input(int i) const {
+  const ArgDef& def = op_.input_def(i);
+  if (!def.gradient_reads) {
+    throw internal_error("the gradient of \"", op_.name(), "\" reads input \"", def.name,
+                         "\", which its declaration does not say");
+  }
+  return inputs_[i];
+}
+
+Value GradientContext::output(int i) const {
+  const ArgDef& def = op_.def().outputs[op_.output_arg(i)];
+  if (!def.gradient_reads) {
+    throw internal_error("the gradient of \"", op_.name(), "\" reads output \"", def.name,
+                         "\", which its declaration does not say");
+  }
+  return outputs_[i];
+}
+
+Value GradientContext::gradient(int output) {
+  const Gradient& given = output_gradients_[output];
+  switch (given.kind) {
+    case Gradient::Kind::kDense:
+      return given.dense;
+    case Gradient::Kind::kSlices:
+      return e.densified(given);
+    case Gradient::Kind::kNone:
+      break;
+  }
+  // Not ZerosLike: the shape is enough, so the output itself need not be kept.
+  return e.call("Fill", {e.shape_of(outputs_[output]), e.const_scalar(op_.output_type(output), 0)});
+}
+
+}  // namespace treenail
