@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The core: its layers and the library they make. The order below is the order of dependence."""
+
+Component(name="base", sources=["framework/base/**/*.cc"], headers=["framework/base/**/*.h"])
+Component(name="tensor", sources=["framework/tensor/**/*.cc"], headers=["framework/tensor/**/*.h"],
+          needs=["base"])
+Component(name="op", sources=["framework/op/**/*.cc"], headers=["framework/op/**/*.h"],
+          needs=["tensor", "base"])
+Component(name="ops", sources=["framework/ops/**/*.cc"], headers=["framework/ops/**/*.h"],
+          needs=["op", "tensor", "base"])
+Component(name="graph", sources=["framework/graph/**/*.cc"], headers=["framework/graph/**/*.h"],
+          needs=["op", "tensor", "base"])
+Component(name="placement", sources=["framework/placement/**/*.cc"],
+          headers=["framework/placement/**/*.h"], needs=["graph", "op", "tensor", "base"])
+
+# The kernel-side headers of runtime/: all that kernels may see of it.
+Component(name="kernel_api",
+          headers=["framework/runtime/kernel*.h", "framework/runtime/variable.h"],
+          needs=["op", "tensor", "base"])
+Component(name="runtime", sources=["framework/runtime/**/*.cc"],
+          headers=["framework/runtime/**/*.h"],
+          needs=["kernel_api", "placement", "graph", "op", "tensor", "base"])
+Component(name="eager", sources=["framework/eager/**/*.cc"], headers=["framework/eager/**/*.h"],
+          needs=["runtime", "kernel_api", "graph", "op", "tensor", "base"])
+Component(name="io", sources=["framework/io/**/*.cc"], headers=["framework/io/**/*.h"],
+          needs=["tensor", "base"])
+Component(name="capi", sources=["framework/capi/**/*.cc"],
+          headers=["framework/capi/**/*.h"],
+          needs=["eager", "runtime", "kernel_api", "placement", "graph", "op", "tensor", "io",
+                 "base"])
+
+Registration(output="ops_table.cc", sources="framework/ops/*.cc", function="register_*_ops",
+             namespace="treenail", table="treenail::register_all_ops",
+             argument="treenail::OpRegistry", include="framework/op/op_registry.h",
+             finish="finish")
+Registration(output="host_kernels_table.cc", sources="kernels/host/*.cc",
+             function="register_*_kernels", namespace="treenail::host",
+             table="treenail::register_host_kernels", argument="treenail::KernelRegistry",
+             include="framework/runtime/kernel_registry.h")
+
+SharedLibrary(
+    name="treenail",
+    components=["base", "tensor", "op", "ops", "graph", "placement", "runtime", "eager", "io",
+                "capi", "host_kernels"],
+    generated=["ops_table.cc", "host_kernels_table.cc"])
+
+Headers(root="framework/capi/include", files=["framework/capi/include/treenail/*.h"])

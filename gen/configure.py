@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The order of the steps of a configure run; called by configure.py and, through it, by ninja."""
+
+import json
+import os
+import shlex
+import sys
+from typing import Dict, List, Sequence, Tuple
+
+from gen import records
+from gen.errors import ConfigureError
+from gen.examine import examine
+from gen.model import Model, load
+from gen.ninja import Plan, render
+from gen.options import Options, build_directory, parse
+from gen.plan import Context, add_flag_variables, add_rules
+from gen.plan_parts import plan_records
+from gen.plan_targets import plan_targets, regeneration
+from gen.probe import Facts, Prober
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+CONFIGURATION = "gen/configuration.json"
+
+
+def make_plan(model: Model, options: Options, facts: Facts, up: str,
+              generator: Sequence[str]) -> Context:
+    """Pure: the same model, options and facts give the same plan."""
+    context = Context(model, options, facts, up)
+    add_rules(context)
+    add_flag_variables(context)
+    programs = plan_records(context)
+    plan_targets(context, programs)
+    regeneration(context, generator, context.source("configure.py"))
+    return context
+
+
+def features_in_tree(model: Model) -> set:
+    return {a.feature for a in model.of(records.Adapter) if model.present(a.component)}
+
+
+def write_if_changed(path: str, text: str) -> None:
+    try:
+        with open(path, encoding="utf-8") as stream:
+            if stream.read() == text:
+                return
+    except OSError:
+        pass
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    write(path, text)
+
+
+def write(path: str, text: str) -> None:
+    """Whole or not at all."""
+    with open(path + ".new", "w", encoding="utf-8") as stream:
+        stream.write(text)
+    os.replace(path + ".new", path)
+
+
+def compile_commands(plan: Plan, facts: Facts, build: str) -> str:
+    """For editors and clang-tidy: every compile edge with its flags in full."""
+    variables = dict(plan.variables)
+    commands = []
+    for path, output, flags in plan.compile_commands:
+        language, _, extra = flags.partition("\0")
+        compiler = facts.cc if language == "c" else facts.cxx
+        text = "%s %s%s -c %s -o %s" % (shlex.join(compiler.command),
+                                        variables[language + "flags"], extra, path, output)
+        commands.append({"directory": build, "file": os.path.normpath(os.path.join(build, path)),
+                         "output": output, "command": text.replace("$$", "$")})
+    return json.dumps(commands, indent=1) + "\n"
+
+
+def generator_files() -> List[str]:
+    found = ["configure.py"]
+    folder = os.path.join(SOURCE, "gen")
+    found += ["gen/" + name for name in sorted(os.listdir(folder)) if name.endswith(".py")]
+    return found
+
+
+def stored_options(build: str) -> Options:
+    path = os.path.join(build, CONFIGURATION)
+    try:
+        with open(path, encoding="utf-8") as stream:
+            stored = json.load(stream)
+    except (OSError, ValueError):
+        raise ConfigureError("--regenerate: %s cannot be read; configure again" % path)
+    return parse(stored["arguments"], stored["environment"])
+
+
+def run(arguments: Sequence[str], environment: Dict[str, str], cwd: str) -> Tuple[Context, str]:
+    """Configure; returns the finished context and the build directory."""
+    options = parse(arguments, environment)
+    again = options.flag("regenerate")
+    if again:
+        build = cwd
+        options = stored_options(build)
+    else:
+        build = build_directory(options, SOURCE, cwd)
+    if os.path.realpath(build) == os.path.realpath(SOURCE):
+        raise ConfigureError("the build directory must not be the source tree; leave out "
+                             "--build-dir and build/ is used")
+    os.makedirs(os.path.join(build, "gen"), exist_ok=True)
+    model = load(SOURCE)
+    prober = Prober(build, options, use_cache=not options.flag("no-cache"))
+    try:
+        facts = examine(prober, options, features_in_tree(model))
+    finally:
+        prober.finish()
+    up = os.path.relpath(os.path.realpath(SOURCE), os.path.realpath(build))
+    context = make_plan(model, options, facts, up, generator_files())
+    if not again:
+        stored = [a for a in options.arguments if a != "--no-cache"]
+        write(os.path.join(build, CONFIGURATION), json.dumps(
+            {"arguments": stored, "environment": options.environment}, indent=1, sort_keys=True))
+    text = render(context.plan)
+    for path, content in sorted(context.plan.files.items()):
+        write_if_changed(os.path.join(build, path), content)
+    write(os.path.join(build, "compile_commands.json"),
+          compile_commands(context.plan, facts, os.path.realpath(build)))
+    write(os.path.join(build, "build.ninja"), text)
+    return context, build
+
+
+def main(arguments: Sequence[str]) -> int:
+    try:
+        if any(a in ("--help", "-h") for a in arguments):
+            from gen.summary import help_page
+            sys.stdout.write(help_page())
+            return 0
+        if "--version" in arguments:
+            print("treenail " + load(SOURCE).version)
+            return 0
+        context, build = run(arguments, dict(os.environ), os.getcwd())
+        from gen.summary import summary
+        if "--regenerate" not in arguments:
+            sys.stdout.write(summary(context, build))
+        return 0
+    except ConfigureError as error:
+        sys.stderr.write("configure.py: %s\n" % error)
+        return 1

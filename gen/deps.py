@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one table of external dependencies.
+
+It drives configure (what is looked for, which package a message names), ci/ (what is installed on a
+fresh machine) and the tests that hold packaging and README to it. `versions` gives, per distribution
+release, the repository ("main", "crb", "epel", "absent") and the version there; what is absent in one
+of them must be optional everywhere. A package of several words is several packages.
+"""
+
+from dataclasses import dataclass, field
+from typing import Dict, List, Tuple
+
+RELEASES = ("debian-12", "debian-13", "rhel-9", "fedora-42")
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """One external program or library and how it is found.
+
+    use: 'build' (always needed), 'feature' (an optional part), 'test', 'bench', 'lint' or 'docs'.
+    modules: pkg-config names, the first that exists is taken. Where there are none, `header` and
+    `libs` are tried with a probe compilation, or `program` is looked up in PATH, or `python` is
+    imported by the interpreter the build is for.
+    """
+
+    name: str
+    use: str
+    why: str
+    debian: str
+    fedora: str
+    modules: Tuple[str, ...] = ()
+    header: str = ""
+    libs: Tuple[str, ...] = ()
+    program: str = ""
+    python: str = ""
+    minimum: str = ""
+    versions: Dict[str, Tuple[str, str]] = field(default_factory=dict)
+
+    def packages(self, family: str) -> str:
+        return self.fedora if family == "fedora" else self.debian
+
+
+def _v(debian12: str, debian13: str, rhel9: str, fedora42: str) -> Dict[str, Tuple[str, str]]:
+    """Each argument is 'version' (repository main), 'repository version' or 'absent'."""
+    result = {}
+    for release, text in zip(RELEASES, (debian12, debian13, rhel9, fedora42)):
+        words = text.split()
+        result[release] = ("absent", "") if text == "absent" else (
+            (words[0], words[1]) if len(words) == 2 else ("main", words[0]))
+    return result
+
+
+DEPENDENCIES = (
+    Dependency("c++", "build", "C++20 compiler: GCC 11 or Clang 14, or later", "g++", "gcc-c++",
+               program="g++", minimum="11", versions=_v("12.2", "14.2", "11.5", "15.0")),
+    Dependency("ninja", "build", "runs the build", "ninja-build", "ninja-build", program="ninja",
+               minimum="1.10", versions=_v("1.11.1", "1.12.1", "crb 1.10.2", "1.12.1")),
+    Dependency("pkg-config", "build", "finds libraries", "pkg-config", "pkgconf-pkg-config",
+               program="pkg-config", versions=_v("1.8.1", "1.8.1", "1.7.3", "2.3.0")),
+    Dependency("python-dev", "build", "headers of the Python interpreter", "python3-dev",
+               "python3-devel", minimum="3.9", versions=_v("3.11", "3.13", "3.9", "3.13")),
+    Dependency("pybind11", "build", "the Python module's class bindings", "pybind11-dev",
+               "pybind11-devel", modules=("pybind11",), minimum="2.6",
+               versions=_v("2.10.3", "2.13.6", "epel 2.6.2", "2.13.6")),
+    Dependency("eigen3", "build", "vector math inside kernel files", "libeigen3-dev",
+               "eigen3-devel", modules=("eigen3",), minimum="3.3",
+               versions=_v("3.4.0", "3.4.0", "epel 3.4.0", "3.4.0")),
+    Dependency("blas", "feature", "matrix products by the system's BLAS", "libopenblas-dev",
+               "flexiblas-devel", modules=("blas", "flexiblas", "openblas"), header="cblas.h",
+               versions=_v("0.3.21", "0.3.29", "crb 3.0.4", "3.4.5")),
+    Dependency("onednn", "feature", "convolutions by oneDNN", "libdnnl-dev", "onednn-devel",
+               modules=("dnnl",), header="dnnl.h", libs=("-ldnnl",), minimum="2.6",
+               versions=_v("2.6.3", "3.6.2", "epel 3.3", "3.7.1")),
+    Dependency("hdf5", "feature", "checkpoints in HDF5 files", "libhdf5-dev", "hdf5-devel",
+               modules=("hdf5", "hdf5-serial"), header="hdf5.h", libs=("-lhdf5",),
+               versions=_v("1.10.8", "1.14.5", "epel 1.12.1", "1.14.6")),
+    Dependency("fftw", "feature", "Fourier transforms by FFTW (GPL)", "libfftw3-dev",
+               "fftw-devel", modules=("fftw3f fftw3",), header="fftw3.h",
+               versions=_v("3.3.10", "3.3.10", "3.3.8", "3.3.10")),
+    Dependency("gtest", "test", "tests of the C++ code", "libgtest-dev", "gtest-devel",
+               modules=("gtest",), minimum="1.10",
+               versions=_v("1.12.1", "1.16.0", "epel 1.11.0", "1.15.2")),
+    Dependency("pytest", "test", "tests of Python and of the generator", "python3-pytest",
+               "python3-pytest", python="pytest", versions=_v("7.2.1", "8.3.5", "crb 6.2.2", "8.3.4")),
+    Dependency("numpy", "test", "oracle of the tests; the module itself loads it on first use",
+               "python3-numpy", "python3-numpy", python="numpy",
+               versions=_v("1.24.2", "2.2.4", "1.20.1", "2.2.6")),
+    Dependency("hypothesis", "test", "property tests", "python3-hypothesis", "python3-hypothesis",
+               python="hypothesis", versions=_v("6.67.1", "6.130.5", "epel 6.10.1", "6.123.0")),
+    Dependency("h5py", "test", "second reader of checkpoints", "python3-h5py", "python3-h5py",
+               python="h5py", versions=_v("3.7.0", "3.13.0", "epel 3.2.1", "3.13.0")),
+    Dependency("venv", "test", "the wheel is tried in a virtual environment", "python3-venv",
+               "python3-pip", python="ensurepip", versions=_v("3.11", "3.13", "3.9", "3.13")),
+    Dependency("cmake", "test", "find_package(Treenail) is tried", "cmake", "cmake",
+               program="cmake", versions=_v("3.25.1", "3.31.6", "3.26.5", "3.31.6")),
+    Dependency("benchmark", "bench", "micro-benchmarks", "libbenchmark-dev",
+               "google-benchmark-devel", modules=("benchmark",),
+               versions=_v("1.7.1", "1.9.1", "epel 1.6.1", "1.8.3")),
+    Dependency("torch", "bench", "the peer that `ninja bench` measures against", "python3-torch",
+               "python3-torch", python="torch", versions=_v("1.13.1", "2.6.0", "absent", "2.5.1")),
+    Dependency("clang-format", "lint", "layout of C++", "clang-format", "clang-tools-extra",
+               program="clang-format", versions=_v("14.0", "19.0", "18.1", "20.1")),
+    Dependency("clang-tidy", "lint", "bugs in C++", "clang-tidy", "clang-tools-extra",
+               program="clang-tidy", versions=_v("14.0", "19.0", "18.1", "20.1")),
+    Dependency("flake8", "lint", "style of Python", "flake8", "python3-flake8", program="flake8",
+               versions=_v("5.0.4", "7.1.1", "epel 3.9.2", "7.1.1")),
+    Dependency("shellcheck", "lint", "bugs in shell scripts", "shellcheck", "ShellCheck",
+               program="shellcheck", versions=_v("0.9.0", "0.10.0", "epel 0.8.0", "0.10.0")),
+    Dependency("yamllint", "lint", "layout of YAML", "yamllint", "yamllint", program="yamllint",
+               versions=_v("1.29.0", "1.37.0", "epel 1.35.1", "1.37.0")),
+    Dependency("sphinx", "docs", "HTML documentation", "python3-sphinx", "python3-sphinx",
+               python="sphinx", versions=_v("5.3.0", "8.1.3", "crb 3.4.3", "8.1.3")),
+    Dependency("myst", "docs", "Markdown in Sphinx", "python3-myst-parser",
+               "python3-myst-parser", python="myst_parser",
+               versions=_v("0.18.1", "4.0.0", "absent", "4.0.0")),
+)
+
+BY_NAME = {d.name: d for d in DEPENDENCIES}
+FEATURES = tuple(d for d in DEPENDENCIES if d.use == "feature")
+
+
+def packages(family: str, uses: Tuple[str, ...]) -> List[str]:
+    """Sorted package names of one distribution family for the given uses."""
+    names = set()
+    for dep in DEPENDENCIES:
+        if dep.use in uses:
+            names.update(dep.packages(family).split())
+    return sorted(names)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which distribution this is, and how a package is installed there."""
+
+from dataclasses import dataclass
+from typing import Dict
+
+from gen.deps import BY_NAME
+
+
+@dataclass(frozen=True)
+class Distro:
+    """`id` and `release` as in /etc/os-release; `family` is 'debian', 'fedora' or 'other'."""
+
+    id: str
+    release: str
+    family: str
+    name: str
+
+    def install_hint(self, dependency: str) -> str:
+        """One sentence that names the package to install here."""
+        package = BY_NAME[dependency].packages(self.family)
+        if self.family == "debian":
+            return "install it with: apt-get install %s" % package
+        if self.family == "fedora":
+            repository = ""
+            known = BY_NAME[dependency].versions.get("rhel-9", ("main", ""))[0]
+            if self.id != "fedora" and known in ("crb", "epel"):
+                repository = " (repository %s)" % known.upper()
+            if self.id != "fedora" and known == "absent":
+                return "package %s, which this distribution does not have" % package
+            return "install it with: dnf install %s%s" % (package, repository)
+        return "its package is called %s on Debian and %s on Fedora" % (
+            BY_NAME[dependency].debian, BY_NAME[dependency].fedora)
+
+
+def parse_os_release(text: str) -> Distro:
+    fields: Dict[str, str] = {}
+    for line in text.splitlines():
+        key, equals, value = line.strip().partition("=")
+        if equals and not key.startswith("#"):
+            fields[key] = value.strip("\"'")
+    words = [fields.get("ID", "")] + fields.get("ID_LIKE", "").split()
+    family = "other"
+    if "debian" in words or "ubuntu" in words:
+        family = "debian"
+    elif "fedora" in words or "rhel" in words or "centos" in words:
+        family = "fedora"
+    return Distro(fields.get("ID", "unknown"), fields.get("VERSION_ID", ""), family,
+                  fields.get("PRETTY_NAME", "an unknown system"))
+
+
+def this_distro(path: str = "/etc/os-release") -> Distro:
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return parse_os_release(stream.read())
+    except OSError:
+        return Distro("unknown", "", "other", "an unknown system")

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which questions configure asks, and in which order; the answers become one `Facts` record.
+
+probe.py knows how to ask; what follows from the answers is decided in plan.py.
+"""
+
+import os
+import shutil
+from typing import Dict, List, Sequence, Set, Tuple
+
+from gen import distro as distros
+from gen import isa, probe
+from gen.deps import BY_NAME, FEATURES
+from gen.errors import ConfigureError
+from gen.options import Options
+
+WARNINGS = ("-Wall", "-Wextra", "-Wno-psabi", "-Wno-unused-parameter",
+            "-Wno-missing-field-initializers", "-Wcast-qual", "-Wnon-virtual-dtor",
+            "-Woverloaded-virtual", "-Wvla")
+COMPILE_FLAGS = ("-fPIC", "-ffp-contract=off", "-fno-math-errno", "-fno-semantic-interposition",
+                 "-fdiagnostics-color=always")
+PYTHON_TEST_MODULES = tuple(d.python for d in BY_NAME.values() if d.python)
+
+
+def _triplet(options: Options) -> str:
+    """The host triplet of a cross build; empty for a native one."""
+    host, build = options.get("host"), options.get("build")
+    if not host or host == build:
+        return ""
+    return host
+
+
+def _tool(options: Options, variable: str, triplet: str, name: str) -> str:
+    given = options.env(variable)
+    if given:
+        return given
+    prefixed = "%s-%s" % (triplet, name)
+    return prefixed if triplet and shutil.which(prefixed) else name
+
+
+def _features(prober: probe.Prober, tools: probe.Toolchain, pkg: Sequence[str], options: Options,
+              wanted: Set[str], distro: distros.Distro, triplet: str) -> Dict[str, probe.External]:
+    found = {}
+    for dep in FEATURES:
+        if dep.name not in wanted:
+            continue
+        state = options.feature(dep.name)
+        if state == "no":
+            option = "--blas=none" if dep.name == "blas" else "--with-%s=no" % dep.name
+            asked = options.given("blas") if dep.name == "blas" else (
+                options.get("with-" + dep.name) == "no")
+            found[dep.name] = probe.External(
+                False, why_not="not wanted (%s)" % (option if asked else "--auto-features=no"))
+            continue
+        if dep.name == "blas":
+            result = probe.find_blas(prober, tools, pkg, options.get("blas"), triplet)
+        else:
+            result = probe.find_library(prober, tools, pkg, dep)
+        if not result.found and state == "yes":
+            name = ("--blas=" + options.get("blas") if options.get("blas") != "auto" or
+                    dep.name != "blas" else "--auto-features=yes")
+            if dep.name != "blas":
+                name = ("--with-%s=yes" % dep.name if options.get("with-" + dep.name) == "yes"
+                        else "--auto-features=yes")
+            raise ConfigureError("%s, but %s: %s; %s" % (
+                name, dep.name, result.why_not, distro.install_hint(dep.name)))
+        if not result.found:
+            result = probe.External(False, why_not="%s; %s" % (
+                result.why_not, distro.install_hint(dep.name)))
+        found[dep.name] = result
+    return found
+
+
+def _required(prober: probe.Prober, tools: probe.Toolchain, pkg: Sequence[str], name: str,
+              distro: distros.Distro) -> probe.External:
+    result = probe.find_library(prober, tools, pkg, BY_NAME[name])
+    if not result.found:
+        raise ConfigureError("%s is needed (%s): %s; %s" % (
+            name, BY_NAME[name].why, result.why_not, distro.install_hint(name)))
+    return result
+
+
+def _pybind11(prober: probe.Prober, tools: probe.Toolchain, pkg: Sequence[str],
+              pythons: Sequence[probe.Interpreter], distro: distros.Distro) -> probe.External:
+    """Headers alone are needed: pkg-config, else the Python package's own, else the plain path."""
+    result = probe.pkg_config(prober, pkg, "pybind11", BY_NAME["pybind11"].minimum)
+    if result.found:
+        return result
+    for include in [p.facts["pybind11"] for p in pythons if p.facts["pybind11"]] + ["/usr/include"]:
+        if os.path.exists(os.path.join(include, "pybind11", "pybind11.h")):
+            flags = () if include == "/usr/include" else ("-I" + include,)
+            return probe.External(True, flags, (), "", include)
+    raise ConfigureError("pybind11 is needed (%s): %s; %s" % (
+        BY_NAME["pybind11"].why, result.why_not, distro.install_hint("pybind11")))
+
+
+def _isa(tools: probe.Toolchain, options: Options, machine: str,
+         macros: Set[str]) -> Tuple[isa.Choice, List[str]]:
+    chosen = isa.choose(machine, macros, tools.cxxflags + tools.cflags,
+                        options.get("isa-baseline") or None, options.get("kernel-isas"))
+    refused = []
+    for level in chosen.extra:
+        if not tools.accepts(level.flags):
+            if options.get("kernel-isas") != "auto":
+                raise ConfigureError("--kernel-isas: the compiler '%s' does not take %s, which level "
+                                     "%s needs" % (" ".join(tools.cxx), " ".join(level.flags),
+                                                   level.name))
+            refused.append(level)
+    extra = tuple(level for level in chosen.extra if level not in refused)
+    return (isa.Choice(chosen.baseline, chosen.core_flags, extra, chosen.reason),
+            [level.name for level in refused])
+
+
+def _cross_python(options: Options, triplet: str) -> probe.Interpreter:
+    """Facts about the host system's interpreter, which cannot run here."""
+    version = options.get("host-python")
+    if not version:
+        return probe.Interpreter("", "cross build without --host-python: no Python module", {})
+    parts = version.split(".")
+    if len(parts) != 2 or not all(part.isdigit() for part in parts):
+        raise ConfigureError("--host-python=%s: a version like 3.11 is needed" % version)
+    tag = "cpython-%s%s-%s" % (parts[0], parts[1], triplet)
+    include = "/usr/include/python" + version
+    platform = os.path.join("/usr/include", triplet, "python" + version)
+    return probe.Interpreter("", "--host-python", {
+        "version": [int(parts[0]), int(parts[1]), 0], "implementation": "cpython",
+        "ext_suffix": ".%s.so" % tag, "soabi": tag, "include": include,
+        "platinclude": platform if os.path.isdir(platform) else include,
+        "deb_system": "/BASE/lib/python3/dist-packages",
+        "posix_prefix": "/BASE/lib/python%s/site-packages" % version,
+        "posix_local": "/BASE/local/lib/python%s/dist-packages" % version,
+        "own_prefix": "/usr", "own_platlib": "", "pybind11": "", "platform": "linux",
+        "modules": []})
+
+
+def examine(prober: probe.Prober, options: Options, features: Set[str]) -> probe.Facts:
+    """Ask everything; raises ConfigureError where something needed is missing."""
+    distro = distros.this_distro()
+    triplet = _triplet(options)
+    tools = probe.Toolchain(prober, options, triplet, distro)
+    facts = probe.Facts(distro=distro, cross=bool(triplet))
+    facts.cc, facts.cxx, macros = tools.examine()
+    facts.machine = tools.machine(macros, facts.cxx.triplet)
+    if triplet and facts.cxx.triplet.split("-")[0] != triplet.split("-")[0]:
+        raise ConfigureError("--host=%s, but '%s' compiles for %s" % (
+            triplet, " ".join(tools.cxx), facts.cxx.triplet))
+    facts.isa, facts.refused_levels = _isa(tools, options, facts.machine, macros)
+    facts.warnings = tools.accepted(WARNINGS)
+    facts.compile_flags = tools.accepted(COMPILE_FLAGS)
+    if facts.machine == "x86_64" and tools.accepts(["-mneeded"]):
+        facts.isa_note_flags = ("-mneeded",)
+    facts.nm = _tool(options, "NM", triplet, "nm")
+    facts.ar = _tool(options, "AR", triplet, "ar")
+    facts.strip = _tool(options, "STRIP", triplet, "strip")
+    pkg = (options.env("PKG_CONFIG") or _tool(options, "PKG_CONFIG", triplet, "pkg-config")).split()
+    facts.multiarch = facts.cxx.triplet if os.path.isdir(
+        "/usr/lib/" + facts.cxx.triplet) or distro.family == "debian" else ""
+    facts.build_python = probe.DISTRIBUTION_PYTHON if os.access(
+        probe.DISTRIBUTION_PYTHON, os.X_OK) else shutil.which("python3") or "python3"
+    facts.ninja = shutil.which("ninja") or shutil.which("ninja-build") or ""
+    facts.externals = {"eigen3": _required(prober, tools, pkg, "eigen3", distro)}
+    facts.externals.update(
+        _features(prober, tools, pkg, options, features, distro, facts.multiarch))
+    for name in ("gtest", "benchmark"):
+        result = probe.find_library(prober, tools, pkg, BY_NAME[name])
+        if not result.found:
+            result = probe.External(False, why_not="%s; %s" % (
+                result.why_not, distro.install_hint(name)))
+        facts.externals[name] = result
+    _pythons(prober, tools, pkg, options, facts, triplet)
+    facts.memory_mib = probe.memory_mib()
+    return facts
+
+
+def _pythons(prober: probe.Prober, tools: probe.Toolchain, pkg: Sequence[str], options: Options,
+             facts: probe.Facts, triplet: str) -> None:
+    if triplet:
+        facts.pythons = (_cross_python(options, triplet),)
+    else:
+        facts.pythons = tuple(probe.choose_pythons(prober, options, PYTHON_TEST_MODULES))
+    facts.externals["pybind11"] = _pybind11(prober, tools, pkg,
+                                            [p for p in facts.pythons if p.facts], facts.distro)
+    for python in facts.pythons:
+        if python.facts:
+            facts.python_flags[python.facts["soabi"]] = probe.python_headers(
+                prober, tools, python, facts.distro.install_hint("python-dev"))

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each kind of record to its edges: libraries, kernel levels, adapters, plugins, Python, programs."""
+
+import os
+from typing import Dict, List, Sequence, Tuple
+
+from gen import records
+from gen.ninja import escape_value
+from gen.plan import (Context, compile_sources, external_flags, shell, version_script)
+
+PRIVATE_PATTERNS = ("_ZN8treenail*", "_ZNK8treenail*", "_ZT[ISV]N8treenail*", "_ZT[ISV]*N8treenail*E",
+                    "_ZTHN8treenail*", "_ZTWN8treenail*", "_ZGVN8treenail*")
+
+
+def _script(context: Context, name: str, text: str) -> str:
+    path = "gen/%s.map" % name
+    context.plan.files[path] = text
+    return path
+
+
+def link(context: Context, output: str, objects: Sequence[str], libs: Sequence[str],
+         flags: Sequence[str], implicit: Sequence[str] = (), order_only: Sequence[str] = (),
+         shared: bool = True) -> None:
+    text = "$linkflags"
+    if shared:
+        text += " $sharedflags"
+    if flags:
+        text += " " + shell(flags)
+    context.plan.edge("link", [output], objects, implicit=implicit, order_only=order_only,
+                      flags=text, libs=shell(libs))
+
+
+def plan_generated(context: Context) -> None:
+    """Registration tables and build_info.h."""
+    plan, model = context.plan, context.model
+    for table in model.of(records.Registration):
+        arguments = ["--output", "gen/" + table.output, "--function", table.function, "--namespace",
+                     table.namespace, "--table", table.table, "--argument", table.argument,
+                     "--include", table.include]
+        if table.finish:
+            arguments += ["--finish", table.finish]
+        plan.edge("generate", ["gen/" + table.output],
+                  [context.source(p) for p in model.glob((table.sources,))],
+                  implicit=[context.source("gen/tools/registration.py")],
+                  tool="registration.py", arguments=shell(arguments))
+    shared = sorted(h for name in ("base", "tensor", "op", "kernel_api")
+                    for h in model.headers.get(name, ()))
+    levels = [level.name for level in context.facts.isa.all]
+    features = sorted(a.feature for a in model.of(records.Adapter)
+                      if model.present(a.component) and context.enabled((a.feature,)))
+    plan.edge("generate", ["gen/build_info.h"], [context.source(p) for p in shared],
+              implicit=[context.source("gen/tools/" + n) for n in ("build_info.py",
+                                                                   "registration.py")],
+              tool="build_info.py", arguments=shell([
+                  "--output", "gen/build_info.h", "--version", model.version, "--machine",
+                  context.facts.machine, "--baseline", context.facts.isa.baseline.name,
+                  "--levels", " ".join(levels), "--features", " ".join(features),
+                  "--buildtype", context.buildtype]))
+    plan.edge("phony", ["generated-headers"], ["gen/build_info.h"])
+
+
+def plan_library(context: Context, library: records.SharedLibrary) -> str:
+    """The versioned library with its two symbol nodes and links; returns its real path."""
+    model, plan = context.model, context.plan
+    objects: List[str] = []
+    for component in library.components:
+        context.objects[component] = compile_sources(
+            context, "core", model.sources.get(component, ()), external_flags(context, component))
+        objects += context.objects[component]
+    objects += compile_sources(context, "core", (), generated=["gen/" + g for g in library.generated])
+    version = model.version
+    script = _script(context, library.name, version_script((
+        ("TREENAIL_1", ("tn_*",)), ("TREENAIL_PRIVATE_" + version, PRIVATE_PATTERNS))))
+    soname = "lib%s.so.%s" % (library.name, library.soversion)
+    real = "lib/lib%s.so.%s" % (library.name, version)
+    link(context, real, objects, ("-lm", "-ldl", "-pthread"),
+         ("-Wl,-soname," + soname, "-Wl,--version-script=" + script), implicit=[script])
+    for name in (soname, "lib%s.so" % library.name):
+        plan.edge("symlink", ["lib/" + name], implicit=[real], target=os.path.basename(real))
+        context.install.append(("link", "lib/" + name, "libdir"))
+    context.install.append(("library", real, "libdir"))
+    plan.phony("lib" + library.name, ["lib/" + soname, "lib/lib%s.so" % library.name, real])
+    context.products += ["lib" + library.name]
+    return real
+
+
+def plan_kernels(context: Context, library: records.KernelLibrary, core: str) -> None:
+    """The same sources once per level; the tools see to it that nothing else leaks out."""
+    model = context.model
+    script = _script(context, library.name, version_script((("", (library.export,)),)))
+    component = library.component
+    for level in context.facts.isa.all:
+        from gen.plan import kernel_flags  # local: keeps the import list of this module short
+        flags = external_flags(context, component) + kernel_flags(context, level) + (
+            "-DEIGEN_MPL2_ONLY",)
+        objects = compile_sources(context, level.name, model.sources[component], flags,
+                                  generated=["gen/" + g for g in library.generated])
+        output = "lib/%s/kernels/%s/lib%s-%s.so" % (context.private, level.name, "treenail",
+                                                    library.name)
+        link(context, output, objects, (core, "-lm"),
+             ("-Wl,--version-script=" + script, "-Wl,-soname," + os.path.basename(output)),
+             implicit=[script, core])
+        context.products.append(output)
+        context.install.append(("module", output, "libdir/%s/kernels/%s" % (context.private,
+                                                                          level.name)))
+
+
+def plan_adapter(context: Context, adapter: records.Adapter, core: str) -> None:
+    model = context.model
+    script = _script(context, "adapter", version_script((("", (adapter.export,)),)))
+    external = context.facts.externals[adapter.feature]
+    objects = compile_sources(context, "adapter-" + adapter.name, model.sources[adapter.component],
+                              external_flags(context, adapter.component))
+    output = "lib/%s/adapters/libtreenail-%s.so" % (context.private, adapter.name)
+    link(context, output, objects, (core,) + external.libs + ("-lm",),
+         ("-Wl,--version-script=" + script, "-Wl,-soname," + os.path.basename(output)),
+         implicit=[script, core])
+    context.products.append(output)
+    context.install.append(("module", output, "libdir/%s/adapters" % context.private))
+
+
+def plan_plugin(context: Context, plugin: records.Plugin) -> None:
+    """A plugin links nothing of ours: it talks through the table it is given."""
+    script = _script(context, "plugin-" + plugin.export,
+                     version_script((("", (plugin.export,)),)))
+    objects = compile_sources(context, "plugin-" + plugin.name,
+                              context.model.sources[plugin.component],
+                              external_flags(context, plugin.component) + capi_include(context))
+    output = "lib/%s/plugins/libtreenail-%s.so" % (context.private, plugin.name)
+    if not plugin.install:
+        output = "tests/plugins/libtreenail-%s.so" % plugin.name
+    link(context, output, objects, ("-lm",), ("-Wl,--version-script=" + script,),
+         implicit=[script])
+    if plugin.install:
+        context.products.append(output)
+        context.install.append(("module", output, "libdir/%s/plugins" % context.private))
+    else:
+        context.test_files.append(output)
+
+
+def capi_include(context: Context) -> Tuple[str, ...]:
+    roots = sorted({h.root for h in context.model.of(records.Headers)})
+    return tuple("-I" + context.source(root) for root in roots)
+
+
+def plan_extension(context: Context, extension: records.PythonExtension, core: str,
+                   package: records.PythonPackage) -> None:
+    """One module per interpreter, linked once per place it runs from (the run path differs)."""
+    pybind = context.facts.externals["pybind11"]
+    pybind_flags: List[str] = []
+    for flag in pybind.cflags:
+        if flag.startswith("-I") and "python" in os.path.basename(flag):
+            continue  # Python's own headers are those of the interpreter, not pkg-config's guess
+        pybind_flags += ["-isystem", flag[2:]] if flag.startswith("-I") else [flag]
+    for python in context.facts.pythons:
+        if not python.facts:
+            continue
+        tag = python.facts["soabi"]
+        flags = tuple(context.facts.python_flags.get(
+            tag, ("-isystem", python.facts["include"], "-isystem", python.facts["platinclude"])))
+        objects = compile_sources(context, "python-" + tag,
+                                  context.model.sources[extension.component],
+                                  flags + tuple(pybind_flags) + capi_include(context))
+        file = extension.name + python.facts["ext_suffix"]
+        for place, runpath in module_places(context, python):
+            output = "%s/%s" % (place, file)
+            link(context, output, objects, (core,),
+                 ("-Wl,-rpath," + runpath,) if runpath else (), implicit=[core])
+        context.products.append("python/%s/%s" % (package.name, file))
+
+
+def module_places(context: Context, python: object) -> Sequence[Tuple[str, str]]:
+    return (("python/treenail", "$ORIGIN/../../lib"),)
+
+
+def plan_python_package(context: Context, package: records.PythonPackage) -> None:
+    """Links to the package's files in build/python; one edge, so that removed sources vanish."""
+    files = context.model.glob(package.files)
+    listing = "gen/python-%s.list" % package.name
+    context.plan.files[listing] = "".join("%s\n" % f for f in files)
+    stamp = "gen/python-%s.stamp" % package.name
+    context.plan.edge("tool", [stamp], implicit=[listing,
+                                                 context.source("gen/tools/link_tree.py")],
+                      tool="link_tree.py", arguments=shell([
+                          "--list", listing, "--source", context.source(package.root), "--root",
+                          package.root, "--into", "python/" + package.name, "--stamp", stamp]),
+                      shown="LINKS python/" + package.name)
+    context.products.append(stamp)
+    for path in files:
+        relative = os.path.relpath(path, package.root)
+        context.install.append(("python", path, relative))
+
+
+def plan_test_program(context: Context, program: records.TestProgram, core: str) -> str:
+    model = context.model
+    gtest = context.facts.externals["gtest"]
+    flags: List[str] = []
+    for flag in gtest.cflags:
+        flags += ["-isystem", flag[2:]] if flag.startswith("-I") else [flag]
+    sources = model.sources[program.component]
+    objects = compile_sources(context, "tests-" + program.name, sources,
+                              tuple(flags) + external_flags(context, program.component)
+                              + capi_include(context))
+    main = tuple(lib for lib in gtest.libs if lib != "-lgtest_main")
+    libs = ("-lgtest_main",) + main + ("-pthread", "-ldl", "-lm")
+    output = "tests/%s_test" % program.name
+    link(context, output, objects, (core,) + libs, ("-Wl,-rpath,$ORIGIN/../lib",),
+         implicit=[core], shared=False)
+    layers = closure(context, program.component)
+    below = [o for name in layers for o in context.objects.get(name, [])]
+    context.plan.edge("phony", ["layer-" + program.name], ["tests/%s_layer_test" % program.name])
+    link(context, "tests/%s_layer_test" % program.name, objects + below, libs, (), shared=False)
+    return output
+
+
+def closure(context: Context, component: str) -> List[str]:
+    """The component's needs, and theirs: the layers that it must be able to do with."""
+    found: List[str] = []
+    todo = list(context.model.components[component].needs)
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.append(name)
+            todo += context.model.components[name].needs
+    return sorted(found)
+
+
+def plan_records(context: Context) -> Dict[str, str]:
+    """All records; returns test program name -> path."""
+    model = context.model
+    plan_generated(context)
+    core = ""
+    for library in model.of(records.SharedLibrary):
+        core = plan_library(context, library)
+    for kernels in model.of(records.KernelLibrary):
+        if model.present(kernels.component):
+            plan_kernels(context, kernels, core)
+    for adapter in model.of(records.Adapter):
+        if model.present(adapter.component) and context.enabled((adapter.feature,)):
+            plan_adapter(context, adapter, core)
+    for plugin in model.of(records.Plugin):
+        if model.present(plugin.component):
+            plan_plugin(context, plugin)
+    packages = {p.name: p for p in model.of(records.PythonPackage)}
+    for extension in model.of(records.PythonExtension):
+        if model.present(extension.component):
+            plan_extension(context, extension, core, next(iter(packages.values())))
+    for package in packages.values():
+        if model.glob(package.files):
+            plan_python_package(context, package)
+    programs = {}
+    if context.facts.externals["gtest"].found:
+        for program in model.of(records.TestProgram):
+            if model.present(program.component):
+                programs[program.name] = plan_test_program(context, program, core)
+    return programs
+
+
+def description(text: str) -> str:
+    return escape_value(text)

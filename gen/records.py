@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a targets.py may say: plain records, constructor calls with literals.
+
+Patterns are relative to the top of the tree; `*` stays in one folder, `**/` spans folders. Naming a
+pattern twice is an error, for every source belongs to exactly one target. A record whose patterns
+match nothing describes a part that is not there, and is left out.
+"""
+
+from dataclasses import dataclass
+from typing import Tuple
+
+
+@dataclass(frozen=True)
+class Component:
+    """A layer: sources compiled together, headers owned, and the layers its includes may name.
+
+    needs: names of components; the rule is direct, an include of anything else is an error.
+    external: names from gen/deps.py whose headers may be included (standard headers are free).
+    interface: True for headers that other components may use although the rest of the folder is
+    closed to them (the kernel-side header of runtime/); such a component has no sources.
+    """
+
+    name: str
+    sources: Tuple[str, ...] = ()
+    headers: Tuple[str, ...] = ()
+    needs: Tuple[str, ...] = ()
+    external: Tuple[str, ...] = ()
+    features: Tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SharedLibrary:
+    """The versioned library that programs link: components plus generated sources."""
+
+    name: str
+    components: Tuple[str, ...]
+    generated: Tuple[str, ...] = ()
+    soversion: str = "0"
+
+
+@dataclass(frozen=True)
+class KernelLibrary:
+    """One component compiled once per ISA level, one unversioned library each; one exported symbol."""
+
+    name: str
+    component: str
+    export: str
+    generated: Tuple[str, ...] = ()
+    precompiled: str = ""
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """A component linked with one external library, opened on first use."""
+
+    name: str
+    component: str
+    feature: str
+    export: str
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A component that becomes a library in plugins/, speaking the C ABI only."""
+
+    name: str
+    component: str
+    export: str = "tn_plugin_init"
+    install: bool = True
+
+
+@dataclass(frozen=True)
+class Registration:
+    """A table generated from file names: one call per family file that defines the function.
+
+    A source <stem>.cc counts when its text contains function.replace('*', stem) + '('. `namespace`
+    is that of the functions, `table` the qualified name of the function that calls them, `finish` a
+    method of the registry to call after each family.
+    """
+
+    output: str
+    sources: str
+    function: str
+    namespace: str
+    table: str
+    argument: str
+    include: str
+    finish: str = ""
+
+
+@dataclass(frozen=True)
+class PythonExtension:
+    """The compiled module, once per interpreter."""
+
+    name: str
+    component: str
+
+
+@dataclass(frozen=True)
+class PythonPackage:
+    """Files of the Python package; `root` is the folder that becomes the package."""
+
+    name: str
+    root: str
+    files: Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Headers:
+    """Installed headers; `root` becomes includedir."""
+
+    root: str
+    files: Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TestProgram:
+    """A GoogleTest program. checks: the sanitizer runs that include it."""
+
+    name: str
+    component: str
+    checks: Tuple[str, ...] = ("address-undefined",)
+
+
+@dataclass(frozen=True)
+class BenchProgram:
+    """A Google Benchmark program, run by `ninja bench`."""
+
+    name: str
+    component: str
+
+
+@dataclass(frozen=True)
+class PythonTests:
+    """Folders that pytest collects for `ninja test`. shards: split one folder over several runs."""
+
+    folders: Tuple[str, ...]
+    shards: int = 1
+
+
+@dataclass(frozen=True)
+class Script:
+    """A ninja target that runs a Python program of the tree with the built module importable.
+
+    `arguments` may contain {build} and {source}. `present` is the file that must exist.
+    """
+
+    name: str
+    help: str
+    present: str
+    arguments: Tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Excluded:
+    """Sources that no target owns, and why."""
+
+    files: Tuple[str, ...]
+    reason: str
+
+
+KINDS = (Component, SharedLibrary, KernelLibrary, Adapter, Plugin, Registration, PythonExtension,
+         PythonPackage, Headers, TestProgram, BenchProgram, PythonTests, Script, Excluded)

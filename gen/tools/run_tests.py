@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run the tests and say in a line what came of them.
+
+Jobs (a GoogleTest program, a file or a shard of a pytest folder) run side by side on as many cores
+as TREENAIL_TEST_JOBS, MESON_TESTTHREADS or RPM_BUILD_NCPUS say, else as the affinity mask has. Each
+job's output is kept in tests/log/; what failed is shown, what was skipped is listed with its reason.
+A job that dies, hangs or reports no result counts as a failure.
+"""
+
+import argparse
+import collections
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+
+JOB_SECONDS = 1200
+TAIL_LINES = 60
+
+
+class Job:
+    """One process; `kind` is 'cxx' or 'python'."""
+
+    def __init__(self, name, kind, command, report, environment):
+        self.name, self.kind, self.command = name, kind, command
+        self.report = os.path.abspath(report)
+        self.log = self.report[:-4] + ".log"
+        self.environment = environment
+        self.process = self.stream = None
+        self.start = self.seconds = 0.0
+        self.passed, self.failed, self.skipped = 0, [], []
+
+
+def width():
+    for name in ("TREENAIL_TEST_JOBS", "MESON_TESTTHREADS", "RPM_BUILD_NCPUS"):
+        if os.environ.get(name, "").isdigit() and int(os.environ[name]) > 0:
+            return int(os.environ[name])
+    return len(os.sched_getaffinity(0))
+
+
+def cxx_jobs(manifest, logs, check, filters):
+    jobs = []
+    for name, program in sorted(manifest["programs"].items()):
+        if check and check not in program["checks"]:
+            continue
+        if filters and not any(f in "tests/" + name for f in filters):
+            continue
+        report = os.path.join(logs, "cxx-%s.xml" % name)
+        jobs.append(Job("tests/" + name, "cxx",
+                        [os.path.abspath(program["path"]), "--gtest_brief=1",
+                         "--gtest_output=xml:" + os.path.abspath(report)], report, {}))
+    return jobs
+
+
+def python_jobs(manifest, logs, filters, pytest_arguments):
+    jobs = []
+    source = os.path.abspath(manifest["source"])
+    here = os.path.dirname(os.path.abspath(__file__))
+    paths = [os.path.abspath("python"), here]
+    if os.environ.get("PYTHONPATH"):
+        paths.append(os.environ["PYTHONPATH"])
+    environment = {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1",
+                   "TREENAIL_BUILD_DIR": os.getcwd(), "TREENAIL_SOURCE_DIR": source,
+                   "HYPOTHESIS_STORAGE_DIRECTORY": os.path.abspath("tests/hypothesis")}
+
+    def add(name, words, extra):
+        if filters and not any(f in name for f in filters):
+            return
+        report = os.path.join(logs, "py-%s.xml" % name.replace("/", "-"))
+        jobs.append(Job(name, "python",
+                        [manifest["python"], "-m", "pytest", "-q", "-rs", "--color=no",
+                         "--rootdir", source, "-p", "no:cacheprovider", "-p", "pytest_shard",
+                         "--junitxml", os.path.abspath(report)] + pytest_arguments + words,
+                        report, dict(environment, **extra)))
+
+    for group in manifest["pytest"]:
+        folder = os.path.join(source, group["folder"])
+        if not os.path.isdir(folder):
+            continue
+        if group["shards"] > 1:
+            if not any(n.startswith("test_") and n.endswith(".py") for n in os.listdir(folder)):
+                continue
+            for shard in range(group["shards"]):
+                add("%s:%d" % (group["folder"], shard + 1), [folder],
+                    {"TREENAIL_TEST_SHARD": "%d/%d" % (shard, group["shards"])})
+            continue
+        for leaf in sorted(os.listdir(folder)):
+            if leaf.startswith("test_") and leaf.endswith(".py"):
+                add("%s/%s" % (group["folder"], leaf), [os.path.join(folder, leaf)], {})
+    return jobs
+
+
+def start(job):
+    job.stream = open(job.log, "w", encoding="utf-8")
+    if os.path.exists(job.report):
+        os.unlink(job.report)
+    job.start = time.monotonic()
+    job.process = subprocess.Popen(job.command, stdout=job.stream, stderr=subprocess.STDOUT,
+                                   stdin=subprocess.DEVNULL, start_new_session=True,
+                                   env=dict(os.environ, **job.environment))
+
+
+def stop(job):
+    try:
+        os.killpg(job.process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    job.process.wait()
+
+
+def collect(job, status):
+    """Read the job's report; whatever is wrong with job or report is a failure of its own."""
+    job.stream.close()
+    job.seconds = time.monotonic() - job.start
+    problem = ""
+    if status < 0:
+        problem = "died of " + signal.Signals(-status).name
+    try:
+        root = ElementTree.parse(job.report).getroot()
+    except (OSError, ElementTree.ParseError):
+        if job.kind == "python" and status == 5:
+            return  # pytest: nothing collected, as in a shard that gets no case
+        job.failed.append((job.name, problem or "gave no report (exit status %d)" % status))
+        return
+    for case in root.iter("testcase"):
+        name = "%s.%s" % (case.get("classname", ""), case.get("name", ""))
+        skipped = case.find("skipped")
+        if case.find("failure") is not None or case.find("error") is not None:
+            bad = case.find("failure")
+            bad = bad if bad is not None else case.find("error")
+            job.failed.append((name, (bad.get("message") or "").strip()))
+        elif skipped is not None or case.get("result") == "skipped":
+            reason = (skipped.get("message") or "") if skipped is not None else ""
+            reason = reason.replace("\n", " ").strip()
+            if job.kind == "cxx" and ".cc:" in reason:
+                reason = reason.split(" ", 1)[-1]
+            job.skipped.append((name, reason or "no reason given"))
+        elif case.get("status") == "notrun":
+            job.skipped.append((name, "disabled"))
+        else:
+            job.passed += 1
+    if status not in (0, 5) and not job.failed:
+        job.failed.append((job.name, problem or "ended with exit status %d" % status))
+
+
+class Progress:
+    """One line that is rewritten on a terminal, a line per finished job elsewhere."""
+
+    def __init__(self, total):
+        self.total, self.done = total, 0
+        self.terminal = sys.stdout.isatty()
+
+    def show(self, job, running, counts):
+        self.done += 1
+        line = "[%d/%d] %d passed, %d failed" % ((self.done, self.total) + counts)
+        if self.terminal:
+            names = ", ".join(j.name for j in running)
+            columns = shutil.get_terminal_size().columns - 1
+            sys.stdout.write("\r\033[K" + ("%s  %s" % (line, names))[:columns])
+        else:
+            sys.stdout.write("%s  %s (%.1f s)%s\n" % (line, job.name, job.seconds,
+                                                    "  FAILED" if job.failed else ""))
+        sys.stdout.flush()
+
+    def finish(self):
+        if self.terminal:
+            sys.stdout.write("\r\033[K")
+
+
+def run(jobs, parallel):
+    """Longest first by what the previous run took, so that the end is not one slow job alone."""
+    history_path = "tests/log/seconds.json"
+    try:
+        with open(history_path, encoding="utf-8") as stream:
+            history = json.load(stream)
+    except (OSError, ValueError):
+        history = {}
+    waiting = collections.deque(sorted(jobs, key=lambda j: -history.get(j.name, 5.0)))
+    running = []
+    progress = Progress(len(jobs))
+    try:
+        while waiting or running:
+            while waiting and len(running) < parallel:
+                job = waiting.popleft()
+                start(job)
+                running.append(job)
+            time.sleep(0.02)
+            for job in list(running):
+                status = job.process.poll()
+                if status is None and time.monotonic() - job.start < JOB_SECONDS:
+                    continue
+                if status is None:
+                    stop(job)
+                    job.failed.append((job.name, "no end after %d s" % JOB_SECONDS))
+                    status = 0
+                running.remove(job)
+                collect(job, status)
+                counts = (sum(j.passed for j in jobs), sum(len(j.failed) for j in jobs))
+                progress.show(job, running, counts)
+    except KeyboardInterrupt:
+        for job in running:
+            stop(job)
+        progress.finish()
+        print("interrupted")
+        sys.exit(130)
+    progress.finish()
+    history.update({job.name: round(job.seconds, 2) for job in jobs})
+    with open(history_path, "w", encoding="utf-8") as stream:
+        json.dump(history, stream, sort_keys=True)
+
+
+def report(jobs, seconds, missing):
+    for job in jobs:
+        if not job.failed:
+            continue
+        print("---- %s: %d failed; the end of %s:" % (job.name, len(job.failed),
+                                                    os.path.relpath(job.log)))
+        with open(job.log, encoding="utf-8", errors="replace") as stream:
+            print("".join(stream.readlines()[-TAIL_LINES:]).rstrip())
+    reasons = collections.Counter()
+    for job in jobs:
+        for _, reason in job.skipped:
+            reasons[reason] += 1
+    for reason, count in sorted(reasons.items()):
+        print("skipped %4d: %s" % (count, reason))
+    for name, why in sorted(missing.items()):
+        print("not run: the tests that need %s (%s)" % (name, why))
+    failed = [(job, name, text) for job in jobs for name, text in job.failed]
+    for job, name, text in failed[:40]:
+        print("FAILED %s: %s%s" % (job.name, name, ": " + text.splitlines()[0][:160] if text else ""))
+    if len(failed) > 40:
+        print("... and %d more" % (len(failed) - 40))
+    passed = sum(job.passed for job in jobs)
+    print("%d passed, %d failed, %d skipped in %.0f s" % (
+        passed, len(failed), sum(len(job.skipped) for job in jobs), seconds))
+    if passed == 0 and not failed:
+        print("no test ran at all: that is a failure")
+        return 1
+    return 1 if failed or missing else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--manifest", required=True)
+    parser.add_argument("--only", choices=("cxx", "python"))
+    parser.add_argument("--check", default="", help="only programs that name this sanitizer run")
+    parser.add_argument("--pytest", default="", help="more words for pytest")
+    parser.add_argument("filters", nargs="*", help="parts of job names")
+    options = parser.parse_args()
+    filters = options.filters + os.environ.get("TREENAIL_TEST_FILTER", "").split()
+    with open(options.manifest, encoding="utf-8") as stream:
+        manifest = json.load(stream)
+    logs = "tests/log"
+    os.makedirs(logs, exist_ok=True)
+    began = time.monotonic()
+    jobs = []
+    if options.only != "python":
+        jobs += cxx_jobs(manifest, logs, options.check, filters)
+    if options.only != "cxx":
+        jobs += python_jobs(manifest, logs, filters, options.pytest.split())
+    run(jobs, width())
+    missing = manifest["missing"] if options.only != "python" else {}
+    return report(jobs, time.monotonic() - began, missing)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

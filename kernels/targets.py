@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How ops are computed: host kernels in the core, CPU kernels once per ISA level, adapters.
+
+Kernels see op, tensor, base, io and the kernel-side headers of runtime, never a node or a graph.
+"""
+
+Component(name="host_kernels", sources=["kernels/host/**/*.cc"], headers=["kernels/host/**/*.h"],
+          needs=["kernel_api", "op", "tensor", "io", "base"])
+
+Component(name="cpu_kernels", sources=["kernels/cpu/**/*.cc"], headers=["kernels/cpu/**/*.h"],
+          needs=["kernel_api", "op", "tensor", "base", "adapter_interfaces"],
+          external=["eigen3"])
+Registration(output="cpu_kernels_table.cc", sources="kernels/cpu/*.cc",
+             function="register_*_kernels", namespace="treenail::cpu",
+             table="treenail::cpu::register_all", argument="treenail::KernelRegistry",
+             include="framework/runtime/kernel_registry.h")
+KernelLibrary(name="kernels-cpu", component="cpu_kernels", export="treenail_kernel_library",
+              generated=["cpu_kernels_table.cc"])
+
+# What an adapter and its one user agree on: C tables only.
+Component(name="adapter_interfaces", headers=["kernels/adapters/**/*.h"], needs=["base"])
+Component(name="adapter_blas", sources=["kernels/adapters/blas/*.cc"],
+          needs=["adapter_interfaces", "base"], external=["blas"])
+Component(name="adapter_onednn", sources=["kernels/adapters/onednn/*.cc"],
+          needs=["adapter_interfaces", "base"], external=["onednn"])
+Component(name="adapter_hdf5", sources=["kernels/adapters/hdf5/*.cc"],
+          needs=["adapter_interfaces", "io", "tensor", "base"], external=["hdf5"])
+Component(name="adapter_fftw", sources=["kernels/adapters/fftw/*.cc"],
+          needs=["adapter_interfaces", "base"], external=["fftw"])
+Adapter(name="blas", component="adapter_blas", feature="blas", export="treenail_adapter")
+Adapter(name="onednn", component="adapter_onednn", feature="onednn", export="treenail_adapter")
+Adapter(name="hdf5", component="adapter_hdf5", feature="hdf5", export="treenail_adapter")
+Adapter(name="fftw", component="adapter_fftw", feature="fftw", export="treenail_adapter")

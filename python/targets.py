@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python package and its compiled module."""
+
+Component(name="binding", sources=["python/binding/**/*.cc"], headers=["python/binding/**/*.h"],
+          needs=["capi", "eager", "runtime", "kernel_api", "graph", "op", "tensor", "io", "base"],
+          external=["pybind11", "python-dev"])
+PythonExtension(name="_treenail", component="binding")
+PythonPackage(name="treenail", root="python/treenail",
+              files=["python/treenail/**/*.py", "python/treenail/**/*.pyi",
+                     "python/treenail/**/py.typed"])

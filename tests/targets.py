@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests, mirroring the tree: a GoogleTest program per folder, and the folders that pytest runs.
+
+A test may include what its layer may include, and its layer. None of this is built by default.
+"""
+
+Component(name="test_support", headers=["tests/support/*.h"],
+          needs=["graph", "op", "tensor", "base"])
+Component(name="base_test", sources=["tests/base/*.cc"], headers=["tests/base/*.h"],
+          needs=["base"], external=["gtest"])
+Component(name="tensor_test", sources=["tests/tensor/*.cc"], headers=["tests/tensor/*.h"],
+          needs=["test_support", "tensor", "base"], external=["gtest"])
+Component(name="op_test", sources=["tests/op/*.cc"], headers=["tests/op/*.h"],
+          needs=["test_support", "op", "tensor", "base"], external=["gtest"])
+Component(name="ops_test", sources=["tests/ops/*.cc"], headers=["tests/ops/*.h"],
+          needs=["test_support", "ops", "graph", "op", "tensor", "base"], external=["gtest"])
+Component(name="graph_test", sources=["tests/graph/**/*.cc"], headers=["tests/graph/**/*.h"],
+          needs=["test_support", "graph", "op", "tensor", "base"], external=["gtest"])
+Component(name="runtime_test", sources=["tests/runtime/*.cc"], headers=["tests/runtime/*.h"],
+          needs=["test_support", "runtime", "kernel_api", "placement", "graph", "op", "tensor",
+                 "base"],
+          external=["gtest"])
+Component(name="eager_test", sources=["tests/eager/*.cc"], headers=["tests/eager/*.h"],
+          needs=["test_support", "eager", "runtime", "kernel_api", "graph", "op", "tensor", "base"],
+          external=["gtest"])
+Component(name="io_test", sources=["tests/io/*.cc"], headers=["tests/io/*.h"],
+          needs=["test_support", "adapter_interfaces", "io", "tensor", "base"], external=["gtest"])
+Component(name="capi_test", sources=["tests/capi/*.cc", "tests/capi/*.c"],
+          headers=["tests/capi/*.h"], needs=["test_support", "capi", "base"], external=["gtest"])
+Component(name="kernels_test", sources=["tests/kernels/*.cc"], headers=["tests/kernels/*.h"],
+          needs=["test_support", "cpu_kernels", "host_kernels", "adapter_interfaces", "runtime",
+                 "kernel_api", "graph", "op", "tensor", "io", "base"],
+          external=["gtest", "eigen3"])
+
+TestProgram(name="base", component="base_test", checks=["address-undefined", "thread"])
+TestProgram(name="tensor", component="tensor_test")
+TestProgram(name="op", component="op_test")
+TestProgram(name="ops", component="ops_test")
+TestProgram(name="graph", component="graph_test")
+TestProgram(name="runtime", component="runtime_test", checks=["address-undefined", "thread"])
+TestProgram(name="eager", component="eager_test")
+TestProgram(name="io", component="io_test")
+TestProgram(name="capi", component="capi_test")
+TestProgram(name="kernels", component="kernels_test")
+
+PythonTests(folders=["tests/gen", "tests/python"])
+PythonTests(folders=["tests/cases"], shards=4)
