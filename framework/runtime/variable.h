@@ -40,6 +40,8 @@ class Variable final : public Resource {
   };
 
  private:
+  void check_initialized() const;  // the lock is held
+
   std::string name_;
   DType dtype_;
   PartialShape shape_;

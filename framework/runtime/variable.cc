@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/runtime/variable.h"
+
+#include <utility>
+
+#include "framework/base/error.h"
+
+namespace treenail {
+
+Variable::Variable(std::string name, DType dtype, PartialShape shape)
+    : name_(std::move(name)), dtype_(dtype), shape_(shape) {}
+
+Variable::~Variable() = default;
+
+bool Variable::initialized() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return value_.defined();
+}
+
+Tensor Variable::read() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  check_initialized();
+  return value_;
+}
+
+void Variable::check_initialized() const {
+  if (value_.defined()) return;
+  throw failed_precondition("Attempting to use uninitialized value ", name_.empty() ? "<unnamed>" : name_, ": variable of dtype ",
+                            dtype_, " and shape ", shape_, " needs its initializer run, or a checkpoint restored, first");
+}
+
+void Variable::assign(const Tensor& value) {
+  if (value.dtype() != dtype_) {
+    throw invalid_argument("variable ", name_, " has dtype ", dtype_, ", the value assigned is ", value);
+  }
+  if (!shape_.compatible(value.shape())) {
+    throw invalid_argument("variable ", name_, " has shape ", shape_, ", the value assigned is ", value);
+  }
+  // Owned memory is shared, whoever else holds it: the next write copies unless the variable is alone by then. Memory that
+  // somebody else may reuse or unmap is copied, and so is a small part of a large buffer, which it would keep alive.
+  const Buffer* buffer = value.buffer().get();
+  const bool share = buffer != nullptr && buffer->kind() == Buffer::Kind::kOwned && buffer->bytes() / 2 <= value.bytes();
+  Tensor stored = share ? value : value.deep_copy();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::swap(value_, stored);  // the old value is released after the lock
+}
+
+void Variable::reset() {
+  Tensor last;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::swap(value_, last);
+}
+
+Variable::Write::Write(Variable& variable) : variable_(variable), lock_(variable.mutex_) {
+  variable.check_initialized();
+  if (!variable.value_.exclusive()) variable.value_ = variable.value_.deep_copy();
+}
+
+Variable& variable_from(const Tensor& handle) {
+  if (handle.dtype() != DType::kResource || handle.num_elements() != 1) {
+    throw invalid_argument("a variable's handle is needed (a scalar of dtype resource), got ", handle);
+  }
+  Resource* resource = handle.data<ResourceElement>()->object.get();
+  if (resource == nullptr) throw invalid_argument("the handle refers to nothing; a variable's handle is needed");
+  auto* variable = dynamic_cast<Variable*>(resource);
+  if (variable == nullptr) {
+    throw invalid_argument("the handle refers to a ", resource->kind(), "; a variable's handle is needed");
+  }
+  return *variable;
+}
+
+}  // namespace treenail
