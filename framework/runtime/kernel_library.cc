@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Choosing and opening the kernel library. The CPU is asked before anything of the library is executed; the library has no
+// static initialisers, so that opening it runs none of its code.
+#include "framework/runtime/kernel_library.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <string_view>
+
+#include "build_info.h"
+#include "framework/base/adapter.h"
+#include "framework/base/cpu_features.h"
+#include "framework/base/error.h"
+#include "framework/base/logging.h"
+
+namespace treenail {
+namespace {
+
+std::string library_path(std::string_view level) {
+  return concat(private_library_directory(), "/kernels/", level, "/libtreenail-kernels-cpu.so");
+}
+
+const KernelLibrary* open_library() {
+  const std::vector<std::string> installed = installed_kernel_levels();
+  const std::vector<std::string_view> names(installed.begin(), installed.end());
+  const std::string_view level = choose_level(names);
+  const std::string path = library_path(level);
+  void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* text = ::dlerror();
+    throw failed_precondition("the kernel library of level ", level, " cannot be loaded: ",
+                              text != nullptr ? text : path.c_str());
+  }
+  using Entry = const KernelLibrary* (*)();
+  const auto entry = reinterpret_cast<Entry>(::dlsym(handle, "treenail_kernel_library"));
+  const KernelLibrary* library = entry == nullptr ? nullptr : entry();
+  const bool same_abi = library != nullptr && library->abi == kKernelLibraryAbi;
+  if (!same_abi || std::string_view(library->build_id) != build_info::kBuildId || library->level != level) {
+    const std::string other = same_abi ? concat("build ", library->build_id, ", level ", library->level)
+                                       : std::string("another interface");
+    ::dlclose(handle);
+    throw failed_precondition(path, " is of ", other, "; this libtreenail is build ", build_info::kBuildId,
+                              " and needs the kernel library that was built with it, level ", level);
+  }
+  log(LogLevel::kInfo, "opened ", path);
+  return library;
+}
+
+}  // namespace
+
+std::vector<std::string> installed_kernel_levels() {
+  std::vector<std::string> levels;
+  for (std::string_view level : isa_levels()) {
+    if (::access(library_path(level).c_str(), F_OK) == 0) levels.emplace_back(level);
+  }
+  return levels;
+}
+
+const KernelLibrary& kernel_library() {
+  static const KernelLibrary* library = open_library();  // tried anew after an exception
+  return *library;
+}
+
+std::string kernel_level_in_use() { return kernel_library().level; }
+
+}  // namespace treenail
