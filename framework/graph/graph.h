@@ -5,6 +5,7 @@
 // Thread-safety: readers hold lock_shared(), a writer lock(); Session and the Python module do so.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -123,7 +124,7 @@ class Graph {
   void set_device(Node& node, std::string_view device);
   void set_input(Node& node, int i, Output value);    // same dtype; Errors: InvalidArgument (dtype, shape, cycle)
   void set_shape(Output output, const PartialShape& shape);  // merges what is known; Errors: InvalidArgument
-  int64_t epoch() const { return epoch_; }
+  int64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
   // Bumped by every change, additions included.
   int64_t version() const { return version_; }
 
@@ -158,7 +159,7 @@ class Graph {
   std::unordered_map<std::string, Node*> by_name_;
   std::unordered_map<std::string, int> used_names_;  // lower case → next suffix
   std::map<std::string, std::shared_ptr<const Function>, std::less<>> functions_;
-  int64_t epoch_ = 0;
+  std::atomic<int64_t> epoch_{0};  // read by running sessions without the lock
   int64_t version_ = 0;
   bool finalized_ = false;
 };

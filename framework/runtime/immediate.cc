@@ -74,6 +74,12 @@ IntrusivePtr<RandomCounter> ArrayPrepareContext::random_counter() const {
   return random_counter_of(*services_.resources, services_.node_name);
 }
 
+Tensor view_as(const Tensor& tensor, DType dtype, const Shape& shape) {
+  const std::ptrdiff_t offset =
+      static_cast<const std::byte*>(tensor.raw()) - static_cast<const std::byte*>(tensor.buffer()->data());
+  return Tensor(dtype, shape, tensor.buffer(), static_cast<size_t>(offset));
+}
+
 std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor> inputs, const NodeServices& services,
                                     const CancellationToken* token) {
   const size_t num_inputs = inputs.size();
@@ -85,7 +91,8 @@ std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor
   infer_shapes(op, info_pointers, output_infos);
 
   if (op.def().view_of >= 0) {
-    return {inputs[static_cast<size_t>(op.def().view_of)].reshaped(output_infos[0].shape.shape())};
+    const Tensor& source = inputs[static_cast<size_t>(op.def().view_of)];
+    return {view_as(source, op.output_type(0), output_infos[0].shape.shape())};
   }
   std::vector<Shape> shapes(num_inputs);
   std::vector<const Tensor*> host_values(num_inputs);

@@ -45,6 +45,9 @@ class ArrayPrepareContext final : public PrepareContext {
   const NodeServices& services_;
 };
 
+// The bytes of `tensor` as another dtype of the same size and another shape of as many elements.
+Tensor view_as(const Tensor& tensor, DType dtype, const Shape& shape);
+
 // Output tensors of `op` on `inputs`. Errors carry no op or node prefix: the caller knows what to name.
 std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor> inputs, const NodeServices& services,
                                     const CancellationToken* token);

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding the plan of a run (signature → topology → specialisation), lending it a frame, and moving feeds and fetches.
+#include "framework/runtime/session.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "framework/base/error.h"
+#include "framework/runtime/deadline.h"
+#include "framework/runtime/executor.h"
+#include "framework/runtime/interrupt.h"
+#include "framework/runtime/plan.h"
+#include "framework/runtime/resource_manager.h"
+#include "framework/runtime/topology.h"
+
+namespace treenail {
+namespace {
+
+constexpr size_t kKeptPlans = 8;
+// After this many shapes in a row that no kept plan fits, one plan for all shapes serves what is not kept.
+constexpr int kMissesBeforeGeneric = 16;
+
+struct Specialization {
+  std::vector<int64_t> key;
+  std::shared_ptr<const Plan> plan;
+};
+
+void append_key(std::vector<int64_t>& key, const Shape& shape) {
+  key.push_back(shape.rank());
+  key.insert(key.end(), shape.dims().begin(), shape.dims().end());
+}
+
+void check_feed(const Output& value, const Tensor& tensor) {
+  const DType wanted = value.node->op().output_type(value.index);
+  if (tensor.dtype() != wanted) {
+    throw invalid_argument("Cannot feed ", tensor, " for tensor \"", value, "\", which has dtype ", wanted);
+  }
+  const PartialShape& shape = value.node->info(value.index).shape;
+  if (!shape.compatible(tensor.shape())) {
+    throw invalid_argument("Cannot feed value of shape ", tensor.shape(), " for tensor \"", value,
+                           "\", which has shape ", shape);
+  }
+}
+
+}  // namespace
+
+class Session::Signature {
+ public:
+  Signature(std::vector<Output> feeds, std::vector<Output> fetches, std::vector<Node*> targets)
+      : feeds(std::move(feeds)), fetches(std::move(fetches)), targets(std::move(targets)) {}
+
+  const std::vector<Output> feeds;
+  const std::vector<Output> fetches;
+  const std::vector<Node*> targets;
+
+  std::mutex mutex;  // guards what follows
+  std::shared_ptr<const Topology> topology;
+  std::vector<Specialization> kept;  // most recently used first
+  std::shared_ptr<const Plan> generic;
+  int misses = 0;
+  double cost_ns = 0;
+};
+
+struct Session::Impl {
+  SessionOptions options;
+  std::shared_ptr<ResourceManager> resources;
+
+  std::mutex mutex;  // guards what follows
+  bool closed = false;
+  std::vector<Frame*> running;
+  using Key = std::vector<std::pair<int64_t, int64_t>>;
+  std::map<Key, std::shared_ptr<Signature>> signatures;
+
+  std::shared_ptr<const Plan> plan_for(const Graph& graph, Signature& signature, std::span<const Tensor> feeds,
+                                       bool& specialized);
+  std::shared_ptr<const Plan> compile(const Graph& graph, Signature& signature, std::span<const Tensor> feeds,
+                                      std::vector<int64_t> key, bool& specialized);
+  void begin(Frame& frame);
+  void end(Frame& frame);
+};
+
+namespace {
+
+// A frame out of the plan's pool, given back when the run ended well; a cancelled one is dropped with its token.
+class FrameLease {
+ public:
+  explicit FrameLease(const Plan& plan) : plan_(plan) {
+    {
+      const std::lock_guard lock(plan.mutex);
+      if (!plan.idle_frames.empty()) {
+        frame_ = std::move(plan.idle_frames.back());
+        plan.idle_frames.pop_back();
+      }
+    }
+    if (!frame_) frame_ = std::make_unique<Frame>(plan);
+  }
+  ~FrameLease() {
+    if (frame_->token.cancelled()) return;
+    frame_->reset(plan_);
+    const std::lock_guard lock(plan_.mutex);
+    plan_.idle_frames.push_back(std::move(frame_));
+  }
+  FrameLease(const FrameLease&) = delete;
+  FrameLease& operator=(const FrameLease&) = delete;
+  Frame& operator*() { return *frame_; }
+
+ private:
+  const Plan& plan_;
+  std::unique_ptr<Frame> frame_;
+};
+
+// Passes a cancellation from the caller's token on to the run's.
+class TokenLink {
+ public:
+  TokenLink(CancellationToken* from, CancellationToken& to) : from_(from) {
+    if (from_ == nullptr) return;
+    from_->check();
+    id_ = from_->add_callback(
+        [](void* token) {
+          static_cast<CancellationToken*>(token)->cancel(Code::kCancelled, "the run was cancelled");
+        },
+        &to);
+    if (id_ == 0) from_->check();
+  }
+  ~TokenLink() {
+    if (id_ != 0) from_->remove_callback(id_);
+  }
+  TokenLink(const TokenLink&) = delete;
+  TokenLink& operator=(const TokenLink&) = delete;
+
+ private:
+  CancellationToken* from_;
+  uint64_t id_ = 0;
+};
+
+}  // namespace
+
+Session::Session(std::shared_ptr<Graph> graph, SessionOptions options)
+    : graph_(std::move(graph)), impl_(std::make_unique<Impl>()) {
+  impl_->resources = options.resources ? options.resources : std::make_shared<ResourceManager>();
+  impl_->options = std::move(options);
+}
+
+Session::~Session() { close(); }
+
+ResourceManager& Session::resources() const { return *impl_->resources; }
+
+double Session::estimated_cost_ns(const Signature& signature) { return signature.cost_ns; }
+
+std::shared_ptr<Session::Signature> Session::signature(std::span<const Output> feeds,
+                                                       std::span<const Output> fetches,
+                                                       std::span<Node* const> targets) {
+  Impl::Key key;
+  const auto add = [&](const Output& value, std::string_view what) {
+    if (value.node == nullptr || &value.node->graph() != graph_.get()) {
+      throw invalid_argument("the ", what, " ", value, " is not a value of the session's graph");
+    }
+    if (value.index < 0 || value.index >= value.node->num_outputs()) {
+      throw invalid_argument("the ", what, " ", value, " does not exist: its node has ", value.node->num_outputs(),
+                             " outputs");
+    }
+    key.emplace_back(value.node->id(), value.index);
+  };
+  for (const Output& value : feeds) {
+    add(value, "feed");
+    if (value.node->op().output_type(value.index) == DType::kResource) {
+      throw invalid_argument("Cannot feed \"", value, "\": it is a resource handle");
+    }
+  }
+  std::vector<std::pair<int64_t, int64_t>> sorted = key;
+  std::sort(sorted.begin(), sorted.end());
+  if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end()) {
+    throw invalid_argument("the value \"", graph_->node(static_cast<int>(twice->first))->name(), ":", twice->second,
+                           "\" is fed more than once");
+  }
+  key.emplace_back(-1, -1);
+  for (const Output& value : fetches) add(value, "fetch");
+  key.emplace_back(-1, -1);
+  for (const Node* target : targets) {
+    if (target == nullptr || &target->graph() != graph_.get()) {
+      throw invalid_argument("a target is not a node of the session's graph");
+    }
+    key.emplace_back(target->id(), -1);
+  }
+  const std::lock_guard lock(impl_->mutex);
+  std::shared_ptr<Signature>& entry = impl_->signatures[std::move(key)];
+  if (!entry) {
+    entry = std::make_shared<Signature>(std::vector<Output>(feeds.begin(), feeds.end()),
+                                        std::vector<Output>(fetches.begin(), fetches.end()),
+                                        std::vector<Node*>(targets.begin(), targets.end()));
+  }
+  return entry;
+}
+
+std::shared_ptr<const Plan> Session::Impl::plan_for(const Graph& graph, Signature& signature,
+                                                    std::span<const Tensor> feeds, bool& specialized) {
+  const std::lock_guard lock(signature.mutex);
+  if (!signature.topology || signature.topology->epoch != graph.epoch()) {
+    const std::shared_lock graph_lock(graph.mutex());
+    signature.kept.clear();
+    signature.generic.reset();
+    signature.misses = 0;
+    signature.topology =
+        make_topology(graph, signature.feeds, signature.fetches, signature.targets, *resources,
+                      {options.fold_constants, options.merge_common_subexpressions});
+  }
+  // The key stands in memory that steady-state runs reuse.
+  thread_local std::vector<int64_t> key;
+  key.clear();
+  for (const Tensor& feed : feeds) append_key(key, feed.shape());
+  for (const IntrusivePtr<Variable>& variable : signature.topology->shape_variables) {
+    if (variable->initialized()) {
+      append_key(key, variable->read().shape());
+    } else {
+      key.push_back(-1);
+    }
+  }
+  specialized = true;
+  for (size_t i = 0; i < signature.kept.size(); ++i) {
+    if (signature.kept[i].key != key) continue;
+    signature.misses = 0;
+    if (i != 0) std::rotate(signature.kept.begin(), signature.kept.begin() + static_cast<std::ptrdiff_t>(i),
+                            signature.kept.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    return signature.kept[0].plan;
+  }
+  return compile(graph, signature, feeds, key, specialized);
+}
+
+std::shared_ptr<const Plan> Session::Impl::compile(const Graph& graph, Signature& signature,
+                                                   std::span<const Tensor> feeds, std::vector<int64_t> key,
+                                                   bool& specialized) {
+  const std::shared_lock graph_lock(graph.mutex());
+  std::vector<PartialShape> shapes;
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    check_feed(signature.feeds[i], feeds[i]);
+    shapes.push_back(feeds[i].shape());
+  }
+  if (++signature.misses > kMissesBeforeGeneric) {
+    specialized = false;
+    if (!signature.generic) {
+      for (size_t i = 0; i < feeds.size(); ++i) {
+        shapes[i] = signature.feeds[i].node->info(signature.feeds[i].index).shape;
+      }
+      signature.generic = make_plan(signature.topology, shapes, *resources);
+    }
+    return signature.generic;
+  }
+  std::shared_ptr<const Plan> plan = make_plan(signature.topology, shapes, *resources);
+  signature.cost_ns = plan->cost_ns;
+  if (signature.kept.size() == kKeptPlans) signature.kept.pop_back();
+  signature.kept.insert(signature.kept.begin(), {std::move(key), plan});
+  return plan;
+}
+
+void Session::Impl::begin(Frame& frame) {
+  const std::lock_guard lock(mutex);
+  if (closed) throw failed_precondition("the session is closed");
+  running.push_back(&frame);
+}
+
+void Session::Impl::end(Frame& frame) {
+  const std::lock_guard lock(mutex);
+  running.erase(std::find(running.begin(), running.end(), &frame));
+}
+
+std::vector<Tensor> Session::run(const std::shared_ptr<Signature>& signature, std::span<const Tensor> feeds,
+                                 const RunOptions& options, RunMetadata* metadata) {
+  if (feeds.size() != signature->feeds.size()) {
+    throw invalid_argument("the run needs ", signature->feeds.size(), " feeds, got ", feeds.size());
+  }
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    const Output& value = signature->feeds[i];
+    if (feeds[i].dtype() != value.node->op().output_type(value.index)) check_feed(value, feeds[i]);
+  }
+  bool specialized = false;
+  const std::shared_ptr<const Plan> plan = impl_->plan_for(*graph_, *signature, feeds, specialized);
+  FrameLease lease(*plan);
+  Frame& frame = *lease;
+  impl_->begin(frame);
+  struct End {
+    Impl& impl;
+    Frame& frame;
+    ~End() { impl.end(frame); }
+  } end{*impl_, frame};
+
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    if (plan->arg_slots[i] >= 0) frame.values[static_cast<size_t>(plan->arg_slots[i])] = feeds[i];
+  }
+  int64_t executed = 0;
+  {
+    const InterruptScope interrupts(options.poll);
+    const TokenLink link(options.token, frame.token);
+    try {
+      if (options.timeout_ms > 0) {
+        const DeadlineScope deadline(frame.token, options.timeout_ms);
+        executed = execute_plan(*plan, frame);
+      } else {
+        executed = execute_plan(*plan, frame);
+      }
+    } catch (const Error&) {
+      if (options.token != nullptr) options.token->check();  // the caller's own reason comes first
+      throw;
+    }
+  }
+  std::vector<Tensor> results;
+  results.reserve(plan->fetch_slots.size());
+  for (const int32_t slot : plan->fetch_slots) {
+    const Tensor& value = frame.values[static_cast<size_t>(slot)];
+    const bool own = value.buffer()->kind() == Buffer::Kind::kOwned;
+    results.push_back(own ? value : value.deep_copy());
+  }
+  if (metadata != nullptr) *metadata = {executed, plan->arena_bytes, plan->cost_ns, specialized};
+  return results;
+}
+
+std::vector<Tensor> Session::run(const std::vector<std::pair<std::string, Tensor>>& feeds,
+                                 const std::vector<std::string>& fetches, const std::vector<std::string>& targets,
+                                 const RunOptions& options) {
+  std::vector<Output> feed_values, fetch_values;
+  std::vector<Tensor> tensors;
+  std::vector<Node*> target_nodes;
+  {
+    const std::shared_lock lock(graph_->mutex());
+    for (const auto& [name, tensor] : feeds) {
+      feed_values.push_back(graph_->find_output(name));
+      tensors.push_back(tensor);
+    }
+    for (const std::string& name : fetches) fetch_values.push_back(graph_->find_output(name));
+    for (const std::string& name : targets) {
+      Node* node = graph_->find(name);
+      if (node == nullptr) throw not_found("the graph has no node \"", name, "\" to run");
+      target_nodes.push_back(node);
+    }
+  }
+  return run(signature(feed_values, fetch_values, target_nodes), tensors, options);
+}
+
+void Session::close() {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->closed = true;
+  for (Frame* frame : impl_->running) frame->token.cancel(Code::kCancelled, "the session was closed");
+}
+
+}  // namespace treenail

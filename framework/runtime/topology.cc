@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/runtime/topology.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "framework/base/error.h"
+#include "framework/graph/passes/cse.h"
+#include "framework/graph/passes/prune.h"
+#include "framework/runtime/immediate.h"
+#include "framework/runtime/variable_order.h"
+
+namespace treenail {
+namespace {
+
+// Copies what is needed into a new graph. Feeds are looked up by (node id, output).
+class Copier {
+ public:
+  Copier(const Graph& source, std::span<const Output> feeds, Topology& topology)
+      : source_(source), feeds_(feeds), topology_(topology), copies_(static_cast<size_t>(source.num_nodes())) {
+    topology_.args.assign(feeds.size(), nullptr);
+    for (size_t i = 0; i < feeds.size(); ++i) fed_.emplace(key(feeds[i]), i);
+  }
+
+  // The copy's value for a value of the source, copying all it needs.
+  Output copy(Output value) {
+    if (const auto it = fed_.find(key(value)); it != fed_.end()) return {arg(it->second), 0};
+    return {copy(*value.node), value.index};
+  }
+
+  Node* copy(const Node& root) {
+    // Iterative post-order: a node is copied once all it needs is.
+    std::vector<const Node*> stack{&root};
+    while (!stack.empty()) {
+      const Node* node = stack.back();
+      if (copies_[index(*node)] != nullptr) {
+        stack.pop_back();
+        continue;
+      }
+      const size_t depth = stack.size();
+      for (const Output& input : node->inputs()) {
+        if (!fed_.contains(key(input)) && copies_[index(*input.node)] == nullptr) stack.push_back(input.node);
+      }
+      for (const Node* before : node->control_inputs()) {
+        if (copies_[index(*before)] == nullptr) stack.push_back(before);
+      }
+      if (stack.size() != depth) continue;
+      stack.pop_back();
+      copies_[index(*node)] = copy_ready(*node);
+    }
+    return copies_[index(root)];
+  }
+
+ private:
+  static size_t index(const Node& node) { return static_cast<size_t>(node.id()); }
+  static uint64_t key(const Output& value) {
+    return (static_cast<uint64_t>(value.node->id()) << 32) | static_cast<uint32_t>(value.index);
+  }
+
+  Node* copy_ready(const Node& node) {
+    std::vector<Output> inputs;
+    for (const Output& input : node.inputs()) {
+      const auto it = fed_.find(key(input));
+      inputs.push_back(it != fed_.end() ? Output{arg(it->second), 0}
+                                        : Output{copies_[index(*input.node)], input.index});
+    }
+    std::vector<Node*> control_inputs;
+    for (const Node* before : node.control_inputs()) control_inputs.push_back(copies_[index(*before)]);
+    return &topology_.graph->add_copy(node, inputs, control_inputs);
+  }
+
+  Node* arg(size_t feed) {
+    Node*& node = topology_.args[feed];
+    if (node != nullptr) return node;
+    const Output& value = feeds_[feed];
+    const NamedAttrs attrs = {{"index", static_cast<int64_t>(feed)},
+                              {"T", value.node->op().output_type(value.index)},
+                              {"shape", value.node->info(value.index).shape}};
+    NodeSpec spec{.op = "_Arg", .name = value.node->name(), .inputs = {}, .attrs = attrs};
+    node = &topology_.graph->add(spec);
+    topology_.graph->set_origin(*node, *value.node);
+    return node;
+  }
+
+  const Graph& source_;
+  std::span<const Output> feeds_;
+  Topology& topology_;
+  std::vector<Node*> copies_;  // by id of the source
+  std::unordered_map<uint64_t, size_t> fed_;
+};
+
+// Nodes that only give handles of state, evaluated once: state is resolved when the plan is made.
+void resolve_handles(Topology& topology, ResourceManager& resources) {
+  for (int id = 0; id < topology.graph->num_nodes(); ++id) {
+    const Node* node = topology.graph->node(id);
+    if (node == nullptr || node->num_outputs() != 1 || !node->inputs().empty() ||
+        node->op().output_type(0) != DType::kResource) {
+      continue;
+    }
+    try {
+      topology.handles[node] =
+          run_immediately(node->op(), {}, {&resources, node->original_name()}, nullptr)[0];
+    } catch (const Error& error) {
+      throw error.with_prefix(error_prefix(node->type(), node->original_name()));
+    }
+  }
+}
+
+void find_shape_variables(Topology& topology) {
+  std::vector<const Resource*> assigned;
+  for (const Node* node : topology.order) {
+    for (int i = 0; i < node->op().num_inputs(); ++i) {
+      if (node->op().input_def(i).access != Access::kWrite) continue;
+      if (const Resource* resource = resource_behind(node->input(i), topology.handles)) assigned.push_back(resource);
+    }
+  }
+  for (const auto& [node, handle] : topology.handles) {
+    auto* variable = dynamic_cast<Variable*>(handle.data<ResourceElement>()->object.get());
+    if (variable == nullptr || variable->declared_shape().fully_known()) continue;
+    if (std::find(assigned.begin(), assigned.end(), variable) != assigned.end()) continue;
+    const IntrusivePtr<Variable> share(variable);
+    if (std::find(topology.shape_variables.begin(), topology.shape_variables.end(), share) ==
+        topology.shape_variables.end()) {
+      topology.shape_variables.push_back(share);
+    }
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const Topology> make_topology(const Graph& graph, std::span<const Output> feeds,
+                                              std::span<const Output> fetches, std::span<Node* const> targets,
+                                              ResourceManager& resources, const TopologyOptions& options) {
+  auto topology = std::make_shared<Topology>();
+  topology->graph = std::make_unique<Graph>();
+  topology->epoch = graph.epoch();
+  Copier copier(graph, feeds, *topology);
+  for (size_t i = 0; i < fetches.size(); ++i) {
+    const Output value = copier.copy(fetches[i]);
+    const Output inputs[] = {value};
+    const NamedAttrs attrs = {{"index", static_cast<int64_t>(i)}};
+    Node& retval = topology->graph->add({.op = "_Retval", .name = "_retval", .inputs = inputs, .attrs = attrs});
+    topology->graph->set_origin(retval, *fetches[i].node);
+    topology->retvals.push_back(&retval);
+  }
+  for (const Node* target : targets) topology->targets.push_back(copier.copy(*target));
+
+  std::vector<Node*> keep = topology->targets;
+  keep.insert(keep.end(), topology->retvals.begin(), topology->retvals.end());
+  for (Node* arg : topology->args) {
+    if (arg != nullptr) keep.push_back(arg);
+  }
+  if (options.merge_common_subexpressions) merge_common_subexpressions(*topology->graph, keep);
+  prune(*topology->graph, keep);
+  resolve_handles(*topology, resources);
+  order_variable_accesses(*topology->graph, topology->handles);
+  topology->order = topological_order(*topology->graph);
+  find_shape_variables(*topology);
+  return topology;
+}
+
+}  // namespace treenail
