@@ -10,7 +10,8 @@ from typing import Dict, List, Sequence, Tuple
 from gen import records
 from gen.errors import ConfigureError
 from gen.examine import examine
-from gen.model import Model, load
+from gen.install import plan_install
+from gen.model import Model, load, walk
 from gen.ninja import Plan, render
 from gen.options import Options, build_directory, parse
 from gen.plan import Context, add_flag_variables, add_rules
@@ -29,6 +30,7 @@ def make_plan(model: Model, options: Options, facts: Facts, up: str,
     add_rules(context)
     add_flag_variables(context)
     programs = plan_records(context)
+    plan_install(context)
     plan_targets(context, programs)
     regeneration(context, generator, context.source("configure.py"))
     return context
@@ -87,6 +89,22 @@ def stored_options(build: str) -> Options:
     return parse(stored["arguments"], stored["environment"])
 
 
+def _consistent_plan(build: str, options: Options) -> Tuple[Context, Facts]:
+    """Plan from one state of the tree: a file that appears meanwhile would be missed for good."""
+    up = os.path.relpath(os.path.realpath(SOURCE), os.path.realpath(build))
+    for _ in range(5):
+        model = load(SOURCE)
+        prober = Prober(build, options, use_cache=not options.flag("no-cache"))
+        try:
+            facts = examine(prober, options, features_in_tree(model))
+        finally:
+            prober.finish()
+        context = make_plan(model, options, facts, up, generator_files())
+        if walk(SOURCE) == (list(model.files), list(model.directories)):
+            break
+    return context, facts
+
+
 def run(arguments: Sequence[str], environment: Dict[str, str], cwd: str) -> Tuple[Context, str]:
     """Configure; returns the finished context and the build directory."""
     options = parse(arguments, environment)
@@ -100,14 +118,7 @@ def run(arguments: Sequence[str], environment: Dict[str, str], cwd: str) -> Tupl
         raise ConfigureError("the build directory must not be the source tree; leave out "
                              "--build-dir and build/ is used")
     os.makedirs(os.path.join(build, "gen"), exist_ok=True)
-    model = load(SOURCE)
-    prober = Prober(build, options, use_cache=not options.flag("no-cache"))
-    try:
-        facts = examine(prober, options, features_in_tree(model))
-    finally:
-        prober.finish()
-    up = os.path.relpath(os.path.realpath(SOURCE), os.path.realpath(build))
-    context = make_plan(model, options, facts, up, generator_files())
+    context, facts = _consistent_plan(build, options)
     if not again:
         stored = [a for a in options.arguments if a != "--no-cache"]
         write(os.path.join(build, CONFIGURATION), json.dumps(

@@ -39,6 +39,7 @@ class Context:
     install: List[Tuple[str, str, str]] = field(default_factory=list)
     left_out: List[Tuple[str, str]] = field(default_factory=list)
     products: List[str] = field(default_factory=list)
+    wheel_files: List[str] = field(default_factory=list)
     test_files: List[str] = field(default_factory=list)
 
     @property

@@ -5,10 +5,11 @@ import os
 from typing import Dict, List, Sequence, Tuple
 
 from gen import records
-from gen.ninja import escape_value
-from gen.plan import (Context, compile_sources, external_flags, shell, version_script)
+from gen.install import module_runpath
+from gen.plan import (Context, compile_sources, external_flags, kernel_flags, shell,
+                      version_script)
 
-PRIVATE_PATTERNS = ("_ZN8treenail*", "_ZNK8treenail*", "_ZT[ISV]N8treenail*", "_ZT[ISV]*N8treenail*E",
+PRIVATE_PATTERNS = ("_ZN8treenail*", "_ZNK8treenail*", "_ZT[ISV]N8treenail*",
                     "_ZTHN8treenail*", "_ZTWN8treenail*", "_ZGVN8treenail*")
 
 
@@ -90,7 +91,6 @@ def plan_kernels(context: Context, library: records.KernelLibrary, core: str) ->
     script = _script(context, library.name, version_script((("", (library.export,)),)))
     component = library.component
     for level in context.facts.isa.all:
-        from gen.plan import kernel_flags  # local: keeps the import list of this module short
         flags = external_flags(context, component) + kernel_flags(context, level) + (
             "-DEIGEN_MPL2_ONLY",)
         objects = compile_sources(context, level.name, model.sources[component], flags,
@@ -162,15 +162,17 @@ def plan_extension(context: Context, extension: records.PythonExtension, core: s
                                   context.model.sources[extension.component],
                                   flags + tuple(pybind_flags) + capi_include(context))
         file = extension.name + python.facts["ext_suffix"]
-        for place, runpath in module_places(context, python):
+        for place, runpath in (("python/" + package.name, "$ORIGIN/../../lib"),
+                               ("install/" + tag, module_runpath(context, python)),
+                               ("wheel/" + tag, "$ORIGIN/lib")):
             output = "%s/%s" % (place, file)
             link(context, output, objects, (core,),
                  ("-Wl,-rpath," + runpath,) if runpath else (), implicit=[core])
-        context.products.append("python/%s/%s" % (package.name, file))
-
-
-def module_places(context: Context, python: object) -> Sequence[Tuple[str, str]]:
-    return (("python/treenail", "$ORIGIN/../../lib"),)
+            if place.startswith("wheel"):
+                context.wheel_files.append(output)
+            else:
+                context.products.append(output)
+        context.install.append(("extension", "install/%s/%s" % (tag, file), file))
 
 
 def plan_python_package(context: Context, package: records.PythonPackage) -> None:
@@ -254,7 +256,3 @@ def plan_records(context: Context) -> Dict[str, str]:
             if model.present(program.component):
                 programs[program.name] = plan_test_program(context, program, core)
     return programs
-
-
-def description(text: str) -> str:
-    return escape_value(text)

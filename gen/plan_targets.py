@@ -1,49 +1,68 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The named targets: all, test and its relatives, install, docs, lint and so on."""
+"""The named targets: all, test and its relatives, install, wheel, docs, help and so on."""
 
 import json
 import os
-from typing import Dict
+from typing import Dict, Sequence
 
 from gen import records
+from gen.ninja import Rule, escape_value
 from gen.plan import Context, shell
 
 
-def python_tool(context: Context, name: str, tool: str, arguments: str, help_text: str,
-                implicit: object = (), shown: str = "") -> None:
-    """A target that runs one of gen/tools on the console."""
-    path = context.source("gen/tools/" + tool)
-    context.plan.edge("console", [name], implicit=list(implicit) + ["always"],  # type: ignore
-                      command="$python %s %s" % (path, arguments), shown=shown or name)
-    context.plan.help.append((name, help_text))
+def console(context: Context, name: str, help_text: str, command: str,
+            needs: Sequence[str] = (), hidden: bool = False) -> None:
+    """A target that runs one command with the terminal to itself, whenever it is asked for."""
+    context.plan.edge("console", [name], implicit=list(needs) + ["always"], command=command,
+                      shown=escape_value(name))
+    if not hidden:
+        context.plan.help.append((name, help_text))
+
+
+def tool(context: Context, name: str, *arguments: str) -> str:
+    """The command that runs one of gen/tools."""
+    text = "$python $tools/" + name
+    return text + " " + shell(arguments) if arguments else text
 
 
 def plan_tests(context: Context, programs: Dict[str, str]) -> None:
-    """test: everything; test-cxx: the GoogleTest programs; test-python: what pytest runs."""
+    """test, its halves, and the sanitizer runs in builds of their own."""
     model, plan = context.model, context.plan
     checks: Dict[str, object] = {}
     for program in model.of(records.TestProgram):
         if program.name in programs:
             checks[program.name] = {"path": programs[program.name],
                                     "checks": list(program.checks)}
+    gtest = context.facts.externals["gtest"]
     manifest = {
         "source": context.up, "programs": checks, "python": context.facts.pythons[0].path,
         "pytest": [{"folder": folder, "shards": group.shards}
                    for group in model.of(records.PythonTests) for folder in group.folders],
-        "missing": {} if context.facts.externals["gtest"].found else {
-            "GoogleTest": context.facts.externals["gtest"].why_not},
+        "missing": {} if gtest.found else {"GoogleTest": gtest.why_not},
     }
     plan.files["gen/tests.json"] = json.dumps(manifest, indent=1, sort_keys=True) + "\n"
     built = sorted(programs.values()) + context.test_files
     plan.phony("tests", ["all"] + built, "build the tests without running them")
-    plan.phony("tests-cxx", built + ["all-native"])
-    tool = "run_tests.py"
-    python_tool(context, "test", tool, "--manifest gen/tests.json", "build and run every test",
-                ["tests"], "TEST")
-    python_tool(context, "test-cxx", tool, "--manifest gen/tests.json --only cxx",
-                "build and run the C++ tests", ["tests-cxx"])
-    python_tool(context, "test-python", tool, "--manifest gen/tests.json --only python",
-                "run the Python tests", ["tests"])
+    plan.phony("tests-cxx", ["all-native"] + built)
+    run = ("run_tests.py", "--manifest", "gen/tests.json")
+    console(context, "test", "build and run every test", tool(context, *run), ["tests"])
+    console(context, "test-cxx", "build and run the C++ tests",
+            tool(context, *run, "--only", "cxx"), ["tests-cxx"])
+    console(context, "test-python", "run the tests of Python and of the generator",
+            tool(context, *run, "--only", "python"), ["tests"])
+    for check, flag in (("address-undefined", "address,undefined"), ("thread", "thread")):
+        console(context, "run-" + check, "", tool(context, *run, "--only", "cxx", "--check", check),
+                ["all-native"] + sorted(path for name, path in programs.items()
+                                        if check in checks[name]["checks"]),  # type: ignore
+                hidden=True)
+        what = "the C++ tests" if check != "thread" else "the tests of thread pool and executor"
+        console(context, "check-" + check, "%s under -fsanitize=%s, in sanitize-%s/" % (
+            what, flag, check), tool(context, "subbuild.py", "--directory", "sanitize-" + check,
+                                     "--target", "run-" + check, "--", "--sanitize=" + flag,
+                                     "--kernel-isas=auto", "--buildtype=debugoptimized"))
+    for name, text in (("quick", "the proofs that take less than a minute or two"),
+                       ("slow", "all proofs: sanitizers, emulation, reproducibility, ...")):
+        console(context, "check-" + name, text, tool(context, "proofs.py", "--" + name), ["tests"])
 
 
 def plan_launcher(context: Context) -> None:
@@ -57,37 +76,85 @@ def plan_launcher(context: Context) -> None:
     context.products.append("python3")
 
 
+def plan_install_targets(context: Context) -> None:
+    run = ("install.py", "--manifest", "gen/install.json")
+    console(context, "install", "install below $$DESTDIR and the configured prefix",
+            tool(context, *run), ["all"])
+    console(context, "uninstall", "remove what install put there",
+            tool(context, *run, "--uninstall"))
+    console(context, "dist", "a reproducible source archive in dist/",
+            tool(context, "dist.py", "--source", context.up, "--into", "dist"))
+    if context.wheel_files:
+        console(context, "wheel", "a Python wheel in dist/, named by the ISA baseline",
+                tool(context, "wheel.py", "--manifest", "gen/wheel.json", "--into", "dist"),
+                ["all"] + context.wheel_files)
+
+
+def plan_scripts(context: Context) -> None:
+    """Targets described by the folders themselves: smoke, bench, generate."""
+    for script in context.model.of(records.Script):
+        if script.present not in context.model.files:
+            continue
+        words = [word.format(build=".", source=context.up) for word in script.arguments]
+        launcher = "./python3 " if context.facts.pythons[0].path else "$python "
+        command = launcher + shell([context.source(script.present)] + words)
+        console(context, script.name, script.help, command, script.needs)
+
+
+def plan_documentation(context: Context) -> None:
+    if "docs/conf.py" not in context.model.files:
+        return
+    python = context.facts.pythons[0]
+    if "sphinx" in python.facts.get("modules", ()):
+        command = "./python3 -B -m sphinx -q -W --keep-going -d doctrees -b html %s html" % (
+            context.source("docs"))
+    else:
+        hint = "Sphinx is not there; " + context.facts.distro.install_hint("sphinx")
+        command = "%s; exit 1" % shell(["echo", hint])
+    console(context, "docs", "HTML documentation in html/ (Sphinx)", command, ["all"])
+
+
+def plan_help(context: Context) -> None:
+    plan = context.plan
+    console(context, "build-times", "the files that took longest to compile",
+            tool(context, "build_times.py", "--log", ".ninja_log"))
+    console(context, "clean", "remove what was built (ninja -t clean)",
+            "%s -t clean && rm -rf dist html doctrees" % shell([context.facts.ninja or "ninja"]))
+    console(context, "help", "this list", "cat gen/help.txt")
+    order = ["all", "test", "smoke", "bench", "install", "uninstall", "docs", "dist", "wheel"]
+    rows = sorted(plan.help, key=lambda row: (order.index(row[0]) if row[0] in order
+                                              else len(order), row[0]))
+    plan.files["gen/help.txt"] = "".join("  %-24s%s\n" % (
+        name, text.replace("$$", "$")) for name, text in rows)
+
+
 def plan_targets(context: Context, programs: Dict[str, str]) -> None:
     plan = context.plan
     plan.edge("phony", ["always"])
     plan_launcher(context)
-    native = [p for p in context.products if p.startswith("lib")]
-    plan.phony("all-native", native)
+    plan.phony("all-native", [p for p in context.products if p.startswith("lib")])
     plan.phony("all", context.products, "the product (default)")
     plan.defaults = ["all"]
     plan_tests(context, programs)
-    plan.files["gen/help.txt"] = "".join(
-        "  %-26s %s\n" % row for row in sorted(plan.help))
-    plan.edge("console", ["help"], implicit=["always"],
-              command="cat gen/help.txt", shown="targets of this build:")
+    plan_install_targets(context)
+    plan_scripts(context)
+    plan_documentation(context)
+    plan_help(context)
 
 
-def regeneration(context: Context, gen_files: object, configure: str) -> None:
-    """build.ninja again, when an option, a targets file, the generator or a folder changes."""
+def regeneration(context: Context, generator: Sequence[str], configure: str) -> None:
+    """build.ninja again, when an option, a targets file, the generator or a globbed folder changes.
+
+    Folders count, for a new file changes the folder. configure.py writes build.ninja last, so that
+    it is newer than everything it was made from.
+    """
     model = context.model
-    inputs = [context.source(p) for p in list(model.targets_files) + ["VERSION"]
-              + list(gen_files)]  # type: ignore
-    folders = sorted({os.path.dirname(p) for p in model.files
-                      if p.endswith((".cc", ".c", ".h", ".py", ".pyi"))}
-                     | {d for d in model.directories})
-    inputs += [context.source(d) for d in folders if not d.startswith("tests/gen")]
+    inputs = [context.source(p) for p in (*model.targets_files, "VERSION", *generator)]
+    inputs += [context.source(d) for d in model.globbed_folders()]
+    for path in inputs:  # what has been removed since is out of date, not an error
+        context.plan.edge("phony", [path])
     inputs.append("gen/configuration.json")
-    context.plan.rules.append(_regen_rule(context, configure))
+    context.plan.rules.append(Rule("regenerate", (
+        ("command", "$python %s --regenerate" % configure), ("description", "CONFIGURE"),
+        ("generator", "1"))))
     context.plan.edge("regenerate", ["build.ninja"], implicit=inputs)
-
-
-def _regen_rule(context: Context, configure: str) -> object:
-    from gen.ninja import Rule
-    return Rule("regenerate", (
-        ("command", "$python %s --regenerate" % configure),
-        ("description", "CONFIGURE"), ("generator", "1"), ("pool", "console")))

@@ -149,6 +149,7 @@ class Script:
     help: str
     present: str
     arguments: Tuple[str, ...] = ()
+    needs: Tuple[str, ...] = ("all",)
 
 
 @dataclass(frozen=True)

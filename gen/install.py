@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where each file goes: installed directories, package metadata, and the manifest. Pure.
+
+`ninja install` runs gen/tools/install.py on the manifest; the same files, moved below the package,
+make the wheel (gen/tools/wheel.py).
+"""
+
+import json
+import os
+from typing import Any, Dict, List, Tuple
+
+from gen import records
+from gen.errors import ConfigureError
+from gen.options import DIRECTORIES, Options, expand_directory
+from gen.plan import Context
+from gen.probe import Facts, Interpreter
+
+PKG_CONFIG = """prefix=%(prefix)s
+exec_prefix=%(exec_prefix)s
+libdir=%(libdir)s
+includedir=%(includedir)s
+
+Name: Treenail
+Description: dataflow framework for machine learning
+Version: %(version)s
+Libs: -L${libdir} -ltreenail
+Cflags: -I${includedir}
+"""
+
+CMAKE_CONFIG = """# Treenail's imported target Treenail::treenail; paths are relative to this file.
+get_filename_component(_treenail_libdir "${CMAKE_CURRENT_LIST_DIR}/../.." ABSOLUTE)
+get_filename_component(_treenail_includedir "${CMAKE_CURRENT_LIST_DIR}/%(include_from_cmake)s" ABSOLUTE)
+if(NOT TARGET Treenail::treenail)
+  add_library(Treenail::treenail SHARED IMPORTED)
+  set_target_properties(Treenail::treenail PROPERTIES
+    IMPORTED_LOCATION "${_treenail_libdir}/libtreenail.so.%(version)s"
+    IMPORTED_SONAME "libtreenail.so.%(soversion)s"
+    INTERFACE_INCLUDE_DIRECTORIES "${_treenail_includedir}")
+endif()
+unset(_treenail_libdir)
+unset(_treenail_includedir)
+"""
+
+CMAKE_VERSION = """# A program asking for %(major)s.%(minor)s gets it; before 1.0 a minor version may break.
+set(PACKAGE_VERSION "%(version)s")
+set(PACKAGE_VERSION_COMPATIBLE FALSE)
+set(PACKAGE_VERSION_EXACT FALSE)
+if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
+  set(PACKAGE_VERSION_EXACT TRUE)
+endif()
+if(PACKAGE_FIND_VERSION_MAJOR EQUAL %(major)s AND NOT PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)
+  if(%(major)s GREATER 0 OR PACKAGE_FIND_VERSION_COUNT LESS 2 OR PACKAGE_FIND_VERSION_MINOR EQUAL %(minor)s)
+    set(PACKAGE_VERSION_COMPATIBLE TRUE)
+  endif()
+endif()
+"""
+
+METADATA = """Metadata-Version: 2.1
+Name: treenail
+Version: %(version)s
+Summary: A dataflow framework for machine learning that a distribution can ship
+License: Apache-2.0
+Requires-Python: >=3.9
+Requires-Dist: numpy
+"""
+
+
+def metadata(version: str) -> str:
+    return METADATA % {"version": version}
+
+
+def default_libdir(prefix: str, facts: Facts) -> str:
+    """With prefix /usr the directory of the distribution, else ${exec_prefix}/lib."""
+    if prefix == "/usr" and facts.distro is not None:
+        if facts.distro.family == "debian" and facts.multiarch:
+            return "${exec_prefix}/lib/" + facts.multiarch
+        if facts.distro.family == "fedora" and facts.machine in ("x86_64", "aarch64", "ppc64le",
+                                                                 "s390x", "riscv64"):
+            return "${exec_prefix}/lib64"
+    return "${exec_prefix}/lib"
+
+
+def directories(options: Options, facts: Facts) -> Dict[str, str]:
+    """Every GNU directory, absolute."""
+    values = {name: options.get(name) for name, _, _ in DIRECTORIES}
+    values["prefix"] = values["prefix"].rstrip("/") or "/"
+    if not values["libdir"]:
+        values["libdir"] = default_libdir(values["prefix"], facts)
+    result = {name: os.path.normpath(expand_directory(name, values)) for name in values}
+    for name, path in result.items():
+        if not path.startswith("/"):
+            raise ConfigureError("--%s=%s: it becomes %s, but an absolute directory is needed"
+                                 % (name, options.get(name), path))
+    return result
+
+
+def python_directory(prefix: str, python: Interpreter) -> str:
+    """The directory that the interpreter searches for packages of this prefix."""
+    facts = python.facts
+    if prefix == "/usr":
+        return (facts["deb_system"] or facts["posix_prefix"]).replace("/BASE", "/usr")
+    if prefix == "/usr/local" and facts["posix_local"]:
+        return facts["posix_local"].replace("/BASE", "/usr")
+    return facts["posix_prefix"].replace("/BASE", prefix)
+
+
+def is_searched(directory: str, prefix: str, python: Interpreter) -> bool:
+    """Does the interpreter find packages there without PYTHONPATH?"""
+    return prefix in ("/usr", "/usr/local") or directory == python.facts["own_platlib"]
+
+
+def trusted_directories(facts: Facts) -> Tuple[str, ...]:
+    """Where the dynamic linker looks without configuration or cache."""
+    found = ["/lib", "/usr/lib", "/lib64", "/usr/lib64"]
+    if facts.multiarch:
+        found += ["/lib/" + facts.multiarch, "/usr/lib/" + facts.multiarch]
+    return tuple(found)
+
+
+def module_runpath(context: Context, python: Interpreter) -> str:
+    """The installed module's run path: none where the linker finds libtreenail by itself."""
+    places = directories(context.options, context.facts)
+    if places["libdir"] in trusted_directories(context.facts):
+        return ""
+    start = os.path.join(python_directory(places["prefix"], python), "treenail")
+    return "$ORIGIN/" + os.path.relpath(places["libdir"], start)
+
+
+def shorten(path: str, directory_name: str, places: Dict[str, str]) -> str:
+    """A path below a directory as ${directory}/..., so that the .pc file can be relocated."""
+    base = places[directory_name.replace("_", "-")]
+    if path == base:
+        return "${%s}" % directory_name
+    if path.startswith(base + "/"):
+        return "${%s}%s" % (directory_name, path[len(base):])
+    return path
+
+
+def text_files(context: Context, places: Dict[str, str]) -> Dict[str, str]:
+    """Files that exist only to be installed; path in the build directory -> text."""
+    version = context.model.version
+    major, minor = version.split(".")[:2]
+    cmake = os.path.join(places["libdir"], "cmake/Treenail")
+    values = {
+        "version": version, "major": major, "minor": minor, "soversion": context.soversion,
+        "prefix": places["prefix"],
+        "exec_prefix": shorten(places["exec-prefix"], "prefix", places),
+        "libdir": shorten(places["libdir"], "exec_prefix", places),
+        "includedir": shorten(places["includedir"], "prefix", places),
+        "include_from_cmake": os.path.relpath(places["includedir"], cmake),
+    }
+    return {"gen/install/treenail.pc": PKG_CONFIG % values,
+            "gen/install/TreenailConfig.cmake": CMAKE_CONFIG % values,
+            "gen/install/TreenailConfigVersion.cmake": CMAKE_VERSION % values,
+            "gen/install/METADATA": metadata(version),
+            "gen/install/INSTALLER": "ninja\n"}
+
+
+def _python_entries(context: Context, prefix: str) -> List[Dict[str, Any]]:
+    entries: List[Dict[str, Any]] = []
+    done = set()
+    for python in context.facts.pythons:
+        if not python.facts:
+            continue
+        base = python_directory(prefix, python)
+        for kind, path, name in context.install:
+            if kind == "extension" and path.startswith("install/%s/" % python.facts["soabi"]):
+                entries.append({"from": path, "to": "%s/treenail/%s" % (base, name),
+                                "kind": "module"})
+        if base in done:
+            continue
+        done.add(base)
+        for kind, path, name in context.install:
+            if kind == "python":
+                entries.append({"from": context.source(path),
+                                "to": "%s/treenail/%s" % (base, name), "kind": "file"})
+        info = "%s/treenail-%s.dist-info" % (base, context.model.version)
+        for name in ("METADATA", "INSTALLER"):
+            entries.append({"from": "gen/install/" + name, "to": "%s/%s" % (info, name),
+                            "kind": "file"})
+    return entries
+
+
+def manifest(context: Context) -> str:
+    """JSON: every file of the installation, with the directories that only hold ours."""
+    places = directories(context.options, context.facts)
+    libdir = places["libdir"]
+    entries: List[Dict[str, Any]] = []
+    for kind, path, where in context.install:
+        name = os.path.basename(path)
+        if kind == "library":
+            entries.append({"from": path, "to": "%s/%s" % (libdir, name), "kind": "module"})
+        elif kind == "link":
+            entries.append({"target": "lib%s.so.%s" % ("treenail", context.model.version),
+                            "to": "%s/%s" % (libdir, name), "kind": "link"})
+        elif kind == "module":
+            entries.append({"from": path, "to": where.replace("libdir", libdir, 1) + "/" + name,
+                            "kind": "module"})
+        elif kind == "header":
+            entries.append({"from": context.source(path),
+                            "to": "%s/%s" % (places["includedir"], where), "kind": "file"})
+    entries.append({"from": "gen/install/treenail.pc", "kind": "file",
+                    "to": libdir + "/pkgconfig/treenail.pc"})
+    for name in ("TreenailConfig.cmake", "TreenailConfigVersion.cmake"):
+        entries.append({"from": "gen/install/" + name, "kind": "file",
+                        "to": "%s/cmake/Treenail/%s" % (libdir, name)})
+    entries += _python_entries(context, places["prefix"])
+    entries.sort(key=lambda entry: str(entry["to"]))
+    return json.dumps({"entries": entries, "prefix": places["prefix"]}, indent=1,
+                      sort_keys=True) + "\n"
+
+
+WHEEL = """Wheel-Version: 1.0
+Generator: treenail %(version)s
+Root-Is-Purelib: false
+Tag: %(tag)s
+Build: %(build)s
+"""
+
+
+def wheel(context: Context, python: Interpreter) -> Dict[str, Any]:
+    """The same tree below the package: libraries in treenail/lib, headers in treenail/include."""
+    facts = python.facts
+    version = context.model.version
+    abi = "cp%d%d" % tuple(facts["version"][:2])
+    tag = "%s-%s-linux_%s" % (abi, abi, context.facts.machine)
+    build = "0_" + context.facts.isa.baseline.name.replace("-", "_").replace(".", "_")
+    entries: List[Dict[str, str]] = []
+    for kind, path, where in context.install:
+        name = os.path.basename(path)
+        if kind == "library":
+            target = "treenail/lib/lib%s.so.%s" % ("treenail", context.soversion)
+        elif kind == "module":
+            target = "treenail/" + where.replace("libdir", "lib", 1) + "/" + name
+        elif kind == "header":
+            target = "treenail/include/" + where
+        elif kind == "python":
+            target = "treenail/" + where
+        elif kind == "extension" and path.startswith("install/%s/" % facts["soabi"]):
+            path, target = "wheel/" + path.split("/", 1)[1], "treenail/" + name
+        else:
+            continue
+        native = kind in ("library", "module", "extension")
+        entries.append({"from": path if native else context.source(path), "to": target,
+                        "kind": "module" if native else "file"})
+    entries.sort(key=lambda entry: entry["to"])
+    return {"file": "treenail-%s-%s-%s.whl" % (version, build, tag), "entries": entries,
+            "info": "treenail-%s.dist-info" % version,
+            "texts": {"METADATA": metadata(version), "WHEEL": WHEEL % {
+                "version": version, "tag": tag, "build": build}}}
+
+
+def plan_install(context: Context) -> None:
+    for headers in context.model.of(records.Headers):
+        for path in context.model.glob(headers.files):
+            context.install.append(("header", path, os.path.relpath(path, headers.root)))
+    places = directories(context.options, context.facts)
+    context.plan.files.update(text_files(context, places))
+    context.plan.files["gen/install.json"] = manifest(context)
+    wheels = [wheel(context, python) for python in context.facts.pythons if python.facts]
+    context.plan.files["gen/wheel.json"] = json.dumps(wheels, indent=1, sort_keys=True) + "\n"
