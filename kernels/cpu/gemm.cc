@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// The matrix product behind gemm.h. A panel of B, kDepth rows by one register tile's columns, is packed into a stack buffer
+// that stays in L1 and meets every row tile of A. A is read in place by rows; a transposed A is packed by blocks of rows.
+// Each pass over kDepth sums from zero and then adds to C: rounding error grows with kDepth + k / kDepth instead of k.
+// Few rows read B in place (it is read once), one row or one column is a matrix-vector product (gemv.h).
+#include "kernels/cpu/gemm.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/cpu/gemv.h"
+#include "kernels/cpu/registers.h"
+
+namespace treenail::cpu {
+namespace {
+
+// Rows of a register tile, and its vectors per row: as many accumulators as hide the latency and still fit.
+constexpr int kTileRows = kVecRegisters == 32 ? 8 : 6;
+constexpr int kTileVectors = 2;
+constexpr int64_t kDepth = 256;
+constexpr int64_t kPackedRows = 96;  // rows of a packed block of A: 96 KiB of float, in L2
+static_assert(kPackedRows % kTileRows == 0);
+
+template <class T>
+constexpr int kTileColumns = kTileVectors* kLanes<T>;
+
+// One register tile of C: C = or += A B over `depth`. Element (i, k) of A lies at a[i * a_row + k * a_step].
+template <class T>
+struct TileCall {
+  int64_t depth;
+  const T* a;
+  int64_t a_row, a_step;
+  const T* b;
+  int64_t ldb;
+  T* c;
+  int64_t ldc;
+  bool add;
+};
+
+template <class T, int Rows>
+void tile(const TileCall<T>& t) {
+  constexpr int lanes = kLanes<T>;
+  constexpr int Vectors = kTileVectors;
+  const T* a = t.a;
+  const T* b = t.b;
+  const int64_t a_row = t.a_row, a_step = t.a_step, ldb = t.ldb, ldc = t.ldc;
+  T* const c = t.c;
+  Vec<T> sum[Rows][Vectors];
+#pragma GCC unroll 8
+  for (int i = 0; i < Rows; ++i) {
+    __builtin_prefetch(c + i * ldc, 1);
+#pragma GCC unroll 8
+    for (int v = 0; v < Vectors; ++v) sum[i][v] = Vec<T>{};
+  }
+  for (int64_t k = t.depth; k > 0; --k) {
+    Vec<T> row[Vectors];
+#pragma GCC unroll 8
+    for (int v = 0; v < Vectors; ++v) row[v] = load<Vec<T>>(b + v * lanes);
+#pragma GCC unroll 8
+    for (int i = 0; i < Rows; ++i) {
+      const Vec<T> x = splat<Vec<T>>(a[i * a_row]);
+#pragma GCC unroll 8
+      for (int v = 0; v < Vectors; ++v) sum[i][v] = mul_add(x, row[v], sum[i][v]);
+    }
+    a += a_step;
+    b += ldb;
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 8
+    for (int v = 0; v < Vectors; ++v) {
+      T* to = c + i * ldc + v * lanes;
+      store(to, t.add ? load<Vec<T>>(to) + sum[i][v] : sum[i][v]);
+    }
+  }
+}
+
+template <class T, int Rows = kTileRows>
+void tile_of_rows(int64_t rows, const TileCall<T>& t) {
+  if (rows == Rows) {
+    tile<T, Rows>(t);
+  } else if constexpr (Rows > 1) {
+    tile_of_rows<T, Rows - 1>(rows, t);
+  }
+}
+
+// A tile of which only `columns` columns exist: computed whole, copied in part.
+template <class T>
+void narrow_tile(int64_t rows, int64_t columns, TileCall<T> t) {
+  T whole[kTileRows * kTileColumns<T>];
+  T* const c = t.c;
+  const int64_t ldc = t.ldc;
+  const bool add = t.add;
+  t.c = whole;
+  t.ldc = kTileColumns<T>;
+  t.add = false;
+  tile_of_rows<T>(rows, t);
+  for (int64_t i = 0; i < rows; ++i) {
+    const T* from = whole + i * kTileColumns<T>;
+    T* to = c + i * ldc;
+    if (add) {
+      for (int64_t j = 0; j < columns; ++j) to[j] += from[j];
+    } else {
+      std::memcpy(to, from, static_cast<size_t>(columns) * sizeof(T));
+    }
+  }
+}
+
+// B[k, columns] → [k][kTileColumns]. What stands behind the last column is never copied out: whatever lies there in B is
+// taken along where B's storage reaches that far, which only its last rows do not.
+template <class T>
+void pack_rows(const T* b, int64_t ldb, int64_t depth, int64_t columns, T* panel) {
+  constexpr int lanes = kLanes<T>;
+  constexpr int64_t width = kTileColumns<T>;
+  int64_t whole = depth;
+  if (columns < width) {
+    const int64_t beyond = (width - columns + ldb - 1) / ldb;
+    whole = std::max<int64_t>(0, depth - beyond);
+  }
+  for (int64_t k = 0; k < whole; ++k) {
+    for (int v = 0; v < kTileVectors; ++v) store(panel + v * lanes, load<Vec<T>>(b + v * lanes));
+    b += ldb;
+    panel += width;
+  }
+  for (int64_t k = whole; k < depth; ++k) {
+    for (int64_t j = 0; j < width; ++j) panel[j] = j < columns ? b[j] : T(0);
+    b += ldb;
+    panel += width;
+  }
+}
+
+// The same from B stored [columns, k]: squares of one vector's width are transposed in registers.
+template <class T>
+void pack_transposed(const T* b, int64_t ldb, int64_t depth, int64_t columns, T* panel) {
+  constexpr int lanes = kLanes<T>;
+  for (int64_t j = 0; j < kTileColumns<T>; j += lanes) {
+    int64_t k = 0;
+    if (j + lanes <= columns) {
+      for (; k + lanes <= depth; k += lanes) {
+        Vec<T> square[lanes];
+        for (int i = 0; i < lanes; ++i) square[i] = load<Vec<T>>(b + (j + i) * ldb + k);
+        transpose<T>(square);
+        for (int i = 0; i < lanes; ++i) store(panel + (k + i) * kTileColumns<T> + j, square[i]);
+      }
+    }
+    for (; k < depth; ++k) {
+      for (int64_t i = j; i < j + lanes; ++i) panel[k * kTileColumns<T> + i] = i < columns ? b[i * ldb + k] : T(0);
+    }
+  }
+}
+
+// A stored [k, rows] → panels [rows / kTileRows][k][kTileRows]; rows behind the last one are not read later.
+template <class T>
+void pack_a(const T* a, int64_t lda, int64_t depth, int64_t rows, T* packed) {
+  for (int64_t i = 0; i < rows; i += kTileRows) {
+    const int64_t count = std::min<int64_t>(kTileRows, rows - i);
+    T* panel = packed + i * depth;
+    if (count == kTileRows) {
+      for (int64_t k = 0; k < depth; ++k) {
+        for (int r = 0; r < kTileRows; ++r) panel[k * kTileRows + r] = a[k * lda + i + r];
+      }
+    } else {
+      for (int64_t k = 0; k < depth; ++k) {
+        for (int64_t r = 0; r < count; ++r) panel[k * kTileRows + r] = a[k * lda + i + r];
+      }
+    }
+  }
+}
+
+// Where the rows of A of one pass lie: element (i, k) of tile t at first[t * tile + i * row + k * step].
+template <class T>
+struct RowsOfA {
+  const T* first;
+  int64_t tile, row, step;
+};
+
+template <class T>
+class BlockProduct {
+ public:
+  BlockProduct(const Product<T>& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1)
+      : p_(p), m0_(m0), m1_(m1), n0_(n0), n1_(n1) {}
+
+  void run() {
+    if (p_.trans_a && n1_ - n0_ > 2 * kTileColumns<T>) {
+      run_packed_a();
+      return;
+    }
+    // Rows of A are contiguous, or met by few panels of B only: read in place.
+    const int64_t row = p_.trans_a ? 1 : p_.lda, step = p_.trans_a ? p_.lda : 1;
+    for (int64_t k0 = 0; k0 < p_.k; k0 += kDepth) {
+      columns(k0, m0_, m1_, {p_.a + m0_ * row + k0 * step, row * kTileRows, row, step});
+    }
+  }
+
+ private:
+  void run_packed_a() {
+    alignas(64) T packed[kPackedRows * kDepth];
+    for (int64_t k0 = 0; k0 < p_.k; k0 += kDepth) {
+      const int64_t depth = std::min(kDepth, p_.k - k0);
+      for (int64_t i = m0_; i < m1_; i += kPackedRows) {
+        const int64_t rows = std::min(kPackedRows, m1_ - i);
+        pack_a(p_.a + k0 * p_.lda + i, p_.lda, depth, rows, packed);
+        columns(k0, i, i + rows, {packed, kTileRows * depth, 1, kTileRows});
+      }
+    }
+  }
+
+  // Rows [row0, row1), all columns, of the pass at k0.
+  void columns(int64_t k0, int64_t row0, int64_t row1, const RowsOfA<T>& a) {
+    constexpr int64_t width = kTileColumns<T>;
+    alignas(64) T panel[kDepth * width];
+    const int64_t depth = std::min(kDepth, p_.k - k0);
+    const int64_t tiles = (row1 - row0 + kTileRows - 1) / kTileRows;
+    for (int64_t j = n0_; j < n1_; j += width) {
+      const int64_t count = std::min(width, n1_ - j);
+      const T* b = panel;
+      int64_t ldb = width;
+      if (p_.trans_b) {
+        pack_transposed(p_.b + j * p_.ldb + k0, p_.ldb, depth, count, panel);
+      } else if (tiles == 1 && count == width) {
+        // One tile reads a panel once: packing would cost more than it saves.
+        b = p_.b + k0 * p_.ldb + j;
+        ldb = p_.ldb;
+      } else {
+        pack_rows(p_.b + k0 * p_.ldb + j, p_.ldb, depth, count, panel);
+      }
+      Ahead ahead = next_panel(k0, j + width, depth, tiles);
+      for (int64_t t = 0; t < tiles; ++t) {
+        ahead.some();
+        const int64_t i = row0 + t * kTileRows;
+        const TileCall<T> call{depth, a.first + t * a.tile,   a.row,  a.step,                b,
+                               ldb,   p_.c + i * p_.ldc + j, p_.ldc, p_.add_to_c || k0 > 0};
+        const int64_t rows = std::min<int64_t>(kTileRows, row1 - i);
+        if (count == width) {
+          tile_of_rows<T>(rows, call);
+        } else {
+          narrow_tile<T>(rows, count, call);
+        }
+      }
+    }
+  }
+
+  // Fetches the lines of the next panel of B into L2 a few per tile: they are far apart, no hardware prefetcher finds them.
+  struct Ahead {
+    const T* line;
+    int64_t outer_step, inner_step, inner_count, inner = 0, left = 0, per_call = 0;
+    void some() {
+      for (int64_t i = std::min(per_call, left); i > 0; --i) {
+        __builtin_prefetch(line + inner * inner_step, 0, 2);
+        if (++inner == inner_count) {
+          inner = 0;
+          line += outer_step;
+        }
+      }
+      left -= per_call;
+    }
+  };
+  Ahead next_panel(int64_t k0, int64_t j, int64_t depth, int64_t calls) const {
+    constexpr int64_t per_line = 64 / sizeof(T);
+    if (j >= n1_) return {nullptr, 0, 0, 1};
+    const int64_t columns = std::min<int64_t>(kTileColumns<T>, n1_ - j);
+    const int64_t contiguous = p_.trans_b ? depth : columns;
+    Ahead ahead{p_.trans_b ? p_.b + j * p_.ldb + k0 : p_.b + k0 * p_.ldb + j, p_.ldb, per_line,
+                (contiguous + per_line - 1) / per_line};
+    ahead.left = ahead.inner_count * (p_.trans_b ? columns : depth);
+    ahead.per_call = (ahead.left + calls - 1) / calls;
+    return ahead;
+  }
+
+  const Product<T>& p_;
+  const int64_t m0_, m1_, n0_, n1_;
+};
+
+template <class T>
+void multiply(const Product<T>& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+  if (p.k == 0) {
+    for (int64_t i = m0; i < m1 && !p.add_to_c; ++i) std::fill(p.c + i * p.ldc + n0, p.c + i * p.ldc + n1, T(0));
+  } else if (p.m == 1 && !p.trans_a) {
+    multiply_row(p, n0, n1);
+  } else if (p.n == 1 && p.ldc == 1 && (p.trans_b || p.ldb == 1)) {
+    // One column: the transposed product has one row.
+    Product<T> t = p;
+    t.m = 1;
+    t.n = p.m;
+    t.trans_a = false;
+    t.a = p.b;
+    t.lda = p.k;
+    t.b = p.a;
+    t.ldb = p.lda;
+    t.trans_b = !p.trans_a;
+    multiply_row(t, m0, m1);
+  } else {
+    BlockProduct<T>(p, m0, m1, n0, n1).run();
+  }
+}
+
+constexpr int64_t round_up(int64_t x, int64_t step) { return (x + step - 1) / step * step; }
+
+}  // namespace
+
+void multiply_block(const Product<float>& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+  multiply(p, m0, m1, n0, n1);
+}
+
+void multiply_block(const Product<double>& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+  multiply(p, m0, m1, n0, n1);
+}
+
+BlockCut cut_product(int64_t m, int64_t n, int64_t k, bool trans_a) {
+  // A block of about this many multiply-adds is worth handing to another thread (some 20 microseconds).
+  constexpr double kBlockWork = 1 << 20;
+  constexpr int64_t kMaxBlocks = 64;
+  BlockCut cut{std::max<int64_t>(m, 1), std::max<int64_t>(n, 1), 1, 1};
+  const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(std::max<int64_t>(k, 1));
+  const int64_t wanted = static_cast<int64_t>(std::clamp(work / kBlockWork, 1.0, double{kMaxBlocks}));
+  if (wanted == 1) return cut;
+  // Every block of rows packs B anew, so rows are cut into few blocks of many rows; columns take what remains.
+  const int64_t rows_at_least = trans_a ? kPackedRows : 4 * kPackedRows;
+  if (m >= 2 * rows_at_least) {
+    cut.rows = std::max(rows_at_least, round_up((m + wanted - 1) / wanted, kTileRows));
+    cut.row_blocks = (m + cut.rows - 1) / cut.rows;
+  }
+  const int64_t columns_wanted = (wanted + cut.row_blocks - 1) / cut.row_blocks;
+  if (columns_wanted > 1) {
+    cut.columns = std::max<int64_t>(kTileColumns<float> * 2, round_up((n + columns_wanted - 1) / columns_wanted, kTileColumns<float>));
+    cut.column_blocks = std::max<int64_t>(1, (n + cut.columns - 1) / cut.columns);
+  }
+  return cut;
+}
+
+double product_cost_ns(int64_t m, int64_t n, int64_t k, int element_size) {
+  const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  const double per_ns = (kFused ? 2.0 : 1.0) * kVecBytes / element_size * 4.0;
+  return 20 + flops / per_ns;
+}
+
+}  // namespace treenail::cpu

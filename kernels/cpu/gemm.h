@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our own matrix product: C = op(A) op(B), row-major, op transposing where asked. Single-threaded on a block of C; who cuts
+// C into blocks and hands them to the pool: matmul.cc, convolution. Register tile and block sizes follow the ISA level.
+// An element's bits depend on m, n, k and the transposition flags, never on the block it was computed in.
+#pragma once
+
+#include <cstdint>
+
+namespace treenail::cpu {
+
+template <class T>
+struct Product {
+  int64_t m = 0, n = 0, k = 0;
+  bool trans_a = false, trans_b = false;  // A is stored [k, m]; B is stored [n, k]
+  const T* a = nullptr;
+  int64_t lda = 0;
+  const T* b = nullptr;
+  int64_t ldb = 0;
+  T* c = nullptr;
+  int64_t ldc = 0;
+  bool add_to_c = false;  // C += instead of C =
+};
+
+// Computes C[m0:m1, n0:n1]; k == 0 gives zeros. T: float, double.
+void multiply_block(const Product<float>& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1);
+void multiply_block(const Product<double>& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1);
+
+// How a product is cut into blocks for the pool: by its shape alone.
+struct BlockCut {
+  int64_t rows = 1, columns = 1;            // of one block; the last ones are shorter
+  int64_t row_blocks = 1, column_blocks = 1;
+  int64_t blocks() const { return row_blocks * column_blocks; }
+};
+BlockCut cut_product(int64_t m, int64_t n, int64_t k, bool trans_a);
+
+// One-thread estimate of a product at this level.
+double product_cost_ns(int64_t m, int64_t n, int64_t k, int element_size);
+
+}  // namespace treenail::cpu
