@@ -13,7 +13,7 @@ struct AllocatorStats {
   int64_t bytes_in_use = 0;    // asked for and not yet freed, rounded up to size classes
   int64_t bytes_cached = 0;    // freed, kept for reuse
   int64_t peak_bytes = 0;      // highest bytes_in_use
-  int64_t system_calls = 0;    // times memory was taken from the system
+  int64_t system_calls = 0;    // times memory was taken from the system or given back
 };
 
 class Allocator {
@@ -23,7 +23,7 @@ class Allocator {
   // At least `bytes` bytes, 64-byte aligned, uninitialised; `bytes` == 0 gives a valid pointer. Errors: ResourceExhausted.
   void* allocate(size_t bytes);
   void deallocate(void* pointer, size_t bytes);  // the same `bytes` as given to allocate
-  void release_cache();                          // gives cached blocks back to the system
+  void release_cache();  // gives cached blocks back to the system, but for small ones of other threads
   AllocatorStats stats() const;
   void set_limit(int64_t bytes);                 // tests and Session options; <= 0 restores the default
   int64_t limit() const;

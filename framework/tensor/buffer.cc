@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The three kinds of buffer. A small owned buffer and its bytes are one block of the allocator; large ones keep the bytes
+// in a block of their own, because header plus a round size would fall into the next size class.
+#include "framework/tensor/buffer.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <new>
+
+#include "framework/base/error.h"
+#include "framework/tensor/allocator.h"
+#include "framework/tensor/resource.h"
+#include "framework/tensor/string_element.h"
+#include "framework/tensor/variant.h"
+
+namespace treenail {
+namespace {
+
+constexpr size_t kHeader = 64;            // keeps the bytes behind it aligned like any block
+constexpr size_t kLargestJoint = 16 << 10;
+
+class OwnedBuffer final : public Buffer {
+ public:
+  OwnedBuffer(void* data, size_t bytes, DType dtype, int64_t elements, bool joint)
+      : Buffer(data, bytes, Kind::kOwned), elements_(elements), dtype_(dtype), joint_(joint) {}
+
+  // The object's memory came from the allocator, which wants the size back.
+  static void operator delete(OwnedBuffer* buffer, std::destroying_delete_t) {
+    const size_t own_block = buffer->joint_ ? kHeader + buffer->bytes() : kHeader;
+    buffer->~OwnedBuffer();
+    Allocator::host().deallocate(buffer, own_block);
+  }
+
+ protected:
+  ~OwnedBuffer() override {
+    const auto count = static_cast<size_t>(elements_);
+    if (dtype_ == DType::kString) {
+      std::destroy_n(static_cast<StringElement*>(data()), count);
+    } else if (dtype_ == DType::kResource) {
+      std::destroy_n(static_cast<ResourceElement*>(data()), count);
+    } else if (dtype_ == DType::kVariant) {
+      std::destroy_n(static_cast<VariantElement*>(data()), count);
+    }
+    if (!joint_) Allocator::host().deallocate(data(), bytes());
+  }
+
+ private:
+  int64_t elements_;
+  DType dtype_;
+  bool joint_;  // the bytes lie behind this object
+};
+
+static_assert(sizeof(OwnedBuffer) <= kHeader);
+
+class BorrowedBuffer final : public Buffer {
+ public:
+  BorrowedBuffer(void* data, size_t bytes, Release release, void* argument)
+      : Buffer(data, bytes, Kind::kBorrowed), release_(release), argument_(argument) {}
+
+ protected:
+  ~BorrowedBuffer() override {
+    if (release_ != nullptr) release_(argument_);
+  }
+
+ private:
+  Release release_;
+  void* argument_;
+};
+
+class ArenaBuffer final : public Buffer {
+ public:
+  ArenaBuffer(void* data, size_t bytes) : Buffer(data, bytes, Kind::kArena) {}
+};
+
+size_t checked_bytes(DType dtype, int64_t elements) {
+  const size_t size = dtype_size(dtype);
+  int64_t bytes = 0;
+  if (size == 0) throw invalid_argument("a buffer needs a dtype; got ", dtype);
+  if (elements < 0 || __builtin_mul_overflow(elements, static_cast<int64_t>(size), &bytes)) {
+    throw invalid_argument(elements, " elements of ", dtype, " exceed 2^63 - 1 bytes");
+  }
+  return static_cast<size_t>(bytes);
+}
+
+}  // namespace
+
+IntrusivePtr<Buffer> Buffer::allocate(DType dtype, int64_t elements) {
+  const size_t bytes = checked_bytes(dtype, elements);
+  Allocator& allocator = Allocator::host();
+  const bool joint = bytes <= kLargestJoint;
+  const size_t own_block = joint ? kHeader + bytes : kHeader;
+  // The large block first: it is the one that may be refused.
+  void* separate = joint ? nullptr : allocator.allocate(bytes);
+  void* own = nullptr;
+  try {
+    own = allocator.allocate(own_block);
+  } catch (...) {
+    allocator.deallocate(separate, bytes);
+    throw;
+  }
+  void* data = joint ? static_cast<char*>(own) + kHeader : separate;
+  if (!is_plain(dtype)) std::memset(data, 0, bytes);  // null elements
+  return IntrusivePtr<Buffer>(new (own) OwnedBuffer(data, bytes, dtype, elements, joint));
+}
+
+IntrusivePtr<Buffer> Buffer::borrow(const void* data, size_t bytes, Release release, void* argument) {
+  return IntrusivePtr<Buffer>(new BorrowedBuffer(const_cast<void*>(data), bytes, release, argument));
+}
+
+IntrusivePtr<Buffer> Buffer::arena(void* data, size_t bytes) {
+  return IntrusivePtr<Buffer>(new ArenaBuffer(data, bytes));
+}
+
+}  // namespace treenail

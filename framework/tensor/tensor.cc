@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors: making, viewing, copying, and showing them in messages.
+#include "framework/tensor/tensor.h"
+
+#include <algorithm>
+#include <cassert>
+#include <complex>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "framework/base/error.h"
+#include "framework/tensor/resource.h"
+#include "framework/tensor/string_element.h"
+#include "framework/tensor/variant.h"
+
+namespace treenail {
+namespace {
+
+void check_bytes(DType dtype, const Shape& shape) {
+  int64_t bytes = 0;
+  const auto size = static_cast<int64_t>(dtype_size(dtype));
+  if (size == 0) throw invalid_argument("a tensor needs a dtype; got ", dtype);
+  if (__builtin_mul_overflow(shape.num_elements(), size, &bytes)) {
+    throw invalid_argument(dtype, " tensor of shape ", shape, " has more than 2^63 - 1 bytes");
+  }
+}
+
+template <class Element>
+void copy_counted(void* to, const void* from, int64_t count) {
+  std::copy_n(static_cast<const Element*>(from), count, static_cast<Element*>(to));
+}
+
+void append_quoted(std::string& out, std::string_view text) {
+  constexpr size_t kLongest = 40;
+  constexpr char kHex[] = "0123456789abcdef";
+  out += '"';
+  for (const char c : text.substr(0, kLongest)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20 || byte >= 0x7f) {
+      out += "\\x";
+      out += kHex[byte >> 4];
+      out += kHex[byte & 15];
+    } else {
+      out += c;
+    }
+  }
+  out += text.size() > kLongest ? "...\"" : "\"";
+}
+
+template <class Real>
+void append_value(std::string& out, const std::complex<Real>& value) {
+  append_text(out, value.real());
+  if (!(value.imag() < 0) && value.imag() == value.imag()) out += '+';
+  append_text(out, value.imag());
+  out += 'j';
+}
+void append_value(std::string& out, Float16 value) { append_text(out, static_cast<float>(value)); }
+void append_value(std::string& out, BFloat16 value) { append_text(out, static_cast<float>(value)); }
+void append_value(std::string& out, const StringElement& value) { append_quoted(out, value.view()); }
+void append_value(std::string& out, const ResourceElement& value) {
+  out += value.object ? value.object->kind() : "null";
+}
+void append_value(std::string& out, const VariantElement& value) {
+  out += value.object ? value.object->type_name() : "null";
+}
+template <class T>
+  requires std::is_arithmetic_v<T>
+void append_value(std::string& out, T value) {
+  append_text(out, value);
+}
+
+}  // namespace
+
+Tensor::Tensor(DType dtype, const Shape& shape) : shape_(shape), dtype_(dtype) {
+  check_bytes(dtype, shape);
+  buffer_ = Buffer::allocate(dtype, shape.num_elements());
+  data_ = buffer_->data();
+}
+
+Tensor::Tensor(DType dtype, const Shape& shape, IntrusivePtr<Buffer> buffer, size_t offset)
+    : buffer_(std::move(buffer)), shape_(shape), dtype_(dtype) {
+  assert(buffer_ && offset + bytes() <= buffer_->bytes());
+  data_ = static_cast<char*>(buffer_->data()) + offset;
+}
+
+Tensor Tensor::zeros(DType dtype, const Shape& shape) {
+  Tensor tensor(dtype, shape);
+  // Elements that are pointers are null already.
+  if (is_plain(dtype)) std::memset(tensor.raw(), 0, tensor.bytes());
+  return tensor;
+}
+
+Tensor Tensor::reshaped(const Shape& shape) const {
+  if (shape.num_elements() != num_elements()) {
+    throw invalid_argument("a tensor of shape ", shape_, " with ", num_elements(),
+                           " elements cannot have shape ", shape, " with ", shape.num_elements());
+  }
+  Tensor view = *this;
+  view.shape_ = shape;
+  return view;
+}
+
+Tensor Tensor::rows(int64_t begin, int64_t end) const {
+  assert(rank() >= 1 && 0 <= begin && begin <= end && end <= dim(0));
+  Tensor view = *this;
+  view.shape_ = shape_.with_dim(0, end - begin);
+  const int64_t row = dim(0) == 0 ? 0 : num_elements() / dim(0);
+  view.data_ = static_cast<char*>(data_) + static_cast<size_t>(begin * row) * dtype_size(dtype_);
+  return view;
+}
+
+Tensor Tensor::deep_copy() const {
+  if (!defined()) return Tensor();
+  Tensor copy(dtype_, shape_);
+  switch (dtype_) {
+    case DType::kString:
+      copy_counted<StringElement>(copy.raw(), raw(), num_elements());
+      break;
+    case DType::kResource:
+      copy_counted<ResourceElement>(copy.raw(), raw(), num_elements());
+      break;
+    case DType::kVariant:
+      copy_counted<VariantElement>(copy.raw(), raw(), num_elements());
+      break;
+    default:
+      if (bytes() > 0) std::memcpy(copy.raw(), raw(), bytes());
+  }
+  return copy;
+}
+
+std::string to_text(const Tensor& tensor) {
+  if (!tensor.defined()) return "undefined";
+  return concat(tensor.dtype(), tensor.shape());
+}
+
+std::string tensor_values(const Tensor& tensor, int max_elements) {
+  if (!tensor.defined()) return "undefined";
+  const int64_t shown = std::min<int64_t>(tensor.num_elements(), std::max(max_elements, 0));
+  std::string text = to_text(tensor);
+  text += tensor.rank() == 0 ? " " : " [";
+  dispatch<float, double, int32_t, uint8_t, int16_t, int8_t, StringElement, std::complex<float>, int64_t,
+           bool, BFloat16, uint16_t, std::complex<double>, Float16, ResourceElement, VariantElement,
+           uint32_t, uint64_t>(tensor.dtype(), [&]<class T>() {
+    for (int64_t i = 0; i < shown; ++i) {
+      if (i > 0) text += ", ";
+      append_value(text, tensor.data<T>()[i]);
+    }
+  });
+  if (shown < tensor.num_elements()) text += shown > 0 ? ", ..." : "...";
+  if (tensor.rank() > 0) text += "]";
+  return text;
+}
+
+std::span<const int64_t> as_int64(const Tensor& tensor, std::span<int64_t> storage) {
+  if (tensor.rank() > 1 || (tensor.dtype() != DType::kInt32 && tensor.dtype() != DType::kInt64)) {
+    throw invalid_argument("needed is an int32 or int64 scalar or vector, got ", tensor);
+  }
+  const auto count = static_cast<size_t>(tensor.num_elements());
+  if (count > storage.size()) {
+    throw invalid_argument("needed are at most ", storage.size(), " numbers, got ", tensor);
+  }
+  if (tensor.dtype() == DType::kInt32) {
+    std::copy_n(tensor.data<int32_t>(), count, storage.begin());
+  } else {
+    std::copy_n(tensor.data<int64_t>(), count, storage.begin());
+  }
+  return storage.first(count);
+}
+
+int64_t scalar_int64(const Tensor& tensor) {
+  int64_t value = 0;
+  if (tensor.num_elements() != 1) {
+    throw invalid_argument("needed is one int32 or int64 number, got ", tensor);
+  }
+  as_int64(tensor, {&value, 1});
+  return value;
+}
+
+void throw_dtype_not_handled(DType dtype) {
+  throw unimplemented("not implemented for dtype ", dtype);
+}
+
+}  // namespace treenail
