@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding and opening adapters. A library stays open until the process ends: its functions may be running anywhere.
+// Finding and opening adapters. A library stays open until the process ends: its functions may be
+// running anywhere.
 #include "framework/base/adapter.h"
 
 #include <dlfcn.h>
@@ -11,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "build_info.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/logging.h"
@@ -22,15 +24,6 @@ struct Outcome {
   const void* table = nullptr;
   std::string why;  // when table is null
 };
-
-// "0" out of "/usr/lib/libtreenail.so.0.1.0". The version stands in the file name that the dynamic linker found; a
-// program into which the core is linked statically has none, and takes the only directory there is.
-std::string major_of(std::string_view path) {
-  const size_t at = path.rfind(".so.");
-  if (at == std::string_view::npos) return "0";
-  std::string_view version = path.substr(at + 4);
-  return std::string(version.substr(0, version.find('.')));
-}
 
 std::string describe(const AdapterRequest& request, std::string_view problem) {
   return concat("feature \"", request.name, "\" is needed for ", request.purpose, ": ", problem,
@@ -95,7 +88,7 @@ std::string private_library_directory() {
   const std::string_view path = info.dli_fname;
   const size_t slash = path.rfind('/');
   return concat(slash == std::string_view::npos ? std::string_view(".") : path.substr(0, slash),
-                "/treenail-", major_of(path));
+                "/treenail-", build_info::kVersionMajor);
 }
 
 }  // namespace treenail

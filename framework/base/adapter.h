@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapters: one shared library per external library (BLAS, oneDNN, HDF5, ...), opened on first use, so that libtreenail
-// itself needs libc alone. An adapter exports one C symbol,
+// Adapters: one shared library per external library (BLAS, oneDNN, HDF5, ...), opened on first use,
+// so that libtreenail itself needs libc alone. An adapter exports one C symbol,
 //   extern "C" const void* treenail_adapter(void);
-// which returns a table of C functions that begins with AdapterHeader. What follows the header is agreed between the
-// adapter and its one user in a header both include; no exception, C++ type or allocator crosses.
-// Also here: where Treenail's own libraries lie (the kernel libraries are found the same way).
+// which returns a table of C functions that begins with AdapterHeader. What follows the header is
+// agreed between the adapter and its one user in a header both include; no exception, C++ type or
+// allocator crosses. Also here: where Treenail's own libraries lie (the kernel libraries are found
+// the same way).
 #pragma once
 
 #include <cstdint>
@@ -14,24 +15,28 @@ namespace treenail {
 
 struct AdapterHeader {
   uint32_t struct_size;  // of the whole table, in bytes
-  uint32_t abi_version;  // must equal AdapterRequest::abi_version: a library of another build is refused
+  uint32_t
+      abi_version;  // must equal AdapterRequest::abi_version: a library of another build is refused
 };
 
 struct AdapterRequest {
-  const char* name;      // "hdf5": the library is libtreenail-hdf5.so
+  const char* name;  // "hdf5": the library is libtreenail-hdf5.so
   uint32_t abi_version;
   uint32_t struct_size;  // the table must be at least this large
   const char* purpose;   // "checkpoints": completes "... is needed for checkpoints"
   const char* packages;  // "libhdf5 (Debian: libhdf5-103-1, Fedora: hdf5)": what to install
 };
 
-// The adapter's table, which stays valid until the process ends. The outcome, good or bad, is remembered. Errors:
-// Unimplemented (absent, its external library is absent, or of another build), naming feature, file and packages.
+// The adapter's table, which stays valid until the process ends. The outcome, good or bad, is
+// remembered. Errors: Unimplemented (absent, its external library is absent, or of another build),
+// naming feature, file and packages.
 const void* open_adapter(const AdapterRequest& request);
-// The same, but null instead of an Error; then *why (when not null) says what is missing. For features with a fallback.
+// The same, but null instead of an Error; then *why (when not null) says what is missing. For
+// features with a fallback.
 const void* try_open_adapter(const AdapterRequest& request, std::string* why = nullptr);
 
-// "<directory of libtreenail>/treenail-<major>", or $TREENAIL_LIBRARY_DIR: holds adapters/, kernels/<level>/, plugins/.
+// "<directory of libtreenail>/treenail-<major>", or $TREENAIL_LIBRARY_DIR: holds adapters/,
+// kernels/<level>/, plugins/.
 std::string private_library_directory();
 
 }  // namespace treenail

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The token's slow side: reason, callbacks, and the promise that a removed callback neither runs nor will run.
+// The token's slow side: reason, callbacks, and the promise that a removed callback neither runs
+// nor will run.
 #include "framework/base/cancellation.h"
 
 #include <algorithm>

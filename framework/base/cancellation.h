@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One token per run, children per call frame: set once, polled per chunk by kernels; asynchronous waits register a callback.
+// One token per run, children per call frame: set once, polled per chunk by kernels; asynchronous
+// waits register a callback.
 #pragma once
 
 #include <atomic>
@@ -17,14 +18,16 @@ class CancellationToken {
   CancellationToken& operator=(const CancellationToken&) = delete;
 
   bool cancelled() const { return cancelled_.load(std::memory_order_acquire); }
-  // First call wins; callbacks run once, on the cancelling thread. `reason` is kCancelled or kDeadlineExceeded.
+  // First call wins; callbacks run once, on the cancelling thread. `reason` is kCancelled or
+  // kDeadlineExceeded.
   void cancel(Code reason, std::string text);
   // Throws the Error given to cancel(), if it was called.
   void check() const {
     if (cancelled()) throw_reason();
   }
   using Callback = void (*)(void* argument);
-  // Returns an id for remove_callback, or 0 when already cancelled (then the callback is not kept nor called).
+  // Returns an id for remove_callback, or 0 when already cancelled (then the callback is not kept
+  // nor called).
   uint64_t add_callback(Callback callback, void* argument);
   // After return the callback does not run and will not run.
   void remove_callback(uint64_t id);

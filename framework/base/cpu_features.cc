@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Feature detection: cpuid and xgetbv on x86-64 (a feature counts only when the system saves its registers), the kernel's
-// hardware capability bits on AArch64. One table per architecture says which level needs what.
+// Feature detection: cpuid and xgetbv on x86-64 (a feature counts only when the system saves its
+// registers), the kernel's hardware capability bits on AArch64. One table per architecture says
+// which level needs what.
 #include "framework/base/cpu_features.h"
 
 #include <algorithm>
@@ -42,7 +43,8 @@ Registers cpuid(unsigned leaf, unsigned subleaf = 0) {
   return r;
 }
 
-// XCR0: which register files the operating system saves. Written as bytes: no -mxsave at the baseline.
+// XCR0: which register files the operating system saves. Written as bytes: no -mxsave at the
+// baseline.
 uint64_t saved_register_files(bool osxsave) {
   if (!osxsave) return 0;
   uint32_t low = 0;
@@ -94,8 +96,8 @@ std::vector<Feature> detect() {
   const unsigned long capabilities = getauxval(AT_HWCAP);
   const auto bit = [capabilities](int position) { return ((capabilities >> position) & 1u) != 0; };
   return {
-      {"fp", 0, bit(0)},       {"asimd", 0, bit(1)},    {"crc32", 1, bit(7)},
-      {"atomics", 1, bit(8)},  {"fphp", 1, bit(9)},     {"asimdhp", 1, bit(10)},
+      {"fp", 0, bit(0)},        {"asimd", 0, bit(1)},    {"crc32", 1, bit(7)},
+      {"atomics", 1, bit(8)},   {"fphp", 1, bit(9)},     {"asimdhp", 1, bit(10)},
       {"asimdrdm", 1, bit(12)}, {"asimddp", 1, bit(20)}, {"sve", 2, bit(22)},
   };
 }
@@ -173,21 +175,23 @@ std::string_view choose_level(std::span<const std::string_view> installed) {
   if (const auto choice = env_choice("TREENAIL_CPU_ISA", kLevels)) {
     const std::string_view level = kLevels[*choice];
     if (const std::string missing = missing_features(level); !missing.empty()) {
-      throw failed_precondition("TREENAIL_CPU_ISA is \"", level, "\", but this CPU or system lacks ",
-                                missing, "; the highest level it runs is ", best_level());
+      throw failed_precondition("TREENAIL_CPU_ISA is \"", level,
+                                "\", but this CPU or system lacks ", missing,
+                                "; the highest level it runs is ", best_level());
     }
     if (!is_installed(level)) {
-      throw not_found("TREENAIL_CPU_ISA is \"", level, "\", but no kernel library of that level is ",
-                      "installed; installed are ", join(installed));
+      throw not_found("TREENAIL_CPU_ISA is \"", level,
+                      "\", but no kernel library of that level is ", "installed; installed are ",
+                      join(installed));
     }
     return level;
   }
   for (int i = static_cast<int>(std::size(kLevels)) - 1; i >= 0; --i) {
     if (is_installed(kLevels[i]) && cpu_runs(kLevels[i])) return kLevels[i];
   }
-  throw failed_precondition("this CPU runs ISA level ", best_level(),
-                            "; installed kernel libraries: ",
-                            installed.empty() ? "none" : join(installed));
+  throw failed_precondition(
+      "this CPU runs ISA level ", best_level(),
+      "; installed kernel libraries: ", installed.empty() ? "none" : join(installed));
 }
 
 }  // namespace treenail

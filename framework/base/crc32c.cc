@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CRC-32C eight bytes at a time: tables made at compile time, and the instructions of SSE4.2 and of AArch64's crc
-// extension, chosen when first used.
+// CRC-32C eight bytes at a time: tables made at compile time, and the instructions of SSE4.2 and of
+// AArch64's crc extension, chosen when first used.
 #include "framework/base/crc32c.h"
 
 #include <array>
@@ -50,9 +50,10 @@ uint64_t load_le64(const unsigned char* bytes) {
 uint32_t by_tables(const unsigned char* at, size_t bytes, uint32_t crc) {
   for (; bytes >= 8; bytes -= 8, at += 8) {
     const uint64_t word = load_le64(at) ^ crc;
-    crc = kTables[7][word & 0xff] ^ kTables[6][(word >> 8) & 0xff] ^ kTables[5][(word >> 16) & 0xff] ^
-          kTables[4][(word >> 24) & 0xff] ^ kTables[3][(word >> 32) & 0xff] ^
-          kTables[2][(word >> 40) & 0xff] ^ kTables[1][(word >> 48) & 0xff] ^ kTables[0][word >> 56];
+    crc = kTables[7][word & 0xff] ^ kTables[6][(word >> 8) & 0xff] ^
+          kTables[5][(word >> 16) & 0xff] ^ kTables[4][(word >> 24) & 0xff] ^
+          kTables[3][(word >> 32) & 0xff] ^ kTables[2][(word >> 40) & 0xff] ^
+          kTables[1][(word >> 48) & 0xff] ^ kTables[0][word >> 56];
   }
   for (; bytes > 0; --bytes, ++at) crc = (crc >> 8) ^ kTables[0][(crc ^ *at) & 0xffu];
   return crc;
@@ -75,7 +76,8 @@ Update choose() { return cpu_runs("x86-64-v2") ? by_instruction : by_tables; }
 
 #elif defined(__aarch64__)
 
-// As assembly: the builtin's name differs between compilers and needs the extension enabled for the file.
+// As assembly: the builtin's name differs between compilers and needs the extension enabled for the
+// file.
 uint32_t by_instruction(const unsigned char* at, size_t bytes, uint32_t crc) {
   for (; bytes >= 8; bytes -= 8, at += 8) {
     __asm__(".arch_extension crc\n\tcrc32cx %w0, %w0, %x1" : "+r"(crc) : "r"(load_le64(at)));

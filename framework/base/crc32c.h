@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CRC-32C (Castagnoli; RFC 3720 appendix B.4): checksums of checkpoints, graph files and records. The same number on every
-// host; the CPU's own instruction is used where it has one.
+// CRC-32C (Castagnoli; RFC 3720 appendix B.4): checksums of checkpoints, graph files and records.
+// The same number on every host; the CPU's own instruction is used where it has one.
 #pragma once
 
 #include <cstddef>

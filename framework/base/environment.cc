@@ -51,8 +51,8 @@ std::optional<int64_t> parse_bytes(std::string_view text) {
   int shift = 0;
   if (!suffix.empty()) {
     constexpr std::string_view kUnits = "kmgt";
-    const char unit = suffix[0] >= 'A' && suffix[0] <= 'Z' ? static_cast<char>(suffix[0] - 'A' + 'a')
-                                                           : suffix[0];
+    const char unit =
+        suffix[0] >= 'A' && suffix[0] <= 'Z' ? static_cast<char>(suffix[0] - 'A' + 'a') : suffix[0];
     const size_t position = kUnits.find(unit);
     if (position == std::string_view::npos) return std::nullopt;
     suffix.remove_prefix(1);

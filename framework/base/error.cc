@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Error's out-of-line members: the destructor is the key function, so the one typeinfo lies in libtreenail.
+// Error's out-of-line members: the destructor is the key function, so the one typeinfo lies in
+// libtreenail.
 #include "framework/base/error.h"
 
 #include <string>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one exception of the library: a canonical code (gRPC's numbers) and a sentence that says what was given and what
-// is needed. Thrown for whatever a user, a file or a peer can cause; our own mistakes are assertions (assert.h's assert).
-// The key function lives in libtreenail, so that an Error thrown in a kernel library is caught by type everywhere.
+// The one exception of the library: a canonical code (gRPC's numbers) and a sentence that says what
+// was given and what is needed. Thrown for whatever a user, a file or a peer can cause; our own
+// mistakes are assertions (assert.h's assert). The key function lives in libtreenail, so that an
+// Error thrown in a kernel library is caught by type everywhere.
 #pragma once
 
 #include <exception>
@@ -46,7 +47,8 @@ class Error : public std::exception {
   Code code() const { return code_; }
   const std::string& message() const { return message_; }
 
-  // The same code; `prefix` placed before the text (the caller of a kernel names op and node this way).
+  // The same code; `prefix` placed before the text (the caller of a kernel names op and node this
+  // way).
   Error with_prefix(std::string_view prefix) const;
 
  private:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// For its scope, the calling thread computes as IEEE 754 says: round to nearest even, subnormals kept, no traps; what was
-// set before is restored. Some program in the process may have loaded a library linked with -ffast-math, which turns on
-// flush-to-zero in every thread it starts. Only SSE/NEON state is guarded: nothing here computes in long double.
+// For its scope, the calling thread computes as IEEE 754 says: round to nearest even, subnormals
+// kept, no traps; what was set before is restored. Some program in the process may have loaded a
+// library linked with -ffast-math, which turns on flush-to-zero in every thread it starts. Only
+// SSE/NEON state is guarded: nothing here computes in long double.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,10 @@ class FpEnvironment {
  private:
 #if defined(__x86_64__)
   using State = uint32_t;
-  static constexpr State kFlags = 0x3f;       // sticky exception flags: not part of how results are rounded
-  static constexpr State kDefaults = 0x1f80;  // all exceptions masked, nearest even, FTZ and DAZ off
+  static constexpr State kFlags =
+      0x3f;  // sticky exception flags: not part of how results are rounded
+  static constexpr State kDefaults =
+      0x1f80;  // all exceptions masked, nearest even, FTZ and DAZ off
   static State read() { return _mm_getcsr(); }
   static void write(State state) { _mm_setcsr(state); }
   static State with_defaults(State state) { return kDefaults | (state & kFlags); }

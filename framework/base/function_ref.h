@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A borrowed callable of two words: no allocation, no ownership. The callable must outlive the call.
+// A borrowed callable of two words: no allocation, no ownership. The callable must outlive the
+// call.
 #pragma once
 
 #include <memory>
@@ -15,9 +16,9 @@ template <class R, class... Args>
 class FunctionRef<R(Args...)> {
  public:
   template <class F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
-             std::is_invocable_r_v<R, F&, Args...>)
-  FunctionRef(F&& f)  // NOLINT(google-explicit-constructor): a lambda is meant to convert
+  requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
+           std::is_invocable_r_v<R, F&, Args...>)
+      FunctionRef(F&& f)  // NOLINT(google-explicit-constructor): a lambda is meant to convert
       : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
         call_([](void* object, Args... args) -> R {
           return (*static_cast<std::remove_reference_t<F>*>(object))(std::forward<Args>(args)...);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counted objects and the one-word pointer that owns a share of one. One word matters: string, resource and variant
-// elements of a tensor are such pointers, moved about by element size.
+// Counted objects and the one-word pointer that owns a share of one. One word matters: string,
+// resource and variant elements of a tensor are such pointers, moved about by element size.
 #pragma once
 
 #include <atomic>
@@ -35,18 +35,22 @@ template <class T>
 class IntrusivePtr {
  public:
   IntrusivePtr() = default;
-  IntrusivePtr(std::nullptr_t) {}                                            // NOLINT
-  explicit IntrusivePtr(T* object) : object_(object) { if (object_) object_->ref(); }
+  IntrusivePtr(std::nullptr_t) {}  // NOLINT
+  explicit IntrusivePtr(T* object) : object_(object) {
+    if (object_) object_->ref();
+  }
   IntrusivePtr(const IntrusivePtr& other) : IntrusivePtr(other.object_) {}
   IntrusivePtr(IntrusivePtr&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
   template <class U>
-    requires std::is_convertible_v<U*, T*>
-  IntrusivePtr(const IntrusivePtr<U>& other) : IntrusivePtr(other.get()) {}  // NOLINT
+  requires std::is_convertible_v<U*, T*> IntrusivePtr(const IntrusivePtr<U>& other)
+      : IntrusivePtr(other.get()) {}  // NOLINT
   IntrusivePtr& operator=(IntrusivePtr other) noexcept {
     std::swap(object_, other.object_);
     return *this;
   }
-  ~IntrusivePtr() { if (object_) object_->unref(); }
+  ~IntrusivePtr() {
+    if (object_) object_->unref();
+  }
 
   T* get() const { return object_; }
   T* operator->() const { return object_; }
@@ -61,7 +65,9 @@ class IntrusivePtr {
     p.object_ = object;
     return p;
   }
-  friend bool operator==(const IntrusivePtr& a, const IntrusivePtr& b) { return a.object_ == b.object_; }
+  friend bool operator==(const IntrusivePtr& a, const IntrusivePtr& b) {
+    return a.object_ == b.object_;
+  }
 
  private:
   T* object_ = nullptr;

@@ -29,8 +29,8 @@ void write_line(std::string_view name, std::string_view text) {
   }
 }
 
-// Log calls stand in places that must not throw. Whoever set the variable wants to read lines, so a value that is no
-// level is answered by a line, and by warnings.
+// Log calls stand in places that must not throw. Whoever set the variable wants to read lines, so a
+// value that is no level is answered by a line, and by warnings.
 int threshold_from_environment() {
   try {
     return env_choice("TREENAIL_LOG", kNames).value_or(kSilent);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011): block i of a stream is
-// a function of (key, counter + i), so any thread may compute any part. Seeds enter as in TensorFlow 1. How bits become
-// uniform or normal numbers: the random kernels.
+// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC
+// 2011): block i of a stream is a function of (key, counter + i), so any thread may compute any
+// part. Seeds enter as in TensorFlow 1. How bits become uniform or normal numbers: the random
+// kernels.
 #pragma once
 
 #include <array>
@@ -14,7 +15,8 @@ class Philox {
   using Block = std::array<uint32_t, 4>;
   using Key = std::array<uint32_t, 2>;
 
-  // TensorFlow 1's stream of (graph seed, op seed): the key is the one, the upper half of the counter the other.
+  // TensorFlow 1's stream of (graph seed, op seed): the key is the one, the upper half of the
+  // counter the other.
   Philox(uint64_t seed, uint64_t seed2)
       : counter_{0, 0, static_cast<uint32_t>(seed2), static_cast<uint32_t>(seed2 >> 32)},
         key_{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)} {}

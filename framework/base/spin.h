@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting on an atomic word: the CPU's hint for spin loops, a monotonic clock, and the kernel's futex. For the thread pool
-// and other code of base; everything else waits on condition variables.
+// Waiting on an atomic word: the CPU's hint for spin loops, a monotonic clock, and the kernel's
+// futex. For the thread pool and other code of base; everything else waits on condition variables.
 #pragma once
 
 #include <linux/futex.h>
@@ -17,7 +17,9 @@ inline void spin_pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
-  __asm__ volatile("isb" ::: "memory");  // about as long as x86's pause; `yield` does nothing on most cores
+  __asm__ volatile(
+      "isb" ::
+          : "memory");  // about as long as x86's pause; `yield` does nothing on most cores
 #elif defined(__powerpc64__)
   __asm__ volatile("or 27,27,27" ::: "memory");
 #else

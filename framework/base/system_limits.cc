@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading control groups from /proc and their mounted trees. Both versions may be mounted at once; in a container the
-// path in /proc/self/cgroup may be the host's, of which only a part, or another name, is visible.
+// Reading control groups from /proc and their mounted trees. Both versions may be mounted at once;
+// in a container the path in /proc/self/cgroup may be the host's, of which only a part, or another
+// name, is visible.
 #include "framework/base/system_limits.h"
 
 #include <sched.h>
@@ -80,7 +81,8 @@ bool find_path(std::string_view cgroups, std::string_view controller, std::strin
   return false;
 }
 
-// The directories from the process's group up to the mount point, each a control group that binds it.
+// The directories from the process's group up to the mount point, each a control group that binds
+// it.
 std::vector<std::string> group_directories(const std::string& root, std::string_view controller) {
   Mount mount;
   std::string path;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the system grants this process: CPUs by affinity mask and cgroup quota, memory by cgroup limit and RAM. Containers
-// and batch systems set these; asking for more means throttling or being killed.
+// What the system grants this process: CPUs by affinity mask and cgroup quota, memory by cgroup
+// limit and RAM. Containers and batch systems set these; asking for more means throttling or being
+// killed.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +10,12 @@
 namespace treenail {
 
 struct CgroupLimits {
-  double cpus = 0;          // CPU-seconds per second; 0: no quota
+  double cpus = 0;           // CPU-seconds per second; 0: no quota
   int64_t memory_bytes = 0;  // 0: no limit
 };
 
-// The smallest limits among this process's control groups (v1 and v2) and their visible ancestors. `root` stands before
-// every path read, for tests. Whatever cannot be read counts as no limit.
+// The smallest limits among this process's control groups (v1 and v2) and their visible ancestors.
+// `root` stands before every path read, for tests. Whatever cannot be read counts as no limit.
 CgroupLimits read_cgroup_limits(const std::string& root = "");
 
 // CPUs in the affinity mask of the calling thread; at least 1.

@@ -11,7 +11,8 @@
 
 namespace treenail {
 
-// Shortest decimal form that reads back as the same value; "nan", "inf" and "-inf" as Python spells them.
+// Shortest decimal form that reads back as the same value; "nan", "inf" and "-inf" as Python spells
+// them.
 std::string number_text(double value);
 std::string number_text(float value);
 
@@ -22,8 +23,8 @@ inline void append_text(std::string& out, char value) { out.push_back(value); }
 inline void append_text(std::string& out, bool value) { out.append(value ? "true" : "false"); }
 
 template <class T>
-  requires(std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char>)
-void append_text(std::string& out, T value) {
+requires(std::integral<T> && !std::same_as<T, bool> &&
+         !std::same_as<T, char>) void append_text(std::string& out, T value) {
   out.append(std::to_string(value));
 }
 
@@ -33,12 +34,10 @@ void append_text(std::string& out, T value) {
 }
 
 template <class T>
-  requires(!std::is_arithmetic_v<T>) && requires(const T& value) {
-    { to_text(value) } -> std::convertible_to<std::string>;
-  }
-void append_text(std::string& out, const T& value) {
-  out.append(to_text(value));
+requires(!std::is_arithmetic_v<T>) && requires(const T& value) {
+  { to_text(value) } -> std::convertible_to<std::string>;
 }
+void append_text(std::string& out, const T& value) { out.append(to_text(value)); }
 
 template <class... Parts>
 std::string concat(const Parts&... parts) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pool. One word, the ticket, holds the number of the current job (its epoch) and how many of its chunks nobody has
-// claimed yet; a claim is one compare-and-swap that lowers the count. A claim succeeds only while the job lives, so the
-// job's description, on its caller's stack, is read after the claim and needs no protection of its own. A second word
-// counts chunks that have not ended; who brings it to zero wakes the caller if that sleeps.
+// The pool. One word, the ticket, holds the number of the current job (its epoch) and how many of
+// its chunks nobody has claimed yet; a claim is one compare-and-swap that lowers the count. A claim
+// succeeds only while the job lives, so the job's description, on its caller's stack, is read after
+// the claim and needs no protection of its own. A second word counts chunks that have not ended;
+// who brings it to zero wakes the caller if that sleeps.
 //
-// Waiting: helpers spin on the ticket, then sleep on its epoch half; the caller spins on the count, then sleeps, too, so
-// that the kernel can move a stuck helper to its CPU. Spins are short while the machine is shared (involuntary context
-// switches of this process say so): figures in performance.md section 11.
+// Waiting: helpers spin on the ticket, then sleep on its epoch half; the caller spins on the count,
+// then sleeps, too, so that the kernel can move a stuck helper to its CPU. Spins are short while
+// the machine is shared (involuntary context switches of this process say so): figures in
+// performance.md section 11.
 //
 // Lock order: none. `busy` is tried, never waited for: whoever does not get it runs a plain loop.
 #include "framework/base/thread_pool.h"
@@ -45,15 +47,18 @@ constexpr int64_t kMaxChunksPerJob = int64_t{1} << 30;
 constexpr uint32_t kCallerSleeps = 1u << 31;
 constexpr int64_t kNoError = std::numeric_limits<int64_t>::max();
 
-constexpr double kHotSerialNs = 4'000;      // less work than this is not worth sharing with a spinning helper
-constexpr double kColdSerialNs = 200'000;   // nor this with a sleeping one: it starts 30 to 45 us later
+constexpr double kHotSerialNs =
+    4'000;  // less work than this is not worth sharing with a spinning helper
+constexpr double kColdSerialNs =
+    200'000;  // nor this with a sleeping one: it starts 30 to 45 us later
 constexpr int64_t kBurstGapNs = 1'000'000;  // regions closer than this count as one burst
 constexpr int64_t kCheckIntervalNs = 4'000'000;
 constexpr int64_t kSharedForNs = 60'000'000;
 constexpr int64_t kSpinNs = 100'000;
 constexpr int64_t kSharedSpinNs = 20'000;
 
-// True in chunks that a pool job runs: a nested region is a plain loop. Cleared in the child of a fork.
+// True in chunks that a pool job runs: a nested region is a plain loop. Cleared in the child of a
+// fork.
 thread_local bool in_job = false;
 
 struct Job {
@@ -84,8 +89,8 @@ struct Job {
            lowest_error.load(std::memory_order_relaxed) != kNoError;
   }
 
-  // Chunks are claimed in ascending order, and one that is claimed is left out only for the error of a lower one: so the
-  // lowest that throws is the same whatever the timing.
+  // Chunks are claimed in ascending order, and one that is claimed is left out only for the error
+  // of a lower one: so the lowest that throws is the same whatever the timing.
   void run(int64_t index) {
     if (index > lowest_error.load(std::memory_order_relaxed)) return;
     if (token != nullptr && token->cancelled()) {
@@ -121,17 +126,19 @@ struct ThreadPool::Impl {
   alignas(128) std::atomic<uint64_t> ticket{0};   // epoch << 32 | chunks not claimed
   alignas(128) std::atomic<uint32_t> pending{0};  // chunks not ended | kCallerSleeps
   alignas(128) std::atomic<int> sleepers{0};
-  Job* job = nullptr;  // valid for whoever claimed a chunk of it, until that chunk is counted as ended
+  Job* job =
+      nullptr;  // valid for whoever claimed a chunk of it, until that chunk is counted as ended
   std::atomic<bool> busy{false};
-  std::atomic<int> threads{1};         // asked for, the caller included
-  std::atomic<int> helpers{0};         // started
-  std::atomic<int> helper_limit{0};    // helpers at or above this index end
+  std::atomic<int> threads{1};          // asked for, the caller included
+  std::atomic<int> helpers{0};          // started
+  std::atomic<int> helper_limit{0};     // helpers at or above this index end
   std::atomic<uint32_t> generation{0};  // counts forks
   std::atomic<int64_t> spin_ns{kSpinNs};
   std::atomic<Hook> hooks[kMaxHooks] = {};
 
   // Only the holder of `busy` touches these.
-  int started_for = 1;  // the value of `threads` that `helpers` answers, even if the system refused some
+  int started_for =
+      1;  // the value of `threads` that `helpers` answers, even if the system refused some
   int64_t last_check_ns = 0;
   int64_t shared_until_ns = 0;
   long last_switches = 0;
@@ -153,7 +160,8 @@ struct ThreadPool::Impl {
     return 0;
   }
 
-  // Runs chunks until none is left to claim; false when this process turned out to be a forked child meanwhile.
+  // Runs chunks until none is left to claim; false when this process turned out to be a forked
+  // child meanwhile.
   bool work() {
     uint32_t ended = 0;
     in_job = true;
@@ -189,7 +197,8 @@ struct ThreadPool::Impl {
       if (static_cast<uint32_t>(seen) != 0) return true;
       spin_pause();
       if (spins % 32 != 0 || monotonic_ns() < deadline) continue;
-      // Sequentially consistent with start(): either the caller sees this sleeper, or the kernel sees the new epoch.
+      // Sequentially consistent with start(): either the caller sees this sleeper, or the kernel
+      // sees the new epoch.
       sleepers.fetch_add(1, std::memory_order_seq_cst);
       futex_wait(epoch_word(), static_cast<uint32_t>(seen >> 32));
       sleepers.fetch_sub(1, std::memory_order_seq_cst);
@@ -266,8 +275,9 @@ struct ThreadPool::Impl {
     spin_ns.store(now < shared_until_ns ? kSharedSpinNs : kSpinNs, std::memory_order_relaxed);
   }
 
-  // How many sleeping helpers to wake for `cost_ns` of work in `chunks` chunks; -1: run serially. A burst of regions, each
-  // too small to wake somebody for, wakes helpers when their sum is large enough.
+  // How many sleeping helpers to wake for `cost_ns` of work in `chunks` chunks; -1: run serially. A
+  // burst of regions, each too small to wake somebody for, wakes helpers when their sum is large
+  // enough.
   int helpers_to_wake(double cost_ns, int64_t chunks, int64_t now) {
     const int asleep = sleepers.load(std::memory_order_seq_cst);
     const int awake = std::max(helpers.load(std::memory_order_relaxed) - asleep, 0);
@@ -300,7 +310,8 @@ struct ThreadPool::Impl {
     }
   }
 
-  // Readies the pool for a region; the caller holds `busy`. The number of helpers to wake, or -1 to run serially.
+  // Readies the pool for a region; the caller holds `busy`. The number of helpers to wake, or -1 to
+  // run serially.
   int prepare(double cost_ns, int64_t chunks) {
     adjust_helpers();
     if (helpers.load(std::memory_order_relaxed) == 0) return -1;
@@ -318,7 +329,8 @@ struct ThreadPool::Impl {
     }
   }
 
-  // The caller holds `busy`. False in a child forked meanwhile. What chunks threw is left in *current.
+  // The caller holds `busy`. False in a child forked meanwhile. What chunks threw is left in
+  // *current.
   bool run_job(Job* current, int wake) {
     job = current;
     pending.store(current->chunks, std::memory_order_relaxed);
@@ -336,8 +348,9 @@ struct ThreadPool::Impl {
 
 ThreadPool::Impl* ThreadPool::Impl::live = nullptr;
 
-// The child has one thread. Whatever the others held or counted is gone, so the pool begins anew in place; the settings
-// stay. A region in flight on the forking thread sees the new generation and fails.
+// The child has one thread. Whatever the others held or counted is gone, so the pool begins anew in
+// place; the settings stay. A region in flight on the forking thread sees the new generation and
+// fails.
 void ThreadPool::Impl::after_fork_in_child() {
   Impl* old = live;
   Hook hooks[kMaxHooks];
@@ -384,7 +397,8 @@ void ThreadPool::set_num_threads(int n) {
 void ThreadPool::add_thread_start_hook(void (*hook)()) {
   for (auto& slot : impl_->hooks) {
     Impl::Hook expected = nullptr;
-    if (slot.compare_exchange_strong(expected, hook, std::memory_order_acq_rel) || expected == hook) {
+    if (slot.compare_exchange_strong(expected, hook, std::memory_order_acq_rel) ||
+        expected == hook) {
       return;
     }
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process's one pool of threads. A caller splits its work into chunks by shape alone and takes part itself; helpers
-// spin briefly (less where the machine is shared), then sleep. Pool threads never block on anything but the pool.
-// Recipe and figures: performance.md section 11 ("Pool"). Who decides the number of chunks: the kernel, never the pool.
+// The process's one pool of threads. A caller splits its work into chunks by shape alone and takes
+// part itself; helpers spin briefly (less where the machine is shared), then sleep. Pool threads
+// never block on anything but the pool. Recipe and figures: performance.md section 11 ("Pool"). Who
+// decides the number of chunks: the kernel, never the pool.
 #pragma once
 
 #include <cstdint>
@@ -14,27 +15,29 @@ class CancellationToken;
 
 class ThreadPool {
  public:
-  // The pool of this process. Threads start at the first parallel_for that can use one; after fork the child gets a
-  // fresh pool. Never destroyed.
+  // The pool of this process. Threads start at the first parallel_for that can use one; after fork
+  // the child gets a fresh pool. Never destroyed.
   static ThreadPool& instance();
 
   // Threads that work on one parallel_for, the caller included; at least 1.
   int num_threads() const;
-  // Takes effect at the next parallel_for that finds the pool idle. Errors: InvalidArgument unless 1 <= n <= 1024.
+  // Takes effect at the next parallel_for that finds the pool idle. Errors: InvalidArgument unless
+  // 1 <= n <= 1024.
   void set_num_threads(int n);
 
-  // Calls body(0) ... body(chunks - 1), each exactly once, from the caller and free helpers, and returns when all have ended.
-  // Called from inside a chunk, or while another caller holds the pool, it is a plain loop on the caller.
-  // If chunks throw, the exception of the lowest chunk is rethrown after all begun chunks ended. With a token, no
-  // chunk begins after cancellation, and Cancelled is thrown.
-  // `cost_ns` estimates the work of all chunks together on one thread. What is too small for the helpers that are awake,
-  // or for waking one, runs as a plain loop; the results are the same.
+  // Calls body(0) ... body(chunks - 1), each exactly once, from the caller and free helpers, and
+  // returns when all have ended. Called from inside a chunk, or while another caller holds the
+  // pool, it is a plain loop on the caller. If chunks throw, the exception of the lowest chunk is
+  // rethrown after all begun chunks ended. With a token, no chunk begins after cancellation, and
+  // Cancelled is thrown. `cost_ns` estimates the work of all chunks together on one thread. What is
+  // too small for the helpers that are awake, or for waking one, runs as a plain loop; the results
+  // are the same.
   void run_chunks(int64_t chunks, FunctionRef<void(int64_t)> body, double cost_ns,
                   const CancellationToken* token = nullptr);
 
-  // Every pool thread calls `hook` once before its next chunk, threads started later and after fork too (the BLAS adapter
-  // sets OpenMP's thread count, which is kept per thread, this way). A hook given twice counts once. Errors:
-  // ResourceExhausted beyond 16 hooks.
+  // Every pool thread calls `hook` once before its next chunk, threads started later and after fork
+  // too (the BLAS adapter sets OpenMP's thread count, which is kept per thread, this way). A hook
+  // given twice counts once. Errors: ResourceExhausted beyond 16 hooks.
   void add_thread_start_hook(void (*hook)());
 
   // Helpers started so far, for tests and diagnostics; 0 until a parallel_for could use one.
@@ -46,7 +49,8 @@ class ThreadPool {
   Impl* impl_;
 };
 
-// Affinity mask, cgroup quota (v1, v2; rounded up), SLURM_CPUS_PER_TASK: the smallest; TREENAIL_NUM_THREADS overrides.
+// Affinity mask, cgroup quota (v1, v2; rounded up), SLURM_CPUS_PER_TASK: the smallest;
+// TREENAIL_NUM_THREADS overrides.
 int default_num_threads();
 
 }  // namespace treenail

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The caching allocator. A request takes a block of its class from the thread's own cache (small ones), else from the
-// shared one, else from the system; a freed block goes back the same way, and no further: steady work makes no system
-// call. Free blocks are linked through their first word. Caches shrink when memory is short, and when large blocks that
-// nobody asks for again pile up beyond the highest use.
+// The caching allocator. A request takes a block of its class from the thread's own cache (small
+// ones), else from the shared one, else from the system; a freed block goes back the same way, and
+// no further: steady work makes no system call. Free blocks are linked through their first word.
+// Caches shrink when memory is short, and when large blocks that nobody asks for again pile up
+// beyond the highest use.
 //
-// Invariant: every block taken from the system is in use or in one cache, so cached = taken - in use.
+// Invariant: every block taken from the system is in use or in one cache, so cached = taken - in
+// use.
 #include "framework/tensor/allocator.h"
 
 #include <pthread.h>
@@ -48,7 +50,8 @@ using size_classes::kSmallEnd;
 using size_classes::size_of;
 
 constexpr size_t kAlignment = 64;
-constexpr int64_t kAlwaysCached = int64_t{64} << 20;  // this much may lie in the caches whatever the use
+constexpr int64_t kAlwaysCached = int64_t{64}
+                                  << 20;  // this much may lie in the caches whatever the use
 
 struct FreeBlock {
   FreeBlock* next;
@@ -57,10 +60,12 @@ struct FreeBlock {
 // AddressSanitizer sees cached blocks, and the rounding behind a request, as freed memory.
 void mark_free([[maybe_unused]] void* block, [[maybe_unused]] size_t size) {
 #if defined(TREENAIL_ASAN)
-  ASAN_POISON_MEMORY_REGION(static_cast<char*>(block) + sizeof(FreeBlock), size - sizeof(FreeBlock));
+  ASAN_POISON_MEMORY_REGION(static_cast<char*>(block) + sizeof(FreeBlock),
+                            size - sizeof(FreeBlock));
 #endif
 }
-void mark_used([[maybe_unused]] void* block, [[maybe_unused]] size_t bytes, [[maybe_unused]] size_t size) {
+void mark_used([[maybe_unused]] void* block, [[maybe_unused]] size_t bytes,
+               [[maybe_unused]] size_t size) {
 #if defined(TREENAIL_ASAN)
   ASAN_UNPOISON_MEMORY_REGION(block, bytes);
   ASAN_POISON_MEMORY_REGION(static_cast<char*>(block) + bytes, size - bytes);
@@ -104,8 +109,8 @@ struct ThreadCache {
   FreeList lists[kSmallEnd];
 };
 
-// Plain data, so that reaching it needs no initialisation check. `ended`: the thread's destructors have run, and
-// whatever frees or allocates after them goes to the shared cache.
+// Plain data, so that reaching it needs no initialisation check. `ended`: the thread's destructors
+// have run, and whatever frees or allocates after them goes to the shared cache.
 struct ThreadState {
   ThreadCache* cache;
   bool ended;
@@ -114,7 +119,8 @@ thread_local ThreadState thread_state = {nullptr, false};
 
 void* map_huge(size_t size) {
   const size_t with_slack = size + kHugePage;
-  void* mapped = ::mmap(nullptr, with_slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* mapped =
+      ::mmap(nullptr, with_slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
   const auto address = reinterpret_cast<uintptr_t>(mapped);
   const uintptr_t aligned = (address + kHugePage - 1) & ~(uintptr_t{kHugePage} - 1);
@@ -186,7 +192,8 @@ struct Allocator::Impl {
   }
 
   int64_t cached() const {
-    return std::max<int64_t>(0, taken.load(std::memory_order_relaxed) - in_use.load(std::memory_order_relaxed));
+    return std::max<int64_t>(
+        0, taken.load(std::memory_order_relaxed) - in_use.load(std::memory_order_relaxed));
   }
 
   // --- shared cache and system ---
@@ -210,13 +217,15 @@ struct Allocator::Impl {
     return block;
   }
 
-  // A block nobody has used yet. The request is already counted as in use. Null: the system refused.
+  // A block nobody has used yet. The request is already counted as in use. Null: the system
+  // refused.
   void* fresh(int index) {
-    const int64_t after = taken.load(std::memory_order_relaxed) + static_cast<int64_t>(size_of(index));
+    const int64_t after =
+        taken.load(std::memory_order_relaxed) + static_cast<int64_t>(size_of(index));
     const int64_t idle = after - in_use.load(std::memory_order_relaxed);
     const bool too_much = after > limit.load(std::memory_order_relaxed);
-    const bool piled_up = index >= kMediumEnd &&
-                          idle > std::max(kAlwaysCached, peak.load(std::memory_order_relaxed));
+    const bool piled_up =
+        index >= kMediumEnd && idle > std::max(kAlwaysCached, peak.load(std::memory_order_relaxed));
     if (too_much || piled_up) release();
     void* block = take(index);
     if (block == nullptr) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three kinds of buffer. A small owned buffer and its bytes are one block of the allocator; large ones keep the bytes
-// in a block of their own, because header plus a round size would fall into the next size class.
+// The three kinds of buffer. A small owned buffer and its bytes are one block of the allocator;
+// large ones keep the bytes in a block of their own, because header plus a round size would fall
+// into the next size class.
 #include "framework/tensor/buffer.h"
 
 #include <cstddef>
@@ -19,7 +20,7 @@
 namespace treenail {
 namespace {
 
-constexpr size_t kHeader = 64;            // keeps the bytes behind it aligned like any block
+constexpr size_t kHeader = 64;  // keeps the bytes behind it aligned like any block
 constexpr size_t kLargestJoint = 16 << 10;
 
 class OwnedBuffer final : public Buffer {
@@ -106,8 +107,10 @@ IntrusivePtr<Buffer> Buffer::allocate(DType dtype, int64_t elements) {
   return IntrusivePtr<Buffer>(new (own) OwnedBuffer(data, bytes, dtype, elements, joint));
 }
 
-IntrusivePtr<Buffer> Buffer::borrow(const void* data, size_t bytes, Release release, void* argument) {
-  return IntrusivePtr<Buffer>(new BorrowedBuffer(const_cast<void*>(data), bytes, release, argument));
+IntrusivePtr<Buffer> Buffer::borrow(const void* data, size_t bytes, Release release,
+                                    void* argument) {
+  return IntrusivePtr<Buffer>(
+      new BorrowedBuffer(const_cast<void*>(data), bytes, release, argument));
 }
 
 IntrusivePtr<Buffer> Buffer::arena(void* data, size_t bytes) {

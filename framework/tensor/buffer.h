@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes behind tensors, counted. Owned buffers come from the allocator; borrowed ones (NumPy feeds, mapped files)
-// are never written, never forwarded, and copied before they are stored; arena slices belong to a running plan's frame.
+// The bytes behind tensors, counted. Owned buffers come from the allocator; borrowed ones (NumPy
+// feeds, mapped files) are never written, never forwarded, and copied before they are stored; arena
+// slices belong to a running plan's frame.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +19,11 @@ class Buffer : public RefCounted {
   // Uninitialised for plain dtypes; null elements (empty string, no object) for counted ones.
   // Errors: ResourceExhausted.
   static IntrusivePtr<Buffer> allocate(DType dtype, int64_t elements);
-  // Memory of somebody else; release(argument) is called when the last share ends, on whatever thread that happens.
+  // Memory of somebody else; release(argument) is called when the last share ends, on whatever
+  // thread that happens.
   using Release = void (*)(void* argument);
-  static IntrusivePtr<Buffer> borrow(const void* data, size_t bytes, Release release, void* argument);
+  static IntrusivePtr<Buffer> borrow(const void* data, size_t bytes, Release release,
+                                     void* argument);
   // A slice of a frame's arena; outlived by the frame.
   static IntrusivePtr<Buffer> arena(void* data, size_t bytes);
 

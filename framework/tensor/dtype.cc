@@ -12,14 +12,15 @@ namespace treenail {
 namespace {
 
 struct Entry {
-  std::string_view name;    // empty: no such number
-  std::string_view alias;   // in op declarations, where it differs
+  std::string_view name;   // empty: no such number
+  std::string_view alias;  // in op declarations, where it differs
   size_t size = 0;
 };
 
 constexpr std::array<Entry, kNumDTypes> make_table() {
   std::array<Entry, kNumDTypes> table{};
-  const auto set = [&table](DType dtype, std::string_view name, size_t size, std::string_view alias = "") {
+  const auto set = [&table](DType dtype, std::string_view name, size_t size,
+                            std::string_view alias = "") {
     table[static_cast<size_t>(dtype)] = {name, alias, size};
   };
   set(DType::kFloat32, "float32", 4, "float");

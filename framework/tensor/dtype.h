@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types. The numbers are TensorFlow's and never change: they stand in files, on the wire and in the C ABI.
+// Element types. The numbers are TensorFlow's and never change: they stand in files, on the wire
+// and in the C ABI.
 #pragma once
 
 #include <complex>
@@ -44,13 +45,15 @@ class VariantElement;   // variant.h
 size_t dtype_size(DType dtype);
 // "float32", "int64", "bfloat16", ...: the name in Python, files and messages.
 std::string_view dtype_name(DType dtype);
-// Accepts dtype_name's names and the op declaration grammar's ("float", "double", "half"). Error: InvalidArgument.
+// Accepts dtype_name's names and the op declaration grammar's ("float", "double", "half"). Error:
+// InvalidArgument.
 DType dtype_from_name(std::string_view name);
 bool dtype_is_valid(int number);
 std::string to_text(DType dtype);
 
 constexpr bool is_floating(DType t) {
-  return t == DType::kFloat32 || t == DType::kFloat64 || t == DType::kFloat16 || t == DType::kBFloat16;
+  return t == DType::kFloat32 || t == DType::kFloat64 || t == DType::kFloat16 ||
+         t == DType::kBFloat16;
 }
 constexpr bool is_complex(DType t) { return t == DType::kComplex64 || t == DType::kComplex128; }
 constexpr bool is_signed_integer(DType t) {
@@ -62,14 +65,15 @@ constexpr bool is_unsigned_integer(DType t) {
 constexpr bool is_integer(DType t) { return is_signed_integer(t) || is_unsigned_integer(t); }
 // Elements are plain bytes (no counted pointers).
 constexpr bool is_plain(DType t) {
-  return t != DType::kString && t != DType::kResource && t != DType::kVariant && t != DType::kInvalid;
+  return t != DType::kString && t != DType::kResource && t != DType::kVariant &&
+         t != DType::kInvalid;
 }
 
 template <class T>
 struct DTypeOf;
-#define TREENAIL_DTYPE(type, number) \
-  template <>                        \
-  struct DTypeOf<type> {             \
+#define TREENAIL_DTYPE(type, number)              \
+  template <>                                     \
+  struct DTypeOf<type> {                          \
     static constexpr DType value = DType::number; \
   };
 TREENAIL_DTYPE(float, kFloat32)

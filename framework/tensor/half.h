@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// float16 (IEEE binary16) and bfloat16 as plain structs of 16 bits, alike at every ISA level. Arithmetic is done in float:
-// kernels convert whole tiles; these conversions (round to nearest even, NaN stays NaN) are the scalar reference.
+// float16 (IEEE binary16) and bfloat16 as plain structs of 16 bits, alike at every ISA level.
+// Arithmetic is done in float: kernels convert whole tiles; these conversions (round to nearest
+// even, NaN stays NaN) are the scalar reference.
 #pragma once
 
 #include <bit>

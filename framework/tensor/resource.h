@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mutable state behind a resource tensor (variable, queue, iterator, table, random counter), counted. Between processes an
-// element travels as device, container and name.
+// Mutable state behind a resource tensor (variable, queue, iterator, table, random counter),
+// counted. Between processes an element travels as device, container and name.
 #pragma once
 
 #include <string>

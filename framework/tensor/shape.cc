@@ -29,8 +29,8 @@ void check_rank(std::span<const int64_t> dims) {
                          "; at most ", kMaxRank, " is supported");
 }
 
-// The product of the extents, which must not overflow even without the zeros among them: kernels multiply parts of a
-// shape. Extents below zero must be `allowed_negative`; they count as one.
+// The product of the extents, which must not overflow even without the zeros among them: kernels
+// multiply parts of a shape. Extents below zero must be `allowed_negative`; they count as one.
 int64_t checked_elements(std::span<const int64_t> dims, int64_t allowed_negative) {
   int64_t product = 1;
   bool empty = false;
@@ -48,7 +48,8 @@ int64_t checked_elements(std::span<const int64_t> dims, int64_t allowed_negative
 
 constexpr int64_t kNoneNegative = 0;
 
-// A short list of extents under construction. Joined shapes may be too long for a Shape, whose constructor says so.
+// A short list of extents under construction. Joined shapes may be too long for a Shape, whose
+// constructor says so.
 struct Dims {
   int64_t values[2 * kMaxRank];
   size_t count = 0;
@@ -126,9 +127,7 @@ Shape Shape::concatenated(const Shape& tail) const {
   return Shape(joined(dims(), tail.dims()).span());
 }
 
-bool operator==(const Shape& a, const Shape& b) {
-  return std::ranges::equal(a.dims(), b.dims());
-}
+bool operator==(const Shape& a, const Shape& b) { return std::ranges::equal(a.dims(), b.dims()); }
 
 std::string to_text(const Shape& shape) { return dims_text(shape.dims()); }
 
@@ -181,7 +180,8 @@ bool PartialShape::compatible(const PartialShape& other) const {
   if (!rank_known() || !other.rank_known()) return true;
   if (rank_ != other.rank_) return false;
   for (int i = 0; i < rank_; ++i) {
-    if (dims_[i] != kUnknown && other.dims_[i] != kUnknown && dims_[i] != other.dims_[i]) return false;
+    if (dims_[i] != kUnknown && other.dims_[i] != kUnknown && dims_[i] != other.dims_[i])
+      return false;
   }
   return true;
 }

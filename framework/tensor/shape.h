@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shape: the concrete extents of a tensor. PartialShape: what shape rules know: unknown rank, or extents that are a number
-// or unknown. Both hold up to kMaxRank extents inline: no allocation. Products are checked for overflow.
+// Shape: the concrete extents of a tensor. PartialShape: what shape rules know: unknown rank, or
+// extents that are a number or unknown. Both hold up to kMaxRank extents inline: no allocation.
+// Products are checked for overflow.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,10 @@ inline constexpr int64_t kUnknown = -1;  // an unknown extent
 class Shape {
  public:
   Shape() = default;  // rank 0: a scalar
-  Shape(std::initializer_list<int64_t> dims) : Shape(std::span<const int64_t>(dims.begin(), dims.size())) {}
-  // Errors: InvalidArgument for a rank above kMaxRank, a negative extent, or a product beyond 2^63 - 1.
+  Shape(std::initializer_list<int64_t> dims)
+      : Shape(std::span<const int64_t>(dims.begin(), dims.size())) {}
+  // Errors: InvalidArgument for a rank above kMaxRank, a negative extent, or a product beyond 2^63
+  // - 1.
   explicit Shape(std::span<const int64_t> dims);
 
   int rank() const { return rank_; }
@@ -47,10 +50,12 @@ std::string to_text(const Shape& shape);
 class PartialShape {
  public:
   PartialShape() = default;  // unknown rank
-  PartialShape(const Shape& shape);  // NOLINT(google-explicit-constructor): every shape is a partial shape
+  PartialShape(
+      const Shape& shape);  // NOLINT(google-explicit-constructor): every shape is a partial shape
   PartialShape(std::initializer_list<int64_t> dims)
       : PartialShape(std::span<const int64_t>(dims.begin(), dims.size())) {}
-  // Extents are numbers >= 0 or kUnknown. Errors: InvalidArgument (rank, below kUnknown, overflowing known product).
+  // Extents are numbers >= 0 or kUnknown. Errors: InvalidArgument (rank, below kUnknown,
+  // overflowing known product).
   explicit PartialShape(std::span<const int64_t> dims);
   static PartialShape unknown_with_rank(int rank);
 
@@ -59,12 +64,14 @@ class PartialShape {
   // Unknown rank: every extent is kUnknown.
   int64_t dim(int axis) const { return rank_ < 0 ? kUnknown : dims_[axis]; }
   int64_t operator[](int axis) const { return dim(axis); }
-  std::span<const int64_t> dims() const { return {dims_, static_cast<size_t>(rank_ < 0 ? 0 : rank_)}; }
+  std::span<const int64_t> dims() const {
+    return {dims_, static_cast<size_t>(rank_ < 0 ? 0 : rank_)};
+  }
   bool fully_known() const;
   int64_t num_elements() const;  // kUnknown unless fully known (0 as soon as one extent is 0)
   Shape shape() const;           // requires fully_known()
 
-  bool compatible(const PartialShape& other) const;  // some concrete shape satisfies both
+  bool compatible(const PartialShape& other) const;       // some concrete shape satisfies both
   PartialShape with_dim(int axis, int64_t extent) const;  // requires known rank
   PartialShape inserted(int axis, int64_t extent) const;
   PartialShape removed(int axis) const;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The allocator's size classes: every request is rounded up to one, and a freed block serves the next request of its
-// class. Up to 1 KiB they are 64 bytes apart, up to 1 MiB a quarter of a power of two; beyond, blocks are whole 2 MiB
-// pages, and above eight of them an eighth of a power of two apart. So at most 25 % (large: 12.5 %) is rounding.
+// The allocator's size classes: every request is rounded up to one, and a freed block serves the
+// next request of its class. Up to 1 KiB they are 64 bytes apart, up to 1 MiB a quarter of a power
+// of two; beyond, blocks are whole 2 MiB pages, and above eight of them an eighth of a power of two
+// apart. So at most 25 % (large: 12.5 %) is rounding.
 #pragma once
 
 #include <bit>
@@ -11,11 +12,11 @@
 namespace treenail::size_classes {
 
 inline constexpr size_t kHugePage = size_t{2} << 20;
-inline constexpr size_t kLargestSmall = size_t{32} << 10;   // cached per thread up to here
-inline constexpr size_t kLargestMedium = size_t{1} << 20;   // from malloc up to here
-inline constexpr size_t kLargest = size_t{1} << 60;         // more is no size
-inline constexpr int kFineClasses = 16;                     // of 64, 128, ..., 1024 bytes
-inline constexpr int kMediumEnd = kFineClasses + 10 * 4;    // classes below it hold up to 1 MiB
+inline constexpr size_t kLargestSmall = size_t{32} << 10;  // cached per thread up to here
+inline constexpr size_t kLargestMedium = size_t{1} << 20;  // from malloc up to here
+inline constexpr size_t kLargest = size_t{1} << 60;        // more is no size
+inline constexpr int kFineClasses = 16;                    // of 64, 128, ..., 1024 bytes
+inline constexpr int kMediumEnd = kFineClasses + 10 * 4;   // classes below it hold up to 1 MiB
 inline constexpr int kClasses = kMediumEnd + 8 + (40 - 3) * 8;
 
 // Steps between powers of two, `1 << log_steps` of them: the class of n > 2^first, counted from 0.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The counted block behind a string element, from the tensor allocator so that strings count against the memory limit.
+// The counted block behind a string element, from the tensor allocator so that strings count
+// against the memory limit.
 #include "framework/tensor/string_element.h"
 
 #include <atomic>

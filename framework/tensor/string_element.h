@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One element of a string tensor: a pointer to a counted, immutable block of bytes. Null is the empty string.
+// One element of a string tensor: a pointer to a counted, immutable block of bytes. Null is the
+// empty string.
 #pragma once
 
 #include <string_view>
@@ -21,7 +22,9 @@ class StringElement {
   ~StringElement();
 
   std::string_view view() const;
-  friend bool operator==(const StringElement& a, const StringElement& b) { return a.view() == b.view(); }
+  friend bool operator==(const StringElement& a, const StringElement& b) {
+    return a.view() == b.view();
+  }
 
  private:
   struct Block;

@@ -63,7 +63,9 @@ void append_value(std::string& out, const std::complex<Real>& value) {
 }
 void append_value(std::string& out, Float16 value) { append_text(out, static_cast<float>(value)); }
 void append_value(std::string& out, BFloat16 value) { append_text(out, static_cast<float>(value)); }
-void append_value(std::string& out, const StringElement& value) { append_quoted(out, value.view()); }
+void append_value(std::string& out, const StringElement& value) {
+  append_quoted(out, value.view());
+}
 void append_value(std::string& out, const ResourceElement& value) {
   out += value.object ? value.object->kind() : "null";
 }
@@ -71,10 +73,8 @@ void append_value(std::string& out, const VariantElement& value) {
   out += value.object ? value.object->type_name() : "null";
 }
 template <class T>
-  requires std::is_arithmetic_v<T>
-void append_value(std::string& out, T value) {
-  append_text(out, value);
-}
+requires std::is_arithmetic_v<T>
+void append_value(std::string& out, T value) { append_text(out, value); }
 
 }  // namespace
 
@@ -145,9 +145,9 @@ std::string tensor_values(const Tensor& tensor, int max_elements) {
   const int64_t shown = std::min<int64_t>(tensor.num_elements(), std::max(max_elements, 0));
   std::string text = to_text(tensor);
   text += tensor.rank() == 0 ? " " : " [";
-  dispatch<float, double, int32_t, uint8_t, int16_t, int8_t, StringElement, std::complex<float>, int64_t,
-           bool, BFloat16, uint16_t, std::complex<double>, Float16, ResourceElement, VariantElement,
-           uint32_t, uint64_t>(tensor.dtype(), [&]<class T>() {
+  dispatch<float, double, int32_t, uint8_t, int16_t, int8_t, StringElement, std::complex<float>,
+           int64_t, bool, BFloat16, uint16_t, std::complex<double>, Float16, ResourceElement,
+           VariantElement, uint32_t, uint64_t>(tensor.dtype(), [&]<class T>() {
     for (int64_t i = 0; i < shown; ++i) {
       if (i > 0) text += ", ";
       append_value(text, tensor.data<T>()[i]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dense, row-major tensor: dtype, shape and a share of a buffer. Copying a Tensor shares the bytes. The only views are
-// another shape over the same bytes and a range of the first axis. Kernels may assume element alignment only.
+// A dense, row-major tensor: dtype, shape and a share of a buffer. Copying a Tensor shares the
+// bytes. The only views are another shape over the same bytes and a range of the first axis.
+// Kernels may assume element alignment only.
 #pragma once
 
 #include <cassert>
@@ -19,9 +20,11 @@ namespace treenail {
 class Tensor {
  public:
   Tensor() = default;  // not defined(): dtype kInvalid, no buffer
-  // Fresh memory, uninitialised for plain dtypes. Errors: InvalidArgument (byte size overflows), ResourceExhausted.
+  // Fresh memory, uninitialised for plain dtypes. Errors: InvalidArgument (byte size overflows),
+  // ResourceExhausted.
   Tensor(DType dtype, const Shape& shape);
-  // Bytes of `buffer` from `offset`; the caller vouches that they hold shape.num_elements() elements.
+  // Bytes of `buffer` from `offset`; the caller vouches that they hold shape.num_elements()
+  // elements.
   Tensor(DType dtype, const Shape& shape, IntrusivePtr<Buffer> buffer, size_t offset = 0);
 
   template <class T>
@@ -70,7 +73,8 @@ class Tensor {
 
   // The same bytes under another shape. Errors: InvalidArgument unless the element counts agree.
   Tensor reshaped(const Shape& shape) const;
-  // Rows [begin, end) of the first axis, sharing bytes. Requires rank >= 1 and 0 <= begin <= end <= dim(0).
+  // Rows [begin, end) of the first axis, sharing bytes. Requires rank >= 1 and 0 <= begin <= end <=
+  // dim(0).
   Tensor rows(int64_t begin, int64_t end) const;
   Tensor deep_copy() const;
 
@@ -92,11 +96,13 @@ class Tensor {
 std::string to_text(const Tensor& tensor);
 std::string tensor_values(const Tensor& tensor, int max_elements = 8);
 
-// Integer tensors (int32 or int64) as int64_t: shapes, axes, sizes. Errors: InvalidArgument for another dtype or rank > 1.
+// Integer tensors (int32 or int64) as int64_t: shapes, axes, sizes. Errors: InvalidArgument for
+// another dtype or rank > 1.
 std::span<const int64_t> as_int64(const Tensor& tensor, std::span<int64_t> storage);
 int64_t scalar_int64(const Tensor& tensor);
 
-// Calls f.template operator()<T>() with the C++ type of `dtype` out of Ts; Errors: Unimplemented when none matches.
+// Calls f.template operator()<T>() with the C++ type of `dtype` out of Ts; Errors: Unimplemented
+// when none matches.
 [[noreturn]] void throw_dtype_not_handled(DType dtype);
 template <class... Ts, class F>
 decltype(auto) dispatch(DType dtype, F&& f) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One element of a variant tensor: a counted immutable object with a type name and an optional serialiser (lists,
-// datasets, optionals; optionals and lists come with later ops).
+// One element of a variant tensor: a counted immutable object with a type name and an optional
+// serialiser (lists, datasets, optionals; optionals and lists come with later ops).
 #pragma once
 
 #include <string>

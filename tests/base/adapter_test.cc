@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening adapters: what is absent, broken or of another build is a sentence, and a good one is opened once.
+// Opening adapters: what is absent, broken or of another build is a sentence, and a good one is
+// opened once.
 #include "framework/base/adapter.h"
 
 #include <gtest/gtest.h>

@@ -39,7 +39,8 @@ TEST(CpuFeatures, UnknownLevelIsRefusedWithTheKnownOnes) {
   }
 }
 
-// Every feature found is one that the kernel lists, and the other way round for those of the levels.
+// Every feature found is one that the kernel lists, and the other way round for those of the
+// levels.
 TEST(CpuFeatures, AgreeWithTheKernel) {
   std::ifstream file("/proc/cpuinfo");
   std::string line;

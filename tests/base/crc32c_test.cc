@@ -24,9 +24,10 @@ TEST(Crc32c, PublishedVectors) {
   std::iota(counting.begin(), counting.end(), uint8_t{0});
   expect_crc(counting, 0x46dd794eu);
   expect_crc(std::vector<uint8_t>(counting.rbegin(), counting.rend()), 0x113fdb5cu);
-  expect_crc({0x01, 0xc0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x14, 0, 0, 0, 0, 0, 0x04, 0,
-              0,    0,    0, 0x14, 0, 0, 0, 0x18, 0x28, 0, 0, 0, 0, 0, 0, 0, 0x02, 0, 0, 0, 0, 0, 0, 0},
-             0xd9963a56u);
+  expect_crc(
+      {0x01, 0xc0, 0, 0,    0, 0, 0, 0,    0,    0, 0, 0, 0, 0, 0, 0, 0x14, 0, 0, 0, 0, 0, 0x04, 0,
+       0,    0,    0, 0x14, 0, 0, 0, 0x18, 0x28, 0, 0, 0, 0, 0, 0, 0, 0x02, 0, 0, 0, 0, 0, 0,    0},
+      0xd9963a56u);
   constexpr std::string_view kDigits = "123456789";  // the check value every catalogue gives
   expect_crc({kDigits.begin(), kDigits.end()}, 0xe3069283u);
   expect_crc({}, 0u);

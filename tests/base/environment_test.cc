@@ -63,12 +63,14 @@ TEST_F(Environment, BytesWithSuffixes) {
 }
 
 TEST_F(Environment, NonsenseBytesAreRefused) {
-  for (const char* value : {"0", "-1", "G", "1X", "1Gi", "1 G", "9223372036854775807K", "1.5G", "1GG"}) {
+  for (const char* value :
+       {"0", "-1", "G", "1X", "1Gi", "1 G", "9223372036854775807K", "1.5G", "1GG"}) {
     EXPECT_FALSE(parse_bytes(value).has_value()) << value;
   }
   set("lots");
-  EXPECT_NE(message([] { env_bytes(kName); }).find("\"lots\"; needed is a positive number of bytes"),
-            std::string::npos);
+  EXPECT_NE(
+      message([] { env_bytes(kName); }).find("\"lots\"; needed is a positive number of bytes"),
+      std::string::npos);
 }
 
 TEST_F(Environment, ChoicesAreListed) {
@@ -76,8 +78,9 @@ TEST_F(Environment, ChoicesAreListed) {
   set("info");
   EXPECT_EQ(env_choice(kName, kChoices), 1);
   set("verbose");
-  EXPECT_EQ(message([&] { env_choice(kName, kChoices); }),
-            "environment variable TREENAIL_TEST_VARIABLE is \"verbose\"; needed is debug, info or error");
+  EXPECT_EQ(
+      message([&] { env_choice(kName, kChoices); }),
+      "environment variable TREENAIL_TEST_VARIABLE is \"verbose\"; needed is debug, info or error");
 }
 
 }  // namespace

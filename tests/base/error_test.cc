@@ -19,7 +19,8 @@ TEST(Error, CarriesCodeAndSentence) {
 }
 
 TEST(Error, PrefixKeepsTheCode) {
-  const Error error = out_of_range("indices = 7 is not in [0, 3)").with_prefix("[Gather node \"g\"] ");
+  const Error error =
+      out_of_range("indices = 7 is not in [0, 3)").with_prefix("[Gather node \"g\"] ");
   EXPECT_EQ(error.code(), Code::kOutOfRange);
   EXPECT_EQ(error.message(), "[Gather node \"g\"] indices = 7 is not in [0, 3)");
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guard makes subnormals and rounding IEEE's inside its scope and gives back what was set outside.
+// The guard makes subnormals and rounding IEEE's inside its scope and gives back what was set
+// outside.
 #include "framework/base/fp_environment.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing is printed unless asked for. The level is read once per process, so each case runs in a child.
+// Nothing is printed unless asked for. The level is read once per process, so each case runs in a
+// child.
 #include "framework/base/logging.h"
 
 #include <gtest/gtest.h>
@@ -32,8 +33,9 @@ TEST(LoggingDeathTest, LevelAndAbove) {
 }
 
 TEST(LoggingDeathTest, NonsenseLevelIsSaidAndWarningsAreShown) {
-  EXPECT_EXIT(log_all_and_exit("loud"), ::testing::ExitedWithCode(0),
-              "TREENAIL_LOG is \"loud\"; needed is debug, info, warning or error\ntreenail warning: two 2");
+  EXPECT_EXIT(
+      log_all_and_exit("loud"), ::testing::ExitedWithCode(0),
+      "TREENAIL_LOG is \"loud\"; needed is debug, info, warning or error\ntreenail warning: two 2");
 }
 
 }  // namespace

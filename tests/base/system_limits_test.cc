@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control-group limits, read from trees as systems of either version, containers and nested groups show them.
+// Control-group limits, read from trees as systems of either version, containers and nested groups
+// show them.
 #include "framework/base/system_limits.h"
 
 #include <gtest/gtest.h>
@@ -52,9 +53,11 @@ TEST_F(SystemLimits, VersionTwoTakesTheSmallestOnTheWayUp) {
 
 TEST_F(SystemLimits, VersionOneInAContainer) {
   // The path is the host's; of the hierarchy only this container's part is mounted.
-  write("/proc/self/cgroup", "5:memory:/docker/abc\n4:cpu,cpuacct:/docker/abc\n1:name=systemd:/x\n");
+  write("/proc/self/cgroup",
+        "5:memory:/docker/abc\n4:cpu,cpuacct:/docker/abc\n1:name=systemd:/x\n");
   write("/proc/self/mountinfo",
-        "40 30 0:30 /docker/abc /sys/fs/cgroup/cpu,cpuacct ro shared:9 - cgroup cgroup rw,cpu,cpuacct\n"
+        "40 30 0:30 /docker/abc /sys/fs/cgroup/cpu,cpuacct ro shared:9 - cgroup cgroup "
+        "rw,cpu,cpuacct\n"
         "41 30 0:31 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n");
   write("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "250000\n");
   write("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pool under stress: each chunk exactly once, errors of the lowest chunk, nested and contended regions, cancellation,
-// fork, changing thread counts. Run under ThreadSanitizer as well.
+// The pool under stress: each chunk exactly once, errors of the lowest chunk, nested and contended
+// regions, cancellation, fork, changing thread counts. Run under ThreadSanitizer as well.
 #include "framework/base/thread_pool.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,8 @@ ThreadPool& pool_of(int threads) {
 
 void expect_exactly_once(ThreadPool& pool, int64_t chunks, double cost) {
   const std::unique_ptr<std::atomic<int>[]> runs(new std::atomic<int>[chunks]());
-  pool.run_chunks(chunks, [&](int64_t i) { runs[i].fetch_add(1); }, cost);
+  pool.run_chunks(
+      chunks, [&](int64_t i) { runs[i].fetch_add(1); }, cost);
   for (int64_t i = 0; i < chunks; ++i) ASSERT_EQ(runs[i].load(), 1) << i << " of " << chunks;
 }
 
@@ -65,14 +66,16 @@ TEST(ThreadPool, EachChunkExactlyOnce) {
   }
 }
 
-// The job's description lies on the caller's stack: a helper that comes late must not touch the next one.
+// The job's description lies on the caller's stack: a helper that comes late must not touch the
+// next one.
 TEST(ThreadPool, JobsOfDifferentSizesFollowEachOtherClosely) {
   ThreadPool& pool = pool_of(4);
   std::atomic<int64_t> sum{0};
   int64_t expected = 0;
   for (int round = 0; round < 5'000 * kScale; ++round) {
     const int64_t chunks = 2 + round % 5;
-    pool.run_chunks(chunks, [&sum, round](int64_t i) { sum.fetch_add(i + round); }, kLarge);
+    pool.run_chunks(
+        chunks, [&sum, round](int64_t i) { sum.fetch_add(i + round); }, kLarge);
     expected += chunks * (chunks - 1) / 2 + chunks * round;
   }
   EXPECT_EQ(sum.load(), expected);
@@ -159,7 +162,8 @@ TEST(ThreadPool, ManyCallersAtOnce) {
   for (int c = 0; c < 6; ++c) {
     callers.emplace_back([&pool, &sum] {
       for (int round = 0; round < 300 * kScale; ++round) {
-        pool.run_chunks(9, [&sum](int64_t i) { sum.fetch_add(i); }, kLarge);
+        pool.run_chunks(
+            9, [&sum](int64_t i) { sum.fetch_add(i); }, kLarge);
       }
     });
   }
@@ -196,7 +200,9 @@ TEST(ThreadPool, CancelledTokenRunsNothing) {
   token.cancel(Code::kCancelled, "before");
   for (const int threads : {1, 4}) {
     int begun = 0;
-    EXPECT_THROW(pool_of(threads).run_chunks(4, [&](int64_t) { ++begun; }, kLarge, &token), Error);
+    EXPECT_THROW(pool_of(threads).run_chunks(
+                     4, [&](int64_t) { ++begun; }, kLarge, &token),
+                 Error);
     EXPECT_EQ(begun, 0);
   }
 }
@@ -244,7 +250,8 @@ TEST(ThreadPool, HooksRunOnceOnEveryHelperBeforeItsNextChunk) {
 
 TEST(ThreadPool, HelpersBlockSignalsAndComputeAsIeee) {
   // New helpers inherit the creator's rounding mode unless they set their own.
-  pool_of(1).run_chunks(2, [](int64_t) {}, kLarge);
+  pool_of(1).run_chunks(
+      2, [](int64_t) {}, kLarge);
   ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
   ThreadPool& pool = pool_of(3);
   const std::thread::id caller = std::this_thread::get_id();
@@ -284,7 +291,8 @@ TEST(ThreadPool, ForkedChildGetsAFreshPool) {
     if (child == 0) {
       std::atomic<int> runs{0};
       for (int i = 0; i < 50; ++i) {
-        pool.run_chunks(16, [&](int64_t) { runs.fetch_add(1); }, kLarge);
+        pool.run_chunks(
+            16, [&](int64_t) { runs.fetch_add(1); }, kLarge);
       }
       ::_exit(runs.load() == 800 && pool.started_helpers() == 2 && pool.num_threads() == 3 ? 0 : 1);
     }
@@ -297,13 +305,16 @@ TEST(ThreadPool, ForkBesideABusyPool) {
   ThreadPool& pool = pool_of(3);
   std::atomic<bool> stop{false};
   std::thread other([&] {
-    while (!stop.load()) pool.run_chunks(16, [](int64_t) {}, kLarge);
+    while (!stop.load())
+      pool.run_chunks(
+          16, [](int64_t) {}, kLarge);
   });
   for (int round = 0; round < 50; ++round) {
     const pid_t child = ::fork();
     if (child == 0) {
       std::atomic<int> runs{0};
-      pool.run_chunks(16, [&](int64_t) { runs.fetch_add(1); }, kLarge);
+      pool.run_chunks(
+          16, [&](int64_t) { runs.fetch_add(1); }, kLarge);
       ::_exit(runs.load() == 16 && pool.started_helpers() == 2 ? 0 : 1);
     }
     ASSERT_EQ(exit_code_of(child), 0);
@@ -335,7 +346,8 @@ TEST(ThreadPool, RegionInFlightAtForkFailsInTheChildOnly) {
     if (::getpid() == parent) throw;
     // The fresh pool works even though its region failed.
     std::atomic<int> again{0};
-    pool.run_chunks(16, [&](int64_t) { again.fetch_add(1); }, kLarge);
+    pool.run_chunks(
+        16, [&](int64_t) { again.fetch_add(1); }, kLarge);
     ::_exit(error.code() == Code::kFailedPrecondition && again.load() == 16 ? 0 : 1);
   }
   EXPECT_EQ(runs.load(), 64);

@@ -140,7 +140,8 @@ TEST_F(AllocatorTest, CachedBlocksMakeRoomForOtherSizes) {
 TEST_F(AllocatorTest, AbsurdSizesAreRefused) {
   for (const size_t bytes : {std::numeric_limits<size_t>::max(), size_t{1} << 63, size_t{1} << 62,
                              (size_t{1} << 60) + 1, size_t{1} << 60, size_t{1} << 50}) {
-    EXPECT_NE(refusal(bytes).find("out of memory: " + std::to_string(bytes)), std::string::npos) << bytes;
+    EXPECT_NE(refusal(bytes).find("out of memory: " + std::to_string(bytes)), std::string::npos)
+        << bytes;
   }
 }
 
@@ -182,7 +183,8 @@ TEST_F(AllocatorTest, ManyThreadsAllocateAndFreeEachOthersBlocks) {
   }
   for (std::thread& thread : threads) thread.join();
   for (int slot = 0; slot < kSlots; ++slot) {
-    if (slots[slot] != nullptr) allocator_.deallocate(slots[slot], kSizes[slot % std::size(kSizes)]);
+    if (slots[slot] != nullptr)
+      allocator_.deallocate(slots[slot], kSizes[slot % std::size(kSizes)]);
   }
   EXPECT_EQ(damaged.load(), 0);
   EXPECT_EQ(allocator_.stats().bytes_in_use, in_use);

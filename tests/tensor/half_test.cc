@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// float16 and bfloat16 against arithmetic in double: every binary16 value, and rounding at and around every midpoint.
+// float16 and bfloat16 against arithmetic in double: every binary16 value, and rounding at and
+// around every midpoint.
 #include "framework/tensor/half.h"
 
 #include <gtest/gtest.h>

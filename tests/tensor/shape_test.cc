@@ -55,19 +55,27 @@ TEST(Shape, Derived) {
 TEST(Shape, AbsurdExtentsAreRefused) {
   EXPECT_EQ(invalid([] { Shape({3, -1}); }), "shape [3,?] has a negative extent, -1");
   EXPECT_EQ(invalid([] { Shape({-7}); }), "shape [-7] has a negative extent, -7");
-  EXPECT_EQ(invalid([] { Shape({kHuge, 2}); }),
+  EXPECT_EQ(invalid([] {
+              Shape({kHuge, 2});
+            }),
             "shape [4611686018427387904,2] has more than 2^63 - 1 elements");
   // An empty shape whose parts cannot be multiplied is refused too: kernels multiply parts.
-  EXPECT_EQ(invalid([] { Shape({kHuge, kHuge, 0}); }),
+  EXPECT_EQ(invalid([] {
+              Shape({kHuge, kHuge, 0});
+            }),
             "shape [4611686018427387904,4611686018427387904,0] has more than 2^63 - 1 elements");
   EXPECT_EQ(Shape({kHuge, 1}).num_elements(), kHuge);
   EXPECT_EQ(Shape({kHuge, 0}).num_elements(), 0);
-  EXPECT_EQ(invalid([] { Shape({1, 1, 1, 1, 1, 1, 1, 1, 1}); }),
+  EXPECT_EQ(invalid([] {
+              Shape({1, 1, 1, 1, 1, 1, 1, 1, 1});
+            }),
             "shape [1,1,1,1,1,1,1,1]... has rank 9; at most 8 is supported");
-  EXPECT_NE(invalid([] { Shape({1, 2, 3, 4, 5, 6, 7, 8}).concatenated(Shape({1, 2, 3, 4, 5, 6, 7, 8})); })
-                .find("has rank 16"),
+  EXPECT_NE(invalid([] {
+              Shape({1, 2, 3, 4, 5, 6, 7, 8}).concatenated(Shape({1, 2, 3, 4, 5, 6, 7, 8}));
+            }).find("has rank 16"),
             std::string::npos);
-  EXPECT_NE(invalid([] { Shape({2}).with_dim(0, -5); }).find("negative extent, -5"), std::string::npos);
+  EXPECT_NE(invalid([] { Shape({2}).with_dim(0, -5); }).find("negative extent, -5"),
+            std::string::npos);
 }
 
 TEST(CheckedProduct, NamesBothFactors) {
@@ -117,7 +125,9 @@ TEST(PartialShape, Compatibility) {
 
 TEST(PartialShape, AbsurdExtentsAreRefused) {
   EXPECT_NE(invalid([] { PartialShape({3, -2}); }).find("negative extent, -2"), std::string::npos);
-  EXPECT_NE(invalid([] { PartialShape({kHuge, kUnknown, 4}); }).find("more than 2^63 - 1"),
+  EXPECT_NE(invalid([] {
+              PartialShape({kHuge, kUnknown, 4});
+            }).find("more than 2^63 - 1"),
             std::string::npos);
   EXPECT_NE(invalid([] { PartialShape::unknown_with_rank(9); }).find("needed is 0 to 8"),
             std::string::npos);

@@ -78,7 +78,8 @@ TEST(Tensor, ZerosOfEveryKind) {
 
 TEST(Tensor, OverABorrowedBuffer) {
   const std::vector<float> memory = {1, 2, 3, 4};
-  const Tensor tensor(DType::kFloat32, Shape({3}), Buffer::borrow(memory.data(), 16, nullptr, nullptr), 4);
+  const Tensor tensor(DType::kFloat32, Shape({3}),
+                      Buffer::borrow(memory.data(), 16, nullptr, nullptr), 4);
   EXPECT_TRUE(tensor.borrowed());
   EXPECT_FALSE(tensor.exclusive());
   EXPECT_EQ(tensor.data<float>()[2], 4);
@@ -104,7 +105,8 @@ TEST(Tensor, TextAndValues) {
   EXPECT_EQ(tensor_values(Tensor::vector<bool>({true, false})), "bool[2] [true, false]");
   EXPECT_EQ(tensor_values(Tensor::vector<std::complex<float>>({{1, -2}, {0, 0.5f}})),
             "complex64[2] [1-2j, 0+0.5j]");
-  EXPECT_EQ(tensor_values(Tensor::scalar(StringElement("a\"\n\xff"))), "string[] \"a\\\"\\x0a\\xff\"");
+  EXPECT_EQ(tensor_values(Tensor::scalar(StringElement("a\"\n\xff"))),
+            "string[] \"a\\\"\\x0a\\xff\"");
   EXPECT_EQ(tensor_values(Tensor::vector<Float16>({Float16(1.5f)})), "float16[1] [1.5]");
   EXPECT_EQ(tensor_values(Tensor(DType::kFloat32, Shape({0}))), "float32[0] []");
   EXPECT_EQ(tensor_values(Tensor(DType::kResource, Shape())), "resource[] null");
@@ -120,11 +122,17 @@ TEST(Tensor, IntegersForShapes) {
   EXPECT_EQ(message(Code::kInvalidArgument, [&] { as_int64(Tensor::vector<float>({1}), storage); }),
             "needed is an int32 or int64 scalar or vector, got float32[1]");
   EXPECT_EQ(message(Code::kInvalidArgument,
-                    [&] { as_int64(Tensor(DType::kInt32, Shape({1, 1})), storage); }),
+                    [&] {
+                      as_int64(Tensor(DType::kInt32, Shape({1, 1})), storage);
+                    }),
             "needed is an int32 or int64 scalar or vector, got int32[1,1]");
-  EXPECT_EQ(message(Code::kInvalidArgument, [&] { as_int64(Tensor::zeros(DType::kInt32, Shape({5})), storage); }),
+  EXPECT_EQ(message(Code::kInvalidArgument,
+                    [&] { as_int64(Tensor::zeros(DType::kInt32, Shape({5})), storage); }),
             "needed are at most 4 numbers, got int32[5]");
-  EXPECT_EQ(message(Code::kInvalidArgument, [] { scalar_int64(Tensor::vector<int32_t>({1, 2})); }),
+  EXPECT_EQ(message(Code::kInvalidArgument,
+                    [] {
+                      scalar_int64(Tensor::vector<int32_t>({1, 2}));
+                    }),
             "needed is one int32 or int64 number, got int32[2]");
 }
 
