@@ -2,9 +2,9 @@
 """The one table of external dependencies.
 
 It drives configure (what is looked for, which package a message names), ci/ (what is installed on a
-fresh machine) and the tests that hold packaging and README to it. `versions` gives, per distribution
-release, the repository ("main", "crb", "epel", "absent") and the version there; what is absent in one
-of them must be optional everywhere. A package of several words is several packages.
+fresh machine) and the tests that hold packaging and README to it. `versions` gives, per release of
+a distribution, the repository ("main", "crb", "epel", "absent") and the version there; what is absent
+in one of them must be optional everywhere. A package of several words is several packages.
 """
 
 from dataclasses import dataclass, field
@@ -17,7 +17,8 @@ RELEASES = ("debian-12", "debian-13", "rhel-9", "fedora-42")
 class Dependency:
     """One external program or library and how it is found.
 
-    use: 'build' (always needed), 'feature' (an optional part), 'test', 'bench', 'lint' or 'docs'.
+    use: 'build' (always needed), 'feature' (an optional part), 'run' (at run time),
+    'test', 'bench', 'lint' or 'docs'.
     modules: pkg-config names, the first that exists is taken. Where there are none, `header` and
     `libs` are tried with a probe compilation, or `program` is looked up in PATH, or `python` is
     imported by the interpreter the build is for.
@@ -81,8 +82,9 @@ DEPENDENCIES = (
                modules=("gtest",), minimum="1.10",
                versions=_v("1.12.1", "1.16.0", "epel 1.11.0", "1.15.2")),
     Dependency("pytest", "test", "tests of Python and of the generator", "python3-pytest",
-               "python3-pytest", python="pytest", versions=_v("7.2.1", "8.3.5", "crb 6.2.2", "8.3.4")),
-    Dependency("numpy", "test", "oracle of the tests; the module itself loads it on first use",
+               "python3-pytest", python="pytest",
+               versions=_v("7.2.1", "8.3.5", "crb 6.2.2", "8.3.4")),
+    Dependency("numpy", "run", "arrays in and out; loaded on first use",
                "python3-numpy", "python3-numpy", python="numpy",
                versions=_v("1.24.2", "2.2.4", "1.20.1", "2.2.6")),
     Dependency("hypothesis", "test", "property tests", "python3-hypothesis", "python3-hypothesis",

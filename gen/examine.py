@@ -102,9 +102,9 @@ def _isa(tools: probe.Toolchain, options: Options, machine: str,
     for level in chosen.extra:
         if not tools.accepts(level.flags):
             if options.get("kernel-isas") != "auto":
-                raise ConfigureError("--kernel-isas: the compiler '%s' does not take %s, which level "
-                                     "%s needs" % (" ".join(tools.cxx), " ".join(level.flags),
-                                                   level.name))
+                raise ConfigureError(
+                    "--kernel-isas: the compiler '%s' does not take %s, which level %s needs"
+                    % (" ".join(tools.cxx), " ".join(level.flags), level.name))
             refused.append(level)
     extra = tuple(level for level in chosen.extra if level not in refused)
     return (isa.Choice(chosen.baseline, chosen.core_flags, extra, chosen.reason),

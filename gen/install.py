@@ -29,7 +29,8 @@ Cflags: -I${includedir}
 
 CMAKE_CONFIG = """# Treenail's imported target Treenail::treenail; paths are relative to this file.
 get_filename_component(_treenail_libdir "${CMAKE_CURRENT_LIST_DIR}/../.." ABSOLUTE)
-get_filename_component(_treenail_includedir "${CMAKE_CURRENT_LIST_DIR}/%(include_from_cmake)s" ABSOLUTE)
+get_filename_component(_treenail_includedir
+                       "${CMAKE_CURRENT_LIST_DIR}/%(include_from_cmake)s" ABSOLUTE)
 if(NOT TARGET Treenail::treenail)
   add_library(Treenail::treenail SHARED IMPORTED)
   set_target_properties(Treenail::treenail PROPERTIES
@@ -41,15 +42,17 @@ unset(_treenail_libdir)
 unset(_treenail_includedir)
 """
 
-CMAKE_VERSION = """# A program asking for %(major)s.%(minor)s gets it; before 1.0 a minor version may break.
+CMAKE_VERSION = """# Before 1.0 a minor version may break what the one before it promised.
 set(PACKAGE_VERSION "%(version)s")
 set(PACKAGE_VERSION_COMPATIBLE FALSE)
 set(PACKAGE_VERSION_EXACT FALSE)
 if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
   set(PACKAGE_VERSION_EXACT TRUE)
 endif()
-if(PACKAGE_FIND_VERSION_MAJOR EQUAL %(major)s AND NOT PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)
-  if(%(major)s GREATER 0 OR PACKAGE_FIND_VERSION_COUNT LESS 2 OR PACKAGE_FIND_VERSION_MINOR EQUAL %(minor)s)
+if(PACKAGE_FIND_VERSION_MAJOR EQUAL %(major)s
+   AND NOT PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)
+  if(%(major)s GREATER 0 OR PACKAGE_FIND_VERSION_COUNT LESS 2
+     OR PACKAGE_FIND_VERSION_MINOR EQUAL %(minor)s)
     set(PACKAGE_VERSION_COMPATIBLE TRUE)
   endif()
 endif()

@@ -65,7 +65,8 @@ def find(machine: str, name: str, option: str) -> Level:
         if name == level.name or name in level.aliases:
             return level
     raise ConfigureError("--%s: '%s' is not an instruction set level of %s; these are: %s"
-                         % (option, name, machine, ", ".join(l.name for l in levels(machine))))
+                         % (option, name, machine,
+                            ", ".join(level.name for level in levels(machine))))
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class Choice:
 
 def choose(machine: str, macros: Set[str], env_flags: Sequence[str], baseline: Optional[str],
            kernel_isas: str) -> Choice:
-    """Baseline and kernel levels from options, the environment's flags and the compiler's macros."""
+    """Baseline and kernel levels from options, environment and the compiler's macros."""
     known = levels(machine)
     detected = detect(machine, macros)
     named = names_isa(env_flags)

@@ -2,8 +2,8 @@
 """What the user asked for: the table of options, the parser, and the record that is kept.
 
 The same table drives parsing, `--help` and the suggestions for misspelt options. Nothing here looks
-at the machine; defaults that depend on it ("auto") are resolved by probe and plan. The arguments and
-the environment variables below are stored in the build directory, so that ninja can regenerate.
+at the machine; defaults that depend on it ("auto") are resolved by probe and plan. The arguments
+and the environment variables below are stored in the build directory, so that ninja can regenerate.
 """
 
 import difflib
@@ -40,7 +40,7 @@ DIRECTORIES = (
     ("sharedstatedir", "${prefix}/com", "modifiable data"),
     ("localstatedir", "${prefix}/var", "modifiable data of one machine"),
     ("runstatedir", "${localstatedir}/run", "data of running programs"),
-    ("libdir", "", "libraries (default: ${exec_prefix}/lib; with prefix /usr the distribution's own)"),
+    ("libdir", "", "libraries [${exec_prefix}/lib; with prefix /usr the distribution's]"),
     ("includedir", "${prefix}/include", "C and C++ headers"),
     ("oldincludedir", "/usr/include", "headers for other compilers"),
     ("datarootdir", "${prefix}/share", "read-only data"),
@@ -88,7 +88,8 @@ def _table() -> List[Option]:
         Option("build-dir", "Build", "where everything is written", "DIR"),
         Option("buildtype", "Build", "optimisation and debug information", "TYPE", "release",
                ("release", "debugoptimized", "debug")),
-        Option("sanitize", "Build", "'address', 'undefined', both with a comma, or 'thread'", "LIST"),
+        Option("sanitize", "Build", "'address', 'undefined', both with a comma, or 'thread'",
+               "LIST"),
         Option("coverage", "Build", "instrument for gcov"),
         Option("lto", "Build", "optimise across files at link time"),
         Option("werror", "Build", "compiler warnings are errors"),
@@ -98,7 +99,7 @@ def _table() -> List[Option]:
         Option("isa-baseline", "Instruction sets", "what every CPU that runs this build has; "
                "default: the compiler's generic level, or the one that CXXFLAGS name",
                "LEVEL"),
-        Option("kernel-isas", "Instruction sets", "levels that the kernels are compiled for besides "
+        Option("kernel-isas", "Instruction sets", "levels that kernels are compiled for besides "
                "the baseline, separated by commas; the best one is chosen at start-up; "
                "'auto': x86-64-v3 or armv8.2-a; 'none': the baseline alone", "LIST", "auto"),
         Option("auto-features", "Features", "what 'auto' means below; packages use 'yes'", "TRI",
@@ -129,7 +130,7 @@ TABLE = {row.name: row for row in _table()}
 
 @dataclass(frozen=True)
 class Options:
-    """The parsed command line. Read values with `get`; `given` tells an explicit one from a default."""
+    """The parsed command line: `get` reads a value, `given` says whether it was named."""
 
     values: Dict[str, str] = field(default_factory=dict)
     pythons: Tuple[str, ...] = ()

@@ -28,7 +28,7 @@ def shell(words: Sequence[str]) -> str:
 
 @dataclass
 class Context:
-    """What every planning function needs; `up` is the way from the build directory to the sources."""
+    """What every planning function needs; `up` leads from the build directory to the sources."""
 
     model: Model
     options: Options

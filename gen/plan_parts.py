@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each kind of record to its edges: libraries, kernel levels, adapters, plugins, Python, programs."""
+"""Each kind of record to its edges: libraries, kernel levels, adapters, Python, programs."""
 
 import os
 from typing import Dict, List, Sequence, Tuple
@@ -68,7 +68,8 @@ def plan_library(context: Context, library: records.SharedLibrary) -> str:
         context.objects[component] = compile_sources(
             context, "core", model.sources.get(component, ()), external_flags(context, component))
         objects += context.objects[component]
-    objects += compile_sources(context, "core", (), generated=["gen/" + g for g in library.generated])
+    objects += compile_sources(context, "core", (),
+                               generated=["gen/" + g for g in library.generated])
     version = model.version
     script = _script(context, library.name, version_script((
         ("TREENAIL_1", ("tn_*",)), ("TREENAIL_PRIVATE_" + version, PRIVATE_PATTERNS))))
@@ -101,8 +102,8 @@ def plan_kernels(context: Context, library: records.KernelLibrary, core: str) ->
              ("-Wl,--version-script=" + script, "-Wl,-soname," + os.path.basename(output)),
              implicit=[script, core])
         context.products.append(output)
-        context.install.append(("module", output, "libdir/%s/kernels/%s" % (context.private,
-                                                                          level.name)))
+        where = "libdir/%s/kernels/%s" % (context.private, level.name)
+        context.install.append(("module", output, where))
 
 
 def plan_adapter(context: Context, adapter: records.Adapter, core: str) -> None:

@@ -2,7 +2,6 @@
 """The named targets: all, test and its relatives, install, wheel, docs, help and so on."""
 
 import json
-import os
 from typing import Dict, Sequence
 
 from gen import records

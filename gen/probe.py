@@ -42,7 +42,8 @@ def has(name):
     return importlib.util.find_spec(name) is not None
 print(json.dumps({
     'version': list(sys.version_info[:3]), 'implementation': sys.implementation.name,
-    'ext_suffix': sysconfig.get_config_var('EXT_SUFFIX'), 'soabi': sysconfig.get_config_var('SOABI'),
+    'ext_suffix': sysconfig.get_config_var('EXT_SUFFIX'),
+    'soabi': sysconfig.get_config_var('SOABI'),
     'include': sysconfig.get_path('include'), 'platinclude': sysconfig.get_path('platinclude'),
     'free_threaded': bool(sysconfig.get_config_var('Py_GIL_DISABLED')),
     'deb_system': paths('deb_system'), 'posix_prefix': paths('posix_prefix'),
@@ -143,7 +144,7 @@ class Prober:
     def say(self, text: str) -> None:
         self.log.write(text + "\n")
 
-    def run(self, command: Sequence[str], stdin: str = "", fresh: bool = False) -> Tuple[int, str, str]:
+    def run(self, command: Sequence[str], stdin: str = "") -> Tuple[int, str, str]:
         """(exit status, stdout, stderr); status 127 where the program does not exist."""
         programs = [_identity(shutil.which(word) or word) for word in command[:2]]
         key = hashlib.sha256(json.dumps(
@@ -151,7 +152,7 @@ class Prober:
              [self.environment.get(n, "") for n in sorted(self.environment)
               if n.startswith("PKG_CONFIG")]]).encode()).hexdigest()
         self.say("$ " + shlex.join(command) + ("" if not stdin else "  <<'END'\n%s\nEND" % stdin))
-        if key in self.cache and not fresh:
+        if key in self.cache:
             status, out, err = self.cache[key]
             self.say("[remembered]")
         else:
@@ -241,7 +242,8 @@ class Toolchain:
             raise ConfigureError("the C++ compiler '%s' was not found; %s"
                                  % (" ".join(self.cxx), self.distro.install_hint("c++")))
         status, out, err = self.prober.run(
-            self.cxx + self.cppflags + self.cxxflags + ["-std=c++20", "-dM", "-E", "-x", "c++", "-"])
+            self.cxx + self.cppflags + self.cxxflags
+            + ["-std=c++20", "-dM", "-E", "-x", "c++", "-"])
         if status != 0:
             raise ConfigureError(_fails_to_compile(self.cxx, err, self.log))
         macros = {}

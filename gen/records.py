@@ -40,7 +40,7 @@ class SharedLibrary:
 
 @dataclass(frozen=True)
 class KernelLibrary:
-    """One component compiled once per ISA level, one unversioned library each; one exported symbol."""
+    """A component compiled once per ISA level: a library each, with one exported symbol."""
 
     name: str
     component: str

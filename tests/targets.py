@@ -16,6 +16,8 @@ Component(name="ops_test", sources=["tests/ops/*.cc"], headers=["tests/ops/*.h"]
           needs=["test_support", "ops", "graph", "op", "tensor", "base"], external=["gtest"])
 Component(name="graph_test", sources=["tests/graph/**/*.cc"], headers=["tests/graph/**/*.h"],
           needs=["test_support", "graph", "op", "tensor", "base"], external=["gtest"])
+Component(name="placement_test", sources=["tests/placement/*.cc"], headers=["tests/placement/*.h"],
+          needs=["test_support", "placement", "graph", "op", "tensor", "base"], external=["gtest"])
 Component(name="runtime_test", sources=["tests/runtime/*.cc"], headers=["tests/runtime/*.h"],
           needs=["test_support", "runtime", "kernel_api", "placement", "graph", "op", "tensor",
                  "base"],
@@ -37,6 +39,7 @@ TestProgram(name="tensor", component="tensor_test")
 TestProgram(name="op", component="op_test")
 TestProgram(name="ops", component="ops_test")
 TestProgram(name="graph", component="graph_test")
+TestProgram(name="placement", component="placement_test")
 TestProgram(name="runtime", component="runtime_test", checks=["address-undefined", "thread"])
 TestProgram(name="eager", component="eager_test")
 TestProgram(name="io", component="io_test")

@@ -2,8 +2,8 @@
 """Copy the files of an install manifest below DESTDIR, or take them away again.
 
 Each file is written beside its place and renamed, so that a running program never sees half of one.
-Modes do not depend on the umask. `uninstall` removes exactly the manifest's files and the directories
-that became empty and bear Treenail's name.
+Modes do not depend on the umask. `uninstall` removes exactly the manifest's files and the
+directories that became empty and bear Treenail's name.
 """
 
 import argparse

@@ -67,7 +67,8 @@ def main():
     if not functions:
         calls.append("  (void)registry;\n")
     write_if_changed(options.output, HEADER.format(
-        include=options.include, namespace=options.namespace, outer=options.table.rpartition("::")[0],
+        include=options.include, namespace=options.namespace,
+        outer=options.table.rpartition("::")[0],
         table=options.table.rpartition("::")[2],
         argument=options.argument, calls="".join(calls),
         declarations="".join("void %s(%s& registry);\n" % (f, options.argument)

@@ -3,8 +3,8 @@
 
 Jobs (a GoogleTest program, a file or a shard of a pytest folder) run side by side on as many cores
 as TREENAIL_TEST_JOBS, MESON_TESTTHREADS or RPM_BUILD_NCPUS say, else as the affinity mask has. Each
-job's output is kept in tests/log/; what failed is shown, what was skipped is listed with its reason.
-A job that dies, hangs or reports no result counts as a failure.
+job's output is kept in tests/log/; what failed is shown, what was skipped is listed with its
+reason. A job that dies, hangs or reports no result counts as a failure.
 """
 
 import argparse
@@ -162,8 +162,8 @@ class Progress:
             columns = shutil.get_terminal_size().columns - 1
             sys.stdout.write("\r\033[K" + ("%s  %s" % (line, names))[:columns])
         else:
-            sys.stdout.write("%s  %s (%.1f s)%s\n" % (line, job.name, job.seconds,
-                                                    "  FAILED" if job.failed else ""))
+            verdict = "  FAILED" if job.failed else ""
+            sys.stdout.write("%s  %s (%.1f s)%s\n" % (line, job.name, job.seconds, verdict))
         sys.stdout.flush()
 
     def finish(self):
@@ -217,8 +217,8 @@ def report(jobs, seconds, missing):
     for job in jobs:
         if not job.failed:
             continue
-        print("---- %s: %d failed; the end of %s:" % (job.name, len(job.failed),
-                                                    os.path.relpath(job.log)))
+        print("---- %s: %d failed; the end of %s:" % (
+            job.name, len(job.failed), os.path.relpath(job.log)))
         with open(job.log, encoding="utf-8", errors="replace") as stream:
             print("".join(stream.readlines()[-TAIL_LINES:]).rstrip())
     reasons = collections.Counter()
@@ -231,7 +231,8 @@ def report(jobs, seconds, missing):
         print("not run: the tests that need %s (%s)" % (name, why))
     failed = [(job, name, text) for job in jobs for name, text in job.failed]
     for job, name, text in failed[:40]:
-        print("FAILED %s: %s%s" % (job.name, name, ": " + text.splitlines()[0][:160] if text else ""))
+        first = ": " + text.splitlines()[0][:160] if text else ""
+        print("FAILED %s: %s%s" % (job.name, name, first))
     if len(failed) > 40:
         print("... and %d more" % (len(failed) - 40))
     passed = sum(job.passed for job in jobs)

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The laws of the tree and of the plan, as functions that return sentences about what breaks them.
+
+Ownership of sources is checked when the model is loaded; what stands here is asked by
+`ninja check-laws`, by ci/lint and by tests/gen, which also shows that each law can fail.
+"""
+
+import os
+import re
+from typing import Dict, List, Set, Tuple
+
+from gen import records
+from gen.deps import BY_NAME
+from gen.model import Model
+from gen.ninja import Plan
+
+# Lowest first. A component may need components that stand before it, never one that stands after:
+# python -> capi -> (eager, distributed) -> runtime -> placement -> graph -> op -> tensor -> base.
+LAYERS = ("base", "tensor", "io", "op", "ops", "graph", "placement", "kernel_api", "runtime",
+          "eager", "distributed", "capi", "binding")
+
+EXTERNAL_HEADERS = {
+    "Eigen/": "eigen3", "pybind11/": "pybind11", "Python.h": "python-dev", "hdf5.h": "hdf5",
+    "frameobject.h": "python-dev", "structmember.h": "python-dev", "datetime.h": "python-dev",
+    "H5": "hdf5", "dnnl": "onednn", "oneapi/": "onednn", "cblas": "blas", "openblas": "blas",
+    "fftw3": "fftw", "gtest/": "gtest", "gmock/": "gtest", "benchmark/": "benchmark",
+}
+SYSTEM_HEADERS = {
+    "assert.h", "complex.h", "ctype.h", "dirent.h", "dlfcn.h", "elf.h", "errno.h", "execinfo.h",
+    "fcntl.h", "features.h", "fenv.h", "float.h", "inttypes.h", "limits.h", "link.h", "locale.h",
+    "malloc.h", "math.h", "poll.h", "pthread.h", "sched.h", "semaphore.h", "setjmp.h", "signal.h",
+    "spawn.h", "stdalign.h", "stdarg.h", "stdatomic.h", "stdbool.h", "stddef.h", "stdint.h",
+    "stdio.h", "stdlib.h", "string.h", "strings.h", "time.h", "ucontext.h", "unistd.h", "wchar.h",
+    "cpuid.h", "arm_neon.h", "arm_sve.h", "arm_fp16.h", "cxxabi.h",
+}
+SYSTEM_FOLDERS = ("sys/", "linux/", "asm/", "arpa/", "netinet/", "net/", "bits/")
+FORBIDDEN_IN_HEADERS = ("iostream", "regex", "functional")
+GENERATED_HEADERS = ("build_info.h",)
+SANITIZER_HEADERS = "sanitizer/"
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
+
+
+def read_includes(text: str) -> List[Tuple[bool, str]]:
+    """(quoted, name) of each include in the text; comments are not examined."""
+    return [(mark == '"', name) for mark, name in _INCLUDE.findall(text)]
+
+
+def _header_owner(model: Model) -> Dict[str, str]:
+    return {path: name for name, paths in model.headers.items() for path in paths}
+
+
+def _external_of(name: str) -> str:
+    """The dependency whose header this is; empty for standard and system headers, '?' otherwise."""
+    for start, dependency in EXTERNAL_HEADERS.items():
+        if name.startswith(start):
+            return dependency
+    if "." not in name and "/" not in name:
+        return ""
+    if name in SYSTEM_HEADERS or name.startswith(SYSTEM_FOLDERS + (SANITIZER_HEADERS,)):
+        return ""
+    if name.endswith("intrin.h"):
+        return ""
+    return "?"
+
+
+def _check_quoted(model: Model, owners: Dict[str, str], path: str, component: str,
+                  name: str) -> str:
+    if name in GENERATED_HEADERS:
+        return ""
+    target = name
+    for headers in model.of(records.Headers):
+        if os.path.join(headers.root, name) in owners:
+            target = os.path.join(headers.root, name)
+    if target not in owners:
+        return "%s includes \"%s\", which is no file of the tree (paths begin at its top)" % (
+            path, name)
+    allowed = (component,) + model.components[component].needs
+    if owners[target] not in allowed:
+        return "%s includes %s, but %s does not need %s (targets.py)" % (
+            path, target, component, owners[target])
+    return ""
+
+
+def _check_angled(model: Model, path: str, component: str, name: str) -> str:
+    if path.endswith(".h") and name in FORBIDDEN_IN_HEADERS and path.startswith(
+            ("framework/", "kernels/")):
+        return "%s includes <%s>, which is too dear for a header" % (path, name)
+    for headers in model.of(records.Headers):
+        if os.path.join(headers.root, name) in model.owner:
+            return _check_quoted(model, _header_owner(model), path, component, name)
+    external = _external_of(name)
+    if external == "?":
+        return "%s includes <%s>, which no dependency of gen/deps.py covers" % (path, name)
+    if external and external not in model.components[component].external:
+        return "%s includes <%s>, but %s does not name %s as external" % (
+            path, name, component, external)
+    return ""
+
+
+def check_includes(model: Model) -> List[str]:
+    """Every include is covered by a declared dependency of the including component."""
+    owners = _header_owner(model)
+    model.owner.update(owners)
+    problems = []
+    for component in sorted(model.components):
+        for path in sorted(set(model.sources[component]) | set(model.headers[component])):
+            with open(os.path.join(model.source, path), encoding="utf-8") as stream:
+                text = stream.read()
+            for quoted, name in read_includes(text):
+                if quoted:
+                    problem = _check_quoted(model, owners, path, component, name)
+                else:
+                    problem = _check_angled(model, path, component, name)
+                if problem:
+                    problems.append(problem)
+    return problems
+
+
+def check_layers(model: Model) -> List[str]:
+    """Needs point one way, and the framework never names a kernel."""
+    problems = []
+    rank = {name: index for index, name in enumerate(LAYERS)}
+    framework = {r.name for r in model.of(records.Component)
+                 if any(p.startswith("framework/") for p in r.sources + r.headers)}
+    for name, component in sorted(model.components.items()):
+        for need in component.needs:
+            if name in rank and need in rank and rank[need] >= rank[name]:
+                problems.append("component '%s' needs '%s', which stands above it" % (name, need))
+            if name in framework and need not in framework:
+                problems.append("component '%s' of framework/ needs '%s', which is outside"
+                                % (name, need))
+        for external in component.external:
+            if external not in BY_NAME:
+                problems.append("component '%s' names '%s', which gen/deps.py does not know"
+                                % (name, external))
+        if name in framework and name not in rank:
+            problems.append("component '%s' has no place in gen/check.py's LAYERS" % name)
+    return problems
+
+
+def check_plan(plan: Plan) -> List[str]:
+    """Every compile edge has deps = gcc, generators restat, links a pool and a response file."""
+    problems = []
+    rules = {rule.name: dict(rule.variables) for rule in plan.rules}
+    for edge in plan.edges:
+        rule = rules.get(edge.rule, {})
+        shown = edge.outputs[0]
+        if any(out.startswith(("/", "..")) for out in edge.outputs + edge.implicit_outputs):
+            if edge.rule != "phony":
+                problems.append("%s: an output outside the build directory" % shown)
+        if shown.endswith((".o", ".gch")) and (rule.get("deps") != "gcc" or "depfile" not in rule):
+            problems.append("%s: a compile edge without deps = gcc" % shown)
+        if edge.rule in ("generate", "tool") and rule.get("restat") != "1":
+            problems.append("%s: a generating edge without restat" % shown)
+        if shown.endswith((".so", "_test")) or ".so." in shown:
+            if edge.rule == "link" and (rule.get("pool") != "link" or "rspfile" not in rule):
+                problems.append("%s: a link without pool or response file" % shown)
+            if edge.rule not in ("link", "symlink", "phony"):
+                problems.append("%s: linked by the rule '%s'" % (shown, edge.rule))
+    if "link" not in {name for name, _ in plan.pools}:
+        problems.append("there is no pool for links")
+    return problems
+
+
+def unused_components(model: Model) -> List[str]:
+    """A component with sources that no target takes up would silently not be built."""
+    used: Set[str] = set()
+    for record in model.records:
+        used.update(getattr(record, "components", ()))
+        if not isinstance(record, records.Component):
+            used.add(getattr(record, "component", ""))
+    return ["component '%s' has sources, but no target takes it up" % name
+            for name in sorted(model.components) if model.sources[name] and name not in used]
+
+
+def all_laws(model: Model) -> List[str]:
+    return check_layers(model) + unused_components(model) + check_includes(model)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Print the packages of gen/deps.py that this distribution needs, one a line.
+
+--missing prints only those not installed. A feature counts when the tree has an adapter for it.
+Packages that a release does not have at all are left out, with a line on standard error.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, SOURCE)
+from gen.deps import DEPENDENCIES  # noqa: E402  (the path must be set first)
+from gen.distro import this_distro  # noqa: E402
+
+
+def wanted(uses, distro):
+    release = "rhel-9" if distro.family == "fedora" and distro.id != "fedora" else ""
+    names = set()
+    for dep in DEPENDENCIES:
+        adapter = os.path.join(SOURCE, "kernels", "adapters", dep.name)
+        if dep.use not in uses or (dep.use == "feature" and not os.path.isdir(adapter)):
+            continue
+        if release and dep.versions.get(release, ("main", ""))[0] == "absent":
+            sys.stderr.write("%s is not packaged here; left out\n" % dep.name)
+            continue
+        names.update(dep.packages(distro.family).split())
+    return sorted(names)
+
+
+def installed(names, family):
+    """Those of `names` that are installed, a package that provides the name included."""
+    if family == "debian":
+        command = ["dpkg-query", "-W", "-f", "${db:Status-Status} ${Package}, ${Provides}\n"]
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+        have = set()
+        for line in done.stdout.decode().splitlines():
+            status, _, rest = line.partition(" ")
+            if status == "installed":
+                have.update(word.split()[0] for word in rest.split(",") if word.strip())
+        return {name for name in names if name in have}
+    found = set()
+    for name in names:
+        if subprocess.run(["rpm", "-q", "--quiet", "--whatprovides", name],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          check=False).returncode == 0:
+            found.add(name)
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--uses", required=True)
+    parser.add_argument("--missing", action="store_true")
+    options = parser.parse_args()
+    distro = this_distro()
+    if distro.family == "other":
+        sys.exit("this is %s; the packages are known for Debian and Fedora families only"
+                 % distro.name)
+    names = wanted(options.uses.split(","), distro)
+    if options.missing:
+        have = installed(names, distro.family)
+        names = [name for name in names if name not in have]
+    print("\n".join(names))
+
+
+if __name__ == "__main__":
+    main()
