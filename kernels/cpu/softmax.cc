@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax, LogSoftmax and the cross entropies, row by row, in float or double; rows of 16-bit elements are widened into
+// scratch memory first. The last elements of a row run the same vector code on a padded vector.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <type_traits>
+
+#include "framework/base/error.h"
+#include "framework/runtime/kernel.h"
+#include "framework/runtime/kernel_registry.h"
+#include "kernels/cpu/exponential.h"
+#include "kernels/cpu/half_tiles.h"
+#include "kernels/cpu/registers.h"
+
+namespace treenail::cpu {
+namespace {
+
+// n < lanes elements; the other lanes are `fill`.
+template <class C>
+Vec<C> load_filled(const C* p, int64_t n, C fill) {
+  C lanes[kLanes<C>];
+  std::fill_n(lanes, kLanes<C>, fill);
+  std::copy_n(p, n, lanes);
+  return load<Vec<C>>(lanes);
+}
+
+// f(vector, index, count) over a block; lanes behind the last element hold `fill`.
+template <class C, class F>
+TN_INLINE void for_vectors(const C* x, int64_t n, C fill, F f) {
+  int64_t i = 0;
+  for (; i + kLanes<C> <= n; i += kLanes<C>) f(load<Vec<C>>(x + i), i, kLanes<C>);
+  if (i < n) f(load_filled(x + i, n - i, fill), i, n - i);
+}
+
+template <class C>
+TN_INLINE void store_some(C* to, Vec<C> v, int64_t n) {
+  if (n == kLanes<C>) {
+    store(to, v);
+  } else {
+    store_part(to, v, n);
+  }
+}
+
+template <class C>
+inline constexpr C kLowest = -std::numeric_limits<C>::infinity();
+
+// What every op here needs of a row. NaN in it, or +inf, makes the sum NaN and with it every result.
+template <class C>
+struct Row {
+  const C* x;
+  int64_t n;
+  C largest = kLowest<C>;
+  C sum = 0;  // of exp(x - largest)
+
+  Row(const C* x, int64_t n) : x(x), n(n) {
+    Vec<C> most = splat<Vec<C>>(kLowest<C>);
+    for_vectors<C>(x, n, kLowest<C>, [&](Vec<C> v, int64_t, int64_t) { most = v > most ? v : most; });
+    for (int i = 0; i < kLanes<C>; ++i) largest = std::max<C>(largest, most[i]);
+  }
+
+  // Adds up the exponentials; f(exp, x - largest, index, count) sees each vector, and may write over x there.
+  template <class F>
+  void add_exponentials(F f) {
+    Vec<C> total{};
+    for_vectors<C>(x, n, kLowest<C>, [&](Vec<C> v, int64_t i, int64_t some) {
+      const Vec<C> d = v - largest;
+      const Vec<C> e = exp_of_negative(d);
+      total += e;
+      f(e, d, i, some);
+    });
+    sum = sum_lanes<C>(total);
+  }
+};
+
+// In all of these y may be x.
+template <class C>
+void softmax_row(const C* x, C* y, int64_t n) {
+  Row<C> row(x, n);
+  row.add_exponentials([&](Vec<C> e, Vec<C>, int64_t i, int64_t some) { store_some(y + i, e, some); });
+  const Vec<C> inverse = splat<Vec<C>>(C(1) / row.sum);
+  for_vectors<C>(y, n, C(0), [&](Vec<C> e, int64_t i, int64_t some) { store_some(y + i, e * inverse, some); });
+}
+
+template <class C>
+void log_softmax_row(const C* x, C* y, int64_t n) {
+  Row<C> row(x, n);
+  row.add_exponentials([](Vec<C>, Vec<C>, int64_t, int64_t) {});
+  const C largest = row.largest, log_sum = std::log(row.sum);
+  for_vectors<C>(x, n, C(0), [&](Vec<C> v, int64_t i, int64_t some) { store_some(y + i, v - largest - log_sum, some); });
+}
+
+template <class C>
+void cross_entropy_row(const C* x, const C* labels, C* loss, C* y, int64_t n) {
+  if (n == 0) {
+    *loss = 0;  // an empty sum
+    return;
+  }
+  Row<C> row(x, n);
+  Vec<C> weight{}, weighted{};
+  auto labels_at = [labels](int64_t i, int64_t some) {
+    return some == kLanes<C> ? load<Vec<C>>(labels + i) : load_filled(labels + i, some, C(0));
+  };
+  row.add_exponentials([&](Vec<C> e, Vec<C> d, int64_t i, int64_t some) {
+    const Vec<C> label = labels_at(i, some);
+    weight += label;
+    weighted += label == 0 ? Vec<C>{} : label * d;
+    store_some(y + i, e, some);
+  });
+  *loss = std::log(row.sum) * sum_lanes<C>(weight) - sum_lanes<C>(weighted);
+  const Vec<C> inverse = splat<Vec<C>>(C(1) / row.sum);
+  for_vectors<C>(y, n, C(0), [&](Vec<C> e, int64_t i, int64_t some) {
+    store_some(y + i, e * inverse - labels_at(i, some), some);
+  });
+}
+
+template <class C>
+void sparse_cross_entropy_row(const C* x, int64_t label, C* loss, C* y, int64_t n) {
+  Row<C> row(x, n);
+  const C at_label = x[label] - row.largest;
+  row.add_exponentials([&](Vec<C> e, Vec<C>, int64_t i, int64_t some) { store_some(y + i, e, some); });
+  *loss = std::log(row.sum) - at_label;
+  const Vec<C> inverse = splat<Vec<C>>(C(1) / row.sum);
+  for_vectors<C>(y, n, C(0), [&](Vec<C> e, int64_t i, int64_t some) { store_some(y + i, e * inverse, some); });
+  y[label] -= C(1);
+}
+
+struct Rows {
+  int64_t rows, classes, grain;
+  double cost_per_row, cost;
+  Rows(const Shape& shape) {
+    classes = shape.dim(shape.rank() - 1);
+    // Without classes nothing is computed per row, except that a batch (rank 2) has losses.
+    rows = classes > 0 ? shape.num_elements() / classes : shape.rank() == 2 ? shape.dim(0) : 0;
+    grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(classes, 1));
+    cost_per_row = 30 + 2.0 * static_cast<double>(classes);
+    cost = 20 + cost_per_row * static_cast<double>(rows);
+  }
+};
+
+// Rows [begin, end) of a tensor as float or double: the tensor's own, or widened into scratch memory at the same place.
+template <class T>
+inline constexpr bool is_half = sizeof(T) == 2;
+template <class T>
+using Computed = std::conditional_t<is_half<T>, float, T>;
+
+template <class T>
+const Computed<T>* read_rows(const Tensor& from, float* scratch, int64_t begin, int64_t end) {
+  if constexpr (is_half<T>) {
+    widen(from.data<T>() + begin, scratch + begin, end - begin);
+    return scratch;
+  } else {
+    return from.data<T>();
+  }
+}
+template <class T>
+Computed<T>* written_rows(Tensor& to, float* scratch) {
+  if constexpr (is_half<T>) {
+    return scratch;
+  } else {
+    return to.data<T>();
+  }
+}
+template <class T>
+void finish_rows(Tensor& to, const float* scratch, int64_t begin, int64_t end) {
+  if constexpr (is_half<T>) narrow(scratch + begin, to.data<T>() + begin, end - begin);
+}
+
+// Scratch for `tensors` of the input's size and one of its batch's.
+template <class T>
+size_t scratch_for(const Rows& r, int64_t tensors) {
+  return is_half<T> ? static_cast<size_t>(r.rows * (tensors * r.classes + 1)) * sizeof(float) : 0;
+}
+
+template <class T, void (*kRow)(const Computed<T>*, Computed<T>*, int64_t)>
+std::unique_ptr<Kernel> prepare_rows(const PrepareContext& c) {
+  const Rows r(c.input_shape(0));
+  return make_kernel(
+      [r](RunContext& c) {
+        float* const scratch = reinterpret_cast<float*>(c.scratch());
+        c.parallel_for(r.rows, r.grain, r.cost_per_row, [&](int64_t first, int64_t last) {
+          const int64_t begin = first * r.classes, end = last * r.classes;
+          const Computed<T>* x = read_rows<T>(c.input(0), scratch, begin, end);
+          Computed<T>* y = written_rows<T>(c.output(0), scratch);
+          for (int64_t i = begin; i < end; i += r.classes) kRow(x + i, y + i, r.classes);
+          finish_rows<T>(c.output(0), scratch, begin, end);
+        });
+      },
+      r.cost, scratch_for<T>(r, 1));
+}
+
+// Shared by both losses: row(x, y, loss, index of the row) for each row, results narrowed where needed.
+template <class T, class F>
+void run_losses(RunContext& c, const Rows& r, F row) {
+  float* const scratch = reinterpret_cast<float*>(c.scratch());
+  float* const losses = scratch + r.rows * r.classes;
+  c.parallel_for(r.rows, r.grain, r.cost_per_row, [&](int64_t first, int64_t last) {
+    const int64_t begin = first * r.classes, end = last * r.classes;
+    const Computed<T>* x = read_rows<T>(c.input(0), scratch, begin, end);
+    Computed<T>* y = written_rows<T>(c.output(1), scratch);
+    Computed<T>* loss = written_rows<T>(c.output(0), losses);
+    for (int64_t i = first; i < last; ++i) row(x + i * r.classes, y + i * r.classes, loss + i, i);
+    finish_rows<T>(c.output(1), scratch, begin, end);
+    finish_rows<T>(c.output(0), losses, first, last);
+  });
+}
+
+template <class T>
+std::unique_ptr<Kernel> prepare_cross_entropy(const PrepareContext& c) {
+  const Rows r(c.input_shape(0));
+  return make_kernel(
+      [r](RunContext& c) {
+        float* const wide_labels = reinterpret_cast<float*>(c.scratch()) + r.rows * (r.classes + 1);
+        run_losses<T>(c, r, [&](const Computed<T>* x, Computed<T>* y, Computed<T>* loss, int64_t i) {
+          const int64_t at = i * r.classes;
+          const Computed<T>* labels = read_rows<T>(c.input(1), wide_labels, at, at + r.classes);
+          cross_entropy_row(x, labels + at, loss, y, r.classes);
+        });
+      },
+      r.cost, scratch_for<T>(r, 2));
+}
+
+template <class Label>
+void check_labels(const Label* labels, int64_t count, int64_t classes) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (labels[i] < 0 || labels[i] >= classes) {
+      throw invalid_argument("Received a label value of ", labels[i], " which is outside the valid range of [0, ", classes,
+                             ").  It is labels[", i, "].");
+    }
+  }
+}
+
+template <class T, class Label>
+std::unique_ptr<Kernel> prepare_sparse(const PrepareContext& c) {
+  const Rows r(c.input_shape(0));
+  const int64_t count = c.input_shape(1).num_elements();
+  return make_kernel(
+      [r, count](RunContext& c) {
+        const Label* labels = c.input(1).data<Label>();
+        check_labels(labels, count, r.classes);
+        run_losses<T>(c, r, [&](const Computed<T>* x, Computed<T>* y, Computed<T>* loss, int64_t i) {
+          sparse_cross_entropy_row(x, static_cast<int64_t>(labels[i]), loss, y, r.classes);
+        });
+      },
+      r.cost, scratch_for<T>(r, 1));
+}
+
+template <class T>
+void register_type(KernelRegistry& r) {
+  const TypeConstraint type = {"T", {dtype_of<T>}};
+  r.add("Softmax", {type}, prepare_rows<T, softmax_row<Computed<T>>>);
+  r.add("LogSoftmax", {type}, prepare_rows<T, log_softmax_row<Computed<T>>>);
+  r.add("SoftmaxCrossEntropyWithLogits", {type}, prepare_cross_entropy<T>);
+  r.add("SparseSoftmaxCrossEntropyWithLogits", {type, {"Tlabels", {DType::kInt32}}}, prepare_sparse<T, int32_t>);
+  r.add("SparseSoftmaxCrossEntropyWithLogits", {type, {"Tlabels", {DType::kInt64}}}, prepare_sparse<T, int64_t>);
+}
+
+}  // namespace
+
+void register_softmax_kernels(KernelRegistry& r) {
+  register_type<float>(r);
+  register_type<double>(r);
+  register_type<Float16>(r);
+  register_type<BFloat16>(r);
+}
+
+}  // namespace treenail::cpu
