@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/eager/execute.h"
+
+#include <string>
+
+#include "framework/base/error.h"
+#include "framework/base/fp_environment.h"
+#include "framework/graph/graph.h"
+#include "framework/op/op_registry.h"
+#include "framework/runtime/immediate.h"
+#include "framework/runtime/resource_manager.h"
+
+namespace treenail {
+namespace {
+
+// Immediate calls have no node to name a random counter after: op type and seeds stand in.
+std::string counter_name(const OpInstance& op) {
+  std::string name = concat("immediate/", op.name());
+  for (std::string_view seed : {"seed", "seed2"}) {
+    const int position = op.def().attr_index(seed);
+    if (position >= 0) name += concat("/", op.attr(position));
+  }
+  return name;
+}
+
+void check_inputs(const OpInstance& op, std::span<const Tensor> inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const DType wanted = op.input_type(static_cast<int>(i));
+    if (inputs[i].dtype() == wanted) continue;
+    throw invalid_argument("input \"", op.input_name(static_cast<int>(i)), "\" has dtype ", inputs[i].dtype(),
+                           ", needed is ", wanted);
+  }
+}
+
+}  // namespace
+
+std::vector<Tensor> execute(const OpInstance& op, std::span<const Tensor> inputs, ResourceManager* resources,
+                            const CancellationToken* token) {
+  const FpEnvironment environment;
+  try {
+    if (inputs.size() != op.input_types().size()) {
+      throw invalid_argument("expects ", op.num_inputs(), " inputs, got ", inputs.size());
+    }
+    check_inputs(op, inputs);
+    const std::string name = op.def().random ? counter_name(op) : std::string();
+    const NodeServices services{resources != nullptr ? resources : &ResourceManager::process(), name};
+    return run_immediately(op, inputs, services, token);
+  } catch (const Error& error) {
+    throw error.with_prefix(error_prefix(op.name(), ""));
+  }
+}
+
+std::vector<Tensor> execute(const OpDef& op, std::span<const Tensor> inputs, const NamedAttrs& attrs,
+                            std::span<const int> arg_sizes, ResourceManager* resources,
+                            const CancellationToken* token) {
+  std::vector<DType> types;
+  types.reserve(inputs.size());
+  for (const Tensor& input : inputs) types.push_back(input.dtype());
+  OpInstance instance;
+  try {
+    instance = resolve_op(op, types, attrs, arg_sizes);
+  } catch (const Error& error) {
+    throw error.with_prefix(error_prefix(op.name, ""));
+  }
+  return execute(instance, inputs, resources, token);
+}
+
+std::vector<Tensor> execute(std::string_view op, std::span<const Tensor> inputs, const NamedAttrs& attrs,
+                            std::span<const int> arg_sizes, ResourceManager* resources,
+                            const CancellationToken* token) {
+  return execute(OpRegistry::instance().get(op), inputs, attrs, arg_sizes, resources, token);
+}
+
+}  // namespace treenail
