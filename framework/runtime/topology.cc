@@ -8,6 +8,7 @@
 #include "framework/base/error.h"
 #include "framework/graph/passes/cse.h"
 #include "framework/graph/passes/prune.h"
+#include "framework/placement/placer.h"
 #include "framework/runtime/immediate.h"
 #include "framework/runtime/variable_order.h"
 
@@ -153,6 +154,7 @@ std::shared_ptr<const Topology> make_topology(const Graph& graph, std::span<cons
   }
   if (options.merge_common_subexpressions) merge_common_subexpressions(*topology->graph, keep);
   prune(*topology->graph, keep);
+  place(*topology->graph, options.allow_soft_placement);
   resolve_handles(*topology, resources);
   order_variable_accesses(*topology->graph, topology->handles);
   topology->order = topological_order(*topology->graph);

@@ -19,6 +19,7 @@ class ResourceManager;
 struct TopologyOptions {
   bool fold_constants = true;
   bool merge_common_subexpressions = true;
+  bool allow_soft_placement = false;
 };
 
 struct Topology {
