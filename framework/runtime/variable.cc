@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/runtime/resource_manager.h"
 
 namespace treenail {
 
@@ -67,6 +68,23 @@ Variable& variable_from(const Tensor& handle) {
     throw invalid_argument("the handle refers to a ", resource->kind(), "; a variable's handle is needed");
   }
   return *variable;
+}
+
+Variable& variable_of_dtype(const Tensor& handle, DType dtype) {
+  Variable& variable = variable_from(handle);
+  if (variable.dtype() == dtype) return variable;
+  throw invalid_argument("variable ", variable.name(), " has dtype ", variable.dtype(), ", the operation works on ", dtype);
+}
+
+IntrusivePtr<Variable> named_variable(ResourceManager& resources, std::string_view container, std::string_view name,
+                                      DType dtype, const PartialShape& shape) {
+  auto make = [&] { return make_counted<Variable>(std::string(name), dtype, shape); };
+  IntrusivePtr<Variable> variable = resources.lookup_or_create<Variable>(container, name, make);
+  if (variable->dtype() != dtype || !(variable->declared_shape() == shape)) {
+    throw invalid_argument("variable ", name, " exists with dtype ", variable->dtype(), " and shape ",
+                           variable->declared_shape(), "; it is asked for with dtype ", dtype, " and shape ", shape);
+  }
+  return variable;
 }
 
 }  // namespace treenail

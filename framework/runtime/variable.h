@@ -5,11 +5,14 @@
 
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "framework/tensor/resource.h"
 #include "framework/tensor/tensor.h"
 
 namespace treenail {
+
+class ResourceManager;
 
 class Variable final : public Resource {
  public:
@@ -32,7 +35,7 @@ class Variable final : public Resource {
   class Write {
    public:
     explicit Write(Variable& variable);
-    Tensor& value() { return variable_.value_; }
+    Tensor& value() const { return variable_.value_; }
 
    private:
     Variable& variable_;
@@ -51,5 +54,12 @@ class Variable final : public Resource {
 
 // The variable behind a handle tensor. Errors: InvalidArgument (not a scalar resource, empty handle), naming what it is.
 Variable& variable_from(const Tensor& handle);
+// The same; Errors also: InvalidArgument when its dtype is another.
+Variable& variable_of_dtype(const Tensor& handle, DType dtype);
+
+// The variable of that name in a session's state, made (uninitialised) at first use. Errors: InvalidArgument when the name belongs to
+// something else, or to a variable of another dtype or shape.
+IntrusivePtr<Variable> named_variable(ResourceManager& resources, std::string_view container, std::string_view name,
+                                      DType dtype, const PartialShape& shape);
 
 }  // namespace treenail

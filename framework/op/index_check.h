@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Indices are values: kernels check them, all alike, and name the first bad one.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "framework/tensor/shape.h"
+#include "framework/tensor/tensor.h"
+
+namespace treenail {
+
+// Errors: InvalidArgument "indices[1,0] = 7 is not in [0, 3)"; `flat` is the place in a tensor of that shape.
+[[noreturn]] void throw_bad_index(std::string_view name, const Shape& shape, int64_t flat, int64_t index, int64_t limit);
+
+// Errors: as above for the first index outside [0, limit). `indices`: int32 or int64 of any shape.
+void check_indices(std::string_view name, const Tensor& indices, int64_t limit);
+
+// Updates of rows: updates.shape = indices.shape + target.shape[1:], or a scalar. Errors: InvalidArgument.
+void check_row_updates(const Shape& target, const Shape& indices, const Shape& updates);
+
+}  // namespace treenail

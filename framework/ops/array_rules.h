@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Helpers of the shape rules and gradients of the array families (array, shape, slicing, joining, layout, gather, ...).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "framework/op/gradient.h"
+#include "framework/op/shape_context.h"
+
+namespace treenail {
+
+// The single known integer of input i (a scalar, or a vector of one); nothing when it is not known.
+std::optional<int64_t> known_scalar(const ShapeContext& c, int i);
+
+// All elements of input i when they are known.
+std::optional<std::vector<int64_t>> known_vector(const ShapeContext& c, int i);
+
+// The shape spelled by input i, where every element is an extent. Errors: InvalidArgument for a negative one.
+PartialShape extents_from_value(const ShapeContext& c, int i);
+
+// An axis given as the scalar input i, counted from the end when negative; nothing while axis or rank is unknown.
+std::optional<int> known_axis(const ShapeContext& c, int i, int rank, std::string_view what = "axis");
+
+// Product and sum of extents, kUnknown when one is unknown (a product with a known 0 is 0).
+int64_t product_of(std::span<const int64_t> dims);
+int64_t sum_of_dims(int64_t a, int64_t b);
+
+// --- Gradients ----------------------------------------------------------------------------------------------------------
+
+// Axes [begin, end) of a shape; end -1: to the last one.
+struct AxisGroup {
+  int begin;
+  int end;
+};
+
+// A shape vector (int32) that has one extent per group: the product of x's extents over it. A constant where x's extents are
+// known, else computed from Shape(x).
+Value grouped_shape(Emitter& e, Value x, std::span<const AxisGroup> groups);
+
+Value int_scalar(Emitter& e, int64_t value, DType dtype = DType::kInt32);
+Value int_vector(Emitter& e, std::initializer_list<int64_t> values, DType dtype = DType::kInt32);
+// x as a vector of all its elements.
+Value flattened(Emitter& e, Value x);
+// The sum of all elements, a scalar.
+Value sum_of_all(Emitter& e, Value x);
+// Element i of an integer vector, a scalar.
+Value element_of(Emitter& e, Value vector, int64_t i);
+
+}  // namespace treenail
