@@ -9,6 +9,7 @@
 #include "framework/graph/passes/cse.h"
 #include "framework/graph/passes/prune.h"
 #include "framework/placement/placer.h"
+#include "framework/runtime/fold.h"
 #include "framework/runtime/immediate.h"
 #include "framework/runtime/variable_order.h"
 
@@ -153,6 +154,7 @@ std::shared_ptr<const Topology> make_topology(const Graph& graph, std::span<cons
     if (arg != nullptr) keep.push_back(arg);
   }
   if (options.merge_common_subexpressions) merge_common_subexpressions(*topology->graph, keep);
+  if (options.fold_constants) fold_constants(*topology->graph, keep);
   prune(*topology->graph, keep);
   place(*topology->graph, options.allow_soft_placement);
   resolve_handles(*topology, resources);
