@@ -167,8 +167,9 @@ def plan_extension(context: Context, extension: records.PythonExtension, core: s
                                ("install/" + tag, module_runpath(context, python)),
                                ("wheel/" + tag, "$ORIGIN/lib")):
             output = "%s/%s" % (place, file)
-            link(context, output, objects, (core,),
-                 ("-Wl,-rpath," + runpath,) if runpath else (), implicit=[core])
+            # The interpreter that loads the module has Python's symbols; distributions link no libpython.
+            flags = ("-Wl,-z,undefs",) + (("-Wl,-rpath," + runpath,) if runpath else ())
+            link(context, output, objects, (core,), flags, implicit=[core])
             if place.startswith("wheel"):
                 context.wheel_files.append(output)
             else:
