@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attribute values between Python and C++, by the kind the op declares.
+#pragma once
+
+#include "framework/op/attribute.h"
+#include "framework/op/op_def.h"
+#include "framework/tensor/shape.h"
+#include "python/binding/python_api.h"
+
+namespace treenail::python {
+
+// Errors: TypeError or ValueError naming the attribute, what was given and what is needed.
+AttrValue attr_from_object(PyObject* object, const AttrDef& def);
+Ref object_from_attr(const AttrValue& value);
+
+// None (unknown rank), TensorShape, an int (rank 1), or a sequence of ints and None.
+PartialShape shape_from_object(PyObject* object, const char* what);
+// A treenail.TensorShape.
+Ref object_from_shape(const PartialShape& shape);
+// The extents: a tuple of int or None, or None for an unknown rank.
+Ref dims_object(const PartialShape& shape);
+
+}  // namespace treenail::python

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Python type GraphBase, which treenail.Graph extends: a share of a C++ graph, the views handed out for its nodes, and
+// the building context that every new node meets: name scope, device, control dependencies.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "framework/graph/graph.h"
+#include "python/binding/python_api.h"
+
+namespace treenail::python {
+
+// One `with control_dependencies(...)`. A node that depends on one of `made` needs no edge from `inputs` of its own.
+struct Controller {
+  bool clears = false;  // control_dependencies(None): outer ones do not count
+  std::vector<Node*> inputs;
+  std::unordered_set<const Node*> made;
+};
+
+// Owned references; made once, kept for the graph's life.
+struct NodeViews {
+  PyObject* operation = nullptr;
+  PyObject* first = nullptr;   // view of output 0
+  PyObject* others = nullptr;  // list: views of outputs 1, 2, ...
+};
+
+struct GraphState {
+  std::shared_ptr<Graph> graph;
+  std::string scope;  // "" or "a/b/"
+  std::string device;
+  std::vector<Controller> controllers;
+  std::vector<NodeViews> views;  // by node id
+};
+
+struct GraphObject {
+  PyObject_HEAD
+  PyObject* dict;
+  PyObject* weakrefs;
+  GraphState* state;
+};
+
+bool is_graph(PyObject* object);
+// Errors: TypeError.
+GraphObject* graph_from(PyObject* object);
+inline PyObject* as_object(GraphObject* graph) { return reinterpret_cast<PyObject*>(graph); }
+
+// The innermost graph of `with graph.as_default()` on this thread, else the process-wide default graph. Borrowed.
+GraphObject* default_graph();
+
+// The views; new references.
+Ref operation_view(GraphObject* graph, Node* node);
+Ref tensor_view(GraphObject* graph, Output output);
+
+struct NewNode {
+  const OpDef* def = nullptr;
+  std::vector<Output> inputs;
+  std::vector<int> arg_sizes;
+  NamedAttrs attrs;
+  std::string_view name;  // "": the op's; a trailing '/' means: exactly this, no scope before it
+  std::vector<Node*> control_inputs;
+};
+// Adds a node in the building context. Errors: as Graph::add.
+Node& add_node(GraphObject* graph, const NewNode& node);
+
+}  // namespace treenail::python

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the binding share: the types, the Python callables the package registers, and interned names. One
+// interpreter only (sub-interpreters are refused), so the state is plain statics guarded by the GIL.
+#pragma once
+
+#include "python/binding/python_api.h"
+
+namespace treenail::python {
+
+struct State {
+  PyTypeObject* dtype_type = nullptr;
+  PyTypeObject* graph_type = nullptr;
+  PyTypeObject* operation_type = nullptr;
+  PyTypeObject* tensor_type = nullptr;
+  PyTypeObject* op_function_type = nullptr;
+  PyTypeObject* session_type = nullptr;
+  PyTypeObject* callable_type = nullptr;
+
+  // Registered by the package through register_hooks().
+  PyObject* make_error = nullptr;
+  PyObject* make_shape = nullptr;
+  PyObject* make_default_graph = nullptr;
+  PyObject* make_result_type = nullptr;
+  PyObject* pack = nullptr;
+  PyObject* get_item = nullptr;
+  PyObject* matmul = nullptr;
+  PyObject* truediv = nullptr;
+
+  // Interned strings.
+  PyObject* str_tensor = nullptr;        // "__treenail_tensor__"
+  PyObject* str_fetch = nullptr;         // "__treenail_fetch__"
+  PyObject* str_array = nullptr;         // "__array__"
+  PyObject* str_dims = nullptr;          // "_dims"
+  PyObject* str_fields = nullptr;        // "_fields"
+  PyObject* str_name = nullptr;          // "name"
+  PyObject* str_timeout = nullptr;       // "timeout_in_ms"
+  PyObject* str_items = nullptr;         // "items"
+};
+State& state();
+
+// Each adds its types and functions to the module. Errors: PythonError.
+void add_dtypes(PyObject* module);
+void add_graph(PyObject* module);
+void add_operation(PyObject* module);
+void add_tensor(PyObject* module);
+void add_op_functions(PyObject* module);
+void add_session(PyObject* module);
+void add_execute(PyObject* module);
+
+void add_rare(PyObject* module);
+
+// Makes a heap type, once per process. `instantiable`: calling it makes an object.
+PyTypeObject* make_type(PyType_Spec& spec, bool instantiable);
+void add_object(PyObject* module, const char* name, PyObject* object);  // takes a reference of its own
+void add_type(PyObject* module, const char* name, PyTypeObject* type);
+void add_methods(PyObject* module, PyMethodDef* methods);
+
+}  // namespace treenail::python

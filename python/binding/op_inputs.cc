@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/binding/op_inputs.h"
+
+#include <algorithm>
+
+#include "framework/op/op_registry.h"
+#include "python/binding/dtypes.h"
+#include "python/binding/graph_lock.h"
+#include "python/binding/tensor_type.h"
+#include "python/binding/values.h"
+
+namespace treenail::python {
+namespace {
+
+bool is_sequence(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object); }
+
+// Whether a (nested) list holds a tensor or something that stands for one.
+bool contains_tensor(PyObject* object, int depth = 0) {
+  if (!is_sequence(object) || depth > kMaxRank) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
+    PyObject* element = PySequence_Fast_GET_ITEM(object, i);
+    if (is_tensor(element) || contains_tensor(element, depth + 1)) return true;
+    if (PyLong_CheckExact(element) || PyFloat_CheckExact(element) || PyUnicode_Check(element)) continue;
+    if (PyObject_HasAttr(reinterpret_cast<PyObject*>(Py_TYPE(element)), state().str_tensor)) return true;
+  }
+  return false;
+}
+
+DType dtype_of_tensor_object(PyObject* object) {
+  if (const Tensor* value = concrete_value(object)) return value->dtype();
+  const Output output = output_of(object);
+  return output.node->op().output_type(output.index);
+}
+
+bool allowed(const AttrDef& attr, DType dtype) {
+  return attr.allowed_types.empty() ||
+         std::find(attr.allowed_types.begin(), attr.allowed_types.end(), dtype) != attr.allowed_types.end();
+}
+
+}  // namespace
+
+OpInputs::OpInputs(const OpCall& call) : call_(call) {
+  const OpDef& def = *call.def;
+  bool any_list = false;
+  items_.reserve(def.inputs.size());
+  for (size_t arg = 0; arg < def.inputs.size(); ++arg) {
+    const size_t before = items_.size();
+    if (def.inputs[arg].is_list()) {
+      any_list = true;
+      add_list(call.inputs[arg], static_cast<int>(arg));
+    } else {
+      add(call.inputs[arg], static_cast<int>(arg));
+    }
+    arg_sizes_.push_back(static_cast<int>(items_.size() - before));
+  }
+  if (!any_list) arg_sizes_.clear();
+}
+
+void OpInputs::add_list(PyObject* object, int arg) {
+  const std::string& name = call_.def->inputs[static_cast<size_t>(arg)].name;
+  if (!is_sequence(object)) {
+    throw_type_error("Expected list for '", name, "' argument to '", call_.def->name, "' Op, not ", repr_of(object), ".");
+  }
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) add(PySequence_Fast_GET_ITEM(object, i), arg);
+}
+
+void OpInputs::add(PyObject* object, int arg) {
+  const ArgDef& def = call_.def->inputs[static_cast<size_t>(arg)];
+  Item item{Ref::borrow(object), arg};
+  if (!is_tensor(object)) {
+    if (def.dtype == DType::kResource) {
+      if (Ref handle = Ref::steal(PyObject_GetAttrString(object, "handle")); handle && is_tensor(handle.get())) {
+        item.object = std::move(handle);
+      } else {
+        PyErr_Clear();
+      }
+    } else if (Ref tensor = tensor_protocol(object)) {
+      item.object = std::move(tensor);
+    } else if (contains_tensor(object)) {
+      DType dtype = def.dtype;
+      if (dtype == DType::kInvalid && def.type_attr >= 0) dtype = given_type(def.type_attr);
+      Ref wanted = dtype == DType::kInvalid ? Ref::borrow(Py_None) : dtype_ref(dtype);
+      PyObject* arguments[] = {object, wanted.get()};
+      item.object = checked(PyObject_Vectorcall(state().pack, arguments, 2, nullptr));
+    }
+  }
+  if (is_symbolic(item.object.get())) {
+    GraphObject* graph = graph_of_tensor(item.object.get());
+    if (graph_ != nullptr && graph_ != graph) {
+      throw_value_error(repr_of(item.object.get()), " must be from the same graph as the other inputs of '",
+                        call_.def->name, "'.");
+    }
+    if (call_.graph != nullptr && call_.graph != graph) {
+      throw_value_error(repr_of(item.object.get()), " is not an element of the graph that '", call_.def->name,
+                        "' is added to.");
+    }
+    graph_ = graph;
+  } else if (is_tensor(item.object.get())) {
+    any_concrete_ = true;
+  }
+  items_.push_back(std::move(item));
+}
+
+DType OpInputs::given_type(int attr) const {
+  const std::string& name = call_.def->attrs[static_cast<size_t>(attr)].name;
+  for (const NamedAttr& given : call_.attrs) {
+    if (given.first == name && given.second.kind() == AttrKind::kType) return given.second.get<DType>();
+  }
+  return DType::kInvalid;
+}
+
+// What each type attribute is known to be: as given, else the dtype of the first tensor, else of the first array.
+std::vector<DType> OpInputs::known_types() const {
+  const OpDef& def = *call_.def;
+  std::vector<DType> types(def.attrs.size(), DType::kInvalid);
+  for (size_t i = 0; i < def.attrs.size(); ++i) {
+    if (def.attrs[i].kind == AttrKind::kType) types[i] = given_type(static_cast<int>(i));
+  }
+  for (const bool arrays : {false, true}) {
+    for (const Item& item : items_) {
+      const int attr = def.inputs[static_cast<size_t>(item.arg)].type_attr;
+      PyObject* object = item.object.get();
+      if (attr < 0 || types[static_cast<size_t>(attr)] != DType::kInvalid) continue;
+      DType& type = types[static_cast<size_t>(attr)];
+      if (is_tensor(object)) {
+        type = dtype_of_tensor_object(object);
+      } else if (arrays && (is_array(object) || is_numpy_scalar(object))) {
+        type = dtype_of_numpy(object);
+      }
+    }
+  }
+  return types;
+}
+
+DType OpInputs::wanted_dtype(const Item& item, const std::vector<DType>& by_attr) const {
+  const ArgDef& def = call_.def->inputs[static_cast<size_t>(item.arg)];
+  if (def.dtype != DType::kInvalid) return def.dtype;
+  return def.type_attr >= 0 ? by_attr[static_cast<size_t>(def.type_attr)] : DType::kInvalid;
+}
+
+Tensor OpInputs::convert(const Item& item, std::vector<DType>& by_attr) const {
+  const ArgDef& def = call_.def->inputs[static_cast<size_t>(item.arg)];
+  const DType wanted = wanted_dtype(item, by_attr);
+  PyObject* object = item.object.get();
+  try {
+    if (wanted != DType::kInvalid || def.type_attr < 0) {
+      return tensor_from_object(object, wanted, Casting::kSafeKind, false);
+    }
+    const AttrDef& attr = call_.def->attrs[static_cast<size_t>(def.type_attr)];
+    Tensor value;
+    if (attr.has_default && is_weakly_typed(object)) {
+      // Untyped Python values take the default dtype where they fit it.
+      try {
+        value = tensor_from_object(object, attr.default_value.get<DType>(), Casting::kSafeKind, false);
+      } catch (const PythonError&) {
+        PyErr_Clear();
+      }
+    }
+    if (!value.defined()) value = tensor_from_object(object, DType::kInvalid, Casting::kSafeKind, false);
+    if (!allowed(attr, value.dtype()) && is_weakly_typed(object)) {
+      // int where only floating types are allowed, and the like.
+      for (const DType candidate : {DType::kFloat32, DType::kInt32, DType::kInt64, DType::kComplex64}) {
+        if (!allowed(attr, candidate)) continue;
+        try {
+          value = tensor_from_object(object, candidate, Casting::kSafeKind, false);
+          break;
+        } catch (const PythonError&) {
+          PyErr_Clear();
+        }
+      }
+    }
+    by_attr[static_cast<size_t>(def.type_attr)] = value.dtype();
+    return value;
+  } catch (const PythonError&) {
+    // Say which input of which op it was.
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    Ref held_type = Ref::steal(type), held_value = Ref::steal(value), held_traceback = Ref::steal(traceback);
+    if (type != PyExc_TypeError && type != PyExc_ValueError) {
+      PyErr_Restore(held_type.release(), held_value.release(), held_traceback.release());
+      throw;
+    }
+    Ref text = checked(PyObject_Str(value));
+    throw_python(type, concat("Input '", def.name, "' of '", call_.def->name, "' Op: ", text_of(text.get(), "text")));
+  }
+}
+
+std::vector<Output> OpInputs::outputs(GraphObject* graph) const {
+  std::vector<Output> result;
+  result.reserve(items_.size());
+  std::vector<DType> types;
+  std::string base;
+  for (const Item& item : items_) {
+    if (is_symbolic(item.object.get())) {
+      result.push_back(output_of(item.object.get()));
+      continue;
+    }
+    if (types.empty()) {
+      types = known_types();
+      types.resize(std::max<size_t>(types.size(), 1));
+      const std::string_view wanted = call_.name.empty() ? std::string_view(call_.def->name) : call_.name;
+      const bool absolute = wanted.ends_with('/');
+      base = absolute ? std::string(wanted.substr(0, wanted.size() - 1)) : concat(graph->state->scope, wanted);
+      Graph& g = *graph->state->graph;
+      if (!absolute) base = writing(g, [&] { return g.unique_name(base, false); });
+    }
+    const ArgDef& def = call_.def->inputs[static_cast<size_t>(item.arg)];
+    Tensor value = convert(item, types);
+    Ref made = constant_tensor(graph, std::move(value), concat(base, "/", def.name, "/"));
+    result.push_back(output_of(made.get()));
+  }
+  return result;
+}
+
+std::vector<Tensor> OpInputs::tensors() const {
+  std::vector<Tensor> result;
+  result.reserve(items_.size());
+  std::vector<DType> types = known_types();
+  for (const Item& item : items_) {
+    if (is_symbolic(item.object.get())) {
+      throw_type_error("'", call_.def->name, "' cannot run at once on the symbolic tensor ", repr_of(item.object.get()));
+    }
+    if (const Tensor* value = concrete_value(item.object.get())) {
+      result.push_back(*value);
+      continue;
+    }
+    result.push_back(convert(item, types));
+  }
+  return result;
+}
+
+}  // namespace treenail::python

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inputs of one op call, flattened and typed; see op_call.h.
+#pragma once
+
+#include <vector>
+
+#include "python/binding/op_call.h"
+
+namespace treenail::python {
+
+class OpInputs {
+ public:
+  // Flattens list arguments, resolves objects that stand for tensors, packs lists that contain tensors. Errors: TypeError.
+  explicit OpInputs(const OpCall& call);
+
+  bool any_symbolic() const { return graph_ != nullptr; }
+  bool any_concrete() const { return any_concrete_; }
+  // The one graph of the symbolic inputs, or null.
+  GraphObject* graph() const { return graph_; }
+  const std::vector<int>& arg_sizes() const { return arg_sizes_; }
+
+  // Values of this graph; constants are added under "<op name>/<input name>". Errors: as conversion and Graph::add.
+  std::vector<Output> outputs(GraphObject* graph) const;
+  // Errors: TypeError for a symbolic input.
+  std::vector<Tensor> tensors() const;
+
+ private:
+  struct Item {
+    Ref object;
+    int arg = 0;
+  };
+  void add(PyObject* object, int arg);
+  void add_list(PyObject* object, int arg);
+  DType wanted_dtype(const Item& item, const std::vector<DType>& by_attr) const;
+  DType given_type(int attr) const;
+  std::vector<DType> known_types() const;
+  Tensor convert(const Item& item, std::vector<DType>& by_attr) const;
+
+  const OpCall& call_;
+  std::vector<Item> items_;
+  std::vector<int> arg_sizes_;
+  GraphObject* graph_ = nullptr;
+  bool any_concrete_ = false;
+};
+
+}  // namespace treenail::python

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python.h with the few helpers every file of the binding uses: an owning reference, the C++ exception that means "a Python
+// exception is set", and the border where C++ exceptions become Python ones. Whatever is called per op or per step speaks
+// CPython's C API directly; what is called rarely goes through pybind11 (rare.cc).
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+
+#include <exception>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "framework/base/error.h"
+
+namespace treenail::python {
+
+// An owned reference; needs the GIL wherever it is copied or destroyed.
+class Ref {
+ public:
+  Ref() = default;
+  Ref(const Ref& other) : object_(other.object_) { Py_XINCREF(object_); }
+  Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Ref& operator=(Ref other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Ref() { Py_XDECREF(object_); }
+  static Ref steal(PyObject* object) {
+    Ref r;
+    r.object_ = object;
+    return r;
+  }
+  static Ref borrow(PyObject* object) {
+    Py_XINCREF(object);
+    return steal(object);
+  }
+  PyObject* get() const { return object_; }
+  PyObject* release() { return std::exchange(object_, nullptr); }
+  explicit operator bool() const { return object_ != nullptr; }
+
+ private:
+  PyObject* object_ = nullptr;
+};
+
+// Thrown when the Python error indicator is set already.
+struct PythonError {};
+
+// The result of a CPython call that gives null on failure.
+inline Ref checked(PyObject* object) {
+  if (object == nullptr) throw PythonError();
+  return Ref::steal(object);
+}
+// The result of a CPython call that gives a negative number on failure.
+inline int checked(int result) {
+  if (result < 0) throw PythonError();
+  return result;
+}
+inline PyObject* new_ref(PyObject* object) {
+  Py_INCREF(object);
+  return object;
+}
+inline PyObject* none() { return new_ref(Py_None); }
+inline PyObject* bool_object(bool value) { return new_ref(value ? Py_True : Py_False); }
+
+// Sets a Python exception of `type` with this text and throws PythonError.
+[[noreturn]] void throw_python(PyObject* type, std::string_view text);
+template <class... Parts>
+[[noreturn]] void throw_type_error(const Parts&... parts) {
+  throw_python(PyExc_TypeError, concat(parts...));
+}
+template <class... Parts>
+[[noreturn]] void throw_value_error(const Parts&... parts) {
+  throw_python(PyExc_ValueError, concat(parts...));
+}
+
+// Turns the C++ exception in flight into a Python one (errors.cc). `graph`: the graph whose nodes the text may name.
+void translate_exception(PyObject* graph = nullptr) noexcept;
+
+// Runs `f` and lets no C++ exception out: null, or -1, tells CPython that an exception is set.
+template <class F>
+PyObject* guarded(F&& f, PyObject* graph = nullptr) noexcept {
+  try {
+    return f();
+  } catch (...) {
+    translate_exception(graph);
+    return nullptr;
+  }
+}
+template <class F>
+int guarded_status(F&& f) noexcept {
+  try {
+    f();
+    return 0;
+  } catch (...) {
+    translate_exception();
+    return -1;
+  }
+}
+
+// The text of a str (or bytes) object, valid while the object lives. Errors: TypeError naming `what`.
+std::string_view text_of(PyObject* object, const char* what);
+Ref text_object(std::string_view text);
+// repr(object), shortened for messages.
+std::string repr_of(PyObject* object, size_t limit = 120);
+// type(object).__name__
+std::string type_name_of(PyObject* object);
+
+}  // namespace treenail::python

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is called rarely: facts about the build, the machine and the op registry. The one file that uses pybind11.
+#include <pybind11/pybind11.h>
+
+#include "build_info.h"
+#include "framework/base/cpu_features.h"
+#include "framework/base/thread_pool.h"
+#include "framework/op/op_registry.h"
+#include "framework/runtime/kernel_library.h"
+#include "framework/runtime/kernel_registry.h"
+#include "framework/tensor/allocator.h"
+#include "python/binding/attributes.h"
+#include "python/binding/dtypes.h"
+#include "python/binding/module.h"
+#include "python/binding/op_function.h"
+
+namespace py = pybind11;
+
+namespace treenail::python {
+namespace {
+
+py::list words(std::string_view text) {
+  py::list list;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    if (end > 0) list.append(py::str(std::string(text.substr(0, end))));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return list;
+}
+
+py::dict build_info() {
+  py::dict info;
+  info["version"] = treenail::build_info::kVersion;
+  info["build_id"] = treenail::build_info::kBuildId;
+  info["build_type"] = treenail::build_info::kBuildType;
+  info["machine"] = treenail::build_info::kMachine;
+  info["isa_baseline"] = treenail::build_info::kIsaBaseline;
+  info["kernel_levels"] = words(treenail::build_info::kKernelLevels);
+  info["features"] = words(treenail::build_info::kFeatures);
+  py::list installed;
+  for (const std::string& level : installed_kernel_levels()) installed.append(level);
+  info["installed_kernel_levels"] = installed;
+  info["kernel_level"] = kernel_level_in_use();
+  py::list features;
+  for (const std::string& feature : cpu_features()) features.append(feature);
+  info["cpu_features"] = features;
+  info["num_threads"] = ThreadPool::instance().num_threads();
+  return info;
+}
+
+py::dict describe_arg(const OpDef& def, const ArgDef& arg) {
+  py::dict d;
+  const auto attr_name = [&](int index) -> py::object {
+    return index < 0 ? py::object(py::none()) : py::str(def.attrs[static_cast<size_t>(index)].name);
+  };
+  d["name"] = arg.name;
+  d["dtype"] = arg.dtype == DType::kInvalid ? py::object(py::none()) : py::str(std::string(dtype_name(arg.dtype)));
+  d["type_attr"] = attr_name(arg.type_attr);
+  d["type_list_attr"] = attr_name(arg.type_list_attr);
+  d["number_attr"] = attr_name(arg.number_attr);
+  d["is_list"] = arg.is_list();
+  d["host"] = arg.host;
+  return d;
+}
+
+py::dict describe_attr(const AttrDef& attr) {
+  py::dict d;
+  d["name"] = attr.name;
+  d["kind"] = std::string(attr_kind_name(attr.kind));
+  d["has_default"] = attr.has_default;
+  d["default"] = attr.has_default ? py::str(to_text(attr.default_value)) : py::object(py::none());
+  py::list types;
+  for (const DType dtype : attr.allowed_types) types.append(std::string(dtype_name(dtype)));
+  d["allowed_types"] = types;
+  py::list strings;
+  for (const std::string& text : attr.allowed_strings) strings.append(text);
+  d["allowed_strings"] = strings;
+  d["minimum"] = attr.minimum == std::numeric_limits<int64_t>::min() ? py::object(py::none())
+                                                                      : py::object(py::int_(attr.minimum));
+  return d;
+}
+
+py::dict describe_op(const OpDef& def) {
+  py::dict d;
+  d["name"] = def.name;
+  d["python_name"] = snake_case(def.name);
+  d["family"] = def.family;
+  d["doc"] = def.doc;
+  py::list inputs, outputs, attrs, kernels;
+  for (const ArgDef& arg : def.inputs) inputs.append(describe_arg(def, arg));
+  for (const ArgDef& arg : def.outputs) outputs.append(describe_arg(def, arg));
+  for (const AttrDef& attr : def.attrs) attrs.append(describe_attr(attr));
+  for (const std::string& text : KernelRegistry::instance().describe(def.name)) kernels.append(text);
+  d["inputs"] = inputs;
+  d["outputs"] = outputs;
+  d["attrs"] = attrs;
+  d["kernels"] = kernels;
+  d["differentiable"] = def.gradient_fn != nullptr;
+  d["non_differentiable"] = def.non_differentiable;
+  d["stateful"] = def.stateful;
+  d["elementwise"] = def.elementwise;
+  d["data_dependent_shape"] = def.data_dependent_shape;
+  return d;
+}
+
+py::list describe_ops() {
+  py::list list;
+  for (const OpDef* def : OpRegistry::instance().all()) list.append(describe_op(*def));
+  return list;
+}
+
+py::dict memory_info() {
+  const AllocatorStats stats = Allocator::host().stats();
+  py::dict d;
+  d["bytes_in_use"] = stats.bytes_in_use;
+  d["bytes_cached"] = stats.bytes_cached;
+  d["peak_bytes"] = stats.peak_bytes;
+  d["system_calls"] = stats.system_calls;
+  d["limit"] = Allocator::host().limit();
+  return d;
+}
+
+}  // namespace
+
+void add_rare(PyObject* module) {
+  static bool translator = false;
+  if (!translator) {
+    py::register_exception_translator([](std::exception_ptr pointer) {
+      try {
+        if (pointer) std::rethrow_exception(pointer);
+      } catch (const Error&) {
+        translate_exception();
+      } catch (const PythonError&) {
+        translate_exception();
+      }
+    });
+    translator = true;
+  }
+  auto m = py::reinterpret_borrow<py::module_>(module);
+  m.attr("__version__") = treenail::build_info::kVersion;
+  m.def("build_info", build_info, "What this build is, and what of it this process uses.");
+  m.def("describe_ops", describe_ops, "All registered ops, as dicts.");
+  m.def("memory_info", memory_info, "Bytes in use, cached, at peak, and the limit, of host memory.");
+  m.def("release_cached_memory", [] { Allocator::host().release_cache(); }, "Gives cached memory back to the system.");
+  m.def("set_num_threads", [](int n) { ThreadPool::instance().set_num_threads(n); }, py::arg("n"),
+        "Threads that work on one operation. Raises InvalidArgumentError unless 1 <= n <= 1024.");
+  m.def("num_threads", [] { return ThreadPool::instance().num_threads(); });
+  m.def("kernel_level", kernel_level_in_use, "The ISA level whose kernels are in use.");
+}
+
+}  // namespace treenail::python

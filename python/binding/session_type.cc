@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+// SessionBase, which treenail.Session extends: run() with nested fetches and feeds, on the C API for its cost per step. The
+// GIL is given up while a graph runs, except for runs estimated below 20 us while no other thread runs one: such a
+// run may then wait for nobody who waits for the GIL.
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <unordered_map>
+#include <vector>
+
+#include "framework/runtime/session.h"
+#include "python/binding/dtypes.h"
+#include "python/binding/fetches.h"
+#include "python/binding/graph_lock.h"
+#include "python/binding/module.h"
+#include "python/binding/numpy.h"
+#include "python/binding/tensor_type.h"
+#include "python/binding/values.h"
+
+namespace treenail::python {
+namespace {
+
+constexpr double kCheapNs = 20000;
+
+using Key = std::vector<int64_t>;
+struct KeyHash {
+  size_t operator()(const Key& key) const {
+    uint64_t h = 0xcbf29ce484222325u;
+    for (int64_t v : key) h = (h ^ static_cast<uint64_t>(v)) * 0x9e3779b97f4a7c15u;
+    return h ^ (h >> 29);
+  }
+};
+
+struct SessionState {
+  GraphObject* graph = nullptr;  // owned
+  std::shared_ptr<Session> session;
+  std::unordered_map<Key, std::shared_ptr<Session::Signature>, KeyHash> signatures;
+};
+
+struct SessionObject {
+  PyObject_HEAD
+  PyObject* dict;
+  PyObject* weakrefs;
+  SessionState* state;
+};
+SessionObject* cast(PyObject* self) { return reinterpret_cast<SessionObject*>(self); }
+
+SessionState& open_state(PyObject* self) {
+  SessionState* s = cast(self)->state;
+  if (s == nullptr || !s->session) throw_python(PyExc_RuntimeError, "this session was never opened");
+  return *s;
+}
+
+// --- Signals -----------------------------------------------------------------------------------------------------------
+
+// Runs of threads that gave up the GIL.
+std::atomic<int> released_runs{0};
+// Bumped in the child of a fork, where the forking thread becomes the main one.
+std::atomic<int> fork_generation{0};
+
+bool is_main_thread() {
+  thread_local int known_generation = -1;
+  thread_local bool main = false;
+  const int generation = fork_generation.load(std::memory_order_relaxed);
+  if (known_generation != generation) {
+    known_generation = generation;
+    main = syscall(SYS_gettid) == getpid();
+  }
+  return main;
+}
+
+void poll_signals() {
+  if (PyGILState_Check() != 0) {
+    if (PyErr_CheckSignals() < 0) throw PythonError();
+    return;
+  }
+  const GilRetake gil;
+  release_borrowed();
+  if (PyErr_CheckSignals() < 0) throw PythonError();
+}
+
+class ReleasedRun {
+ public:
+  ReleasedRun() { released_runs.fetch_add(1, std::memory_order_relaxed); }
+  ~ReleasedRun() { released_runs.fetch_sub(1, std::memory_order_relaxed); }
+
+ private:
+  GilRelease release_;
+};
+
+// --- Feeds -------------------------------------------------------------------------------------------------------------
+
+struct Feeds {
+  std::vector<Output> outputs;
+  std::vector<Tensor> values;
+};
+
+// Feeding a variable's handle means feeding its value: the tensor that reading it gives.
+Output feed_target(PyObject* key, GraphObject* graph) {
+  if (is_symbolic(key) && graph_of_tensor(key) == graph) return output_of(key);
+  try {
+    return output_from(key, graph);
+  } catch (const PythonError&) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError)) throw;
+    const bool value = PyErr_ExceptionMatches(PyExc_ValueError) != 0;
+    PyErr_Clear();
+    if (value) {
+      throw_python(PyExc_TypeError, concat("Cannot interpret feed_dict key as Tensor: Tensor ", repr_of(key),
+                                           " is not an element of this graph."));
+    }
+    throw_type_error("Cannot interpret feed_dict key as Tensor: ", repr_of(key), " of type '", type_name_of(key),
+                     "'; needed is a Tensor of the session's graph or its name");
+  } catch (const Error& error) {
+    throw_type_error("Cannot interpret feed_dict key as Tensor: The name ", repr_of(key),
+                     " refers to a Tensor which does not exist. (", error.message(), ")");
+  }
+}
+
+Tensor feed_value(PyObject* value, Output target) {
+  if (is_symbolic(value)) {
+    throw_type_error("The value of a feed cannot be a symbolic Tensor (given for ", to_text(target),
+                     "). Acceptable feed values include Python scalars, strings, lists, and numpy ndarrays.");
+  }
+  const DType dtype = target.node->op().output_type(target.index);
+  try {
+    return tensor_from_object(value, dtype, Casting::kSafeKind, true);
+  } catch (const PythonError&) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError)) throw;
+    PyObject *type, *exception, *traceback;
+    PyErr_Fetch(&type, &exception, &traceback);
+    PyErr_NormalizeException(&type, &exception, &traceback);
+    Ref held_type = Ref::steal(type), held = Ref::steal(exception), held_traceback = Ref::steal(traceback);
+    Ref text = checked(PyObject_Str(exception));
+    throw_python(type, concat("Cannot feed value for tensor '", to_text(target), "', which has dtype ", dtype_name(dtype),
+                              ": ", text_of(text.get(), "text")));
+  }
+}
+
+void collect_feeds(PyObject* feed_dict, GraphObject* graph, Feeds& feeds) {
+  if (feed_dict == nullptr || feed_dict == Py_None) return;
+  Ref held = Ref::borrow(feed_dict);
+  if (!PyDict_Check(feed_dict)) {
+    held = Ref::steal(PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyDict_Type), feed_dict));
+    if (!held) {
+      PyErr_Clear();
+      throw_type_error("feed_dict must be a dict from tensors to values, not ", repr_of(feed_dict), " of type '",
+                       type_name_of(feed_dict), "'");
+    }
+  }
+  PyObject *key, *value;
+  Py_ssize_t position = 0;
+  while (PyDict_Next(held.get(), &position, &key, &value) != 0) {
+    const Ref held_key = Ref::borrow(key), held_value = Ref::borrow(value);
+    const Output target = feed_target(key, graph);
+    feeds.outputs.push_back(target);
+    feeds.values.push_back(feed_value(value, target));
+  }
+}
+
+// --- Running -----------------------------------------------------------------------------------------------------------
+
+std::shared_ptr<Session::Signature> signature_for(SessionState& s, const Feeds& feeds, const Fetches& fetches) {
+  thread_local Key key;
+  key.clear();
+  for (const Output& output : feeds.outputs) key.insert(key.end(), {output.node->id(), output.index});
+  key.push_back(-1);
+  for (const Output& output : fetches.outputs()) key.insert(key.end(), {output.node->id(), output.index});
+  key.push_back(-1);
+  for (const Node* node : fetches.targets()) key.push_back(node->id());
+  if (const auto it = s.signatures.find(key); it != s.signatures.end()) return it->second;
+  auto signature = s.session->signature(feeds.outputs, fetches.outputs(), fetches.targets());
+  return s.signatures.emplace(key, std::move(signature)).first->second;
+}
+
+int64_t timeout_of(PyObject* options) {
+  if (options == nullptr || options == Py_None) return 0;
+  Ref value = checked(PyObject_GetAttr(options, state().str_timeout));
+  const long long timeout = PyLong_AsLongLong(value.get());
+  if (timeout == -1 && PyErr_Occurred()) throw PythonError();
+  return timeout;
+}
+
+void fill_metadata(PyObject* object, const RunMetadata& metadata) {
+  const auto set = [&](const char* name, Ref value) { checked(PyObject_SetAttrString(object, name, value.get())); };
+  set("nodes_executed", checked(PyLong_FromLongLong(metadata.nodes_executed)));
+  set("arena_bytes", checked(PyLong_FromLongLong(metadata.arena_bytes)));
+  set("cost_ns", checked(PyFloat_FromDouble(metadata.cost_ns)));
+  set("specialized", Ref::steal(bool_object(metadata.specialized)));
+}
+
+struct RunArguments {
+  PyObject* fetches = nullptr;
+  PyObject* feed_dict = nullptr;
+  PyObject* options = nullptr;
+  PyObject* run_metadata = nullptr;
+};
+
+RunArguments parse_arguments(PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  RunArguments parsed;
+  PyObject** places[] = {&parsed.fetches, &parsed.feed_dict, &parsed.options, &parsed.run_metadata};
+  static constexpr const char* kNames[] = {"fetches", "feed_dict", "options", "run_metadata"};
+  if (nargs > 4) throw_type_error("run() takes at most 4 arguments, ", nargs, " were given");
+  for (Py_ssize_t i = 0; i < nargs; ++i) *places[i] = args[i];
+  const Py_ssize_t keywords = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
+  for (Py_ssize_t k = 0; k < keywords; ++k) {
+    PyObject* name = PyTuple_GET_ITEM(kwnames, k);
+    int found = -1;
+    for (int i = 0; i < 4; ++i) {
+      if (PyUnicode_CompareWithASCIIString(name, kNames[i]) == 0) found = i;
+    }
+    if (found < 0) throw_type_error("run() got an unexpected keyword argument ", repr_of(name));
+    if (*places[found] != nullptr) throw_type_error("run() got several values for '", kNames[found], "'");
+    *places[found] = args[nargs + k];
+  }
+  if (parsed.fetches == nullptr) throw_type_error("run() misses the argument 'fetches'");
+  return parsed;
+}
+
+PyObject* run(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  SessionState* held_state = cast(self)->state;
+  PyObject* graph = held_state && held_state->graph ? as_object(held_state->graph) : nullptr;
+  return guarded([&] {
+    const RunArguments arguments = parse_arguments(args, nargs, kwnames);
+    SessionState& s = open_state(self);
+    Fetches fetches(s.graph);
+    fetches.collect(arguments.fetches);
+    Feeds feeds;
+    collect_feeds(arguments.feed_dict, s.graph, feeds);
+    const auto signature = signature_for(s, feeds, fetches);
+    const std::shared_ptr<Session> session = s.session;
+
+    RunOptions options;
+    options.timeout_ms = timeout_of(arguments.options);
+    options.poll = is_main_thread() ? poll_signals : nullptr;
+    RunMetadata metadata;
+    RunMetadata* wanted_metadata =
+        arguments.run_metadata != nullptr && arguments.run_metadata != Py_None ? &metadata : nullptr;
+    const double cost = Session::estimated_cost_ns(*signature);
+    std::vector<Tensor> results;
+    if (cost > 0 && cost < kCheapNs && options.timeout_ms <= 0 && released_runs.load(std::memory_order_relaxed) == 0) {
+      results = session->run(signature, feeds.values, options, wanted_metadata);
+    } else {
+      const ReleasedRun released;
+      results = session->run(signature, feeds.values, options, wanted_metadata);
+    }
+    feeds.values.clear();
+    release_borrowed();
+    if (wanted_metadata != nullptr) fill_metadata(arguments.run_metadata, metadata);
+    return fetches.assemble(arguments.fetches, results).release();
+  }, graph);
+}
+
+// --- Life --------------------------------------------------------------------------------------------------------------
+
+PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
+  return guarded([&] {
+    Ref self = checked(type->tp_alloc(type, 0));
+    cast(self.get())->state = new SessionState();
+    return self.release();
+  });
+}
+
+// _open(graph, fold_constants, merge_common_subexpressions)
+PyObject* open(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&] {
+    if (nargs != 3) throw_type_error("_open() takes a graph and two flags");
+    GraphObject* graph = graph_from(args[0]);
+    SessionOptions options;
+    options.fold_constants = checked(PyObject_IsTrue(args[1])) == 1;
+    options.merge_common_subexpressions = checked(PyObject_IsTrue(args[2])) == 1;
+    SessionState& s = *cast(self)->state;
+    if (s.session) throw_python(PyExc_RuntimeError, "the session is open already");
+    s.session = std::make_shared<Session>(graph->state->graph, options);
+    s.graph = reinterpret_cast<GraphObject*>(new_ref(args[0]));
+    return none();
+  });
+}
+
+PyObject* close(PyObject* self, PyObject*) {
+  return guarded([&] {
+    SessionState& s = open_state(self);
+    const std::shared_ptr<Session> session = s.session;
+    {
+      const GilRelease release;
+      session->close();
+    }
+    return none();
+  });
+}
+
+PyObject* get_graph(PyObject* self, void*) {
+  return guarded([&] { return new_ref(as_object(open_state(self).graph)); });
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(cast(self)->dict);
+  if (cast(self)->state != nullptr) Py_VISIT(cast(self)->state->graph);
+  return 0;
+}
+int clear(PyObject* self) {
+  Py_CLEAR(cast(self)->dict);
+  if (cast(self)->state != nullptr) Py_CLEAR(cast(self)->state->graph);
+  return 0;
+}
+void destroy(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  if (cast(self)->weakrefs != nullptr) PyObject_ClearWeakRefs(self);
+  SessionState* s = cast(self)->state;
+  if (s != nullptr && s->session) {
+    const GilRelease release;  // freeing the state of a large model takes its time
+    s->signatures.clear();
+    s->session.reset();
+  }
+  clear(self);
+  delete s;
+  type->tp_free(self);
+  Py_DECREF(reinterpret_cast<PyObject*>(type));
+}
+
+PyGetSetDef getset[] = {
+    {"graph", get_graph, nullptr, "The Graph this session runs.", nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+PyMethodDef methods[] = {
+    {"run", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(run)), METH_FASTCALL | METH_KEYWORDS,
+     "run($self, fetches, feed_dict=None, options=None, run_metadata=None)\n--\n\n"
+     "Runs what `fetches` needs and gives its values in the same structure.\n\n"
+     "fetches: a Tensor, Operation, Variable or name, or any nesting of lists, tuples and dicts of such; a tensor becomes "
+     "an array (rank 0: a NumPy scalar), an operation None.\n"
+     "feed_dict: values (numbers, lists, arrays) for tensors, which are then not computed. A C-contiguous array of the right "
+     "dtype is read where it lies: do not change it meanwhile from another thread.\n"
+     "options: RunOptions, for timeout_in_ms. run_metadata: a RunMetadata to fill.\n\n"
+     "Raises TypeError and ValueError for fetches and feeds that make no sense, KeyboardInterrupt on Ctrl-C, and the classes of "
+     "tn.errors for what operations raise."},
+    {"close", close, METH_NOARGS,
+     "close($self, /)\n--\n\nCancels what runs and frees the variables. Later runs raise FailedPreconditionError."},
+    {"_open", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(open)), METH_FASTCALL, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyMemberDef members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(SessionObject, weakrefs), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(SessionObject, dict), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+PyType_Slot slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(create)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(clear)},
+    {Py_tp_getset, getset},
+    {Py_tp_methods, methods},
+    {Py_tp_members, members},
+    {Py_tp_doc, const_cast<char*>("The core of treenail.Session.")},
+    {0, nullptr},
+};
+PyType_Spec spec = {"treenail._treenail.SessionBase", sizeof(SessionObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+
+}  // namespace
+
+void add_session(PyObject* module) {
+  State& s = state();
+  if (s.session_type == nullptr) {
+    s.session_type = make_type(spec, true);
+    pthread_atfork(nullptr, nullptr, [] { fork_generation.fetch_add(1, std::memory_order_relaxed); });
+  }
+  add_type(module, "SessionBase", s.session_type);
+}
+
+}  // namespace treenail::python

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/binding/tensor_type.h"
+
+#include <vector>
+
+#include "framework/op/shape_context.h"
+#include "python/binding/attributes.h"
+#include "python/binding/dtypes.h"
+#include "python/binding/graph_lock.h"
+#include "python/binding/numpy.h"
+#include "python/binding/operation_type.h"
+#include "python/binding/values.h"
+
+namespace treenail::python {
+namespace {
+
+TensorObject* cast(PyObject* self) { return reinterpret_cast<TensorObject*>(self); }
+
+TensorObject* symbolic(PyObject* self, const char* what) {
+  if (cast(self)->graph == nullptr) {
+    throw_python(PyExc_AttributeError, concat("a concrete tensor has no ", what, ": it belongs to no graph"));
+  }
+  return cast(self);
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(cast(self)->dict);
+  Py_VISIT(cast(self)->graph);
+  return 0;
+}
+int clear(PyObject* self) {
+  Py_CLEAR(cast(self)->dict);
+  Py_CLEAR(cast(self)->graph);
+  return 0;
+}
+void destroy(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  if (cast(self)->weakrefs != nullptr) PyObject_ClearWeakRefs(self);
+  clear(self);
+  delete cast(self)->value;
+  type->tp_free(self);
+  Py_DECREF(reinterpret_cast<PyObject*>(type));
+}
+
+std::string name_of(PyObject* self) {
+  return cast(self)->graph == nullptr ? std::string("(concrete)") : to_text(output_of(self));
+}
+DType dtype_of_tensor(PyObject* self) {
+  const TensorObject* t = cast(self);
+  if (t->graph == nullptr) return t->value ? t->value->dtype() : DType::kInvalid;
+  return t->node->op().output_type(t->index);
+}
+PartialShape shape_of_tensor(PyObject* self) {
+  const TensorObject* t = cast(self);
+  if (t->graph == nullptr) return t->value ? PartialShape(t->value->shape()) : PartialShape();
+  return reading(t->node->graph(), [&] { return t->node->info(t->index).shape; });
+}
+
+PyObject* get_op(PyObject* self, void*) {
+  return guarded([&] {
+    TensorObject* t = symbolic(self, "op");
+    return operation_view(t->graph, t->node).release();
+  });
+}
+PyObject* get_graph(PyObject* self, void*) {
+  return guarded([&] { return new_ref(as_object(symbolic(self, "graph")->graph)); });
+}
+PyObject* get_name(PyObject* self, void*) {
+  return guarded([&] {
+    symbolic(self, "name");
+    return text_object(name_of(self)).release();
+  });
+}
+PyObject* get_device(PyObject* self, void*) {
+  return guarded([&] {
+    const Node& node = *symbolic(self, "device")->node;
+    return text_object(reading(node.graph(), [&] { return std::string(node.device()); })).release();
+  });
+}
+PyObject* get_dtype(PyObject* self, void*) {
+  return guarded([&] { return dtype_ref(dtype_of_tensor(self)).release(); });
+}
+PyObject* get_shape(PyObject* self, void*) {
+  return guarded([&] { return object_from_shape(shape_of_tensor(self)).release(); });
+}
+PyObject* get_shape_method(PyObject* self, PyObject*) { return get_shape(self, nullptr); }
+PyObject* get_value_index(PyObject* self, void*) {
+  return guarded([&] { return PyLong_FromLong(symbolic(self, "value_index")->index); });
+}
+
+// The extents of the value this integer vector spells, where building knows it: what shape arithmetic gave.
+PyObject* get_known_value(PyObject* self, void*) {
+  return guarded([&] {
+    const TensorObject* t = cast(self);
+    if (t->graph == nullptr) return array_from_tensor(Tensor(*t->value), false).release();
+    std::shared_ptr<const Tensor> constant;
+    reading(t->node->graph(), [&] { constant = t->node->info(t->index).constant; });
+    if (!constant || !(is_plain(constant->dtype()) || constant->dtype() == DType::kString)) return none();
+    return array_from_tensor(Tensor(*constant), false).release();
+  });
+}
+PyObject* get_known_elements(PyObject* self, void*) {
+  return guarded([&] {
+    const TensorObject* t = symbolic(self, "partial value");
+    std::shared_ptr<const PartialValue> value;
+    reading(t->node->graph(), [&] { value = t->node->info(t->index).value; });
+    if (!value) return none();
+    Ref list = checked(PyList_New(static_cast<Py_ssize_t>(value->elements.size())));
+    for (size_t i = 0; i < value->elements.size(); ++i) {
+      const auto& element = value->elements[i];
+      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), element ? PyLong_FromLongLong(*element) : none());
+    }
+    return list.release();
+  });
+}
+
+PyObject* set_shape(PyObject* self, PyObject* shape) {
+  PyObject* graph = cast(self)->graph ? as_object(cast(self)->graph) : nullptr;
+  return guarded([&] {
+    const PartialShape wanted = shape_from_object(shape, "shape");
+    if (cast(self)->graph == nullptr) {
+      if (!wanted.compatible(shape_of_tensor(self))) {
+        throw_value_error("a tensor of shape ", shape_of_tensor(self), " cannot take shape ", wanted);
+      }
+      return none();
+    }
+    Graph& g = cast(self)->node->graph();
+    const Output output = output_of(self);
+    writing(g, [&] { g.set_shape(output, wanted); });
+    return none();
+  }, graph);
+}
+
+PyObject* consumers(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const TensorObject* t = symbolic(self, "consumers");
+    const Output output = output_of(self);
+    std::vector<Node*> nodes;
+    reading(t->node->graph(), [&] {
+      for (Node* consumer : t->node->consumers()) {
+        if (!nodes.empty() && nodes.back() == consumer) continue;
+        for (const Output& input : consumer->inputs()) {
+          if (!(input == output)) continue;
+          nodes.push_back(consumer);
+          break;
+        }
+      }
+    });
+    Ref list = checked(PyList_New(0));
+    for (Node* node : nodes) {
+      Ref view = operation_view(t->graph, node);
+      if (checked(PySequence_Contains(list.get(), view.get())) == 0) checked(PyList_Append(list.get(), view.get()));
+    }
+    return list.release();
+  });
+}
+
+// --- Concrete values ---------------------------------------------------------------------------------------------------
+
+Ref array_of(PyObject* self, bool scalars) {
+  if (cast(self)->graph != nullptr) {
+    throw_python(PyExc_NotImplementedError,
+                 concat("Cannot convert a symbolic Tensor (", name_of(self), ") to a numpy array."));
+  }
+  return array_from_tensor(Tensor(*cast(self)->value), scalars);
+}
+PyObject* numpy(PyObject* self, PyObject*) {
+  return guarded([&] { return array_of(self, true).release(); });
+}
+PyObject* array(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    Ref result = array_of(self, false);
+    PyObject* dtype = PyTuple_GET_SIZE(args) > 0 ? PyTuple_GET_ITEM(args, 0) : nullptr;
+    if (dtype == nullptr && kwargs != nullptr) dtype = PyDict_GetItemString(kwargs, "dtype");
+    if (dtype == nullptr || dtype == Py_None) return result.release();
+    return checked(PyObject_CallMethod(result.get(), "astype", "O", dtype)).release();
+  });
+}
+int truth(PyObject* self) {
+  try {
+    if (cast(self)->graph != nullptr) {
+      throw_type_error("Using a `tn.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` instead of `if t:` "
+                       "to test if a tensor is defined, and tn.where to choose by the value of a tensor.");
+    }
+    return checked(PyObject_IsTrue(array_of(self, true).get()));
+  } catch (...) {
+    translate_exception();
+    return -1;
+  }
+}
+PyObject* iterate(PyObject* self) {
+  return guarded([&] {
+    if (cast(self)->graph != nullptr) {
+      throw_type_error("A symbolic Tensor (", name_of(self), ") cannot be iterated over; use tn.unstack to get its rows.");
+    }
+    return checked(PyObject_GetIter(array_of(self, false).get())).release();
+  });
+}
+Py_ssize_t length(PyObject* self) {
+  try {
+    if (cast(self)->graph != nullptr) {
+      throw_type_error("len() is not defined for a symbolic Tensor (", name_of(self), "); use x.shape[0] or tn.shape(x)[0].");
+    }
+    return checked(static_cast<int>(PyObject_Length(array_of(self, false).get())));
+  } catch (...) {
+    translate_exception();
+    return -1;
+  }
+}
+template <PyObject* (*Convert)(PyObject*)>
+PyObject* number(PyObject* self) {
+  return guarded([&] {
+    if (cast(self)->graph != nullptr) {
+      throw_type_error("a symbolic Tensor (", name_of(self), ") has no value yet: run it in a Session");
+    }
+    return checked(Convert(array_of(self, true).get())).release();
+  });
+}
+
+PyObject* repr(PyObject* self) {
+  return guarded([&] {
+    if (cast(self)->graph == nullptr) {
+      const Tensor& value = *cast(self)->value;
+      return text_object(concat("<tn.Tensor shape=", value.shape(), " dtype=", value.dtype(), " ", tensor_values(value), ">"))
+          .release();
+    }
+    return text_object(concat("<tn.Tensor '", name_of(self), "' shape=", shape_of_tensor(self), " dtype=",
+                              dtype_of_tensor(self), ">")).release();
+  });
+}
+
+PyGetSetDef getset[] = {
+    {"op", get_op, nullptr, "The Operation that gives this tensor.", nullptr},
+    {"graph", get_graph, nullptr, "The Graph that contains this tensor.", nullptr},
+    {"name", get_name, nullptr, "'operation:output number'.", nullptr},
+    {"device", get_device, nullptr, "The requested device of its operation, or ''.", nullptr},
+    {"dtype", get_dtype, nullptr, "The DType of the elements.", nullptr},
+    {"shape", get_shape, nullptr, "What is known of the shape: a TensorShape.", nullptr},
+    {"value_index", get_value_index, nullptr, "Which output of its operation this is.", nullptr},
+    {"_known_value", get_known_value, nullptr, "The value as an array where it is a constant, else None.", nullptr},
+    {"_known_elements", get_known_elements, nullptr, "The elements of a small integer vector, None where unknown; or None.",
+     nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+PyMethodDef methods[] = {
+    {"get_shape", get_shape_method, METH_NOARGS, "get_shape($self, /)\n--\n\nThe same as `shape`."},
+    {"set_shape", set_shape, METH_O,
+     "set_shape($self, shape, /)\n--\n\nAdds to what is known of the shape. Raises InvalidArgumentError (a ValueError) when "
+     "both cannot be true."},
+    {"consumers", consumers, METH_NOARGS, "consumers($self, /)\n--\n\nThe operations that take this tensor."},
+    {"numpy", numpy, METH_NOARGS,
+     "numpy($self, /)\n--\n\nThe value of a concrete tensor as an array. Raises NotImplementedError for a symbolic one."},
+    {"__array__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(array)), METH_VARARGS | METH_KEYWORDS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyMemberDef members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weakrefs), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(TensorObject, dict), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+PyType_Slot own_slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(clear)},
+    {Py_tp_repr, reinterpret_cast<void*>(repr)},
+    {Py_tp_iter, reinterpret_cast<void*>(iterate)},
+    {Py_tp_getset, getset},
+    {Py_tp_methods, methods},
+    {Py_tp_members, members},
+    {Py_nb_bool, reinterpret_cast<void*>(truth)},
+    {Py_nb_int, reinterpret_cast<void*>(number<PyNumber_Long>)},
+    {Py_nb_float, reinterpret_cast<void*>(number<PyNumber_Float>)},
+    {Py_nb_index, reinterpret_cast<void*>(number<PyNumber_Index>)},
+    {Py_mp_length, reinterpret_cast<void*>(length)},
+    {Py_tp_doc, const_cast<char*>("A value of a graph, or a concrete one from immediate execution.")},
+};
+
+}  // namespace
+
+Ref new_tensor(GraphObject* graph, Output output) {
+  Ref self = checked(PyType_GenericAlloc(state().tensor_type, 0));
+  cast(self.get())->graph = reinterpret_cast<GraphObject*>(new_ref(as_object(graph)));
+  cast(self.get())->node = output.node;
+  cast(self.get())->index = output.index;
+  return self;
+}
+
+Ref new_concrete_tensor(Tensor value) {
+  Ref self = checked(PyType_GenericAlloc(state().tensor_type, 0));
+  cast(self.get())->value = new Tensor(std::move(value));
+  return self;
+}
+
+Ref tensor_protocol(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (type == &PyFloat_Type || type == &PyLong_Type || type == &PyList_Type || type == &PyTuple_Type ||
+      type == &PyUnicode_Type || type == state().tensor_type) {
+    return {};
+  }
+  if (!PyObject_HasAttr(reinterpret_cast<PyObject*>(type), state().str_tensor)) return {};
+  Ref tensor = checked(PyObject_CallMethodNoArgs(object, state().str_tensor));
+  if (!is_tensor(tensor.get())) throw_type_error(repr_of(object), ".__treenail_tensor__() gave no Tensor");
+  return tensor;
+}
+
+Output output_from(PyObject* object, GraphObject* graph) {
+  if (is_symbolic(object)) {
+    if (graph != nullptr && graph_of_tensor(object) != graph) {
+      throw_value_error("Tensor ", repr_of(object), " is not an element of this graph.");
+    }
+    return output_of(object);
+  }
+  if (PyUnicode_Check(object) && graph != nullptr) {
+    const std::string name(text_of(object, "a name"));
+    Graph& g = *graph->state->graph;
+    return reading(g, [&] { return g.find_output(name); });
+  }
+  if (Ref tensor = tensor_protocol(object)) return output_from(tensor.get(), graph);
+  throw_type_error("needed is a Tensor of the graph, not ", repr_of(object), " of type '", type_name_of(object), "'");
+}
+
+void add_tensor(PyObject* module) {
+  State& s = state();
+  if (s.tensor_type == nullptr) {
+    std::vector<PyType_Slot> slots(std::begin(own_slots), std::end(own_slots));
+    for (const PyType_Slot* slot = tensor_operator_slots; slot->slot != 0; ++slot) slots.push_back(*slot);
+    slots.push_back({0, nullptr});
+    PyType_Spec spec = {"treenail._treenail.Tensor", sizeof(TensorObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+                        slots.data()};
+    s.tensor_type = make_type(spec, false);
+    // NumPy leaves `array + tensor` to the tensor.
+    checked(PyObject_SetAttrString(reinterpret_cast<PyObject*>(s.tensor_type), "__array_ufunc__", Py_None));
+    Ref priority = checked(PyLong_FromLong(100));
+    checked(PyObject_SetAttrString(reinterpret_cast<PyObject*>(s.tensor_type), "__array_priority__", priority.get()));
+  }
+  add_type(module, "Tensor", s.tensor_type);
+}
+
+}  // namespace treenail::python
