@@ -8,6 +8,7 @@ import sys
 from typing import Dict, List, Sequence, Tuple
 
 from gen import records
+from gen.deps import FEATURES
 from gen.errors import ConfigureError
 from gen.examine import examine
 from gen.install import plan_install
@@ -38,6 +39,15 @@ def make_plan(model: Model, options: Options, facts: Facts, up: str,
 
 def features_in_tree(model: Model) -> set:
     return {a.feature for a in model.of(records.Adapter) if model.present(a.component)}
+
+
+def _refuse_absent_features(model: Model, options: Options) -> None:
+    for feature in FEATURES:
+        name = "blas" if feature.name == "blas" else "with-" + feature.name
+        wanted = options.given(name) and options.get(name) not in ("auto", "no", "none")
+        if wanted and feature.name not in features_in_tree(model):
+            raise ConfigureError("--%s=%s: this source tree has no part that uses %s"
+                                 % (name, options.get(name), feature.name))
 
 
 def write_if_changed(path: str, text: str) -> None:
@@ -94,6 +104,7 @@ def _consistent_plan(build: str, options: Options) -> Tuple[Context, Facts]:
     up = os.path.relpath(os.path.realpath(SOURCE), os.path.realpath(build))
     for _ in range(5):
         model = load(SOURCE)
+        _refuse_absent_features(model, options)
         prober = Prober(build, options, use_cache=not options.flag("no-cache"))
         try:
             facts = examine(prober, options, features_in_tree(model))
@@ -136,7 +147,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if any(a in ("--help", "-h") for a in arguments):
             from gen.summary import help_page
-            sys.stdout.write(help_page())
+            sys.stdout.write(help_page(features_in_tree(load(SOURCE))))
             return 0
         if "--version" in arguments:
             print("treenail " + load(SOURCE).version)

@@ -3,8 +3,8 @@
 
 It drives configure (what is looked for, which package a message names), ci/ (what is installed on a
 fresh machine) and the tests that hold packaging and README to it. `versions` gives, per release of
-a distribution, the repository ("main", "crb", "epel", "absent") and the version there; what is absent
-in one of them must be optional everywhere. A package of several words is several packages.
+a distribution, the repository ("main", "crb", "epel", "absent") and the version there; what is
+absent in one of them must be optional everywhere. A package of several words is several packages.
 """
 
 from dataclasses import dataclass, field

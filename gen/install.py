@@ -167,7 +167,7 @@ def _python_entries(context: Context, prefix: str) -> List[Dict[str, Any]]:
             continue
         base = python_directory(prefix, python)
         for kind, path, name in context.install:
-            if kind == "extension" and path.startswith("install/%s/" % python.facts["soabi"]):
+            if kind == "extension" and path.startswith("relinked/%s/" % python.facts["soabi"]):
                 entries.append({"from": path, "to": "%s/treenail/%s" % (base, name),
                                 "kind": "module"})
         if base in done:
@@ -239,8 +239,8 @@ def wheel(context: Context, python: Interpreter) -> Dict[str, Any]:
             target = "treenail/include/" + where
         elif kind == "python":
             target = "treenail/" + where
-        elif kind == "extension" and path.startswith("install/%s/" % facts["soabi"]):
-            path, target = "wheel/" + path.split("/", 1)[1], "treenail/" + name
+        elif kind == "extension" and path.startswith("relinked/%s/" % facts["soabi"]):
+            path, target = "wheel-module/" + path.split("/", 1)[1], "treenail/" + name
         else:
             continue
         native = kind in ("library", "module", "extension")

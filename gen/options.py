@@ -65,6 +65,9 @@ NO_OPS = (
 NO_OPS_WITH_VALUE = ("program-prefix", "program-suffix", "program-transform-name", "cache-file",
                      "srcdir", "with-gnu-ld")
 
+# What --disable-option-checking makes acceptable, as in any configure script.
+AUTOCONF_PREFIXES = ("enable-", "disable-", "with-", "without-")
+
 TRISTATE = ("auto", "yes", "no")
 BLAS_CHOICES = ("auto", "generic", "flexiblas", "openblas", "blis", "none")
 SANITIZERS = ("address", "undefined", "thread")
@@ -110,8 +113,8 @@ def _table() -> List[Option]:
         Option("host", "Cross compiling", "system that runs the result; tools <triplet>-g++, "
                "<triplet>-ar, <triplet>-pkg-config", "TRIPLET"),
         Option("target", "Cross compiling", "accepted and ignored", "TRIPLET"),
-        Option("host-python", "Cross compiling", "facts about the interpreter of the host system: "
-               "'3.11' or the path of its sysconfig data file", "FACTS"),
+        Option("host-python", "Cross compiling", "Python version of the host system, as 3.11; "
+               "without it a cross build has no Python module", "VERSION"),
         Option("help", "Other", "this page"),
         Option("version", "Other", "print the version"),
         Option("regenerate", "Other", "used by ninja: configure again with the stored options"),
@@ -220,6 +223,7 @@ def parse(arguments: Sequence[str], environment: Dict[str, str]) -> Options:
     values: Dict[str, str] = {}
     pythons: List[str] = []
     env = {k: environment[k] for k in ENVIRONMENT if environment.get(k)}
+    unchecked = "--disable-option-checking" in arguments
     rest = list(arguments)
     while rest:
         word = rest.pop(0)
@@ -242,6 +246,8 @@ def parse(arguments: Sequence[str], environment: Dict[str, str]) -> Options:
             continue
         name, implied = _normalise(name)
         row = TABLE.get(name)
+        if row is None and unchecked and name.startswith(AUTOCONF_PREFIXES):
+            continue
         if row is None:
             raise ConfigureError("unknown option '%s'%s" % (word.split("=")[0], _suggest(name)))
         if implied is not None:

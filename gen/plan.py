@@ -10,7 +10,7 @@ import shlex
 from dataclasses import dataclass, field
 from typing import Dict, List, Sequence, Tuple
 
-from gen import isa
+from gen import isa, records
 from gen.model import Model
 from gen.ninja import Plan, Rule, escape_value
 from gen.options import Options
@@ -160,7 +160,8 @@ def add_rules(context: Context) -> None:
 
 def add_flag_variables(context: Context) -> None:
     """The flags of each language, written out once; edges refer to them."""
-    includes = ("-I" + context.up, "-Igen")
+    roots = sorted({h.root for h in context.model.of(records.Headers)})
+    includes = ("-I" + context.up, "-Igen", *("-I" + context.source(root) for root in roots))
     for language in ("cxx", "c"):
         context.plan.variables.append(
             (language + "flags", shell(common_compile_flags(context, language) + includes)))

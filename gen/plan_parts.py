@@ -126,7 +126,7 @@ def plan_plugin(context: Context, plugin: records.Plugin) -> None:
                      version_script((("", (plugin.export,)),)))
     objects = compile_sources(context, "plugin-" + plugin.name,
                               context.model.sources[plugin.component],
-                              external_flags(context, plugin.component) + capi_include(context))
+                              external_flags(context, plugin.component))
     output = "lib/%s/plugins/libtreenail-%s.so" % (context.private, plugin.name)
     if not plugin.install:
         output = "tests/plugins/libtreenail-%s.so" % plugin.name
@@ -137,11 +137,6 @@ def plan_plugin(context: Context, plugin: records.Plugin) -> None:
         context.install.append(("module", output, "libdir/%s/plugins" % context.private))
     else:
         context.test_files.append(output)
-
-
-def capi_include(context: Context) -> Tuple[str, ...]:
-    roots = sorted({h.root for h in context.model.of(records.Headers)})
-    return tuple("-I" + context.source(root) for root in roots)
 
 
 def plan_extension(context: Context, extension: records.PythonExtension, core: str,
@@ -161,20 +156,20 @@ def plan_extension(context: Context, extension: records.PythonExtension, core: s
             tag, ("-isystem", python.facts["include"], "-isystem", python.facts["platinclude"])))
         objects = compile_sources(context, "python-" + tag,
                                   context.model.sources[extension.component],
-                                  flags + tuple(pybind_flags) + capi_include(context))
+                                  flags + tuple(pybind_flags))
         file = extension.name + python.facts["ext_suffix"]
         for place, runpath in (("python/" + package.name, "$ORIGIN/../../lib"),
-                               ("install/" + tag, module_runpath(context, python)),
-                               ("wheel/" + tag, "$ORIGIN/lib")):
+                               ("relinked/" + tag, module_runpath(context, python)),
+                               ("wheel-module/" + tag, "$ORIGIN/lib")):
             output = "%s/%s" % (place, file)
             # The interpreter that loads the module has Python's symbols; distributions link no libpython.
             flags = ("-Wl,-z,undefs",) + (("-Wl,-rpath," + runpath,) if runpath else ())
             link(context, output, objects, (core,), flags, implicit=[core])
-            if place.startswith("wheel"):
+            if place.startswith("wheel-module"):
                 context.wheel_files.append(output)
             else:
                 context.products.append(output)
-        context.install.append(("extension", "install/%s/%s" % (tag, file), file))
+        context.install.append(("extension", "relinked/%s/%s" % (tag, file), file))
 
 
 def plan_python_package(context: Context, package: records.PythonPackage) -> None:
@@ -204,7 +199,7 @@ def plan_test_program(context: Context, program: records.TestProgram, core: str)
     sources = model.sources[program.component]
     objects = compile_sources(context, "tests-" + program.name, sources,
                               tuple(flags) + external_flags(context, program.component)
-                              + capi_include(context))
+                             )
     main = tuple(lib for lib in gtest.libs if lib != "-lgtest_main")
     libs = ("-lgtest_main",) + main + ("-pthread", "-ldl", "-lm")
     output = "tests/%s_test" % program.name

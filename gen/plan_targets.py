@@ -118,7 +118,7 @@ def plan_help(context: Context) -> None:
     console(context, "build-times", "the files that took longest to compile",
             tool(context, "build_times.py", "--log", ".ninja_log"))
     console(context, "clean", "remove what was built (ninja -t clean)",
-            "%s -t clean && rm -rf dist html doctrees" % shell([context.facts.ninja or "ninja"]))
+            "rm -rf dist html doctrees && %s -t clean" % shell([context.facts.ninja or "ninja"]))
     console(context, "help", "this list", "cat gen/help.txt")
     order = ["all", "test", "smoke", "bench", "install", "uninstall", "docs", "dist", "wheel"]
     rows = sorted(plan.help, key=lambda row: (order.index(row[0]) if row[0] in order

@@ -219,6 +219,7 @@ class Toolchain:
         self.cflags = _words(options.env("CFLAGS"))
         self.ldflags = _words(options.env("LDFLAGS"))
         self.distro = distro
+        self.triplet = triplet
         self.log = os.path.join(prober.directory, "configure.log")
 
     def _matching_cc(self, prefix: str) -> str:
@@ -239,8 +240,12 @@ class Toolchain:
                     "changes the floating point of the whole process; remove it" % flag)
         status, _, err = self.prober.run(self.cxx + ["--version"])
         if status == 127:
+            hint = self.distro.install_hint("c++")
+            if self.triplet and not self.options.env("CXX"):
+                hint = "a cross compiler is needed; Debian's package is g++-" + (
+                    self.triplet.replace("_", "-"))
             raise ConfigureError("the C++ compiler '%s' was not found; %s"
-                                 % (" ".join(self.cxx), self.distro.install_hint("c++")))
+                                 % (" ".join(self.cxx), hint))
         status, out, err = self.prober.run(
             self.cxx + self.cppflags + self.cxxflags
             + ["-std=c++20", "-dM", "-E", "-x", "c++", "-"])
@@ -397,11 +402,14 @@ def find_blas(prober: Prober, tools: Toolchain, program: Sequence[str], choice: 
 
 def find_python(prober: Prober, path: str, why: str, needed: Sequence[str]) -> Interpreter:
     status, out, err = prober.run([path, "-I", "-c", PYTHON_FACTS % (list(needed),)])
-    if status != 0:
-        raise ConfigureError("--python=%s: %s" % (
-            path, "there is no such program" if status == 127 else
-            "it does not run: " + (err.strip().splitlines() or ["no message"])[-1]))
-    facts = json.loads(out)
+    try:
+        facts = json.loads(out) if status == 0 else None
+    except ValueError:
+        facts = None
+    if facts is None:
+        message = (err.strip().splitlines() or ["it gives no sensible answer"])[-1]
+        raise ConfigureError("--python=%s: it does not run as a Python interpreter: %s"
+                             % (path, message))
     version = ".".join(map(str, facts["version"]))
     if facts["implementation"] != "cpython" or facts["free_threaded"]:
         raise ConfigureError("--python=%s: it is %s %s%s; the module needs CPython with the global "

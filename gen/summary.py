@@ -1,57 +1,140 @@
 # SPDX-License-Identifier: Apache-2.0
 """What configure prints: the help page and the summary at the end."""
 
+import os
 import textwrap
-from typing import List
+from typing import List, Set, Tuple
 
+from gen.deps import FEATURES
+from gen.install import directories, is_searched, python_directory
 from gen.options import ENVIRONMENT, TABLE
 from gen.plan import Context
 
+INTRODUCTION = """\
+Configures a build of Treenail: looks at the machine and writes build.ninja.
 
-def help_page() -> str:
-    lines = ["usage: ./configure.py [OPTION]... [VARIABLE=VALUE]...", ""]
-    sections: List[str] = []
-    for row in TABLE.values():
-        if row.section not in sections:
-            sections.append(row.section)
+usage: ./configure.py [OPTION]... [VARIABLE=VALUE]...
+
+Without options: a release build in build/, with every feature whose library is
+installed, for the distribution's own Python. Then:  ninja -C build
+"""
+EXAMPLES = """\
+Examples
+  ./configure.py --prefix=/usr --auto-features=yes            as a package is built
+  ./configure.py --isa-baseline=x86-64-v2 --kernel-isas=x86-64-v3,x86-64-v4
+  ./configure.py --build-dir=build-asan --sanitize=address,undefined
+  ./configure.py --host=aarch64-linux-gnu --host-python=3.11   cross compiling
+  ./configure.py CXX="ccache g++" CXXFLAGS="-O2 -g"
+
+Every feature is 'auto' (taken when found), 'yes' (an error when missing) or 'no'.
+--without-X is --with-X=no. The usual options of debhelper and rpm that have nothing
+to decide here are accepted. `ninja help` lists the targets of a configured build.
+"""
+WIDTH = 30
+FEATURE_NAMES = {f.name for f in FEATURES}
+
+
+def _choices(name: str, metavar: str) -> str:
+    row = TABLE[name]
+    if row.choices:
+        return "=" + "|".join(row.choices)
+    return "=" + metavar if metavar else ""
+
+
+def help_page(features: Set[str]) -> str:
+    """The page of `--help`, at most 84 columns wide, with the features this tree has."""
+    lines = [INTRODUCTION]
+    sections = ["Build", "Python", "Instruction sets", "Features", "Cross compiling",
+                "Directories", "Other"]
     for section in sections:
         lines.append(section)
         for row in TABLE.values():
-            if row.section != section:
+            feature = row.name[5:] if row.name.startswith("with-") else row.name
+            if row.section != section or row.name == "regenerate":
                 continue
-            head = "  --" + row.name + ("=" + row.metavar if row.metavar else "")
+            if feature in FEATURE_NAMES and feature not in features:
+                continue
+            head = "  --" + row.name + _choices(row.name, row.metavar)
             text = row.text + (" [%s]" % row.default if row.default else "")
-            body = textwrap.wrap(text, 60)
-            if len(head) > 26:
+            body = textwrap.wrap(text, 84 - WIDTH)
+            if len(head) > WIDTH - 2:
                 lines.append(head)
                 head = ""
             for index, part in enumerate(body):
-                lines.append("%-28s%s" % (head if index == 0 else "", part))
+                lines.append(("%-*s%s" % (WIDTH, head if index == 0 else "", part)).rstrip())
         lines.append("")
-    lines.append("Variables")
+    lines.append("Variables, from the environment or as arguments; kept for later runs")
     for name, text in ENVIRONMENT.items():
-        lines.append("  %-26s%s" % (name, text))
-    return "\n".join(lines) + "\n"
+        lines.append("  %-*s%s" % (WIDTH - 2, name, text))
+    return "\n".join(lines) + "\n\n" + EXAMPLES
+
+
+def _kernel_lines(context: Context) -> List[Tuple[str, str]]:
+    choice = context.facts.isa
+    rows = [("baseline", "%s (%s)" % (choice.baseline.name, choice.reason)),
+            ("kernels for", ", ".join(level.name for level in choice.all))]
+    if context.facts.refused_levels:
+        rows.append(("", "not %s: the compiler does not know it"
+                     % ", ".join(context.facts.refused_levels)))
+    return rows
+
+
+def _python_lines(context: Context) -> List[Tuple[str, str]]:
+    rows = []
+    for python in context.facts.pythons:
+        if python.facts:
+            where = "%s " % python.path if python.path else ""
+            rows.append(("Python", "%s%s (%s)" % (
+                where, ".".join(map(str, python.facts["version"])), python.why)))
+        else:
+            rows.append(("Python", "left out: " + python.why))
+    return rows
+
+
+def _mode(context: Context) -> str:
+    options = context.options
+    words = [options.get("buildtype")]
+    if options.get("sanitize"):
+        words.append("sanitizers " + options.get("sanitize"))
+    words += [name for name in ("coverage", "lto", "werror") if options.flag(name)]
+    return ", ".join(words)
 
 
 def summary(context: Context, build: str) -> str:
+    """Found, left out and why, and what to do next."""
     facts = context.facts
-    lines = ["", "Treenail %s" % context.model.version]
+    places = directories(context.options, facts)
+    lines = ["", "Treenail %s, %s, on %s" % (context.model.version, _mode(context),
+                                             facts.distro.name)]
 
     def row(name: str, text: str) -> None:
         lines.append("  %-14s%s" % (name, text))
 
-    row("compiler", "%s (%s %s)" % (" ".join(facts.cxx.command), facts.cxx.family,
-                                    facts.cxx.version))
-    row("baseline", "%s (%s)" % (facts.isa.baseline.name, facts.isa.reason))
-    row("kernels for", ", ".join(level.name for level in facts.isa.all))
+    row("compiler", "%s (%s %s for %s)%s" % (
+        " ".join(facts.cxx.command), facts.cxx.family.upper() if facts.cxx.family == "gcc"
+        else "Clang", facts.cxx.version, facts.machine, ", cross build" if facts.cross else ""))
+    for name, text in _kernel_lines(context) + _python_lines(context):
+        row(name, text)
+    row("prefix", places["prefix"])
+    row("libraries", places["libdir"])
     for python in facts.pythons:
-        row("python", "%s %s (%s)" % (python.path, python.version if python.facts else "",
-                                      python.why))
-    for name, external in sorted(facts.externals.items()):
-        if external.found:
-            row(name, ("%s %s" % (external.how, external.version)).strip())
-        else:
-            row(name, "left out: " + external.why_not)
-    lines += ["", "Now run: ninja -C %s" % build, ""]
+        if python.facts:
+            folder = python_directory(places["prefix"], python)
+            row("package", folder)
+            if not is_searched(folder, places["prefix"], python):
+                row("", "which Python does not search: export PYTHONPATH=" + folder)
+    found = sorted((n, e) for n, e in facts.externals.items() if e.found)
+    lines.append("Found")
+    for name, external in found:
+        text = external.how + (" " + external.version if external.version else "")
+        row(name, text)
+    left_out = sorted((n, e) for n, e in facts.externals.items() if not e.found)
+    if left_out:
+        lines.append("Left out")
+        for name, external in left_out:
+            row(name, external.why_not)
+    here = os.path.relpath(build)
+    shown = here if len(here) < len(build) else build
+    lines += ["", "Now run:  ninja -C %s     (and `ninja -C %s help` for more)" % (shown, shown),
+              ""]
     return "\n".join(lines)

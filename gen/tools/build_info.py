@@ -2,8 +2,8 @@
 """Write build_info.h: version, levels and features, and the identity of the internal interface.
 
 Never flags or paths: they would carry the build directory into the product. The identity is a hash
-of the headers that libtreenail shares with its kernel libraries, adapters and Python module, so that
-a library of another build is told by it. The output is only touched when it changes.
+of the headers that libtreenail shares with its kernel libraries, adapters and Python module, so
+that a library of another build is told by it. The output is only touched when it changes.
 """
 
 import argparse

@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real builds of the small tree: regeneration, no-ops, what an edit rebuilds, failures."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+
+def snapshot(root):
+    return {str(p.relative_to(root)) for p in root.rglob("*")
+            if "build" not in p.relative_to(root).parts[:1]}
+
+
+def steps(output):
+    return re.findall(r"^\[\d+/\d+\] (.*)$", output, re.MULTILINE)
+
+
+def test_build_leaves_the_source_tree_alone(small_tree):
+    before = snapshot(small_tree.root)
+    small_tree.configure()
+    small_tree.ninja()
+    subprocess.run([small_tree.root / "build/python3", "-c", "import treenail"], check=True)
+    assert snapshot(small_tree.root) == before
+
+
+def test_nothing_to_do(built_tree):
+    assert "no work to do" in built_tree.ninja().stdout
+
+
+def test_missing_dependencies(built_tree):
+    done = built_tree.ninja("-t", "missingdeps")
+    assert "No missing dependencies" in done.stdout
+
+
+def test_missing_dependencies_are_noticed(small_tree):
+    """The law can fail: without the order-only edge the generated header is missed."""
+    small_tree.edit("gen/plan.py", 'order_only: Sequence[str] = ("generated-headers",)',
+                    "order_only: Sequence[str] = ()")
+    small_tree.configure()
+    small_tree.ninja("gen/build_info.h")
+    small_tree.ninja()
+    assert "Missing dep:" in small_tree.ninja("-t", "missingdeps", check=False).stdout
+
+
+def test_module_works_through_the_launcher(built_tree):
+    done = subprocess.run([built_tree.root / "build/python3", "-c",
+                           "import treenail; print(treenail.count())"],
+                          stdout=subprocess.PIPE, check=True)
+    assert done.stdout == b"1\n"
+
+
+def test_levels_carry_their_names(built_tree):
+    for level in ("x86-64", "x86-64-v3", "armv8-a", "armv8.2-a", "generic"):
+        path = built_tree.root / ("build/lib/treenail-0/kernels/%s/libtreenail-kernels-cpu.so"
+                                  % level)
+        if path.exists():
+            assert level.encode() + b"\0" in path.read_bytes()
+
+
+def test_new_source_is_built_without_configuring(small_tree):
+    small_tree.configure()
+    small_tree.ninja()
+    small_tree.write("framework/tensor/green.cc", '''#include "framework/base/registry.h"
+namespace treenail {
+void register_green_things(Registry& registry) { registry.count += 1; }
+}
+''')
+    out = small_tree.ninja().stdout
+    assert "CONFIGURE" in out and "framework/tensor/green.cc" in out
+    done = subprocess.run([small_tree.root / "build/python3", "-c",
+                           "import treenail; print(treenail.count())"],
+                          stdout=subprocess.PIPE, check=True)
+    assert done.stdout == b"2\n"
+    assert "no work to do" in small_tree.ninja().stdout
+
+
+def test_removed_source_is_no_error(small_tree):
+    small_tree.configure()
+    small_tree.ninja()
+    (small_tree.root / "framework/tensor/helper.cc").unlink()
+    assert "CONFIGURE" in small_tree.ninja().stdout
+    assert "no work to do" in small_tree.ninja().stdout
+
+
+def test_removed_folder_and_generator_file_are_no_error(small_tree):
+    small_tree.write("gen/unneeded.py", "")
+    small_tree.configure()
+    small_tree.ninja()
+    (small_tree.root / "gen/unneeded.py").unlink()
+    for path in sorted((small_tree.root / "tests/base").iterdir()):
+        path.unlink()
+    (small_tree.root / "tests/base").rmdir()
+    assert "CONFIGURE" in small_tree.ninja().stdout
+
+
+def test_changed_targets_file_regenerates(small_tree):
+    small_tree.configure()
+    small_tree.ninja()
+    small_tree.edit("kernels/targets.py", 'name="kernels-cpu"', 'name="kernels-gpu"')
+    small_tree.ninja()
+    level = "x86-64" if os.uname().machine == "x86_64" else "*"
+    found = list((small_tree.root / "build/lib/treenail-0/kernels").glob(
+        level + "/libtreenail-kernels-gpu.so"))
+    assert found
+
+
+def test_changed_version_regenerates(small_tree):
+    small_tree.configure()
+    small_tree.ninja()
+    small_tree.write("VERSION", "0.2.0\n")
+    small_tree.ninja()
+    assert (small_tree.root / "build/lib/libtreenail.so.0.2.0").exists()
+    text = (small_tree.root / "build/gen/build_info.h").read_text()
+    assert 'kVersion[] = "0.2.0"' in text
+
+
+def test_a_broken_targets_file_stops_ninja_with_its_sentence(small_tree):
+    small_tree.configure()
+    small_tree.ninja()
+    small_tree.write("kernels/targets.py", "x = 1\n")
+    done = small_tree.ninja(check=False)
+    assert done.returncode != 0 and "constructor calls with keyword arguments only" in done.stdout
+
+
+def test_edit_that_adds_no_family_does_not_relink_the_table(small_tree):
+    """restat: the table is generated again, found unchanged, and not compiled."""
+    small_tree.configure()
+    small_tree.ninja()
+    path = small_tree.root / "framework/tensor/helper.cc"
+    path.write_text(path.read_text() + "// more\n")
+    out = small_tree.ninja().stdout
+    assert "GEN gen/things_table.cc" in out and "CXX gen/things_table.cc" not in out
+
+
+def test_edit_that_makes_a_helper_a_family_is_seen(small_tree):
+    small_tree.configure()
+    small_tree.ninja()
+    small_tree.write("framework/tensor/helper.cc", '''#include "framework/base/registry.h"
+namespace treenail {
+void register_helper_things(Registry& registry) { registry.count += 10; }
+}
+''')
+    assert "CXX gen/things_table.cc" in small_tree.ninja().stdout
+
+
+def test_edited_python_takes_effect_at_once_and_removed_files_vanish(small_tree):
+    small_tree.configure()
+    small_tree.ninja()
+    mirror = small_tree.root / "build/python/treenail"
+    small_tree.write("python/treenail/extra.py", "VALUE = 2\n")
+    assert (mirror / "extra.py").read_text() == "VALUE = 2\n"
+    (small_tree.root / "python/treenail/extra.py").unlink()
+    small_tree.write("python/treenail/sub/__init__.py", "")
+    small_tree.ninja()
+    assert not os.path.lexists(mirror / "extra.py")
+    assert (mirror / "sub/__init__.py").exists()
+    assert list(mirror.glob("_treenail.*"))
+
+
+def test_header_edit_rebuilds_what_includes_it_only(small_tree):
+    small_tree.configure()
+    small_tree.ninja()
+    header = small_tree.root / "framework/runtime/kernel.h"
+    header.write_text(header.read_text() + "// more\n")
+    out = small_tree.ninja().stdout
+    assert "kernels/cpu/level.cc" in out and "framework/tensor/red.cc" not in out
+
+
+def test_build_outputs_are_replaced_when_flags_change(small_tree):
+    small_tree.configure()
+    small_tree.ninja()
+    small_tree.configure(environment={"CXXFLAGS": "-DOTHER=1"})
+    assert "framework/base/base.cc" in small_tree.ninja().stdout
+
+
+def test_flags_of_the_environment_appear_literally_in_the_log(small_tree):
+    small_tree.configure(environment={
+        "CXXFLAGS": "-g -O2 -fstack-protector-strong '-DWORDS=\"two words\"'",
+        "CPPFLAGS": "-Wdate-time -D_FORTIFY_SOURCE=2", "LDFLAGS": "-Wl,-z,relro"})
+    out = small_tree.ninja("-v").stdout
+    compile_line = next(line for line in out.splitlines() if "-c ../framework/base" in line)
+    assert "-fstack-protector-strong" in compile_line and "-Wdate-time" in compile_line
+    assert "'-DWORDS=\"two words\"'" in compile_line
+    assert "$" not in compile_line
+
+
+def test_blanks_in_the_path(tmp_path):
+    from conftest import make_tree
+    root = tmp_path / "a tree with $igns"
+    root.mkdir()
+    tree = make_tree(root)
+    tree.configure()
+    tree.ninja()
+    tree.ninja("test")
+
+
+def test_compiler_of_several_words(small_tree):
+    small_tree.configure("CXX=env LC_ALL=C g++")
+    small_tree.ninja("obj/core/framework/base/base.cc.o")
+
+
+def test_core_needs_the_system_alone_and_exports_its_nodes_only(built_tree):
+    path = built_tree.root / "build/lib/libtreenail.so.0.1.0"
+    dynamic = subprocess.run(["readelf", "-dW", path], stdout=subprocess.PIPE,
+                             universal_newlines=True, check=True).stdout
+    assert "soname: [libtreenail.so.0]" in dynamic and "NOW" in dynamic
+    symbols = subprocess.run(["nm", "-D", "--defined-only", "--with-symbol-versions", path],
+                             stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout
+    assert "tn_count@@TREENAIL_1" in symbols
+    assert "_ZN8treenail12count_thingsEv@@TREENAIL_PRIVATE_0.1.0" in symbols
+
+
+def test_help_lists_the_targets(built_tree):
+    out = built_tree.ninja("help").stdout
+    for name in ("all", "test", "install", "uninstall", "dist", "wheel", "check-quick",
+                 "check-slow", "check-address-undefined", "check-thread", "build-times", "clean"):
+        assert re.search(r"^  %s +\S" % re.escape(name), out, re.MULTILINE), name
+
+
+def test_build_times(built_tree):
+    out = built_tree.ninja("build-times").stdout
+    assert "framework/base/base.cc.o" in out and "compilations" in out
+
+
+def test_ninja_test_runs_both_kinds(small_tree):
+    small_tree.configure()
+    out = small_tree.ninja("test").stdout
+    assert re.search(r"^2 passed, 0 failed, 0 skipped in \d+ s$", out, re.MULTILINE)
+
+
+def test_ninja_test_fails_when_a_test_fails(small_tree):
+    small_tree.edit("tests/base/base_test.cc", "EXPECT_GE(treenail::count_things(), 1)",
+                    "EXPECT_EQ(treenail::count_things(), 77)")
+    small_tree.configure()
+    done = small_tree.ninja("test", check=False)
+    assert done.returncode != 0
+    assert "FAILED tests/base: Base.Counts" in done.stdout and "77" in done.stdout
+    assert "1 passed, 1 failed" in done.stdout
+
+
+def test_layer_program_links_without_the_layers_above(small_tree):
+    """A call upwards is an undefined symbol there, though the library as a whole links."""
+    small_tree.edit("framework/base/base.cc", "namespace treenail {",
+                    "namespace treenail {\nint helper(int);\n"
+                    "int upwards(int x) { return helper(x); }")
+    small_tree.configure()
+    small_tree.ninja()
+    done = small_tree.ninja("layer-base", check=False)
+    assert done.returncode != 0 and "helper" in done.stdout
+
+
+def test_clean(small_tree):
+    small_tree.configure()
+    small_tree.ninja()
+    small_tree.ninja("clean")
+    assert not (small_tree.root / "build/lib/libtreenail.so.0.1.0").exists()
+    small_tree.ninja()
+    assert (small_tree.root / "build/lib/libtreenail.so.0.1.0").exists()
+
+
+@pytest.mark.parametrize("check", ["address-undefined", "thread"])
+def test_sanitizer_run_is_a_build_of_its_own(small_tree, check):
+    small_tree.edit("tests/targets.py", 'component="base_test")',
+                    'component="base_test", checks=["address-undefined", "thread"])')
+    small_tree.configure()
+    out = small_tree.ninja("check-" + check).stdout
+    assert "1 passed, 0 failed" in out
+    flags = (small_tree.root / "build" / ("sanitize-" + check) / "build.ninja").read_text()
+    assert "-fsanitize=" + check.replace("-", ",") in flags
+
+
+def test_sanitizer_run_finds_an_overflow(small_tree):
+    small_tree.edit("tests/base/base_test.cc", "EXPECT_GE(treenail::count_things(), 1);",
+                    "int* p = new int[1]; volatile int i = 1; p[i] = 2; delete[] p;")
+    small_tree.configure()
+    done = small_tree.ninja("check-address-undefined", check=False)
+    assert done.returncode != 0 and "heap-buffer-overflow" in done.stdout

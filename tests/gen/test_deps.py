@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of dependencies and what is said about them on each distribution."""
+
+import pytest
+from gen.deps import BY_NAME, DEPENDENCIES, FEATURES, RELEASES, packages
+from gen.distro import parse_os_release
+
+DEBIAN = 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nID=debian\nVERSION_ID="12"\n'
+UBUNTU = 'ID=ubuntu\nID_LIKE=debian\nVERSION_ID="24.04"\n'
+FEDORA = "ID=fedora\nVERSION_ID=42\n"
+ROCKY = 'ID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.5"\n'
+
+
+@pytest.mark.parametrize("text, family", [(DEBIAN, "debian"), (UBUNTU, "debian"),
+                                          (FEDORA, "fedora"), (ROCKY, "fedora"),
+                                          ("ID=arch\n", "other"), ("", "other")])
+def test_family(text, family):
+    assert parse_os_release(text).family == family
+
+
+def test_hint_names_the_package_of_this_distribution():
+    assert parse_os_release(DEBIAN).install_hint("hdf5") == (
+        "install it with: apt-get install libhdf5-dev")
+    assert parse_os_release(FEDORA).install_hint("hdf5") == (
+        "install it with: dnf install hdf5-devel")
+    assert "(repository EPEL)" in parse_os_release(ROCKY).install_hint("hdf5")
+    assert "does not have" in parse_os_release(ROCKY).install_hint("torch")
+    both = parse_os_release("ID=arch\n").install_hint("hdf5")
+    assert "libhdf5-dev" in both and "hdf5-devel" in both
+
+
+def test_names_are_unique():
+    assert len(BY_NAME) == len(DEPENDENCIES)
+
+
+@pytest.mark.parametrize("dep", DEPENDENCIES, ids=lambda d: d.name)
+def test_every_row_is_complete(dep):
+    assert dep.use in ("build", "feature", "run", "test", "bench", "lint", "docs")
+    assert dep.why and dep.debian and dep.fedora
+    assert set(dep.versions) == set(RELEASES)
+    for repository, version in dep.versions.values():
+        assert repository in ("main", "crb", "epel", "absent")
+        assert bool(version) == (repository != "absent")
+
+
+@pytest.mark.parametrize("dep", DEPENDENCIES, ids=lambda d: d.name)
+def test_what_is_absent_somewhere_is_optional(dep):
+    if any(repository == "absent" for repository, _ in dep.versions.values()):
+        assert dep.use in ("feature", "bench", "docs")
+
+
+@pytest.mark.parametrize("dep", DEPENDENCIES, ids=lambda d: d.name)
+def test_the_oldest_packaged_version_is_new_enough(dep):
+    def numbers(text):
+        return [int(part) for part in text.split(".") if part.isdigit()]
+    for release, (repository, version) in dep.versions.items():
+        if dep.minimum and repository != "absent":
+            assert numbers(version) >= numbers(dep.minimum), release
+
+
+def test_every_feature_can_be_found():
+    for feature in FEATURES:
+        assert feature.modules or (feature.header and feature.libs)
+
+
+def test_package_lists():
+    assert "g++" in packages("debian", ("build",))
+    assert "gcc-c++" in packages("fedora", ("build",))
+    assert packages("debian", ("build",)) == sorted(set(packages("debian", ("build",))))
+    assert not set(packages("debian", ("lint",))) & set(packages("debian", ("build",)))

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where files go: libdir, the Python directory of each prefix, run paths, manifest and wheel."""
+
+import json
+
+import pytest
+from conftest import python_facts
+from gen.configure import make_plan
+from gen.distro import Distro
+from gen.install import directories, is_searched, module_runpath, python_directory
+from gen.model import load
+from gen.options import parse
+from gen.probe import Interpreter
+
+
+def context_of(tree, facts, *arguments):
+    return make_plan(load(str(tree.root)), parse(list(arguments), {}), facts, "..", [])
+
+
+DEBIAN = Distro("debian", "12", "debian", "Debian")
+FEDORA = Distro("fedora", "42", "fedora", "Fedora")
+
+
+@pytest.mark.parametrize("distro, prefix, libdir", [
+    (DEBIAN, "/usr", "/usr/lib/x86_64-linux-gnu"), (FEDORA, "/usr", "/usr/lib64"),
+    (DEBIAN, "/usr/local", "/usr/local/lib"), (FEDORA, "/opt/t", "/opt/t/lib")])
+def test_default_libdir(facts, distro, prefix, libdir):
+    facts.distro = distro
+    assert directories(parse(["--prefix=" + prefix], {}), facts)["libdir"] == libdir
+
+
+def test_given_libdir_wins(facts):
+    options = parse(["--prefix=/usr", "--libdir=/usr/lib/other"], {})
+    assert directories(options, facts)["libdir"] == "/usr/lib/other"
+
+
+def fedora_python():
+    facts = dict(python_facts((3, 13, 1)), deb_system="", posix_local="",
+                 posix_prefix="/BASE/lib64/python3.13/site-packages",
+                 own_platlib="/usr/lib64/python3.13/site-packages")
+    return Interpreter("/usr/bin/python3", "test", facts)
+
+
+def debian_python():
+    return Interpreter("/usr/bin/python3", "test", python_facts())
+
+
+@pytest.mark.parametrize("python, prefix, folder, searched", [
+    (debian_python(), "/usr", "/usr/lib/python3/dist-packages", True),
+    (debian_python(), "/usr/local", "/usr/local/lib/python3.11/dist-packages", True),
+    (debian_python(), "/opt/t", "/opt/t/lib/python3.11/site-packages", False),
+    (fedora_python(), "/usr", "/usr/lib64/python3.13/site-packages", True),
+    (fedora_python(), "/usr/local", "/usr/local/lib64/python3.13/site-packages", True),
+    (fedora_python(), "/opt/t", "/opt/t/lib64/python3.13/site-packages", False)])
+def test_python_directory(python, prefix, folder, searched):
+    assert python_directory(prefix, python) == folder
+    assert is_searched(folder, prefix, python) == searched
+
+
+def test_prefix_of_an_environment_is_searched():
+    facts = dict(python_facts(), own_platlib="/venv/lib/python3.11/site-packages")
+    python = Interpreter("/venv/bin/python", "test", facts)
+    assert is_searched(python_directory("/venv", python), "/venv", python)
+
+
+def test_run_path_only_where_the_linker_does_not_look(small_tree, facts):
+    def runpath(*arguments):
+        return module_runpath(context_of(small_tree, facts, *arguments), facts.pythons[0])
+    assert runpath("--prefix=/usr") == ""
+    assert runpath("--prefix=/usr/local") == "$ORIGIN/../../.."
+    assert runpath("--prefix=/usr", "--libdir=/usr/lib/private") == (
+        "$ORIGIN/../../../private")
+
+
+def entries(context):
+    return {e["to"]: e for e in json.loads(context.plan.files["gen/install.json"])["entries"]}
+
+
+def test_manifest_of_a_debian_package(small_tree, facts):
+    found = entries(context_of(small_tree, facts, "--prefix=/usr"))
+    lib = "/usr/lib/x86_64-linux-gnu"
+    module = "/usr/lib/python3/dist-packages/treenail/_treenail.cpython-311-x86_64-linux-gnu.so"
+    for path in (lib + "/libtreenail.so.0.1.0",
+                 lib + "/treenail-0/kernels/x86-64-v3/libtreenail-kernels-cpu.so",
+                 lib + "/pkgconfig/treenail.pc", lib + "/cmake/Treenail/TreenailConfig.cmake",
+                 "/usr/include/treenail/treenail.h", module,
+                 "/usr/lib/python3/dist-packages/treenail/extra.py",
+                 "/usr/lib/python3/dist-packages/treenail-0.1.0.dist-info/METADATA"):
+        assert path in found, path
+    assert found[lib + "/libtreenail.so.0"]["target"] == "libtreenail.so.0.1.0"
+    assert found[lib + "/libtreenail.so"]["target"] == "libtreenail.so.0.1.0"
+
+
+def test_no_test_program_is_installed(small_tree, facts):
+    assert not any("test" in path for path in entries(context_of(small_tree, facts,
+                                                                 "--prefix=/usr")))
+
+
+def test_two_interpreters_share_a_folder_or_get_their_own(small_tree, facts):
+    facts.pythons += (Interpreter("/usr/bin/python3.13", "t", python_facts((3, 13, 1))),)
+    facts.python_flags["cpython-313-x86_64-linux-gnu"] = ()
+    shared = [p for p in entries(context_of(small_tree, facts, "--prefix=/usr"))
+              if p.endswith("extra.py")]
+    assert len(shared) == 1
+    own = [p for p in entries(context_of(small_tree, facts, "--prefix=/opt/t"))
+           if p.endswith("extra.py")]
+    assert len(own) == 2
+
+
+def test_pkg_config_file_is_relocatable(small_tree, facts):
+    context = context_of(small_tree, facts, "--prefix=/opt/t")
+    text = context.plan.files["gen/install/treenail.pc"]
+    assert text.count("/opt/t") == 1 and "prefix=/opt/t\n" in text
+    assert "libdir=${exec_prefix}/lib\n" in text and "includedir=${prefix}/include\n" in text
+
+
+def test_cmake_config_names_no_absolute_path(small_tree, facts):
+    context = context_of(small_tree, facts, "--prefix=/opt/t")
+    assert "/opt/t" not in context.plan.files["gen/install/TreenailConfig.cmake"]
+
+
+def test_wheel_is_named_by_the_baseline(small_tree, facts):
+    context = context_of(small_tree, facts)
+    wheel = json.loads(context.plan.files["gen/wheel.json"])[0]
+    assert wheel["file"] == "treenail-0.1.0-0_x86_64-cp311-cp311-linux_x86_64.whl"
+    targets = {e["to"] for e in wheel["entries"]}
+    assert "treenail/lib/libtreenail.so.0" in targets
+    assert "treenail/lib/treenail-0/kernels/x86-64-v3/libtreenail-kernels-cpu.so" in targets
+    assert "treenail/_treenail.cpython-311-x86_64-linux-gnu.so" in targets
+    assert "treenail/__init__.py" in targets

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""install, uninstall, wheel and dist of the small tree, and programs built against the result."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+
+import pytest
+from conftest import SOURCE
+
+PREFIX = "/opt/treenail-test"
+PROGRAM = """#include <stdio.h>
+#include <treenail/treenail.h>
+int main(void) { printf("%d\\n", tn_count()); return 0; }
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(built_tree, tmp_path_factory):
+    destination = tmp_path_factory.mktemp("destination")
+    built_tree.ninja("install", environment={"DESTDIR": str(destination)})
+    return destination
+
+
+def run(command, **more):
+    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, universal_newlines=True, check=False, **more)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def files_below(root):
+    return sorted(str(p.relative_to(root)) for p in root.rglob("*") if not p.is_dir())
+
+
+def test_links_of_the_library(installed):
+    libdir = installed / PREFIX[1:] / "lib"
+    assert os.readlink(libdir / "libtreenail.so") == "libtreenail.so.0.1.0"
+    assert os.readlink(libdir / "libtreenail.so.0") == "libtreenail.so.0.1.0"
+
+
+def test_modes(installed):
+    libdir = installed / PREFIX[1:] / "lib"
+    assert (libdir / "libtreenail.so.0.1.0").stat().st_mode & 0o777 == 0o755
+    header = installed / PREFIX[1:] / "include/treenail/treenail.h"
+    assert header.stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize("compiler, name", [("gcc", "p.c"), ("g++", "p.cc")])
+def test_program_outside_the_tree_by_pkg_config(installed, tmp_path, compiler, name):
+    (tmp_path / name).write_text(PROGRAM)
+    libdir = installed / PREFIX[1:] / "lib"
+    environment = dict(os.environ, PKG_CONFIG_LIBDIR=str(libdir / "pkgconfig"))
+    asked = ["pkg-config", "--define-variable=prefix=%s" % (installed / PREFIX[1:])]
+    flags = run(asked + ["--cflags", "--libs", "treenail"], env=environment).split()
+    assert run(["pkg-config", "--modversion", "treenail"], env=environment) == "0.1.0\n"
+    run([compiler, tmp_path / name, "-o", tmp_path / "p"] + flags)
+    out = run([tmp_path / "p"], env=dict(os.environ, LD_LIBRARY_PATH=str(libdir)))
+    assert out == "1\n"
+
+
+def cmake_project(installed, folder, request):
+    (folder / "p.cc").write_text(PROGRAM)
+    (folder / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.13)\nproject(p CXX)\n"
+        "find_package(Treenail %s REQUIRED)\nadd_executable(p p.cc)\n"
+        "target_link_libraries(p Treenail::treenail)\n" % request)
+    return subprocess.run(
+        ["cmake", "-S", folder, "-B", folder / "b", "-DCMAKE_PREFIX_PATH=%s"
+         % (installed / PREFIX[1:])], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        universal_newlines=True, check=False)
+
+
+needs_cmake = pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
+
+
+@needs_cmake
+@pytest.mark.parametrize("request_", ["", "0.1", "0.1.0 EXACT"])
+def test_program_outside_the_tree_by_find_package(installed, tmp_path, request_):
+    done = cmake_project(installed, tmp_path, request_)
+    assert done.returncode == 0, done.stdout
+    run(["cmake", "--build", tmp_path / "b"])
+    assert run([tmp_path / "b/p"]) == "1\n"
+
+
+@needs_cmake
+@pytest.mark.parametrize("request_", ["0.2", "1.0", "0.1.7"])
+def test_find_package_refuses_another_version(installed, tmp_path, request_):
+    done = cmake_project(installed, tmp_path, request_)
+    assert done.returncode != 0 and "version" in done.stdout
+
+
+def site(installed):
+    found = list((installed / PREFIX[1:]).glob("lib*/python3*/site-packages"))
+    assert len(found) == 1
+    return found[0]
+
+
+def test_installed_module_finds_its_library_wherever_it_lies(installed, built_tree):
+    """The run path is relative, so it holds below DESTDIR too; nothing of the build is used."""
+    interpreter = (built_tree.root / "build/python3").read_text().split("exec ")[1].split()[0]
+    out = run([interpreter, "-c", "import treenail, importlib.metadata as m; "
+               "print(treenail.count(), m.version('treenail')); "
+               "print([l.split()[-1] for l in open('/proc/self/maps') if 'libtreenail' in l][0])"],
+              env={"PYTHONPATH": str(site(installed)), "PYTHONDONTWRITEBYTECODE": "1"})
+    assert out.splitlines()[0] == "1 0.1.0"
+    assert out.splitlines()[1].startswith(str(installed))
+
+
+def test_nothing_installed_names_the_build_directory(installed, built_tree):
+    needle = str(built_tree.root).encode()
+    for name in files_below(installed):
+        path = installed / name
+        if not path.is_symlink():
+            assert needle not in path.read_bytes(), name
+
+
+def test_uninstall_leaves_foreign_files(built_tree, tmp_path):
+    environment = {"DESTDIR": str(tmp_path)}
+    built_tree.ninja("install", environment=environment)
+    foreign = tmp_path / PREFIX[1:] / "lib/pkgconfig/other.pc"
+    foreign.write_text("x")
+    built_tree.ninja("uninstall", environment=environment)
+    assert files_below(tmp_path) == [str(foreign.relative_to(tmp_path))]
+
+
+def test_install_twice_is_the_same(built_tree, tmp_path):
+    environment = {"DESTDIR": str(tmp_path)}
+    built_tree.ninja("install", environment=environment)
+    first = files_below(tmp_path)
+    built_tree.ninja("install", environment=environment)
+    assert files_below(tmp_path) == first
+
+
+def test_install_where_nothing_can_be_written_says_so(built_tree, tmp_path):
+    (tmp_path / "file").write_text("no directory")
+    done = built_tree.ninja("install", environment={"DESTDIR": str(tmp_path / "file")},
+                            check=False)
+    assert done.returncode != 0 and "install: " in done.stdout
+    assert "Traceback" not in done.stdout
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_wheel_in_a_virtual_environment(built_tree, tmp_path):
+    built_tree.ninja("wheel", environment={"SOURCE_DATE_EPOCH": "1700000000"})
+    wheel, = (built_tree.root / "build/dist").glob("*.whl")
+    first = digest(wheel)
+    built_tree.ninja("wheel", environment={"SOURCE_DATE_EPOCH": "1700000000"})
+    assert digest(wheel) == first
+    interpreter = (built_tree.root / "build/python3").read_text().split("exec ")[1].split()[0]
+    run([interpreter, "-m", "venv", tmp_path / "venv"])
+    python = tmp_path / "venv/bin/python"
+    run([python, "-m", "pip", "install", "--no-index", "--no-deps", "-q", wheel])
+    out = run([python, "-c", "import treenail; print(treenail.count())"], cwd=tmp_path,
+              env={"PATH": os.environ["PATH"]})
+    assert out == "1\n"
+    assert "treenail" in run([python, "-m", "pip", "list"])
+    run([python, "-m", "pip", "uninstall", "-q", "-y", "treenail"])
+
+
+def test_wheel_holds_what_install_installs(built_tree, installed):
+    """The same tree: libraries, headers, package; without pkg-config, CMake and links."""
+    built_tree.ninja("wheel")
+    wheel, = (built_tree.root / "build/dist").glob("*.whl")
+    names = {os.path.basename(n) for n in zipfile.ZipFile(wheel).namelist()}
+    for name in files_below(installed):
+        base = os.path.basename(name)
+        if "pkgconfig" in name or "cmake" in name or (installed / name).is_symlink():
+            continue
+        if base in ("INSTALLER", "libtreenail.so.0.1.0"):
+            continue
+        assert base in names, name
+    assert "libtreenail.so.0" in names
+
+
+def test_pep517_backend(small_tree, tmp_path):
+    """As pip calls it: a fresh process in the source tree, with the tree's backend path."""
+    shutil.copy(SOURCE / "pyproject.toml", small_tree.root)
+    program = ("import sys; sys.path.insert(0, 'gen/backend'); import pep517; "
+               "print(pep517.build_sdist(sys.argv[1])); "
+               "print(pep517.build_wheel(sys.argv[1], {'configure': '--kernel-isas=none'}))")
+    out = run(["/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable,
+               "-B", "-c", program, tmp_path], cwd=small_tree.root)
+    for name in (line for line in out.splitlines() if line.endswith((".whl", ".tar.gz"))):
+        assert (tmp_path / os.path.basename(name)).exists()
+    assert list(tmp_path.glob("*.whl")) and list(tmp_path.glob("*.tar.gz"))
+
+
+def test_dist_is_reproducible_and_builds(built_tree, tmp_path):
+    environment = {"SOURCE_DATE_EPOCH": "1700000000"}
+    built_tree.ninja("dist", environment=environment)
+    path = built_tree.root / "build/dist/treenail-0.1.0.tar.gz"
+    first = digest(path)
+    os.utime(built_tree.root / "VERSION", (1, 1))
+    built_tree.ninja("dist", environment=environment)
+    assert digest(path) == first
+    with tarfile.open(path) as archive:
+        names = archive.getnames()
+        assert "treenail-0.1.0/PKG-INFO" in names
+        assert not any("/build/" in name for name in names)
+        assert {m.uname for m in archive.getmembers()} == {"root"}
+        archive.extractall(tmp_path)
+    run([sys.executable, "configure.py"], cwd=tmp_path / "treenail-0.1.0")
+    run(["ninja", "-C", tmp_path / "treenail-0.1.0/build"])

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Instruction set levels: detection from macros, defaults, contradictions."""
+
+import pytest
+from gen import isa
+from gen.errors import ConfigureError
+
+V1 = {"__SSE2__"}
+V2 = V1 | {"__SSE4_2__", "__SSSE3__", "__POPCNT__"}
+V3 = V2 | {"__AVX2__", "__FMA__", "__BMI2__", "__F16C__", "__LZCNT__", "__MOVBE__"}
+
+
+def names(choice):
+    return [level.name for level in choice.all]
+
+
+def test_default_is_the_compilers_level_and_one_above():
+    choice = isa.choose("x86_64", V1, [], None, "auto")
+    assert names(choice) == ["x86-64", "x86-64-v3"]
+    assert choice.core_flags == ()
+
+
+def test_arm_default():
+    assert names(isa.choose("aarch64", {"__ARM_NEON"}, [], None, "auto")) == [
+        "armv8-a", "armv8.2-a"]
+
+
+def test_other_architectures_have_one_level():
+    assert names(isa.choose("riscv64", set(), [], None, "auto")) == ["generic"]
+
+
+def test_flags_of_the_environment_are_the_baseline():
+    choice = isa.choose("x86_64", V2, ["-O2", "-march=x86-64-v2"], None, "auto")
+    assert names(choice) == ["x86-64-v2", "x86-64-v3"]
+    assert choice.core_flags == ()
+    assert "CXXFLAGS" in choice.reason
+
+
+def test_levels_at_or_below_the_baseline_are_dropped():
+    choice = isa.choose("x86_64", V3, ["-march=haswell"], None, "x86-64-v2,x86-64-v3,x86-64-v4")
+    assert names(choice) == ["x86-64-v3", "x86-64-v4"]
+
+
+def test_chosen_baseline_gets_its_flag():
+    choice = isa.choose("x86_64", V1, [], "x86-64-v2", "auto")
+    assert choice.core_flags == ("-march=x86-64-v2",)
+    assert choice.kernel_flags(choice.extra[0]) == ("-march=x86-64-v3",)
+
+
+def test_generic_below_the_compilers_default_is_possible():
+    choice = isa.choose("x86_64", V2, [], "generic", "auto")
+    assert choice.core_flags == ("-march=x86-64",)
+
+
+def test_same_baseline_twice_is_no_contradiction():
+    assert isa.choose("x86_64", V2, ["-march=x86-64-v2"], "x86-64-v2", "none").core_flags == ()
+
+
+def test_contradiction_is_an_error():
+    with pytest.raises(ConfigureError, match="contradicts the compiler flags"):
+        isa.choose("x86_64", V3, ["-march=haswell"], "x86-64-v2", "auto")
+
+
+@pytest.mark.parametrize("baseline, extra", [("x86-64-v9", "auto"), (None, "avx2"),
+                                             ("armv8-a", "auto"), (None, "x86-64-v3,sve")])
+def test_unknown_levels_are_refused(baseline, extra):
+    with pytest.raises(ConfigureError, match="is not an instruction set level of x86_64"):
+        isa.choose("x86_64", V1, [], baseline, extra)
+
+
+def test_levels_stand_in_order_and_once():
+    choice = isa.choose("x86_64", V1, [], None, "x86-64-v4,x86-64-v3,x86-64-v4")
+    assert names(choice) == ["x86-64", "x86-64-v3", "x86-64-v4"]
+
+
+def test_core_names_the_same_levels():
+    """The start-up code and the generator must agree on the directory names."""
+    import os
+    source = os.path.join(os.path.dirname(__file__), "..", "..", "framework", "base",
+                          "cpu_features.cc")
+    with open(source, encoding="utf-8") as stream:
+        text = stream.read()
+    for level in isa.X86 + isa.ARM + isa.OTHER:
+        assert '"%s"' % level.name in text

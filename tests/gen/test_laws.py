@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each law of gen/check.py holds for the tree, and each one can be broken."""
+
+import pytest
+from conftest import SOURCE
+from gen import check
+from gen.configure import make_plan
+from gen.model import load
+from gen.ninja import Plan, Rule
+from gen.options import parse
+
+
+def problems(tree):
+    return check.all_laws(load(str(tree.root)))
+
+
+def test_this_tree_keeps_its_laws():
+    assert check.all_laws(load(str(SOURCE))) == []
+
+
+def test_the_small_tree_keeps_them(small_tree):
+    assert problems(small_tree) == []
+
+
+@pytest.mark.parametrize("path, line, message", [
+    ("framework/base/base.cc", '#include "framework/tensor/tensor.h"', "base does not need tensor"),
+    ("framework/base/base.cc", '#include "framework/tensor/absent.h"', "no file of the tree"),
+    ("framework/base/base.cc", '#include "registry.h"', "no file of the tree"),
+    ("framework/base/base.cc", "#include <zlib.h>", "no dependency of gen/deps.py covers"),
+    ("framework/base/base.cc", "#include <Eigen/Core>", "does not name eigen3 as external"),
+    ("framework/base/base.cc", "#include <gtest/gtest.h>", "does not name gtest as external"),
+    ("framework/base/registry.h", "#include <iostream>", "too dear for a header"),
+    ("framework/base/registry.h", "#include <functional>", "too dear for a header"),
+    ("kernels/cpu/level.cc", '#include "framework/tensor/tensor.h"', "cpu does not need tensor"),
+    ("framework/base/base.cc", '#include "treenail/treenail.h"', "base does not need capi"),
+    ("framework/base/base.cc", "#include <treenail/treenail.h>", "base does not need capi"),
+])
+def test_an_include_that_nothing_declares(small_tree, path, line, message):
+    small_tree.write("framework/tensor/tensor.h", "#pragma once\n")
+    text = (small_tree.root / path).read_text()
+    small_tree.write(path, text + line + "\n")
+    found = problems(small_tree)
+    assert len(found) == 1 and message in found[0] and path in found[0]
+
+
+def test_standard_and_system_headers_are_free(small_tree):
+    small_tree.write("framework/base/more.cc", "".join(
+        "#include <%s>\n" % n for n in ("vector", "iostream", "sys/mman.h", "unistd.h",
+                                        "immintrin.h", "linux/futex.h")))
+    assert problems(small_tree) == []
+
+
+def test_needs_must_point_down(small_tree):
+    small_tree.edit("framework/targets.py",
+                    'headers=["framework/base/*.h"])',
+                    'headers=["framework/base/*.h"], needs=["tensor"])')
+    assert any("'base' needs 'tensor', which stands above it" in p for p in problems(small_tree))
+
+
+def test_the_framework_never_names_a_kernel(small_tree):
+    small_tree.edit("framework/targets.py", 'needs=["tensor", "base"]',
+                    'needs=["tensor", "base", "cpu"]')
+    assert any("of framework/ needs 'cpu', which is outside" in p for p in problems(small_tree))
+
+
+def test_a_component_that_nothing_builds(small_tree):
+    small_tree.write("framework/eager/x.cc", "")
+    text = (small_tree.root / "framework/targets.py").read_text()
+    small_tree.write("framework/targets.py", text + (
+        'Component(name="eager", sources=["framework/eager/*.cc"])\n'))
+    assert any("'eager' has sources, but no target takes it up" in p for p in problems(small_tree))
+
+
+def plan_of(tree, facts):
+    return make_plan(load(str(tree.root)), parse([], {}), facts, "..", ["configure.py"]).plan
+
+
+def test_the_plan_keeps_its_laws(small_tree, facts):
+    assert check.check_plan(plan_of(small_tree, facts)) == []
+
+
+def test_the_plan_of_this_tree_keeps_them(facts):
+    plan = make_plan(load(str(SOURCE)), parse([], {}), facts, "..", ["configure.py"]).plan
+    assert check.check_plan(plan) == []
+    assert len(plan.edges) > 50
+
+
+def without(plan, rule, variable):
+    plan.rules = [Rule(r.name, tuple(v for v in r.variables
+                                     if r.name != rule or v[0] != variable)) for r in plan.rules]
+    return plan
+
+
+@pytest.mark.parametrize("rule, variable, message", [
+    ("cxx", "deps", "without deps = gcc"), ("cxx", "depfile", "without deps = gcc"),
+    ("generate", "restat", "without restat"), ("link", "pool", "without pool or response file"),
+    ("link", "rspfile", "without pool or response file")])
+def test_each_rule_of_the_plan_can_be_broken(small_tree, facts, rule, variable, message):
+    found = check.check_plan(without(plan_of(small_tree, facts), rule, variable))
+    assert found and all(message in p for p in found)
+
+
+def test_outputs_in_the_source_tree_are_found(small_tree, facts):
+    plan = plan_of(small_tree, facts)
+    plan.edge("generate", ["../framework/base/made.h"])
+    assert any("outside the build directory" in p for p in check.check_plan(plan))
+
+
+def test_a_plan_without_link_pool():
+    assert check.check_plan(Plan()) == ["there is no pool for links"]

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What options and facts become: flags and their order, levels, adapters, pools."""
+
+import dataclasses
+
+import pytest
+from gen import isa
+from gen.configure import make_plan
+from gen.model import load
+from gen.options import parse
+from gen.plan import version_script
+from gen.probe import External, Interpreter
+
+
+def context_of(tree, facts, *arguments, environment=None):
+    return make_plan(load(str(tree.root)), parse(list(arguments), environment or {}), facts, "..",
+                     ["configure.py"])
+
+
+def flags_of(context, output):
+    variables = dict(context.plan.variables)
+    for edge in context.plan.edges:
+        if output in edge.outputs:
+            text = dict(edge.variables)["flags"]
+            for name, value in variables.items():
+                text = text.replace("$" + name, value)
+            return text
+    raise AssertionError("nothing makes " + output)
+
+
+CORE = "obj/core/framework/base/base.cc.o"
+V3 = "obj/x86-64-v3/kernels/cpu/level.cc.o"
+
+
+def test_environment_flags_stand_after_ours_and_before_what_must_hold(small_tree, facts):
+    context = context_of(small_tree, facts, environment={
+        "CXXFLAGS": "-g -O1 -Wno-all -ffp-contract=fast", "CPPFLAGS": "-DX=1"})
+    words = flags_of(context, CORE).split()
+    assert words.index("-O2") < words.index("-O1")
+    assert words.index("-Wall") < words.index("-Wno-all")
+    assert words.index("-ffp-contract=fast") < words.index("-ffp-contract=off")
+    assert "-DX=1" in words
+
+
+def test_a_levels_flags_stand_last(small_tree, facts):
+    facts.isa = isa.choose("x86_64", {"__SSE2__", "__SSE4_2__", "__SSSE3__", "__POPCNT__"},
+                           ["-march=x86-64-v2"], None, "auto")
+    context = context_of(small_tree, facts, environment={"CXXFLAGS": "-O2 -march=x86-64-v2"})
+    words = flags_of(context, V3).split()
+    assert words.index("-march=x86-64-v2") < words.index("-march=x86-64-v3")
+    assert words.index("-O2") < words.index("-O3")
+    assert "-march=x86-64-v3" not in flags_of(context, CORE)
+
+
+def test_core_gets_no_march_of_ours_when_the_environment_names_one(small_tree, facts):
+    facts.isa = isa.choose("x86_64", {"__SSE2__"}, ["-march=x86-64"], None, "auto")
+    assert "-march" not in flags_of(context_of(small_tree, facts), CORE)
+
+
+def test_chosen_baseline_reaches_the_core(small_tree, facts):
+    facts.isa = isa.choose("x86_64", {"__SSE2__"}, [], "x86-64-v2", "auto")
+    assert "-march=x86-64-v2" in flags_of(context_of(small_tree, facts), CORE)
+
+
+def test_each_level_has_a_library_of_its_own_objects(small_tree, facts):
+    facts.isa = isa.choose("x86_64", {"__SSE2__"}, [], None, "x86-64-v2,x86-64-v3,x86-64-v4")
+    context = context_of(small_tree, facts)
+    made = {edge.outputs[0]: edge for edge in context.plan.edges}
+    for level in ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"):
+        path = "lib/treenail-0/kernels/%s/libtreenail-kernels-cpu.so" % level
+        assert all(o.startswith("obj/%s/" % level) for o in made[path].inputs)
+    core = made["lib/libtreenail.so.0.1.0"].inputs
+    assert all(o.startswith("obj/core/") for o in core)
+
+
+@pytest.mark.parametrize("buildtype, optimisation, debug", [
+    ("release", "-O2", "-g0"), ("debugoptimized", "-O2", "-g"), ("debug", "-O0", "-g")])
+def test_build_types(small_tree, facts, buildtype, optimisation, debug):
+    words = flags_of(context_of(small_tree, facts, "--buildtype=" + buildtype), CORE).split()
+    assert words[0] == optimisation and words[1] == debug
+    kernel = flags_of(context_of(small_tree, facts, "--buildtype=" + buildtype), V3)
+    assert ("-O3" in kernel) == (buildtype != "debug")
+
+
+def test_unoptimised_environment_is_respected_in_kernels(small_tree, facts):
+    assert "-O3" not in flags_of(context_of(small_tree, facts,
+                                            environment={"CXXFLAGS": "-O0"}), V3)
+
+
+@pytest.mark.parametrize("argument, flag", [
+    ("--sanitize=address,undefined", "-fsanitize=address,undefined"),
+    ("--sanitize=thread", "-fsanitize=thread"), ("--coverage", "--coverage"),
+    ("--lto", "-flto=auto")])
+def test_modes_reach_compile_and_link_edges(small_tree, facts, argument, flag):
+    context = context_of(small_tree, facts, argument)
+    assert flag in flags_of(context, CORE).split()
+    assert flag in flags_of(context, "lib/libtreenail.so.0.1.0").split()
+
+
+def test_architecture_in_a_file_name(small_tree, facts):
+    small_tree.write("framework/base/fast_x86.cc", "")
+    small_tree.write("framework/base/fast_aarch64.cc", "")
+    context = context_of(small_tree, facts)
+    outputs = {o for edge in context.plan.edges for o in edge.outputs}
+    assert "obj/core/framework/base/fast_x86.cc.o" in outputs
+    assert "obj/core/framework/base/fast_aarch64.cc.o" not in outputs
+
+
+def add_adapter(tree):
+    tree.write("kernels/adapters/hdf5/hdf5.cc", "")
+    text = (tree.root / "kernels/targets.py").read_text()
+    tree.write("kernels/targets.py", text + '''
+Component(name="adapter_hdf5", sources=["kernels/adapters/hdf5/*.cc"], external=["hdf5"])
+Adapter(name="hdf5", component="adapter_hdf5", feature="hdf5", export="treenail_adapter")
+''')
+
+
+ADAPTER = "lib/treenail-0/adapters/libtreenail-hdf5.so"
+
+
+def test_adapter_links_its_library_and_the_core_does_not(small_tree, facts):
+    add_adapter(small_tree)
+    facts.externals["hdf5"] = External(True, ("-I/h5",), ("-L/h5lib", "-lhdf5"), "1.10", "test")
+    context = context_of(small_tree, facts)
+    made = {edge.outputs[0]: dict(edge.variables) for edge in context.plan.edges}
+    assert "-L/h5lib -lhdf5" in made[ADAPTER]["libs"]
+    assert "hdf5" not in made["lib/libtreenail.so.0.1.0"]["libs"]
+    assert "-isystem /h5" in flags_of(context, "obj/adapter-hdf5/kernels/adapters/hdf5/hdf5.cc.o")
+    assert ADAPTER in context.products
+
+
+def test_adapter_without_its_library_is_left_out(small_tree, facts):
+    add_adapter(small_tree)
+    facts.externals["hdf5"] = External(False, why_not="test")
+    assert ADAPTER not in context_of(small_tree, facts).products
+
+
+def test_module_per_interpreter_from_one_core(small_tree, facts):
+    from conftest import python_facts
+    second = Interpreter("/usr/bin/python3.13", "test", python_facts((3, 13, 1)))
+    facts.pythons += (second,)
+    facts.python_flags["cpython-313-x86_64-linux-gnu"] = ()
+    context = context_of(small_tree, facts)
+    modules = [p for p in context.products if p.startswith("python/treenail/_treenail")]
+    assert len(modules) == 2
+    assert len([p for p in context.products if p == "libtreenail"]) == 1
+
+
+def test_run_path_of_the_module(small_tree, facts):
+    def installed(*arguments):
+        return flags_of(context_of(small_tree, facts, *arguments),
+                        "relinked/cpython-311-x86_64-linux-gnu/"
+                        "_treenail.cpython-311-x86_64-linux-gnu.so")
+    assert "-rpath" not in installed("--prefix=/usr")
+    assert "'-Wl,-rpath,$$ORIGIN/../../..'" in installed("--prefix=/opt/t")
+    assert "'-Wl,-rpath,$$ORIGIN/../../../../lib64'" in installed(
+        "--prefix=/opt/t", "--libdir=/opt/t/lib64")
+
+
+def test_links_sit_in_a_pool_sized_from_memory(small_tree, facts):
+    def depth(memory):
+        facts.memory_mib = memory
+        return dict(context_of(small_tree, facts).plan.pools)["link"]
+    assert depth(500) == 1
+    assert depth(4000) == 2
+    assert depth(10 ** 6) == 8
+
+
+def test_default_target_is_the_product(small_tree, facts):
+    context = context_of(small_tree, facts)
+    assert context.plan.defaults == ["all"]
+    made = {edge.outputs[0]: edge for edge in context.plan.edges}
+    seen, todo = set(), ["all"]
+    while todo:
+        name = todo.pop()
+        if name in seen or name not in made:
+            continue
+        seen.add(name)
+        todo += made[name].inputs + made[name].implicit + made[name].order_only
+    assert "lib/libtreenail.so.0.1.0" in seen
+    assert not any("tests" in name for name in seen)
+
+
+def test_without_googletest_the_runner_says_so(small_tree, facts):
+    facts.externals["gtest"] = External(False, why_not="no package")
+    context = context_of(small_tree, facts)
+    assert "no package" in context.plan.files["gen/tests.json"]
+
+
+def test_version_script():
+    text = version_script((("A_1", ("a_*",)), ("B", ("b",))))
+    assert text == "A_1 {\n  global:\n    a_*;\n};\nB {\n  global:\n    b;\n  local:\n    *;\n};\n"
+
+
+def test_cross_build_uses_the_given_compiler(small_tree, facts):
+    facts.cxx = dataclasses.replace(facts.cxx, command=("aarch64-linux-gnu-g++",))
+    facts.machine, facts.cross = "aarch64", True
+    facts.isa = isa.choose("aarch64", {"__ARM_NEON"}, [], None, "auto")
+    context = context_of(small_tree, facts)
+    rules = {rule.name: dict(rule.variables)["command"] for rule in context.plan.rules}
+    assert rules["cxx"].startswith("aarch64-linux-gnu-g++ ")
+    assert any("kernels/armv8.2-a/" in p for p in context.products)
