@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Maximum and average over sliding windows, and the ops their gradients are made of. Computed in kernels/cpu/pooling.cc.
+#include <cstdint>
+
+#include "framework/base/error.h"
+#include "framework/op/gradient.h"
+#include "framework/op/op_registry.h"
+#include "framework/op/shape_context.h"
+#include "framework/op/window.h"
+#include "framework/tensor/shape.h"
+
+namespace treenail {
+namespace {
+
+WindowAttrs window_attrs(const OpInstance& op) {
+  const WindowAttrs w = WindowAttrs::of(op);
+  for (int i = 0; i < 2; ++i) {
+    // A window of padding alone has no maximum and no average.
+    if (w.pad[i][0] >= w.size[i] || w.pad[i][1] >= w.size[i]) {
+      throw invalid_argument("explicit_paddings must be smaller than the window, got ", w.pad[i][0], " and ", w.pad[i][1],
+                             " for a window of ", w.size[i]);
+    }
+  }
+  return w;
+}
+
+PartialShape pooled(const OpInstance& op, const PartialShape& input) {
+  const WindowAttrs w = window_attrs(op);
+  const WindowAxis rows = w.axis(0, input.dim(w.spatial_axis(0)), w.size[0]);
+  const WindowAxis columns = w.axis(1, input.dim(w.spatial_axis(1)), w.size[1]);
+  return w.shape(input.dim(0), rows.output, columns.output, input.dim(w.channel_axis()));
+}
+
+PartialShape checked(const PartialShape& given, const PartialShape& wanted, std::string_view name) {
+  if (!given.compatible(wanted)) {
+    throw invalid_argument(name, " has shape ", given, ", but the pooling gives ", wanted);
+  }
+  return ShapeContext::merge(given, wanted, name);
+}
+
+void pool_shape(ShapeContext& c) { c.set_output(0, pooled(c.op(), c.with_rank(0, 4))); }
+
+void pool_argmax_shape(ShapeContext& c) {
+  pool_shape(c);
+  c.set_output(1, pooled(c.op(), c.with_rank(0, 4)));
+}
+
+void max_pool_grad_shape(ShapeContext& c) {
+  const PartialShape input = c.with_rank(0, 4), output = pooled(c.op(), input);
+  checked(c.with_rank(1, 4), output, "orig_output");
+  checked(c.with_rank(2, 4), output, "grad");
+  c.set_output(0, input);
+}
+
+void max_pool_grad_grad_shape(ShapeContext& c) {
+  const PartialShape input = c.with_rank(0, 4), output = pooled(c.op(), input);
+  if (!c.with_rank(2, 4).compatible(input)) {
+    throw invalid_argument("grad has shape ", c.input(2), ", needed is that of orig_input, ", input);
+  }
+  c.set_output(0, checked(c.with_rank(1, 4), output, "orig_output"));
+}
+
+void avg_pool_grad_shape(ShapeContext& c) {
+  PartialShape input = c.shape_from_value(0);
+  if (input.rank_known() && input.rank() != 4) {
+    throw invalid_argument("orig_input_shape needs 4 elements, got ", input.rank());
+  }
+  if (!input.rank_known()) input = PartialShape::unknown_with_rank(4);
+  checked(c.with_rank(1, 4), pooled(c.op(), input), "grad");
+  c.set_output(0, input);
+}
+
+NamedAttrs same_attrs(const GradientContext& c) {
+  NamedAttrs list;
+  for (const char* name : {"ksize", "strides", "padding", "explicit_paddings", "data_format"}) {
+    if (c.op().def().attr_index(name) >= 0) list.emplace_back(name, c.op().attr(name));
+  }
+  return list;
+}
+
+void max_pool_gradient(GradientContext& c) {
+  c.set(0, c.e.call("MaxPoolGrad", {c.input(0), c.output(0), c.gradient()}, same_attrs(c)));
+}
+
+// Where the maxima lie does not move under small changes: only `grad` has a derivative.
+void max_pool_grad_gradient(GradientContext& c) {
+  if (c.needed(2)) {
+    c.set(2, c.e.call("MaxPoolGradGrad", {c.input(0), c.input(1), c.gradient()}, same_attrs(c)));
+  }
+}
+
+void max_pool_grad_grad_gradient(GradientContext& c) {
+  if (c.needed(2)) c.set(2, c.e.call("MaxPoolGrad", {c.input(0), c.input(1), c.gradient()}, same_attrs(c)));
+}
+
+void avg_pool_gradient(GradientContext& c) {
+  c.set(0, c.e.call("AvgPoolGrad", {c.input_shape_value(0), c.gradient()}, same_attrs(c)));
+}
+
+void avg_pool_grad_gradient(GradientContext& c) {
+  if (c.needed(1)) c.set(1, c.e.call("AvgPool", {c.gradient()}, same_attrs(c)));
+}
+
+OpDeclaration& attributes(OpDeclaration& op) {
+  return op.attr("T: {half, bfloat16, float, double}")
+      .attr("ksize: list(int)")
+      .attr("strides: list(int)")
+      .attr("padding: {'SAME', 'VALID', 'EXPLICIT'}")
+      .attr("explicit_paddings: list(int) = []")
+      .attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'");
+}
+
+void declare_max_pool(OpRegistry& r) {
+  OpDeclaration pool = r.op("MaxPool");
+  pool.input("input: T").output("output: T");
+  attributes(pool)
+      .shape(pool_shape)
+      .gradient(max_pool_gradient, {"input", "output"})
+      .doc(R"(Takes the maximum of each window of the images.
+
+input is [batch, height, width, channels] ("NHWC") or [batch, channels, height, width] ("NCHW"); ksize and strides have one
+element per axis of the input, 1 for batch and channels. padding is that of Conv2D; padding takes no part in a maximum. A
+window with a NaN gives NaN.
+Errors: InvalidArgument for another rank, or a window that does not fit.)");
+
+  OpDeclaration grad = r.op("MaxPoolGrad");
+  grad.input("orig_input: T").input("orig_output: T").input("grad: T").output("output: T");
+  attributes(grad)
+      .shape(max_pool_grad_shape)
+      .gradient(max_pool_grad_gradient, {"orig_input", "orig_output"})
+      .doc(R"(Computes the gradient of MaxPool.
+
+orig_input and orig_output are its input and output, grad the gradient of its output. Each element of grad goes to the first
+element of its window (rows first) that equals the maximum, or is NaN where the maximum is.)");
+
+  OpDeclaration second = r.op("MaxPoolGradGrad");
+  second.input("orig_input: T").input("orig_output: T").input("grad: T").output("output: T");
+  attributes(second)
+      .shape(max_pool_grad_grad_shape)
+      .gradient(max_pool_grad_grad_gradient, {"orig_input", "orig_output"})
+      .doc(R"(Picks, for each window of a MaxPool, the element of grad where that window has its first maximum.
+
+orig_input and orig_output are input and output of the MaxPool; grad has the shape of orig_input: it is the gradient of what
+MaxPoolGrad gives.)");
+}
+
+void declare_avg_pool(OpRegistry& r) {
+  OpDeclaration pool = r.op("AvgPool");
+  pool.input("value: T").output("output: T");
+  attributes(pool)
+      .shape(pool_shape)
+      .gradient(avg_pool_gradient)
+      .doc(R"(Takes the average of each window of the images.
+
+value is [batch, height, width, channels] ("NHWC") or [batch, channels, height, width] ("NCHW"); ksize and strides have one
+element per axis, 1 for batch and channels. padding is that of Conv2D; an average is over the elements inside the image.
+Errors: InvalidArgument for another rank, or a window that does not fit.)");
+
+  OpDeclaration grad = r.op("AvgPoolGrad");
+  grad.input("orig_input_shape: int32").input("grad: T").output("output: T");
+  attributes(grad)
+      .host("orig_input_shape")
+      .shape(avg_pool_grad_shape)
+      .gradient(avg_pool_grad_gradient)
+      .doc(R"(Computes the gradient of AvgPool.
+
+orig_input_shape is the shape of its input, grad the gradient of its output: each element of grad is shared out evenly over
+its window.)");
+}
+
+}  // namespace
+
+void register_pooling_ops(OpRegistry& r) {
+  declare_max_pool(r);
+  declare_avg_pool(r);
+
+  r.op("MaxPoolWithArgmax")
+      .input("input: T")
+      .output("output: T")
+      .output("argmax: Targmax")
+      .attr("T: {half, bfloat16, float, double}")
+      .attr("ksize: list(int)")
+      .attr("strides: list(int)")
+      .attr("padding: {'SAME', 'VALID'}")
+      .attr("Targmax: {int32, int64} = int64")
+      .attr("include_batch_in_index: bool = false")
+      .shape(pool_argmax_shape)
+      .gradient(max_pool_gradient, {"input", "output"})
+      .doc(R"(Takes the maximum of each window of the images and where it lies.
+
+input is [batch, height, width, channels]. argmax holds the flattened position (y * width + x) * channels + c of each
+window's first maximum, or, with include_batch_in_index, ((b * height + y) * width + x) * channels + c. Positions that do
+not fit into Targmax are an error.
+Errors: InvalidArgument as for MaxPool.)");
+
+  r.finish("pooling");
+}
+
+}  // namespace treenail
