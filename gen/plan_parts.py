@@ -2,7 +2,7 @@
 """Each kind of record to its edges: libraries, kernel levels, adapters, Python, programs."""
 
 import os
-from typing import Dict, List, Sequence, Tuple
+from typing import Dict, List, Sequence
 
 from gen import records
 from gen.install import module_runpath
@@ -143,6 +143,7 @@ def plan_extension(context: Context, extension: records.PythonExtension, core: s
                    package: records.PythonPackage) -> None:
     """One module per interpreter, linked once per place it runs from (the run path differs)."""
     pybind = context.facts.externals["pybind11"]
+    script = _script(context, extension.name, version_script((("", ("PyInit_*",)),)))
     pybind_flags: List[str] = []
     for flag in pybind.cflags:
         if flag.startswith("-I") and "python" in os.path.basename(flag):
@@ -162,9 +163,11 @@ def plan_extension(context: Context, extension: records.PythonExtension, core: s
                                ("relinked/" + tag, module_runpath(context, python)),
                                ("wheel-module/" + tag, "$ORIGIN/lib")):
             output = "%s/%s" % (place, file)
-            # The interpreter that loads the module has Python's symbols; distributions link no libpython.
-            flags = ("-Wl,-z,undefs",) + (("-Wl,-rpath," + runpath,) if runpath else ())
-            link(context, output, objects, (core,), flags, implicit=[core])
+            # The interpreter that loads the module has Python's symbols; distributions link no
+            # libpython, so what is undefined here is no error.
+            flags = ("-shared", "-Wl,--version-script=" + script)
+            flags += ("-Wl,-rpath," + runpath,) if runpath else ()
+            link(context, output, objects, (core,), flags, implicit=[core, script], shared=False)
             if place.startswith("wheel-module"):
                 context.wheel_files.append(output)
             else:
@@ -198,8 +201,7 @@ def plan_test_program(context: Context, program: records.TestProgram, core: str)
         flags += ["-isystem", flag[2:]] if flag.startswith("-I") else [flag]
     sources = model.sources[program.component]
     objects = compile_sources(context, "tests-" + program.name, sources,
-                              tuple(flags) + external_flags(context, program.component)
-                             )
+                              tuple(flags) + external_flags(context, program.component))
     main = tuple(lib for lib in gtest.libs if lib != "-lgtest_main")
     libs = ("-lgtest_main",) + main + ("-pthread", "-ldl", "-lm")
     output = "tests/%s_test" % program.name

@@ -2,7 +2,7 @@
 """The in-tree build backend of PEP 517: configure, `ninja wheel`, and hand over the result.
 
 The module is built for the interpreter that runs the backend. Options for configure.py go through
-`config_settings`: pip install . --config-settings=configure="--blas=openblas --isa-baseline=x86-64-v2"
+`config_settings`, as in: pip install . --config-settings=configure=--isa-baseline=x86-64-v2
 """
 
 import os

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands of ci/: lint finds what it is for, set-up installs what is missing and no more."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+from conftest import SOURCE
+from gen.deps import packages
+from gen.distro import this_distro
+
+LINT = SOURCE / "ci" / "lint"
+
+
+def have(program):
+    return pytest.mark.skipif(shutil.which(program) is None, reason=program + " is not installed")
+
+
+@pytest.fixture
+def repository(small_tree):
+    """The small tree as a git repository with ci/, clean but for what a test adds."""
+    for name in ("ci", ".clang-format", ".clang-tidy", ".flake8"):
+        if (SOURCE / name).is_dir():
+            shutil.copytree(SOURCE / name, small_tree.root / name)
+        else:
+            shutil.copy(SOURCE / name, small_tree.root)
+    subprocess.run(["git", "init", "-q", str(small_tree.root)], check=True)
+    return small_tree
+
+
+def lint(tree, *arguments):
+    done = subprocess.run([str(tree.root / "ci/lint"), *arguments], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, universal_newlines=True, check=False)
+    return done.returncode, done.stdout
+
+
+@have("clang-format")
+def test_format_finds_and_fixes(repository):
+    path = repository.write("framework/base/ugly.cc", "int   f( ){return 1;}\n")
+    status, out = lint(repository, "format")
+    assert status == 1 and "framework/base/ugly.cc: not as clang-format lays it out" in out
+    lint(repository, "--fix", "format")
+    assert path.read_text() == "int f() { return 1; }\n"
+
+
+@have("clang-tidy")
+def test_tidy_finds_and_remembers(repository):
+    repository.write("framework/base/bug.cc", """#include <string>
+#include <utility>
+std::string f(std::string s) {
+  std::string t = std::move(s);
+  return s + t;
+}
+""")
+    repository.configure()
+    status, out = lint(repository, "tidy")
+    assert status == 1 and "framework/base/bug.cc:5" in out and "use-after-move" in out
+    assert os.listdir(repository.root / "build/lint")  # the clean files are remembered
+    (repository.root / "framework/base/bug.cc").unlink()
+    repository.configure()
+    assert lint(repository, "tidy") == (0, "tidy     ok\n")
+
+
+def test_tidy_without_a_build_says_so(repository):
+    status, out = lint(repository, "tidy")
+    assert status == 1 and "needs a configured build" in out
+
+
+@have("flake8")
+def test_flake8(repository):
+    repository.write("python/treenail/extra.py", "import os\n")
+    status, out = lint(repository, "flake8")
+    assert status == 1 and "python/treenail/extra.py:1:1: F401" in out
+
+
+@have("shellcheck")
+def test_shellcheck(repository):
+    repository.write("ci/bad", "#!/bin/sh\nrm $1\n")
+    status, out = lint(repository, "shell")
+    assert status == 1 and "ci/bad:2" in out
+
+
+@have("yamllint")
+def test_yamllint(repository):
+    repository.write("ansible/x.yml", "a: 1\na: 2\n")
+    status, out = lint(repository, "yaml")
+    assert status == 1 and "ansible/x.yml:2" in out
+
+
+@pytest.mark.parametrize("text, message", [
+    ("int x;\n", "no SPDX-License-Identifier line"),
+    ("// SPDX-License-Identifier: Apache-2.0\nint x; \n", ":2: blanks at the end"),
+    ("// SPDX-License-Identifier: Apache-2.0\n\tint x;\n", ":2: a tab"),
+    ("// SPDX-License-Identifier: Apache-2.0\nint x;", "no line break at the end"),
+    ("// SPDX-License-Identifier: Apache-2.0\n// see /%s/me/x\n" % "home", "path of one machine")])
+def test_files(repository, text, message):
+    repository.write("framework/base/y.cc", text)
+    status, out = lint(repository, "files")
+    assert status == 1
+    assert any("framework/base/y.cc" in line and message in line for line in out.splitlines())
+
+
+def test_laws(repository):
+    repository.write("framework/base/y.cc", '#include "framework/tensor/z.h"\n')
+    status, out = lint(repository, "laws")
+    assert status == 1 and "framework/base/y.cc includes" in out
+
+
+def test_unknown_step(repository):
+    status, out = lint(repository, "spelling")
+    assert status == 2 and "unknown step 'spelling'" in out
+
+
+def fake_programs(folder, installed, user="0"):
+    """apt-get, dpkg, sudo and id that only write down how they were called."""
+    folder.mkdir()
+    log = folder / "calls"
+    texts = {
+        "dpkg-query": "cat <<'END'\n%s\nEND" % "\n".join(
+            "installed %s, " % name for name in installed),
+        "apt-get": 'echo "apt-get $*" >> "%s"' % log,
+        "dpkg": 'echo "dpkg $*" >> "%s"' % log,
+        "sudo": 'echo "sudo $1" >> "%s"; exec "$@"' % log,
+        "id": "echo " + user,
+    }
+    for name, text in texts.items():
+        (folder / name).write_text("#!/bin/sh\n%s\n" % text)
+        (folder / name).chmod(0o755)
+    return log
+
+
+debian_only = pytest.mark.skipif(this_distro().family != "debian",
+                                 reason="the fakes are those of a Debian system")
+
+
+def set_up(folder, uses):
+    """ci/setup.sh's set_up, as a script of ci/ calls it."""
+    script = SOURCE / "ci" / "test"
+    program = '. "%s"; set_up %s; echo done' % (SOURCE / "ci/setup.sh", uses)
+    return subprocess.run(["sh", "-uc", program, str(script)], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, universal_newlines=True, check=False,
+                          env=dict(os.environ, PATH="%s:%s" % (folder, os.environ["PATH"])))
+
+
+@debian_only
+def test_no_package_manager_when_all_is_there(tmp_path):
+    log = fake_programs(tmp_path / "bin", packages("debian", ("build", "lint")))
+    done = set_up(tmp_path / "bin", "build,lint")
+    assert done.returncode == 0 and done.stdout == "done\n"
+    assert not log.exists()
+
+
+@debian_only
+def test_what_is_missing_is_installed(tmp_path):
+    there = packages("debian", ("build",))
+    there.remove("libeigen3-dev")
+    log = fake_programs(tmp_path / "bin", there)
+    assert set_up(tmp_path / "bin", "build").returncode == 0
+    calls = log.read_text()
+    assert "dpkg --configure -a" in calls and " update" in calls and "sudo" not in calls
+    install = [line for line in calls.splitlines() if " install " in line]
+    assert len(install) == 1 and install[0].endswith("--no-install-recommends libeigen3-dev")
+
+
+@debian_only
+def test_sudo_when_not_root(tmp_path):
+    log = fake_programs(tmp_path / "bin", [], user="1000")
+    assert set_up(tmp_path / "bin", "build").returncode == 0
+    assert "sudo dpkg" in log.read_text() and "sudo env" in log.read_text()
+
+
+@debian_only
+def test_a_failing_package_manager_stops_everything(tmp_path):
+    fake_programs(tmp_path / "bin", [])
+    (tmp_path / "bin/apt-get").write_text("#!/bin/sh\nexit 100\n")
+    done = set_up(tmp_path / "bin", "build")
+    assert done.returncode != 0 and "done" not in done.stdout.splitlines()
+
+
+def test_the_workplace_runs_ci_test():
+    text = (SOURCE / ".ci" / "run").read_text()
+    assert 'exec "$(dirname -- "$0")/../ci/test" "$@"' in text
+    for name in (".ci/run", "ci/test", "ci/smoke", "ci/lint", "configure.py"):
+        assert os.access(SOURCE / name, os.X_OK), name
