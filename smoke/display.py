@@ -35,7 +35,7 @@ class Progress:
             filled = int(share * 30)
             spent = now - self._begin
             self._stream.write("\r[%s%s] %3d %%  %s  %.0f s " % ("#" * filled, "." * (30 - filled),
-                                                               share * 100, text, spent))
+                                                                 share * 100, text, spent))
         elif int(share * 10) > self._last_tenth:
             self._last_tenth = int(share * 10)
             self._stream.write("  %3d %%  %s\n" % (share * 100, text))
