@@ -9,7 +9,7 @@ Component(name="op", sources=["framework/op/**/*.cc"], headers=["framework/op/**
 Component(name="ops", sources=["framework/ops/**/*.cc"], headers=["framework/ops/**/*.h"],
           needs=["op", "tensor", "base"])
 Component(name="graph", sources=["framework/graph/**/*.cc"], headers=["framework/graph/**/*.h"],
-          needs=["op", "tensor", "base"])
+          needs=["op", "io", "tensor", "base"])
 Component(name="placement", sources=["framework/placement/**/*.cc"],
           headers=["framework/placement/**/*.h"], needs=["graph", "op", "tensor", "base"])
 
@@ -25,7 +25,7 @@ Component(name="eager", sources=["framework/eager/**/*.cc"], headers=["framework
 Component(name="io", sources=["framework/io/**/*.cc"], headers=["framework/io/**/*.h"],
           needs=["tensor", "base"])
 Component(name="capi", sources=["framework/capi/**/*.cc"],
-          headers=["framework/capi/**/*.h"],
+          headers=["framework/capi/**/*.h", "framework/capi/**/*.hpp"],
           needs=["eager", "runtime", "kernel_api", "placement", "graph", "op", "tensor", "io",
                  "base"])
 
@@ -44,4 +44,5 @@ SharedLibrary(
                 "capi", "host_kernels"],
     generated=["ops_table.cc", "host_kernels_table.cc"])
 
-Headers(root="framework/capi/include", files=["framework/capi/include/treenail/*.h"])
+Headers(root="framework/capi/include", files=["framework/capi/include/treenail/*.h",
+                                             "framework/capi/include/treenail/*.hpp"])

@@ -19,8 +19,8 @@ namespace {
 constexpr size_t kMaxConstantBytes = size_t{1} << 20;
 
 struct StateUse {
-  bool reads = false;
-  bool writes = false;
+  bool reads = false;   // declared to read some state
+  bool writes = false;  // may change some state
 };
 
 StateUse state_use(const Node& node) {
@@ -38,7 +38,9 @@ StateUse state_use(const Node& node) {
 
 bool mergeable(const Node& node, const StateUse& use) {
   const OpInstance& op = node.op();
-  if (op.def().stateful || op.def().random || use.writes) return false;
+  if (op.def().random || use.writes) return false;
+  // A declared reader is stateful for what it reads; every other stateful op has effects of its own.
+  if (op.def().stateful && !use.reads) return false;
   for (int i = 0; i < op.num_outputs(); ++i) {
     if (op.output_type(i) == DType::kResource) return false;  // may name state after its node
   }
