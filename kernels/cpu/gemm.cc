@@ -6,148 +6,17 @@
 #include "kernels/cpu/gemm.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "kernels/cpu/gemv.h"
 #include "kernels/cpu/registers.h"
+#include "kernels/cpu/tile.h"
 
 namespace treenail::cpu {
 namespace {
 
-// Rows of a register tile, and its vectors per row: as many accumulators as hide the latency and still fit.
-constexpr int kTileRows = kVecRegisters == 32 ? 8 : 6;
-constexpr int kTileVectors = 2;
 constexpr int64_t kDepth = 256;
 constexpr int64_t kPackedRows = 96;  // rows of a packed block of A: 96 KiB of float, in L2
 static_assert(kPackedRows % kTileRows == 0);
-
-template <class T>
-constexpr int kTileColumns = kTileVectors* kLanes<T>;
-
-// One register tile of C: C = or += A B over `depth`. Element (i, k) of A lies at a[i * a_row + k * a_step].
-template <class T>
-struct TileCall {
-  int64_t depth;
-  const T* a;
-  int64_t a_row, a_step;
-  const T* b;
-  int64_t ldb;
-  T* c;
-  int64_t ldc;
-  bool add;
-};
-
-template <class T, int Rows>
-void tile(const TileCall<T>& t) {
-  constexpr int lanes = kLanes<T>;
-  constexpr int Vectors = kTileVectors;
-  const T* a = t.a;
-  const T* b = t.b;
-  const int64_t a_row = t.a_row, a_step = t.a_step, ldb = t.ldb, ldc = t.ldc;
-  T* const c = t.c;
-  Vec<T> sum[Rows][Vectors];
-#pragma GCC unroll 8
-  for (int i = 0; i < Rows; ++i) {
-    __builtin_prefetch(c + i * ldc, 1);
-#pragma GCC unroll 8
-    for (int v = 0; v < Vectors; ++v) sum[i][v] = Vec<T>{};
-  }
-  for (int64_t k = t.depth; k > 0; --k) {
-    Vec<T> row[Vectors];
-#pragma GCC unroll 8
-    for (int v = 0; v < Vectors; ++v) row[v] = load<Vec<T>>(b + v * lanes);
-#pragma GCC unroll 8
-    for (int i = 0; i < Rows; ++i) {
-      const Vec<T> x = splat<Vec<T>>(a[i * a_row]);
-#pragma GCC unroll 8
-      for (int v = 0; v < Vectors; ++v) sum[i][v] = mul_add(x, row[v], sum[i][v]);
-    }
-    a += a_step;
-    b += ldb;
-  }
-#pragma GCC unroll 8
-  for (int i = 0; i < Rows; ++i) {
-#pragma GCC unroll 8
-    for (int v = 0; v < Vectors; ++v) {
-      T* to = c + i * ldc + v * lanes;
-      store(to, t.add ? load<Vec<T>>(to) + sum[i][v] : sum[i][v]);
-    }
-  }
-}
-
-template <class T, int Rows = kTileRows>
-void tile_of_rows(int64_t rows, const TileCall<T>& t) {
-  if (rows == Rows) {
-    tile<T, Rows>(t);
-  } else if constexpr (Rows > 1) {
-    tile_of_rows<T, Rows - 1>(rows, t);
-  }
-}
-
-// A tile of which only `columns` columns exist: computed whole, copied in part.
-template <class T>
-void narrow_tile(int64_t rows, int64_t columns, TileCall<T> t) {
-  T whole[kTileRows * kTileColumns<T>];
-  T* const c = t.c;
-  const int64_t ldc = t.ldc;
-  const bool add = t.add;
-  t.c = whole;
-  t.ldc = kTileColumns<T>;
-  t.add = false;
-  tile_of_rows<T>(rows, t);
-  for (int64_t i = 0; i < rows; ++i) {
-    const T* from = whole + i * kTileColumns<T>;
-    T* to = c + i * ldc;
-    if (add) {
-      for (int64_t j = 0; j < columns; ++j) to[j] += from[j];
-    } else {
-      std::memcpy(to, from, static_cast<size_t>(columns) * sizeof(T));
-    }
-  }
-}
-
-// B[k, columns] → [k][kTileColumns]. What stands behind the last column is never copied out: whatever lies there in B is
-// taken along where B's storage reaches that far, which only its last rows do not.
-template <class T>
-void pack_rows(const T* b, int64_t ldb, int64_t depth, int64_t columns, T* panel) {
-  constexpr int lanes = kLanes<T>;
-  constexpr int64_t width = kTileColumns<T>;
-  int64_t whole = depth;
-  if (columns < width) {
-    const int64_t beyond = (width - columns + ldb - 1) / ldb;
-    whole = std::max<int64_t>(0, depth - beyond);
-  }
-  for (int64_t k = 0; k < whole; ++k) {
-    for (int v = 0; v < kTileVectors; ++v) store(panel + v * lanes, load<Vec<T>>(b + v * lanes));
-    b += ldb;
-    panel += width;
-  }
-  for (int64_t k = whole; k < depth; ++k) {
-    for (int64_t j = 0; j < width; ++j) panel[j] = j < columns ? b[j] : T(0);
-    b += ldb;
-    panel += width;
-  }
-}
-
-// The same from B stored [columns, k]: squares of one vector's width are transposed in registers.
-template <class T>
-void pack_transposed(const T* b, int64_t ldb, int64_t depth, int64_t columns, T* panel) {
-  constexpr int lanes = kLanes<T>;
-  for (int64_t j = 0; j < kTileColumns<T>; j += lanes) {
-    int64_t k = 0;
-    if (j + lanes <= columns) {
-      for (; k + lanes <= depth; k += lanes) {
-        Vec<T> square[lanes];
-        for (int i = 0; i < lanes; ++i) square[i] = load<Vec<T>>(b + (j + i) * ldb + k);
-        transpose<T>(square);
-        for (int i = 0; i < lanes; ++i) store(panel + (k + i) * kTileColumns<T> + j, square[i]);
-      }
-    }
-    for (; k < depth; ++k) {
-      for (int64_t i = j; i < j + lanes; ++i) panel[k * kTileColumns<T> + i] = i < columns ? b[i * ldb + k] : T(0);
-    }
-  }
-}
 
 // A stored [k, rows] → panels [rows / kTileRows][k][kTileRows]; rows behind the last one are not read later.
 template <class T>
@@ -216,13 +85,13 @@ class BlockProduct {
       const T* b = panel;
       int64_t ldb = width;
       if (p_.trans_b) {
-        pack_transposed(p_.b + j * p_.ldb + k0, p_.ldb, depth, count, panel);
+        pack_panel_transposed(p_.b + j * p_.ldb + k0, p_.ldb, depth, count, panel);
       } else if (tiles == 1 && count == width) {
         // One tile reads a panel once: packing would cost more than it saves.
         b = p_.b + k0 * p_.ldb + j;
         ldb = p_.ldb;
       } else {
-        pack_rows(p_.b + k0 * p_.ldb + j, p_.ldb, depth, count, panel);
+        pack_panel(p_.b + k0 * p_.ldb + j, p_.ldb, depth, count, panel);
       }
       Ahead ahead = next_panel(k0, j + width, depth, tiles);
       for (int64_t t = 0; t < tiles; ++t) {
@@ -231,11 +100,7 @@ class BlockProduct {
         const TileCall<T> call{depth, a.first + t * a.tile,   a.row,  a.step,                b,
                                ldb,   p_.c + i * p_.ldc + j, p_.ldc, p_.add_to_c || k0 > 0};
         const int64_t rows = std::min<int64_t>(kTileRows, row1 - i);
-        if (count == width) {
-          tile_of_rows<T>(rows, call);
-        } else {
-          narrow_tile<T>(rows, count, call);
-        }
+        run_tile(rows, count, call);
       }
     }
   }
@@ -326,12 +191,6 @@ BlockCut cut_product(int64_t m, int64_t n, int64_t k, bool trans_a) {
     cut.column_blocks = std::max<int64_t>(1, (n + cut.columns - 1) / cut.columns);
   }
   return cut;
-}
-
-double product_cost_ns(int64_t m, int64_t n, int64_t k, int element_size) {
-  const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  const double per_ns = (kFused ? 2.0 : 1.0) * kVecBytes / element_size * 4.0;
-  return 20 + flops / per_ns;
 }
 
 }  // namespace treenail::cpu

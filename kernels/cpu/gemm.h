@@ -33,7 +33,23 @@ struct BlockCut {
 };
 BlockCut cut_product(int64_t m, int64_t n, int64_t k, bool trans_a);
 
-// One-thread estimate of a product at this level.
-double product_cost_ns(int64_t m, int64_t n, int64_t k, int element_size);
+// Multiply-adds per nanosecond of one thread at this level, about. Estimates only.
+template <class T>
+constexpr double product_rate() {
+#if defined(__FMA__) || defined(__aarch64__)
+  constexpr double per_lane = 6;
+#else
+  constexpr double per_lane = 4;
+#endif
+#if defined(__AVX__)
+  return per_lane * 32 / sizeof(T);
+#else
+  return per_lane * 16 / sizeof(T);
+#endif
+}
+template <class T>
+double product_cost_ns(int64_t m, int64_t n, int64_t k) {
+  return 20 + static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) / product_rate<T>();
+}
 
 }  // namespace treenail::cpu

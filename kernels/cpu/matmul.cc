@@ -65,7 +65,7 @@ template <class T>
 std::unique_ptr<Kernel> prepare_float(const PrepareContext& c) {
   const BatchProduct g = BatchProduct::of(c);
   const Pieces pieces(g);
-  const double cost = g.batch * product_cost_ns(g.m, g.n, g.k, sizeof(T));
+  const double cost = g.batch * product_cost_ns<T>(g.m, g.n, g.k);
   return make_kernel(
       [g, pieces, cost](RunContext& c) {
         multiply_batch<T>(c, g, pieces, cost, c.input(0).data<T>(), c.input(1).data<T>(), c.output(0).data<T>());
@@ -83,7 +83,7 @@ std::unique_ptr<Kernel> prepare_half(const PrepareContext& c) {
   const int64_t a_size = c.input_shape(0).num_elements(), b_size = c.input_shape(1).num_elements();
   const int64_t out_size = c.output_shape(0).num_elements();
   constexpr int64_t kGrain = 16384;
-  const double cost = g.batch * product_cost_ns(g.m, g.n, g.k, sizeof(float)) + 0.5 * (a_size + b_size + out_size);
+  const double cost = g.batch * product_cost_ns<float>(g.m, g.n, g.k) + 0.5 * (a_size + b_size + out_size);
   return make_kernel(
       [=](RunContext& c) {
         float* const a = reinterpret_cast<float*>(c.scratch());

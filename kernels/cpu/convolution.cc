@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conv2D and its two gradients: which algorithm a shape gets, and layouts and 16-bit dtypes around it. The choice looks at
+// shape, level and libraries only. Algorithms: conv_direct*.cc (any convolution).
+#include "kernels/cpu/convolution.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+
+#include "framework/runtime/kernel_registry.h"
+#include "kernels/cpu/half_tiles.h"
+#include "kernels/cpu/layout.h"
+
+namespace treenail::cpu {
+namespace {
+
+template <class T>
+ConvPtr<T> choose(ConvPass pass, const ConvGeometry& g) {
+  switch (pass) {
+    case ConvPass::kForward:
+      return direct_forward<T>(g);
+    case ConvPass::kInput:
+      return direct_input<T>(g);
+    case ConvPass::kFilter:
+      return direct_filter<T>(g);
+  }
+  return nullptr;
+}
+
+// Shapes of a pass's three tensors.
+struct PassShapes {
+  Shape input, filter, output;
+  PassShapes(ConvPass pass, const PrepareContext& c)
+      : input(pass == ConvPass::kInput ? c.output_shape(0) : c.input_shape(0)),
+        filter(pass == ConvPass::kFilter ? c.output_shape(0) : c.input_shape(1)),
+        output(pass == ConvPass::kForward ? c.output_shape(0) : c.input_shape(2)) {}
+};
+
+template <class T>
+std::unique_ptr<Kernel> zero_output() {
+  return make_kernel([](RunContext& c) {
+    Tensor& out = c.output(0);
+    std::fill_n(out.data<T>(), out.num_elements(), T(0.0F));
+  });
+}
+
+template <class T>
+class ConvKernel final : public Kernel {
+ public:
+  using C = ComputedIn<T>;
+
+  ConvKernel(ConvPass pass, const ConvGeometry& g, bool channels_second)
+      : pass_(pass), algorithm_(choose<C>(pass, g)), filter_elements_(g.filter_elements()),
+        images_{g.batch, g.input_pixels(), g.channels, channels_second},
+        results_{g.batch, g.output_pixels(), g.filters, channels_second},
+        filter_scratch_(sizeof(T) == 2 ? (filter_elements_ + 15) / 16 * 16 : 0) {
+    scratch_bytes = algorithm_->scratch_bytes +
+                    static_cast<size_t>(images_.scratch() + results_.scratch() + filter_scratch_) * sizeof(C);
+    cost_ns = algorithm_->cost_ns + 100;
+  }
+
+  void run(RunContext& c) const override {
+    C* const for_images = reinterpret_cast<C*>(c.scratch());
+    C* const for_results = for_images + images_.scratch();
+    C* const for_filter = for_results + results_.scratch();
+    std::byte* const rest = reinterpret_cast<std::byte*>(for_filter + filter_scratch_);
+    switch (pass_) {
+      case ConvPass::kForward: {
+        T* const out = c.output(0).data<T>();
+        C* const to = results_.target(out, for_results);
+        const C* images = images_.read(c, c.input(0).data<T>(), for_images);
+        algorithm_->run(c, images, read_filter(c.input(1), for_filter), to, rest);
+        results_.write(c, to, out, for_results);
+        return;
+      }
+      case ConvPass::kInput: {
+        T* const out = c.output(0).data<T>();
+        C* const to = images_.target(out, for_images);
+        const C* gradient = results_.read(c, c.input(2).data<T>(), for_results);
+        algorithm_->run(c, read_filter(c.input(1), for_filter), gradient, to, rest);
+        images_.write(c, to, out, for_images);
+        return;
+      }
+      case ConvPass::kFilter: {
+        const C* images = images_.read(c, c.input(0).data<T>(), for_images);
+        const C* gradient = results_.read(c, c.input(2).data<T>(), for_results);
+        T* const out = c.output(0).data<T>();
+        if constexpr (sizeof(T) == 2) {
+          algorithm_->run(c, images, gradient, for_filter, rest);
+          narrow(for_filter, out, filter_elements_);
+        } else {
+          algorithm_->run(c, images, gradient, out, rest);
+        }
+        return;
+      }
+    }
+  }
+
+ private:
+  const C* read_filter(const Tensor& filter, C* scratch) const {
+    if constexpr (sizeof(T) == 2) {
+      widen(filter.data<T>(), scratch, filter_elements_);
+      return scratch;
+    } else {
+      return filter.data<T>();
+    }
+  }
+
+  ConvPass pass_;
+  ConvPtr<C> algorithm_;
+  int64_t filter_elements_;
+  ImageLayout<T> images_, results_;
+  int64_t filter_scratch_;
+};
+
+template <class T, ConvPass kPass>
+std::unique_ptr<Kernel> prepare(const PrepareContext& c) {
+  const PassShapes shapes(kPass, c);
+  const ConvGeometry g = ConvGeometry::of(c.op(), shapes.input, shapes.filter);
+  if (g.empty()) return zero_output<T>();
+  return std::make_unique<ConvKernel<T>>(kPass, g, c.op().get_string("data_format") == "NCHW");
+}
+
+template <class T>
+void register_type(KernelRegistry& r) {
+  const TypeConstraint type = {"T", {dtype_of<T>}};
+  r.add("Conv2D", {type}, prepare<T, ConvPass::kForward>);
+  r.add("Conv2DBackpropInput", {type}, prepare<T, ConvPass::kInput>);
+  r.add("Conv2DBackpropFilter", {type}, prepare<T, ConvPass::kFilter>);
+}
+
+}  // namespace
+
+void register_convolution_kernels(KernelRegistry& r) {
+  register_type<float>(r);
+  register_type<double>(r);
+  register_type<Float16>(r);
+  register_type<BFloat16>(r);
+}
+
+}  // namespace treenail::cpu

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the convolution algorithms share: the geometry, and the interface of one pass over float or double images with
+// channels last. Layout and 16-bit dtypes are converted around a pass, in convolution.cc, which also chooses it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "framework/op/window.h"
+#include "framework/runtime/kernel.h"
+
+namespace treenail::cpu {
+
+struct ConvGeometry {
+  int64_t batch = 0;
+  int64_t channels = 0;  // of the input
+  int64_t filters = 0;   // channels of the output; depthwise: channels * multiplier
+  WindowAxis rows, columns;
+
+  // From the shapes of input and filter, in the layout the op's attributes name.
+  static ConvGeometry of(const OpInstance& op, const Shape& input, const Shape& filter);
+
+  int64_t taps() const { return rows.taps * columns.taps; }
+  int64_t input_pixels() const { return rows.input * columns.input; }
+  int64_t output_pixels() const { return rows.output * columns.output; }
+  int64_t filter_elements() const { return taps() * channels * filters; }
+  double multiply_adds() const {
+    return static_cast<double>(batch) * static_cast<double>(output_pixels()) * static_cast<double>(filter_elements());
+  }
+  bool plain_stride() const { return rows.stride == 1 && columns.stride == 1; }
+  bool dilated() const { return rows.dilation > 1 || columns.dilation > 1; }
+  // Nothing to compute; gradients are zero.
+  bool empty() const { return batch == 0 || output_pixels() == 0 || input_pixels() == 0 || filter_elements() == 0; }
+};
+
+enum class ConvPass { kForward, kInput, kFilter };
+
+// One pass, prepared. Operands a and b: input and filter (forward), filter and output gradient (input), input and output
+// gradient (filter). Scratch is aligned to 64 bytes.
+template <class T>
+class ConvAlgorithm {
+ public:
+  virtual ~ConvAlgorithm() = default;
+  virtual void run(const RunContext& c, const T* a, const T* b, T* out, std::byte* scratch) const = 0;
+  size_t scratch_bytes = 0;
+  double cost_ns = 0;
+};
+template <class T>
+using ConvPtr = std::unique_ptr<ConvAlgorithm<T>>;
+
+// Direct convolution on register tiles (conv_direct.cc): any stride and dilation.
+template <class T>
+ConvPtr<T> direct_forward(const ConvGeometry& g);
+template <class T>
+ConvPtr<T> direct_input(const ConvGeometry& g);
+template <class T>
+ConvPtr<T> direct_filter(const ConvGeometry& g);  // conv_direct_filter.cc
+
+// Where a padded copy of some rows of an image lies; the copy is left out where nothing is padded.
+template <class T>
+struct Band {
+  const T* first;      // the first tap of the first window
+  int64_t row_stride;  // elements
+};
+
+// Rows of `image` ([rows.input, columns.input, channels]) that output rows [begin, end) cover, with zeros around them where
+// the padding asks for it, in `copy` (band_elements).
+template <class T>
+Band<T> padded_band(const ConvGeometry& g, const T* image, int64_t begin, int64_t end, T* copy);
+int64_t band_elements(const ConvGeometry& g, int64_t output_rows);
+bool is_padded(const ConvGeometry& g);
+
+}  // namespace treenail::cpu

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// The register tiles and the packing of panels behind tile.h.
+#include "kernels/cpu/tile.h"
+
+#include <algorithm>
+
+namespace treenail::cpu {
+namespace {
+
+template <class T, int Rows, int Vectors>
+void tile(const TileCall<T>& t) {
+  constexpr int lanes = kLanes<T>;
+  const T* b = t.b;
+  const int64_t a_row = t.a_row, a_step = t.a_step, ldb = t.ldb, ldc = t.ldc;
+  T* const c = t.c;
+  Vec<T> sum[Rows][Vectors];
+#pragma GCC unroll 8
+  for (int i = 0; i < Rows; ++i) {
+    __builtin_prefetch(c + i * ldc, 1);
+#pragma GCC unroll 8
+    for (int v = 0; v < Vectors; ++v) sum[i][v] = Vec<T>{};
+  }
+  const T* segment = t.a;
+  for (int64_t s = t.segments; s > 0; --s) {
+    const T* a = segment;
+    for (int64_t k = t.depth; k > 0; --k) {
+      Vec<T> row[Vectors];
+#pragma GCC unroll 8
+      for (int v = 0; v < Vectors; ++v) row[v] = load<Vec<T>>(b + v * lanes);
+#pragma GCC unroll 8
+      for (int i = 0; i < Rows; ++i) {
+        const Vec<T> x = splat<Vec<T>>(a[i * a_row]);
+#pragma GCC unroll 8
+        for (int v = 0; v < Vectors; ++v) sum[i][v] = mul_add(x, row[v], sum[i][v]);
+      }
+      a += a_step;
+      b += ldb;
+    }
+    segment += t.a_segment;
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 8
+    for (int v = 0; v < Vectors; ++v) {
+      T* to = c + i * ldc + v * lanes;
+      store(to, t.add ? load<Vec<T>>(to) + sum[i][v] : sum[i][v]);
+    }
+  }
+}
+
+template <class T, int Vectors, int Rows = kTileRows>
+void whole_tile(int64_t rows, const TileCall<T>& t) {
+  if (rows == Rows) {
+    tile<T, Rows, Vectors>(t);
+  } else if constexpr (Rows > 1) {
+    whole_tile<T, Vectors, Rows - 1>(rows, t);
+  }
+}
+
+// A tile of which only some columns exist: computed whole, copied in part.
+template <class T, int Vectors>
+void narrow_tile(int64_t rows, int64_t columns, TileCall<T> t) {
+  constexpr int width = Vectors * kLanes<T>;
+  T whole[kTileRows * width];
+  T* const c = t.c;
+  const int64_t ldc = t.ldc;
+  const bool add = t.add;
+  t.c = whole;
+  t.ldc = width;
+  t.add = false;
+  whole_tile<T, Vectors>(rows, t);
+  for (int64_t i = 0; i < rows; ++i) {
+    const T* from = whole + i * width;
+    T* to = c + i * ldc;
+    if (add) {
+      for (int64_t j = 0; j < columns; ++j) to[j] += from[j];
+    } else {
+      for (int64_t j = 0; j < columns; ++j) to[j] = from[j];
+    }
+  }
+}
+
+template <class T>
+void any_tile(int64_t rows, int64_t columns, const TileCall<T>& t) {
+  constexpr int lanes = kLanes<T>;
+  if (columns == kTileColumns<T>) {
+    whole_tile<T, kTileVectors>(rows, t);
+  } else if (columns > lanes) {
+    narrow_tile<T, kTileVectors>(rows, columns, t);
+  } else if (columns == lanes) {
+    whole_tile<T, 1>(rows, t);
+  } else {
+    narrow_tile<T, 1>(rows, columns, t);
+  }
+}
+
+template <class T>
+void pack(const T* b, int64_t ldb, int64_t depth, int64_t columns, T* panel) {
+  constexpr int lanes = kLanes<T>;
+  constexpr int64_t width = kTileColumns<T>;
+  // Columns behind the last are never copied out of a tile: whatever lies there in B is taken along, but for the rows at
+  // whose end B may end.
+  int64_t whole = depth;
+  if (columns < width) whole = std::max<int64_t>(0, depth - (width - columns + ldb - 1) / ldb);
+  for (int64_t k = 0; k < whole; ++k) {
+    for (int v = 0; v < kTileVectors; ++v) store(panel + v * lanes, load<Vec<T>>(b + v * lanes));
+    b += ldb;
+    panel += width;
+  }
+  for (int64_t k = whole; k < depth; ++k) {
+    for (int64_t j = 0; j < width; ++j) panel[j] = j < columns ? b[j] : T(0);
+    b += ldb;
+    panel += width;
+  }
+}
+
+// Squares of one vector's width are transposed in registers.
+template <class T>
+void pack_transposed(const T* b, int64_t ldb, int64_t depth, int64_t columns, T* panel) {
+  constexpr int lanes = kLanes<T>;
+  constexpr int64_t width = kTileColumns<T>;
+  for (int64_t j = 0; j < width; j += lanes) {
+    int64_t k = 0;
+    if (j + lanes <= columns) {
+      for (; k + lanes <= depth; k += lanes) {
+        Vec<T> square[lanes];
+        for (int i = 0; i < lanes; ++i) square[i] = load<Vec<T>>(b + (j + i) * ldb + k);
+        transpose<T>(square);
+        for (int i = 0; i < lanes; ++i) store(panel + (k + i) * width + j, square[i]);
+      }
+    }
+    for (; k < depth; ++k) {
+      for (int64_t i = j; i < j + lanes; ++i) panel[k * width + i] = i < columns ? b[i * ldb + k] : T(0);
+    }
+  }
+}
+
+}  // namespace
+
+void run_tile(int64_t rows, int64_t columns, const TileCall<float>& t) { any_tile(rows, columns, t); }
+void run_tile(int64_t rows, int64_t columns, const TileCall<double>& t) { any_tile(rows, columns, t); }
+
+void pack_panel(const float* b, int64_t ldb, int64_t depth, int64_t columns, float* panel) {
+  pack(b, ldb, depth, columns, panel);
+}
+void pack_panel(const double* b, int64_t ldb, int64_t depth, int64_t columns, double* panel) {
+  pack(b, ldb, depth, columns, panel);
+}
+void pack_panel_transposed(const float* b, int64_t ldb, int64_t depth, int64_t columns, float* panel) {
+  pack_transposed(b, ldb, depth, columns, panel);
+}
+void pack_panel_transposed(const double* b, int64_t ldb, int64_t depth, int64_t columns, double* panel) {
+  pack_transposed(b, ldb, depth, columns, panel);
+}
+
+}  // namespace treenail::cpu
