@@ -17,8 +17,8 @@ RELEASES = ("debian-12", "debian-13", "rhel-9", "fedora-42")
 class Dependency:
     """One external program or library and how it is found.
 
-    use: 'build' (always needed), 'feature' (an optional part), 'run' (at run time),
-    'test', 'bench', 'lint' or 'docs'.
+    use: 'build' (always needed), 'feature' (an optional part), 'run' (at run time), 'test',
+    'proof' (`ninja check-quick` and `check-slow`), 'bench', 'lint' or 'docs'.
     modules: pkg-config names, the first that exists is taken. Where there are none, `header` and
     `libs` are tried with a probe compilation, or `program` is looked up in PATH, or `python` is
     imported by the interpreter the build is for.
@@ -79,7 +79,8 @@ DEPENDENCIES = (
                "fftw-devel", modules=("fftw3f fftw3",), header="fftw3.h",
                versions=_v("3.3.10", "3.3.10", "3.3.8", "3.3.10")),
     Dependency("gtest", "test", "tests of the C++ code", "libgtest-dev", "gtest-devel",
-               modules=("gtest",), minimum="1.10",
+               modules=("gtest",), header="gtest/gtest.h", libs=("-lgtest", "-lpthread"),
+               minimum="1.10",
                versions=_v("1.12.1", "1.16.0", "epel 1.11.0", "1.15.2")),
     Dependency("pytest", "test", "tests of Python and of the generator", "python3-pytest",
                "python3-pytest", python="pytest",
@@ -95,8 +96,16 @@ DEPENDENCIES = (
                "python3-pip", python="ensurepip", versions=_v("3.11", "3.13", "3.9", "3.13")),
     Dependency("cmake", "test", "find_package(Treenail) is tried", "cmake", "cmake",
                program="cmake", versions=_v("3.25.1", "3.31.6", "3.26.5", "3.31.6")),
+    Dependency("binutils", "test", "readelf, nm and objdump look at the product", "binutils",
+               "binutils", program="objdump", versions=_v("2.40", "2.44", "2.35.2", "2.44")),
+    Dependency("qemu-user", "proof", "runs the product on CPUs that are not here", "qemu-user",
+               "qemu-user", program="qemu-x86_64",
+               versions=_v("7.2", "10.0", "absent", "9.2")),
+    Dependency("aarch64-compiler", "proof", "cross build for AArch64", "g++-aarch64-linux-gnu",
+               "gcc-c++-aarch64-linux-gnu", program="aarch64-linux-gnu-g++",
+               versions=_v("12.2", "14.2", "absent", "absent")),
     Dependency("benchmark", "bench", "micro-benchmarks", "libbenchmark-dev",
-               "google-benchmark-devel", modules=("benchmark",),
+               "google-benchmark-devel", modules=("benchmark",), header="benchmark/benchmark.h",
                versions=_v("1.7.1", "1.9.1", "epel 1.6.1", "1.8.3")),
     Dependency("torch", "bench", "the peer that `ninja bench` measures against", "python3-torch",
                "python3-torch", python="torch", versions=_v("1.13.1", "2.6.0", "absent", "2.5.1")),

@@ -59,6 +59,8 @@ def plan_tests(context: Context, programs: Dict[str, str]) -> None:
             what, flag, check), tool(context, "subbuild.py", "--directory", "sanitize-" + check,
                                      "--target", "run-" + check, "--", "--sanitize=" + flag,
                                      "--kernel-isas=auto", "--buildtype=debugoptimized"))
+    console(context, "check-laws", "layers, includes and ownership of sources",
+            tool(context, "laws.py"))
     for name, text in (("quick", "the proofs that take less than a minute or two"),
                        ("slow", "all proofs: sanitizers, emulation, reproducibility, ...")):
         console(context, "check-" + name, text, tool(context, "proofs.py", "--" + name), ["tests"])

@@ -52,7 +52,8 @@ def cxx_jobs(manifest, logs, check, filters):
         report = os.path.join(logs, "cxx-%s.xml" % name)
         jobs.append(Job("tests/" + name, "cxx",
                         [os.path.abspath(program["path"]), "--gtest_brief=1",
-                         "--gtest_output=xml:" + os.path.abspath(report)], report, {}))
+                         "--gtest_output=xml:" + os.path.abspath(report)], report,
+                        {"TREENAIL_SOURCE_DIR": os.path.abspath(manifest["source"])}))
     return jobs
 
 

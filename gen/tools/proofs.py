@@ -1,0 +1,416 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Proofs that are too slow or too special for `ninja test`; run in a build directory.
+
+  --quick    those of a minute or two; ci/test runs them
+  --slow     all of them; results go to proofs.md in the build directory, for docs/proofs.md
+  --list     names and what each one shows
+  NAME...    only these
+
+A proof says 'ok', 'FAILED' or, where the machine lacks something, 'not run' with what is missing.
+Only a failure, or no proof that ran at all, makes the exit status 1.
+"""
+
+import argparse
+import datetime
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+TOOLS = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.dirname(os.path.dirname(TOOLS))
+sys.path.insert(0, SOURCE)
+from gen.distro import this_distro  # noqa: E402  (the path must be set first)
+
+QEMU_X86 = {"x86-64": "core2duo", "x86-64-v2": "Nehalem", "x86-64-v3": "Haswell"}
+QEMU_ARM = {"armv8-a": "cortex-a53", "armv8.2-a": "neoverse-n1", "sve": "a64fx"}
+
+
+class NotRun(Exception):
+    """The machine lacks something; the text says what."""
+
+
+class Failed(Exception):
+    """The proof does not hold; the text shows why."""
+
+
+def need(program, dependency):
+    if not shutil.which(program):
+        raise NotRun("%s is not installed; %s" % (program, this_distro().install_hint(dependency)))
+
+
+def run(command, cwd=None, environment=None, status=0):
+    """The output; raises Failed with its end where the exit status is another than `status`."""
+    done = subprocess.run([str(word) for word in command], cwd=cwd, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, env=dict(os.environ, **(environment or {})),
+                          check=False)
+    text = done.stdout.decode(errors="replace")
+    if status is not None and done.returncode != status:
+        raise Failed("%s: exit status %d\n%s" % (
+            " ".join(map(str, command)), done.returncode, text[-4000:]))
+    return text
+
+
+def build_info(name):
+    with open("gen/build_info.h", encoding="utf-8") as stream:
+        return re.search(r'%s\[\] = "(.*)"' % name, stream.read()).group(1)
+
+
+def manifest():
+    with open("gen/tests.json", encoding="utf-8") as stream:
+        return json.load(stream)
+
+
+def configured(extra, directory, drop=()):
+    """The options of this build with others added, for a build in `directory`."""
+    with open("gen/configuration.json", encoding="utf-8") as stream:
+        stored = json.load(stream)
+    from subbuild import arguments
+    kept = [w for w in stored["arguments"] if not w.startswith(tuple(drop))] if drop else (
+        stored["arguments"])
+    return arguments(kept, extra, directory), stored["environment"]
+
+
+def other_build(extra, directory, environment=None, source=SOURCE, targets=("all",), drop=()):
+    words, stored = configured(extra, directory, drop)
+    settings = dict(stored, **(environment or {}))
+    run([sys.executable, "-B", os.path.join(source, "configure.py")] + words, environment=settings)
+    run(["ninja", "-C", directory, *targets], environment=environment)
+
+
+# ---- quick -----------------------------------------------------------------------------------
+
+
+def missing_deps():
+    """no compile step reads a generated file that it does not depend on"""
+    text = run(["ninja", "-n", "-t", "missingdeps"])
+    if "No missing dependencies" not in text:
+        raise Failed(text)
+    return text.strip().splitlines()[-1]
+
+
+def nothing_to_do():
+    """`ninja` after a build finds no work, in at most 0.1 s (the best of five)"""
+    best = 9.0
+    for _ in range(5):
+        begin = time.monotonic()
+        text = run(["ninja", "-n", "all"])
+        best = min(best, time.monotonic() - begin)
+    if "no work to do" not in text:
+        raise Failed(text)
+    if best > 0.1:
+        raise Failed("%.2f s" % best)
+    return "%.3f s" % best
+
+
+WIDE = re.compile(r"^\s*[0-9a-f]+:\s.*(%[yz]mm\d|%xmm(1[6-9]|2\d|3[01])|\bv[a-z]+[sd0-9]\b.*%xmm)")
+
+
+def baseline_instructions():
+    """disassembled, the baseline's libraries hold no AVX instruction"""
+    if build_info("kMachine") != "x86_64" or build_info("kIsaBaseline") not in (
+            "x86-64", "x86-64-v2"):
+        raise NotRun("it looks for AVX in an x86-64 baseline below v3")
+    need("objdump", "binutils")
+    version = build_info("kVersion")
+    level = build_info("kIsaBaseline")
+    paths = ["lib/libtreenail.so." + version,
+             "lib/treenail-%s/kernels/%s/libtreenail-kernels-cpu.so" % (
+                 version.split(".")[0], level)]
+    paths += [os.path.join("python/treenail", name) for name in os.listdir("python/treenail")
+              if name.startswith("_treenail") and name.endswith(".so")]
+    count = 0
+    for path in paths:
+        for line in run(["objdump", "-d", "--no-show-raw-insn", path]).splitlines():
+            count += 1
+            if WIDE.match(line):
+                raise Failed("%s: %s" % (path, line.strip()))
+    return "%d instructions in %d libraries" % (count, len(paths))
+
+
+PROGRAM = """
+import numpy, treenail as tn
+x = tn.placeholder(tn.float32, [None, 3])
+y = tn.matmul(x, tn.constant(numpy.ones((3, 2), numpy.float32)))
+with tn.Session() as session:
+    result = session.run(y, {x: numpy.ones((2, 3), numpy.float32)})
+assert (result == 3).all(), result
+print('works')
+"""
+
+
+def emulated_python(cpu, environment=None, status=0):
+    interpreter = manifest()["python"]
+    path = os.path.realpath(interpreter)
+    return run(["qemu-x86_64", "-cpu", cpu, path, "-c", PROGRAM], status=status,
+               environment=dict({"PYTHONPATH": os.path.abspath("python"),
+                                 "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_CORETYPE": "Core2"},
+                                **(environment or {})))
+
+
+def oldest_cpu():
+    """the module computes on an emulated CPU that has the baseline alone, and refuses more"""
+    if build_info("kMachine") != "x86_64":
+        raise NotRun("it emulates x86-64 CPUs")
+    need("qemu-x86_64", "qemu-user")
+    cpu = QEMU_X86[build_info("kIsaBaseline")]
+    if "works" not in emulated_python(cpu):
+        raise Failed("no result under -cpu " + cpu)
+    above = [n for n in build_info("kKernelLevels").split()][-1]
+    if above != build_info("kIsaBaseline"):
+        text = emulated_python(cpu, {"TREENAIL_CPU_ISA": above}, None)
+        if "lacks" not in text or "llegal" in text:
+            raise Failed("TREENAIL_CPU_ISA=%s under -cpu %s gave:\n%s" % (above, cpu, text))
+    return "-cpu " + cpu
+
+
+def lower_level():
+    """a part of the op cases gives right results at the baseline level too"""
+    return cases_at(build_info("kIsaBaseline"), "0/8")
+
+
+def cases_at(level, shard):
+    folder = os.path.join(SOURCE, "tests", "cases")
+    if not any(n.startswith("test_") for n in os.listdir(folder)):
+        raise NotRun("tests/cases has no test module")
+    text = run([manifest()["python"], "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p",
+                "pytest_shard", "--rootdir", SOURCE, folder], environment={
+                    "PYTHONPATH": os.pathsep.join([os.path.abspath("python"), TOOLS]),
+                    "TREENAIL_TEST_SHARD": shard, "TREENAIL_CPU_ISA": level,
+                    "TREENAIL_SOURCE_DIR": SOURCE, "TREENAIL_BUILD_DIR": os.getcwd()})
+    return "%s: %s" % (level, text.strip().splitlines()[-1])
+
+
+# ---- slow ------------------------------------------------------------------------------------
+
+
+def sanitizer(check, flag):
+    text = run([sys.executable, "-B", os.path.join(TOOLS, "subbuild.py"), "--directory",
+                "sanitize-" + check, "--target", "run-" + check, "--", "--sanitize=" + flag,
+                "--kernel-isas=auto", "--buildtype=debugoptimized"])
+    return text.strip().splitlines()[-1]
+
+
+def address_undefined():
+    """the C++ tests are clean under the address and undefined behaviour sanitizers"""
+    return sanitizer("address-undefined", "address,undefined")
+
+
+def thread():
+    """the tests of thread pool and executor are clean under the thread sanitizer"""
+    return sanitizer("thread", "thread")
+
+
+def every_level():
+    """all op cases at each level this CPU runs"""
+    results = []
+    with open("/proc/cpuinfo", encoding="ascii") as stream:
+        wide = "avx512vl" in stream.read()
+    for level in build_info("kKernelLevels").split():
+        if level == "x86-64-v4" and not wide:
+            continue
+        results.append(cases_at(level, "0/1"))
+    return "; ".join(results)
+
+
+def emulated_levels():
+    """the kernel tests run on an emulated CPU of each level, where only that level is there"""
+    if build_info("kMachine") != "x86_64":
+        raise NotRun("it emulates x86-64 CPUs")
+    need("qemu-x86_64", "qemu-user")
+    done = []
+    for level, cpu in QEMU_X86.items():
+        if level not in build_info("kKernelLevels").split():
+            continue
+        for name in ("base", "kernels"):
+            program = manifest()["programs"].get(name)
+            if program:
+                text = run(["qemu-x86_64", "-cpu", cpu, program["path"], "--gtest_brief=1"])
+                done.append("%s %s under %s: %s" % (
+                    name, level, cpu, re.findall(r"\[  PASSED  \] .*", text)[-1][13:]))
+    return "; ".join(done)
+
+
+def tree_digest(root):
+    found = {}
+    for folder, _, leaves in os.walk(root):
+        for leaf in leaves:
+            path = os.path.join(folder, leaf)
+            name = os.path.relpath(path, root)
+            if os.path.islink(path):
+                found[name] = "-> " + os.readlink(path)
+                continue
+            with open(path, "rb") as stream:
+                found[name] = "%o %s" % (os.stat(path).st_mode & 0o7777,
+                                         hashlib.sha256(stream.read()).hexdigest())
+    return found
+
+
+def reproducible():
+    """two builds in directories of other names, times, locales, umasks and -j: the same bytes"""
+    digests = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for index, (name, settings, umask, jobs) in enumerate((
+                ("one", {"LC_ALL": "C", "TZ": "UTC"}, 0o022, "1"),
+                ("second longer", {"LC_ALL": "C.UTF-8", "TZ": "Asia/Tokyo"}, 0o077, "3"))):
+            source = os.path.join(scratch, name, "tree%d" % index)
+            names = run(["git", "-C", SOURCE, "ls-files", "-z", "-co",
+                         "--exclude-standard"]).split("\0")
+            for leaf in names:
+                if leaf and os.path.isfile(os.path.join(SOURCE, leaf)):
+                    target = os.path.join(source, leaf)
+                    os.makedirs(os.path.dirname(target), exist_ok=True)
+                    shutil.copy(os.path.join(SOURCE, leaf), target)
+            build, place = os.path.join(source, "b"), os.path.join(scratch, "d%d" % index)
+            settings = dict(settings, CCACHE_DISABLE="1")
+            before = os.umask(umask)
+            try:
+                words, stored = configured(["--prefix=/usr"], build)
+                run([sys.executable, "-B", os.path.join(source, "configure.py")] + words,
+                    environment=dict(stored, **settings))
+                run(["ninja", "-j", jobs, "-C", build], environment=settings)
+                run(["ninja", "-C", build, "install"],
+                    environment=dict(settings, DESTDIR=place))
+            finally:
+                os.umask(before)
+            digests.append(tree_digest(place))
+    differing = sorted(n for n in set(digests[0]) | set(digests[1])
+                       if digests[0].get(n) != digests[1].get(n))
+    if differing:
+        raise Failed("these differ: " + ", ".join(differing))
+    return "%d files" % len(digests[0])
+
+
+def without_features():
+    """a build with every optional feature off passes its tests"""
+    other_build(["--auto-features=no", "--blas=none"], "proof-bare", targets=("test",),
+                drop=("--with-", "--blas"))
+    return "passed"
+
+
+def clang():
+    """Clang builds everything without a warning, and the C++ tests pass"""
+    need("clang++", "clang-tidy")
+    other_build(["--werror"], "proof-clang", {"CXX": "clang++", "CC": "clang"},
+                targets=("test-cxx",))
+    return "passed"
+
+
+def gtest_for(compiler, folder):
+    """GoogleTest compiled for another machine from the sources that Debian installs."""
+    source = "/usr/src/googletest/googletest"
+    if not os.path.isdir(source):
+        raise NotRun("no sources of GoogleTest in /usr/src/googletest")
+    os.makedirs(folder, exist_ok=True)
+    for name, inputs in (("gtest", ["gtest-all.cc"]), ("gtest_main", ["gtest_main.cc"])):
+        out = os.path.join(folder, name + ".o")
+        run([compiler, "-std=c++17", "-O1", "-fPIC", "-I" + source, "-I" + source + "/include",
+             "-c", os.path.join(source, "src", inputs[0]), "-o", out])
+        run([compiler.replace("g++", "ar"), "rcs", os.path.join(folder, "lib%s.a" % name), out])
+    for name in ("gtest", "gtest_main"):
+        with open(os.path.join(folder, name + ".pc"), "w", encoding="utf-8") as stream:
+            stream.write("Name: %s\nDescription: x\nVersion: 1.12.1\nCflags: -I%s/include\n"
+                         "Libs: -L%s -l%s\n" % (name, source, folder, name))
+
+
+def aarch64():
+    """a cross build for AArch64; its C++ tests pass on emulated CPUs of each level"""
+    need("aarch64-linux-gnu-g++", "aarch64-compiler")
+    need("qemu-aarch64", "qemu-user")
+    folder = os.path.abspath("proof-aarch64-gtest")
+    gtest_for("aarch64-linux-gnu-g++", folder)
+    build = os.path.abspath("proof-aarch64")
+    directories = run(["pkg-config", "--variable", "pc_path", "pkg-config"]).strip()
+    settings = {"CXX": "aarch64-linux-gnu-g++", "CC": "aarch64-linux-gnu-gcc",
+                "PKG_CONFIG_LIBDIR": folder + ":" + directories, "PKG_CONFIG": "pkg-config"}
+    other_build(["--host=aarch64-linux-gnu", "--build=x86_64-linux-gnu", "--auto-features=no",
+                 "--blas=none", "--kernel-isas=auto"], build, settings,
+                targets=("all", "tests-cxx"), drop=("--with-", "--blas", "--python"))
+    done = []
+    with open(os.path.join(build, "gen/tests.json"), encoding="utf-8") as stream:
+        programs = json.load(stream)["programs"]
+    for level, cpu in (("armv8-a", "cortex-a53"), ("armv8.2-a", "neoverse-n1")):
+        for name in sorted(programs):
+            run(["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-cpu", cpu,
+                 os.path.join(build, programs[name]["path"]), "--gtest_brief=1"], cwd=build)
+        done.append("%d programs under %s (%s)" % (len(programs), cpu, level))
+    return "; ".join(done)
+
+
+QUICK = (missing_deps, nothing_to_do, baseline_instructions, oldest_cpu, lower_level)
+SLOW = QUICK + (address_undefined, thread, every_level, emulated_levels, reproducible,
+                without_features, clang, aarch64)
+
+
+def prove(function):
+    begin = time.monotonic()
+    try:
+        verdict, text = "ok", function()
+    except NotRun as reason:
+        verdict, text = "not run", str(reason)
+    except Failed as reason:
+        verdict, text = "FAILED", str(reason)
+    return function.__name__.replace("_", "-"), verdict, time.monotonic() - begin, text
+
+
+def record(rows):
+    """A dated table, for docs/proofs.md."""
+    done = subprocess.run(["git", "-C", SOURCE, "rev-parse", "--short", "HEAD"],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    commit = done.stdout.decode().strip() or "an unpacked archive"
+    summaries = {f.__name__.replace("_", "-"): f.__doc__ for f in SLOW}
+    lines = ["%s, commit %s, %s, %s, %d cores" % (
+        datetime.date.today().isoformat(), commit, this_distro().name, platform.machine(),
+        os.cpu_count() or 1), "", "| proof | what it shows | result | s |", "|---|---|---|---|"]
+    for name, verdict, seconds, text in rows:
+        lines.append("| %s | %s | %s: %s | %.0f |" % (
+            name, summaries[name], verdict, text.splitlines()[0] if text else "", seconds))
+    with open("proofs.md", "w", encoding="utf-8") as stream:
+        stream.write("\n".join(lines) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--slow", action="store_true")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    options = parser.parse_args()
+    known = {f.__name__.replace("_", "-"): f for f in SLOW}
+    if options.list:
+        for name, function in known.items():
+            print("%-22s %s" % (name, function.__doc__))
+        return 0
+    for name in options.names:
+        if name not in known:
+            parser.error("unknown proof '%s'" % name)
+    chosen = [known[n] for n in options.names] or list(SLOW if options.slow else QUICK)
+    sys.path.insert(0, TOOLS)
+    rows = []
+    for function in chosen:
+        row = prove(function)
+        rows.append(row)
+        print("%-22s %-8s %6.1f s  %s" % row)
+        sys.stdout.flush()
+    if options.slow:
+        record(rows)
+        print("wrote %s" % os.path.abspath("proofs.md"))
+    failed = sum(row[1] == "FAILED" for row in rows)
+    ran = sum(row[1] == "ok" for row in rows)
+    print("%d proofs hold, %d failed, %d not run" % (ran, failed, len(rows) - ran - failed))
+    return 1 if failed or not ran else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
