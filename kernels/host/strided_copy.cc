@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Axes are put in the order of the target's strides, neighbours that continue each other become one axis, and neighbouring elements
+// that stay together become one larger element. What is left is copied in one of four ways:
+// rows (both innermost strides 1), fills (source stride 0), blocks (the source is contiguous along another axis than the target: a
+// block of whole cache lines is turned in a buffer), or element by element.
+#include "kernels/host/strided_copy.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "kernels/host/elements.h"
+
+namespace treenail::host {
+namespace {
+
+constexpr int64_t kLineBytes = 64;
+
+// Elements of one size, at any address: an enlarged element is aligned as its parts are.
+template <class T>
+T load(const T* from) {
+  if constexpr (is_plain_element<T>) {
+    T value;
+    std::memcpy(&value, from, sizeof(T));
+    return value;
+  } else {
+    return *from;
+  }
+}
+template <class T>
+void store(T* to, const T& value) {
+  if constexpr (is_plain_element<T>) {
+    std::memcpy(static_cast<void*>(to), &value, sizeof(T));
+  } else {
+    *to = value;
+  }
+}
+
+template <class T>
+void copy_row(T* to, const T* from, int64_t n) {
+  if constexpr (is_plain_element<T>) {
+    if (n * static_cast<int64_t>(sizeof(T)) >= kLineBytes) {
+      std::memcpy(static_cast<void*>(to), from, static_cast<size_t>(n) * sizeof(T));
+      return;
+    }
+  }
+  for (int64_t i = 0; i < n; ++i) store(to + i, load(from + i));
+}
+
+template <class T>
+void copy_strided(T* to, int64_t to_stride, const T* from, int64_t from_stride, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) store(to + i * to_stride, load(from + i * from_stride));
+}
+
+}  // namespace
+
+StridedCopy& StridedCopy::axis(int64_t extent, int64_t from_stride, int64_t to_stride) {
+  assert(num_axes_ < kMaxAxes);
+  elements_ *= extent;
+  if (extent != 1) axes_[num_axes_++] = {extent, from_stride, to_stride};
+  return *this;
+}
+
+StridedCopy& StridedCopy::offsets(int64_t from, int64_t to) {
+  from_offset_ = from;
+  to_offset_ = to;
+  return *this;
+}
+
+void StridedCopy::simplify() {
+  std::stable_sort(axes_, axes_ + num_axes_,
+                   [](const Axis& a, const Axis& b) { return std::abs(a.to) > std::abs(b.to); });
+  int kept = 0;
+  for (int i = 1; i < num_axes_; ++i) {
+    Axis& outer = axes_[kept];
+    const Axis& inner = axes_[i];
+    if (outer.from == inner.from * inner.extent && outer.to == inner.to * inner.extent) {
+      outer = {outer.extent * inner.extent, inner.from, inner.to};
+    } else {
+      axes_[++kept] = inner;
+    }
+  }
+  num_axes_ = num_axes_ == 0 ? 0 : kept + 1;
+}
+
+void StridedCopy::widen_elements() {
+  element_bytes_ = static_cast<int64_t>(dtype_size(dtype_));
+  if (!is_plain(dtype_)) return;
+  while (num_axes_ > 0) {
+    const Axis last = axes_[num_axes_ - 1];
+    if (last.from != 1 || last.to != 1) return;
+    const int64_t bytes = last.extent * element_bytes_;
+    if (bytes > 16 || (bytes & (bytes - 1)) != 0) return;
+    const auto whole = [&](int64_t stride) { return stride % last.extent == 0; };
+    bool aligned = whole(from_offset_) && whole(to_offset_);
+    for (int i = 0; i + 1 < num_axes_; ++i) aligned = aligned && whole(axes_[i].from) && whole(axes_[i].to);
+    if (!aligned) return;
+    --num_axes_;
+    from_offset_ /= last.extent;
+    to_offset_ /= last.extent;
+    for (int i = 0; i < num_axes_; ++i) {
+      axes_[i].from /= last.extent;
+      axes_[i].to /= last.extent;
+    }
+    element_bytes_ = bytes;
+  }
+}
+
+StridedCopy& StridedCopy::finish() {
+  if (elements_ == 0) return *this;
+  simplify();
+  widen_elements();
+  if (num_axes_ == 0) axes_[num_axes_++] = {1, 1, 1};
+  const Axis& last = axes_[num_axes_ - 1];
+  way_ = Way::kElements;
+  if (last.to == 1 && last.from == 1) {
+    way_ = Way::kRows;
+  } else if (last.to == 1 && last.from == 0) {
+    way_ = Way::kFill;
+  } else if (last.to == 1 && last.extent >= 4 && is_plain(dtype_)) {
+    for (int i = 0; i + 1 < num_axes_; ++i) {
+      if (axes_[i].from == 1 && axes_[i].extent >= 4) block_axis_ = i;
+    }
+    if (block_axis_ >= 0) {
+      way_ = Way::kBlocks;
+      std::rotate(axes_ + block_axis_, axes_ + block_axis_ + 1, axes_ + num_axes_ - 1);
+      block_axis_ = num_axes_ - 2;
+    }
+  }
+  return *this;
+}
+
+double StridedCopy::cost_ns() const {
+  if (way_ == Way::kNothing) return 1;
+  const double bytes = static_cast<double>(elements_) * static_cast<double>(dtype_size(dtype_));
+  if (!is_plain(dtype_)) return 10.0 * static_cast<double>(elements_);
+  if (way_ == Way::kRows || way_ == Way::kFill) {
+    const double rows = static_cast<double>(elements_) * static_cast<double>(dtype_size(dtype_)) /
+                        static_cast<double>(axes_[num_axes_ - 1].extent * element_bytes_);
+    return 5 + 0.1 * bytes + 3 * rows;
+  }
+  return 5 + 0.5 * bytes;
+}
+
+void StridedCopy::locate(int64_t flat, int outer, int64_t& from, int64_t& to) const {
+  from = from_offset_;
+  to = to_offset_;
+  for (int i = outer; i-- > 0;) {
+    const int64_t at = flat % axes_[i].extent;
+    flat /= axes_[i].extent;
+    from += at * axes_[i].from;
+    to += at * axes_[i].to;
+  }
+}
+
+void StridedCopy::run(RunContext& c, const void* from, void* to) const {
+  if (way_ == Way::kNothing) return;
+  const auto as = [&]<class T>() { run_as<T>(c, static_cast<const T*>(from), static_cast<T*>(to)); };
+  switch (dtype_) {
+    case DType::kString: return as.template operator()<StringElement>();
+    case DType::kResource: return as.template operator()<ResourceElement>();
+    case DType::kVariant: return as.template operator()<VariantElement>();
+    default: break;
+  }
+  switch (element_bytes_) {
+    case 1: return as.template operator()<uint8_t>();
+    case 2: return as.template operator()<uint16_t>();
+    case 4: return as.template operator()<uint32_t>();
+    case 8: return as.template operator()<uint64_t>();
+    default: return as.template operator()<Bits128>();
+  }
+}
+
+template <class T>
+void StridedCopy::run_as(RunContext& c, const T* from, T* to) const {
+  if (way_ == Way::kBlocks) {
+    if constexpr (is_plain_element<T>) run_blocks(c, from, to);
+    return;
+  }
+  run_rows(c, from, to);
+}
+
+// One row is the last axis. A single long row is cut into pieces.
+template <class T>
+void StridedCopy::run_rows(RunContext& c, const T* from, T* to) const {
+  const Axis row = axes_[num_axes_ - 1];
+  const auto move = [&](int64_t from_at, int64_t to_at, int64_t n) {
+    if (way_ == Way::kRows) {
+      copy_row(to + to_at, from + from_at, n);
+    } else if (way_ == Way::kFill) {
+      const T value = load(from + from_at);
+      for (int64_t i = 0; i < n; ++i) store(to + to_at + i, value);
+    } else {
+      copy_strided(to + to_at, row.to, from + from_at, row.from, n);
+    }
+  };
+  const double element_cost = way_ == Way::kElements ? 1.0 : kMoveCost<T>;
+  if (num_axes_ == 1) {
+    c.parallel_for(row.extent, kMoveGrain<T>, element_cost, [&](int64_t begin, int64_t end) {
+      move(from_offset_ + begin * row.from, to_offset_ + begin * row.to, end - begin);
+    });
+    return;
+  }
+  int64_t rows = 1;
+  for (int i = 0; i + 1 < num_axes_; ++i) rows *= axes_[i].extent;
+  const int64_t grain = std::max<int64_t>(1, kMoveGrain<T> / row.extent);
+  c.parallel_for(rows, grain, 3 + element_cost * static_cast<double>(row.extent), [&](int64_t begin, int64_t end) {
+    const Axis& near = axes_[num_axes_ - 2];
+    for (int64_t flat = begin; flat < end;) {
+      int64_t from_at = 0;
+      int64_t to_at = 0;
+      locate(flat, num_axes_ - 1, from_at, to_at);
+      const int64_t run = std::min(end - flat, near.extent - flat % near.extent);
+      for (int64_t i = 0; i < run; ++i) {
+        move(from_at, to_at, row.extent);
+        from_at += near.from;
+        to_at += near.to;
+      }
+      flat += run;
+    }
+  });
+}
+
+// The source is contiguous along axis `num_axes_ - 2`, the target along the last. A block holds whole cache lines of both, so
+// that each line is read once and written once, wherever the rows lie relative to each other.
+template <class T>
+void StridedCopy::run_blocks(RunContext& c, const T* from, T* to) const {
+  constexpr int64_t kSide = kLineBytes / static_cast<int64_t>(sizeof(T));
+  const Axis across = axes_[num_axes_ - 2];  // from stride 1
+  const Axis along = axes_[num_axes_ - 1];   // to stride 1
+  int64_t outer = 1;
+  for (int i = 0; i + 2 < num_axes_; ++i) outer *= axes_[i].extent;
+  const int64_t strips = (across.extent + kSide - 1) / kSide;
+  const int64_t strip_bytes = kLineBytes * along.extent;
+  const int64_t grain = std::max<int64_t>(1, kMoveBytes / strip_bytes);
+  c.parallel_for(outer * strips, grain, 0.3 * static_cast<double>(strip_bytes), [&](int64_t begin, int64_t end) {
+    T block[kSide][kSide];
+    for (int64_t unit = begin; unit < end; ++unit) {
+      int64_t from_at = 0;
+      int64_t to_at = 0;
+      locate(unit / strips, num_axes_ - 2, from_at, to_at);
+      const int64_t first = unit % strips * kSide;
+      const int64_t height = std::min(kSide, across.extent - first);
+      const T* source = from + from_at + first;
+      T* target = to + to_at + first * across.to;
+      for (int64_t x = 0; x < along.extent; x += kSide) {
+        const int64_t width = std::min(kSide, along.extent - x);
+        if (width == kSide && height == kSide) {
+          for (int64_t i = 0; i < kSide; ++i) {
+            const T* line = source + (x + i) * along.from;
+            for (int64_t j = 0; j < kSide; ++j) block[j][i] = load(line + j);
+          }
+          for (int64_t j = 0; j < kSide; ++j) std::memcpy(static_cast<void*>(target + j * across.to + x), block[j], kLineBytes);
+          continue;
+        }
+        for (int64_t j = 0; j < height; ++j) {
+          copy_strided(target + j * across.to + x, 1, source + j + x * along.from, along.from, width);
+        }
+      }
+    }
+  });
+}
+
+Strides dense_strides(const Shape& shape) {
+  Strides strides;
+  int64_t stride = 1;
+  for (int i = shape.rank(); i-- > 0;) {
+    strides.of[i] = stride;
+    stride *= shape.dim(i);
+  }
+  return strides;
+}
+
+}  // namespace treenail::host
