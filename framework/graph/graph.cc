@@ -129,7 +129,7 @@ Node& Graph::add(const NodeSpec& spec) {
       node->control_inputs_.push_back(before);
     }
   }
-  node->name_ = unique_name(wanted);
+  node->name_ = spec.name_reserved && find(wanted) == nullptr ? std::string(wanted) : unique_name(wanted);
   node->device_ = spec.device;
   node->creation_ = spec.creation;
   return insert(std::move(node));

@@ -94,6 +94,7 @@ struct NodeSpec {
   std::span<Node* const> control_inputs = {};
   std::string_view device = {};
   std::shared_ptr<const CreationStack> creation = nullptr;
+  bool name_reserved = false;  // unique_name gave `name` for this node: it is taken as it is unless a node has it
 };
 
 struct Function;  // function.h
