@@ -17,16 +17,20 @@ Registration(output="cpu_kernels_table.cc", sources="kernels/cpu/*.cc",
 KernelLibrary(name="kernels-cpu", component="cpu_kernels", export="treenail_kernel_library",
               generated=["cpu_kernels_table.cc"])
 
-# What an adapter and its one user agree on: C tables only.
-Component(name="adapter_interfaces", headers=["kernels/adapters/**/*.h"], needs=["base"])
+# What an adapter and its one user agree on: C tables only, in headers named *_api.h.
+Component(name="adapter_interfaces", headers=["kernels/adapters/*/*_api.h"], needs=["base"])
 Component(name="adapter_blas", sources=["kernels/adapters/blas/*.cc"],
-          needs=["adapter_interfaces", "base"], external=["blas"])
+          headers=["kernels/adapters/blas/*.h"], needs=["adapter_interfaces", "base"],
+          external=["blas"])
 Component(name="adapter_onednn", sources=["kernels/adapters/onednn/*.cc"],
-          needs=["adapter_interfaces", "base"], external=["onednn"])
+          headers=["kernels/adapters/onednn/*.h"], needs=["adapter_interfaces", "base"],
+          external=["onednn"])
 Component(name="adapter_hdf5", sources=["kernels/adapters/hdf5/*.cc"],
+          headers=["kernels/adapters/hdf5/*.h"],
           needs=["adapter_interfaces", "io", "tensor", "base"], external=["hdf5"])
 Component(name="adapter_fftw", sources=["kernels/adapters/fftw/*.cc"],
-          needs=["adapter_interfaces", "base"], external=["fftw"])
+          headers=["kernels/adapters/fftw/*.h"], needs=["adapter_interfaces", "base"],
+          external=["fftw"])
 Adapter(name="blas", component="adapter_blas", feature="blas", export="treenail_adapter")
 Adapter(name="onednn", component="adapter_onednn", feature="onednn", export="treenail_adapter")
 Adapter(name="hdf5", component="adapter_hdf5", feature="hdf5", export="treenail_adapter")
