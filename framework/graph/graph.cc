@@ -129,7 +129,12 @@ Node& Graph::add(const NodeSpec& spec) {
       node->control_inputs_.push_back(before);
     }
   }
-  node->name_ = spec.name_reserved && find(wanted) == nullptr ? std::string(wanted) : unique_name(wanted);
+  if (spec.name_reserved && find(wanted) == nullptr) {
+    used_names_.emplace(lower_case(wanted), 1);
+    node->name_ = wanted;
+  } else {
+    node->name_ = unique_name(wanted);
+  }
   node->device_ = spec.device;
   node->creation_ = spec.creation;
   return insert(std::move(node));
