@@ -101,6 +101,25 @@ void KernelRegistry::add(std::string_view op, std::vector<TypeConstraint> constr
   entries.push_back(std::move(entry));
 }
 
+void KernelRegistry::add_all(std::vector<KernelRegistration> kernels) {
+  const std::unique_lock lock(impl_->mutex);
+  std::unordered_map<std::string, std::vector<Entry>> by_op;  // what the ops concerned will have
+  for (KernelRegistration& kernel : kernels) {
+    const auto there = impl_->by_op.find(kernel.op);
+    auto [at, fresh] = by_op.try_emplace(kernel.op);
+    if (fresh && there != impl_->by_op.end()) at->second = there->second;
+    Entry entry{std::move(kernel.constraints), kernel.prepare};
+    for (const Entry& other : at->second) {
+      if (!overlap(entry, other)) continue;
+      throw already_exists("op \"", kernel.op, "\" has a kernel for ", constraint_text(other),
+                           " already; another one is for ", constraint_text(entry));
+    }
+    at->second.push_back(std::move(entry));
+  }
+  impl_->by_op.reserve(impl_->by_op.size() + by_op.size());
+  for (auto& [op, entries] : by_op) impl_->by_op[op] = std::move(entries);
+}
+
 PrepareFn KernelRegistry::find(const OpInstance& op) const {
   const std::shared_lock lock(impl_->mutex);
   const auto at = impl_->by_op.find(op.name());

@@ -21,6 +21,12 @@ struct TypeConstraint {
   std::vector<DType> dtypes;
 };
 
+struct KernelRegistration {
+  std::string op;
+  std::vector<TypeConstraint> constraints;
+  PrepareFn prepare = nullptr;
+};
+
 class KernelRegistry {
  public:
   // Host kernels and the best level library this CPU runs (TREENAIL_CPU_ISA forces a lower one). Never destroyed.
@@ -33,6 +39,9 @@ class KernelRegistry {
 
   // For one op and disjoint constraints each kernel is registered once; a level's kernel takes the place of none.
   void add(std::string_view op, std::vector<TypeConstraint> constraints, PrepareFn prepare);
+
+  // What a plugin brings: all of it, or nothing when one is there already. Errors: AlreadyExists.
+  void add_all(std::vector<KernelRegistration> kernels);
 
   // Errors: Unimplemented, naming op, dtypes and what is registered.
   PrepareFn find(const OpInstance& op) const;
