@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <numeric>
 #include <type_traits>
 
 #include "framework/runtime/kernel.h"
 #include "framework/runtime/kernel_registry.h"
 #include "kernels/cpu/half_tiles.h"
 #include "kernels/cpu/registers.h"
+#include "kernels/cpu/row_sums.h"
 
 namespace treenail::cpu {
 namespace {
@@ -100,43 +100,15 @@ std::unique_ptr<Kernel> prepare_add(const PrepareContext& c) {
       cost, static_cast<size_t>(period) * sizeof(Computed<T>));
 }
 
-// sum[0:width] = rows [0, count) of x added up, `width` apart; a multiple of a vector's lanes. 16-bit rows go by tiles.
 template <class C>
-void add_rows(const C* x, int64_t count, int64_t stride, int64_t width, C* sum) {
-  constexpr int lanes = kLanes<C>;
-  int64_t j = 0;
-  for (; j + 4 * lanes <= width; j += 4 * lanes) {
-    Vec<C> s[4] = {};
-    for (int64_t i = 0; i < count; ++i) {
-      for (int v = 0; v < 4; ++v) s[v] += load<Vec<C>>(x + i * stride + j + v * lanes);
-    }
-    for (int v = 0; v < 4; ++v) store(sum + j + v * lanes, s[v]);
-  }
-  for (; j < width; j += lanes) {
-    Vec<C> s{};
-    for (int64_t i = 0; i < count; ++i) s += load<Vec<C>>(x + i * stride + j);
-    store(sum + j, s);
-  }
+void add_plain_rows(const C* x, int64_t count, int64_t width, C* sum) {
+  add_rows(x, count, width, sum, [](Vec<C> v, int64_t, int64_t) { return v; });
 }
-
-// How a sum over rows is cut. A group is as many rows as make whole vectors; a piece is some groups, added up from zero;
-// the pieces are added in order. All of it follows from rows and channels.
-template <class C>
-struct RowSum {
-  int64_t rows, channels, group, width, groups, per_piece, pieces;
-  RowSum(int64_t rows, int64_t channels) : rows(rows), channels(channels) {
-    group = kLanes<C> / std::gcd(channels, int64_t{kLanes<C>});
-    width = group * channels;
-    groups = rows / group;
-    per_piece = std::clamp<int64_t>(65536 / width, 16, 1024);
-    pieces = (groups + per_piece - 1) / per_piece;
-  }
-};
 
 template <class T>
 std::unique_ptr<Kernel> prepare_grad_last(const Extents& e) {
   using C = Computed<T>;
-  const RowSum<C> s(e.outer, e.channels);
+  const RowGroups<C> s(e.outer, e.channels);
   constexpr int64_t kTileRows = 8;
   // Scratch: a partial sum per piece, and for 16-bit elements a few widened groups per piece.
   const int64_t per_piece = s.width * (is_half<T> ? 1 + kTileRows : 1);
@@ -147,8 +119,8 @@ std::unique_ptr<Kernel> prepare_grad_last(const Extents& e) {
         C* const partial = reinterpret_cast<C*>(c.scratch());
         c.run_chunks(s.pieces, cost, [&](int64_t piece) {
           C* const sum = partial + piece * per_piece;
-          const int64_t first = piece * s.per_piece, count = std::min(s.per_piece, s.groups - first);
-          const T* from = x + first * s.width;
+          const int64_t count = s.piece_groups(piece);
+          const T* from = x + s.piece_begin(piece) * s.width;
           if constexpr (is_half<T>) {
             C* const tile = sum + s.width;
             std::fill_n(sum, s.width, C(0));
@@ -157,23 +129,17 @@ std::unique_ptr<Kernel> prepare_grad_last(const Extents& e) {
               const int64_t some = std::min(kTileRows - 1, count - i);
               std::copy_n(sum, s.width, tile);
               widen(from + i * s.width, tile + s.width, some * s.width);
-              add_rows(tile, some + 1, s.width, s.width, sum);
+              add_plain_rows(tile, some + 1, s.width, sum);
             }
           } else {
-            add_rows(from, count, s.width, s.width, sum);
+            add_plain_rows(from, count, s.width, sum);
           }
         });
         T* const out = c.output(0).data<T>();
         for (int64_t channel = 0; channel < s.channels; ++channel) {
           C total = 0;
-          for (int64_t piece = 0; piece < s.pieces; ++piece) {
-            C group = 0;
-            for (int64_t i = 0; i < s.group; ++i) group += partial[piece * per_piece + i * s.channels + channel];
-            total += group;
-          }
-          for (int64_t row = s.groups * s.group; row < s.rows; ++row) {
-            total += static_cast<C>(x[row * s.channels + channel]);
-          }
+          s.for_partials(channel, per_piece, [&](int64_t at, int64_t) { total += partial[at]; });
+          for (int64_t row = s.rest_begin(); row < s.rows; ++row) total += static_cast<C>(x[row * s.channels + channel]);
           out[channel] = T(total);
         }
       },

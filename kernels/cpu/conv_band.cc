@@ -13,7 +13,8 @@ ConvGeometry ConvGeometry::of(const OpInstance& op, const Shape& input, const Sh
   ConvGeometry g;
   g.batch = input.dim(0);
   g.channels = input.dim(w.channel_axis());
-  g.filters = filter.dim(3);
+  g.depthwise = op.name().starts_with("Depthwise");
+  g.filters = g.depthwise ? g.channels * filter.dim(3) : filter.dim(3);
   g.rows = w.axis(0, input.dim(w.spatial_axis(0)), filter.dim(0));
   g.columns = w.axis(1, input.dim(w.spatial_axis(1)), filter.dim(1));
   return g;

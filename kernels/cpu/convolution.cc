@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv2D and its two gradients: which algorithm a shape gets, and layouts and 16-bit dtypes around it. The choice looks at
-// shape, level and libraries only. Algorithms: conv_direct*.cc (any convolution).
+// Conv2D, depthwise convolution and their gradients: which algorithm a shape gets, and layouts and 16-bit dtypes around it. The choice looks at
+// shape, level and libraries only. Algorithms: conv_direct*.cc (any convolution), depthwise.cc.
 #include "kernels/cpu/convolution.h"
 
 #include <algorithm>
@@ -16,6 +16,7 @@ namespace {
 
 template <class T>
 ConvPtr<T> choose(ConvPass pass, const ConvGeometry& g) {
+  if (g.depthwise) return depthwise_pass<T>(pass, g);
   switch (pass) {
     case ConvPass::kForward:
       return direct_forward<T>(g);
@@ -127,6 +128,9 @@ void register_type(KernelRegistry& r) {
   r.add("Conv2D", {type}, prepare<T, ConvPass::kForward>);
   r.add("Conv2DBackpropInput", {type}, prepare<T, ConvPass::kInput>);
   r.add("Conv2DBackpropFilter", {type}, prepare<T, ConvPass::kFilter>);
+  r.add("DepthwiseConv2dNative", {type}, prepare<T, ConvPass::kForward>);
+  r.add("DepthwiseConv2dNativeBackpropInput", {type}, prepare<T, ConvPass::kInput>);
+  r.add("DepthwiseConv2dNativeBackpropFilter", {type}, prepare<T, ConvPass::kFilter>);
 }
 
 }  // namespace

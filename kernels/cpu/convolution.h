@@ -15,7 +15,8 @@ namespace treenail::cpu {
 struct ConvGeometry {
   int64_t batch = 0;
   int64_t channels = 0;  // of the input
-  int64_t filters = 0;   // channels of the output; depthwise: channels * multiplier
+  int64_t filters = 0;   // channels of the output
+  bool depthwise = false;
   WindowAxis rows, columns;
 
   // From the shapes of input and filter, in the layout the op's attributes name.
@@ -24,7 +25,7 @@ struct ConvGeometry {
   int64_t taps() const { return rows.taps * columns.taps; }
   int64_t input_pixels() const { return rows.input * columns.input; }
   int64_t output_pixels() const { return rows.output * columns.output; }
-  int64_t filter_elements() const { return taps() * channels * filters; }
+  int64_t filter_elements() const { return taps() * filters * (depthwise ? 1 : channels); }
   double multiply_adds() const {
     return static_cast<double>(batch) * static_cast<double>(output_pixels()) * static_cast<double>(filter_elements());
   }
@@ -56,6 +57,10 @@ template <class T>
 ConvPtr<T> direct_input(const ConvGeometry& g);
 template <class T>
 ConvPtr<T> direct_filter(const ConvGeometry& g);  // conv_direct_filter.cc
+
+// Depthwise convolution (depthwise.cc).
+template <class T>
+ConvPtr<T> depthwise_pass(ConvPass pass, const ConvGeometry& g);
 
 // Where a padded copy of some rows of an image lies; the copy is left out where nothing is padded.
 template <class T>
