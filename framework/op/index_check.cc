@@ -7,16 +7,48 @@
 #include "framework/base/error.h"
 
 namespace treenail {
+namespace {
 
-void throw_bad_index(std::string_view name, const Shape& shape, int64_t flat, int64_t index, int64_t limit) {
+// "[1,0]": the coordinates of element `flat` of an array of that shape; "" for a scalar.
+std::string place_text(const Shape& shape, int64_t flat) {
   std::string place;
   for (int axis = shape.rank(); axis-- > 0;) {
     const std::string coordinate = std::to_string(flat % shape.dim(axis));
     place = place.empty() ? coordinate : concat(coordinate, ",", place);
     flat /= shape.dim(axis);
   }
-  if (!place.empty()) place = concat("[", place, "]");
-  throw invalid_argument(name, place, " = ", index, " is not in [0, ", limit, ")");
+  return place.empty() ? place : concat("[", place, "]");
+}
+
+template <class Index>
+void flatten(const Tensor& indices, const Shape& params, int64_t* rows) {
+  const Shape outer = indices.shape().sub(0, indices.rank() - 1);
+  const int depth = static_cast<int>(indices.dim(indices.rank() - 1));
+  const Index* at = indices.data<Index>();
+  for (int64_t i = 0; i < outer.num_elements(); ++i, at += depth) {
+    int64_t row = 0;
+    bool bad = false;
+    for (int k = 0; k < depth; ++k) {
+      const int64_t index = at[k];
+      bad = bad || index < 0 || index >= params.dim(k);
+      row = row * params.dim(k) + (bad ? 0 : index);
+    }
+    rows[i] = row;
+    if (!bad) continue;
+    std::string given;
+    for (int k = 0; k < depth; ++k) given += concat(k == 0 ? "" : ", ", static_cast<int64_t>(at[k]));
+    throw invalid_argument("indices", place_text(outer, i), " = [", given, "] does not index into param shape ", params);
+  }
+}
+
+}  // namespace
+
+void throw_bad_index(std::string_view name, const Shape& shape, int64_t flat, int64_t index, int64_t limit) {
+  throw invalid_argument(name, place_text(shape, flat), " = ", index, " is not in [0, ", limit, ")");
+}
+
+void flatten_indices(const Tensor& indices, const Shape& params, int64_t* rows) {
+  dispatch<int32_t, int64_t>(indices.dtype(), [&]<class Index>() { flatten<Index>(indices, params, rows); });
 }
 
 void check_indices(std::string_view name, const Tensor& indices, int64_t limit) {

@@ -16,6 +16,10 @@ namespace treenail {
 // Errors: as above for the first index outside [0, limit). `indices`: int32 or int64 of any shape.
 void check_indices(std::string_view name, const Tensor& indices, int64_t limit);
 
+// Multi-dimensional indices, [..., depth], into the first `depth` axes of `params`: rows[i] is the flat number of index i over
+// those axes. Errors: InvalidArgument "indices[1] = [7, 0] does not index into param shape [3,4]".
+void flatten_indices(const Tensor& indices, const Shape& params, int64_t* rows);
+
 // Updates of rows: updates.shape = indices.shape + target.shape[1:], or a scalar. Errors: InvalidArgument.
 void check_row_updates(const Shape& target, const Shape& indices, const Shape& updates);
 

@@ -74,8 +74,7 @@ Value element_of(Emitter& e, Value vector, int64_t i) {
                 {{"shrink_axis_mask", 1}});
 }
 
-Value grouped_shape(Emitter& e, Value x, std::span<const AxisGroup> groups) {
-  const PartialShape shape = e.shape(x);
+Value grouped_shape(Emitter& e, const PartialShape& shape, Value extents, std::span<const AxisGroup> groups) {
   std::vector<int64_t> products;
   bool known = true;
   for (const AxisGroup& group : groups) {
@@ -92,7 +91,6 @@ Value grouped_shape(Emitter& e, Value x, std::span<const AxisGroup> groups) {
   }
   if (known) return e.const_ints(DType::kInt32, products);
 
-  const Value extents = e.shape_of(x);
   std::vector<Value> parts;
   for (const AxisGroup& group : groups) {
     const Value size = int_vector(e, {group.end == -1 ? -1 : group.end - group.begin});

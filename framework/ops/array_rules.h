@@ -36,9 +36,9 @@ struct AxisGroup {
   int end;
 };
 
-// A shape vector (int32) that has one extent per group: the product of x's extents over it. A constant where x's extents are
-// known, else computed from Shape(x).
-Value grouped_shape(Emitter& e, Value x, std::span<const AxisGroup> groups);
+// A shape vector (int32) that has one extent per group: the product over it of the extents of `shape`. A constant where they are
+// known, else computed from `extents`, the whole shape as a value.
+Value grouped_shape(Emitter& e, const PartialShape& shape, Value extents, std::span<const AxisGroup> groups);
 
 Value int_scalar(Emitter& e, int64_t value, DType dtype = DType::kInt32);
 Value int_vector(Emitter& e, std::initializer_list<int64_t> values, DType dtype = DType::kInt32);

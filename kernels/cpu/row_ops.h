@@ -34,5 +34,10 @@ struct RowTarget {
 // are left out; others were checked. Each piece of work owns a range of rows and looks through all indices, so that repeated ones
 // are applied in their order whoever does it.
 void scatter_rows(RunContext& c, RowFn op, const RowTarget& target, const Tensor& indices, const std::byte* updates, bool one);
+// The same for n indices in an array.
+void scatter_rows(RunContext& c, RowFn op, const RowTarget& target, const int64_t* indices, int64_t n, const std::byte* updates);
+
+// Zeros of any dtype whose zero is all bits zero.
+void fill_zeros(RunContext& c, Tensor& output);
 
 }  // namespace treenail::cpu

@@ -80,7 +80,8 @@ KernelPtr prepare_block_copy(const PrepareContext& p, bool to_small) {
     blocks.block.push_back(size);
     blocks.before.push_back(at(0));
   }
-  std::vector<StridedCopy> copies = blocks.all();
+  std::vector<StridedCopy> copies;
+  if (p.output_shape(0).num_elements() > 0) copies = blocks.all();  // else the number of places has no bound
   double cost = 0;
   for (const StridedCopy& copy : copies) cost += copy.cost_ns();
   return dispatch_element(p.output_type(0), [&]<class T>() -> KernelPtr {
