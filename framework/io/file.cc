@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// POSIX files.
+#include "framework/io/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "framework/base/error.h"
+
+namespace treenail {
+namespace {
+
+Code code_of(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return Code::kNotFound;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return Code::kPermissionDenied;
+    case EEXIST:
+      return Code::kAlreadyExists;
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+      return Code::kResourceExhausted;
+    case EISDIR:
+      return Code::kFailedPrecondition;
+    case ENAMETOOLONG:
+    case EINVAL:
+    case ELOOP:
+      return Code::kInvalidArgument;
+    default:
+      return Code::kUnavailable;
+  }
+}
+
+std::string directory_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+int open_retrying(const char* path, int flags, mode_t mode = 0) {
+  int fd;
+  do {
+    fd = ::open(path, flags | O_CLOEXEC, mode);
+  } while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+}  // namespace
+
+void throw_file_error(int error, std::string_view doing, const std::string& path) {
+  throw Error(code_of(error), concat("cannot ", doing, " ", path, ": ", std::strerror(error)));
+}
+
+FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
+  if (this != &other) {
+    reset();
+    fd_ = other.release();
+  }
+  return *this;
+}
+
+int FileDescriptor::release() { return std::exchange(fd_, -1); }
+
+void FileDescriptor::reset() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+}
+
+FileDescriptor open_for_reading(const std::string& path) {
+  // O_NONBLOCK: opening a pipe nobody writes to must not wait.
+  FileDescriptor file(open_retrying(path.c_str(), O_RDONLY | O_NONBLOCK));
+  if (file.get() < 0) throw_file_error(errno, "open", path);
+  struct stat status = {};
+  if (::fstat(file.get(), &status) != 0) throw_file_error(errno, "examine", path);
+  if (!S_ISREG(status.st_mode)) {
+    throw failed_precondition("cannot read ", path, ": it is ",
+                              S_ISDIR(status.st_mode) ? "a directory" : "no regular file");
+  }
+  return file;
+}
+
+int64_t file_size(const FileDescriptor& file, const std::string& path) {
+  struct stat status = {};
+  if (::fstat(file.get(), &status) != 0) throw_file_error(errno, "examine", path);
+  return status.st_size;
+}
+
+size_t read_at(const FileDescriptor& file, int64_t offset, void* data, size_t bytes,
+               const std::string& path) {
+  size_t done = 0;
+  while (done < bytes) {
+    const ssize_t got = ::pread(file.get(), static_cast<char*>(data) + done, bytes - done,
+                                static_cast<off_t>(offset) + static_cast<off_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw_file_error(errno, "read", path);
+    if (got == 0) break;
+    done += static_cast<size_t>(got);
+  }
+  return done;
+}
+
+void write_at(const FileDescriptor& file, int64_t offset, const void* data, size_t bytes,
+              const std::string& path) {
+  size_t done = 0;
+  while (done < bytes) {
+    const ssize_t put = ::pwrite(file.get(), static_cast<const char*>(data) + done, bytes - done,
+                                 static_cast<off_t>(offset) + static_cast<off_t>(done));
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) throw_file_error(put == 0 ? ENOSPC : errno, "write", path);
+    done += static_cast<size_t>(put);
+  }
+}
+
+AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
+  if (path_.empty() || path_.find('\0') != std::string::npos) {
+    throw invalid_argument("\"", path_, "\" is no file name");
+  }
+  struct stat status = {};
+  if (::stat(path_.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
+    throw_file_error(EISDIR, "write", path_);
+  }
+  static std::atomic<uint32_t> counter{0};
+  do {
+    temporary_ = concat(path_, ".tmp-", static_cast<int64_t>(::getpid()), "-",
+                        counter.fetch_add(1, std::memory_order_relaxed));
+    file_ = FileDescriptor(open_retrying(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL, 0666));
+  } while (file_.get() < 0 &&
+           errno == EEXIST);  // left by a process of the same number that was killed
+  if (file_.get() < 0) throw_file_error(errno, "write", path_);
+}
+
+AtomicFile::~AtomicFile() {
+  if (!done_) ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::commit() {
+  if (::fsync(file_.get()) != 0) throw_file_error(errno, "write", path_);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw_file_error(errno, "replace", path_);
+  done_ = true;
+  file_.reset();
+  // The new name is in the directory's data. Some file systems cannot sync a directory; the file is
+  // complete either way.
+  const FileDescriptor directory(
+      open_retrying(directory_of(path_).c_str(), O_RDONLY | O_DIRECTORY));
+  if (directory.get() >= 0) ::fsync(directory.get());
+}
+
+}  // namespace treenail
