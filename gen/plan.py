@@ -19,6 +19,11 @@ from gen.probe import Facts
 OPTIMISATION = {"release": ("-O2", "-g0", "-DNDEBUG"), "debugoptimized": ("-O2", "-g"),
                 "debug": ("-O0", "-g")}
 LINK_MEMORY_MIB = 1500
+# What nearly every file includes; precompiled, it saves half a second of two per file.
+PRECOMPILED = ("algorithm", "array", "atomic", "cmath", "cstdint", "cstring", "functional", "map",
+               "memory", "mutex", "optional", "span", "string", "string_view", "unordered_map",
+               "utility", "variant", "vector")
+CACHES = ("ccache", "sccache", "distcc", "icecc")
 
 
 def shell(words: Sequence[str]) -> str:
@@ -141,6 +146,9 @@ def add_rules(context: Context) -> None:
 
     compile_rule("cxx", cxx)
     compile_rule("cc", cc)
+    plan.rules.append(Rule("precompile", (
+        ("command", cxx + " $flags -MD -MF $out.d -x c++-header -c $in -o $out"),
+        ("description", "PCH $out"), ("deps", "gcc"), ("depfile", "$out.d"))))
     plan.rules.append(Rule("link", (
         ("command", cxx + " $flags -o $out @$out.rsp $libs"),
         ("description", "LINK $out"), ("pool", "link"), ("rspfile", "$out.rsp"),
@@ -184,9 +192,35 @@ def for_this_machine(context: Context, path: str) -> bool:
     return True
 
 
+def precompiling(context: Context) -> bool:
+    """Compiler caches see the precompiled header as an input that changes all the time."""
+    wanted = context.options.get("pch")
+    if wanted == "auto":
+        return os.path.basename(context.facts.cxx.command[0]) not in CACHES
+    return wanted == "yes"
+
+
+def precompile(context: Context, name: str, flags: Sequence[str] = (),
+               more: Sequence[str] = ()) -> str:
+    """A precompiled header for objects with the same flags; its name, empty without one.
+
+    It is given on the command line, so no source knows of it, and every source must still include
+    what it uses: builds through a compiler cache, and clang-tidy, do without it.
+    """
+    if not precompiling(context):
+        return ""
+    path = "gen/pch/%s.h" % name
+    if path in context.plan.files:
+        return name
+    context.plan.files[path] = "".join("#include <%s>\n" % h for h in (*PRECOMPILED, *more))
+    context.plan.edge("precompile", [path + ".gch"], [path], flags="$cxxflags" + (
+        " " + shell(flags) if flags else ""))
+    return name
+
+
 def compile_sources(context: Context, directory: str, sources: Sequence[str],
                     flags: Sequence[str] = (), order_only: Sequence[str] = ("generated-headers",),
-                    generated: Sequence[str] = (), implicit: Sequence[str] = ()) -> List[str]:
+                    generated: Sequence[str] = (), pch: str = "") -> List[str]:
     """Compile edges for sources of the tree and for generated ones; returns the objects."""
     objects = []
     todo = [(context.source(p), p) for p in sources if for_this_machine(context, p)]
@@ -195,26 +229,36 @@ def compile_sources(context: Context, directory: str, sources: Sequence[str],
     for path, shown in todo:
         language = "c" if path.endswith(".c") else "cxx"
         output = object_path(directory, shown)
+        header = "gen/pch/%s.h" % pch if pch and language == "cxx" else ""
+        implicit = [header + ".gch"] if header else []
+        words = extra + (" " + shell(("-include", header)) if header else "")
         label = shown if directory in ("core", "") else "%s [%s]" % (shown, directory)
         context.plan.edge("cc" if language == "c" else "cxx", [output], [path], implicit=implicit,
-                          order_only=order_only, flags="$%sflags%s" % (language, extra),
+                          order_only=order_only, flags="$%sflags%s" % (language, words),
                           shown=escape_value(label))
         context.plan.compile_commands.append((path, output, language + "\0" + extra))
         objects.append(output)
     return objects
 
 
-def external_flags(context: Context, component: str) -> Tuple[str, ...]:
-    """Include flags of a component's external libraries, as system headers."""
+def system_includes(cflags: Sequence[str]) -> Tuple[str, ...]:
+    """-I as -isystem: warnings in other people's headers are none of ours."""
     flags: List[str] = []
+    for flag in cflags:
+        if flag == "-I/usr/include":
+            continue  # named explicitly it would move before the compiler's own headers
+        flags += ["-isystem", flag[2:]] if flag.startswith("-I") else [flag]
+    return tuple(flags)
+
+
+def external_flags(context: Context, component: str) -> Tuple[str, ...]:
+    """Include flags of a component's external libraries."""
+    flags: Tuple[str, ...] = ()
     for name in context.model.components[component].external:
         external = context.facts.externals.get(name)
-        for flag in external.cflags if external is not None else ():
-            if flag.startswith("-I"):
-                flags += ["-isystem", flag[2:]]
-            else:
-                flags.append(flag)
-    return tuple(flags)
+        if external is not None:
+            flags += system_includes(external.cflags)
+    return flags
 
 
 def version_script(nodes: Sequence[Tuple[str, Sequence[str]]]) -> str:

@@ -6,8 +6,8 @@ from typing import Dict, List, Sequence
 
 from gen import records
 from gen.install import module_runpath
-from gen.plan import (Context, compile_sources, external_flags, kernel_flags, shell,
-                      version_script)
+from gen.plan import (Context, compile_sources, external_flags, kernel_flags, precompile,
+                      shell, system_includes, version_script)
 
 PRIVATE_PATTERNS = ("_ZN8treenail*", "_ZNK8treenail*", "_ZT[ISV]N8treenail*",
                     "_ZTHN8treenail*", "_ZTWN8treenail*", "_ZGVN8treenail*")
@@ -64,11 +64,13 @@ def plan_library(context: Context, library: records.SharedLibrary) -> str:
     """The versioned library with its two symbol nodes and links; returns its real path."""
     model, plan = context.model, context.plan
     objects: List[str] = []
+    pch = precompile(context, "core")
     for component in library.components:
         context.objects[component] = compile_sources(
-            context, "core", model.sources.get(component, ()), external_flags(context, component))
+            context, "core", model.sources.get(component, ()), external_flags(context, component),
+            pch=pch)
         objects += context.objects[component]
-    objects += compile_sources(context, "core", (),
+    objects += compile_sources(context, "core", (), pch=pch,
                                generated=["gen/" + g for g in library.generated])
     version = model.version
     script = _script(context, library.name, version_script((
@@ -95,6 +97,7 @@ def plan_kernels(context: Context, library: records.KernelLibrary, core: str) ->
         flags = external_flags(context, component) + kernel_flags(context, level) + (
             "-DEIGEN_MPL2_ONLY",)
         objects = compile_sources(context, level.name, model.sources[component], flags,
+                                  pch=precompile(context, level.name, flags),
                                   generated=["gen/" + g for g in library.generated])
         output = "lib/%s/kernels/%s/lib%s-%s.so" % (context.private, level.name, "treenail",
                                                     library.name)
@@ -144,11 +147,9 @@ def plan_extension(context: Context, extension: records.PythonExtension, core: s
     """One module per interpreter, linked once per place it runs from (the run path differs)."""
     pybind = context.facts.externals["pybind11"]
     script = _script(context, extension.name, version_script((("", ("PyInit_*",)),)))
-    pybind_flags: List[str] = []
-    for flag in pybind.cflags:
-        if flag.startswith("-I") and "python" in os.path.basename(flag):
-            continue  # Python's own headers are those of the interpreter, not pkg-config's guess
-        pybind_flags += ["-isystem", flag[2:]] if flag.startswith("-I") else [flag]
+    # Python's own headers are those of the interpreter, not what pkg-config guesses.
+    pybind_flags = system_includes([f for f in pybind.cflags
+                                    if not os.path.basename(f).startswith("python")])
     for python in context.facts.pythons:
         if not python.facts:
             continue
@@ -157,7 +158,7 @@ def plan_extension(context: Context, extension: records.PythonExtension, core: s
             tag, ("-isystem", python.facts["include"], "-isystem", python.facts["platinclude"])))
         objects = compile_sources(context, "python-" + tag,
                                   context.model.sources[extension.component],
-                                  flags + tuple(pybind_flags))
+                                  flags + pybind_flags, pch=precompile(context, "core"))
         file = extension.name + python.facts["ext_suffix"]
         for place, runpath in (("python/" + package.name, "$ORIGIN/../../lib"),
                                ("relinked/" + tag, module_runpath(context, python)),
@@ -196,12 +197,10 @@ def plan_python_package(context: Context, package: records.PythonPackage) -> Non
 def plan_test_program(context: Context, program: records.TestProgram, core: str) -> str:
     model = context.model
     gtest = context.facts.externals["gtest"]
-    flags: List[str] = []
-    for flag in gtest.cflags:
-        flags += ["-isystem", flag[2:]] if flag.startswith("-I") else [flag]
-    sources = model.sources[program.component]
-    objects = compile_sources(context, "tests-" + program.name, sources,
-                              tuple(flags) + external_flags(context, program.component))
+    flags = system_includes(gtest.cflags)
+    objects = compile_sources(context, "tests-" + program.name, model.sources[program.component],
+                              external_flags(context, program.component),
+                              pch=precompile(context, "tests", flags, ("gtest/gtest.h",)))
     main = tuple(lib for lib in gtest.libs if lib != "-lgtest_main")
     libs = ("-lgtest_main",) + main + ("-pthread", "-ldl", "-lm")
     output = "tests/%s_test" % program.name

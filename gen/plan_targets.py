@@ -50,10 +50,10 @@ def plan_tests(context: Context, programs: Dict[str, str]) -> None:
     console(context, "test-python", "run the tests of Python and of the generator",
             tool(context, *run, "--only", "python"), ["tests"])
     for check, flag in (("address-undefined", "address,undefined"), ("thread", "thread")):
+        chosen = sorted(path for name, path in programs.items()
+                        if check in checks[name]["checks"])  # type: ignore
         console(context, "run-" + check, "", tool(context, *run, "--only", "cxx", "--check", check),
-                ["all-native"] + sorted(path for name, path in programs.items()
-                                        if check in checks[name]["checks"]),  # type: ignore
-                hidden=True)
+                ["all-native"] + context.test_files + chosen, hidden=True)
         what = "the C++ tests" if check != "thread" else "the tests of thread pool and executor"
         console(context, "check-" + check, "%s under -fsanitize=%s, in sanitize-%s/" % (
             what, flag, check), tool(context, "subbuild.py", "--directory", "sanitize-" + check,

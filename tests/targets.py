@@ -29,10 +29,19 @@ Component(name="io_test", sources=["tests/io/*.cc"], headers=["tests/io/*.h"],
           needs=["test_support", "adapter_interfaces", "io", "tensor", "base"], external=["gtest"])
 Component(name="capi_test", sources=["tests/capi/*.cc", "tests/capi/*.c"],
           headers=["tests/capi/*.h"], needs=["test_support", "capi", "base"], external=["gtest"])
+Component(name="example_plugin", sources=["tests/capi/plugin/example.c"], needs=["capi"])
+Component(name="features_plugin", sources=["tests/capi/plugin/features.c"], needs=["capi"])
+Component(name="clash_plugin", sources=["tests/capi/plugin/clash.c"], needs=["capi"])
+Component(name="broken_plugin", sources=["tests/capi/plugin/broken.c"], needs=["capi"])
 Component(name="kernels_test", sources=["tests/kernels/*.cc"], headers=["tests/kernels/*.h"],
           needs=["test_support", "cpu_kernels", "host_kernels", "adapter_interfaces", "runtime",
                  "kernel_api", "graph", "op", "tensor", "io", "base"],
           external=["gtest", "eigen3"])
+
+Plugin(name="example", component="example_plugin", install=False)
+Plugin(name="features", component="features_plugin", install=False)
+Plugin(name="clash", component="clash_plugin", install=False)
+Plugin(name="broken", component="broken_plugin", install=False)
 
 TestProgram(name="base", component="base_test", checks=["address-undefined", "thread"])
 TestProgram(name="tensor", component="tensor_test")

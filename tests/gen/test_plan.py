@@ -200,3 +200,20 @@ def test_cross_build_uses_the_given_compiler(small_tree, facts):
     rules = {rule.name: dict(rule.variables)["command"] for rule in context.plan.rules}
     assert rules["cxx"].startswith("aarch64-linux-gnu-g++ ")
     assert any("kernels/armv8.2-a/" in p for p in context.products)
+
+
+def test_precompiled_headers_unless_a_cache_runs_the_compiler(small_tree, facts):
+    """A source never names them, so both ways must give the same objects."""
+    context = context_of(small_tree, facts)
+    made = {edge.outputs[0]: edge for edge in context.plan.edges}
+    assert "-include gen/pch/core.h" in flags_of(context, CORE)
+    assert "gen/pch/core.h.gch" in made[CORE].implicit
+    assert "-march=x86-64-v3" in flags_of(context, "gen/pch/x86-64-v3.h.gch")
+    facts.cxx = dataclasses.replace(facts.cxx, command=("/usr/bin/ccache", "g++"))
+    assert "-include" not in flags_of(context_of(small_tree, facts), CORE)
+    assert "-include" in flags_of(context_of(small_tree, facts, "--pch=yes"), CORE)
+
+
+def test_a_system_include_directory_is_not_moved_forward():
+    from gen.plan import system_includes
+    assert system_includes(["-I/usr/include", "-I/opt/x", "-DY"]) == ("-isystem", "/opt/x", "-DY")
