@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions over any set of axes, and L2Loss. Positions of extrema: arg_reduction.cc. Running
+// sums: scan.cc. Loops: kernels/cpu/reduction.cc.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/op/gradient.h"
+#include "framework/op/op_registry.h"
+#include "framework/op/shape_context.h"
+#include "framework/ops/reduction_shape.h"
+
+namespace treenail {
+namespace {
+
+// The axes reduced, where rank and axes are known.
+std::optional<std::vector<bool>> known_axes(const GradientContext& c) {
+  const PartialShape shape = c.input_shape(0);
+  const Tensor* axes = c.input_constant(1);
+  if (!shape.rank_known() || axes == nullptr) return std::nullopt;
+  return reduced_axes(*partial_value_of(*axes), shape.rank());
+}
+
+// The input's shape with extent 1 along the reduced axes, as a value.
+Value kept_shape(GradientContext& c) {
+  const std::optional<std::vector<bool>> axes = known_axes(c);
+  const PartialShape shape = c.input_shape(0);
+  if (axes && shape.fully_known()) {
+    std::vector<int64_t> kept(shape.dims().begin(), shape.dims().end());
+    for (size_t i = 0; i < kept.size(); ++i) {
+      if ((*axes)[i]) kept[i] = 1;
+    }
+    return c.e.const_ints(DType::kInt32, kept);
+  }
+  return c.e.call("ReducedShape", {c.input_shape_value(0), c.input(1)});
+}
+
+// A value of the reduced shape brought to where it broadcasts against the input.
+Value with_kept_axes(GradientContext& c, Value reduced) {
+  return c.op().get_bool("keep_dims") ? reduced : c.e.reshape(reduced, kept_shape(c));
+}
+
+Value spread(GradientContext& c, Value reduced) {
+  return c.e.call("BroadcastTo", {with_kept_axes(c, reduced), c.input_shape_value(0)});
+}
+
+void sum_gradient(GradientContext& c) { c.set(0, spread(c, c.gradient())); }
+
+// One over the number of elements that went into one mean, as a scalar of the input's dtype.
+Value mean_weight(GradientContext& c) {
+  Emitter& e = c.e;
+  const DType t = c.input_dtype(0);
+  const PartialShape shape = c.input_shape(0);
+  if (const auto axes = known_axes(c)) {
+    int64_t count = 1;
+    for (int i = 0; i < shape.rank() && count != kUnknown; ++i) {
+      if ((*axes)[static_cast<size_t>(i)])
+        count = shape.dim(i) == kUnknown ? kUnknown : count * shape.dim(i);
+    }
+    if (count != kUnknown)
+      return e.const_scalar(t, 1.0 / static_cast<double>(std::max<int64_t>(count, 1)));
+  }
+  const Value shape_value = c.input_shape_value(0);
+  const Value kept = e.call("ReducedShape", {shape_value, c.input(1)});
+  const Value ratios = e.call(
+      "FloorDiv", {shape_value, e.call("Maximum", {kept, e.const_scalar(DType::kInt32, 1)})});
+  const Value axis = e.const_ints(DType::kInt32, std::vector<int64_t>{0});
+  const Value count =
+      e.call("Maximum", {e.call("Prod", {ratios, axis}), e.const_scalar(DType::kInt32, 1)});
+  return e.cast(e.call("Reciprocal", {e.cast(count, DType::kFloat64)}), t);
+}
+
+void mean_gradient(GradientContext& c) {
+  c.set(0, spread(c, c.e.mul(c.gradient(), mean_weight(c))));
+}
+
+// Split evenly among the elements that equal the extremum.
+void extremum_gradient(GradientContext& c) {
+  Emitter& e = c.e;
+  const Value y = with_kept_axes(c, c.output(0)), g = with_kept_axes(c, c.gradient());
+  const Value chosen = e.cast(e.call("Equal", {y, c.input(0)}), c.input_dtype(0));
+  const Value count = e.call("Sum", {chosen, c.input(1)}, {{"keep_dims", true}});
+  c.set(0, e.mul(e.div(g, count), chosen));
+}
+
+// ||x|| grows along x / ||x||; 0 at 0.
+void norm_gradient(GradientContext& c) {
+  Emitter& e = c.e;
+  const Value direction = e.call("DivNoNan", {c.input(0), with_kept_axes(c, c.output(0))});
+  c.set(0, e.mul(direction, with_kept_axes(c, c.gradient())));
+}
+
+// The axes, reduced ones first.
+std::vector<int64_t> reduced_first(const std::vector<bool>& reduced) {
+  std::vector<int64_t> order;
+  for (const bool wanted : {true, false}) {
+    for (size_t i = 0; i < reduced.size(); ++i) {
+      if (reduced[i] == wanted) order.push_back(static_cast<int64_t>(i));
+    }
+  }
+  return order;
+}
+
+std::vector<int64_t> inverse_permutation(const std::vector<int64_t>& order) {
+  std::vector<int64_t> inverse(order.size());
+  for (size_t i = 0; i < order.size(); ++i)
+    inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  return inverse;
+}
+
+// `moved` (reduced axes first) with the reduced axes as one.
+Value with_one_reduced_axis(Emitter& e, Value moved, Value moved_shape, int64_t reduced) {
+  const auto ints = [&](const std::vector<int64_t>& v) { return e.const_ints(DType::kInt32, v); };
+  const PartialShape shape = e.shape(moved);
+  if (shape.fully_known()) {
+    std::vector<int64_t> flat = {1};
+    for (int i = 0; i < shape.rank(); ++i) {
+      if (i < reduced) {
+        flat[0] *= shape.dim(i);
+      } else {
+        flat.push_back(shape.dim(i));
+      }
+    }
+    return e.reshape(moved, ints(flat));
+  }
+  const Value first = e.call("Slice", {moved_shape, ints({0}), ints({reduced})});
+  const Value others = e.call("Slice", {moved_shape, ints({reduced}), ints({-1})});
+  const Value size = e.call("Prod", {first, ints({0})}, {{"keep_dims", true}});
+  return e.reshape(moved, e.call("Concat", {size, others, e.const_scalar(DType::kInt32, 0)}));
+}
+
+// The product of all other elements is the product of those before and of those behind: right for
+// zeros, too.
+void prod_gradient(GradientContext& c) {
+  Emitter& e = c.e;
+  const std::optional<std::vector<bool>> axes = known_axes(c);
+  if (!axes)
+    throw unimplemented("the gradient of Prod needs an input of known rank and constant axes");
+  const std::vector<int64_t> order = reduced_first(*axes);
+  const auto reduced = static_cast<int64_t>(std::count(axes->begin(), axes->end(), true));
+  const Value moved = e.call("Transpose", {c.input(0), e.const_ints(DType::kInt32, order)});
+  const Value moved_shape = e.shape_of(moved);
+  const Value flat = with_one_reduced_axis(e, moved, moved_shape, reduced);
+  const Value axis = e.const_scalar(DType::kInt32, 0);
+  const Value before = e.call("Cumprod", {flat, axis}, {{"exclusive", true}});
+  const Value behind = e.call("Cumprod", {flat, axis}, {{"exclusive", true}, {"reverse", true}});
+  const Value rest = e.reshape(e.conj(e.mul(before, behind)), moved_shape);
+  const Value back = e.const_ints(DType::kInt32, inverse_permutation(order));
+  c.set(0, e.mul(e.call("Transpose", {rest, back}), with_kept_axes(c, c.gradient())));
+}
+
+void l2_loss_gradient(GradientContext& c) { c.set(0, c.e.mul(c.input(0), c.gradient())); }
+
+OpDeclaration reduction(OpRegistry& r, const char* name, const char* types,
+                        const std::string& what) {
+  OpDeclaration d = r.op(name);
+  if (types != nullptr) {
+    d.input("input: T").input("reduction_indices: Tidx").output("output: T").attr(types);
+  } else {
+    d.input("input: bool").input("reduction_indices: Tidx").output("output: bool");
+  }
+  d.attr("keep_dims: bool = false").attr("Tidx: {int32, int64} = int32");
+  d.host("reduction_indices").shape(reduction_shape);
+  d.doc(what +
+        "\n\nreduction_indices: axes to reduce, a scalar or vector in [-rank, rank), each at most "
+        "once; none for an empty vector. "
+        "They are removed from the shape, or become 1 with keep_dims. "
+        "Errors: InvalidArgument for an axis out of range or named twice.");
+  return d;
+}
+
+}  // namespace
+
+std::vector<bool> reduced_axes(const PartialValue& axes, int rank) {
+  std::vector<bool> reduced(static_cast<size_t>(rank));
+  for (const std::optional<int64_t>& axis : axes.elements) {
+    const auto i = static_cast<size_t>(ShapeContext::checked_axis(*axis, rank, "reduction axis"));
+    if (reduced[i]) throw invalid_argument("reduction axis ", *axis, " is named twice");
+    reduced[i] = true;
+  }
+  return reduced;
+}
+
+void reduction_shape(ShapeContext& c) {
+  const PartialShape& input = c.input(0);
+  if (c.input(1).rank_known() && c.input(1).rank() > 1) {
+    throw invalid_argument("reduction_indices must be a scalar or a vector, got shape ",
+                           c.input(1));
+  }
+  const bool keep = c.op().get_bool("keep_dims");
+  const PartialValue* axes = c.value(1);
+  if (!input.rank_known()) return c.set_output(0, PartialShape());
+  if (axes == nullptr || !axes->fully_known()) {
+    return c.set_output(0, keep ? PartialShape::unknown_with_rank(input.rank()) : PartialShape());
+  }
+  const std::vector<bool> reduced = reduced_axes(*axes, input.rank());
+  std::vector<int64_t> dims;
+  for (int i = 0; i < input.rank(); ++i) {
+    if (!reduced[static_cast<size_t>(i)]) {
+      dims.push_back(input.dim(i));
+    } else if (keep) {
+      dims.push_back(1);
+    }
+  }
+  c.set_output(0, PartialShape(dims));
+}
+
+void register_reduction_ops(OpRegistry& r) {
+  reduction(r, "Sum", "T: numbertype",
+            "Sum of elements along axes; 0 of none.\n\nIntegers wrap around.")
+      .gradient(sum_gradient, {"reduction_indices"});
+  reduction(r, "Mean", "T: numbertype",
+            "Mean of elements along axes; NaN of none (0 for integers, whose mean is rounded "
+            "toward zero).")
+      .gradient(mean_gradient, {"reduction_indices"});
+  reduction(r, "Prod", "T: numbertype",
+            "Product of elements along axes; 1 of none.\n\nIntegers wrap around.")
+      .gradient(prod_gradient, {"input", "reduction_indices"});
+  reduction(
+      r, "Max", "T: realnumbertype",
+      "Largest element along axes, NaN if one is NaN; of none the lowest value of the type (-inf).")
+      .gradient(extremum_gradient, {"input", "reduction_indices", "output"});
+  reduction(r, "Min", "T: realnumbertype",
+            "Smallest element along axes, NaN if one is NaN; of none the highest value of the type "
+            "(inf).")
+      .gradient(extremum_gradient, {"input", "reduction_indices", "output"});
+  reduction(r, "EuclideanNorm", "T: {half, bfloat16, float, double}",
+            "Square root of the sum of squares along axes.")
+      .gradient(norm_gradient, {"input", "reduction_indices", "output"});
+  reduction(r, "All", nullptr, "Whether all elements along axes are true; true of none.")
+      .not_differentiable();
+  reduction(r, "Any", nullptr, "Whether any element along axes is true; false of none.")
+      .not_differentiable();
+  r.op("L2Loss")
+      .input("t: T")
+      .output("output: T")
+      .attr("T: {half, bfloat16, float, double}")
+      .shape(scalar_shape)
+      .gradient(l2_loss_gradient, {"t"})
+      .doc("Half the sum of squares, sum(t * t) / 2, as a scalar.");
+  r.finish("reduction");
+}
+
+}  // namespace treenail

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Algebraic functions of one operand: sign and size, powers and roots, rounding. Exponentials,
+// logarithms and trigonometry: transcendental.cc. Loops: kernels/cpu/unary.cc, and kernels/host/
+// for complex numbers.
+#include "framework/op/gradient.h"
+#include "framework/op/op_registry.h"
+#include "framework/op/shape_context.h"
+
+namespace treenail {
+namespace {
+
+constexpr char kReals[] = "T: {half, bfloat16, float, double, int8, int16, int32, int64}";
+constexpr char kSignedAndComplex[] =
+    "T: {half, bfloat16, float, double, int8, int16, int32, int64, complex64, complex128}";
+constexpr char kFloatsAndComplex[] = "T: {half, bfloat16, float, double, complex64, complex128}";
+constexpr char kFloats[] = "T: {half, bfloat16, float, double}";
+
+OpDeclaration unary(OpRegistry& r, const char* name, const char* types) {
+  OpDeclaration d = r.op(name);
+  d.input("x: T")
+      .output("y: T")
+      .attr(types)
+      .shape(unchanged_shape)
+      .elementwise()
+      .in_place("x", "y");
+  return d;
+}
+
+Value scaled(GradientContext& c, double factor, Value x) {
+  return c.e.mul(c.e.const_scalar(c.input_dtype(0), factor), x);
+}
+
+void abs_gradient(GradientContext& c) {
+  c.set(0, c.e.mul(c.gradient(), c.e.call("Sign", {c.input(0)})));
+}
+void neg_gradient(GradientContext& c) { c.set(0, c.e.neg(c.gradient())); }
+void sign_gradient(GradientContext& c) { c.set(0, c.e.zeros_like(c.gradient())); }
+
+// y = 1/x: -g y².
+void reciprocal_gradient(GradientContext& c) {
+  c.set(0, c.e.mul(c.e.neg(c.gradient()), c.e.square(c.e.conj(c.output(0)))));
+}
+void square_gradient(GradientContext& c) {
+  c.set(0, c.e.mul(c.gradient(), scaled(c, 2, c.e.conj(c.input(0)))));
+}
+void sqrt_gradient(GradientContext& c) {
+  c.set(0, c.e.div(scaled(c, 0.5, c.gradient()), c.e.conj(c.output(0))));
+}
+// y = x^(-1/2): -g y³/2.
+void rsqrt_gradient(GradientContext& c) {
+  const Value y = c.e.conj(c.output(0));
+  c.set(0, c.e.mul(scaled(c, -0.5, c.gradient()), c.e.mul(c.e.square(y), y)));
+}
+
+}  // namespace
+
+void register_unary_ops(OpRegistry& r) {
+  unary(r, "Abs", kReals)
+      .gradient(abs_gradient, {"x"})
+      .doc(
+          "Absolute value |x|; of the lowest integer the lowest integer itself.\n\n"
+          "For complex numbers see ComplexAbs.");
+  unary(r, "Neg", kSignedAndComplex).gradient(neg_gradient).doc("Negation -x.");
+  unary(r, "Sign", kSignedAndComplex)
+      .gradient(sign_gradient)
+      .doc(
+          "Sign: -1, 0 or 1; x / |x| for complex numbers, and 0 where x is 0.\n\n"
+          "NaN stays NaN.");
+  unary(r, "Reciprocal", kFloatsAndComplex)
+      .gradient(reciprocal_gradient, {"y"})
+      .doc("Reciprocal 1 / x.");
+  unary(r, "Square", "T: numbertype")
+      .gradient(square_gradient, {"x"})
+      .doc("Square x * x.\n\nIntegers wrap around.");
+  unary(r, "Sqrt", kFloatsAndComplex)
+      .gradient(sqrt_gradient, {"y"})
+      .doc("Square root; NaN for negative numbers.");
+  unary(r, "Rsqrt", kFloatsAndComplex)
+      .gradient(rsqrt_gradient, {"y"})
+      .doc("Reciprocal square root 1 / sqrt(x).");
+  unary(r, "Floor", kFloats).not_differentiable().doc("Largest whole number not above x.");
+  unary(r, "Ceil", kFloats).not_differentiable().doc("Smallest whole number not below x.");
+  unary(r, "Round", "T: {half, bfloat16, float, double, int8, int16, int32, int64}")
+      .not_differentiable()
+      .doc("Nearest whole number, halves to the even one.\n\nIntegers are unchanged.");
+  unary(r, "Rint", kFloats)
+      .not_differentiable()
+      .doc("Nearest whole number, halves to the even one.");
+  r.finish("unary");
+}
+
+}  // namespace treenail

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of the op Cast, between any two numeric types.
+#pragma once
+
+#include "framework/tensor/dtype.h"
+#include "kernels/host/tile_engine.h"
+
+namespace treenail::host {
+
+// Adds the steps that cast `reg` to `to`; returns the register with the result (`reg` itself when
+// it has that type).
+int add_cast(TileProgram& program, int reg, DType to);
+
+}  // namespace treenail::host

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cumsum and Cumprod along one axis. Half-width floats are accumulated in float and rounded element
+// by element; narrow integers wrap in their own type.
+#include <algorithm>
+#include <complex>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+#include "framework/runtime/kernel.h"
+#include "framework/runtime/kernel_registry.h"
+#include "kernels/host/axis_split.h"
+
+namespace treenail::host {
+namespace {
+
+// Columns that are accumulated side by side.
+constexpr int64_t kStrip = 256;
+
+template <class T>
+constexpr bool kHalfWidth = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
+// Signed overflow is undefined in C++: integers accumulate as unsigned ones, at least as wide as
+// int.
+template <class T>
+struct Wide {
+  using type = T;
+};
+template <class T>
+requires kHalfWidth<T>
+struct Wide<T> {
+  using type = float;
+};
+template <class T>
+requires std::is_integral_v<T>
+struct Wide<T> {
+  using type = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+};
+template <class T>
+using Accumulator = typename Wide<T>::type;
+
+struct Direction {
+  bool exclusive;
+  bool reverse;
+};
+
+template <bool kProduct, class T>
+void scan_columns(const T* x, T* y, const AxisSplit& s, int64_t m, Direction d) {
+  using A = Accumulator<T>;
+  A total[kStrip];
+  std::fill_n(total, m, A(kProduct ? 1 : 0));
+  for (int64_t k = 0; k < s.extent; ++k) {
+    const int64_t at = (d.reverse ? s.extent - 1 - k : k) * s.inner;
+    for (int64_t j = 0; j < m; ++j) {
+      const A value = static_cast<A>(x[at + j]), before = total[j];
+      if constexpr (kProduct) {
+        total[j] = before * value;
+      } else {
+        total[j] = before + value;
+      }
+      y[at + j] = static_cast<T>(d.exclusive ? before : total[j]);
+    }
+  }
+}
+
+template <bool kProduct, class T>
+void scan(RunContext& c, const AxisSplit& s, Direction d) {
+  const T* x = c.input(0).data<T>();
+  T* y = c.output(0).data<T>();
+  const int64_t strips = (s.inner + kStrip - 1) / kStrip;
+  const double ns = 1.0 * static_cast<double>(s.extent * std::min(s.inner, kStrip));
+  const auto grain = std::max<int64_t>(1, static_cast<int64_t>(10000 / std::max(ns, 1.0)));
+  c.parallel_for(s.outer * strips, grain, ns, [&](int64_t begin, int64_t end) {
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t left = item % strips * kStrip,
+                    offset = item / strips * s.extent * s.inner + left;
+      scan_columns<kProduct>(x + offset, y + offset, s, std::min(kStrip, s.inner - left), d);
+    }
+  });
+}
+
+template <bool kProduct>
+std::unique_ptr<Kernel> prepare_scan(const PrepareContext& c) {
+  const AxisSplit split = split_at_axis(c, 1);
+  const Direction direction = {c.op().get_bool("exclusive"), c.op().get_bool("reverse")};
+  const DType dtype = c.input_type(0);
+  const bool empty = c.input_shape(0).num_elements() == 0;
+  return make_kernel(
+      [=](RunContext& run) {
+        if (empty) return;
+        dispatch<float, double, Float16, BFloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t,
+                 uint32_t, int64_t, uint64_t, std::complex<float>, std::complex<double>>(
+            dtype, [&]<class T>() { scan<kProduct, T>(run, split, direction); });
+      },
+      static_cast<double>(c.input_shape(0).num_elements()));
+}
+
+}  // namespace
+
+void register_scan_kernels(KernelRegistry& registry) {
+  registry.add("Cumsum", {}, prepare_scan<false>);
+  registry.add("Cumprod", {}, prepare_scan<true>);
+}
+
+}  // namespace treenail::host

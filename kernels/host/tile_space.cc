@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/host/tile_space.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstring>
+#include <vector>
+
+namespace treenail::host {
+namespace {
+
+// Strides of `shape` along the axes of the output, which may have more leading axes.
+void broadcast_strides(const Shape& shape, int output_rank, int64_t* strides) {
+  int64_t stride = 1;
+  for (int axis = output_rank - 1; axis >= 0; --axis) {
+    const int own = axis - (output_rank - shape.rank());
+    const int64_t extent = own >= 0 ? shape.dim(own) : 1;
+    strides[axis] = extent == 1 ? 0 : stride;
+    stride *= extent;
+  }
+}
+
+bool mergeable(const TileSpace& space, int axis, int64_t next_extent, const int64_t* next_strides) {
+  for (size_t k = 0; k < space.operands.size(); ++k) {
+    if (space.operands[k].stride[axis] != next_strides[k] * next_extent) return false;
+  }
+  return true;
+}
+
+template <int kSize>
+void copy_strided(const std::byte* from, int64_t stride, int64_t n, std::byte* to) {
+  if (stride == 1) {
+    std::memcpy(to, from, static_cast<size_t>(n) * kSize);
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    std::memcpy(to + i * kSize, from + i * stride * kSize, kSize);
+  }
+}
+
+using CopyFn = void (*)(const std::byte* from, int64_t stride, int64_t n, std::byte* to);
+
+CopyFn copy_function(int element_size) {
+  switch (element_size) {
+    case 1:
+      return copy_strided<1>;
+    case 2:
+      return copy_strided<2>;
+    case 4:
+      return copy_strided<4>;
+    case 8:
+      return copy_strided<8>;
+    default:
+      assert(element_size == 16);
+      return copy_strided<16>;
+  }
+}
+
+}  // namespace
+
+TileSpace make_tile_space(const Shape& output, std::span<const Shape* const> operands) {
+  TileSpace space;
+  space.elements = output.num_elements();
+  space.operands.resize(operands.size());
+  std::vector<int64_t> strides(operands.size() * kMaxRank);
+  for (size_t k = 0; k < operands.size(); ++k) {
+    broadcast_strides(*operands[k], output.rank(), &strides[k * kMaxRank]);
+    space.operands[k].single = operands[k]->num_elements() == 1;
+    space.operands[k].contiguous = operands[k]->num_elements() == space.elements;
+  }
+  std::vector<int64_t> next(operands.size());
+  for (int axis = 0; axis < output.rank(); ++axis) {
+    const int64_t extent = output.dim(axis);
+    if (extent == 1) continue;
+    for (size_t k = 0; k < operands.size(); ++k) next[k] = strides[k * kMaxRank + axis];
+    if (space.rank > 0 && mergeable(space, space.rank - 1, extent, next.data())) {
+      space.extent[space.rank - 1] *= extent;
+    } else {
+      space.extent[space.rank++] = extent;
+    }
+    for (size_t k = 0; k < operands.size(); ++k) {
+      space.operands[k].stride[space.rank - 1] = next[k];
+    }
+  }
+  if (space.rank == 0) {  // a single element: every operand is an array of one
+    space.rank = 1;
+    space.extent[0] = 1;
+    for (TileSpace::Operand& operand : space.operands) operand.stride[0] = 1;
+  }
+  return space;
+}
+
+OuterPosition::OuterPosition(const TileSpace& space, int64_t row) : space_(space) {
+  assert(space.operands.size() <= kMaxTracked);
+  for (int axis = space.rank - 2; axis >= 0; --axis) {
+    index_[axis] = row % space.extent[axis];
+    row /= space.extent[axis];
+    for (size_t k = 0; k < space.operands.size(); ++k) {
+      offset_[k] += index_[axis] * space.operands[k].stride[axis];
+    }
+  }
+}
+
+void OuterPosition::advance() {
+  for (int axis = space_.rank - 2; axis >= 0; --axis) {
+    const bool wraps = ++index_[axis] == space_.extent[axis];
+    const int64_t steps = wraps ? 1 - space_.extent[axis] : 1;
+    for (size_t k = 0; k < space_.operands.size(); ++k) {
+      offset_[k] += steps * space_.operands[k].stride[axis];
+    }
+    if (!wraps) return;
+    index_[axis] = 0;
+  }
+}
+
+void gather_tile(const TileSpace& space, int operand, const void* base, int element_size,
+                 int64_t begin, int64_t n, void* tile) {
+  const CopyFn copy = copy_function(element_size);
+  const int64_t inner = space.inner();
+  const int64_t stride = space.operands[operand].stride[space.rank - 1];
+  OuterPosition position(space, begin / inner);
+  int64_t column = begin % inner;
+  const auto* from = static_cast<const std::byte*>(base);
+  auto* to = static_cast<std::byte*>(tile);
+  while (n > 0) {
+    const int64_t run = std::min(n, inner - column);
+    copy(from + (position.offset(operand) + column * stride) * element_size, stride, run, to);
+    to += run * element_size;
+    n -= run;
+    column = 0;
+    position.advance();
+  }
+}
+
+}  // namespace treenail::host
