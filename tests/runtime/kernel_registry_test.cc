@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which kernel serves which op, and the loading of level libraries.
+#include "framework/runtime/kernel_registry.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "framework/base/cpu_features.h"
+#include "framework/op/op_def.h"
+#include "framework/runtime/kernel_library.h"
+#include "tests/support/expect_error.h"
+
+namespace treenail {
+namespace {
+
+using testing::error_of;
+
+const OpDef& op_def() {
+  static const OpDef def = [] {
+    OpDef d;
+    d.name = "X";
+    OpDeclaration(d).input("x: T").input("i: Tidx").output("y: T").attr("T: type").attr("Tidx: type");
+    return d;
+  }();
+  return def;
+}
+
+OpInstance instance(DType t, DType index) { return resolve_op(op_def(), std::vector<DType>{t, index}, {}); }
+
+std::unique_ptr<Kernel> floats(const PrepareContext&) { return nullptr; }
+std::unique_ptr<Kernel> doubles(const PrepareContext&) { return nullptr; }
+
+TEST(KernelRegistry, ConstraintsChoose) {
+  KernelRegistry r;
+  r.add("X", {{"T", {DType::kFloat32, DType::kFloat16}}}, floats);
+  r.add("X", {{"T", {DType::kFloat64}}, {"Tidx", {DType::kInt32}}}, doubles);
+  EXPECT_EQ(r.find(instance(DType::kFloat16, DType::kInt64)), &floats);
+  EXPECT_EQ(r.find(instance(DType::kFloat64, DType::kInt32)), &doubles);
+  EXPECT_TRUE(r.has("X"));
+  EXPECT_FALSE(r.has("Y"));
+}
+
+TEST(KernelRegistry, SaysWhatIsThereWhenNothingFits) {
+  KernelRegistry r;
+  EXPECT_EQ(error_of([&] { r.find(instance(DType::kFloat32, DType::kInt32)); }),
+            "Unimplemented: no kernel is registered for op \"X\"");
+  r.add("X", {{"T", {DType::kFloat32, DType::kFloat16}}}, floats);
+  r.add("X", {{"T", {DType::kFloat64}}, {"Tidx", {DType::kInt32}}}, doubles);
+  EXPECT_EQ(error_of([&] { r.find(instance(DType::kInt8, DType::kInt32)); }),
+            "Unimplemented: no kernel for op \"X\" with T = int8, Tidx = int32; registered are kernels for T in {float32, "
+            "float16}; T in {float64}, Tidx in {int32}");
+}
+
+TEST(KernelRegistry, TwoForTheSameTypesAreOurMistake) {
+  KernelRegistry r;
+  r.add("X", {{"T", {DType::kFloat32}}}, floats);
+  r.add("X", {{"T", {DType::kFloat64}}}, floats);
+  EXPECT_EQ(error_of([&] { r.add("X", {{"T", {DType::kFloat64, DType::kInt8}}}, doubles); }),
+            "Internal: two kernels for op \"X\": one for T in {float64}, one for T in {float64, int8}");
+  EXPECT_EQ(error_of([&] { r.add("X", {}, doubles); }).substr(0, 9), "Internal:");
+  EXPECT_EQ(error_of([&] { r.add("X", {{"Tidx", {DType::kInt32}}}, doubles); }).substr(0, 9), "Internal:");
+}
+
+TEST(KernelLibrary, TheBestInstalledLevelIsInUse) {
+  const std::vector<std::string> levels = installed_kernel_levels();
+  ASSERT_FALSE(levels.empty());
+  std::string best;
+  for (const std::string& level : levels) {
+    if (cpu_runs(level)) best = level;
+  }
+  const char* forced = std::getenv("TREENAIL_CPU_ISA");
+  EXPECT_EQ(kernel_level_in_use(), forced != nullptr ? forced : best);
+  EXPECT_TRUE(KernelRegistry::instance().has("Add"));
+}
+
+// Each runs in a fresh process: a library stays open until its process ends.
+class KernelLibraryDeathTest : public ::testing::Test {
+ protected:
+  KernelLibraryDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+  static void report() {
+    std::fprintf(stderr, "%s\n", error_of([] { std::fprintf(stderr, "level %s\n", kernel_level_in_use().c_str()); }).c_str());
+    std::exit(0);
+  }
+  // A directory with one level library of the given bytes.
+  static std::string directory(const std::string& level, const std::string& bytes) {
+    char name[] = "/tmp/treenail-levels-XXXXXX";
+    if (::mkdtemp(name) == nullptr) std::abort();
+    const std::string kernels = std::string(name) + "/kernels";
+    ::mkdir(kernels.c_str(), 0700);
+    ::mkdir((kernels + "/" + level).c_str(), 0700);
+    std::FILE* file = std::fopen((kernels + "/" + level + "/libtreenail-kernels-cpu.so").c_str(), "wb");
+    if (file == nullptr || std::fwrite(bytes.data(), 1, bytes.size(), file) != bytes.size()) std::abort();
+    std::fclose(file);
+    return name;
+  }
+};
+
+using testing_exit = ::testing::ExitedWithCode;
+
+TEST_F(KernelLibraryDeathTest, ALowerLevelCanBeForced) {
+  const std::string lowest = installed_kernel_levels().at(0);
+  EXPECT_EXIT(
+      {
+        ::setenv("TREENAIL_CPU_ISA", lowest.c_str(), 1);
+        report();
+      },
+      testing_exit(0), "level " + lowest + "\nno error");
+}
+
+TEST_F(KernelLibraryDeathTest, AnUnknownLevelIsRefused) {
+  EXPECT_EXIT(
+      {
+        ::setenv("TREENAIL_CPU_ISA", "mmx", 1);
+        report();
+      },
+      testing_exit(0), "InvalidArgument: .*TREENAIL_CPU_ISA is \"mmx\"");
+}
+
+TEST_F(KernelLibraryDeathTest, NoLibraryIsASentence) {
+  EXPECT_EXIT(
+      {
+        ::setenv("TREENAIL_LIBRARY_DIR", "/nowhere", 1);
+        report();
+      },
+      testing_exit(0), "FailedPrecondition: this CPU runs ISA level .*installed kernel libraries: none");
+}
+
+TEST_F(KernelLibraryDeathTest, GarbageIsASentence) {
+  const std::string level(isa_levels()[0]);
+  EXPECT_EXIT(
+      {
+        ::unsetenv("TREENAIL_CPU_ISA");
+        ::setenv("TREENAIL_LIBRARY_DIR", directory(level, "not a library").c_str(), 1);
+        report();
+      },
+      testing_exit(0), "FailedPrecondition: the kernel library of level " + level + " cannot be loaded: .*");
+}
+
+}  // namespace
+}  // namespace treenail
