@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hashes for look-up tables inside one process: neither stable between releases nor meant against hostile keys alone (every
-// user compares the keys as well).
+// Hashes for look-up tables inside one process: neither stable between releases nor meant against
+// hostile keys alone (every user compares the keys as well).
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimal string alignment distance, weighted so that a letter of the wrong case costs half of a wrong letter.
+// Optimal string alignment distance, weighted so that a letter of the wrong case costs half of a
+// wrong letter.
 #include "framework/base/nearest_name.h"
 
 #include <algorithm>

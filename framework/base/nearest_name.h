@@ -8,8 +8,8 @@
 
 namespace treenail {
 
-// The candidate of the smallest edit distance (insert, delete, replace, swap neighbours; case counts a little), the first
-// among equals; "" when none is near enough to be meant.
+// The candidate of the smallest edit distance (insert, delete, replace, swap neighbours; case
+// counts a little), the first among equals; "" when none is near enough to be meant.
 std::string nearest_name(std::string_view name, std::span<const std::string_view> candidates);
 
 // `; did you mean "strides"?`, or "" when nothing is near.

@@ -27,15 +27,15 @@ void check_inputs(const OpInstance& op, std::span<const Tensor> inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const DType wanted = op.input_type(static_cast<int>(i));
     if (inputs[i].dtype() == wanted) continue;
-    throw invalid_argument("input \"", op.input_name(static_cast<int>(i)), "\" has dtype ", inputs[i].dtype(),
-                           ", needed is ", wanted);
+    throw invalid_argument("input \"", op.input_name(static_cast<int>(i)), "\" has dtype ",
+                           inputs[i].dtype(), ", needed is ", wanted);
   }
 }
 
 }  // namespace
 
-std::vector<Tensor> execute(const OpInstance& op, std::span<const Tensor> inputs, ResourceManager* resources,
-                            const CancellationToken* token) {
+std::vector<Tensor> execute(const OpInstance& op, std::span<const Tensor> inputs,
+                            ResourceManager* resources, const CancellationToken* token) {
   const FpEnvironment environment;
   try {
     if (inputs.size() != op.input_types().size()) {
@@ -43,16 +43,17 @@ std::vector<Tensor> execute(const OpInstance& op, std::span<const Tensor> inputs
     }
     check_inputs(op, inputs);
     const std::string name = op.def().random ? counter_name(op) : std::string();
-    const NodeServices services{resources != nullptr ? resources : &ResourceManager::process(), name};
+    const NodeServices services{resources != nullptr ? resources : &ResourceManager::process(),
+                                name};
     return run_immediately(op, inputs, services, token);
   } catch (const Error& error) {
     throw error.with_prefix(error_prefix(op.name(), ""));
   }
 }
 
-std::vector<Tensor> execute(const OpDef& op, std::span<const Tensor> inputs, const NamedAttrs& attrs,
-                            std::span<const int> arg_sizes, ResourceManager* resources,
-                            const CancellationToken* token) {
+std::vector<Tensor> execute(const OpDef& op, std::span<const Tensor> inputs,
+                            const NamedAttrs& attrs, std::span<const int> arg_sizes,
+                            ResourceManager* resources, const CancellationToken* token) {
   std::vector<DType> types;
   types.reserve(inputs.size());
   for (const Tensor& input : inputs) types.push_back(input.dtype());
@@ -65,9 +66,9 @@ std::vector<Tensor> execute(const OpDef& op, std::span<const Tensor> inputs, con
   return execute(instance, inputs, resources, token);
 }
 
-std::vector<Tensor> execute(std::string_view op, std::span<const Tensor> inputs, const NamedAttrs& attrs,
-                            std::span<const int> arg_sizes, ResourceManager* resources,
-                            const CancellationToken* token) {
+std::vector<Tensor> execute(std::string_view op, std::span<const Tensor> inputs,
+                            const NamedAttrs& attrs, std::span<const int> arg_sizes,
+                            ResourceManager* resources, const CancellationToken* token) {
   return execute(OpRegistry::instance().get(op), inputs, attrs, arg_sizes, resources, token);
 }
 

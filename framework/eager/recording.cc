@@ -19,12 +19,16 @@ class RecordedProgram final : public DifferentiableProgram {
   void append_inputs(int64_t node, std::vector<Value>& inputs) const override {
     inputs.insert(inputs.end(), at(node).inputs.begin(), at(node).inputs.end());
   }
-  std::string error_prefix(int64_t node) const override { return treenail::error_prefix(at(node).op.name(), ""); }
+  std::string error_prefix(int64_t node) const override {
+    return treenail::error_prefix(at(node).op.name(), "");
+  }
   void begin_gradient(int64_t) override {}
   void begin_sum(int64_t) override {}
 
  private:
-  const Recording::Entry& at(int64_t node) const { return recording_.entries_[static_cast<size_t>(node)]; }
+  const Recording::Entry& at(int64_t node) const {
+    return recording_.entries_[static_cast<size_t>(node)];
+  }
   Recording& recording_;
 };
 
@@ -35,8 +39,8 @@ Value Recording::input(const Tensor& tensor) {
   return {static_cast<int64_t>(entries_.size()) - 1, 0};
 }
 
-std::vector<Value> Recording::emit(std::string_view op, std::span<const Value> inputs, const NamedAttrs& attrs,
-                                   std::span<const int> arg_sizes) {
+std::vector<Value> Recording::emit(std::string_view op, std::span<const Value> inputs,
+                                   const NamedAttrs& attrs, std::span<const int> arg_sizes) {
   std::vector<Tensor> tensors;
   std::vector<DType> types;
   for (Value value : inputs) {
@@ -65,7 +69,8 @@ bool Recording::is_constant(Value value) const {
 }
 
 PartialShape Recording::shape(Value value) const {
-  return known_ == Known::kValues || is_constant(value) ? PartialShape(tensor(value).shape()) : PartialShape();
+  return known_ == Known::kValues || is_constant(value) ? PartialShape(tensor(value).shape())
+                                                        : PartialShape();
 }
 
 const Tensor* Recording::constant(Value value) const {
@@ -73,7 +78,8 @@ const Tensor* Recording::constant(Value value) const {
 }
 
 std::vector<Gradient> Recording::gradients(std::span<const Value> ys, std::span<const Value> xs,
-                                           std::span<const Value> grad_ys, std::span<const Value> stop_gradients) {
+                                           std::span<const Value> grad_ys,
+                                           std::span<const Value> stop_gradients) {
   RecordedProgram program(*this);
   return backpropagate(program, {ys, xs, grad_ys, stop_gradients});
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recording: ops executed at once and remembered, so that gradients can be computed from them. It proves that gradient rules
-// hold without a graph (op cases, C++ tests); it keeps every value. It is not the tape of immediate mode.
+// A recording: ops executed at once and remembered, so that gradients can be computed from them. It
+// proves that gradient rules hold without a graph (op cases, C++ tests); it keeps every value. It
+// is not the tape of immediate mode.
 #pragma once
 
 #include <deque>
@@ -18,7 +19,8 @@ class ResourceManager;
 
 class Recording final : public Emitter {
  public:
-  // What rules are told of recorded values: everything, or only dtypes and constants, as in a graph of unknown shapes.
+  // What rules are told of recorded values: everything, or only dtypes and constants, as in a graph
+  // of unknown shapes.
   enum class Known { kValues, kConstantsOnly };
   // `resources` as in execute().
   explicit Recording(ResourceManager* resources = nullptr, Known known = Known::kValues)
@@ -26,8 +28,8 @@ class Recording final : public Emitter {
 
   // A value that no op of the recording computes.
   Value input(const Tensor& tensor);
-  std::vector<Value> emit(std::string_view op, std::span<const Value> inputs, const NamedAttrs& attrs,
-                          std::span<const int> arg_sizes = {}) override;
+  std::vector<Value> emit(std::string_view op, std::span<const Value> inputs,
+                          const NamedAttrs& attrs, std::span<const int> arg_sizes = {}) override;
   DType dtype(Value value) const override { return tensor(value).dtype(); }
   PartialShape shape(Value value) const override;
   const Tensor* constant(Value value) const override;
@@ -36,9 +38,11 @@ class Recording final : public Emitter {
     return entries_[static_cast<size_t>(value.id)].outputs[static_cast<size_t>(value.output)];
   }
 
-  // As backpropagate() in op/backprop.h; what it emits is recorded as well: gradients of gradients follow.
+  // As backpropagate() in op/backprop.h; what it emits is recorded as well: gradients of gradients
+  // follow.
   std::vector<Gradient> gradients(std::span<const Value> ys, std::span<const Value> xs,
-                                  std::span<const Value> grad_ys = {}, std::span<const Value> stop_gradients = {});
+                                  std::span<const Value> grad_ys = {},
+                                  std::span<const Value> stop_gradients = {});
 
  private:
   friend class RecordedProgram;

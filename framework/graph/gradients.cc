@@ -10,7 +10,9 @@
 namespace treenail {
 namespace {
 
-Value value_of(const Output& output) { return output.node == nullptr ? Value() : GraphEmitter::value_of(output); }
+Value value_of(const Output& output) {
+  return output.node == nullptr ? Value() : GraphEmitter::value_of(output);
+}
 
 class GraphProgram final : public DifferentiableProgram {
  public:
@@ -40,16 +42,16 @@ class GraphProgram final : public DifferentiableProgram {
     for (const Gradient& gradient : output_gradients) given.push_back(to_graph(gradient));
     const std::vector<GraphGradient> gradients = overrides_->gradients(at(node), given);
     if (gradients.size() != result.size()) {
-      throw invalid_argument("the registered gradient gives ", gradients.size(), " gradients for ", result.size(),
-                             " inputs");
+      throw invalid_argument("the registered gradient gives ", gradients.size(), " gradients for ",
+                             result.size(), " inputs");
     }
     for (size_t i = 0; i < result.size(); ++i) result[i] = from_graph(gradients[i]);
     return true;
   }
 
   GraphGradient to_graph(const Gradient& g) const {
-    return {g.kind, emitter_.output_of(g.dense), emitter_.output_of(g.values), emitter_.output_of(g.indices),
-            emitter_.output_of(g.dense_shape)};
+    return {g.kind, emitter_.output_of(g.dense), emitter_.output_of(g.values),
+            emitter_.output_of(g.indices), emitter_.output_of(g.dense_shape)};
   }
 
  private:
@@ -58,11 +60,14 @@ class GraphProgram final : public DifferentiableProgram {
   Gradient from_graph(const GraphGradient& g) const {
     for (const Output& output : {g.dense, g.values, g.indices, g.dense_shape}) {
       if (output.node != nullptr && &output.node->graph() != &graph_) {
-        throw invalid_argument("the registered gradient gives ", output, ", which is of another graph");
+        throw invalid_argument("the registered gradient gives ", output,
+                               ", which is of another graph");
       }
     }
-    Gradient result{g.kind, value_of(g.dense), value_of(g.values), value_of(g.indices), value_of(g.dense_shape)};
-    const bool slices = result.values.valid() && result.indices.valid() && result.dense_shape.valid();
+    Gradient result{g.kind, value_of(g.dense), value_of(g.values), value_of(g.indices),
+                    value_of(g.dense_shape)};
+    const bool slices =
+        result.values.valid() && result.indices.valid() && result.dense_shape.valid();
     if ((g.kind == Gradient::Kind::kDense && !result.dense.valid()) ||
         (g.kind == Gradient::Kind::kSlices && !slices)) {
       throw invalid_argument("the registered gradient gives an incomplete gradient");
@@ -76,14 +81,16 @@ class GraphProgram final : public DifferentiableProgram {
   GradientOverrides* overrides_;
 };
 
-std::vector<Value> values_of(const Graph& graph, std::span<const Output> outputs, std::string_view what, bool optional) {
+std::vector<Value> values_of(const Graph& graph, std::span<const Output> outputs,
+                             std::string_view what, bool optional) {
   std::vector<Value> values;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Output& output = outputs[i];
     const bool absent = output.node == nullptr && optional;
-    const bool ours = output.node != nullptr && &output.node->graph() == &graph && output.index >= 0 &&
-                      output.index < output.node->num_outputs();
-    if (!absent && !ours) throw invalid_argument(what, "[", i, "] (", output, ") is not a value of this graph");
+    const bool ours = output.node != nullptr && &output.node->graph() == &graph &&
+                      output.index >= 0 && output.index < output.node->num_outputs();
+    if (!absent && !ours)
+      throw invalid_argument(what, "[", i, "] (", output, ") is not a value of this graph");
     values.push_back(value_of(output));
   }
   return values;
@@ -93,12 +100,14 @@ std::vector<Value> values_of(const Graph& graph, std::span<const Output> outputs
 
 GradientOverrides::~GradientOverrides() = default;
 
-std::vector<GraphGradient> add_gradients(Graph& graph, std::span<const Output> ys, std::span<const Output> xs,
+std::vector<GraphGradient> add_gradients(Graph& graph, std::span<const Output> ys,
+                                         std::span<const Output> xs,
                                          const GradientOptions& options) {
   const std::vector<Value> y_values = values_of(graph, ys, "ys", false);
   const std::vector<Value> x_values = values_of(graph, xs, "xs", false);
   const std::vector<Value> grads = values_of(graph, options.grad_ys, "grad_ys", true);
-  const std::vector<Value> stops = values_of(graph, options.stop_gradients, "stop_gradients", false);
+  const std::vector<Value> stops =
+      values_of(graph, options.stop_gradients, "stop_gradients", false);
   GraphProgram program(graph, graph.unique_name(options.name), options.overrides);
   std::vector<GraphGradient> result;
   for (const Gradient& gradient : backpropagate(program, {y_values, x_values, grads, stops})) {

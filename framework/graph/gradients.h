@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients in a graph: nodes that compute d(sum of ys)/dx are added beside the graph's own. The walk and the sums:
-// op/backprop.h; the rules: each op's, in framework/ops.
+// Gradients in a graph: nodes that compute d(sum of ys)/dx are added beside the graph's own. The
+// walk and the sums: op/backprop.h; the rules: each op's, in framework/ops.
 #pragma once
 
 #include <span>
@@ -26,9 +26,10 @@ class GradientOverrides {
  public:
   virtual ~GradientOverrides();
   virtual bool has(const Node& node) const = 0;
-  // One gradient per input of `node`, as values of its graph. The caller of add_gradients holds the graph's mutex; this may
-  // release it meanwhile, and add nodes.
-  virtual std::vector<GraphGradient> gradients(Node& node, std::span<const GraphGradient> output_gradients) = 0;
+  // One gradient per input of `node`, as values of its graph. The caller of add_gradients holds the
+  // graph's mutex; this may release it meanwhile, and add nodes.
+  virtual std::vector<GraphGradient> gradients(Node& node,
+                                               std::span<const GraphGradient> output_gradients) = 0;
 };
 
 struct GradientOptions {
@@ -38,11 +39,13 @@ struct GradientOptions {
   GradientOverrides* overrides = nullptr;
 };
 
-// One gradient per x; kNone where no differentiable path leads from a y to it. A resource x stands for the variable's value. New
-// nodes are called <name>/<node>_grad/<op>, and carry device and creation stack of the node they differentiate. The caller holds
-// graph.mutex(). Errors: InvalidArgument (a value of another graph, dtypes, grad_ys), Unimplemented (op "X" has no gradient),
-// FailedPrecondition (finalized); nodes added before an error stay, unused.
-std::vector<GraphGradient> add_gradients(Graph& graph, std::span<const Output> ys, std::span<const Output> xs,
+// One gradient per x; kNone where no differentiable path leads from a y to it. A resource x stands
+// for the variable's value. New nodes are called <name>/<node>_grad/<op>, and carry device and
+// creation stack of the node they differentiate. The caller holds graph.mutex(). Errors:
+// InvalidArgument (a value of another graph, dtypes, grad_ys), Unimplemented (op "X" has no
+// gradient), FailedPrecondition (finalized); nodes added before an error stay, unused.
+std::vector<GraphGradient> add_gradients(Graph& graph, std::span<const Output> ys,
+                                         std::span<const Output> xs,
                                          const GradientOptions& options = {});
 
 }  // namespace treenail

@@ -12,8 +12,8 @@ void GraphEmitter::set_place(std::string scope, const Node* origin) {
   origin_ = origin;
 }
 
-std::vector<Value> GraphEmitter::emit(std::string_view op, std::span<const Value> inputs, const NamedAttrs& attrs,
-                                      std::span<const int> arg_sizes) {
+std::vector<Value> GraphEmitter::emit(std::string_view op, std::span<const Value> inputs,
+                                      const NamedAttrs& attrs, std::span<const int> arg_sizes) {
   std::vector<Output> outputs;
   outputs.reserve(inputs.size());
   for (Value input : inputs) outputs.push_back(output_of(input));

@@ -15,11 +15,12 @@ class GraphEmitter final : public Emitter {
  public:
   explicit GraphEmitter(Graph& graph) : graph_(graph) {}
 
-  // New nodes are called `scope` + op type, and stand on `origin`'s device with its creation stack (null: neither).
+  // New nodes are called `scope` + op type, and stand on `origin`'s device with its creation stack
+  // (null: neither).
   void set_place(std::string scope, const Node* origin);
 
-  std::vector<Value> emit(std::string_view op, std::span<const Value> inputs, const NamedAttrs& attrs,
-                          std::span<const int> arg_sizes = {}) override;
+  std::vector<Value> emit(std::string_view op, std::span<const Value> inputs,
+                          const NamedAttrs& attrs, std::span<const int> arg_sizes = {}) override;
   DType dtype(Value value) const override;
   PartialShape shape(Value value) const override;
   const Tensor* constant(Value value) const override;
@@ -29,7 +30,9 @@ class GraphEmitter final : public Emitter {
   Output output_of(Value value) const;
 
  private:
-  const ValueInfo& info(Value value) const { return graph_.node(static_cast<int>(value.id))->info(value.output); }
+  const ValueInfo& info(Value value) const {
+    return graph_.node(static_cast<int>(value.id))->info(value.output);
+  }
 
   Graph& graph_;
   std::string scope_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graph files: a versioned binary format, little-endian on every host, lengths of 64 bits, a CRC32C per section, written and
-// read as a stream of sections (docs/formats/graph.md). Weights live in checkpoints (io/checkpoint.h), not here.
-// Ops are stored with their version; an older one is upgraded attribute by attribute (OpDef::upgrades).
+// Graph files: a versioned binary format, little-endian on every host, lengths of 64 bits, a CRC32C
+// per section, written and read as a stream of sections (docs/formats/graph.md). Weights live in
+// checkpoints (io/checkpoint.h), not here. Ops are stored with their version; an older one is
+// upgraded attribute by attribute (OpDef::upgrades).
 #pragma once
 
 #include <cstddef>
@@ -31,15 +32,18 @@ class ByteSource {
   virtual uint64_t remaining() const = 0;
 };
 
-// Nodes, functions and seed of `graph`; creation stacks are not kept. The caller holds graph.mutex() at least shared. Errors:
-// InvalidArgument for an attribute tensor that holds resources or variants, and what `sink` throws.
+// Nodes, functions and seed of `graph`; creation stacks are not kept. The caller holds
+// graph.mutex() at least shared. Errors: InvalidArgument for an attribute tensor that holds
+// resources or variants, and what `sink` throws.
 void write_graph(const Graph& graph, ByteSink& sink);
 std::string graph_to_bytes(const Graph& graph);
-// To a file that appears under `path` only when it is complete and on disk. Errors: as above and as throw_file_error (io/file.h).
+// To a file that appears under `path` only when it is complete and on disk. Errors: as above and as
+// throw_file_error (io/file.h).
 void save_graph(const Graph& graph, const std::string& path);
 
-// A new graph. Errors: InvalidArgument (not a graph file; a node that does not fit its op), DataLoss (truncated, changed
-// bytes, contradictions), NotFound (an op nobody registered), Unimplemented (format, section or op version of a newer Treenail).
+// A new graph. Errors: InvalidArgument (not a graph file; a node that does not fit its op),
+// DataLoss (truncated, changed bytes, contradictions), NotFound (an op nobody registered),
+// Unimplemented (format, section or op version of a newer Treenail).
 std::unique_ptr<Graph> read_graph(ByteSource& source);
 std::unique_ptr<Graph> graph_from_bytes(std::string_view bytes);
 // The same; errors begin `graph file "path": `, and those of opening it are as throw_file_error's.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where graph files come from and go to: memory and disk. The format: serialize_write.cc and serialize_read.cc.
+// Where graph files come from and go to: memory and disk. The format: serialize_write.cc and
+// serialize_read.cc.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -18,7 +19,9 @@ constexpr size_t kReadBytes = size_t{1} << 16;
 
 class StringSink final : public ByteSink {
  public:
-  void write(const void* data, size_t size) override { bytes.append(static_cast<const char*>(data), size); }
+  void write(const void* data, size_t size) override {
+    bytes.append(static_cast<const char*>(data), size);
+  }
   std::string bytes;
 };
 
@@ -78,18 +81,22 @@ class FileSource final : public ByteSource {
       fill(out, bytes);
       return;
     }
-    buffer_.resize(static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(kReadBytes), size_ - offset_)));
+    buffer_.resize(
+        static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(kReadBytes), size_ - offset_)));
     at_ = 0;
     if (bytes > buffer_.size()) throw data_loss("it is truncated");
     fill(buffer_.data(), buffer_.size());
     std::copy_n(buffer_.data(), bytes, out);
     at_ = bytes;
   }
-  uint64_t remaining() const override { return static_cast<uint64_t>(size_ - offset_) + (buffer_.size() - at_); }
+  uint64_t remaining() const override {
+    return static_cast<uint64_t>(size_ - offset_) + (buffer_.size() - at_);
+  }
 
  private:
   void fill(char* data, size_t bytes) {
-    if (read_at(file_, offset_, data, bytes, path_) != bytes) throw data_loss("it became shorter while it was read");
+    if (read_at(file_, offset_, data, bytes, path_) != bytes)
+      throw data_loss("it became shorter while it was read");
     offset_ += static_cast<int64_t>(bytes);
   }
 

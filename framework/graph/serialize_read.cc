@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading graph files that anybody may have written: every length is held to what is left of the file before memory is taken
-// for it, a section's CRC is checked before its contents are believed, and nodes are added through Graph::add, which checks
-// them as if a user had called it.
+// Reading graph files that anybody may have written: every length is held to what is left of the
+// file before memory is taken for it, a section's CRC is checked before its contents are believed,
+// and nodes are added through Graph::add, which checks them as if a user had called it.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -43,7 +43,8 @@ class Section {
  public:
   explicit Section(ByteSource& source) : source_(source) {
     char head[kHeadBytes];
-    if (source_.remaining() < kHeadBytes) throw data_loss("it ends without an end section: it is truncated");
+    if (source_.remaining() < kHeadBytes)
+      throw data_loss("it ends without an end section: it is truncated");
     source_.read(head, sizeof head);
     crc_ = crc32c(head, sizeof head);
     Reader reader({head, sizeof head});
@@ -51,7 +52,8 @@ class Section {
     left = reader.number<uint64_t>();
     const uint64_t rest = source_.remaining();
     if (rest < kTailBytes || left > rest - kTailBytes) {
-      throw data_loss("section ", tag_text(tag), " claims ", left, " bytes, ", rest, " are left: it is truncated");
+      throw data_loss("section ", tag_text(tag), " claims ", left, " bytes, ", rest,
+                      " are left: it is truncated");
     }
   }
 
@@ -76,11 +78,13 @@ class Section {
   }
 
   void end() {
-    if (left != 0) throw data_loss(left, " bytes are left over at the end of section ", tag_text(tag));
+    if (left != 0)
+      throw data_loss(left, " bytes are left over at the end of section ", tag_text(tag));
     char tail[kTailBytes];
     source_.read(tail, sizeof tail);
     if (Reader({tail, sizeof tail}).number<uint32_t>() != crc_) {
-      throw data_loss("the checksum of section ", tag_text(tag), " does not match: its bytes were changed");
+      throw data_loss("the checksum of section ", tag_text(tag),
+                      " does not match: its bytes were changed");
     }
   }
 
@@ -125,7 +129,9 @@ class GraphReader {
 PartialShape GraphReader::shape(Reader& r) {
   const auto rank = r.number<uint8_t>();
   if (rank == wire::kUnknownRank) return PartialShape();
-  if (rank > kMaxRank) throw data_loss("a shape has rank ", static_cast<int>(rank), ", at most ", kMaxRank, " is possible");
+  if (rank > kMaxRank)
+    throw data_loss("a shape has rank ", static_cast<int>(rank), ", at most ", kMaxRank,
+                    " is possible");
   int64_t dims[kMaxRank];
   for (int i = 0; i < rank; ++i) dims[i] = r.number<int64_t>();
   return PartialShape(std::span<const int64_t>(dims, rank));
@@ -133,7 +139,8 @@ PartialShape GraphReader::shape(Reader& r) {
 
 DType GraphReader::dtype(Reader& r) {
   const auto number = r.number<uint8_t>();
-  if (number != 0 && !dtype_is_valid(number)) throw data_loss("there is no dtype number ", static_cast<int>(number));
+  if (number != 0 && !dtype_is_valid(number))
+    throw data_loss("there is no dtype number ", static_cast<int>(number));
   return static_cast<DType>(number);
 }
 
@@ -176,7 +183,8 @@ void GraphReader::tensor(Section& section) {
   }
   if (!is_plain(type)) throw data_loss("a tensor of dtype ", type, " cannot stand in a file");
   const uint64_t size = dtype_size(type);
-  if (section.left % size != 0 || section.left / size != static_cast<uint64_t>(dims.num_elements())) {
+  if (section.left % size != 0 ||
+      section.left / size != static_cast<uint64_t>(dims.num_elements())) {
     throw data_loss("a tensor ", type, dims, " has ", section.left, " bytes of data");
   }
   Tensor tensor(type, dims);
@@ -212,7 +220,8 @@ T GraphReader::element(Reader& r, int depth) {
     if (number >= tensors_.size()) throw data_loss("tensor ", number, " is named before it comes");
     return tensors_[static_cast<size_t>(number)];
   } else {
-    if (depth >= wire::kMaxFunctionDepth) throw data_loss("function attributes are nested too deeply");
+    if (depth >= wire::kMaxFunctionDepth)
+      throw data_loss("function attributes are nested too deeply");
     std::string name(r.text());
     return FunctionAttr{std::move(name), attrs(r, depth + 1)};
   }
@@ -228,23 +237,40 @@ std::vector<T> GraphReader::elements(Reader& r, size_t least, int depth) {
 AttrValue GraphReader::value(Reader& r, int depth) {
   const auto number = r.number<uint8_t>();
   switch (static_cast<AttrKind>(number)) {
-    case AttrKind::kNone: break;
-    case AttrKind::kInt: return element<int64_t>(r, depth);
-    case AttrKind::kFloat: return element<double>(r, depth);
-    case AttrKind::kBool: return element<bool>(r, depth);
-    case AttrKind::kString: return element<std::string>(r, depth);
-    case AttrKind::kType: return element<DType>(r, depth);
-    case AttrKind::kShape: return element<PartialShape>(r, depth);
-    case AttrKind::kTensor: return element<Tensor>(r, depth);
-    case AttrKind::kFunction: return element<FunctionAttr>(r, depth);
-    case AttrKind::kIntList: return elements<int64_t>(r, 8, depth);
-    case AttrKind::kFloatList: return elements<double>(r, 8, depth);
-    case AttrKind::kBoolList: return elements<bool>(r, 1, depth);
-    case AttrKind::kStringList: return elements<std::string>(r, 8, depth);
-    case AttrKind::kTypeList: return elements<DType>(r, 1, depth);
-    case AttrKind::kShapeList: return elements<PartialShape>(r, 1, depth);
-    case AttrKind::kTensorList: return elements<Tensor>(r, 8, depth);
-    case AttrKind::kFunctionList: return elements<FunctionAttr>(r, 16, depth);
+    case AttrKind::kNone:
+      break;
+    case AttrKind::kInt:
+      return element<int64_t>(r, depth);
+    case AttrKind::kFloat:
+      return element<double>(r, depth);
+    case AttrKind::kBool:
+      return element<bool>(r, depth);
+    case AttrKind::kString:
+      return element<std::string>(r, depth);
+    case AttrKind::kType:
+      return element<DType>(r, depth);
+    case AttrKind::kShape:
+      return element<PartialShape>(r, depth);
+    case AttrKind::kTensor:
+      return element<Tensor>(r, depth);
+    case AttrKind::kFunction:
+      return element<FunctionAttr>(r, depth);
+    case AttrKind::kIntList:
+      return elements<int64_t>(r, 8, depth);
+    case AttrKind::kFloatList:
+      return elements<double>(r, 8, depth);
+    case AttrKind::kBoolList:
+      return elements<bool>(r, 1, depth);
+    case AttrKind::kStringList:
+      return elements<std::string>(r, 8, depth);
+    case AttrKind::kTypeList:
+      return elements<DType>(r, 1, depth);
+    case AttrKind::kShapeList:
+      return elements<PartialShape>(r, 1, depth);
+    case AttrKind::kTensorList:
+      return elements<Tensor>(r, 8, depth);
+    case AttrKind::kFunctionList:
+      return elements<FunctionAttr>(r, 16, depth);
   }
   throw data_loss("there is no kind of attribute number ", static_cast<int>(number));
 }
@@ -261,12 +287,14 @@ NamedAttrs GraphReader::attrs(Reader& r, int depth) {
 
 // The op's definition, with `attrs` brought to its version.
 const OpDef& definition(std::string_view op, uint32_t version, NamedAttrs& attrs) {
-  if (op.starts_with('_')) throw data_loss("op \"", op, "\" is internal and never stands in a file");
+  if (op.starts_with('_'))
+    throw data_loss("op \"", op, "\" is internal and never stands in a file");
   const OpDef& def = OpRegistry::instance().get(op);
   const auto known = static_cast<uint32_t>(def.version);
   if (version == 0) throw data_loss("an op has version 0");
   if (version > known) {
-    throw unimplemented("the file holds version ", version, " of this op, this Treenail knows version ", known,
+    throw unimplemented("the file holds version ", version,
+                        " of this op, this Treenail knows version ", known,
                         ": it was written by a newer one");
   }
   for (uint32_t v = version; v < known; ++v) def.upgrades[v - 1](attrs);
@@ -281,11 +309,13 @@ void GraphReader::node(Graph& graph, std::vector<Node*>& numbered, Reader& r) {
   std::vector<int> arg_sizes;
   for (size_t n = r.count(4); n > 0; --n) {
     const auto size = r.number<uint32_t>();
-    if (size > static_cast<uint32_t>(std::numeric_limits<int>::max())) throw data_loss("an argument has ", size, " inputs");
+    if (size > static_cast<uint32_t>(std::numeric_limits<int>::max()))
+      throw data_loss("an argument has ", size, " inputs");
     arg_sizes.push_back(static_cast<int>(size));
   }
   const auto source = [&](uint64_t number) {
-    if (number >= numbered.size()) throw data_loss("node \"", name, "\" uses node ", number, ", which comes later or never");
+    if (number >= numbered.size())
+      throw data_loss("node \"", name, "\" uses node ", number, ", which comes later or never");
     return numbered[static_cast<size_t>(number)];
   };
   std::vector<Output> inputs;
@@ -294,8 +324,8 @@ void GraphReader::node(Graph& graph, std::vector<Node*>& numbered, Reader& r) {
     Node* from = source(r.number<uint64_t>());
     const auto index = r.number<uint32_t>();
     if (index >= static_cast<uint32_t>(from->num_outputs())) {
-      throw data_loss("node \"", name, "\" uses output ", index, " of \"", from->name(), "\", which has ",
-                      from->num_outputs());
+      throw data_loss("node \"", name, "\" uses output ", index, " of \"", from->name(),
+                      "\", which has ", from->num_outputs());
     }
     inputs.push_back({from, static_cast<int>(index)});
     types.push_back(from->op().output_type(static_cast<int>(index)));
@@ -310,7 +340,8 @@ void GraphReader::node(Graph& graph, std::vector<Node*>& numbered, Reader& r) {
     // Before Graph::add takes memory per output: the file has bytes for each.
     const int outputs = resolve_op(def, types, attributes, arg_sizes).num_outputs();
     if (static_cast<size_t>(outputs) != shapes.size()) {
-      throw data_loss("the file tells ", shapes.size(), " output shapes, the op has ", outputs, " outputs");
+      throw data_loss("the file tells ", shapes.size(), " output shapes, the op has ", outputs,
+                      " outputs");
     }
   } catch (const Error& error) {
     throw error.with_prefix(error_prefix(op, name));
@@ -325,7 +356,8 @@ void GraphReader::node(Graph& graph, std::vector<Node*>& numbered, Reader& r) {
   if (added.name() != name) throw data_loss("two nodes are called \"", name, "\"");
   for (size_t i = 0; i < shapes.size(); ++i) {
     const Output output{&added, static_cast<int>(i)};
-    if (shapes[i].rank_known() && !(shapes[i] == added.info(output.index).shape)) graph.set_shape(output, shapes[i]);
+    if (shapes[i].rank_known() && !(shapes[i] == added.info(output.index).shape))
+      graph.set_shape(output, shapes[i]);
   }
   numbered.push_back(&added);
 }
@@ -363,19 +395,23 @@ void GraphReader::function(Graph& graph, const std::string& head) {
   auto inner = std::make_unique<Graph>();
   const std::string end = body(*inner, wire::kEndOfFunction);
   if (!end.empty()) throw data_loss("the end of a function holds bytes");
-  if (!has_body && inner->num_nodes() != 0) throw data_loss("function \"", f->name, "\" has nodes and no body");
+  if (!has_body && inner->num_nodes() != 0)
+    throw data_loss("function \"", f->name, "\" has nodes and no body");
   if (has_body) {
     if (f->input_nodes.size() != f->inputs.size() || f->output_values.size() != f->outputs.size()) {
-      throw data_loss("function \"", f->name, "\" and its body have different numbers of arguments");
+      throw data_loss("function \"", f->name,
+                      "\" and its body have different numbers of arguments");
     }
     for (const std::string& name : f->input_nodes) {
-      if (inner->find(name) == nullptr) throw data_loss("function \"", f->name, "\" has no node \"", name, "\"");
+      if (inner->find(name) == nullptr)
+        throw data_loss("function \"", f->name, "\" has no node \"", name, "\"");
     }
     for (const std::string& name : f->output_values) static_cast<void>(inner->find_output(name));
     f->body = std::move(inner);
   }
   const std::string name = f->name;
-  if (!graph.functions().emplace(name, std::move(f)).second) throw data_loss("two functions are called \"", name, "\"");
+  if (!graph.functions().emplace(name, std::move(f)).second)
+    throw data_loss("two functions are called \"", name, "\"");
 }
 
 std::string GraphReader::body(Graph& graph, uint32_t end) {
@@ -396,7 +432,8 @@ std::string GraphReader::body(Graph& graph, uint32_t end) {
       section.skip();
     } else {
       section.skip();  // a wrong checksum says more than an unknown tag
-      throw unimplemented("it holds a section ", tag_text(section.tag), " that this Treenail does not know here");
+      throw unimplemented("it holds a section ", tag_text(section.tag),
+                          " that this Treenail does not know here");
     }
   }
 }
@@ -406,9 +443,11 @@ void GraphReader::magic() {
   const bool whole = source_.remaining() >= sizeof head;
   if (whole) source_.read(head, sizeof head);
   if (!whole || !std::equal(std::begin(wire::kMagic), std::end(wire::kMagic), head)) {
-    throw invalid_argument("it is not a Treenail graph: it does not begin with the signature of one");
+    throw invalid_argument(
+        "it is not a Treenail graph: it does not begin with the signature of one");
   }
-  const auto version = Reader({reinterpret_cast<const char*>(head) + sizeof wire::kMagic, 4}).number<uint32_t>();
+  const auto version =
+      Reader({reinterpret_cast<const char*>(head) + sizeof wire::kMagic, 4}).number<uint32_t>();
   if (version == 0) throw data_loss("it has format version 0");
   if (version > kGraphFormatVersion) {
     throw unimplemented("it has format version ", version, ", this Treenail reads versions up to ",
@@ -418,7 +457,8 @@ void GraphReader::magic() {
 
 void GraphReader::meta(Graph& graph) {
   Section section(source_);
-  if (section.tag != wire::kMeta) throw data_loss("its first section is ", tag_text(section.tag), ", not META");
+  if (section.tag != wire::kMeta)
+    throw data_loss("its first section is ", tag_text(section.tag), ", not META");
   const std::string payload = section.payload();
   Reader r(payload);
   r.text();  // the version that wrote it: for people who look into files
@@ -433,7 +473,8 @@ std::unique_ptr<Graph> GraphReader::file() {
   const std::string end = body(*graph, wire::kEnd);
   Reader r(end);
   if (r.number<uint64_t>() != num_nodes_ || r.number<uint64_t>() != tensors_.size()) {
-    throw data_loss("its end tells other numbers of nodes and tensors than it holds: sections are missing");
+    throw data_loss(
+        "its end tells other numbers of nodes and tensors than it holds: sections are missing");
   }
   if (source_.remaining() != 0) throw data_loss(source_.remaining(), " bytes follow its end");
   return graph;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing graph files. Nodes go out in topological order, in sections of about 1 MiB; an attribute's tensor has a section of
-// its own before the first node that uses it, so that no more than one tensor or one batch of nodes is in memory twice.
+// Writing graph files. Nodes go out in topological order, in sections of about 1 MiB; an
+// attribute's tensor has a section of its own before the first node that uses it, so that no more
+// than one tensor or one batch of nodes is in memory twice.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -108,29 +109,47 @@ void GraphWriter::element(Writer& w, const FunctionAttr& v) {
 void GraphWriter::value(Writer& w, const AttrValue& v) {
   w.number(static_cast<uint8_t>(v.kind()));
   switch (v.kind()) {
-    case AttrKind::kNone: throw internal_error("an attribute has no value");
-    case AttrKind::kInt: return element(w, v.get<int64_t>());
-    case AttrKind::kFloat: return element(w, v.get<double>());
-    case AttrKind::kBool: return element(w, v.get<bool>());
-    case AttrKind::kString: return element(w, v.get<std::string>());
-    case AttrKind::kType: return element(w, v.get<DType>());
-    case AttrKind::kShape: return element(w, v.get<PartialShape>());
-    case AttrKind::kTensor: return element(w, v.get<Tensor>());
-    case AttrKind::kFunction: return element(w, v.get<FunctionAttr>());
-    case AttrKind::kIntList: return elements<int64_t>(w, v);
-    case AttrKind::kFloatList: return elements<double>(w, v);
-    case AttrKind::kBoolList: return elements<bool>(w, v);
-    case AttrKind::kStringList: return elements<std::string>(w, v);
-    case AttrKind::kTypeList: return elements<DType>(w, v);
-    case AttrKind::kShapeList: return elements<PartialShape>(w, v);
-    case AttrKind::kTensorList: return elements<Tensor>(w, v);
-    case AttrKind::kFunctionList: return elements<FunctionAttr>(w, v);
+    case AttrKind::kNone:
+      throw internal_error("an attribute has no value");
+    case AttrKind::kInt:
+      return element(w, v.get<int64_t>());
+    case AttrKind::kFloat:
+      return element(w, v.get<double>());
+    case AttrKind::kBool:
+      return element(w, v.get<bool>());
+    case AttrKind::kString:
+      return element(w, v.get<std::string>());
+    case AttrKind::kType:
+      return element(w, v.get<DType>());
+    case AttrKind::kShape:
+      return element(w, v.get<PartialShape>());
+    case AttrKind::kTensor:
+      return element(w, v.get<Tensor>());
+    case AttrKind::kFunction:
+      return element(w, v.get<FunctionAttr>());
+    case AttrKind::kIntList:
+      return elements<int64_t>(w, v);
+    case AttrKind::kFloatList:
+      return elements<double>(w, v);
+    case AttrKind::kBoolList:
+      return elements<bool>(w, v);
+    case AttrKind::kStringList:
+      return elements<std::string>(w, v);
+    case AttrKind::kTypeList:
+      return elements<DType>(w, v);
+    case AttrKind::kShapeList:
+      return elements<PartialShape>(w, v);
+    case AttrKind::kTensorList:
+      return elements<Tensor>(w, v);
+    case AttrKind::kFunctionList:
+      return elements<FunctionAttr>(w, v);
   }
 }
 
 uint64_t GraphWriter::tensor(const Tensor& t) {
   std::vector<int64_t> dims(t.shape().dims().begin(), t.shape().dims().end());
-  const auto [at, fresh] = tensors_.try_emplace({t.raw(), t.dtype(), std::move(dims)}, tensors_.size());
+  const auto [at, fresh] =
+      tensors_.try_emplace({t.raw(), t.dtype(), std::move(dims)}, tensors_.size());
   if (fresh) {
     kept_.push_back(t);
     tensor_data(t);
@@ -176,7 +195,8 @@ void GraphWriter::tensor_data(const Tensor& t) {
   end();
 }
 
-void GraphWriter::node(Writer& w, const Node& node, const std::unordered_map<const Node*, uint64_t>& numbers) {
+void GraphWriter::node(Writer& w, const Node& node,
+                       const std::unordered_map<const Node*, uint64_t>& numbers) {
   const OpInstance& op = node.op();
   w.text(op.name());
   w.number(static_cast<uint32_t>(op.def().version));
@@ -221,7 +241,8 @@ void GraphWriter::body(const Graph& graph) {
   };
   for (const Node* each : order) {
     if (each->type().starts_with('_')) {
-      throw invalid_argument(error_prefix(each->type(), each->name()), "is internal and cannot be stored in a file");
+      throw invalid_argument(error_prefix(each->type(), each->name()),
+                             "is internal and cannot be stored in a file");
     }
     try {
       node(batch, *each, numbers);  // tensors it needs go out now, before the batch it is in
@@ -257,7 +278,8 @@ void GraphWriter::function(const Function& f) {
   section(wire::kFunction, w.bytes());
   if (f.body != nullptr) {
     if (!f.body->functions().empty()) {
-      throw invalid_argument("the body of function \"", f.name, "\" defines functions of its own: define them beside it");
+      throw invalid_argument("the body of function \"", f.name,
+                             "\" defines functions of its own: define them beside it");
     }
     body(*f.body);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers, texts and element bytes as they stand in graph files: little-endian, lengths of 64 bits. What the sections of a
-// file are: serialize_write.cc and serialize_read.cc.
+// Numbers, texts and element bytes as they stand in graph files: little-endian, lengths of 64 bits.
+// What the sections of a file are: serialize_write.cc and serialize_read.cc.
 #pragma once
 
 #include <bit>
@@ -17,7 +17,8 @@ namespace treenail::wire {
 
 inline constexpr unsigned char kMagic[8] = {0x89, 'T', 'N', 'G', '\r', '\n', 0x1a, '\n'};
 
-// Section tags, as four letters in file order. A small first letter: a reader that does not know the section skips it.
+// Section tags, as four letters in file order. A small first letter: a reader that does not know
+// the section skips it.
 constexpr uint32_t tag(const char (&letters)[5]) {
   uint32_t value = 0;
   for (int i = 3; i >= 0; --i) value = value << 8 | static_cast<unsigned char>(letters[i]);
@@ -33,7 +34,8 @@ inline constexpr uint32_t kEnd = tag("ENDG");
 inline constexpr uint8_t kUnknownRank = 0xff;
 inline constexpr int kMaxFunctionDepth = 16;
 
-// Reverses the bytes of each of `count` units of `size` bytes (1, 2, 4 or 8) where the host is big-endian.
+// Reverses the bytes of each of `count` units of `size` bytes (1, 2, 4 or 8) where the host is
+// big-endian.
 inline void swap_units(void* data, size_t count, size_t size) {
   if constexpr (std::endian::native == std::endian::big) {
     auto* bytes = static_cast<unsigned char*>(data);
@@ -50,10 +52,11 @@ inline void swap_units(void* data, size_t count, size_t size) {
 class Writer {
  public:
   template <class T>
-    requires std::is_integral_v<T>
+  requires std::is_integral_v<T>
   void number(T value) {
     auto bits = static_cast<uint64_t>(static_cast<std::make_unsigned_t<T>>(value));
-    for (size_t i = 0; i < sizeof(T); ++i, bits >>= 8) bytes_.push_back(static_cast<char>(bits & 0xff));
+    for (size_t i = 0; i < sizeof(T); ++i, bits >>= 8)
+      bytes_.push_back(static_cast<char>(bits & 0xff));
   }
   void real(double value) { number(std::bit_cast<uint64_t>(value)); }
   void text(std::string_view value) {
@@ -71,11 +74,11 @@ class Reader {
   explicit Reader(std::string_view bytes) : bytes_(bytes) {}
 
   template <class T>
-    requires std::is_integral_v<T>
-  T number() {
+  requires std::is_integral_v<T> T number() {
     need(sizeof(T));
     uint64_t bits = 0;
-    for (size_t i = sizeof(T); i-- > 0;) bits = bits << 8 | static_cast<unsigned char>(bytes_[at_ + i]);
+    for (size_t i = sizeof(T); i-- > 0;)
+      bits = bits << 8 | static_cast<unsigned char>(bytes_[at_ + i]);
     at_ += sizeof(T);
     return static_cast<T>(static_cast<std::make_unsigned_t<T>>(bits));
   }
@@ -96,7 +99,8 @@ class Reader {
   size_t count(size_t least) {
     const auto value = number<uint64_t>();
     if (value > left() / least) {
-      throw data_loss("a list of ", value, " entries does not fit in the ", left(), " bytes left of its section");
+      throw data_loss("a list of ", value, " entries does not fit in the ", left(),
+                      " bytes left of its section");
     }
     return static_cast<size_t>(value);
   }
@@ -107,7 +111,9 @@ class Reader {
 
  private:
   void need(uint64_t bytes) const {
-    if (bytes > left()) throw data_loss("a section ends within a value (", bytes, " bytes needed, ", left(), " left)");
+    if (bytes > left())
+      throw data_loss("a section ends within a value (", bytes, " bytes needed, ", left(),
+                      " left)");
   }
   std::string_view bytes_;
   size_t at_ = 0;

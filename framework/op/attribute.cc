@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attribute values: kinds, conversion, comparison and text. Floats and tensors compare by bits, so that equal means "the
-// same computation": NaN equals itself, 0.0 and -0.0 differ.
+// Attribute values: kinds, conversion, comparison and text. Floats and tensors compare by bits, so
+// that equal means "the same computation": NaN equals itself, 0.0 and -0.0 differ.
 #include "framework/op/attribute.h"
 
 #include <bit>
@@ -20,12 +20,12 @@ namespace treenail {
 namespace {
 
 // In the order of AttrValue's alternatives.
-constexpr AttrKind kKinds[] = {
-    AttrKind::kNone,      AttrKind::kInt,        AttrKind::kFloat,      AttrKind::kBool,
-    AttrKind::kString,    AttrKind::kType,       AttrKind::kShape,      AttrKind::kTensor,
-    AttrKind::kFunction,  AttrKind::kIntList,    AttrKind::kFloatList,  AttrKind::kBoolList,
-    AttrKind::kStringList, AttrKind::kTypeList,  AttrKind::kShapeList,  AttrKind::kTensorList,
-    AttrKind::kFunctionList};
+constexpr AttrKind kKinds[] = {AttrKind::kNone,       AttrKind::kInt,         AttrKind::kFloat,
+                               AttrKind::kBool,       AttrKind::kString,      AttrKind::kType,
+                               AttrKind::kShape,      AttrKind::kTensor,      AttrKind::kFunction,
+                               AttrKind::kIntList,    AttrKind::kFloatList,   AttrKind::kBoolList,
+                               AttrKind::kStringList, AttrKind::kTypeList,    AttrKind::kShapeList,
+                               AttrKind::kTensorList, AttrKind::kFunctionList};
 
 bool same(bool a, bool b) { return a == b; }
 bool same(int64_t a, int64_t b) { return a == b; }
@@ -54,7 +54,8 @@ bool same(const Tensor& a, const Tensor& b) {
 bool same(const FunctionAttr& a, const FunctionAttr& b) {
   if (a.name != b.name || a.attrs.size() != b.attrs.size()) return false;
   for (size_t i = 0; i < a.attrs.size(); ++i) {
-    if (a.attrs[i].first != b.attrs[i].first || !(a.attrs[i].second == b.attrs[i].second)) return false;
+    if (a.attrs[i].first != b.attrs[i].first || !(a.attrs[i].second == b.attrs[i].second))
+      return false;
   }
   return true;
 }
@@ -84,20 +85,23 @@ uint64_t hash_of(const Tensor& v) {
   uint64_t hash = hash_combine(static_cast<uint64_t>(v.dtype()), hash_of(PartialShape(v.shape())));
   if (v.dtype() == DType::kInvalid) return hash;
   if (v.dtype() != DType::kString) return hash_bytes(v.raw(), v.bytes(), hash);
-  for (const StringElement& element : v.values<StringElement>()) hash = hash_text(element.view(), hash);
+  for (const StringElement& element : v.values<StringElement>())
+    hash = hash_text(element.view(), hash);
   return hash;
 }
 
 uint64_t hash_of(const FunctionAttr& v) {
   uint64_t hash = hash_text(v.name);
-  for (const auto& [name, value] : v.attrs) hash = hash_combine(hash_text(name, hash), value.hash());
+  for (const auto& [name, value] : v.attrs)
+    hash = hash_combine(hash_text(name, hash), value.hash());
   return hash;
 }
 
 template <class T>
 uint64_t hash_of(const std::vector<T>& v) {
   uint64_t hash = v.size();
-  for (size_t i = 0; i < v.size(); ++i) hash = hash_combine(hash, hash_of(static_cast<const T&>(v[i])));
+  for (size_t i = 0; i < v.size(); ++i)
+    hash = hash_combine(hash, hash_of(static_cast<const T&>(v[i])));
   return hash;
 }
 
@@ -148,15 +152,24 @@ AttrValue empty_list() {
 
 AttrValue empty_list_of(AttrKind kind) {
   switch (kind) {
-    case AttrKind::kIntList: return empty_list<int64_t>();
-    case AttrKind::kFloatList: return empty_list<double>();
-    case AttrKind::kBoolList: return empty_list<bool>();
-    case AttrKind::kStringList: return empty_list<std::string>();
-    case AttrKind::kTypeList: return empty_list<DType>();
-    case AttrKind::kShapeList: return empty_list<PartialShape>();
-    case AttrKind::kTensorList: return empty_list<Tensor>();
-    case AttrKind::kFunctionList: return empty_list<FunctionAttr>();
-    default: return AttrValue();
+    case AttrKind::kIntList:
+      return empty_list<int64_t>();
+    case AttrKind::kFloatList:
+      return empty_list<double>();
+    case AttrKind::kBoolList:
+      return empty_list<bool>();
+    case AttrKind::kStringList:
+      return empty_list<std::string>();
+    case AttrKind::kTypeList:
+      return empty_list<DType>();
+    case AttrKind::kShapeList:
+      return empty_list<PartialShape>();
+    case AttrKind::kTensorList:
+      return empty_list<Tensor>();
+    case AttrKind::kFunctionList:
+      return empty_list<FunctionAttr>();
+    default:
+      return AttrValue();
   }
 }
 
@@ -164,23 +177,40 @@ AttrValue empty_list_of(AttrKind kind) {
 
 std::string_view attr_kind_name(AttrKind kind) {
   switch (kind) {
-    case AttrKind::kNone: return "nothing";
-    case AttrKind::kInt: return "int";
-    case AttrKind::kFloat: return "float";
-    case AttrKind::kBool: return "bool";
-    case AttrKind::kString: return "string";
-    case AttrKind::kType: return "type";
-    case AttrKind::kShape: return "shape";
-    case AttrKind::kTensor: return "tensor";
-    case AttrKind::kFunction: return "func";
-    case AttrKind::kIntList: return "list(int)";
-    case AttrKind::kFloatList: return "list(float)";
-    case AttrKind::kBoolList: return "list(bool)";
-    case AttrKind::kStringList: return "list(string)";
-    case AttrKind::kTypeList: return "list(type)";
-    case AttrKind::kShapeList: return "list(shape)";
-    case AttrKind::kTensorList: return "list(tensor)";
-    case AttrKind::kFunctionList: return "list(func)";
+    case AttrKind::kNone:
+      return "nothing";
+    case AttrKind::kInt:
+      return "int";
+    case AttrKind::kFloat:
+      return "float";
+    case AttrKind::kBool:
+      return "bool";
+    case AttrKind::kString:
+      return "string";
+    case AttrKind::kType:
+      return "type";
+    case AttrKind::kShape:
+      return "shape";
+    case AttrKind::kTensor:
+      return "tensor";
+    case AttrKind::kFunction:
+      return "func";
+    case AttrKind::kIntList:
+      return "list(int)";
+    case AttrKind::kFloatList:
+      return "list(float)";
+    case AttrKind::kBoolList:
+      return "list(bool)";
+    case AttrKind::kStringList:
+      return "list(string)";
+    case AttrKind::kTypeList:
+      return "list(type)";
+    case AttrKind::kShapeList:
+      return "list(shape)";
+    case AttrKind::kTensorList:
+      return "list(tensor)";
+    case AttrKind::kFunctionList:
+      return "list(func)";
   }
   return "an unknown kind";
 }
@@ -202,7 +232,8 @@ AttrValue AttrValue::converted(AttrKind wanted) const {
     const int64_t value = get<int64_t>();
     const double as_double = static_cast<double>(value);
     // 2^63 itself is a double that no int64 equals: comparing back would overflow.
-    if (as_double < 9223372036854775808.0 && static_cast<int64_t>(as_double) == value) return as_double;
+    if (as_double < 9223372036854775808.0 && static_cast<int64_t>(as_double) == value)
+      return as_double;
   }
   if (is_list(own) && is_list(wanted)) {
     const bool empty = std::visit(
@@ -255,23 +286,40 @@ uint64_t AttrValue::hash() const {
 
 std::string to_text(const AttrValue& value) {
   switch (value.kind()) {
-    case AttrKind::kNone: return "nothing";
-    case AttrKind::kInt: return text_of(value.get<int64_t>());
-    case AttrKind::kFloat: return text_of(value.get<double>());
-    case AttrKind::kBool: return text_of(value.get<bool>());
-    case AttrKind::kString: return text_of(value.get<std::string>());
-    case AttrKind::kType: return text_of(value.get<DType>());
-    case AttrKind::kShape: return text_of(value.get<PartialShape>());
-    case AttrKind::kTensor: return text_of(value.get<Tensor>());
-    case AttrKind::kFunction: return text_of(value.get<FunctionAttr>());
-    case AttrKind::kIntList: return text_of(value.get<std::vector<int64_t>>());
-    case AttrKind::kFloatList: return text_of(value.get<std::vector<double>>());
-    case AttrKind::kBoolList: return text_of(value.get<std::vector<bool>>());
-    case AttrKind::kStringList: return text_of(value.get<std::vector<std::string>>());
-    case AttrKind::kTypeList: return text_of(value.get<std::vector<DType>>());
-    case AttrKind::kShapeList: return text_of(value.get<std::vector<PartialShape>>());
-    case AttrKind::kTensorList: return text_of(value.get<std::vector<Tensor>>());
-    case AttrKind::kFunctionList: return text_of(value.get<std::vector<FunctionAttr>>());
+    case AttrKind::kNone:
+      return "nothing";
+    case AttrKind::kInt:
+      return text_of(value.get<int64_t>());
+    case AttrKind::kFloat:
+      return text_of(value.get<double>());
+    case AttrKind::kBool:
+      return text_of(value.get<bool>());
+    case AttrKind::kString:
+      return text_of(value.get<std::string>());
+    case AttrKind::kType:
+      return text_of(value.get<DType>());
+    case AttrKind::kShape:
+      return text_of(value.get<PartialShape>());
+    case AttrKind::kTensor:
+      return text_of(value.get<Tensor>());
+    case AttrKind::kFunction:
+      return text_of(value.get<FunctionAttr>());
+    case AttrKind::kIntList:
+      return text_of(value.get<std::vector<int64_t>>());
+    case AttrKind::kFloatList:
+      return text_of(value.get<std::vector<double>>());
+    case AttrKind::kBoolList:
+      return text_of(value.get<std::vector<bool>>());
+    case AttrKind::kStringList:
+      return text_of(value.get<std::vector<std::string>>());
+    case AttrKind::kTypeList:
+      return text_of(value.get<std::vector<DType>>());
+    case AttrKind::kShapeList:
+      return text_of(value.get<std::vector<PartialShape>>());
+    case AttrKind::kTensorList:
+      return text_of(value.get<std::vector<Tensor>>());
+    case AttrKind::kFunctionList:
+      return text_of(value.get<std::vector<FunctionAttr>>());
   }
   return "";
 }

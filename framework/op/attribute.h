@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attribute values: int, float, bool, string, type, shape, tensor, function, and lists of them; alike in C++, the C ABI and files.
+// Attribute values: int, float, bool, string, type, shape, tensor, function, and lists of them;
+// alike in C++, the C ABI and files.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,8 @@
 
 namespace treenail {
 
-// The numbers stand in files and the C ABI. A list has the number of its element kind plus kListBit.
+// The numbers stand in files and the C ABI. A list has the number of its element kind plus
+// kListBit.
 enum class AttrKind : uint8_t {
   kNone = 0,
   kInt = 1,
@@ -54,21 +56,21 @@ struct FunctionAttr {
 class AttrValue {
  public:
   AttrValue() = default;
-  AttrValue(int value) : data_(static_cast<int64_t>(value)) {}        // NOLINT: conversions are meant
-  AttrValue(int64_t value) : data_(value) {}                          // NOLINT
-  AttrValue(double value) : data_(value) {}                           // NOLINT
-  AttrValue(float value) : data_(static_cast<double>(value)) {}       // NOLINT
-  AttrValue(bool value) : data_(value) {}                             // NOLINT
-  AttrValue(const char* value) : data_(std::string(value)) {}         // NOLINT
-  AttrValue(std::string value) : data_(std::move(value)) {}           // NOLINT
-  AttrValue(DType value) : data_(value) {}                            // NOLINT
-  AttrValue(PartialShape value) : data_(value) {}                     // NOLINT
-  AttrValue(Shape value) : data_(PartialShape(value)) {}              // NOLINT
-  AttrValue(Tensor value) : data_(std::move(value)) {}                // NOLINT
-  AttrValue(FunctionAttr value) : data_(std::move(value)) {}          // NOLINT
-  AttrValue(std::vector<int64_t> value) : data_(std::move(value)) {}  // NOLINT
-  AttrValue(std::vector<double> value) : data_(std::move(value)) {}   // NOLINT
-  AttrValue(std::vector<bool> value) : data_(std::move(value)) {}     // NOLINT
+  AttrValue(int value) : data_(static_cast<int64_t>(value)) {}   // NOLINT: conversions are meant
+  AttrValue(int64_t value) : data_(value) {}                     // NOLINT
+  AttrValue(double value) : data_(value) {}                      // NOLINT
+  AttrValue(float value) : data_(static_cast<double>(value)) {}  // NOLINT
+  AttrValue(bool value) : data_(value) {}                        // NOLINT
+  AttrValue(const char* value) : data_(std::string(value)) {}    // NOLINT
+  AttrValue(std::string value) : data_(std::move(value)) {}      // NOLINT
+  AttrValue(DType value) : data_(value) {}                       // NOLINT
+  AttrValue(PartialShape value) : data_(value) {}                // NOLINT
+  AttrValue(Shape value) : data_(PartialShape(value)) {}         // NOLINT
+  AttrValue(Tensor value) : data_(std::move(value)) {}           // NOLINT
+  AttrValue(FunctionAttr value) : data_(std::move(value)) {}     // NOLINT
+  AttrValue(std::vector<int64_t> value) : data_(std::move(value)) {}       // NOLINT
+  AttrValue(std::vector<double> value) : data_(std::move(value)) {}        // NOLINT
+  AttrValue(std::vector<bool> value) : data_(std::move(value)) {}          // NOLINT
   AttrValue(std::vector<std::string> value) : data_(std::move(value)) {}   // NOLINT
   AttrValue(std::vector<DType> value) : data_(std::move(value)) {}         // NOLINT
   AttrValue(std::vector<PartialShape> value) : data_(std::move(value)) {}  // NOLINT
@@ -78,16 +80,16 @@ class AttrValue {
   AttrKind kind() const;
   bool defined() const { return data_.index() != 0; }
 
-  // The value as T (int64_t, double, bool, std::string, DType, PartialShape, Tensor, FunctionAttr or a std::vector of these).
-  // Errors: InvalidArgument naming both kinds.
+  // The value as T (int64_t, double, bool, std::string, DType, PartialShape, Tensor, FunctionAttr
+  // or a std::vector of these). Errors: InvalidArgument naming both kinds.
   template <class T>
   const T& get() const {
     if (const T* value = std::get_if<T>(&data_)) return *value;
     throw_kind_mismatch(AttrValue(T{}).kind());
   }
 
-  // An empty list literal has no element kind of its own; this is the value as `kind` where that is lossless
-  // (int → float, empty list → any list, int list → float list). Errors: InvalidArgument.
+  // An empty list literal has no element kind of its own; this is the value as `kind` where that is
+  // lossless (int → float, empty list → any list, int list → float list). Errors: InvalidArgument.
   AttrValue converted(AttrKind kind) const;
 
   friend bool operator==(const AttrValue& a, const AttrValue& b);
@@ -95,9 +97,10 @@ class AttrValue {
 
  private:
   [[noreturn]] void throw_kind_mismatch(AttrKind wanted) const;
-  std::variant<std::monostate, int64_t, double, bool, std::string, DType, PartialShape, Tensor, FunctionAttr,
-               std::vector<int64_t>, std::vector<double>, std::vector<bool>, std::vector<std::string>,
-               std::vector<DType>, std::vector<PartialShape>, std::vector<Tensor>, std::vector<FunctionAttr>>
+  std::variant<std::monostate, int64_t, double, bool, std::string, DType, PartialShape, Tensor,
+               FunctionAttr, std::vector<int64_t>, std::vector<double>, std::vector<bool>,
+               std::vector<std::string>, std::vector<DType>, std::vector<PartialShape>,
+               std::vector<Tensor>, std::vector<FunctionAttr>>
       data_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three passes over what ys need: order it (depth first, iterative), mark what depends on an x, then walk back, a node once
-// all its consumers have been.
+// Three passes over what ys need: order it (depth first, iterative), mark what depends on an x,
+// then walk back, a node once all its consumers have been.
 #include "framework/op/backprop.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ using ValueSet = std::unordered_set<Value, ValueHash>;
 struct NodeState {
   std::vector<Value> inputs;
   std::vector<std::vector<Gradient>> received;  // per output
-  int64_t waits_for = 0;  // edges to consumers still to be visited
+  int64_t waits_for = 0;                        // edges to consumers still to be visited
   bool depends_on_x = false;
 };
 
@@ -45,7 +45,8 @@ class Backprop {
     for (size_t i = 0; i < request_.ys.size(); ++i) receive(request_.ys[i], Gradient::of(seed(i)));
     walk();
     std::vector<Gradient> result;
-    for (const Value& x : request_.xs) result.push_back(states_.contains(x.id) ? sum(x) : Gradient());
+    for (const Value& x : request_.xs)
+      result.push_back(states_.contains(x.id) ? sum(x) : Gradient());
     return result;
   }
 
@@ -90,7 +91,8 @@ class Backprop {
 void Backprop::check_request() const {
   const Emitter& e = p_.emitter();
   if (!request_.grad_ys.empty() && request_.grad_ys.size() != request_.ys.size()) {
-    throw invalid_argument("got ", request_.grad_ys.size(), " grad_ys for ", request_.ys.size(), " ys");
+    throw invalid_argument("got ", request_.grad_ys.size(), " grad_ys for ", request_.ys.size(),
+                           " ys");
   }
   for (size_t i = 0; i < request_.ys.size(); ++i) {
     const DType dtype = e.dtype(request_.ys[i]);
@@ -108,8 +110,8 @@ void Backprop::check_request() const {
     const PartialShape shape = e.shape(request_.grad_ys[i]);
     const PartialShape wanted = e.shape(request_.ys[i]);
     if (got != dtype || !shape.compatible(wanted)) {
-      throw invalid_argument(p_.error_prefix(request_.ys[i].id), "grad_ys[", i, "] is ", got, shape, ", ys[", i,
-                             "] is ", dtype, wanted, ": they must agree");
+      throw invalid_argument(p_.error_prefix(request_.ys[i].id), "grad_ys[", i, "] is ", got, shape,
+                             ", ys[", i, "] is ", dtype, wanted, ": they must agree");
     }
   }
 }
@@ -147,7 +149,8 @@ void Backprop::collect(const Value& y) {
 void Backprop::mark() {
   for (int64_t node : order_) {
     NodeState& s = states_.at(node);
-    s.depends_on_x = std::any_of(s.inputs.begin(), s.inputs.end(), [this](const Value& v) { return needed(v); });
+    s.depends_on_x =
+        std::any_of(s.inputs.begin(), s.inputs.end(), [this](const Value& v) { return needed(v); });
   }
   for (int64_t node : order_) {
     const NodeState& s = states_.at(node);
@@ -203,9 +206,10 @@ void Backprop::visit(int64_t node) {
   try {
     if (!p_.override_gradient(node, output_gradients, result)) {
       if (op.def().non_differentiable) return;
-      if (op.def().gradient_fn == nullptr) throw unimplemented("op \"", op.name(), "\" has no gradient");
-      GradientContext context(op, p_.emitter(), inputs, outputs, output_gradients, std::span(is_needed.get(), num_inputs),
-                              result);
+      if (op.def().gradient_fn == nullptr)
+        throw unimplemented("op \"", op.name(), "\" has no gradient");
+      GradientContext context(op, p_.emitter(), inputs, outputs, output_gradients,
+                              std::span(is_needed.get(), num_inputs), result);
       op.def().gradient_fn(context);
     }
     for (size_t i = 0; i < num_inputs; ++i) {
@@ -228,20 +232,21 @@ void Backprop::check_result(int64_t node, int input, const Gradient& gradient) c
   const DType got = e.dtype(value);
   const bool state = wanted == DType::kResource && (is_floating(got) || is_complex(got));
   if (!state && got != wanted) {
-    throw internal_error("the gradient of input \"", op.input_name(input), "\" has dtype ", got, ", the input has ",
-                         wanted);
+    throw internal_error("the gradient of input \"", op.input_name(input), "\" has dtype ", got,
+                         ", the input has ", wanted);
   }
   if (state || gradient.kind != Gradient::Kind::kDense) return;
   const PartialShape shape = e.shape(states_.at(node).inputs[static_cast<size_t>(input)]);
   if (!shape.compatible(e.shape(value))) {
-    throw internal_error("the gradient of input \"", op.input_name(input), "\" has shape ", e.shape(value),
-                         ", the input has ", shape);
+    throw internal_error("the gradient of input \"", op.input_name(input), "\" has shape ",
+                         e.shape(value), ", the input has ", shape);
   }
 }
 
 // What `value` received, as one gradient; summed at the first call.
 Gradient Backprop::sum(const Value& value) {
-  std::vector<Gradient>& received = states_.at(value.id).received[static_cast<size_t>(value.output)];
+  std::vector<Gradient>& received =
+      states_.at(value.id).received[static_cast<size_t>(value.output)];
   if (received.empty()) return Gradient();
   if (received.size() > 1) {
     p_.begin_sum(value.id);
@@ -252,8 +257,9 @@ Gradient Backprop::sum(const Value& value) {
 }
 
 Gradient Backprop::summed(const std::vector<Gradient>& parts) {
-  const bool all_slices = std::all_of(parts.begin(), parts.end(),
-                                      [](const Gradient& g) { return g.kind == Gradient::Kind::kSlices; });
+  const bool all_slices = std::all_of(parts.begin(), parts.end(), [](const Gradient& g) {
+    return g.kind == Gradient::Kind::kSlices;
+  });
   if (all_slices) return concatenated(parts);
   std::vector<Value> dense;
   for (const Gradient& part : parts) dense.push_back(p_.emitter().densified(part));
@@ -274,18 +280,21 @@ Gradient Backprop::concatenated(const std::vector<Gradient>& parts) {
   const Value axis = e.const_scalar(DType::kInt32, 0);
   values.push_back(axis);
   indices.push_back(axis);
-  return Gradient::slices(e.call("Concat", values), e.call("Concat", indices), parts[0].dense_shape);
+  return Gradient::slices(e.call("Concat", values), e.call("Concat", indices),
+                          parts[0].dense_shape);
 }
 
 }  // namespace
 
 DifferentiableProgram::~DifferentiableProgram() = default;
 
-bool DifferentiableProgram::override_gradient(int64_t, std::span<const Gradient>, std::span<Gradient>) {
+bool DifferentiableProgram::override_gradient(int64_t, std::span<const Gradient>,
+                                              std::span<Gradient>) {
   return false;
 }
 
-std::vector<Gradient> backpropagate(DifferentiableProgram& program, const BackpropRequest& request) {
+std::vector<Gradient> backpropagate(DifferentiableProgram& program,
+                                    const BackpropRequest& request) {
   return Backprop(program, request).run();
 }
 

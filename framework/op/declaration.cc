@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpDeclaration: parsed declarations bound to positions. An input may name an attribute before it is declared: the attribute
-// gets its position at the first mention and its kind later; OpRegistry::finish() refuses what was never declared.
+// OpDeclaration: parsed declarations bound to positions. An input may name an attribute before it
+// is declared: the attribute gets its position at the first mention and its kind later;
+// OpRegistry::finish() refuses what was never declared.
 #include <algorithm>
 
 #include "framework/base/error.h"
@@ -34,11 +35,13 @@ void settle(ArgDef& arg, const AttrDef& attr, int position) {
   }
   if (arg.type_attr != position) return;
   if (attr.kind == AttrKind::kTypeList) {
-    if (arg.number_attr >= 0) throw internal_error("\"", attr.name, "\" is a list(type) and cannot be counted");
+    if (arg.number_attr >= 0)
+      throw internal_error("\"", attr.name, "\" is a list(type) and cannot be counted");
     arg.type_attr = -1;
     arg.type_list_attr = position;
   } else if (attr.kind != AttrKind::kType) {
-    throw internal_error("\"", attr.name, "\" is the dtype of \"", arg.name, "\" and must be a type or list(type)");
+    throw internal_error("\"", attr.name, "\" is the dtype of \"", arg.name,
+                         "\" and must be a type or list(type)");
   }
 }
 
@@ -49,12 +52,15 @@ void check_default(const AttrDef& attr) {
     throw internal_error("the default ", attr.default_value, " is not allowed");
   };
   if (attr.kind == AttrKind::kType) allowed(attr.allowed_types, attr.default_value.get<DType>());
-  if (attr.kind == AttrKind::kString) allowed(attr.allowed_strings, attr.default_value.get<std::string>());
+  if (attr.kind == AttrKind::kString)
+    allowed(attr.allowed_strings, attr.default_value.get<std::string>());
   if (attr.kind == AttrKind::kTypeList) {
-    for (DType type : attr.default_value.get<std::vector<DType>>()) allowed(attr.allowed_types, type);
+    for (DType type : attr.default_value.get<std::vector<DType>>())
+      allowed(attr.allowed_types, type);
   }
   if (attr.kind == AttrKind::kStringList) {
-    for (const auto& text : attr.default_value.get<std::vector<std::string>>()) allowed(attr.allowed_strings, text);
+    for (const auto& text : attr.default_value.get<std::vector<std::string>>())
+      allowed(attr.allowed_strings, text);
   }
   if (attr.kind == AttrKind::kInt && attr.default_value.get<int64_t>() < attr.minimum) {
     throw internal_error("the default ", attr.default_value, " is less than ", attr.minimum);
@@ -87,13 +93,16 @@ int input_named(const OpDef& def, std::string_view name) {
   return i;
 }
 
-// Properties that name a flat position (view_of, in_place) need arguments that are single tensors up to there.
-int flat_position(const OpDef& def, const std::vector<ArgDef>& args, std::string_view name, std::string_view what) {
+// Properties that name a flat position (view_of, in_place) need arguments that are single tensors
+// up to there.
+int flat_position(const OpDef& def, const std::vector<ArgDef>& args, std::string_view name,
+                  std::string_view what) {
   for (size_t i = 0; i < args.size(); ++i) {
     if (args[i].name == name) return static_cast<int>(i);
     if (args[i].is_list()) break;
   }
-  throw internal_error("op \"", def.name, "\": ", what, " needs \"", name, "\" as a single argument before any list");
+  throw internal_error("op \"", def.name, "\": ", what, " needs \"", name,
+                       "\" as a single argument before any list");
 }
 
 }  // namespace
@@ -104,7 +113,8 @@ OpDeclaration& OpDeclaration::input(std::string_view spec) {
 }
 
 OpDeclaration& OpDeclaration::output(std::string_view spec) {
-  declaring(def_, "output", spec, [&] { def_.outputs.push_back(bind(def_, parse_arg_spec(spec))); });
+  declaring(def_, "output", spec,
+            [&] { def_.outputs.push_back(bind(def_, parse_arg_spec(spec))); });
   return *this;
 }
 
@@ -126,13 +136,15 @@ OpDeclaration& OpDeclaration::shape(ShapeFn fn) {
   return *this;
 }
 
-OpDeclaration& OpDeclaration::gradient(GradientFn fn, std::initializer_list<std::string_view> reads) {
+OpDeclaration& OpDeclaration::gradient(GradientFn fn,
+                                       std::initializer_list<std::string_view> reads) {
   def_.gradient_fn = fn;
   for (std::string_view name : reads) {
     const int in = def_.input_index(name);
     const int out = def_.output_index(name);
     if (in < 0 && out < 0) {
-      throw internal_error("op \"", def_.name, "\": the gradient reads \"", name, "\", which is no input or output");
+      throw internal_error("op \"", def_.name, "\": the gradient reads \"", name,
+                           "\", which is no input or output");
     }
     (in >= 0 ? def_.inputs[in] : def_.outputs[out]).gradient_reads = true;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gradient rules are written with: the Emitter's conveniences, each a few ops, and the context of one rule.
+// What gradient rules are written with: the Emitter's conveniences, each a few ops, and the context
+// of one rule.
 #include "framework/op/gradient.h"
 
 #include <complex>
@@ -25,8 +26,10 @@ T number_as(double value) {
   }
 }
 
-// The axes of `wide` (a broadcast result) along which `like` was stretched, when the shapes tell; false when they do not.
-bool stretched_axes(const PartialShape& wide, const PartialShape& like, std::vector<int64_t>& axes) {
+// The axes of `wide` (a broadcast result) along which `like` was stretched, when the shapes tell;
+// false when they do not.
+bool stretched_axes(const PartialShape& wide, const PartialShape& like,
+                    std::vector<int64_t>& axes) {
   if (!wide.rank_known() || !like.rank_known() || wide.rank() < like.rank()) return false;
   const int extra = wide.rank() - like.rank();
   for (int i = 0; i < wide.rank(); ++i) {
@@ -42,7 +45,8 @@ bool stretched_axes(const PartialShape& wide, const PartialShape& like, std::vec
 
 Emitter::~Emitter() = default;
 
-Value Emitter::call(std::string_view op, std::initializer_list<Value> inputs, const NamedAttrs& attrs) {
+Value Emitter::call(std::string_view op, std::initializer_list<Value> inputs,
+                    const NamedAttrs& attrs) {
   return call(op, std::span<const Value>(inputs.begin(), inputs.size()), attrs);
 }
 
@@ -57,8 +61,8 @@ Value Emitter::const_tensor(const Tensor& value) {
 
 Value Emitter::const_scalar(DType dtype, double value) {
   return const_tensor(
-      dispatch<float, double, Float16, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
-               uint64_t, std::complex<float>, std::complex<double>, bool>(
+      dispatch<float, double, Float16, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t,
+               uint16_t, uint32_t, uint64_t, std::complex<float>, std::complex<double>, bool>(
           dtype, [value]<class T>() { return Tensor::scalar<T>(number_as<T>(value)); }));
 }
 
@@ -96,24 +100,30 @@ Value Emitter::sum_to_shape_of(Value gradient, Value like) {
     const Value summed = emit("BroadcastGradientArgs", both, {}).at(0);
     return reshape(call("Sum", {gradient, summed}), target_shape);
   }
-  const Value sum = axes.empty() ? gradient : call("Sum", {gradient, const_ints(DType::kInt32, axes)});
+  const Value sum =
+      axes.empty() ? gradient : call("Sum", {gradient, const_ints(DType::kInt32, axes)});
   // What is left differs from `like` at most by axes of extent 1.
-  return wide.rank() - static_cast<int>(axes.size()) == target.rank() ? sum : reshape(sum, shape_of(like));
+  return wide.rank() - static_cast<int>(axes.size()) == target.rank()
+             ? sum
+             : reshape(sum, shape_of(like));
 }
 
 Value Emitter::densified(const Gradient& gradient) {
   if (gradient.kind == Gradient::Kind::kDense) return gradient.dense;
-  if (gradient.kind == Gradient::Kind::kNone) throw internal_error("there is no gradient to make dense");
+  if (gradient.kind == Gradient::Kind::kNone)
+    throw internal_error("there is no gradient to make dense");
   Value rows;
   PartialShape wanted;
   if (const Tensor* known = constant(gradient.dense_shape)) {
     int64_t storage[kMaxRank];
     wanted = Shape(as_int64(*known, storage));
-    rows = const_tensor(known->dtype() == DType::kInt64 ? Tensor::scalar<int64_t>(wanted[0])
-                                                        : Tensor::scalar(static_cast<int32_t>(wanted[0])));
+    rows = const_tensor(known->dtype() == DType::kInt64
+                            ? Tensor::scalar<int64_t>(wanted[0])
+                            : Tensor::scalar(static_cast<int32_t>(wanted[0])));
   } else {
     const auto ends = [this](int64_t end) { return const_ints(DType::kInt32, std::span(&end, 1)); };
-    rows = call("StridedSlice", {gradient.dense_shape, ends(0), ends(1), ends(1)}, {{"shrink_axis_mask", 1}});
+    rows = call("StridedSlice", {gradient.dense_shape, ends(0), ends(1), ends(1)},
+                {{"shrink_axis_mask", 1}});
   }
   const Value dense = call("UnsortedSegmentSum", {gradient.values, gradient.indices, rows});
   if (wanted.rank_known() && shape(dense) == wanted) return dense;

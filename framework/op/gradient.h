@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradient rules: written once, in C++, against an Emitter ("emit op X on these values"). In a graph an Emitter adds nodes, on
-// a recording it executes. A rule may only emit ops that have gradients themselves or are declared non-differentiable.
-// Who walks the graph and sums contributions: graph/gradients.h. Python's RegisterGradient plugs in at the same place.
+// Gradient rules: written once, in C++, against an Emitter ("emit op X on these values"). In a
+// graph an Emitter adds nodes, on a recording it executes. A rule may only emit ops that have
+// gradients themselves or are declared non-differentiable. Who walks the graph and sums
+// contributions: graph/gradients.h. Python's RegisterGradient plugs in at the same place.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@
 
 namespace treenail {
 
-// An Emitter's value: an output of a node, or an entry of a recording. Meaningful to the Emitter that made it.
+// An Emitter's value: an output of a node, or an entry of a recording. Meaningful to the Emitter
+// that made it.
 struct Value {
   int64_t id = -1;
   int32_t output = 0;
@@ -24,7 +26,8 @@ struct Value {
   friend bool operator==(const Value&, const Value&) = default;
 };
 
-// The gradient with respect to one value: none, dense, or slices (rows `indices` of a tensor of shape `dense_shape`).
+// The gradient with respect to one value: none, dense, or slices (rows `indices` of a tensor of
+// shape `dense_shape`).
 struct Gradient {
   enum class Kind : uint8_t { kNone, kDense, kSlices };
   Kind kind = Kind::kNone;
@@ -41,22 +44,25 @@ struct Gradient {
 class Emitter {
  public:
   virtual ~Emitter();
-  // Adds or executes an op; type attributes are inferred from the inputs. `arg_sizes`: as in resolve_op.
-  virtual std::vector<Value> emit(std::string_view op, std::span<const Value> inputs, const NamedAttrs& attrs,
-                                  std::span<const int> arg_sizes = {}) = 0;
+  // Adds or executes an op; type attributes are inferred from the inputs. `arg_sizes`: as in
+  // resolve_op.
+  virtual std::vector<Value> emit(std::string_view op, std::span<const Value> inputs,
+                                  const NamedAttrs& attrs, std::span<const int> arg_sizes = {}) = 0;
   virtual DType dtype(Value value) const = 0;
   virtual PartialShape shape(Value value) const = 0;
   // The whole value where it is known already, else nullptr.
   virtual const Tensor* constant(Value value) const = 0;
 
   // The first output.
-  Value call(std::string_view op, std::initializer_list<Value> inputs, const NamedAttrs& attrs = {});
+  Value call(std::string_view op, std::initializer_list<Value> inputs,
+             const NamedAttrs& attrs = {});
   Value call(std::string_view op, std::span<const Value> inputs, const NamedAttrs& attrs = {},
              std::span<const int> arg_sizes = {});
-  Value const_tensor(const Tensor& value);               // op Const
-  Value const_scalar(DType dtype, double value);         // a scalar of that dtype
+  Value const_tensor(const Tensor& value);                         // op Const
+  Value const_scalar(DType dtype, double value);                   // a scalar of that dtype
   Value const_ints(DType dtype, std::span<const int64_t> values);  // int32 or int64 vector
-  // The shape of a value as an int vector: a constant where fully known, else op Shape. The value itself is not read.
+  // The shape of a value as an int vector: a constant where fully known, else op Shape. The value
+  // itself is not read.
   Value shape_of(Value value, DType dtype = DType::kInt32);
   Value zeros_like(Value value);
   Value ones_like(Value value);
@@ -66,10 +72,11 @@ class Emitter {
   Value mul(Value a, Value b) { return call("Mul", {a, b}); }
   Value div(Value a, Value b) { return call("RealDiv", {a, b}); }
   Value square(Value x) { return call("Square", {x}); }
-  Value conj(Value x);  // x itself for real dtypes
+  Value conj(Value x);               // x itself for real dtypes
   Value cast(Value x, DType dtype);  // x itself when it has that dtype
   Value reshape(Value x, Value shape) { return call("Reshape", {x, shape}); }
-  // Sums `gradient` (of a broadcast result) down to the shape of `like`: the adjoint of broadcasting.
+  // Sums `gradient` (of a broadcast result) down to the shape of `like`: the adjoint of
+  // broadcasting.
   Value sum_to_shape_of(Value gradient, Value like);
   // A gradient that is not none as one dense value: slices are summed into their rows.
   Value densified(const Gradient& gradient);
@@ -77,16 +84,23 @@ class Emitter {
 
 class GradientContext {
  public:
-  GradientContext(const OpInstance& op, Emitter& emitter, std::span<const Value> inputs, std::span<const Value> outputs,
-                  std::span<const Gradient> output_gradients, std::span<const bool> needed, std::span<Gradient> result)
-      : e(emitter), op_(op), inputs_(inputs), outputs_(outputs), output_gradients_(output_gradients),
-        needed_(needed), result_(result) {}
+  GradientContext(const OpInstance& op, Emitter& emitter, std::span<const Value> inputs,
+                  std::span<const Value> outputs, std::span<const Gradient> output_gradients,
+                  std::span<const bool> needed, std::span<Gradient> result)
+      : e(emitter),
+        op_(op),
+        inputs_(inputs),
+        outputs_(outputs),
+        output_gradients_(output_gradients),
+        needed_(needed),
+        result_(result) {}
 
   Emitter& e;
   const OpInstance& op() const { return op_; }
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
-  // The value of an input or output that the OpDef declares as read. Errors: Internal when it is not declared.
+  // The value of an input or output that the OpDef declares as read. Errors: Internal when it is
+  // not declared.
   Value input(int i) const;
   Value output(int i) const;
   // dtype, shape and shape_of need no such declaration: they do not read the value.
@@ -94,11 +108,17 @@ class GradientContext {
   PartialShape input_shape(int i) const { return e.shape(inputs_[i]); }
   const Tensor* input_constant(int i) const { return e.constant(inputs_[i]); }
   PartialShape output_shape(int i) const { return e.shape(outputs_[i]); }
-  Value input_shape_value(int i, DType dtype = DType::kInt32) const { return e.shape_of(inputs_[i], dtype); }
+  Value input_shape_value(int i, DType dtype = DType::kInt32) const {
+    return e.shape_of(inputs_[i], dtype);
+  }
   // sum_to_shape_of for input i.
-  Value sum_to_input(Value gradient, int i) const { return e.sum_to_shape_of(gradient, inputs_[i]); }
+  Value sum_to_input(Value gradient, int i) const {
+    return e.sum_to_shape_of(gradient, inputs_[i]);
+  }
 
-  bool has_gradient(int output) const { return output_gradients_[output].kind != Gradient::Kind::kNone; }
+  bool has_gradient(int output) const {
+    return output_gradients_[output].kind != Gradient::Kind::kNone;
+  }
   // Dense gradient of an output: slices are scattered, none becomes zeros.
   Value gradient(int output = 0);
   const Gradient& raw_gradient(int output) const { return output_gradients_[output]; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Look-ups by name in definitions and instances. An op has few arguments and attributes: a scan is the fastest table.
+// Look-ups by name in definitions and instances. An op has few arguments and attributes: a scan is
+// the fastest table.
 #include "framework/op/op_def.h"
 
 #include <algorithm>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an op means, stated once: inputs, outputs, attributes, type constraints, shape rule, gradient, properties, doc.
-// An OpDef is parsed from TensorFlow's declaration grammar into positions; at run time everything is by index.
-// How it is computed: runtime/kernel.h. Where ops register: op_registry.h.
+// What an op means, stated once: inputs, outputs, attributes, type constraints, shape rule,
+// gradient, properties, doc. An OpDef is parsed from TensorFlow's declaration grammar into
+// positions; at run time everything is by index. How it is computed: runtime/kernel.h. Where ops
+// register: op_registry.h.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +34,9 @@ struct ArgDef {
   std::string name;
   DType dtype = DType::kInvalid;  // fixed dtype, or kInvalid when an attribute gives it
   int type_attr = -1;             // position of the attribute of kind type
-  int type_list_attr = -1;        // position of the attribute of kind list(type): one value per entry
-  int number_attr = -1;           // position of the int attribute N of "N * T"
-  bool host = false;              // the value is needed in host memory, when the kernel is prepared
+  int type_list_attr = -1;  // position of the attribute of kind list(type): one value per entry
+  int number_attr = -1;     // position of the int attribute N of "N * T"
+  bool host = false;        // the value is needed in host memory, when the kernel is prepared
   Access access = Access::kNone;  // what the op does with the state behind this resource input
   bool gradient_reads = false;    // the gradient rule reads this value
   bool is_list() const { return number_attr >= 0 || type_list_attr >= 0; }
@@ -46,8 +47,8 @@ struct AttrDef {
   AttrKind kind = AttrKind::kNone;
   bool has_default = false;
   AttrValue default_value;
-  std::vector<DType> allowed_types;         // empty: any
-  std::vector<std::string> allowed_strings;  // empty: any
+  std::vector<DType> allowed_types;                       // empty: any
+  std::vector<std::string> allowed_strings;               // empty: any
   int64_t minimum = std::numeric_limits<int64_t>::min();  // of an int, or of a list's length
 };
 
@@ -66,11 +67,14 @@ struct OpDef {
   bool stateful = false;            // never folded, merged, duplicated
   bool commutative = false;
   bool elementwise = false;
-  bool data_dependent_shape = false;  // the shape rule may leave output shapes unknown even with all inputs known
-  bool allocates_outputs = false;     // the kernel provides its outputs (RunContext::set_output)
-  bool random = false;                // owns a random counter named after its original node
-  int view_of = -1;  // output 0 is another shape over the bytes of this input: executed without a kernel
-  // Output `second` may reuse the memory of input `first` when that value dies here and sizes agree.
+  bool data_dependent_shape =
+      false;  // the shape rule may leave output shapes unknown even with all inputs known
+  bool allocates_outputs = false;  // the kernel provides its outputs (RunContext::set_output)
+  bool random = false;             // owns a random counter named after its original node
+  int view_of =
+      -1;  // output 0 is another shape over the bytes of this input: executed without a kernel
+  // Output `second` may reuse the memory of input `first` when that value dies here and sizes
+  // agree.
   std::vector<std::pair<int, int>> in_place;
 
   int input_index(std::string_view arg) const;   // -1 when absent
@@ -78,8 +82,8 @@ struct OpDef {
   int attr_index(std::string_view attr) const;   // -1 when absent
 };
 
-// A call of an op: the definition with all attributes set and types resolved. Shared by graph nodes, immediate
-// execution and kernels.
+// A call of an op: the definition with all attributes set and types resolved. Shared by graph
+// nodes, immediate execution and kernels.
 class OpInstance {
  public:
   const OpDef& def() const { return *def_; }
@@ -92,7 +96,8 @@ class OpInstance {
   DType output_type(int i) const { return output_types_[i]; }
 
   const AttrValue& attr(int position) const { return attrs_[position]; }
-  // Errors: Internal when the op has no such attribute (our own mistake), InvalidArgument for another kind.
+  // Errors: Internal when the op has no such attribute (our own mistake), InvalidArgument for
+  // another kind.
   const AttrValue& attr(std::string_view name) const;
   template <class T>
   const T& get(std::string_view name) const {
@@ -103,12 +108,18 @@ class OpInstance {
   bool get_bool(std::string_view name) const { return get<bool>(name); }
   const std::string& get_string(std::string_view name) const { return get<std::string>(name); }
   DType get_type(std::string_view name) const { return get<DType>(name); }
-  const std::vector<int64_t>& get_ints(std::string_view name) const { return get<std::vector<int64_t>>(name); }
+  const std::vector<int64_t>& get_ints(std::string_view name) const {
+    return get<std::vector<int64_t>>(name);
+  }
   std::span<const AttrValue> attrs() const { return attrs_; }
 
   // The flat inputs [first, second) of declared input `arg`; the declared input of flat input i.
-  std::pair<int, int> input_range(int arg) const { return {input_begin_[arg], input_begin_[arg + 1]}; }
-  std::pair<int, int> output_range(int arg) const { return {output_begin_[arg], output_begin_[arg + 1]}; }
+  std::pair<int, int> input_range(int arg) const {
+    return {input_begin_[arg], input_begin_[arg + 1]};
+  }
+  std::pair<int, int> output_range(int arg) const {
+    return {output_begin_[arg], output_begin_[arg + 1]};
+  }
   int input_arg(int i) const;
   int output_arg(int i) const;
   // "a", or "values[2]" for an element of a list argument.
@@ -116,7 +127,8 @@ class OpInstance {
   const ArgDef& input_def(int i) const { return def_->inputs[input_arg(i)]; }
 
  private:
-  friend OpInstance resolve_op(const OpDef&, std::span<const DType>, std::span<const NamedAttr>, std::span<const int>);
+  friend OpInstance resolve_op(const OpDef&, std::span<const DType>, std::span<const NamedAttr>,
+                               std::span<const int>);
   const OpDef* def_ = nullptr;
   std::vector<AttrValue> attrs_;
   std::vector<DType> input_types_;
@@ -125,19 +137,21 @@ class OpInstance {
   std::vector<int> output_begin_;
 };
 
-// Checks input types and attributes against `def`, infers type and number attributes from the inputs, fills in defaults.
-// `arg_sizes` gives the number of flat inputs per declared input; empty: derived, which needs at most one unknown
-// list length. Errors: InvalidArgument (count, dtype, unknown attribute, kind, value not allowed, missing attribute).
-OpInstance resolve_op(const OpDef& def, std::span<const DType> input_types, std::span<const NamedAttr> attrs,
-                      std::span<const int> arg_sizes = {});
+// Checks input types and attributes against `def`, infers type and number attributes from the
+// inputs, fills in defaults. `arg_sizes` gives the number of flat inputs per declared input; empty:
+// derived, which needs at most one unknown list length. Errors: InvalidArgument (count, dtype,
+// unknown attribute, kind, value not allowed, missing attribute).
+OpInstance resolve_op(const OpDef& def, std::span<const DType> input_types,
+                      std::span<const NamedAttr> attrs, std::span<const int> arg_sizes = {});
 
 // Declares one op:
 //   r.op("MatMul").input("a: T").input("b: T").output("product: T")
 //       .attr("transpose_a: bool = false").attr("T: {half, bfloat16, float, double}")
 //       .shape(matmul_shape).gradient(matmul_gradient, {"a", "b"}).doc("...");
-// Grammar of TensorFlow: "x: N * T", "T: {float, double} = float", "N: int >= 2", "axes: list(int) = [0, 1]",
-// "padding: {'SAME', 'VALID'}", "dtype: type", "T: numbertype", "T: realnumbertype".
-// Names of inputs and outputs of one op are distinct. A mistake in a declaration throws Internal at registration.
+// Grammar of TensorFlow: "x: N * T", "T: {float, double} = float", "N: int >= 2", "axes: list(int)
+// = [0, 1]", "padding: {'SAME', 'VALID'}", "dtype: type", "T: numbertype", "T: realnumbertype".
+// Names of inputs and outputs of one op are distinct. A mistake in a declaration throws Internal at
+// registration.
 class OpDeclaration {
  public:
   explicit OpDeclaration(OpDef& def) : def_(def) {}
@@ -145,7 +159,8 @@ class OpDeclaration {
   OpDeclaration& output(std::string_view spec);
   OpDeclaration& attr(std::string_view spec);
   OpDeclaration& shape(ShapeFn fn);
-  // `reads`: names of the inputs and outputs whose values the rule reads; reading another is an error.
+  // `reads`: names of the inputs and outputs whose values the rule reads; reading another is an
+  // error.
   OpDeclaration& gradient(GradientFn fn, std::initializer_list<std::string_view> reads = {});
   OpDeclaration& not_differentiable();
   OpDeclaration& host(std::string_view input);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of ops. A declaration is open from op() to finish(): only then does look-up see it, complete and checked.
+// The table of ops. A declaration is open from op() to finish(): only then does look-up see it,
+// complete and checked.
 #include "framework/op/op_registry.h"
 
 #include <algorithm>
@@ -24,10 +25,13 @@ struct OpRegistry::Impl {
 namespace {
 
 void check_arg(const OpDef& def, const ArgDef& arg) {
-  const int attr = arg.type_attr >= 0 ? arg.type_attr : arg.type_list_attr >= 0 ? arg.type_list_attr : -1;
+  const int attr = arg.type_attr >= 0        ? arg.type_attr
+                   : arg.type_list_attr >= 0 ? arg.type_list_attr
+                                             : -1;
   for (int position : {attr, arg.number_attr}) {
     if (position >= 0 && def.attrs[position].kind == AttrKind::kNone) {
-      throw internal_error("op \"", def.name, "\": \"", arg.name, "\" names attribute \"", def.attrs[position].name,
+      throw internal_error("op \"", def.name, "\": \"", arg.name, "\" names attribute \"",
+                           def.attrs[position].name,
                            "\", which is not declared (nor is it a type)");
     }
   }
@@ -36,14 +40,18 @@ void check_arg(const OpDef& def, const ArgDef& arg) {
 void check_complete(const OpDef& def) {
   for (const ArgDef& arg : def.inputs) check_arg(def, arg);
   for (const ArgDef& arg : def.outputs) check_arg(def, arg);
-  const auto fail = [&def](std::string_view what) { throw internal_error("op \"", def.name, "\": ", what); };
+  const auto fail = [&def](std::string_view what) {
+    throw internal_error("op \"", def.name, "\": ", what);
+  };
   if (def.shape_fn == nullptr) fail("it has no shape rule");
   if (def.gradient_fn == nullptr && !def.non_differentiable) {
     fail("it states no gradient; say not_differentiable() if it has none by nature");
   }
-  if (def.gradient_fn != nullptr && def.non_differentiable) fail("it has a gradient and is not differentiable");
+  if (def.gradient_fn != nullptr && def.non_differentiable)
+    fail("it has a gradient and is not differentiable");
   if (def.version < 1 || static_cast<int>(def.upgrades.size()) != def.version - 1) {
-    fail(concat("version ", def.version, " needs ", def.version - 1, " upgrades, ", def.upgrades.size(), " are given"));
+    fail(concat("version ", def.version, " needs ", def.version - 1, " upgrades, ",
+                def.upgrades.size(), " are given"));
   }
   if (def.view_of >= 0 && def.outputs.size() != 1) fail("a view has one output");
 }
@@ -109,7 +117,8 @@ std::vector<const OpDef*> OpRegistry::all() const {
     std::shared_lock lock(impl_->mutex);
     for (const auto& [name, def] : impl_->by_name) defs.push_back(def);
   }
-  std::sort(defs.begin(), defs.end(), [](const OpDef* a, const OpDef* b) { return a->name < b->name; });
+  std::sort(defs.begin(), defs.end(),
+            [](const OpDef* a, const OpDef* b) { return a->name < b->name; });
   return defs;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All ops of the process: those of framework/ops, registered by the generated table at first use, and those of plugins.
+// All ops of the process: those of framework/ops, registered by the generated table at first use,
+// and those of plugins.
 #pragma once
 
 #include <deque>
@@ -24,9 +25,11 @@ class OpRegistry {
 
   // Begins a declaration. Errors: AlreadyExists.
   OpDeclaration op(std::string_view name);
-  // Checks every declaration begun since the last call (shape rule present, gradient declared or refused). Errors: Internal.
+  // Checks every declaration begun since the last call (shape rule present, gradient declared or
+  // refused). Errors: Internal.
   void finish(std::string_view family);
-  // Forgets every declaration begun since the last finish(): what a plugin left behind when its registration failed.
+  // Forgets every declaration begun since the last finish(): what a plugin left behind when its
+  // registration failed.
   void abandon();
 
   const OpDef* find(std::string_view name) const;  // nullptr when unknown; the pointer stays valid

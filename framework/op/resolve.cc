@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// resolve_op: from a definition, input dtypes and named attributes to an OpInstance. What inputs tell about attributes
-// (T from a dtype, N from a list's length) is noted with the input that told it, so that a contradiction names both.
+// resolve_op: from a definition, input dtypes and named attributes to an OpInstance. What inputs
+// tell about attributes (T from a dtype, N from a list's length) is noted with the input that told
+// it, so that a contradiction names both.
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -16,7 +17,7 @@ namespace {
 // Keeps a hostile count (of a file, say) from becoming a huge allocation.
 constexpr int64_t kMaxArgs = int64_t{1} << 20;
 
-constexpr int kGiven = -1;    // told by the caller as an attribute
+constexpr int kGiven = -1;       // told by the caller as an attribute
 constexpr int kUnknownArg = -2;  // not told yet
 
 std::string join(const std::vector<std::string>& parts) {
@@ -44,22 +45,34 @@ bool contains(const std::vector<T>& values, const T& value) {
 
 int64_t list_length(const AttrValue& value) {
   switch (value.kind()) {
-    case AttrKind::kIntList: return static_cast<int64_t>(value.get<std::vector<int64_t>>().size());
-    case AttrKind::kFloatList: return static_cast<int64_t>(value.get<std::vector<double>>().size());
-    case AttrKind::kBoolList: return static_cast<int64_t>(value.get<std::vector<bool>>().size());
-    case AttrKind::kStringList: return static_cast<int64_t>(value.get<std::vector<std::string>>().size());
-    case AttrKind::kTypeList: return static_cast<int64_t>(value.get<std::vector<DType>>().size());
-    case AttrKind::kShapeList: return static_cast<int64_t>(value.get<std::vector<PartialShape>>().size());
-    case AttrKind::kTensorList: return static_cast<int64_t>(value.get<std::vector<Tensor>>().size());
-    case AttrKind::kFunctionList: return static_cast<int64_t>(value.get<std::vector<FunctionAttr>>().size());
-    default: return 0;
+    case AttrKind::kIntList:
+      return static_cast<int64_t>(value.get<std::vector<int64_t>>().size());
+    case AttrKind::kFloatList:
+      return static_cast<int64_t>(value.get<std::vector<double>>().size());
+    case AttrKind::kBoolList:
+      return static_cast<int64_t>(value.get<std::vector<bool>>().size());
+    case AttrKind::kStringList:
+      return static_cast<int64_t>(value.get<std::vector<std::string>>().size());
+    case AttrKind::kTypeList:
+      return static_cast<int64_t>(value.get<std::vector<DType>>().size());
+    case AttrKind::kShapeList:
+      return static_cast<int64_t>(value.get<std::vector<PartialShape>>().size());
+    case AttrKind::kTensorList:
+      return static_cast<int64_t>(value.get<std::vector<Tensor>>().size());
+    case AttrKind::kFunctionList:
+      return static_cast<int64_t>(value.get<std::vector<FunctionAttr>>().size());
+    default:
+      return 0;
   }
 }
 
 class Resolver {
  public:
   Resolver(const OpDef& def, std::span<const DType> input_types)
-      : def_(def), types_(input_types), attrs(def.attrs.size()), told_by_(def.attrs.size(), kUnknownArg) {}
+      : def_(def),
+        types_(input_types),
+        attrs(def.attrs.size()),
+        told_by_(def.attrs.size(), kUnknownArg) {}
 
   void take_attributes(std::span<const NamedAttr> given);
   void divide_inputs(std::span<const int> arg_sizes);
@@ -94,7 +107,8 @@ class Resolver {
   void check_types(int attr, std::span<const DType> types) const;
   [[noreturn]] void throw_count(int64_t least, bool open) const;
 
-  std::vector<int> told_by_;  // per attribute: the flat input (type), or declared input (lists), that told it
+  std::vector<int>
+      told_by_;  // per attribute: the flat input (type), or declared input (lists), that told it
 };
 
 std::string Resolver::input_name(int flat) const {
@@ -128,17 +142,19 @@ int64_t Resolver::known_length(const ArgDef& arg) const {
   if (arg.number_attr < 0) return list_length(attrs[attr]);
   const int64_t n = attrs[attr].get<int64_t>();
   if (n < 0 || n > kMaxArgs) {
-    throw invalid_argument("attribute \"", def_.attrs[attr].name, "\" = ", n, " is not in [0, ", kMaxArgs, "]");
+    throw invalid_argument("attribute \"", def_.attrs[attr].name, "\" = ", n, " is not in [0, ",
+                           kMaxArgs, "]");
   }
   return n;
 }
 
 void Resolver::throw_count(int64_t least, bool open) const {
-  throw invalid_argument("expects ", open ? "at least " : "", least, least == 1 ? " input" : " inputs",
-                         ", got ", types_.size());
+  throw invalid_argument("expects ", open ? "at least " : "", least,
+                         least == 1 ? " input" : " inputs", ", got ", types_.size());
 }
 
-// Lists whose length no attribute tells share what the others leave; those of one attribute share it evenly.
+// Lists whose length no attribute tells share what the others leave; those of one attribute share
+// it evenly.
 void Resolver::derive_sizes(std::vector<int64_t>& sizes) const {
   int open_attr = -1;
   std::vector<size_t> open;
@@ -162,8 +178,9 @@ void Resolver::derive_sizes(std::vector<int64_t>& sizes) const {
   if (open.empty()) return;
   const int64_t lists = static_cast<int64_t>(open.size());
   if (left % lists != 0) {
-    throw invalid_argument("got ", types_.size(), " inputs: ", left, " of them cannot be shared evenly by ", lists,
-                           " lists of length ", def_.attrs[open_attr].name);
+    throw invalid_argument("got ", types_.size(), " inputs: ", left,
+                           " of them cannot be shared evenly by ", lists, " lists of length ",
+                           def_.attrs[open_attr].name);
   }
   for (size_t i : open) sizes[i] = left / lists;
 }
@@ -174,13 +191,14 @@ void Resolver::divide_inputs(std::span<const int> arg_sizes) {
     derive_sizes(sizes);
   } else {
     if (arg_sizes.size() != def_.inputs.size()) {
-      throw invalid_argument("expects sizes for ", def_.inputs.size(), " arguments, got ", arg_sizes.size());
+      throw invalid_argument("expects sizes for ", def_.inputs.size(), " arguments, got ",
+                             arg_sizes.size());
     }
     for (size_t i = 0; i < sizes.size(); ++i) {
       sizes[i] = arg_sizes[i];
       if (sizes[i] < 0 || (!def_.inputs[i].is_list() && sizes[i] != 1)) {
-        throw invalid_argument("input \"", def_.inputs[i].name, "\" is given as ", sizes[i], " tensors, needed is ",
-                               def_.inputs[i].is_list() ? "a list" : "one");
+        throw invalid_argument("input \"", def_.inputs[i].name, "\" is given as ", sizes[i],
+                               " tensors, needed is ", def_.inputs[i].is_list() ? "a list" : "one");
       }
     }
     const int64_t sum = std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
@@ -200,8 +218,8 @@ void Resolver::infer_type(int attr, int flat) {
   const DType wanted = attrs[attr].get<DType>();
   if (wanted == type) return;
   if (told_by_[attr] == kGiven) {
-    throw invalid_argument("input \"", input_name(flat), "\" has dtype ", type, ", but attribute \"", name, "\" = ",
-                           wanted);
+    throw invalid_argument("input \"", input_name(flat), "\" has dtype ", type,
+                           ", but attribute \"", name, "\" = ", wanted);
   }
   throw invalid_argument("input \"", input_name(flat), "\" has dtype ", type, ", but input \"",
                          input_name(told_by_[attr]), "\" has ", wanted, "; both are ", name);
@@ -217,11 +235,12 @@ void Resolver::infer_number(int attr, int arg, int64_t size) {
   if (wanted == size) return;
   const std::string& name = def_.attrs[attr].name;
   if (told_by_[attr] == kGiven) {
-    throw invalid_argument("input \"", def_.inputs[arg].name, "\" has ", size, " tensors, but attribute \"", name,
-                           "\" = ", wanted);
+    throw invalid_argument("input \"", def_.inputs[arg].name, "\" has ", size,
+                           " tensors, but attribute \"", name, "\" = ", wanted);
   }
-  throw invalid_argument("input \"", def_.inputs[arg].name, "\" has ", size, " tensors, but input \"",
-                         def_.inputs[told_by_[attr]].name, "\" has ", wanted, "; both are of length ", name);
+  throw invalid_argument("input \"", def_.inputs[arg].name, "\" has ", size,
+                         " tensors, but input \"", def_.inputs[told_by_[attr]].name, "\" has ",
+                         wanted, "; both are of length ", name);
 }
 
 void Resolver::infer_type_list(int attr, int arg, std::vector<DType> types) {
@@ -232,12 +251,13 @@ void Resolver::infer_type_list(int attr, int arg, std::vector<DType> types) {
   }
   const auto& wanted = attrs[attr].get<std::vector<DType>>();
   if (wanted == types) return;
-  const std::string text = concat("input \"", def_.inputs[arg].name, "\" has dtypes ", AttrValue(std::move(types)));
+  const std::string text =
+      concat("input \"", def_.inputs[arg].name, "\" has dtypes ", AttrValue(std::move(types)));
   if (told_by_[attr] == kGiven) {
     throw invalid_argument(text, ", but attribute \"", def_.attrs[attr].name, "\" = ", attrs[attr]);
   }
-  throw invalid_argument(text, ", but input \"", def_.inputs[told_by_[attr]].name, "\" has ", attrs[attr],
-                         "; both are ", def_.attrs[attr].name);
+  throw invalid_argument(text, ", but input \"", def_.inputs[told_by_[attr]].name, "\" has ",
+                         attrs[attr], "; both are ", def_.attrs[attr].name);
 }
 
 void Resolver::infer_from_inputs() {
@@ -254,7 +274,8 @@ void Resolver::infer_from_inputs() {
       if (arg.type_attr >= 0) {
         infer_type(arg.type_attr, flat);
       } else if (arg.dtype != DType::kInvalid && types_[flat] != arg.dtype) {
-        throw invalid_argument("input \"", input_name(flat), "\" has dtype ", types_[flat], ", needed is ", arg.dtype);
+        throw invalid_argument("input \"", input_name(flat), "\" has dtype ", types_[flat],
+                               ", needed is ", arg.dtype);
       }
     }
   }
@@ -283,7 +304,8 @@ void Resolver::check_types(int attr, std::span<const DType> types) const {
       throw invalid_argument("attribute \"", def.name, "\" = ", attrs[attr], " is not ", needed);
     }
     const int flat = def.kind == AttrKind::kType ? told : input_begin[told] + static_cast<int>(i);
-    throw invalid_argument("input \"", input_name(flat), "\" has dtype ", type, ", needed is ", needed);
+    throw invalid_argument("input \"", input_name(flat), "\" has dtype ", type, ", needed is ",
+                           needed);
   }
 }
 
@@ -291,29 +313,34 @@ void Resolver::check_values() const {
   for (size_t i = 0; i < attrs.size(); ++i) {
     const AttrDef& def = def_.attrs[i];
     const AttrValue& value = attrs[i];
-    if (def.kind == AttrKind::kType) check_types(static_cast<int>(i), std::span(&value.get<DType>(), 1));
-    if (def.kind == AttrKind::kTypeList) check_types(static_cast<int>(i), value.get<std::vector<DType>>());
+    if (def.kind == AttrKind::kType)
+      check_types(static_cast<int>(i), std::span(&value.get<DType>(), 1));
+    if (def.kind == AttrKind::kTypeList)
+      check_types(static_cast<int>(i), value.get<std::vector<DType>>());
     if (!def.allowed_strings.empty()) {
       const bool list = is_list(def.kind);
       const auto texts = list ? value.get<std::vector<std::string>>()
                               : std::vector<std::string>{value.get<std::string>()};
       for (const std::string& text : texts) {
         if (contains(def.allowed_strings, text)) continue;
-        throw invalid_argument("attribute \"", def.name, "\" = ", AttrValue(text), " is not one of ",
-                               string_names(def.allowed_strings));
+        throw invalid_argument("attribute \"", def.name, "\" = ", AttrValue(text),
+                               " is not one of ", string_names(def.allowed_strings));
       }
     }
     if (def.kind == AttrKind::kInt && value.get<int64_t>() < def.minimum) {
       const int told = told_by_[i];
       if (told >= 0) {
-        throw invalid_argument("input \"", def_.inputs[told].name, "\" has ", value, " tensors, at least ",
-                               def.minimum, def.minimum == 1 ? " is needed" : " are needed");
+        throw invalid_argument("input \"", def_.inputs[told].name, "\" has ", value,
+                               " tensors, at least ", def.minimum,
+                               def.minimum == 1 ? " is needed" : " are needed");
       }
-      throw invalid_argument("attribute \"", def.name, "\" = ", value, " is less than ", def.minimum);
+      throw invalid_argument("attribute \"", def.name, "\" = ", value, " is less than ",
+                             def.minimum);
     }
     if (is_list(def.kind) && list_length(value) < def.minimum) {
       throw invalid_argument("attribute \"", def.name, "\" = ", value, " has ", list_length(value),
-                             " elements, at least ", def.minimum, def.minimum == 1 ? " is needed" : " are needed");
+                             " elements, at least ", def.minimum,
+                             def.minimum == 1 ? " is needed" : " are needed");
     }
   }
 }
@@ -334,8 +361,8 @@ void Resolver::build_outputs() {
 
 }  // namespace
 
-OpInstance resolve_op(const OpDef& def, std::span<const DType> input_types, std::span<const NamedAttr> attrs,
-                      std::span<const int> arg_sizes) {
+OpInstance resolve_op(const OpDef& def, std::span<const DType> input_types,
+                      std::span<const NamedAttr> attrs, std::span<const int> arg_sizes) {
   Resolver resolver(def, input_types);
   resolver.take_attributes(attrs);
   resolver.divide_inputs(arg_sizes);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers of shape rules, the rules many ops share, and infer_shapes, which runs a rule and holds it to what it says.
+// Helpers of shape rules, the rules many ops share, and infer_shapes, which runs a rule and holds
+// it to what it says.
 #include "framework/op/shape_context.h"
 
 #include <algorithm>
@@ -10,7 +11,8 @@
 namespace treenail {
 namespace {
 
-// Longer vectors are data, not shapes, sizes or axes: copying their elements about would cost more than it tells.
+// Longer vectors are data, not shapes, sizes or axes: copying their elements about would cost more
+// than it tells.
 constexpr int64_t kMaxValueElements = 4096;
 
 std::shared_ptr<const PartialValue> value_of(const Tensor& t) {
@@ -22,7 +24,8 @@ std::shared_ptr<const PartialValue> value_of(const Tensor& t) {
   value->scalar = t.rank() == 0;
   value->elements.reserve(static_cast<size_t>(t.num_elements()));
   for (int64_t i = 0; i < t.num_elements(); ++i) {
-    value->elements.emplace_back(t.dtype() == DType::kInt32 ? t.data<int32_t>()[i] : t.data<int64_t>()[i]);
+    value->elements.emplace_back(t.dtype() == DType::kInt32 ? t.data<int32_t>()[i]
+                                                            : t.data<int64_t>()[i]);
   }
   return value;
 }
@@ -48,19 +51,22 @@ std::shared_ptr<const Tensor> constant_of(const PartialValue& value, DType dtype
   return std::make_shared<const Tensor>(std::move(t));
 }
 
-// What the rule said of one output, completed (shape from value, constant from value, ...) and checked.
+// What the rule said of one output, completed (shape from value, constant from value, ...) and
+// checked.
 void complete(const OpInstance& op, int i, ValueInfo& info) {
   const auto broken = [&](std::string_view what) {
     throw internal_error("the shape rule of \"", op.name(), "\" gives output ", i, " ", what);
   };
   if (info.constant) {
-    if (info.constant->dtype() != info.dtype) broken(concat("a constant of dtype ", info.constant->dtype()));
+    if (info.constant->dtype() != info.dtype)
+      broken(concat("a constant of dtype ", info.constant->dtype()));
     if (!info.shape.compatible(info.constant->shape())) broken("a constant of another shape");
     info.shape = info.constant->shape();
     if (!info.value) info.value = value_of(*info.constant);
   } else if (info.value) {
     const PartialShape shape = shape_of(*info.value);
-    if (!info.shape.compatible(shape)) broken(concat("a value of shape ", shape, " and the shape ", info.shape));
+    if (!info.shape.compatible(shape))
+      broken(concat("a value of shape ", shape, " and the shape ", info.shape));
     info.shape = shape;
     const bool integer = info.dtype == DType::kInt32 || info.dtype == DType::kInt64;
     if (!integer) broken(concat("an integer value, but its dtype is ", info.dtype));
@@ -74,7 +80,9 @@ bool PartialValue::fully_known() const {
   return std::all_of(elements.begin(), elements.end(), [](const auto& e) { return e.has_value(); });
 }
 
-std::shared_ptr<const PartialValue> partial_value_of(const Tensor& constant) { return value_of(constant); }
+std::shared_ptr<const PartialValue> partial_value_of(const Tensor& constant) {
+  return value_of(constant);
+}
 
 void ShapeContext::set_value(int i, PartialValue value) {
   outputs_[i].value = std::make_shared<const PartialValue>(std::move(value));
@@ -101,7 +109,8 @@ PartialShape ShapeContext::with_rank(int i, int rank) const {
 PartialShape ShapeContext::with_rank_at_least(int i, int rank) const {
   const PartialShape& shape = input(i);
   if (shape.rank_known() && shape.rank() < rank) {
-    throw invalid_argument(op_.input_name(i), " must have rank at least ", rank, ", got shape ", shape);
+    throw invalid_argument(op_.input_name(i), " must have rank at least ", rank, ", got shape ",
+                           shape);
   }
   return shape;
 }
@@ -112,13 +121,14 @@ PartialShape ShapeContext::shape_from_value(int i) const {
       throw invalid_argument(op_.input_name(i), " must be a vector of extents, got a scalar");
     }
     if (known->elements.size() > static_cast<size_t>(kMaxRank)) {
-      throw invalid_argument(op_.input_name(i), " has ", known->elements.size(), " extents, at most ", kMaxRank,
-                             " are supported");
+      throw invalid_argument(op_.input_name(i), " has ", known->elements.size(),
+                             " extents, at most ", kMaxRank, " are supported");
     }
     std::vector<int64_t> dims;
     for (const auto& element : known->elements) {
       if (element && *element < kUnknown) {
-        throw invalid_argument(op_.input_name(i), " holds the extent ", *element, "; extents are not negative");
+        throw invalid_argument(op_.input_name(i), " holds the extent ", *element,
+                               "; extents are not negative");
       }
       dims.push_back(element.value_or(kUnknown));
     }
@@ -131,7 +141,8 @@ PartialShape ShapeContext::shape_from_value(int i) const {
   const int64_t rank = extents.dim(0);
   if (rank == kUnknown) return PartialShape();
   if (rank > kMaxRank) {
-    throw invalid_argument(op_.input_name(i), " has ", rank, " extents, at most ", kMaxRank, " are supported");
+    throw invalid_argument(op_.input_name(i), " has ", rank, " extents, at most ", kMaxRank,
+                           " are supported");
   }
   return PartialShape::unknown_with_rank(static_cast<int>(rank));
 }
@@ -143,7 +154,8 @@ int64_t ShapeContext::checked_axis(int64_t axis, int rank, std::string_view what
   return axis < 0 ? axis + rank : axis;
 }
 
-PartialShape ShapeContext::merge(const PartialShape& a, const PartialShape& b, std::string_view what) {
+PartialShape ShapeContext::merge(const PartialShape& a, const PartialShape& b,
+                                 std::string_view what) {
   if (!a.rank_known()) return b;
   if (!b.rank_known()) return a;
   if (!a.compatible(b)) {
@@ -199,10 +211,13 @@ void no_outputs_shape(ShapeContext&) {}
 
 void unknown_shape(ShapeContext&) {}
 
-void infer_shapes(const OpInstance& op, std::span<const ValueInfo* const> inputs, std::span<ValueInfo> outputs) {
-  if (static_cast<int>(inputs.size()) != op.num_inputs() || static_cast<int>(outputs.size()) != op.num_outputs()) {
-    throw internal_error("\"", op.name(), "\" has ", op.num_inputs(), " inputs and ", op.num_outputs(),
-                         " outputs, shapes are asked for ", inputs.size(), " and ", outputs.size());
+void infer_shapes(const OpInstance& op, std::span<const ValueInfo* const> inputs,
+                  std::span<ValueInfo> outputs) {
+  if (static_cast<int>(inputs.size()) != op.num_inputs() ||
+      static_cast<int>(outputs.size()) != op.num_outputs()) {
+    throw internal_error("\"", op.name(), "\" has ", op.num_inputs(), " inputs and ",
+                         op.num_outputs(), " outputs, shapes are asked for ", inputs.size(),
+                         " and ", outputs.size());
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     outputs[i] = ValueInfo();

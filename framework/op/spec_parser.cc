@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recursive descent over one line of text. A mistake is ours (or a plugin's): Internal, at registration.
+// Recursive descent over one line of text. A mistake is ours (or a plugin's): Internal, at
+// registration.
 #include "framework/op/spec_parser.h"
 
 #include <array>
@@ -14,18 +15,33 @@ namespace treenail {
 namespace {
 
 constexpr std::array<std::pair<std::string_view, DType>, 21> kTypeWords = {{
-    {"float", DType::kFloat32},      {"double", DType::kFloat64},       {"half", DType::kFloat16},
-    {"bfloat16", DType::kBFloat16},  {"int8", DType::kInt8},            {"int16", DType::kInt16},
-    {"int32", DType::kInt32},        {"int64", DType::kInt64},          {"uint8", DType::kUInt8},
-    {"uint16", DType::kUInt16},      {"uint32", DType::kUInt32},        {"uint64", DType::kUInt64},
-    {"bool", DType::kBool},          {"complex64", DType::kComplex64},  {"complex128", DType::kComplex128},
-    {"string", DType::kString},      {"resource", DType::kResource},    {"variant", DType::kVariant},
-    {"float16", DType::kFloat16},    {"float32", DType::kFloat32},      {"float64", DType::kFloat64},
+    {"float", DType::kFloat32},
+    {"double", DType::kFloat64},
+    {"half", DType::kFloat16},
+    {"bfloat16", DType::kBFloat16},
+    {"int8", DType::kInt8},
+    {"int16", DType::kInt16},
+    {"int32", DType::kInt32},
+    {"int64", DType::kInt64},
+    {"uint8", DType::kUInt8},
+    {"uint16", DType::kUInt16},
+    {"uint32", DType::kUInt32},
+    {"uint64", DType::kUInt64},
+    {"bool", DType::kBool},
+    {"complex64", DType::kComplex64},
+    {"complex128", DType::kComplex128},
+    {"string", DType::kString},
+    {"resource", DType::kResource},
+    {"variant", DType::kVariant},
+    {"float16", DType::kFloat16},
+    {"float32", DType::kFloat32},
+    {"float64", DType::kFloat64},
 }};
 
-const std::vector<DType> kRealNumbers = {
-    DType::kFloat32, DType::kFloat64, DType::kInt32,  DType::kInt64,  DType::kUInt8,    DType::kInt16,  DType::kInt8,
-    DType::kUInt16,  DType::kUInt32,  DType::kUInt64, DType::kFloat16, DType::kBFloat16};
+const std::vector<DType> kRealNumbers = {DType::kFloat32, DType::kFloat64, DType::kInt32,
+                                         DType::kInt64,   DType::kUInt8,   DType::kInt16,
+                                         DType::kInt8,    DType::kUInt16,  DType::kUInt32,
+                                         DType::kUInt64,  DType::kFloat16, DType::kBFloat16};
 
 std::vector<DType> all_numbers() {
   std::vector<DType> types = kRealNumbers;
@@ -46,7 +62,8 @@ class Parser {
 
  private:
   void skip_space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n')) ++at_;
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n'))
+      ++at_;
   }
   bool accept(std::string_view token) {
     skip_space();
@@ -67,7 +84,8 @@ class Parser {
   [[noreturn]] void fail(std::string_view expected) {
     skip_space();
     const std::string_view rest = text_.substr(at_, 16);
-    throw internal_error("expected ", expected, ", met ", rest.empty() ? std::string("the end") : concat("'", rest, "'"));
+    throw internal_error("expected ", expected, ", met ",
+                         rest.empty() ? std::string("the end") : concat("'", rest, "'"));
   }
 
   std::string word(std::string_view what);
@@ -145,7 +163,8 @@ DType Parser::type() {
   return dtype;
 }
 
-// "[2,3]", "[2,?]", "[]"; "{}" as TensorFlow writes a scalar; "?" or "{unknown_rank: true}" for an unknown rank.
+// "[2,3]", "[2,?]", "[]"; "{}" as TensorFlow writes a scalar; "?" or "{unknown_rank: true}" for an
+// unknown rank.
 PartialShape Parser::shape() {
   if (accept("?")) return PartialShape();
   if (accept("{")) {
@@ -181,32 +200,46 @@ std::vector<T> Parser::elements(F element) {
 
 AttrValue Parser::list_value(AttrKind kind) {
   switch (element_kind(kind)) {
-    case AttrKind::kInt: return elements<int64_t>([this] { return integer(); });
-    case AttrKind::kFloat: return elements<double>([this] { return real(); });
-    case AttrKind::kBool: return elements<bool>([this] { return boolean(); });
-    case AttrKind::kString: return elements<std::string>([this] { return quoted(); });
-    case AttrKind::kType: return elements<DType>([this] { return type(); });
-    case AttrKind::kShape: return elements<PartialShape>([this] { return shape(); });
+    case AttrKind::kInt:
+      return elements<int64_t>([this] { return integer(); });
+    case AttrKind::kFloat:
+      return elements<double>([this] { return real(); });
+    case AttrKind::kBool:
+      return elements<bool>([this] { return boolean(); });
+    case AttrKind::kString:
+      return elements<std::string>([this] { return quoted(); });
+    case AttrKind::kType:
+      return elements<DType>([this] { return type(); });
+    case AttrKind::kShape:
+      return elements<PartialShape>([this] { return shape(); });
     case AttrKind::kTensor:
     case AttrKind::kFunction:
       expect("[");
       expect("]");
       return element_kind(kind) == AttrKind::kTensor ? AttrValue(std::vector<Tensor>())
                                                      : AttrValue(std::vector<FunctionAttr>());
-    default: fail("a list");
+    default:
+      fail("a list");
   }
 }
 
 AttrValue Parser::value(AttrKind kind) {
   if (is_list(kind)) return list_value(kind);
   switch (kind) {
-    case AttrKind::kInt: return integer();
-    case AttrKind::kFloat: return real();
-    case AttrKind::kBool: return boolean();
-    case AttrKind::kString: return quoted();
-    case AttrKind::kType: return type();
-    case AttrKind::kShape: return shape();
-    default: fail(concat("no default: one of kind ", attr_kind_name(kind), " cannot be written here"));
+    case AttrKind::kInt:
+      return integer();
+    case AttrKind::kFloat:
+      return real();
+    case AttrKind::kBool:
+      return boolean();
+    case AttrKind::kString:
+      return quoted();
+    case AttrKind::kType:
+      return type();
+    case AttrKind::kShape:
+      return shape();
+    default:
+      fail(concat("no default: one of kind ", attr_kind_name(kind), " cannot be written here"));
   }
 }
 
@@ -257,7 +290,9 @@ AttrKind Parser::element_kind_of(AttrDef& def) {
     return AttrKind::kType;
   }
   at_ = begin;
-  fail("a kind of attribute (int, float, bool, string, type, shape, tensor, func, list(...), {...})");
+  fail(
+      "a kind of attribute (int, float, bool, string, type, shape, tensor, func, list(...), "
+      "{...})");
 }
 
 ArgSpec Parser::arg() {
@@ -284,7 +319,8 @@ AttrDef Parser::attr() {
     def.kind = element_kind_of(def);
   }
   if (accept(">=")) {
-    if (def.kind != AttrKind::kInt && !is_list(def.kind)) fail("no minimum: only int and lists have one");
+    if (def.kind != AttrKind::kInt && !is_list(def.kind))
+      fail("no minimum: only int and lists have one");
     def.minimum = integer();
   }
   if (accept("=")) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The declaration grammar of TensorFlow, read from text: "x: N * T", "T: {float, double} = float", "axes: list(int) >= 1
-// = [0, 1]". Who binds the names to positions: declaration.cc.
+// The declaration grammar of TensorFlow, read from text: "x: N * T", "T: {float, double} = float",
+// "axes: list(int) >= 1 = [0, 1]". Who binds the names to positions: declaration.cc.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace treenail {
 
-// "name: [number *] type": `type` is a dtype's name or an attribute's, `number` an attribute's name or "".
+// "name: [number *] type": `type` is a dtype's name or an attribute's, `number` an attribute's name
+// or "".
 struct ArgSpec {
   std::string name;
   std::string number;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pass in topological order: inputs are folded before their consumers. A value may be known although an input is not
-// computed (its shape is enough); then the edge to that input goes, unless something behind the input is ordered by control
-// edges or side effects: then it stays as a control edge.
+// One pass in topological order: inputs are folded before their consumers. A value may be known
+// although an input is not computed (its shape is enough); then the edge to that input goes, unless
+// something behind the input is ordered by control edges or side effects: then it stays as a
+// control edge.
 #include "framework/runtime/fold.h"
 
 #include <algorithm>
@@ -16,7 +17,8 @@ namespace {
 
 class Folder {
  public:
-  Folder(Graph& graph, std::span<Node* const> keep) : graph_(graph), kept_(keep.begin(), keep.end()) {}
+  Folder(Graph& graph, std::span<Node* const> keep)
+      : graph_(graph), kept_(keep.begin(), keep.end()) {}
 
   int run() {
     int folded = 0;
@@ -35,7 +37,9 @@ class Folder {
   // All outputs as constants, or empty where the node stays.
   std::vector<Tensor> known_values(const Node& node) const {
     const OpInstance& op = node.op();
-    if (node.num_outputs() == 0 || node.type() == "Const" || op.def().stateful || kept_.contains(&node)) return {};
+    if (node.num_outputs() == 0 || node.type() == "Const" || op.def().stateful ||
+        kept_.contains(&node))
+      return {};
     std::vector<const ValueInfo*> inputs;
     for (const Output& input : node.inputs()) inputs.push_back(&input.node->info(input.index));
     // Anew, not node.info(): inputs may have become constants since the node was added.
@@ -65,7 +69,8 @@ class Folder {
     for (const Output& input : node.inputs()) {
       if (!ordered_.contains(input.node)) continue;
       if (input.node->type() == "Const") {
-        before.insert(before.end(), input.node->control_inputs().begin(), input.node->control_inputs().end());
+        before.insert(before.end(), input.node->control_inputs().begin(),
+                      input.node->control_inputs().end());
       } else {
         before.push_back(input.node);
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constant folding on a plan's private graph. It stands here and not with the other passes (graph/passes) because it runs
-// kernels: those of the device the nodes are for.
+// Constant folding on a plan's private graph. It stands here and not with the other passes
+// (graph/passes) because it runs kernels: those of the device the nodes are for.
 #pragma once
 
 #include <span>
@@ -9,10 +9,11 @@
 
 namespace treenail {
 
-// Replaces values that are known already (by kernels on constant inputs, or told by a shape rule) with Const nodes that carry
-// the replaced node's identity and device. Results beyond 1 MiB, nodes of `keep`, stateful ops and ops that fail are left as
-// they are; what the graph orders stays ordered. Replaced nodes are left without consumers (prune removes them).
-// Returns how many nodes were replaced.
+// Replaces values that are known already (by kernels on constant inputs, or told by a shape rule)
+// with Const nodes that carry the replaced node's identity and device. Results beyond 1 MiB, nodes
+// of `keep`, stateful ops and ops that fail are left as they are; what the graph orders stays
+// ordered. Replaced nodes are left without consumers (prune removes them). Returns how many nodes
+// were replaced.
 int fold_constants(Graph& graph, std::span<Node* const> keep);
 
 }  // namespace treenail

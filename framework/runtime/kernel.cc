@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the kernel contract that is code: key functions, and splitting work over the thread pool.
+// The part of the kernel contract that is code: key functions, and splitting work over the thread
+// pool.
 #include "framework/runtime/kernel.h"
 
 #include <algorithm>
@@ -26,7 +27,8 @@ void RunContext::parallel_for(int64_t total, int64_t grain, double cost_ns_per_i
     const int64_t begin = i * grain;
     body(begin, total - begin < grain ? total : begin + grain);
   };
-  ThreadPool::instance().run_chunks(pieces, piece, cost_ns_per_item * static_cast<double>(total), token_);
+  ThreadPool::instance().run_chunks(pieces, piece, cost_ns_per_item * static_cast<double>(total),
+                                    token_);
 }
 
 void RunContext::run_chunks(int64_t chunks, double cost_ns, FunctionRef<void(int64_t)> body) const {

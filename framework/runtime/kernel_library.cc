@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choosing and opening the kernel library. The CPU is asked before anything of the library is executed; the library has no
-// static initialisers, so that opening it runs none of its code.
+// Choosing and opening the kernel library. The CPU is asked before anything of the library is
+// executed; the library has no static initialisers, so that opening it runs none of its code.
 #include "framework/runtime/kernel_library.h"
 
 #include <dlfcn.h>
@@ -29,19 +29,22 @@ const KernelLibrary* open_library() {
   void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* text = ::dlerror();
-    throw failed_precondition("the kernel library of level ", level, " cannot be loaded: ",
-                              text != nullptr ? text : path.c_str());
+    throw failed_precondition("the kernel library of level ", level,
+                              " cannot be loaded: ", text != nullptr ? text : path.c_str());
   }
   using Entry = const KernelLibrary* (*)();
   const auto entry = reinterpret_cast<Entry>(::dlsym(handle, "treenail_kernel_library"));
   const KernelLibrary* library = entry == nullptr ? nullptr : entry();
   const bool same_abi = library != nullptr && library->abi == kKernelLibraryAbi;
-  if (!same_abi || std::string_view(library->build_id) != build_info::kBuildId || library->level != level) {
-    const std::string other = same_abi ? concat("build ", library->build_id, ", level ", library->level)
-                                       : std::string("another interface");
+  if (!same_abi || std::string_view(library->build_id) != build_info::kBuildId ||
+      library->level != level) {
+    const std::string other = same_abi
+                                  ? concat("build ", library->build_id, ", level ", library->level)
+                                  : std::string("another interface");
     ::dlclose(handle);
-    throw failed_precondition(path, " is of ", other, "; this libtreenail is build ", build_info::kBuildId,
-                              " and needs the kernel library that was built with it, level ", level);
+    throw failed_precondition(
+        path, " is of ", other, "; this libtreenail is build ", build_info::kBuildId,
+        " and needs the kernel library that was built with it, level ", level);
   }
   log(LogLevel::kInfo, "opened ", path);
   return library;

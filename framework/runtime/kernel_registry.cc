@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of kernels, by op name. Look-ups happen when a plan or an eager call is prepared, never per run.
+// The table of kernels, by op name. Look-ups happen when a plan or an eager call is prepared, never
+// per run.
 #include "framework/runtime/kernel_registry.h"
 
 #include <algorithm>
@@ -31,8 +32,8 @@ bool overlap(const Entry& a, const Entry& b) {
   for (const TypeConstraint& x : a.constraints) {
     for (const TypeConstraint& y : b.constraints) {
       if (x.attr != y.attr) continue;
-      const bool common =
-          std::any_of(x.dtypes.begin(), x.dtypes.end(), [&y](DType dtype) { return contains(y.dtypes, dtype); });
+      const bool common = std::any_of(x.dtypes.begin(), x.dtypes.end(),
+                                      [&y](DType dtype) { return contains(y.dtypes, dtype); });
       if (!common) return false;
     }
   }
@@ -40,19 +41,23 @@ bool overlap(const Entry& a, const Entry& b) {
 }
 
 bool serves(const Entry& entry, const OpInstance& op) {
-  return std::all_of(entry.constraints.begin(), entry.constraints.end(), [&op](const TypeConstraint& constraint) {
-    const AttrValue& value = op.attr(constraint.attr);
-    if (value.kind() != AttrKind::kTypeList) return contains(constraint.dtypes, value.get<DType>());
-    const auto& types = value.get<std::vector<DType>>();
-    return std::all_of(types.begin(), types.end(), [&](DType type) { return contains(constraint.dtypes, type); });
-  });
+  return std::all_of(
+      entry.constraints.begin(), entry.constraints.end(), [&op](const TypeConstraint& constraint) {
+        const AttrValue& value = op.attr(constraint.attr);
+        if (value.kind() != AttrKind::kTypeList)
+          return contains(constraint.dtypes, value.get<DType>());
+        const auto& types = value.get<std::vector<DType>>();
+        return std::all_of(types.begin(), types.end(),
+                           [&](DType type) { return contains(constraint.dtypes, type); });
+      });
 }
 
 std::string constraint_text(const Entry& entry) {
   std::string out;
   for (const TypeConstraint& constraint : entry.constraints) {
     out += concat(out.empty() ? "" : ", ", constraint.attr, " in {");
-    for (size_t i = 0; i < constraint.dtypes.size(); ++i) out += concat(i == 0 ? "" : ", ", constraint.dtypes[i]);
+    for (size_t i = 0; i < constraint.dtypes.size(); ++i)
+      out += concat(i == 0 ? "" : ", ", constraint.dtypes[i]);
     out += "}";
   }
   return out.empty() ? "any dtypes" : out;
@@ -88,15 +93,17 @@ KernelRegistry& KernelRegistry::instance() {
   return *registry;
 }
 
-void KernelRegistry::add(std::string_view op, std::vector<TypeConstraint> constraints, PrepareFn prepare) {
-  if (prepare == nullptr) throw internal_error("a kernel for op \"", op, "\" has no prepare function");
+void KernelRegistry::add(std::string_view op, std::vector<TypeConstraint> constraints,
+                         PrepareFn prepare) {
+  if (prepare == nullptr)
+    throw internal_error("a kernel for op \"", op, "\" has no prepare function");
   Entry entry{std::move(constraints), prepare};
   const std::unique_lock lock(impl_->mutex);
   std::vector<Entry>& entries = impl_->by_op[std::string(op)];
   for (const Entry& other : entries) {
     if (!overlap(entry, other)) continue;
-    throw internal_error("two kernels for op \"", op, "\": one for ", constraint_text(other), ", one for ",
-                         constraint_text(entry));
+    throw internal_error("two kernels for op \"", op, "\": one for ", constraint_text(other),
+                         ", one for ", constraint_text(entry));
   }
   entries.push_back(std::move(entry));
 }
@@ -123,14 +130,16 @@ void KernelRegistry::add_all(std::vector<KernelRegistration> kernels) {
 PrepareFn KernelRegistry::find(const OpInstance& op) const {
   const std::shared_lock lock(impl_->mutex);
   const auto at = impl_->by_op.find(op.name());
-  if (at == impl_->by_op.end()) throw unimplemented("no kernel is registered for op \"", op.name(), "\"");
+  if (at == impl_->by_op.end())
+    throw unimplemented("no kernel is registered for op \"", op.name(), "\"");
   for (const Entry& entry : at->second) {
     if (serves(entry, op)) return entry.prepare;
   }
   std::string registered;
-  for (const Entry& entry : at->second) registered += (registered.empty() ? "" : "; ") + constraint_text(entry);
-  throw unimplemented("no kernel for op \"", op.name(), "\"", type_attrs_text(op), "; registered are kernels for ",
-                      registered);
+  for (const Entry& entry : at->second)
+    registered += (registered.empty() ? "" : "; ") + constraint_text(entry);
+  throw unimplemented("no kernel for op \"", op.name(), "\"", type_attrs_text(op),
+                      "; registered are kernels for ", registered);
 }
 
 bool KernelRegistry::has(std::string_view op) const {

@@ -14,9 +14,12 @@ void register_all(KernelRegistry& registry);
 
 namespace {
 
-constexpr KernelLibrary kLibrary = {kKernelLibraryAbi, build_info::kBuildId, TREENAIL_ISA_LEVEL, &register_all};
+constexpr KernelLibrary kLibrary = {kKernelLibraryAbi, build_info::kBuildId, TREENAIL_ISA_LEVEL,
+                                    &register_all};
 
 }  // namespace
 }  // namespace treenail::cpu
 
-extern "C" const treenail::KernelLibrary* treenail_kernel_library() { return &treenail::cpu::kLibrary; }
+extern "C" const treenail::KernelLibrary* treenail_kernel_library() {
+  return &treenail::cpu::kLibrary;
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients are right: against finite differences in float64, by the same rules in a graph (run by a session) and on a
-// recording, with shapes known and unknown, and once more for gradients of gradients.
+// Gradients are right: against finite differences in float64, by the same rules in a graph (run by
+// a session) and on a recording, with shapes known and unknown, and once more for gradients of
+// gradients.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,8 +10,8 @@
 #include <vector>
 
 #include "framework/eager/recording.h"
-#include "framework/graph/graph_emitter.h"
 #include "framework/graph/gradients.h"
+#include "framework/graph/graph_emitter.h"
 #include "framework/runtime/session.h"
 
 namespace treenail {
@@ -22,7 +23,8 @@ using Function = Value (*)(Emitter& e, const Values& xs);
 
 Tensor filled(const Shape& shape, double from, double step) {
   Tensor t(DType::kFloat64, shape);
-  for (int64_t i = 0; i < t.num_elements(); ++i) t.data<double>()[i] = from + step * static_cast<double>(i);
+  for (int64_t i = 0; i < t.num_elements(); ++i)
+    t.data<double>()[i] = from + step * static_cast<double>(i);
   return t;
 }
 
@@ -76,8 +78,10 @@ std::vector<Tensor> in_a_graph(Function f, const std::vector<Tensor>& xs, bool k
   Values values;
   std::vector<Output> feeds;
   for (const Tensor& x : xs) {
-    const PartialShape shape = known ? PartialShape(x.shape()) : PartialShape::unknown_with_rank(x.rank());
-    values.push_back(e.call("Placeholder", Values(), {{"dtype", DType::kFloat64}, {"shape", shape}}));
+    const PartialShape shape =
+        known ? PartialShape(x.shape()) : PartialShape::unknown_with_rank(x.rank());
+    values.push_back(
+        e.call("Placeholder", Values(), {{"dtype", DType::kFloat64}, {"shape", shape}}));
     feeds.push_back(e.output_of(values.back()));
   }
   const Output y[] = {e.output_of(f(e, values))};
@@ -90,13 +94,15 @@ std::vector<Tensor> in_a_graph(Function f, const std::vector<Tensor>& xs, bool k
   return session.run(session.signature(feeds, fetches, {}), xs);
 }
 
-void expect_near(const std::vector<Tensor>& got, const std::vector<Tensor>& wanted, const std::string& what) {
+void expect_near(const std::vector<Tensor>& got, const std::vector<Tensor>& wanted,
+                 const std::string& what) {
   ASSERT_EQ(got.size(), wanted.size());
   for (size_t k = 0; k < got.size(); ++k) {
     ASSERT_EQ(got[k].shape(), wanted[k].shape()) << what;
     for (int64_t i = 0; i < got[k].num_elements(); ++i) {
       const double w = wanted[k].data<double>()[i];
-      EXPECT_NEAR(got[k].data<double>()[i], w, 1e-6 * (1 + std::abs(w))) << what << " x" << k << "[" << i << "]";
+      EXPECT_NEAR(got[k].data<double>()[i], w, 1e-6 * (1 + std::abs(w)))
+          << what << " x" << k << "[" << i << "]";
     }
   }
 }
@@ -109,7 +115,8 @@ void check(Function f, const std::vector<Tensor>& xs) {
 }
 
 TEST(Gradients, OfAChain) {
-  check([](Emitter& e, const Values& x) { return total(e, e.call("Tanh", {e.call("Exp", {e.square(x[0])})})); },
+  check([](Emitter& e,
+           const Values& x) { return total(e, e.call("Tanh", {e.call("Exp", {e.square(x[0])})})); },
         {filled(Shape({3}), -0.4, 0.3)});
 }
 
@@ -123,9 +130,13 @@ TEST(Gradients, OfAValueUsedOften) {
 }
 
 TEST(Gradients, AreSummedOverWhatWasBroadcast) {
-  const Function product = [](Emitter& e, const Values& x) { return total(e, e.mul(e.mul(x[0], x[1]), x[2])); };
-  check(product, {filled(Shape({2, 3}), 0.5, 0.1), filled(Shape({3}), 1, 0.2), filled(Shape(), 2, 0)});
-  check(product, {filled(Shape({2, 1}), 0.5, 0.1), filled(Shape({1, 3}), 1, 0.2), filled(Shape({1, 1, 1}), 2, 0)});
+  const Function product = [](Emitter& e, const Values& x) {
+    return total(e, e.mul(e.mul(x[0], x[1]), x[2]));
+  };
+  check(product,
+        {filled(Shape({2, 3}), 0.5, 0.1), filled(Shape({3}), 1, 0.2), filled(Shape(), 2, 0)});
+  check(product, {filled(Shape({2, 1}), 0.5, 0.1), filled(Shape({1, 3}), 1, 0.2),
+                  filled(Shape({1, 1, 1}), 2, 0)});
 }
 
 TEST(Gradients, OfMatrixProducts) {
@@ -144,13 +155,16 @@ Value layer(Emitter& e, const Values& x) {
 }
 
 TEST(Gradients, OfALayer) {
-  check(layer, {filled(Shape({5, 3}), -0.5, 0.1), filled(Shape({3, 2}), 0.3, -0.1), filled(Shape({2}), 0.1, 0.1)});
+  check(layer, {filled(Shape({5, 3}), -0.5, 0.1), filled(Shape({3, 2}), 0.3, -0.1),
+                filled(Shape({2}), 0.1, 0.1)});
 }
 
 // d/dx of the sum of squares of the gradient of f: needs gradients of gradients.
 TEST(Gradients, OfGradients) {
   const std::vector<Tensor> xs = {filled(Shape({3}), -0.4, 0.3)};
-  const auto inner = [](Emitter& e, Value x) { return total(e, e.call("Tanh", {e.mul(x, e.call("Exp", {x}))})); };
+  const auto inner = [](Emitter& e, Value x) {
+    return total(e, e.call("Tanh", {e.mul(x, e.call("Exp", {x}))}));
+  };
   const auto squared_slope = [&](Recording& r, Value x) {
     const Value y[] = {inner(r, x)};
     const Value over[] = {x};
@@ -187,12 +201,15 @@ TEST(Gradients, OfARecordingThatTellsNoShapes) {
 
 TEST(Gradients, OfRowsOfAVariable) {
   Recording r;
-  const NamedAttrs attrs = {{"dtype", DType::kFloat64}, {"shape", PartialShape({4, 2})}, {"shared_name", "gradients_test"}};
+  const NamedAttrs attrs = {{"dtype", DType::kFloat64},
+                            {"shape", PartialShape({4, 2})},
+                            {"shared_name", "gradients_test"}};
   const Value v = r.call("VarHandleOp", Values(), attrs);
   const Value initial[] = {v, r.input(filled(Shape({4, 2}), 1, 1))};
   r.emit("AssignVariableOp", initial, {});
-  const Value rows = r.call("ResourceGather", {v, r.const_ints(DType::kInt32, std::vector<int64_t>{2, 0, 2})},
-                            {{"dtype", DType::kFloat64}});
+  const Value rows =
+      r.call("ResourceGather", {v, r.const_ints(DType::kInt32, std::vector<int64_t>{2, 0, 2})},
+             {{"dtype", DType::kFloat64}});
   const Value y[] = {r.square(rows)};
   const Value x[] = {v};
   const Gradient g = r.gradients(y, x)[0];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What add_gradients adds: which nodes, their names and places, sums, limits and errors. That the numbers are right is shown
-// where graphs run: tests/eager/gradients_test.cc, and for each op in tests/cases.
+// What add_gradients adds: which nodes, their names and places, sums, limits and errors. That the
+// numbers are right is shown where graphs run: tests/eager/gradients_test.cc, and for each op in
+// tests/cases.
 #include "framework/graph/gradients.h"
 
 #include <gtest/gtest.h>
@@ -28,18 +29,22 @@ std::vector<GraphGradient> gradients(GraphBuilder& b, const Outputs& ys, const O
   return add_gradients(*b.graph, ys, xs, options);
 }
 
-Gradient::Kind kind(GraphBuilder& b, const Outputs& ys, const Output& x, const GradientOptions& options = {}) {
+Gradient::Kind kind(GraphBuilder& b, const Outputs& ys, const Output& x,
+                    const GradientOptions& options = {}) {
   return gradients(b, ys, {x}, options)[0].kind;
 }
 
-Output vector_input(GraphBuilder& b, std::string_view name) { return b.placeholder(DType::kFloat32, {3}, name); }
+Output vector_input(GraphBuilder& b, std::string_view name) {
+  return b.placeholder(DType::kFloat32, {3}, name);
+}
 
 TEST(AddGradients, NewNodesAreNamedAndPlacedAfterTheirOrigin) {
   GraphBuilder b;
   const Output x = vector_input(b, "x");
   const Output inputs[] = {x};
   const auto creation = std::make_shared<const CreationStack>(CreationStack{{&b, 7}});
-  Node& exp = b.graph->add({.op = "Exp", .name = "scope/exp", .inputs = inputs, .attrs = {}, .creation = creation});
+  Node& exp = b.graph->add(
+      {.op = "Exp", .name = "scope/exp", .inputs = inputs, .attrs = {}, .creation = creation});
   b.graph->set_device(exp, "/device:CPU:3");
   const GraphGradient first = gradients(b, {{&exp, 0}}, {x})[0];
   ASSERT_EQ(first.kind, Gradient::Kind::kDense);
@@ -47,7 +52,8 @@ TEST(AddGradients, NewNodesAreNamedAndPlacedAfterTheirOrigin) {
   EXPECT_EQ(first.dense.node->device(), "/device:CPU:3");
   EXPECT_EQ(first.dense.node->creation(), creation);
   EXPECT_EQ(gradients(b, {{&exp, 0}}, {x})[0].dense.node->name(), "gradients_1/scope/exp_grad/Mul");
-  EXPECT_EQ(gradients(b, {{&exp, 0}}, {x}, {.name = "train/g"})[0].dense.node->name(), "train/g/scope/exp_grad/Mul");
+  EXPECT_EQ(gradients(b, {{&exp, 0}}, {x}, {.name = "train/g"})[0].dense.node->name(),
+            "train/g/scope/exp_grad/Mul");
 }
 
 TEST(AddGradients, AValueIsItsOwnDerivative) {
@@ -65,7 +71,8 @@ TEST(AddGradients, NoPathNoGradient) {
   const Output y = b.op("Exp", {vector_input(b, "other")}, {}, "y");
   EXPECT_EQ(kind(b, {y}, x), Gradient::Kind::kNone);
   EXPECT_EQ(kind(b, {b.op("StopGradient", {b.op("Exp", {x})})}, x), Gradient::Kind::kNone);
-  const Output counted = b.op("Cast", {b.op("Cast", {x}, {{"DstT", DType::kInt32}})}, {{"DstT", DType::kFloat32}});
+  const Output counted =
+      b.op("Cast", {b.op("Cast", {x}, {{"DstT", DType::kInt32}})}, {{"DstT", DType::kFloat32}});
   EXPECT_EQ(kind(b, {counted}, x), Gradient::Kind::kNone);
   EXPECT_EQ(kind(b, {}, x), Gradient::Kind::kNone);
 }
@@ -107,7 +114,8 @@ TEST(AddGradients, StopGradientsAreConstants) {
 TEST(AddGradients, ContributionsMeetInOneAddN) {
   GraphBuilder b;
   const Output x = vector_input(b, "x");
-  const Output y = b.op("AddN", {b.op("Exp", {x}, {}, "e"), b.op("Tanh", {x}, {}, "t"), x}, {}, "y");
+  const Output y =
+      b.op("AddN", {b.op("Exp", {x}, {}, "e"), b.op("Tanh", {x}, {}, "t"), x}, {}, "y");
   const GraphGradient g = gradients(b, {y}, {x})[0];
   ASSERT_EQ(g.dense.node->type(), "AddN");
   ASSERT_EQ(g.dense.node->inputs().size(), 3U);
@@ -128,7 +136,8 @@ TEST(AddGradients, SeveralYsAreSummed) {
 TEST(AddGradients, AVariablesGradientIsThatOfItsValue) {
   GraphBuilder b;
   const Output v = b.variable(DType::kFloat32, {3}, "v");
-  const Output y = b.op("Mul", {b.read(v, DType::kFloat32, "r1"), b.read(v, DType::kFloat32, "r2")}, {}, "y");
+  const Output y =
+      b.op("Mul", {b.read(v, DType::kFloat32, "r1"), b.read(v, DType::kFloat32, "r2")}, {}, "y");
   const GraphGradient g = gradients(b, {y}, {v})[0];
   ASSERT_EQ(g.kind, Gradient::Kind::kDense);
   EXPECT_EQ(g.dense.node->type(), "AddN");
@@ -162,21 +171,29 @@ TEST(AddGradients, Corpus) {
   const Output count = b.placeholder(DType::kInt32, {3}, "count");
   const Output z = b.placeholder(DType::kComplex64, {3}, "z");
   const Output stranger = vector_input(foreign, "stranger");
-  const auto failure = [&](const Outputs& ys, const Outputs& xs, const GradientOptions& options = {}) {
+  const auto failure = [&](const Outputs& ys, const Outputs& xs,
+                           const GradientOptions& options = {}) {
     return error_of([&] { gradients(b, ys, xs, options); });
   };
   EXPECT_EQ(failure({count}, {count}),
-            "InvalidArgument: [Placeholder node \"count\"] ys[0] has dtype int32; gradients need a floating or complex dtype");
-  EXPECT_EQ(failure({z}, {z}), "InvalidArgument: [Placeholder node \"z\"] ys[0] has dtype complex64; gradients of complex "
-                               "values need grad_ys");
-  EXPECT_EQ(failure({stranger}, {x}), "InvalidArgument: ys[0] (stranger:0) is not a value of this graph");
-  EXPECT_EQ(failure({y}, {x, {x.node, 3}}), "InvalidArgument: xs[1] (x:3) is not a value of this graph");
-  EXPECT_EQ(failure({y}, {Output()}), "InvalidArgument: xs[0] ((no value)) is not a value of this graph");
+            "InvalidArgument: [Placeholder node \"count\"] ys[0] has dtype int32; gradients need a "
+            "floating or complex dtype");
+  EXPECT_EQ(
+      failure({z}, {z}),
+      "InvalidArgument: [Placeholder node \"z\"] ys[0] has dtype complex64; gradients of complex "
+      "values need grad_ys");
+  EXPECT_EQ(failure({stranger}, {x}),
+            "InvalidArgument: ys[0] (stranger:0) is not a value of this graph");
+  EXPECT_EQ(failure({y}, {x, {x.node, 3}}),
+            "InvalidArgument: xs[1] (x:3) is not a value of this graph");
+  EXPECT_EQ(failure({y}, {Output()}),
+            "InvalidArgument: xs[0] ((no value)) is not a value of this graph");
   const Output grads[] = {x, x};
   EXPECT_EQ(failure({y}, {x}, {.grad_ys = grads}), "InvalidArgument: got 2 grad_ys for 1 ys");
   const Output wrong[] = {b.constant(floats({1, 2}), "two")};
   EXPECT_EQ(failure({y}, {x}, {.grad_ys = wrong}),
-            "InvalidArgument: [Exp node \"y\"] grad_ys[0] is float32[2], ys[0] is float32[3]: they must agree");
+            "InvalidArgument: [Exp node \"y\"] grad_ys[0] is float32[2], ys[0] is float32[3]: they "
+            "must agree");
   const Output prevented = b.op("PreventGradient", {x}, {{"message", "no way"}}, "p");
   const std::string text = failure({prevented}, {x});
   EXPECT_NE(text.find("[PreventGradient node \"p\"] in its gradient: "), std::string::npos) << text;
@@ -188,7 +205,8 @@ class Overrides final : public GradientOverrides {
  public:
   explicit Overrides(GraphBuilder& b) : b_(b) {}
   bool has(const Node& node) const override { return node.type() == "Exp"; }
-  std::vector<GraphGradient> gradients(Node& node, std::span<const GraphGradient> output_gradients) override {
+  std::vector<GraphGradient> gradients(Node& node,
+                                       std::span<const GraphGradient> output_gradients) override {
     calls += node.name();
     GraphGradient g = output_gradients[0];
     g.dense = b_.op("Neg", {g.dense}, {}, "registered");
@@ -211,7 +229,8 @@ TEST(AddGradients, RegisteredRulesTakeTheOpsPlace) {
   EXPECT_EQ(overrides.calls, "e");
   overrides.results = 2;
   EXPECT_EQ(error_of([&] { gradients(b, {y}, {x}, {.overrides = &overrides}); }),
-            "InvalidArgument: [Exp node \"e\"] in its gradient: the registered gradient gives 2 gradients for 1 inputs");
+            "InvalidArgument: [Exp node \"e\"] in its gradient: the registered gradient gives 2 "
+            "gradients for 1 inputs");
 }
 
 TEST(AddGradients, DeepGraphsNeedNoDeepStack) {

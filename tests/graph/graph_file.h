@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graph files taken apart and put together in tests, by docs/formats/graph.md and not by the library's own code.
+// Graph files taken apart and put together in tests, by docs/formats/graph.md and not by the
+// library's own code.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,8 @@ inline std::string little(uint64_t value, int bytes) {
 
 inline uint64_t read_little(std::string_view bytes, size_t at, int size) {
   uint64_t value = 0;
-  for (int i = size; i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[at + static_cast<size_t>(i)]);
+  for (int i = size; i-- > 0;)
+    value = value << 8 | static_cast<unsigned char>(bytes[at + static_cast<size_t>(i)]);
   return value;
 }
 
@@ -50,6 +52,8 @@ inline std::string join_file(const std::vector<FileSection>& sections) {
   return file;
 }
 
-inline std::string text_field(std::string_view text) { return little(text.size(), 8) + std::string(text); }
+inline std::string text_field(std::string_view text) {
+  return little(text.size(), 8) + std::string(text);
+}
 
 }  // namespace treenail::test

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything a graph file keeps of a graph, as text: two graphs of the same text are the same graph.
+// Everything a graph file keeps of a graph, as text: two graphs of the same text are the same
+// graph.
 #pragma once
 
 #include <string>
@@ -15,8 +16,10 @@ inline std::string graph_text(const Graph& graph) {
   if (graph.has_seed) text += concat("seed ", graph.seed, "\n");
   for (const auto& [name, f] : graph.functions()) {
     text += concat("function ", f->name, " doc \"", f->doc, "\" gradient \"", f->gradient, "\"");
-    for (const FunctionArg& arg : f->inputs) text += concat(" in ", arg.name, ":", arg.dtype, arg.shape);
-    for (const FunctionArg& arg : f->outputs) text += concat(" out ", arg.name, ":", arg.dtype, arg.shape);
+    for (const FunctionArg& arg : f->inputs)
+      text += concat(" in ", arg.name, ":", arg.dtype, arg.shape);
+    for (const FunctionArg& arg : f->outputs)
+      text += concat(" out ", arg.name, ":", arg.dtype, arg.shape);
     for (const std::string& node : f->input_nodes) text += " from " + node;
     for (const std::string& value : f->output_values) text += " gives " + value;
     text += f->body != nullptr ? " {\n" + graph_text(*f->body) + "}\n" : "\n";

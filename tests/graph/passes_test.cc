@@ -15,7 +15,9 @@ namespace {
 
 using test::GraphBuilder;
 
-int merge(GraphBuilder& g, std::vector<Node*> keep) { return merge_common_subexpressions(*g.graph, keep); }
+int merge(GraphBuilder& g, std::vector<Node*> keep) {
+  return merge_common_subexpressions(*g.graph, keep);
+}
 
 // "a:Add b:Mul ...": the nodes left, in creation order.
 std::string nodes_text(const GraphBuilder& g) {

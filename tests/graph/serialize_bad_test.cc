@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that must be refused: a corpus with its sentences, every truncation, every flipped bit, and random mutations with
-// correct checksums, so that they reach the parser. Refused means an Error, whatever the bytes.
+// Files that must be refused: a corpus with its sentences, every truncation, every flipped bit, and
+// random mutations with correct checksums, so that they reach the parser. Refused means an Error,
+// whatever the bytes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -59,19 +60,24 @@ std::string rich_file() {
   f->name = "f";
   f->inputs = f->outputs = {{"x", DType::kFloat32, PartialShape({kUnknown})}};
   f->body = std::make_unique<Graph>();
-  f->body->add({.op = "Placeholder", .name = "x", .inputs = {}, .attrs = test::float_placeholder()});
+  f->body->add(
+      {.op = "Placeholder", .name = "x", .inputs = {}, .attrs = test::float_placeholder()});
   f->input_nodes = {"x"};
   f->output_values = {"x:0"};
   b.graph->functions()["f"] = f;
   return graph_to_bytes(*b.graph);
 }
 
-std::string node_record(std::string_view op, uint32_t version, std::string_view name, std::string_view rest) {
-  return text_field(op) + little(version, 4) + text_field(name) + text_field("") + std::string(rest);
+std::string node_record(std::string_view op, uint32_t version, std::string_view name,
+                        std::string_view rest) {
+  return text_field(op) + little(version, 4) + text_field(name) + text_field("") +
+         std::string(rest);
 }
 
 // No arguments, inputs, control inputs, attributes, outputs.
-std::string bare() { return little(0, 8) + little(0, 8) + little(0, 8) + little(0, 8) + little(0, 8); }
+std::string bare() {
+  return little(0, 8) + little(0, 8) + little(0, 8) + little(0, 8) + little(0, 8);
+}
 
 std::string file_of_nodes(const std::vector<std::string>& records) {
   std::vector<FileSection> s = sections();
@@ -85,7 +91,8 @@ std::string file_of_tensor(const std::string& payload) {
 }
 
 TEST(BadGraphFile, FilesOfOtherKinds) {
-  const std::string foreign = "InvalidArgument: it is not a Treenail graph: it does not begin with the signature of one";
+  const std::string foreign =
+      "InvalidArgument: it is not a Treenail graph: it does not begin with the signature of one";
   EXPECT_EQ(loading(""), foreign);
   EXPECT_EQ(loading("x"), foreign);
   EXPECT_EQ(loading(std::string(1000, '\0')), foreign);
@@ -95,12 +102,15 @@ TEST(BadGraphFile, FilesOfOtherKinds) {
 TEST(BadGraphFile, OtherVersions) {
   std::string file = join_file(sections());
   file[8] = 2;
-  EXPECT_EQ(loading(file), "Unimplemented: it has format version 2, this Treenail reads versions up to 1: it was written by "
-                           "a newer one");
+  EXPECT_EQ(loading(file),
+            "Unimplemented: it has format version 2, this Treenail reads versions up to 1: it was "
+            "written by "
+            "a newer one");
   file[8] = 0;
   EXPECT_EQ(loading(file), "DataLoss: it has format version 0");
   EXPECT_EQ(loading(file_of_nodes({node_record("NoOp", 9, "n", bare())})),
-            "Unimplemented: [NoOp node \"n\"] the file holds version 9 of this op, this Treenail knows version 1: it was "
+            "Unimplemented: [NoOp node \"n\"] the file holds version 9 of this op, this Treenail "
+            "knows version 1: it was "
             "written by a newer one");
   EXPECT_EQ(loading(file_of_nodes({node_record("NoOp", 0, "n", bare())})),
             "DataLoss: [NoOp node \"n\"] an op has version 0");
@@ -110,9 +120,11 @@ TEST(BadGraphFile, SectionsThatDoNotFit) {
   const std::vector<FileSection> s = sections();
   EXPECT_EQ(loading(join_file({})), "DataLoss: it ends without an end section: it is truncated");
   EXPECT_EQ(loading(join_file({s[1]})), "DataLoss: its first section is TENS, not META");
-  EXPECT_EQ(loading(join_file({s[0]})), "DataLoss: it ends without an end section: it is truncated");
+  EXPECT_EQ(loading(join_file({s[0]})),
+            "DataLoss: it ends without an end section: it is truncated");
   EXPECT_EQ(loading(join_file({s[0], s[1], s[3]})),
-            "DataLoss: its end tells other numbers of nodes and tensors than it holds: sections are missing");
+            "DataLoss: its end tells other numbers of nodes and tensors than it holds: sections "
+            "are missing");
   EXPECT_EQ(loading(join_file(s) + "x"), "DataLoss: 1 bytes follow its end");
   EXPECT_EQ(loading(join_file({s[0], {"QQQQ", "abc"}, s[1], s[2], s[3]})),
             "Unimplemented: it holds a section QQQQ that this Treenail does not know here");
@@ -120,14 +132,17 @@ TEST(BadGraphFile, SectionsThatDoNotFit) {
             "DataLoss: 1 bytes are left over at the end of a section");
   std::string huge = join_file({s[0]});
   huge += "NODE" + little(std::numeric_limits<uint64_t>::max(), 8) + "abcdefgh";
-  EXPECT_EQ(loading(huge), "DataLoss: section NODE claims 18446744073709551615 bytes, 8 are left: it is truncated");
+  EXPECT_EQ(
+      loading(huge),
+      "DataLoss: section NODE claims 18446744073709551615 bytes, 8 are left: it is truncated");
 }
 
 TEST(BadGraphFile, ChangedBytes) {
   std::string file = join_file(sections());
   const size_t at = file.find("TENS") + 12 + 12;
   file[at] = static_cast<char>(file[at] ^ 1);
-  EXPECT_EQ(loading(file), "DataLoss: the checksum of section TENS does not match: its bytes were changed");
+  EXPECT_EQ(loading(file),
+            "DataLoss: the checksum of section TENS does not match: its bytes were changed");
 }
 
 TEST(BadGraphFile, Tensors) {
@@ -136,14 +151,17 @@ TEST(BadGraphFile, Tensors) {
     for (int64_t dim : dims) bytes += little(static_cast<uint64_t>(dim), 8);
     return bytes;
   };
-  EXPECT_EQ(loading(file_of_tensor(head(1, {3}) + "12345678")), "DataLoss: a tensor float32[3] has 8 bytes of data");
+  EXPECT_EQ(loading(file_of_tensor(head(1, {3}) + "12345678")),
+            "DataLoss: a tensor float32[3] has 8 bytes of data");
   EXPECT_EQ(loading(file_of_tensor(head(1, {int64_t{1} << 40}))),
             "DataLoss: a tensor float32[1099511627776] has 0 bytes of data");
-  EXPECT_EQ(loading(file_of_tensor(head(1, {int64_t{1} << 40, int64_t{1} << 40}))).substr(0, 16), "InvalidArgument:");
+  EXPECT_EQ(loading(file_of_tensor(head(1, {int64_t{1} << 40, int64_t{1} << 40}))).substr(0, 16),
+            "InvalidArgument:");
   EXPECT_EQ(loading(file_of_tensor(head(1, {-1}))), "DataLoss: a tensor has the shape [?]");
   EXPECT_EQ(loading(file_of_tensor(head(1, {-2}))).substr(0, 16), "InvalidArgument:");
   EXPECT_EQ(loading(file_of_tensor(head(99, {}))), "DataLoss: there is no dtype number 99");
-  EXPECT_EQ(loading(file_of_tensor(head(20, {}) + "12345678")), "DataLoss: a tensor of dtype resource cannot stand in a file");
+  EXPECT_EQ(loading(file_of_tensor(head(20, {}) + "12345678")),
+            "DataLoss: a tensor of dtype resource cannot stand in a file");
   EXPECT_EQ(loading(file_of_tensor(head(10, {2}) + std::string("\x01\x02"))),
             "DataLoss: a tensor of truth values holds other bytes than 0 and 1");
   EXPECT_EQ(loading(file_of_tensor("\x01\xff")), "DataLoss: a tensor has rank 255");
@@ -161,14 +179,18 @@ TEST(BadGraphFile, Nodes) {
             "NotFound: [NoSuchOp node \"n\"] no op \"NoSuchOp\" is registered");
   EXPECT_EQ(loading(file_of_nodes({node_record("_Arg", 1, "n", bare())})),
             "DataLoss: [_Arg node \"n\"] op \"_Arg\" is internal and never stands in a file");
-  EXPECT_EQ(loading(file_of_nodes({node_record("NoOp", 1, "n b", bare())})).substr(0, 16), "InvalidArgument:");
-  const auto with = [](const std::string& edges) { return loading(file_of_nodes({node_record("NoOp", 1, "n", edges)})); };
+  EXPECT_EQ(loading(file_of_nodes({node_record("NoOp", 1, "n b", bare())})).substr(0, 16),
+            "InvalidArgument:");
+  const auto with = [](const std::string& edges) {
+    return loading(file_of_nodes({node_record("NoOp", 1, "n", edges)}));
+  };
   EXPECT_EQ(with(little(0, 8) + little(1, 8) + little(0, 8) + little(0, 4)),
             "DataLoss: node \"n\" uses node 0, which comes later or never");
   EXPECT_EQ(with(little(0, 8) + little(0, 8) + little(1, 8) + little(7, 8)),
             "DataLoss: node \"n\" uses node 7, which comes later or never");
   EXPECT_EQ(with(little(uint64_t{1} << 62, 8)),
-            "DataLoss: a list of 4611686018427387904 entries does not fit in the 0 bytes left of its section");
+            "DataLoss: a list of 4611686018427387904 entries does not fit in the 0 bytes left of "
+            "its section");
   EXPECT_EQ(with(little(0, 8) + little(0, 8) + little(0, 8) + little(0, 8) + little(1, 8) + "\xff"),
             "DataLoss: [NoOp node \"n\"] the file tells 1 output shapes, the op has 0 outputs");
   const std::string no_edges = little(0, 8) + little(0, 8) + little(0, 8);
@@ -178,30 +200,35 @@ TEST(BadGraphFile, Nodes) {
             "InvalidArgument: [NoOp node \"n\"] no attribute \"a\"");
   EXPECT_EQ(with(no_edges + little(1, 8) + text_field("a") + "\x07" + little(0, 8)),
             "DataLoss: tensor 0 is named before it comes");
-  EXPECT_EQ(with(no_edges + little(1, 8) + text_field("a") + "\x03\x02" + little(0, 8)), "DataLoss: a truth value is 2");
+  EXPECT_EQ(with(no_edges + little(1, 8) + text_field("a") + "\x03\x02" + little(0, 8)),
+            "DataLoss: a truth value is 2");
 }
 
 TEST(BadGraphFile, FunctionsNestedWithoutEnd) {
   std::string attr = "\x01" + little(1, 8);
-  for (int i = 0; i < 1000; ++i) attr = "\x08" + text_field("f") + little(1, 8) + text_field("a") + attr;
-  const std::string edges = little(0, 8) + little(0, 8) + little(0, 8) + little(1, 8) + text_field("a") + attr;
+  for (int i = 0; i < 1000; ++i)
+    attr = "\x08" + text_field("f") + little(1, 8) + text_field("a") + attr;
+  const std::string edges =
+      little(0, 8) + little(0, 8) + little(0, 8) + little(1, 8) + text_field("a") + attr;
   EXPECT_EQ(loading(file_of_nodes({node_record("NoOp", 1, "n", edges)})),
             "DataLoss: function attributes are nested too deeply");
 }
 
 TEST(BadGraphFile, AnAbsurdNumberOfOutputsTakesNoMemory) {
   test::register_serialize_ops();
-  const std::string edges = little(0, 8) + little(0, 8) + little(0, 8) + little(1, 8) + text_field("num") + "\x01" +
-                            little(1 << 20, 8) + little(0, 8);
+  const std::string edges = little(0, 8) + little(0, 8) + little(0, 8) + little(1, 8) +
+                            text_field("num") + "\x01" + little(1 << 20, 8) + little(0, 8);
   EXPECT_EQ(loading(file_of_nodes({node_record("TestManyOutputs", 1, "n", edges)})),
-            "DataLoss: [TestManyOutputs node \"n\"] the file tells 0 output shapes, the op has 1048576 outputs");
+            "DataLoss: [TestManyOutputs node \"n\"] the file tells 0 output shapes, the op has "
+            "1048576 outputs");
 }
 
 TEST(BadGraphFile, EveryTruncationIsNoticed) {
   const std::string file = rich_file();
   for (size_t size = 0; size < file.size(); ++size) {
     const std::string error = loading(file.substr(0, size));
-    ASSERT_TRUE(error.starts_with("DataLoss: ") || error.starts_with("InvalidArgument: it is not")) << size << error;
+    ASSERT_TRUE(error.starts_with("DataLoss: ") || error.starts_with("InvalidArgument: it is not"))
+        << size << error;
   }
 }
 
@@ -230,14 +257,31 @@ class Random {
 
 void mutate(std::string& bytes, Random& random) {
   if (bytes.empty()) return;
-  static constexpr uint64_t kInteresting[] = {0, 1, 0x7f, 0x80, 0xff, 0x7fffffff, 0x80000000, 0xffffffff,
-                                              uint64_t{1} << 62, uint64_t{1} << 63, ~uint64_t{0}};
+  static constexpr uint64_t kInteresting[] = {0,
+                                              1,
+                                              0x7f,
+                                              0x80,
+                                              0xff,
+                                              0x7fffffff,
+                                              0x80000000,
+                                              0xffffffff,
+                                              uint64_t{1} << 62,
+                                              uint64_t{1} << 63,
+                                              ~uint64_t{0}};
   const size_t at = random.below(bytes.size());
   switch (random.below(5)) {
-    case 0: bytes[at] = static_cast<char>(random.below(256)); break;
-    case 1: bytes.erase(at, 1 + random.below(16)); break;
-    case 2: bytes.insert(at, bytes.substr(random.below(bytes.size()), 1 + random.below(32))); break;
-    case 3: bytes[at] = static_cast<char>(bytes[at] ^ (1 << random.below(8))); break;
+    case 0:
+      bytes[at] = static_cast<char>(random.below(256));
+      break;
+    case 1:
+      bytes.erase(at, 1 + random.below(16));
+      break;
+    case 2:
+      bytes.insert(at, bytes.substr(random.below(bytes.size()), 1 + random.below(32)));
+      break;
+    case 3:
+      bytes[at] = static_cast<char>(bytes[at] ^ (1 << random.below(8)));
+      break;
     default: {
       const std::string number = little(kInteresting[random.below(std::size(kInteresting))], 8);
       bytes.replace(at, std::min<size_t>(8, bytes.size() - at), number);
@@ -257,7 +301,8 @@ TEST(BadGraphFile, MutationsNeverDoMoreThanFail) {
       mutate(random.below(20) == 0 ? section.tag : section.payload, random);
       section.tag.resize(4, 'x');
     }
-    if (random.below(10) == 0) std::swap(changed[random.below(changed.size())], changed[random.below(changed.size())]);
+    if (random.below(10) == 0)
+      std::swap(changed[random.below(changed.size())], changed[random.below(changed.size())]);
     refused += loading(join_file(changed)) == "no error" ? 0 : 1;
   }
   EXPECT_GT(refused, kRounds / 2);  // the mutations do hit what matters

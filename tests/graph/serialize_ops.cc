@@ -26,11 +26,24 @@ void declare() {
     every.attr(concat("one_", kind, ": ", kind)).attr(concat("some_", kind, ": list(", kind, ")"));
   }
   every.shape(no_outputs_shape).not_differentiable();
-  r.op("TestTwoLists").input("a: A").input("b: B").attr("A: list(type)").attr("B: list(type)").shape(no_outputs_shape)
+  r.op("TestTwoLists")
+      .input("a: A")
+      .input("b: B")
+      .attr("A: list(type)")
+      .attr("B: list(type)")
+      .shape(no_outputs_shape)
       .not_differentiable();
-  r.op("TestVersioned").attr("axes: list(int)").attr("keep: bool = true").version(2, {axis_to_axes})
-      .shape(no_outputs_shape).not_differentiable();
-  r.op("TestManyOutputs").output("out: num * float").attr("num: int").shape(unknown_shape).not_differentiable();
+  r.op("TestVersioned")
+      .attr("axes: list(int)")
+      .attr("keep: bool = true")
+      .version(2, {axis_to_axes})
+      .shape(no_outputs_shape)
+      .not_differentiable();
+  r.op("TestManyOutputs")
+      .output("out: num * float")
+      .attr("num: int")
+      .shape(unknown_shape)
+      .not_differentiable();
   r.finish("test");
 }
 
@@ -62,6 +75,8 @@ NamedAttrs every_attr() {
           {"some_func", std::vector<FunctionAttr>{inner, outer}}};
 }
 
-NamedAttrs float_placeholder() { return {{"dtype", DType::kFloat32}, {"shape", PartialShape({kUnknown})}}; }
+NamedAttrs float_placeholder() {
+  return {{"dtype", DType::kFloat32}, {"shape", PartialShape({kUnknown})}};
+}
 
 }  // namespace treenail::test

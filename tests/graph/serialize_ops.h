@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops for tests of graph files: one with every kind of attribute, one with two lists, one with an older version.
+// Ops for tests of graph files: one with every kind of attribute, one with two lists, one with an
+// older version.
 #pragma once
 
 #include "framework/op/attribute.h"

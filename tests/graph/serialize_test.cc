@@ -78,7 +78,8 @@ TEST(GraphFile, KeepsHowInputsAreSharedAmongLists) {
   const Output x = b.constant(floats({1}), "x");
   const Output inputs[] = {x, x, x};
   for (const auto& sizes : {std::vector<int>{0, 3}, {1, 2}, {3, 0}}) {
-    b.graph->add({.op = "TestTwoLists", .name = "lists", .inputs = inputs, .attrs = {}, .arg_sizes = sizes});
+    b.graph->add(
+        {.op = "TestTwoLists", .name = "lists", .inputs = inputs, .attrs = {}, .arg_sizes = sizes});
   }
   expect_kept(*b.graph);
 }
@@ -112,7 +113,8 @@ void keep_values(std::initializer_list<T> values) {
 }
 
 TEST(GraphFile, KeepsTensorsOfEveryDtype) {
-  keep_values<float>({0.1F, -0.0F, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()});
+  keep_values<float>({0.1F, -0.0F, std::numeric_limits<float>::quiet_NaN(),
+                      std::numeric_limits<float>::infinity()});
   keep_values<double>({1e-310, 3.14});
   keep_values<Float16>({Float16(1.5F), Float16(-65504.0F)});
   keep_values<BFloat16>({BFloat16(1.5F)});
@@ -126,7 +128,8 @@ TEST(GraphFile, KeepsTensorsOfEveryDtype) {
   keep_values<uint64_t>({UINT64_MAX, 2});
   keep_values<std::complex<float>>({{1, -2}});
   keep_values<std::complex<double>>({{1, -2}});
-  keep_values<StringElement>({StringElement(""), StringElement(std::string_view("a\0b", 3)), StringElement("\xff")});
+  keep_values<StringElement>(
+      {StringElement(""), StringElement(std::string_view("a\0b", 3)), StringElement("\xff")});
   GraphBuilder b;
   Tensor flags(DType::kBool, Shape({2, 1}));
   flags.data<bool>()[0] = true;
@@ -153,7 +156,8 @@ TEST(GraphFile, ATensorInUseTwiceIsStoredOnce) {
   b.constant(shared, "b");
   const std::string bytes = graph_to_bytes(*b.graph);
   int tensors = 0;
-  for (const test::FileSection& section : test::split_file(bytes)) tensors += section.tag == "TENS" ? 1 : 0;
+  for (const test::FileSection& section : test::split_file(bytes))
+    tensors += section.tag == "TENS" ? 1 : 0;
   EXPECT_EQ(tensors, 1);
   expect_kept(*b.graph);
 }
@@ -170,7 +174,8 @@ TEST(GraphFile, KeepsFunctions) {
   f->inputs = {{"x", DType::kFloat32, PartialShape({kUnknown})}};
   f->outputs = {{"y", DType::kFloat32, PartialShape()}};
   f->body = std::make_unique<Graph>();
-  f->body->add({.op = "Placeholder", .name = "x", .inputs = {}, .attrs = test::float_placeholder()});
+  f->body->add(
+      {.op = "Placeholder", .name = "x", .inputs = {}, .attrs = test::float_placeholder()});
   const Output from[] = {{f->body->find("x"), 0}, {f->body->find("x"), 0}};
   f->body->add({.op = "Add", .name = "y", .inputs = from, .attrs = {}});
   f->input_nodes = {"x"};
@@ -189,7 +194,8 @@ TEST(GraphFile, ManyNodesComeInSeveralSections) {
   for (int i = 0; i < 20000; ++i) v = b.op("Neg", {v}, {}, "n");
   const std::string bytes = graph_to_bytes(*b.graph);
   int sections = 0;
-  for (const test::FileSection& section : test::split_file(bytes)) sections += section.tag == "NODE" ? 1 : 0;
+  for (const test::FileSection& section : test::split_file(bytes))
+    sections += section.tag == "NODE" ? 1 : 0;
   EXPECT_GT(sections, 1);
   EXPECT_EQ(graph_text(*graph_from_bytes(bytes)), graph_text(*b.graph));
 }
@@ -200,10 +206,11 @@ TEST(GraphFile, OlderOpsAreUpgraded) {
   b.op("TestVersioned", {}, {{"axes", std::vector<int64_t>{4}}}, "v");
   // The file as version 1 wrote it: attribute "axis" of kind int instead of "axes", and no "keep".
   std::vector<test::FileSection> sections = test::split_file(graph_to_bytes(*b.graph));
-  const std::string head = test::little(1, 8) + test::text_field("TestVersioned") + test::little(1, 4) +
-                           test::text_field("v") + test::text_field("");
+  const std::string head = test::little(1, 8) + test::text_field("TestVersioned") +
+                           test::little(1, 4) + test::text_field("v") + test::text_field("");
   const std::string edges = test::little(0, 8) + test::little(0, 8) + test::little(0, 8);
-  const std::string attrs = test::little(1, 8) + test::text_field("axis") + "\x01" + test::little(4, 8);
+  const std::string attrs =
+      test::little(1, 8) + test::text_field("axis") + "\x01" + test::little(4, 8);
   sections[1].payload = head + edges + attrs + test::little(0, 8);
   const std::unique_ptr<Graph> loaded = graph_from_bytes(test::join_file(sections));
   EXPECT_EQ(loaded->find("v")->op().get_ints("axes"), std::vector<int64_t>{4});
@@ -213,14 +220,18 @@ TEST(GraphFile, OlderOpsAreUpgraded) {
 TEST(GraphFile, UnknownOptionalSectionsAreSkipped) {
   std::vector<test::FileSection> sections = test::split_file(graph_to_bytes(*small_graph().graph));
   sections.insert(sections.begin() + 1, {"xtra", std::string(100000, 'x')});
-  EXPECT_EQ(graph_text(*graph_from_bytes(test::join_file(sections))), graph_text(*small_graph().graph));
+  EXPECT_EQ(graph_text(*graph_from_bytes(test::join_file(sections))),
+            graph_text(*small_graph().graph));
 }
 
 TEST(GraphFile, StateCannotBeStored) {
   GraphBuilder b;
-  b.op("Const", {}, {{"value", Tensor::zeros(DType::kResource, Shape())}, {"dtype", DType::kResource}}, "handle");
+  b.op("Const", {},
+       {{"value", Tensor::zeros(DType::kResource, Shape())}, {"dtype", DType::kResource}},
+       "handle");
   EXPECT_EQ(error_of([&] { graph_to_bytes(*b.graph); }),
-            "InvalidArgument: [Const node \"handle\"] a tensor of dtype resource cannot be stored in a file");
+            "InvalidArgument: [Const node \"handle\"] a tensor of dtype resource cannot be stored "
+            "in a file");
 }
 
 TEST(GraphFile, GoesToDiskAndBack) {
@@ -239,7 +250,9 @@ TEST(GraphFile, AFailedSaveLeavesTheOldFileAndNothingElse) {
   const std::string path = directory.path + "/g.tng";
   save_graph(*small_graph().graph, path);
   GraphBuilder bad = small_graph();
-  bad.op("Const", {}, {{"value", Tensor::zeros(DType::kResource, Shape())}, {"dtype", DType::kResource}}, "handle");
+  bad.op("Const", {},
+         {{"value", Tensor::zeros(DType::kResource, Shape())}, {"dtype", DType::kResource}},
+         "handle");
   EXPECT_NE(error_of([&] { save_graph(*bad.graph, path); }), "no error");
   EXPECT_EQ(graph_text(*load_graph(path)), graph_text(*small_graph().graph));
   EXPECT_EQ(std::system(("test $(ls -A " + directory.path + " | wc -l) = 1").c_str()), 0);
@@ -252,7 +265,8 @@ TEST(GraphFile, PathsThatCannotBe) {
             "NotFound: cannot open " + directory.path + "/none: No such file or directory");
   EXPECT_EQ(error_of([&] { load_graph(directory.path); }),
             "FailedPrecondition: cannot read " + directory.path + ": it is a directory");
-  EXPECT_EQ(error_of([&] { save_graph(graph, directory.path + "/no/where"); }).substr(0, 9), "NotFound:");
+  EXPECT_EQ(error_of([&] { save_graph(graph, directory.path + "/no/where"); }).substr(0, 9),
+            "NotFound:");
 }
 
 // Written by release 0.1.0; stays as it is for ever.
@@ -263,12 +277,16 @@ std::string release_file() {
 
 std::unique_ptr<Graph> release_graph() {
   auto g = std::make_unique<Graph>();
-  const auto add = [&g](std::string_view op, std::vector<Output> inputs, NamedAttrs attrs, std::string_view name) {
+  const auto add = [&g](std::string_view op, std::vector<Output> inputs, NamedAttrs attrs,
+                        std::string_view name) {
     return Output{&g->add({.op = op, .name = name, .inputs = inputs, .attrs = attrs}), 0};
   };
   const Output x = add("Placeholder", {}, test::float_placeholder(), "x");
-  const Output w = add("Const", {}, {{"value", Tensor::vector({0.5F, -1.0F})}, {"dtype", DType::kFloat32}}, "w");
-  const Output s = add("Const", {}, {{"value", Tensor::scalar(StringElement("text"))}, {"dtype", DType::kString}}, "s");
+  const Output w =
+      add("Const", {}, {{"value", Tensor::vector({0.5F, -1.0F})}, {"dtype", DType::kFloat32}}, "w");
+  const Output s =
+      add("Const", {},
+          {{"value", Tensor::scalar(StringElement("text"))}, {"dtype", DType::kString}}, "s");
   const Output sum = add("Add", {x, w}, {}, "sum");
   add("Identity", {s}, {}, "hand_on");
   Node& done = g->add({.op = "NoOp", .name = "done", .inputs = {}, .attrs = {}});

@@ -39,9 +39,11 @@ std::vector<AttrValue> one_of_each_kind() {
 
 TEST(Attribute, EveryKindHasItsNumberAndName) {
   std::string names;
-  for (const AttrValue& value : one_of_each_kind()) names += concat(attr_kind_name(value.kind()), " ");
+  for (const AttrValue& value : one_of_each_kind())
+    names += concat(attr_kind_name(value.kind()), " ");
   EXPECT_EQ(names,
-            "int float bool string type shape tensor func list(int) list(float) list(bool) list(string) list(type) "
+            "int float bool string type shape tensor func list(int) list(float) list(bool) "
+            "list(string) list(type) "
             "list(shape) list(tensor) list(func) ");
   EXPECT_FALSE(AttrValue().defined());
   EXPECT_EQ(element_kind(AttrKind::kShapeList), AttrKind::kShape);
@@ -70,7 +72,9 @@ TEST(Attribute, FloatsCompareByBits) {
 }
 
 TEST(Attribute, StringTensorsCompareByContent) {
-  const auto make = [](std::string_view text) { return AttrValue(Tensor::scalar(StringElement(text))); };
+  const auto make = [](std::string_view text) {
+    return AttrValue(Tensor::scalar(StringElement(text)));
+  };
   EXPECT_EQ(make("abc"), make("abc"));
   EXPECT_EQ(make("abc").hash(), make("abc").hash());
   EXPECT_FALSE(make("abc") == make("abd"));
@@ -80,7 +84,8 @@ TEST(Attribute, ConvertsWhereNothingIsLost) {
   EXPECT_EQ(AttrValue(3).converted(AttrKind::kFloat), AttrValue(3.0));
   EXPECT_EQ(AttrValue(std::vector<int64_t>{1, 2}).converted(AttrKind::kFloatList),
             AttrValue(std::vector<double>{1, 2}));
-  EXPECT_EQ(AttrValue(std::vector<int64_t>()).converted(AttrKind::kTypeList), AttrValue(std::vector<DType>()));
+  EXPECT_EQ(AttrValue(std::vector<int64_t>()).converted(AttrKind::kTypeList),
+            AttrValue(std::vector<DType>()));
   EXPECT_EQ(AttrValue(std::vector<double>()).converted(AttrKind::kFunctionList),
             AttrValue(std::vector<FunctionAttr>()));
 }
@@ -90,8 +95,9 @@ TEST(Attribute, RefusesLossyConversions) {
             "InvalidArgument: 2.5 is of kind float, needed is int");
   EXPECT_EQ(error_of([] { AttrValue((int64_t{1} << 53) + 1).converted(AttrKind::kFloat); }),
             "InvalidArgument: 9007199254740993 is of kind int, needed is float");
-  EXPECT_EQ(error_of([] { AttrValue(std::numeric_limits<int64_t>::max()).converted(AttrKind::kFloat); }),
-            "InvalidArgument: 9223372036854775807 is of kind int, needed is float");
+  EXPECT_EQ(
+      error_of([] { AttrValue(std::numeric_limits<int64_t>::max()).converted(AttrKind::kFloat); }),
+      "InvalidArgument: 9223372036854775807 is of kind int, needed is float");
   EXPECT_EQ(error_of([] { AttrValue(1).converted(AttrKind::kBool); }),
             "InvalidArgument: 1 is of kind int, needed is bool");
   EXPECT_EQ(error_of([] { AttrValue(std::vector<int64_t>{1}).converted(AttrKind::kStringList); }),
@@ -101,7 +107,8 @@ TEST(Attribute, RefusesLossyConversions) {
 TEST(Attribute, GetNamesBothKinds) {
   EXPECT_EQ(error_of([] { AttrValue("SAME").get<int64_t>(); }),
             "InvalidArgument: \"SAME\" is of kind string, needed is int");
-  EXPECT_EQ(error_of([] { AttrValue().get<bool>(); }), "InvalidArgument: nothing is of kind nothing, needed is bool");
+  EXPECT_EQ(error_of([] { AttrValue().get<bool>(); }),
+            "InvalidArgument: nothing is of kind nothing, needed is bool");
 }
 
 TEST(Attribute, TextIsWhatAPersonWouldWrite) {
@@ -110,7 +117,8 @@ TEST(Attribute, TextIsWhatAPersonWouldWrite) {
   EXPECT_EQ(to_text(AttrValue(DType::kFloat32)), "float32");
   EXPECT_EQ(to_text(AttrValue("a\"b")), "\"a\\\"b\"");
   EXPECT_EQ(to_text(AttrValue(PartialShape({2, kUnknown}))), "[2,?]");
-  EXPECT_EQ(to_text(AttrValue(FunctionAttr{"f", {{"T", DType::kInt64}, {"n", 1}}})), "f[T=int64, n=1]");
+  EXPECT_EQ(to_text(AttrValue(FunctionAttr{"f", {{"T", DType::kInt64}, {"n", 1}}})),
+            "f[T=int64, n=1]");
 }
 
 TEST(Attribute, TextOfLongValuesIsCut) {

@@ -40,7 +40,8 @@ TEST(Declaration, PlainKinds) {
 TEST(Declaration, DefaultsOfEveryKind) {
   EXPECT_EQ(attr_of("n: int = -3").default_value, AttrValue(-3));
   EXPECT_EQ(attr_of("n: float = 1e-05").default_value, AttrValue(1e-5));
-  EXPECT_EQ(attr_of("n: float = -inf").default_value, AttrValue(-std::numeric_limits<double>::infinity()));
+  EXPECT_EQ(attr_of("n: float = -inf").default_value,
+            AttrValue(-std::numeric_limits<double>::infinity()));
   EXPECT_EQ(attr_of("n: float = 2").default_value, AttrValue(2.0));
   EXPECT_EQ(attr_of("n: bool = true").default_value, AttrValue(true));
   EXPECT_EQ(attr_of("n: string = 'a \\'b\\''").default_value, AttrValue("a 'b'"));
@@ -52,10 +53,13 @@ TEST(Declaration, DefaultsOfEveryKind) {
   EXPECT_EQ(attr_of("n: shape = {}").default_value, AttrValue(PartialShape(Shape())));
   EXPECT_EQ(attr_of("n: shape = ?").default_value, AttrValue(PartialShape()));
   EXPECT_EQ(attr_of("n: shape = {unknown_rank: true}").default_value, AttrValue(PartialShape()));
-  EXPECT_EQ(attr_of("n: list(int) = [1, 2, -1]").default_value, AttrValue(std::vector<int64_t>{1, 2, -1}));
+  EXPECT_EQ(attr_of("n: list(int) = [1, 2, -1]").default_value,
+            AttrValue(std::vector<int64_t>{1, 2, -1}));
   EXPECT_EQ(attr_of("n: list(float) = []").default_value, AttrValue(std::vector<double>()));
-  EXPECT_EQ(attr_of("n: list(bool) = [true,false]").default_value, AttrValue(std::vector<bool>{true, false}));
-  EXPECT_EQ(attr_of("n: list(string) = ['a', \"b\"]").default_value, AttrValue(std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(attr_of("n: list(bool) = [true,false]").default_value,
+            AttrValue(std::vector<bool>{true, false}));
+  EXPECT_EQ(attr_of("n: list(string) = ['a', \"b\"]").default_value,
+            AttrValue(std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(attr_of("n: list(type) = [float, int64]").default_value,
             AttrValue(std::vector<DType>{DType::kFloat32, DType::kInt64}));
   EXPECT_EQ(attr_of("n: list(shape) = [[], ?]").default_value,
@@ -65,10 +69,11 @@ TEST(Declaration, DefaultsOfEveryKind) {
 
 TEST(Declaration, AllowedValuesAndMinima) {
   const AttrDef types = attr_of("T: {half, bfloat16, float, double} = float");
-  EXPECT_EQ(types.allowed_types,
-            (std::vector<DType>{DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64}));
+  EXPECT_EQ(types.allowed_types, (std::vector<DType>{DType::kFloat16, DType::kBFloat16,
+                                                     DType::kFloat32, DType::kFloat64}));
   EXPECT_EQ(types.default_value, AttrValue(DType::kFloat32));
-  EXPECT_EQ(attr_of("p: {'SAME', \"VALID\"}").allowed_strings, (std::vector<std::string>{"SAME", "VALID"}));
+  EXPECT_EQ(attr_of("p: {'SAME', \"VALID\"}").allowed_strings,
+            (std::vector<std::string>{"SAME", "VALID"}));
   const AttrDef list = attr_of("L: list({int32, int64}) >= 2");
   EXPECT_EQ(list.kind, AttrKind::kTypeList);
   EXPECT_EQ(list.allowed_types, (std::vector<DType>{DType::kInt32, DType::kInt64}));
@@ -134,8 +139,10 @@ TEST(Declaration, MistakesNameOpAndText) {
   } corpus[] = {
       {"n", "expected ':', met the end"},
       {": int", "expected a name, met ': int'"},
-      {"n: integer", "expected a kind of attribute (int, float, bool, string, type, shape, tensor, func, list(...), "
-                     "{...}), met 'integer'"},
+      {"n: integer",
+       "expected a kind of attribute (int, float, bool, string, type, shape, tensor, func, "
+       "list(...), "
+       "{...}), met 'integer'"},
       {"T: {flot, double}", "expected a type, met 'flot, double}'"},
       {"p: {'SAME', VALID}", "expected a quoted string, met 'VALID}'"},
       {"p: {'SAME'", "expected '}', met the end"},
@@ -170,29 +177,38 @@ TEST(Declaration, ArgumentMistakes) {
     OpDeclaration d(def);
     return error_of([&] { declare(d); });
   };
-  EXPECT_EQ(with([](auto& d) { d.input("x T"); }), "Internal: op \"X\": input \"x T\": expected ':', met 'T'");
+  EXPECT_EQ(with([](auto& d) { d.input("x T"); }),
+            "Internal: op \"X\": input \"x T\": expected ':', met 'T'");
   EXPECT_EQ(with([](auto& d) { d.input("x: 3 * T"); }),
-            "Internal: op \"X\": input \"x: 3 * T\": expected a type or an attribute's name, met '3 * T'");
+            "Internal: op \"X\": input \"x: 3 * T\": expected a type or an attribute's name, met "
+            "'3 * T'");
   EXPECT_EQ(with([](auto& d) { d.input("x: T").output("x: T"); }),
             "Internal: op \"X\": output \"x: T\": the name \"x\" is taken");
   EXPECT_EQ(with([](auto& d) { d.input("x: N * float").attr("N: type"); }),
             "Internal: op \"X\": attr \"N: type\": \"N\" counts \"x\" and must be an int");
   EXPECT_EQ(with([](auto& d) { d.attr("T: int").input("x: T"); }),
-            "Internal: op \"X\": input \"x: T\": \"T\" is the dtype of \"x\" and must be a type or list(type)");
+            "Internal: op \"X\": input \"x: T\": \"T\" is the dtype of \"x\" and must be a type or "
+            "list(type)");
   EXPECT_EQ(with([](auto& d) { d.attr("T: type").attr("T: type"); }),
             "Internal: op \"X\": attr \"T: type\": it is declared twice");
   EXPECT_EQ(with([](auto& d) { d.host("x"); }), "Internal: op \"X\" has no input \"x\"");
   EXPECT_EQ(with([](auto& d) { d.input("x: float").gradient([](GradientContext&) {}, {"z"}); }),
             "Internal: op \"X\": the gradient reads \"z\", which is no input or output");
-  EXPECT_EQ(with([](auto& d) { d.input("x: N * float").attr("N: int").view_of("x"); }),
-            "no error");
-  EXPECT_EQ(with([](auto& d) { d.input("x: N * float").input("y: float").attr("N: int").view_of("y"); }),
-            "Internal: op \"X\": view_of needs \"y\" as a single argument before any list");
+  EXPECT_EQ(with([](auto& d) { d.input("x: N * float").attr("N: int").view_of("x"); }), "no error");
+  EXPECT_EQ(
+      with([](auto& d) { d.input("x: N * float").input("y: float").attr("N: int").view_of("y"); }),
+      "Internal: op \"X\": view_of needs \"y\" as a single argument before any list");
 }
 
 TEST(OpRegistry, FindsWhatIsFinished) {
   OpRegistry r;
-  r.op("Add").input("a: T").input("b: T").output("c: T").attr("T: type").shape(broadcast_binary_shape).not_differentiable();
+  r.op("Add")
+      .input("a: T")
+      .input("b: T")
+      .output("c: T")
+      .attr("T: type")
+      .shape(broadcast_binary_shape)
+      .not_differentiable();
   EXPECT_EQ(r.find("Add"), nullptr);
   r.finish("binary");
   ASSERT_NE(r.find("Add"), nullptr);
@@ -221,11 +237,14 @@ TEST(OpRegistry, RefusesIncompleteDeclarations) {
     declare(d);
     return error_of([&] { r.finish("x"); });
   };
-  EXPECT_EQ(finish([](auto& d) { d.not_differentiable(); }), "Internal: op \"X\": it has no shape rule");
+  EXPECT_EQ(finish([](auto& d) { d.not_differentiable(); }),
+            "Internal: op \"X\": it has no shape rule");
   EXPECT_EQ(finish([](auto& d) { d.shape(no_outputs_shape); }),
-            "Internal: op \"X\": it states no gradient; say not_differentiable() if it has none by nature");
+            "Internal: op \"X\": it states no gradient; say not_differentiable() if it has none by "
+            "nature");
   EXPECT_EQ(finish([](auto& d) { d.input("x: Foo").shape(no_outputs_shape).not_differentiable(); }),
-            "Internal: op \"X\": \"x\" names attribute \"Foo\", which is not declared (nor is it a type)");
+            "Internal: op \"X\": \"x\" names attribute \"Foo\", which is not declared (nor is it a "
+            "type)");
   EXPECT_EQ(finish([](auto& d) { d.shape(no_outputs_shape).not_differentiable().version(2, {}); }),
             "Internal: op \"X\": version 2 needs 1 upgrades, 0 are given");
   EXPECT_EQ(finish([](auto& d) { d.shape(no_outputs_shape).not_differentiable(); }), "no error");

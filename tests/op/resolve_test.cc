@@ -30,7 +30,11 @@ OpDef define(F declare) {
 
 const OpDef& matmul() {
   static const OpDef def = define([](OpDeclaration& d) {
-    d.input("a: T").input("b: T").output("product: T").attr("T: {float, double}").attr("transpose_a: bool = false");
+    d.input("a: T")
+        .input("b: T")
+        .output("product: T")
+        .attr("T: {float, double}")
+        .attr("transpose_a: bool = false");
   });
   return def;
 }
@@ -53,7 +57,11 @@ const OpDef& conv() {
 
 const OpDef& two_lists() {
   static const OpDef def = define([](OpDeclaration& d) {
-    d.input("first: A").input("second: B").output("out: A").attr("A: list(type)").attr("B: list({int32, int64}) >= 1");
+    d.input("first: A")
+        .input("second: B")
+        .output("out: A")
+        .attr("A: list(type)")
+        .attr("B: list({int32, int64}) >= 1");
   });
   return def;
 }
@@ -72,7 +80,8 @@ const OpDef& source() {
   return def;
 }
 
-OpInstance resolve(const OpDef& def, const Types& types, const NamedAttrs& attrs = {}, std::vector<int> sizes = {}) {
+OpInstance resolve(const OpDef& def, const Types& types, const NamedAttrs& attrs = {},
+                   std::vector<int> sizes = {}) {
   return resolve_op(def, types, attrs, sizes);
 }
 
@@ -128,13 +137,16 @@ TEST(Resolve, DefaultsServeWhatInputsDoNotTell) {
 }
 
 TEST(Resolve, ConvertsIntsToFloats) {
-  const OpInstance op = resolve(conv(), {kF}, {{"strides", std::vector<int64_t>{1, 2, 2, 1}}, {"padding", "SAME"}, {"alpha", 2}});
+  const OpInstance op =
+      resolve(conv(), {kF},
+              {{"strides", std::vector<int64_t>{1, 2, 2, 1}}, {"padding", "SAME"}, {"alpha", 2}});
   EXPECT_EQ(op.get_float("alpha"), 2.0);
 }
 
 TEST(Resolve, UnknownAttributeOfAnInstanceIsOurMistake) {
   const OpInstance op = resolve(matmul(), {kF, kF});
-  EXPECT_EQ(error_of([&] { op.attr("transpose_q"); }), "Internal: op \"X\" has no attribute \"transpose_q\"");
+  EXPECT_EQ(error_of([&] { op.attr("transpose_q"); }),
+            "Internal: op \"X\" has no attribute \"transpose_q\"");
 }
 
 TEST(Resolve, Corpus) {
@@ -148,36 +160,47 @@ TEST(Resolve, Corpus) {
   EXPECT_EQ(failure(matmul(), {kF}), "expects 2 inputs, got 1");
   EXPECT_EQ(failure(matmul(), {kF, kF, kF}), "expects 2 inputs, got 3");
   EXPECT_EQ(failure(concat_op(), {}), "expects at least 1 input, got 0");
-  EXPECT_EQ(failure(matmul(), {kF, kI}), "input \"b\" has dtype int32, but input \"a\" has float32; both are T");
-  EXPECT_EQ(failure(matmul(), {kI, kI}), "input \"a\" has dtype int32, needed is one of float32, float64");
-  EXPECT_EQ(failure(matmul(), {kF, kF}, {{"T", kD}}), "input \"a\" has dtype float32, but attribute \"T\" = float64");
-  EXPECT_EQ(failure(matmul(), {kI, kI}, {{"T", kI}}), "attribute \"T\" = int32 is not one of float32, float64");
-  EXPECT_EQ(failure(matmul(), {kF, kF}, {{"transpose", true}}), "no attribute \"transpose\"; did you mean \"transpose_a\"?");
+  EXPECT_EQ(failure(matmul(), {kF, kI}),
+            "input \"b\" has dtype int32, but input \"a\" has float32; both are T");
+  EXPECT_EQ(failure(matmul(), {kI, kI}),
+            "input \"a\" has dtype int32, needed is one of float32, float64");
+  EXPECT_EQ(failure(matmul(), {kF, kF}, {{"T", kD}}),
+            "input \"a\" has dtype float32, but attribute \"T\" = float64");
+  EXPECT_EQ(failure(matmul(), {kI, kI}, {{"T", kI}}),
+            "attribute \"T\" = int32 is not one of float32, float64");
+  EXPECT_EQ(failure(matmul(), {kF, kF}, {{"transpose", true}}),
+            "no attribute \"transpose\"; did you mean \"transpose_a\"?");
   EXPECT_EQ(failure(matmul(), {kF, kF}, {{"beta", true}}), "no attribute \"beta\"");
   EXPECT_EQ(failure(matmul(), {kF, kF}, {{"transpose_a", 1}}),
             "attribute \"transpose_a\": 1 is of kind int, needed is bool");
   EXPECT_EQ(failure(matmul(), {kF, kF}, {{"transpose_a", true}, {"transpose_a", true}}),
             "attribute \"transpose_a\" is given twice");
   EXPECT_EQ(failure(conv(), {kF}, {{"padding", "SAME"}}), "attribute \"strides\" is missing");
-  EXPECT_EQ(failure(conv(), {kF}, {{"stride", strides}}), "no attribute \"stride\"; did you mean \"strides\"?");
+  EXPECT_EQ(failure(conv(), {kF}, {{"stride", strides}}),
+            "no attribute \"stride\"; did you mean \"strides\"?");
   EXPECT_EQ(failure(conv(), {kF}, {{"strides", strides}, {"padding", "same"}}),
             "attribute \"padding\" = \"same\" is not one of \"SAME\", \"VALID\"");
   EXPECT_EQ(failure(conv(), {kF}, {{"strides", std::vector<int64_t>{1, 1}}, {"padding", "SAME"}}),
             "attribute \"strides\" = [1,1] has 2 elements, at least 4 are needed");
-  EXPECT_EQ(failure(concat_op(), {kF, kI}), "input \"values\" has 1 tensors, at least 2 are needed");
-  EXPECT_EQ(failure(concat_op(), {kF, kD, kI}),
-            "input \"values[1]\" has dtype float64, but input \"values[0]\" has float32; both are T");
-  EXPECT_EQ(failure(concat_op(), {kF, kF, kF}), "input \"axis\" has dtype float32, needed is one of int32, int64");
+  EXPECT_EQ(failure(concat_op(), {kF, kI}),
+            "input \"values\" has 1 tensors, at least 2 are needed");
+  EXPECT_EQ(
+      failure(concat_op(), {kF, kD, kI}),
+      "input \"values[1]\" has dtype float64, but input \"values[0]\" has float32; both are T");
+  EXPECT_EQ(failure(concat_op(), {kF, kF, kF}),
+            "input \"axis\" has dtype float32, needed is one of int32, int64");
   EXPECT_EQ(failure(concat_op(), {kF, kF, kI}, {{"N", 3}}), "expects 4 inputs, got 3");
   EXPECT_EQ(failure(concat_op(), {kF, kF, kI}, {{"N", 3}}, {2, 1}),
             "input \"values\" has 2 tensors, but attribute \"N\" = 3");
   EXPECT_EQ(failure(concat_op(), {kF, kF, kI}, {}, {3}), "expects sizes for 2 arguments, got 1");
-  EXPECT_EQ(failure(concat_op(), {kF, kF, kI}, {}, {1, 2}), "input \"axis\" is given as 2 tensors, needed is one");
+  EXPECT_EQ(failure(concat_op(), {kF, kF, kI}, {}, {1, 2}),
+            "input \"axis\" is given as 2 tensors, needed is one");
   EXPECT_EQ(failure(concat_op(), {kF, kF, kI}, {}, {-1, 1}),
             "input \"values\" is given as -1 tensors, needed is a list");
   EXPECT_EQ(failure(concat_op(), {kF, kF, kI}, {}, {4, 1}), "expects 5 inputs, got 3");
   EXPECT_EQ(failure(two_lists(), {kF, kI}),
-            "cannot tell how many inputs belong to \"first\" and how many to \"second\"; the caller must say");
+            "cannot tell how many inputs belong to \"first\" and how many to \"second\"; the "
+            "caller must say");
   EXPECT_EQ(failure(two_lists(), {kF, kF}, {}, {1, 1}),
             "input \"second[0]\" has dtype float32, needed is one of int32, int64");
   EXPECT_EQ(failure(two_lists(), {kF, kI}, {{"A", Types{kD}}}),
@@ -192,7 +215,9 @@ TEST(Resolve, Corpus) {
   EXPECT_EQ(failure(source(), {}, {{"num", -1}}), "attribute \"num\" = -1 is not in [0, 1048576]");
   EXPECT_EQ(failure(source(), {}, {{"num", int64_t{1} << 62}}),
             "attribute \"num\" = 4611686018427387904 is not in [0, 1048576]");
-  EXPECT_EQ(failure(conv(), {kF}, {{"T", static_cast<DType>(99)}, {"strides", strides}, {"padding", "SAME"}}).substr(0, 40),
+  EXPECT_EQ(failure(conv(), {kF},
+                    {{"T", static_cast<DType>(99)}, {"strides", strides}, {"padding", "SAME"}})
+                .substr(0, 40),
             "input \"x\" has dtype float32, but attribu");
 }
 

@@ -60,8 +60,9 @@ ValueInfo valued(std::vector<std::optional<int64_t>> elements) {
 std::string broadcast_text(const PartialShape& a, const PartialShape& b) {
   std::string text;
   const std::string error = error_of([&] { text = to_text(ShapeContext::broadcast(a, b)); });
-  EXPECT_EQ(error_of([&] { EXPECT_EQ(to_text(ShapeContext::broadcast(b, a)), text); }) == "no error",
-            error == "no error");
+  EXPECT_EQ(
+      error_of([&] { EXPECT_EQ(to_text(ShapeContext::broadcast(b, a)), text); }) == "no error",
+      error == "no error");
   return error == "no error" ? text : error;
 }
 
@@ -86,14 +87,18 @@ TEST(Broadcast, KnowsWhatUnknownExtentsAllow) {
 TEST(ShapeContext, AxesCountFromTheEnd) {
   EXPECT_EQ(ShapeContext::checked_axis(-1, 2), 1);
   EXPECT_EQ(ShapeContext::checked_axis(1, 2), 1);
-  EXPECT_EQ(error_of([] { ShapeContext::checked_axis(3, 2); }), "InvalidArgument: axis = 3 is not in [-2, 2)");
-  EXPECT_EQ(error_of([] { ShapeContext::checked_axis(0, 0, "dim"); }), "InvalidArgument: dim = 0 is not in [0, 0)");
+  EXPECT_EQ(error_of([] { ShapeContext::checked_axis(3, 2); }),
+            "InvalidArgument: axis = 3 is not in [-2, 2)");
+  EXPECT_EQ(error_of([] { ShapeContext::checked_axis(0, 0, "dim"); }),
+            "InvalidArgument: dim = 0 is not in [0, 0)");
 }
 
 TEST(ShapeContext, MergeKeepsWhatEitherKnows) {
   EXPECT_EQ(ShapeContext::merge({2, kAny}, {kAny, 3}, "a and b"), PartialShape({2, 3}));
   EXPECT_EQ(ShapeContext::merge(PartialShape(), {kAny, 3}, "a and b"), PartialShape({kAny, 3}));
-  EXPECT_EQ(error_of([] { ShapeContext::merge({2, kAny}, {3, 3}, "a and b"); }),
+  EXPECT_EQ(error_of([] {
+              ShapeContext::merge({2, kAny}, {3, 3}, "a and b");
+            }),
             "InvalidArgument: a and b have shapes [2,?] and [3,3], which must agree");
   EXPECT_EQ(ShapeContext::merge_dim(kAny, 4, "rows"), 4);
   EXPECT_EQ(error_of([] { ShapeContext::merge_dim(3, 4, "rows of a and b"); }),
@@ -104,19 +109,25 @@ TEST(ShapeContext, RanksAreCheckedWhereKnown) {
   const OpDef exact = define([](ShapeContext& c) { c.set_output(0, c.with_rank(0, 2)); }, 1);
   EXPECT_EQ(run(exact, {shaped(PartialShape())}).outputs[0].shape, PartialShape({kAny, kAny}));
   EXPECT_EQ(run(exact, {shaped({3})}).error, "InvalidArgument: x0 must have rank 2, got shape [3]");
-  const OpDef least = define([](ShapeContext& c) { c.set_output(0, c.with_rank_at_least(0, 2)); }, 1);
-  EXPECT_EQ(run(least, {shaped({3})}).error, "InvalidArgument: x0 must have rank at least 2, got shape [3]");
+  const OpDef least =
+      define([](ShapeContext& c) { c.set_output(0, c.with_rank_at_least(0, 2)); }, 1);
+  EXPECT_EQ(run(least, {shaped({3})}).error,
+            "InvalidArgument: x0 must have rank at least 2, got shape [3]");
   EXPECT_EQ(run(least, {shaped({3, 4, 5})}).outputs[0].shape, PartialShape({3, 4, 5}));
 }
 
 TEST(ShapeContext, ShapesFromValues) {
   const OpDef def = define([](ShapeContext& c) { c.set_output(0, c.shape_from_value(0)); }, 1);
-  EXPECT_EQ(run(def, {valued({2, std::nullopt, -1})}).outputs[0].shape, PartialShape({2, kAny, kAny}));
+  EXPECT_EQ(run(def, {valued({2, std::nullopt, -1})}).outputs[0].shape,
+            PartialShape({2, kAny, kAny}));
   EXPECT_EQ(run(def, {shaped({3})}).outputs[0].shape, PartialShape::unknown_with_rank(3));
   EXPECT_EQ(run(def, {shaped(PartialShape())}).outputs[0].shape, PartialShape());
-  EXPECT_EQ(run(def, {valued({2, -2})}).error, "InvalidArgument: x0 holds the extent -2; extents are not negative");
-  EXPECT_EQ(run(def, {shaped({2, 2})}).error, "InvalidArgument: x0 must be a vector of extents, got shape [2,2]");
-  EXPECT_EQ(run(def, {shaped({9})}).error, "InvalidArgument: x0 has 9 extents, at most 8 are supported");
+  EXPECT_EQ(run(def, {valued({2, -2})}).error,
+            "InvalidArgument: x0 holds the extent -2; extents are not negative");
+  EXPECT_EQ(run(def, {shaped({2, 2})}).error,
+            "InvalidArgument: x0 must be a vector of extents, got shape [2,2]");
+  EXPECT_EQ(run(def, {shaped({9})}).error,
+            "InvalidArgument: x0 has 9 extents, at most 8 are supported");
   EXPECT_EQ(run(def, {valued(std::vector<std::optional<int64_t>>(9, 1))}).error,
             "InvalidArgument: x0 has 9 extents, at most 8 are supported");
 }
@@ -131,21 +142,33 @@ TEST(InferShapes, AFullyKnownValueBecomesAConstant) {
 }
 
 TEST(InferShapes, APartlyKnownValueDoesNot) {
-  const OpDef def = define([](ShapeContext& c) { c.set_value(0, {{4, std::nullopt}, false}); }, 0, "y: int64");
+  const OpDef def = define(
+      [](ShapeContext& c) {
+        c.set_value(0, {{4, std::nullopt}, false});
+      },
+      0, "y: int64");
   const ValueInfo info = run(def, {}).outputs[0];
   EXPECT_EQ(info.shape, PartialShape({2}));
   EXPECT_FALSE(info.constant);
 }
 
 TEST(InferShapes, AValueBeyondInt32StaysAValue) {
-  const OpDef def = define([](ShapeContext& c) { c.set_value(0, {{int64_t{1} << 40}, true}); }, 0, "y: int32");
+  const OpDef def = define(
+      [](ShapeContext& c) {
+        c.set_value(0, {{int64_t{1} << 40}, true});
+      },
+      0, "y: int32");
   const ValueInfo info = run(def, {}).outputs[0];
   EXPECT_FALSE(info.constant);
   EXPECT_TRUE(info.value);
 }
 
 TEST(InferShapes, AConstantTellsShapeAndValue) {
-  const OpDef def = define([](ShapeContext& c) { c.set_constant(0, Tensor::vector<int64_t>({7, 8})); }, 0, "y: int64");
+  const OpDef def = define(
+      [](ShapeContext& c) {
+        c.set_constant(0, Tensor::vector<int64_t>({7, 8}));
+      },
+      0, "y: int64");
   const ValueInfo info = run(def, {}).outputs[0];
   EXPECT_EQ(info.shape, PartialShape({2}));
   ASSERT_TRUE(info.value);
@@ -159,17 +182,21 @@ TEST(InferShapes, ContradictionsAreOurMistakes) {
         c.set_value(0, {{4, 5}, false});
       },
       0, "y: int32");
-  EXPECT_EQ(run(shape, {}).error,
-            "Internal: the shape rule of \"X\" gives output 0 a value of shape [2] and the shape [3]");
+  EXPECT_EQ(
+      run(shape, {}).error,
+      "Internal: the shape rule of \"X\" gives output 0 a value of shape [2] and the shape [3]");
   const OpDef dtype = define([](ShapeContext& c) { c.set_constant(0, Tensor::scalar(1.0)); }, 0);
-  EXPECT_EQ(run(dtype, {}).error, "Internal: the shape rule of \"X\" gives output 0 a constant of dtype float64");
+  EXPECT_EQ(run(dtype, {}).error,
+            "Internal: the shape rule of \"X\" gives output 0 a constant of dtype float64");
   const OpDef value = define([](ShapeContext& c) { c.set_value(0, {{4}, true}); }, 0);
   EXPECT_EQ(run(value, {}).error,
-            "Internal: the shape rule of \"X\" gives output 0 an integer value, but its dtype is float32");
+            "Internal: the shape rule of \"X\" gives output 0 an integer value, but its dtype is "
+            "float32");
 }
 
 TEST(InferShapes, SharedRules) {
-  EXPECT_EQ(run(define(unchanged_shape, 1), {shaped({2, kAny})}).outputs[0].shape, PartialShape({2, kAny}));
+  EXPECT_EQ(run(define(unchanged_shape, 1), {shaped({2, kAny})}).outputs[0].shape,
+            PartialShape({2, kAny}));
   EXPECT_EQ(run(define(scalar_shape, 1), {shaped({2})}).outputs[0].shape, PartialShape(Shape()));
   EXPECT_EQ(run(define(broadcast_binary_shape, 2), {shaped({2, 1}), shaped({3})}).outputs[0].shape,
             PartialShape({2, 3}));

@@ -30,7 +30,8 @@ std::vector<float> values_of(const Node& node) {
 
 TEST(Fold, ChainsOfConstants) {
   GraphBuilder b;
-  const Output sum = b.op("Add", {b.constant(floats({1, 2}), "a"), b.constant(floats({3, 4}), "c")}, {}, "sum");
+  const Output sum =
+      b.op("Add", {b.constant(floats({1, 2}), "a"), b.constant(floats({3, 4}), "c")}, {}, "sum");
   Node& end = b.node("IdentityN", {b.op("Neg", {sum}, {}, "minus")}, {}, "end");
   EXPECT_EQ(values_of(folded_input(b, end)), (std::vector<float>{-4, -6}));
   Node* keep[] = {&end};
@@ -72,7 +73,8 @@ TEST(Fold, UnknownShapesStay) {
 TEST(Fold, StatefulAndKeptNodesStay) {
   GraphBuilder b;
   const Output shape = b.constant(Tensor::vector<int32_t>({2}), "shape");
-  const Output random = b.op("RandomUniform", {shape}, {{"dtype", DType::kFloat32}, {"seed", 1}}, "random");
+  const Output random =
+      b.op("RandomUniform", {shape}, {{"dtype", DType::kFloat32}, {"seed", 1}}, "random");
   const Output target = b.op("Neg", {b.constant(floats({1}), "c")}, {}, "target");
   Node& end = b.node("IdentityN", {random, target}, {}, "end");
   Node* keep[] = {&end, target.node};
@@ -91,7 +93,9 @@ TEST(Fold, FailingOpsAreLeftToFail) {
 TEST(Fold, LargeResultsStay) {
   GraphBuilder b;
   const Output one = b.constant(Tensor::scalar(1.0F), "one");
-  const auto fill = [&](int32_t n) { return b.op("Fill", {b.constant(Tensor::vector<int32_t>({n})), one}); };
+  const auto fill = [&](int32_t n) {
+    return b.op("Fill", {b.constant(Tensor::vector<int32_t>({n})), one});
+  };
   Node& end = b.node("IdentityN", {fill(1 << 18), fill((1 << 18) + 1)}, {}, "end");
   EXPECT_EQ(folded_input(b, end, 0).type(), "Const");
   EXPECT_EQ(folded_input(b, end, 1).type(), "Fill");

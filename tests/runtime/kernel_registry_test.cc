@@ -24,13 +24,16 @@ const OpDef& op_def() {
   static const OpDef def = [] {
     OpDef d;
     d.name = "X";
-    OpDeclaration(d).input("x: T").input("i: Tidx").output("y: T").attr("T: type").attr("Tidx: type");
+    OpDeclaration(d).input("x: T").input("i: Tidx").output("y: T").attr("T: type").attr(
+        "Tidx: type");
     return d;
   }();
   return def;
 }
 
-OpInstance instance(DType t, DType index) { return resolve_op(op_def(), std::vector<DType>{t, index}, {}); }
+OpInstance instance(DType t, DType index) {
+  return resolve_op(op_def(), std::vector<DType>{t, index}, {});
+}
 
 std::unique_ptr<Kernel> floats(const PrepareContext&) { return nullptr; }
 std::unique_ptr<Kernel> doubles(const PrepareContext&) { return nullptr; }
@@ -52,7 +55,8 @@ TEST(KernelRegistry, SaysWhatIsThereWhenNothingFits) {
   r.add("X", {{"T", {DType::kFloat32, DType::kFloat16}}}, floats);
   r.add("X", {{"T", {DType::kFloat64}}, {"Tidx", {DType::kInt32}}}, doubles);
   EXPECT_EQ(error_of([&] { r.find(instance(DType::kInt8, DType::kInt32)); }),
-            "Unimplemented: no kernel for op \"X\" with T = int8, Tidx = int32; registered are kernels for T in {float32, "
+            "Unimplemented: no kernel for op \"X\" with T = int8, Tidx = int32; registered are "
+            "kernels for T in {float32, "
             "float16}; T in {float64}, Tidx in {int32}");
 }
 
@@ -60,10 +64,16 @@ TEST(KernelRegistry, TwoForTheSameTypesAreOurMistake) {
   KernelRegistry r;
   r.add("X", {{"T", {DType::kFloat32}}}, floats);
   r.add("X", {{"T", {DType::kFloat64}}}, floats);
-  EXPECT_EQ(error_of([&] { r.add("X", {{"T", {DType::kFloat64, DType::kInt8}}}, doubles); }),
-            "Internal: two kernels for op \"X\": one for T in {float64}, one for T in {float64, int8}");
+  EXPECT_EQ(
+      error_of([&] {
+        r.add("X", {{"T", {DType::kFloat64, DType::kInt8}}}, doubles);
+      }),
+      "Internal: two kernels for op \"X\": one for T in {float64}, one for T in {float64, int8}");
   EXPECT_EQ(error_of([&] { r.add("X", {}, doubles); }).substr(0, 9), "Internal:");
-  EXPECT_EQ(error_of([&] { r.add("X", {{"Tidx", {DType::kInt32}}}, doubles); }).substr(0, 9), "Internal:");
+  EXPECT_EQ(error_of([&] {
+              r.add("X", {{"Tidx", {DType::kInt32}}}, doubles);
+            }).substr(0, 9),
+            "Internal:");
 }
 
 TEST(KernelLibrary, TheBestInstalledLevelIsInUse) {
@@ -83,7 +93,10 @@ class KernelLibraryDeathTest : public ::testing::Test {
  protected:
   KernelLibraryDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
   static void report() {
-    std::fprintf(stderr, "%s\n", error_of([] { std::fprintf(stderr, "level %s\n", kernel_level_in_use().c_str()); }).c_str());
+    std::fprintf(stderr, "%s\n", error_of([] {
+                                   std::fprintf(stderr, "level %s\n",
+                                                kernel_level_in_use().c_str());
+                                 }).c_str());
     std::exit(0);
   }
   // A directory with one level library of the given bytes.
@@ -93,8 +106,10 @@ class KernelLibraryDeathTest : public ::testing::Test {
     const std::string kernels = std::string(name) + "/kernels";
     ::mkdir(kernels.c_str(), 0700);
     ::mkdir((kernels + "/" + level).c_str(), 0700);
-    std::FILE* file = std::fopen((kernels + "/" + level + "/libtreenail-kernels-cpu.so").c_str(), "wb");
-    if (file == nullptr || std::fwrite(bytes.data(), 1, bytes.size(), file) != bytes.size()) std::abort();
+    std::FILE* file =
+        std::fopen((kernels + "/" + level + "/libtreenail-kernels-cpu.so").c_str(), "wb");
+    if (file == nullptr || std::fwrite(bytes.data(), 1, bytes.size(), file) != bytes.size())
+      std::abort();
     std::fclose(file);
     return name;
   }
@@ -127,7 +142,8 @@ TEST_F(KernelLibraryDeathTest, NoLibraryIsASentence) {
         ::setenv("TREENAIL_LIBRARY_DIR", "/nowhere", 1);
         report();
       },
-      testing_exit(0), "FailedPrecondition: this CPU runs ISA level .*installed kernel libraries: none");
+      testing_exit(0),
+      "FailedPrecondition: this CPU runs ISA level .*installed kernel libraries: none");
 }
 
 TEST_F(KernelLibraryDeathTest, GarbageIsASentence) {
@@ -138,7 +154,8 @@ TEST_F(KernelLibraryDeathTest, GarbageIsASentence) {
         ::setenv("TREENAIL_LIBRARY_DIR", directory(level, "not a library").c_str(), 1);
         report();
       },
-      testing_exit(0), "FailedPrecondition: the kernel library of level " + level + " cannot be loaded: .*");
+      testing_exit(0),
+      "FailedPrecondition: the kernel library of level " + level + " cannot be loaded: .*");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a failing call said: "InvalidArgument: text", or "no error". EXPECT_EQ on it states code and sentence in one line.
+// What a failing call said: "InvalidArgument: text", or "no error". EXPECT_EQ on it states code and
+// sentence in one line.
 #pragma once
 
 #include <string>

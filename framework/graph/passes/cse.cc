@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pass in topological order: when a node is looked at its inputs are merged already, so equal nodes have equal inputs.
-// A reader of state carries the number of writes before it as part of its key: reads with a write between them differ.
-// The order is the canonical one that also orders accesses which the graph leaves free (runtime/variable_order.h).
+// One pass in topological order: when a node is looked at its inputs are merged already, so equal
+// nodes have equal inputs. A reader of state carries the number of writes before it as part of its
+// key: reads with a write between them differ. The order is the canonical one that also orders
+// accesses which the graph leaves free (runtime/variable_order.h).
 #include "framework/graph/passes/cse.h"
 
 #include <algorithm>
@@ -39,7 +40,8 @@ StateUse state_use(const Node& node) {
 bool mergeable(const Node& node, const StateUse& use) {
   const OpInstance& op = node.op();
   if (op.def().random || use.writes) return false;
-  // A declared reader is stateful for what it reads; every other stateful op has effects of its own.
+  // A declared reader is stateful for what it reads; every other stateful op has effects of its
+  // own.
   if (op.def().stateful && !use.reads) return false;
   for (int i = 0; i < op.num_outputs(); ++i) {
     if (op.output_type(i) == DType::kResource) return false;  // may name state after its node
@@ -64,7 +66,8 @@ struct Key {
 Key make_key(const Node& node, int writes_before) {
   Key key{&node, writes_before, {}, {}, 0};
   for (const Output& input : node.inputs()) key.inputs.push_back(key_of(input));
-  if (node.op().def().commutative && key.inputs.size() == 2) std::sort(key.inputs.begin(), key.inputs.end());
+  if (node.op().def().commutative && key.inputs.size() == 2)
+    std::sort(key.inputs.begin(), key.inputs.end());
   for (const Node* before : node.control_inputs()) key.control_inputs.push_back(before->id());
   std::sort(key.control_inputs.begin(), key.control_inputs.end());
   uint64_t hash = hash_text(node.type(), static_cast<uint64_t>(writes_before));
@@ -109,7 +112,8 @@ int merge_common_subexpressions(Graph& graph, std::span<Node* const> keep) {
     if (!mergeable(*node, use)) continue;
     Key key = make_key(*node, use.reads ? writes : 0);
     const auto [begin, end] = seen.equal_range(key.hash);
-    const auto twin = std::find_if(begin, end, [&key](const auto& entry) { return same(entry.second, key); });
+    const auto twin =
+        std::find_if(begin, end, [&key](const auto& entry) { return same(entry.second, key); });
     if (twin == end) {
       seen.emplace(key.hash, std::move(key));
       continue;

@@ -8,7 +8,8 @@
 
 namespace treenail {
 
-// Removes every node that none of `keep` needs, through values or control edges. Returns how many were removed.
+// Removes every node that none of `keep` needs, through values or control edges. Returns how many
+// were removed.
 int prune(Graph& graph, std::span<Node* const> keep);
 
 }  // namespace treenail
