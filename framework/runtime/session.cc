@@ -3,7 +3,7 @@
 #include "framework/runtime/session.h"
 
 #include <algorithm>
-#include <array>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -61,7 +61,8 @@ class Session::Signature {
   std::vector<Specialization> kept;  // most recently used first
   std::shared_ptr<const Plan> generic;
   int misses = 0;
-  double cost_ns = 0;
+
+  std::atomic<double> cost_ns{0};
 };
 
 struct Session::Impl {
@@ -148,7 +149,7 @@ Session::~Session() { close(); }
 
 ResourceManager& Session::resources() const { return *impl_->resources; }
 
-double Session::estimated_cost_ns(const Signature& signature) { return signature.cost_ns; }
+double Session::estimated_cost_ns(const Signature& signature) { return signature.cost_ns.load(std::memory_order_relaxed); }
 
 std::shared_ptr<Session::Signature> Session::signature(std::span<const Output> feeds,
                                                        std::span<const Output> fetches,
