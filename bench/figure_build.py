@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long the build takes on two processors, in a copy of the tree, without a compiler cache.
+
+The product alone, one kernel level: configure from nothing, everything, nothing to do, and one kernel
+file touched (compiled and its library linked again).
+"""
+
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from typing import Callable, List
+
+from harness import SOURCE, Outcome, Row, limit_cpus, run
+
+TOUCHED = "kernels/cpu/arithmetic.cc"
+FLAGS = ("--kernel-isas=none",)
+
+
+def copy_tree(into: str) -> None:
+    """The files that git knows or would know; else all but hidden ones and build directories."""
+    try:
+        listed = run(["git", "-C", SOURCE, "ls-files", "-z", "--cached", "--others",
+                      "--exclude-standard"]).split("\0")
+    except (RuntimeError, OSError):
+        listed = [os.path.relpath(os.path.join(folder, name), SOURCE)
+                  for folder, folders, names in os.walk(SOURCE) for name in names
+                  if not folders.sort() and "/build" not in folder and "/." not in folder]
+    for path in filter(None, listed):
+        source = os.path.join(SOURCE, path)
+        if not os.path.isfile(source):
+            continue
+        os.makedirs(os.path.dirname(os.path.join(into, path)), exist_ok=True)
+        shutil.copy2(source, os.path.join(into, path))
+
+
+def clock(action: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    action()
+    return time.perf_counter() - begin
+
+
+def measure(rounds: int) -> Outcome:
+    environment = {name: value for name, value in os.environ.items()
+                   if name not in ("CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS",
+                                   "PYTHONPATH")}
+    environment["CCACHE_DISABLE"] = "1"
+
+    with tempfile.TemporaryDirectory() as folder:
+        tree, build = os.path.join(folder, "tree"), os.path.join(folder, "build")
+        copy_tree(tree)
+
+        def command(*words: str) -> None:
+            done = subprocess.run(words, cwd=tree, env=environment, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, universal_newlines=True, check=False,
+                                  preexec_fn=lambda: limit_cpus(2))
+            if done.returncode != 0:
+                raise RuntimeError("%s failed:\n%s" % (" ".join(words), done.stdout[-3000:]))
+
+        def configure() -> float:
+            shutil.rmtree(build, ignore_errors=True)
+            return clock(lambda: command("/usr/bin/python3", "configure.py", "--build-dir", build,
+                                         *FLAGS))
+
+        def ninja() -> float:
+            return clock(lambda: command("ninja", "-C", build, "-j2"))
+
+        def touch() -> float:
+            later = time.time() + 1
+            os.utime(os.path.join(tree, TOUCHED), (later, later))
+            return ninja()
+
+        times = max(3, rounds)
+        configured = statistics.median(configure() for _ in range(times))
+        full = ninja()
+        nothing = statistics.median(ninja() for _ in range(times))
+        touched = statistics.median(touch() for _ in range(times))
+    rows: List[Row] = [
+        Row("configure", configured, "s", 2.0),
+        Row("full build from clean, one kernel level, 2 processors", full, "s", 150.0),
+        Row("ninja with nothing to do", nothing, "s", 0.1),
+        Row("ninja after touching %s" % TOUCHED, touched, "s", 8.0),
+    ]
+    rows[1].note = "one run"
+    return Outcome(rows)

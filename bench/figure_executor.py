@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Overhead of the executor per node, from C++: bench/executor, a Google Benchmark program."""
+
+import json
+import os
+import subprocess
+
+from harness import Outcome, Row
+
+
+def medians(program: str, rounds: int) -> dict:
+    done = subprocess.run([program, "--benchmark_format=json", "--benchmark_min_time=0.1",
+                           "--benchmark_repetitions=%d" % rounds,
+                           "--benchmark_report_aggregates_only=true",
+                           "--benchmark_enable_random_interleaving=true"],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    found = {}
+    for entry in json.loads(done.stdout)["benchmarks"]:
+        if entry["aggregate_name"] == "median":
+            assert entry["time_unit"] == "ns"
+            found[entry["run_name"]] = entry["real_time"]
+    return found
+
+
+def measure(build: str, rounds: int) -> Outcome:
+    outcome = Outcome()
+    program = os.path.join(build, "bench/executor_bench")
+    if not os.path.exists(program):
+        outcome.skipped.append("executor: no %s (Google Benchmark was not found by configure)" % program)
+        return outcome
+    found = medians(program, max(3, rounds))
+    outcome.rows.append(Row("Session::run of a one-op graph, from C++", found["run_chain/1"] / 1e3,
+                            "µs"))
+    per_node = (found["run_chain/1000"] - found["run_chain/1"]) / 999
+    outcome.rows.append(Row("each further node of a chain (negate one float)", per_node, "ns"))
+    per_node = (found["run_wide/1000"] - found["run_wide/1"]) / 999
+    outcome.rows.append(Row("each further independent node", per_node, "ns"))
+    outcome.rows.append(Row("immediate execution of one op, from C++", found["execute"] / 1e3, "µs"))
+    return outcome

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all benchmarks share: workers in processes of their own, interleaved rounds, medians, rows.
+
+A worker is a Python program that answers one line of JSON per line of JSON it is sent (workers/*.py).
+Each framework is alone in its process; rounds go from worker to worker, so that whatever else the
+machine does meets all of them alike. A worker that waits for its turn uses no CPU.
+"""
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+BENCH = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.dirname(BENCH)
+
+
+class Absent(Exception):
+    """A peer or a part that is not there; the text says why."""
+
+
+@dataclass
+class Row:
+    """One line of the result. `limit` and `value` have the same unit; peers give a ratio instead."""
+
+    figure: str
+    ours: float
+    unit: str
+    limit: Optional[float] = None    # ours must be at most this
+    peer: Optional[float] = None     # same unit; ours must be below it where `beat` is set
+    peer_name: str = ""
+    beat: bool = False
+    note: str = ""
+
+    @property
+    def ratio(self) -> Optional[float]:
+        """How many times faster (smaller) ours is."""
+        return self.peer / self.ours if self.peer is not None and self.ours > 0 else None
+
+    @property
+    def verdict(self) -> str:
+        wanted = []
+        if self.limit is not None:
+            wanted.append(self.ours <= self.limit)
+        if self.beat and self.peer is not None:
+            wanted.append(self.ours < self.peer)
+        if not wanted:
+            return ""
+        return "met" if all(wanted) else "**missed**"
+
+
+@dataclass
+class Outcome:
+    """Rows of one family of figures, and what was left out and why."""
+
+    rows: List[Row] = field(default_factory=list)
+    skipped: List[str] = field(default_factory=list)
+
+
+class Worker:
+    """One process. `environment` is added to ours; `cpus` limits the processors it may use."""
+
+    def __init__(self, name: str, program: str, arguments: Sequence[str] = (),
+                 interpreter: str = sys.executable, environment: Optional[Dict[str, str]] = None,
+                 cpus: int = 0) -> None:
+        self.name = name
+        self._process = subprocess.Popen(
+            [interpreter, "-B", os.path.join(BENCH, "workers", program), *arguments],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True,
+            env=dict(os.environ, **(environment or {})),
+            preexec_fn=(lambda: limit_cpus(cpus)) if cpus else None)
+        answer = self._read()
+        if "absent" in answer:
+            self.close()
+            raise Absent("%s: %s" % (name, answer["absent"]))
+        self.about = answer
+
+    def _read(self) -> Dict[str, Any]:
+        line = self._process.stdout.readline() if self._process.stdout else ""
+        if not line:
+            raise RuntimeError("worker %s ended with status %s" % (
+                self.name, self._process.wait()))
+        answer: Dict[str, Any] = json.loads(line)
+        return answer
+
+    def ask(self, **request: Any) -> Dict[str, Any]:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        return self._read()
+
+    def close(self) -> None:
+        if self._process.stdin:
+            self._process.stdin.close()
+        self._process.wait()
+        if self._process.stdout:
+            self._process.stdout.close()
+
+
+def limit_cpus(count: int) -> None:
+    """The calling process uses at most `count` of its processors from now on."""
+    mine = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, set(mine[:count]))
+
+
+def serve(about: Dict[str, Any], answer: Callable[[Dict[str, Any]], Dict[str, Any]]) -> None:
+    """A worker's main loop: says what it is, then answers each request."""
+    def say(reply: Dict[str, Any]) -> None:
+        sys.stdout.write(json.dumps(reply) + "\n")
+        sys.stdout.flush()
+
+    say(about)
+    for line in sys.stdin:
+        say(answer(json.loads(line)))
+
+
+def timed(call: Callable[[], Any], seconds: float = 0.25) -> float:
+    """Seconds per call, over as many calls as fill `seconds`."""
+    calls, elapsed = 1, 0.0
+    while True:
+        begin = time.perf_counter()
+        for _ in range(calls):
+            call()
+        elapsed = time.perf_counter() - begin
+        if elapsed >= seconds:
+            return elapsed / calls
+        calls = max(calls + 1, int(calls * min(10.0, 1.2 * seconds / max(elapsed, 1e-9))))
+
+
+def interleave(workers: Sequence[Worker], rounds: int, **request: Any) -> Dict[str, float]:
+    """The median of each worker's answers' "seconds" by name; the first round warms up."""
+    seconds: Dict[str, List[float]] = {worker.name: [] for worker in workers}
+    for turn in range(rounds + 1):
+        for worker in workers:
+            value = worker.ask(**request)["seconds"]
+            if turn > 0:
+                seconds[worker.name].append(value)
+    return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+def alternate(tasks: Dict[str, Callable[[], float]], rounds: int) -> Dict[str, float]:
+    """As interleave(), for plain functions that return what they measured; nothing warms up."""
+    found: Dict[str, List[float]] = {name: [] for name in tasks}
+    for _ in range(rounds):
+        for name, task in tasks.items():
+            found[name].append(task())
+    return {name: statistics.median(values) for name, values in found.items()}
+
+
+def run(command: Sequence[str], **more: Any) -> str:
+    """The output; a failure raises with its end."""
+    done = subprocess.run(list(command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          universal_newlines=True, check=False, **more)
+    if done.returncode != 0:
+        raise RuntimeError("%s: exit status %d\n%s" % (" ".join(command), done.returncode,
+                                                       done.stdout[-3000:]))
+    return str(done.stdout)
+
+
+def cpu_model() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as stream:
+            for line in stream:
+                if line.startswith(("model name", "Model")):
+                    return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.machine()
+
+
+def formatted(value: float, unit: str) -> str:
+    digits = 3 if value < 10 else 2 if value < 100 else 1
+    return "%.*f %s" % (digits, value, unit)

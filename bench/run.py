@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Measure the figures that Treenail promises, side by side with its peers, and write RESULTS.md.
+
+`ninja bench` runs this with the module of the build. On a machine that does other work, figures are
+worth little: the load is recorded with them.
+"""
+
+import argparse
+import datetime
+import os
+import re
+import sys
+from typing import Callable, Dict, List, Tuple
+
+import figure_build
+import figure_calls
+import figure_executor
+import figure_import
+import figure_size
+import figure_training
+from harness import BENCH, Outcome, Row, cpu_model, formatted
+
+TITLES = {
+    "build": "The build", "import": "Starting up", "calls": "Calls from Python",
+    "training": "Training", "size": "Size", "executor": "The executor, from C++",
+}
+
+
+def parse(arguments: List[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--only", action="append", choices=sorted(TITLES), metavar="NAME",
+                        help="one family of figures (%s); may be repeated" % ", ".join(TITLES))
+    parser.add_argument("--rounds", type=int, default=7, help="interleaved rounds (%(default)s)")
+    parser.add_argument("--build", default="build", metavar="DIR", help="the build that is measured")
+    parser.add_argument("--output", default=os.path.join(BENCH, "RESULTS.md"), metavar="FILE",
+                        help="(%(default)s)")
+    options = parser.parse_args(arguments)
+    if options.rounds < 1:
+        parser.error("--rounds must be at least 1")
+    return options
+
+
+def families(options: argparse.Namespace) -> Dict[str, Callable[[], Outcome]]:
+    build = os.path.abspath(options.build)
+    return {
+        "build": lambda: figure_build.measure(options.rounds),
+        "import": lambda: figure_import.measure(options.rounds),
+        "calls": lambda: figure_calls.measure(options.rounds),
+        "training": lambda: figure_training.measure(options.rounds),
+        "size": lambda: figure_size.measure(build),
+        "executor": lambda: figure_executor.measure(build, options.rounds),
+    }
+
+
+def target(row: Row) -> str:
+    words = []
+    if row.limit is not None:
+        words.append("at most %g %s" % (row.limit, row.unit))
+    if row.beat:
+        words.append("ahead of the peer")
+    return ", ".join(words)
+
+
+def cells(row: Row) -> Tuple[str, ...]:
+    peer = ratio = ""
+    if row.peer is not None and row.ratio is not None:
+        peer = "%s (%s)" % (formatted(row.peer, row.unit), row.peer_name)
+        ratio = "%.2f" % row.ratio
+    figure = row.figure + (" (%s)" % row.note if row.note else "")
+    return figure, formatted(row.ours, row.unit), peer, ratio, target(row), row.verdict
+
+
+def section(name: str, outcome: Outcome, command: str) -> str:
+    lines = ["## " + TITLES[name], "",
+             "%s; load %.1f; `%s`" % (datetime.date.today().isoformat(), os.getloadavg()[0], command),
+             "", "| figure | Treenail | peer | ratio | target | |", "|---|---|---|---|---|---|"]
+    lines += ["| %s |" % " | ".join(cells(row)) for row in outcome.rows]
+    lines += [""] + ["Left out: %s" % text for text in dict.fromkeys(outcome.skipped)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+HEAD = """# Results of `ninja bench`
+
+Machine: %s, %d processors. Medians of interleaved rounds, each framework alone in its process; a ratio
+above 1 means that Treenail is faster or smaller. Written by bench/run.py; each section bears the date
+and the load at its end.
+
+"""
+
+
+def merge(path: str, fresh: Dict[str, str]) -> str:
+    """The page with the fresh sections in place of their old ones; others stay as they were."""
+    sections: Dict[str, str] = {}
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as stream:
+            parts = re.split(r"^(?=## )", stream.read(), flags=re.MULTILINE)
+        for name, title in TITLES.items():
+            for part in parts:
+                if part.startswith("## %s\n" % title):
+                    sections[name] = part.rstrip() + "\n"
+    sections.update(fresh)
+    head = HEAD % (cpu_model(), os.cpu_count() or 1)
+    return head + "\n".join(sections[name] for name in TITLES if name in sections)
+
+
+def main(arguments: List[str]) -> int:
+    options = parse(arguments)
+    wanted = options.only or list(TITLES)
+    command = "bench/run.py" + "".join(" --only %s" % n for n in options.only or ())
+    command += " --rounds %d" % options.rounds
+    measures = families(options)
+    fresh, missed = {}, 0
+    for name in TITLES:
+        if name not in wanted:
+            continue
+        print("Measuring: %s" % TITLES[name].lower(), flush=True)
+        outcome = measures[name]()
+        fresh[name] = section(name, outcome, command)
+        missed += sum("missed" in row.verdict for row in outcome.rows)
+        print(fresh[name], flush=True)
+        text = merge(options.output, fresh)
+        with open(options.output + ".part", "w", encoding="utf-8") as stream:
+            stream.write(text)
+        os.replace(options.output + ".part", options.output)
+    print("%s; written to %s" % ("every target met" if missed == 0 else "%d targets missed" % missed,
+                                 options.output))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Benchmarks: `ninja bench`. Nothing here is built by default."""
+
+Component(name="executor_bench", sources=["bench/executor/*.cc"],
+          needs=["test_support", "eager", "runtime", "kernel_api", "graph", "op", "tensor", "base"],
+          external=["benchmark"])
+BenchProgram(name="executor", component="executor_bench")
+Script(name="bench", present="bench/run.py", arguments=["--build", "{build}"],
+       needs=["all", "bench-programs"], help="the promised figures, side by side with peers")

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Session.run of a one-op graph and of a chain of 1,000 tiny ops, from Python."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import harness  # noqa: E402
+
+import numpy as np  # noqa: E402
+import treenail as tn  # noqa: E402
+
+CHAIN = 1000
+
+
+def main() -> None:
+    x = tn.placeholder(tn.float32, [1])
+    one = tn.negative(x)
+    chain = x
+    for _ in range(CHAIN):
+        chain = tn.add(chain, x)
+    session = tn.Session()
+    value = np.array([1.5], np.float32)
+    assert session.run(one, {x: value})[0] == -1.5
+    assert session.run(chain, {x: value})[0] == 1.5 * (CHAIN + 1)
+    fetches = {"one op": one, "chain": chain}
+    feed = {x: value}
+
+    def answer(request):
+        fetch = fetches[request["what"]]
+        return {"seconds": harness.timed(lambda: session.run(fetch, feed))}
+
+    harness.serve({"version": tn.__version__}, answer)
+
+
+main()
