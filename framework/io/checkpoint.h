@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/io/tensor_slice.h"
+#include "framework/tensor/tensor_slice.h"
 #include "framework/tensor/dtype.h"
 #include "framework/tensor/shape.h"
 #include "framework/tensor/tensor.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Boxes of tensors: text and intersection.
-#include "framework/io/tensor_slice.h"
+#include "framework/tensor/tensor_slice.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slices of tensors as text, and what two of them share.
-#include "framework/io/tensor_slice.h"
+#include "framework/tensor/tensor_slice.h"
 
 #include <gtest/gtest.h>
 
