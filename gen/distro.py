@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which distribution this is, and how a package is installed there."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Dict
 
 from gen.deps import BY_NAME
@@ -15,12 +15,14 @@ class Distro:
     release: str
     family: str
     name: str
+    suffix: str = ""  # ":arm64", where packages of another architecture are needed
 
     def install_hint(self, dependency: str) -> str:
         """One sentence that names the package to install here."""
         package = BY_NAME[dependency].packages(self.family)
         if self.family == "debian":
-            return "install it with: apt-get install %s" % package
+            words = [word + self.suffix for word in package.split()]
+            return "install it with: apt-get install %s" % " ".join(words)
         if self.family == "fedora":
             repository = ""
             known = BY_NAME[dependency].versions.get("rhel-9", ("main", ""))[0]
@@ -31,6 +33,16 @@ class Distro:
             return "install it with: dnf install %s%s" % (package, repository)
         return "its package is called %s on Debian and %s on Fedora" % (
             BY_NAME[dependency].debian, BY_NAME[dependency].fedora)
+
+
+DEBIAN_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "i686": "i386", "arm": "armhf",
+                        "powerpc64le": "ppc64el"}
+
+
+def for_triplet(distro: Distro, triplet: str) -> Distro:
+    """The same distribution, naming packages of the architecture a cross build is for."""
+    machine = triplet.split("-")[0]
+    return replace(distro, suffix=":" + DEBIAN_ARCHITECTURES.get(machine, machine))
 
 
 def parse_os_release(text: str) -> Distro:

@@ -138,6 +138,8 @@ def examine(prober: probe.Prober, options: Options, features: Set[str]) -> probe
     distro = distros.this_distro()
     triplet = _triplet(options)
     tools = probe.Toolchain(prober, options, triplet, distro)
+    if triplet:
+        distro = distros.for_triplet(distro, triplet)
     facts = probe.Facts(distro=distro, cross=bool(triplet))
     facts.cc, facts.cxx, macros = tools.examine()
     facts.machine = tools.machine(macros, facts.cxx.triplet)

@@ -43,6 +43,11 @@ def plan_tests(context: Context, programs: Dict[str, str]) -> None:
     built = sorted(programs.values()) + context.test_files
     plan.phony("tests", ["all"] + built, "build the tests without running them")
     plan.phony("tests-cxx", ["all-native"] + built)
+    if context.facts.cross:
+        sentence = "a cross build cannot run its tests; the programs are in tests/ (ninja tests)"
+        for name in ("test", "test-cxx", "test-python"):
+            console(context, name, sentence, shell(["echo", sentence]) + "; exit 1")
+        return
     run = ("run_tests.py", "--manifest", "gen/tests.json")
     console(context, "test", "build and run every test", tool(context, *run), ["tests"])
     console(context, "test-cxx", "build and run the C++ tests",
@@ -93,17 +98,18 @@ def plan_install_targets(context: Context) -> None:
 
 def plan_scripts(context: Context) -> None:
     """Targets described by the folders themselves: smoke, bench, generate."""
+    if context.facts.cross:
+        return
     for script in context.model.of(records.Script):
         if script.present not in context.model.files:
             continue
         words = [word.format(build=".", source=context.up) for word in script.arguments]
-        launcher = "./python3 " if context.facts.pythons[0].path else "$python "
-        command = launcher + shell([context.source(script.present)] + words)
+        command = "./python3 " + shell([context.source(script.present)] + words)
         console(context, script.name, script.help, command, script.needs)
 
 
 def plan_documentation(context: Context) -> None:
-    if "docs/conf.py" not in context.model.files:
+    if "docs/conf.py" not in context.model.files or context.facts.cross:
         return
     python = context.facts.pythons[0]
     if "sphinx" in python.facts.get("modules", ()):

@@ -69,3 +69,9 @@ def test_package_lists():
     assert "gcc-c++" in packages("fedora", ("build",))
     assert packages("debian", ("build",)) == sorted(set(packages("debian", ("build",))))
     assert not set(packages("debian", ("lint",))) & set(packages("debian", ("build",)))
+
+
+def test_cross_build_names_the_package_of_the_other_architecture():
+    from gen.distro import for_triplet
+    distro = for_triplet(parse_os_release(DEBIAN), "aarch64-linux-gnu")
+    assert distro.install_hint("hdf5") == "install it with: apt-get install libhdf5-dev:arm64"

@@ -217,3 +217,15 @@ def test_precompiled_headers_unless_a_cache_runs_the_compiler(small_tree, facts)
 def test_a_system_include_directory_is_not_moved_forward():
     from gen.plan import system_includes
     assert system_includes(["-I/usr/include", "-I/opt/x", "-DY"]) == ("-isystem", "/opt/x", "-DY")
+
+
+def test_cross_build_runs_nothing_it_built(small_tree, facts):
+    facts.cross = True
+    facts.pythons = (Interpreter("", "cross build without --host-python: no Python module", {}),)
+    context = context_of(small_tree, facts, "--host=aarch64-linux-gnu")
+    made = {edge.outputs[0]: dict(edge.variables) for edge in context.plan.edges}
+    assert "exit 1" in made["test"]["command"]
+    for edge in context.plan.edges:
+        command = dict(edge.variables).get("command", "")
+        assert "./python3" not in command and "run_tests" not in command, edge.outputs
+    assert not any("_treenail" in path for path in context.products)
