@@ -152,7 +152,7 @@ def check_plan(plan: Plan) -> List[str]:
             problems.append("%s: a compile edge without deps = gcc" % shown)
         if edge.rule in ("generate", "tool") and rule.get("restat") != "1":
             problems.append("%s: a generating edge without restat" % shown)
-        if shown.endswith((".so", "_test")) or ".so." in shown:
+        if shown.endswith((".so", "_test", "_bench")) or ".so." in shown:
             if edge.rule == "link" and (rule.get("pool") != "link" or "rspfile" not in rule):
                 problems.append("%s: a link without pool or response file" % shown)
             if edge.rule not in ("link", "symlink", "phony"):

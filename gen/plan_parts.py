@@ -231,6 +231,18 @@ def plan_bench_programs(context: Context, core: str) -> None:
         context.plan.phony("bench-programs", built)
 
 
+def plan_bench_program(context: Context, program: records.BenchProgram, core: str) -> str:
+    benchmark = context.facts.externals["benchmark"]
+    objects = compile_sources(context, "bench-" + program.name,
+                              context.model.sources[program.component],
+                              external_flags(context, program.component))
+    output = "bench/%s_bench" % program.name
+    libs = tuple(benchmark.libs) + ("-pthread",)
+    link(context, output, objects, (core,) + libs, ("-Wl,-rpath,$ORIGIN/../lib",), implicit=[core],
+         shared=False)
+    return output
+
+
 def closure(context: Context, component: str) -> List[str]:
     """The component's needs, and theirs: the layers that it must be able to do with."""
     found: List[str] = []
@@ -267,6 +279,10 @@ def plan_records(context: Context) -> Dict[str, str]:
         if model.glob(package.files):
             plan_python_package(context, package)
     plan_bench_programs(context, core)
+    benches = [plan_bench_program(context, program, core)
+               for program in model.of(records.BenchProgram)
+               if model.present(program.component) and context.facts.externals["benchmark"].found]
+    context.plan.phony("bench-programs", benches)
     programs = {}
     if context.facts.externals["gtest"].found:
         for program in model.of(records.TestProgram):

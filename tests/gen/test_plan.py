@@ -229,3 +229,18 @@ def test_cross_build_runs_nothing_it_built(small_tree, facts):
         command = dict(edge.variables).get("command", "")
         assert "./python3" not in command and "run_tests" not in command, edge.outputs
     assert not any("_treenail" in path for path in context.products)
+
+
+def test_benchmarks_are_built_for_bench_alone(small_tree, facts):
+    small_tree.write("bench/base/base_bench.cc", "")
+    small_tree.write("bench/targets.py", '''
+Component(name="base_bench", sources=["bench/base/*.cc"], needs=["base"], external=["benchmark"])
+BenchProgram(name="base", component="base_bench")
+''')
+    programs = {edge.outputs[0]: edge for edge in context_of(small_tree, facts).plan.edges}
+    assert programs["bench-programs"].inputs == ()  # the library is not there
+    facts.externals["benchmark"] = External(True, (), ("-lbenchmark",), "1.7", "test")
+    context = context_of(small_tree, facts)
+    programs = {edge.outputs[0]: edge for edge in context.plan.edges}
+    assert programs["bench-programs"].inputs == ("bench/base_bench",)
+    assert not any("bench" in product for product in context.products)
