@@ -112,7 +112,7 @@ TN_INLINE VecF expm1(VecF x) {
   const ExpParts<VecF> p = exp_reduce(clamp(x, -25.0f, 89.0f));
   const VecF power = power_of_two<VecF>(p.n.n - 1);
   const VecF half = mul_add(power, expm1_reduced(p.r), power - splat<VecF>(0.5f));
-  return x == VecF{} ? x : half + half;
+  return absolute(x) < splat<VecF>(0x1p-25f) ? x : half + half;  // x² / 2 is beyond the last bit
 }
 
 // x = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)); x positive and normal.

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the cases reach Treenail: immediate execution, graphs, gradients."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, List, Optional, Sequence, Set
+
+import numpy as np
+import treenail as tn
+from treenail import _treenail as core
+
+from harness import Value
+
+DESCRIPTIONS: Dict[str, Dict[str, Any]] = {d["name"]: d for d in core.describe_ops()}
+
+
+def flat(values: Sequence[Any]) -> List[Value]:
+    """The inputs with list arguments spread out."""
+    return [v for value in values for v in (value if isinstance(value, list) else [value])]
+
+
+def _tensor(value: Value) -> Any:
+    """Never an array: those are converted to the dtype of the inputs before them."""
+    return core.tensor(value.array, value.dtype)
+
+
+def _fed(value: Value) -> Any:
+    return _tensor(value) if value.dtype == "bfloat16" else value.array
+
+
+def execute(op: str, values: Sequence[Any], attrs: Dict[str, Any]) -> List[np.ndarray]:
+    """The op's outputs, computed at once; bfloat16 as bits."""
+    inputs = [[_tensor(v) for v in value] if isinstance(value, list) else _tensor(value) for value in values]
+    return [np.asarray(output) for output in core.execute(op, inputs, attrs)]
+
+
+class OpGraph:
+    """A graph of one op fed by placeholders, with `shapes` known or not, and whatever gradients are asked for."""
+
+    def __init__(self, op: str, values: Sequence[Any], attrs: Dict[str, Any], known_shapes: bool = True) -> None:
+        self.graph = tn.Graph()
+        self.placeholders: List[Any] = []
+        description = DESCRIPTIONS[op]
+        with self.graph.as_default():
+            inputs = []
+            for value, argument in zip(values, description["inputs"]):
+                if isinstance(value, list):
+                    inputs.append([self._placeholder(v, known_shapes) for v in value])
+                elif argument["host"]:  # known while the graph is built, as axes and shapes mostly are
+                    inputs.append(self._constant(value))
+                else:
+                    inputs.append(self._placeholder(value, known_shapes))
+            node = self.graph.create_op(op, inputs, attrs=dict(attrs), name="op")
+            self.outputs = list(node.outputs)
+        self.session = tn.Session(graph=self.graph)
+
+    def _placeholder(self, value: Value, known_shape: bool) -> Any:
+        shape = list(value.array.shape) if known_shape else None
+        self.placeholders.append(tn.placeholder(value.dtype, shape=shape))
+        return self.placeholders[-1]
+
+    def _constant(self, value: Value) -> Any:
+        self.placeholders.append(None)
+        return tn.constant(value.array, dtype=value.dtype)
+
+    def feed(self, values: Sequence[Any]) -> Dict[Any, Any]:
+        return {p: _fed(v) for p, v in zip(self.placeholders, flat(values)) if p is not None}
+
+    def run(self, fetches: Any, values: Sequence[Any]) -> List[np.ndarray]:
+        return self.session.run(fetches, feed_dict=self.feed(values))
+
+    def gradients(self, ys: Sequence[Any], xs: Sequence[Any], weights: Sequence[Optional[np.ndarray]]) -> List[Any]:
+        """Gradients of sum(weights * ys), None where there is none."""
+        with self.graph.as_default():
+            grad_ys = [tn.constant(w) for w in weights]
+            return tn.gradients(list(ys), list(xs), grad_ys=grad_ys)
+
+    def op_types(self) -> List[str]:
+        return sorted({node.type for node in self.graph.get_operations()})
+
+    def close(self) -> None:
+        self.session.close()
+
+
+def error_class(code: str) -> type:
+    return getattr(tn.errors, code + "Error")
+
+
+def other_levels() -> List[str]:
+    """Installed ISA levels that this CPU runs beside the one in use: those below it."""
+    installed = core.build_info()["installed_kernel_levels"]
+    return installed[:installed.index(core.kernel_level())]
+
+
+def kernel_types(op: str) -> Set[str]:
+    """The dtypes of attribute T that the op has kernels for; empty where kernels are not told apart by T."""
+    types: Set[str] = set()
+    for line in DESCRIPTIONS[op]["kernels"]:
+        match = re.search(r"\bT in \{([^}]*)\}", line)
+        if match:
+            types |= {name.strip() for name in match.group(1).split(",")}
+    return types
