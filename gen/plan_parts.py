@@ -213,16 +213,22 @@ def plan_test_program(context: Context, program: records.TestProgram, core: str)
     return output
 
 
-def plan_bench_program(context: Context, program: records.BenchProgram, core: str) -> str:
+def plan_bench_programs(context: Context, core: str) -> None:
+    """The programs of Google Benchmark; none where it was not found."""
     benchmark = context.facts.externals["benchmark"]
-    objects = compile_sources(context, "bench-" + program.name,
-                              context.model.sources[program.component],
-                              external_flags(context, program.component))
-    output = "bench/%s_bench" % program.name
-    libs = tuple(benchmark.libs) + ("-pthread",)
-    link(context, output, objects, (core,) + libs, ("-Wl,-rpath,$ORIGIN/../lib",), implicit=[core],
-         shared=False)
-    return output
+    built = []
+    for program in context.model.of(records.BenchProgram):
+        if not benchmark.found or not context.model.present(program.component):
+            continue
+        objects = compile_sources(
+            context, "bench-" + program.name, context.model.sources[program.component],
+            external_flags(context, program.component))
+        output = "bench/%s_bench" % program.name
+        link(context, output, objects, (core,) + benchmark.libs + ("-pthread",),
+             ("-Wl,-rpath,$ORIGIN/../lib",), implicit=[core], shared=False)
+        built.append(output)
+    if context.model.of(records.BenchProgram):
+        context.plan.phony("bench-programs", built)
 
 
 def closure(context: Context, component: str) -> List[str]:
@@ -260,10 +266,7 @@ def plan_records(context: Context) -> Dict[str, str]:
     for package in packages.values():
         if model.glob(package.files):
             plan_python_package(context, package)
-    benches = [plan_bench_program(context, program, core)
-               for program in model.of(records.BenchProgram)
-               if model.present(program.component) and context.facts.externals["benchmark"].found]
-    context.plan.phony("bench-programs", benches)
+    plan_bench_programs(context, core)
     programs = {}
     if context.facts.externals["gtest"].found:
         for program in model.of(records.TestProgram):
