@@ -26,7 +26,7 @@ PyObject* process_graph = nullptr;
 PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
   return guarded([&] {
     Ref self = checked(type->tp_alloc(type, 0));
-    cast(self.get())->state = new GraphState{std::make_shared<Graph>(), {}, {}, {}, {}};
+    cast(self.get())->state = new GraphState{std::make_shared<Graph>(), {}, {}, {}, {}, {}, {}};
     return self.release();
   });
 }
@@ -351,12 +351,14 @@ Ref tensor_view(GraphObject* graph, Output output) {
 
 Node& add_node(GraphObject* graph, const NewNode& node) {
   GraphState& s = *graph->state;
-  const std::string name = full_name(s, node.name.empty() ? std::string_view(node.def->name) : node.name);
+  const std::string_view wanted = node.name.empty() ? std::string_view(node.def->name) : node.name;
+  const std::string name = node.absolute ? std::string(wanted) : full_name(s, wanted);
   std::vector<Node*> control_inputs;
   if (!s.controllers.empty() || !node.control_inputs.empty()) control_inputs = control_inputs_for(s, node);
   NodeSpec node_spec;
   node_spec.op = node.def->name;
   node_spec.name = name;
+  node_spec.name_reserved = wanted.ends_with('/');
   node_spec.inputs = node.inputs;
   node_spec.attrs = node.attrs;
   node_spec.arg_sizes = node.arg_sizes;
@@ -366,6 +368,11 @@ Node& add_node(GraphObject* graph, const NewNode& node) {
   Graph& g = *s.graph;
   Node& added = writing(g, [&]() -> Node& { return g.add(node_spec); });
   for (Controller& controller : s.controllers) controller.made.insert(&added);
+  if (!s.gradient_map.empty()) {
+    if (const auto it = s.gradient_map.find(node.def->name); it != s.gradient_map.end()) {
+      s.gradient_overrides.emplace(&added, it->second);
+    }
+  }
   return added;
 }
 

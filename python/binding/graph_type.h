@@ -3,8 +3,10 @@
 // the building context that every new node meets: name scope, device, control dependencies.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -33,6 +35,9 @@ struct GraphState {
   std::string device;
   std::vector<Controller> controllers;
   std::vector<NodeViews> views;  // by node id
+  // Names of gradient rules: for op types from now on, and of the nodes added under such a map.
+  std::map<std::string, std::string> gradient_map;
+  std::unordered_map<const Node*, std::string> gradient_overrides;
 };
 
 struct GraphObject {
@@ -59,7 +64,9 @@ struct NewNode {
   std::vector<Output> inputs;
   std::vector<int> arg_sizes;
   NamedAttrs attrs;
-  std::string_view name;  // "": the op's; a trailing '/' means: exactly this, no scope before it
+  // "": the op's. A trailing '/': the name of a scope entered for this node, taken as it is.
+  std::string_view name;
+  bool absolute = false;  // no scope before the name
   std::vector<Node*> control_inputs;
 };
 // Adds a node in the building context. Errors: as Graph::add.

@@ -56,6 +56,8 @@ PyObject* register_hooks(PyObject*, PyObject* args, PyObject* kwargs) {
         {"get_item", &s.get_item},
         {"matmul", &s.matmul},
         {"truediv", &s.truediv},
+        {"call_gradient", &s.call_gradient},
+        {"make_signature", &s.make_signature},
     };
     if (PyTuple_GET_SIZE(args) != 0 || kwargs == nullptr) throw_type_error("register_hooks() takes keywords");
     PyObject *key, *value;
@@ -115,6 +117,7 @@ int execute_module(PyObject* module) {
     add_op_functions(module);
     add_session(module);
     add_execute(module);
+    add_gradient_functions(module);
     add_rare(module);
   });
 }

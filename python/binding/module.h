@@ -14,7 +14,6 @@ struct State {
   PyTypeObject* tensor_type = nullptr;
   PyTypeObject* op_function_type = nullptr;
   PyTypeObject* session_type = nullptr;
-  PyTypeObject* callable_type = nullptr;
 
   // Registered by the package through register_hooks().
   PyObject* make_error = nullptr;
@@ -25,6 +24,8 @@ struct State {
   PyObject* get_item = nullptr;
   PyObject* matmul = nullptr;
   PyObject* truediv = nullptr;
+  PyObject* call_gradient = nullptr;
+  PyObject* make_signature = nullptr;
 
   // Interned strings.
   PyObject* str_tensor = nullptr;        // "__treenail_tensor__"
@@ -47,6 +48,7 @@ void add_op_functions(PyObject* module);
 void add_session(PyObject* module);
 void add_execute(PyObject* module);
 
+void add_gradient_functions(PyObject* module);
 void add_rare(PyObject* module);
 
 // Makes a heap type, once per process. `instantiable`: calling it makes an object.

@@ -134,12 +134,13 @@ Ref call_unary(const OpDef& def, PyObject* a) {
   return call_op(call);
 }
 
-Ref constant_tensor(GraphObject* graph, Tensor value, std::string_view name) {
+Ref constant_tensor(GraphObject* graph, Tensor value, std::string_view name, bool absolute) {
   static const OpDef& def = OpRegistry::instance().get("Const");
   NewNode node;
   node.def = &def;
   node.attrs = {{"dtype", AttrValue(value.dtype())}, {"value", AttrValue(std::move(value))}};
   node.name = name;
+  node.absolute = absolute;
   Node& added = add_node(graph, node);
   return tensor_view(graph, {&added, 0});
 }

@@ -40,7 +40,7 @@ Ref create_op(const OpCall& call);
 // The outputs of an immediate call, flat.
 std::vector<Tensor> execute_op(const OpCall& call);
 
-// A Const node. `name` as in NewNode.
-Ref constant_tensor(GraphObject* graph, Tensor value, std::string_view name);
+// A Const node. `name` and `absolute` as in NewNode.
+Ref constant_tensor(GraphObject* graph, Tensor value, std::string_view name, bool absolute = false);
 
 }  // namespace treenail::python

@@ -169,26 +169,26 @@ PyObject* get_op_name(PyObject* self, void*) {
 PyObject* get_doc(PyObject* self, void*) {
   return guarded([&] { return text_object(signature_of(self).def->doc).release(); });
 }
-// What inspect.signature reads: defaults as Python literals, attributes without default are keyword arguments like any.
-PyObject* get_text_signature(PyObject* self, void*) {
+// [(name, required, default), ...] in order; the last is `name`.
+PyObject* get_parameters(PyObject* self, void*) {
   return guarded([&] {
     const Signature& s = signature_of(self);
-    std::string text = "(";
+    Ref list = checked(PyList_New(0));
+    const auto add = [&](PyObject* name, bool required, Ref value) {
+      Ref entry = checked(Py_BuildValue("(OOO)", name, required ? Py_True : Py_False, value.get()));
+      checked(PyList_Append(list.get(), entry.get()));
+    };
     for (const Parameter& parameter : s.parameters) {
-      if (text.size() > 1) text += ", ";
-      text += text_of(parameter.name, "a name");
       const AttrDef* attr = parameter.attr < 0 ? nullptr : &s.def->attrs[static_cast<size_t>(parameter.attr)];
-      if (attr != nullptr && attr->has_default) {
-        const AttrKind kind = attr->default_value.kind();
-        const bool literal = kind == AttrKind::kInt || kind == AttrKind::kFloat || kind == AttrKind::kBool ||
-                             kind == AttrKind::kString || kind == AttrKind::kIntList;
-        Ref value = literal ? object_from_attr(attr->default_value) : Ref::borrow(Py_None);
-        text += concat("=", repr_of(value.get()));
-      }
+      const bool required = attr == nullptr || !attr->has_default;
+      add(parameter.name, required, required ? Ref::borrow(Py_None) : object_from_attr(attr->default_value));
     }
-    text += text.size() > 1 ? ", name=None)" : "name=None)";
-    return text_object(text).release();
+    add(state().str_name, false, Ref::borrow(Py_None));
+    return list.release();
   });
+}
+PyObject* get_signature(PyObject* self, void*) {
+  return guarded([&] { return checked(PyObject_CallOneArg(state().make_signature, self)).release(); });
 }
 PyObject* repr(PyObject* self) {
   return guarded([&] { return text_object(concat("<op function ", python_name(self), ">")).release(); });
@@ -199,7 +199,8 @@ PyGetSetDef getset[] = {
     {"__qualname__", get_name, nullptr, nullptr, nullptr},
     {"__module__", get_module, nullptr, nullptr, nullptr},
     {"__doc__", get_doc, nullptr, nullptr, nullptr},
-    {"__text_signature__", get_text_signature, nullptr, nullptr, nullptr},
+    {"__signature__", get_signature, nullptr, nullptr, nullptr},
+    {"parameters", get_parameters, nullptr, "(name, required, default) of each parameter, in order.", nullptr},
     {"op_name", get_op_name, nullptr, "The name of the op in the registry.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
@@ -240,6 +241,7 @@ PyObject* op_names(PyObject*, PyObject*) {
   return guarded([] {
     Ref dict = checked(PyDict_New());
     for (const OpDef* def : OpRegistry::instance().all()) {
+      if (def->name.starts_with('_')) continue;  // of plans, not of graphs
       Ref value = text_object(def->name);
       checked(PyDict_SetItemString(dict.get(), snake_case(def->name).c_str(), value.get()));
     }

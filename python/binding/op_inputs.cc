@@ -207,7 +207,7 @@ std::vector<Output> OpInputs::outputs(GraphObject* graph) const {
     }
     const ArgDef& def = call_.def->inputs[static_cast<size_t>(item.arg)];
     Tensor value = convert(item, types);
-    Ref made = constant_tensor(graph, std::move(value), concat(base, "/", def.name, "/"));
+    Ref made = constant_tensor(graph, std::move(value), concat(base, "/", def.name), true);
     result.push_back(output_of(made.get()));
   }
   return result;

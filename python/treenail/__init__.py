@@ -1,4 +1,102 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Treenail: dataflow graphs, sessions and gradients in the style of TensorFlow 1."""
+"""Treenail: dataflow graphs, sessions and gradients in the style of TensorFlow 1.
 
-from treenail import _treenail as _core  # noqa: F401
+    import treenail as tn
+    x = tn.placeholder(tn.float32, [None, 784])
+    y = tn.layers.dense(x, 10)
+    with tn.Session() as sess:
+        sess.run(tn.global_variables_initializer())
+        print(sess.run(y, feed_dict={x: images}))
+
+Importing this package starts no thread and opens no library but its own; NumPy is imported with the first array.
+"""
+
+from treenail import _treenail as _core
+from treenail._treenail import (DType, Operation, Tensor, as_dtype, bfloat16, bool, complex64, complex128, float16,
+                                float32, float64, int8, int16, int32, int64, resource, string, uint8, uint16, uint32,
+                                uint64, variant)
+from treenail._framework import (Graph, GraphKeys, add_to_collection, add_to_collections, colocate_with,
+                                 control_dependencies, device, executing_eagerly, get_collection, get_collection_ref,
+                                 get_default_graph, get_seed, name_scope, reset_default_graph, set_random_seed)
+from treenail._shape import TensorShape
+from treenail._convert import (IndexedSlices, constant, convert_to_tensor, convert_to_tensor_or_indexed_slices,
+                               is_tensor, placeholder, placeholder_with_default)
+from treenail._array import *  # noqa: F401,F403
+from treenail._math import *  # noqa: F401,F403
+from treenail._random import *  # noqa: F401,F403
+from treenail._clip import *  # noqa: F401,F403
+from treenail._control import *  # noqa: F401,F403
+from treenail._gradients import *  # noqa: F401,F403
+from treenail._variables import *  # noqa: F401,F403
+from treenail._variable_scope import *  # noqa: F401,F403
+from treenail._session import *  # noqa: F401,F403
+from treenail import _array, _clip, _control, _gradients, _hooks, _math, _random, _session, _variable_scope, _variables
+from treenail._execute import execute
+
+__version__ = _core.__version__
+double, half = float64, float16
+
+build_info = _core.build_info
+
+# Loaded when first asked for.
+_SUBMODULES = ("errors", "initializers", "layers", "losses", "math", "nn", "random", "raw_ops", "regularizers", "train")
+# Names that live in such a submodule.
+_ELSEWHERE = {
+    "zeros_initializer": ("initializers", "Zeros"), "ones_initializer": ("initializers", "Ones"),
+    "constant_initializer": ("initializers", "Constant"),
+    "random_uniform_initializer": ("initializers", "RandomUniform"),
+    "random_normal_initializer": ("initializers", "RandomNormal"),
+    "truncated_normal_initializer": ("initializers", "TruncatedNormal"),
+    "uniform_unit_scaling_initializer": ("initializers", "UniformUnitScaling"),
+    "variance_scaling_initializer": ("initializers", "VarianceScaling"),
+    "glorot_uniform_initializer": ("initializers", "GlorotUniform"),
+    "glorot_normal_initializer": ("initializers", "GlorotNormal"),
+    "sigmoid": ("nn", "sigmoid"), "OpError": ("errors", "OpError"),
+}
+
+
+def _op(name: str):
+    """The registered op of this snake_case name as a function, or None."""
+    if "names" not in _op_cache:
+        _op_cache["names"] = _core.op_names()
+    op_name = _op_cache["names"].get(name)
+    return None if op_name is None else _core.op_function(op_name)
+
+
+_op_cache: dict = {}
+
+
+def __getattr__(name: str):
+    if name in _SUBMODULES:
+        import importlib
+        return importlib.import_module("treenail." + name)
+    if name in _ELSEWHERE:
+        import importlib
+        module, attribute = _ELSEWHERE[name]
+        value = getattr(importlib.import_module("treenail." + module), attribute)
+    else:
+        value = None if name.startswith("_") else _op(name)
+        if value is None:
+            raise AttributeError("module 'treenail' has no attribute %r" % name)
+    globals()[name] = value
+    return value
+
+
+def _public_names() -> list:
+    """The public names that are there without asking the registry."""
+    names = ["DType", "Operation", "Tensor", "as_dtype", "bfloat16", "bool", "complex64", "complex128", "float16", "float32",
+             "float64", "int8", "int16", "int32", "int64", "resource", "string", "uint8", "uint16", "uint32", "uint64",
+             "variant", "double", "half", "Graph", "GraphKeys", "add_to_collection", "add_to_collections", "colocate_with",
+             "control_dependencies", "device", "executing_eagerly", "get_collection", "get_collection_ref",
+             "get_default_graph", "get_seed", "name_scope", "reset_default_graph", "set_random_seed", "TensorShape",
+             "IndexedSlices", "constant", "convert_to_tensor", "convert_to_tensor_or_indexed_slices", "is_tensor",
+             "placeholder", "placeholder_with_default", "execute", "build_info"]
+    for module in (_array, _math, _random, _clip, _control, _gradients, _variables, _variable_scope, _session):
+        names += module.__all__
+    return names + list(_SUBMODULES) + list(_ELSEWHERE)
+
+
+def __dir__() -> list:
+    if "names" not in _op_cache:
+        _op_cache["names"] = _core.op_names()
+    return sorted(set(_public_names()) | set(_op_cache["names"]) | {"__version__"})

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the compiled module calls back: errors, shapes, default graphs, conversions that are simpler in Python."""
+
+from __future__ import annotations
+
+import os
+
+from treenail import _treenail as _core
+from treenail._convert import _pack
+from treenail._framework import Graph
+from treenail._gradients import _call_gradient
+from treenail._math import matmul, truediv
+from treenail._shape import _from_dims
+from treenail._slicing import get_item
+
+
+def _make_error(code: int, message: str, graph):
+    from treenail.errors import _make_error as make
+    return make(code, message, graph)
+
+
+def _make_result_type(op_name: str, fields: tuple):
+    from collections import namedtuple
+    return namedtuple(op_name, fields, module="treenail.raw_ops")
+
+
+def _make_signature(function):
+    from inspect import Parameter, Signature
+    return Signature([
+        Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=Parameter.empty if required else default)
+        for name, required, default in function.parameters])
+
+
+_core.register_hooks(make_error=_make_error, make_shape=_from_dims, make_default_graph=Graph,
+                     make_result_type=_make_result_type, pack=_pack, get_item=get_item, matmul=matmul, truediv=truediv,
+                     call_gradient=_call_gradient, make_signature=_make_signature,
+                     package_directory=os.path.dirname(os.path.abspath(__file__)) + os.sep)

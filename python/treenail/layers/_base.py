@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The base of all layers: names and sharing of variables, losses and updates."""
+
+from __future__ import annotations
+
+from treenail import _treenail as _core
+from treenail._convert import convert_to_tensor
+from treenail._framework import GraphKeys, get_default_graph
+from treenail._shape import TensorShape
+from treenail._treenail import Tensor
+from treenail._variable_scope import get_variable, variable_scope
+from treenail._variables import Variable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+
+class InputSpec:
+    """What a layer asks of its input. ndim: the exact rank; min_ndim: the lowest; axes: {axis: extent}."""
+
+    def __init__(self, ndim: int | None = None, min_ndim: int | None = None, axes: dict | None = None) -> None:
+        self.ndim, self.min_ndim, self.axes = ndim, min_ndim, axes or {}
+
+    def check(self, shape: TensorShape, layer: str) -> None:
+        """Raises ValueError when `shape` does not fit."""
+        if self.ndim is not None and shape.ndims != self.ndim:
+            raise ValueError("Input 0 of layer %s is incompatible with the layer: expected ndim=%d, found ndim=%s. Full "
+                             "shape received: %s" % (layer, self.ndim, shape.ndims, shape))
+        if self.min_ndim is not None and (shape.ndims is None or shape.ndims < self.min_ndim):
+            raise ValueError("Input 0 of layer %s is incompatible with the layer: its rank is undefined or too small, but "
+                             "the layer requires min_ndim=%d. Full shape received: %s" % (layer, self.min_ndim, shape))
+        for axis, extent in self.axes.items():
+            if shape[axis] not in (None, extent):
+                raise ValueError("Input 0 of layer %s is incompatible with the layer: expected axis %d of input shape to "
+                                 "have value %d but received input with shape %s" % (layer, axis, extent, shape))
+
+
+def _snake_case(name: str) -> str:
+    out = ""
+    for i, c in enumerate(name):
+        lower_near = i > 0 and (name[i - 1].islower() or i + 1 < len(name) and name[i + 1].islower())
+        out += ("_" if c.isupper() and lower_near else "") + c.lower()
+    return out
+
+
+class Layer:
+    """A function with variables of its own.
+
+    A subclass defines build(input_shape), which makes variables with add_variable, and call(inputs).
+    trainable: whether its variables join TRAINABLE_VARIABLES. name: the variable scope, by default the class's name, made unique.
+    """
+
+    def __init__(self, trainable: bool = True, name: str | None = None, dtype: Any = None,
+                 activity_regularizer: Callable | None = None, **kwargs: Any) -> None:
+        reuse, scope = kwargs.pop("_reuse", None), kwargs.pop("_scope", None)
+        if kwargs:
+            raise TypeError("Keyword argument not understood: %s" % sorted(kwargs)[0])
+        self.trainable, self.built = trainable, False
+        self.input_spec: InputSpec | None = None
+        self._given_name, self._reuse, self._given_scope = name, reuse, scope
+        self._dtype = None if dtype is None else _core.as_dtype(dtype)
+        self._activity_regularizer = activity_regularizer
+        self._scope = None
+        self._variables: list = []
+        self._trainable_variables: list = []
+        self._losses: list = []
+        self._updates: list = []
+
+    # --- For subclasses -----------------------------------------------------------------------------------------------
+
+    def build(self, input_shape: TensorShape) -> None:
+        """Makes the variables for inputs of this shape."""
+        self.built = True
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        """Computes the outputs."""
+        return inputs
+
+    def add_variable(self, name: str, shape: Any, dtype: Any = None, initializer: Any = None,
+                     regularizer: Callable | None = None, trainable: bool = True,
+                     constraint: Callable | None = None) -> Variable:
+        """A variable of this layer; its regularizer's loss joins the layer's losses."""
+        graph = get_default_graph()
+        before = len(graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES))
+        variable = get_variable(name, shape, dtype or self._dtype or _core.float32, initializer, regularizer,
+                                trainable=trainable and self.trainable, constraint=constraint)
+        self._losses += graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES)[before:]
+        self._variables.append(variable)
+        if trainable:
+            self._trainable_variables.append(variable)
+        return variable
+
+    add_weight = add_variable
+
+    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+        """Adds to the layer's losses and to the collection REGULARIZATION_LOSSES."""
+        for loss in losses if isinstance(losses, (list, tuple)) else [losses]:
+            if loss is not None:
+                self._losses.append(loss)
+                get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
+
+    def add_update(self, updates: Any, inputs: Any = None) -> None:
+        """Adds operations to be run with each training step, also to the collection UPDATE_OPS."""
+        for update in updates if isinstance(updates, (list, tuple)) else [updates]:
+            self._updates.append(update)
+            get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, update)
+
+    # --- For callers --------------------------------------------------------------------------------------------------
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        inputs = convert_to_tensor(inputs)
+        graph = inputs.graph
+        with graph.as_default():
+            if self._scope is None:
+                opened = variable_scope(self._given_scope or self._given_name, _snake_case(type(self).__name__),
+                                        reuse=self._reuse)
+            else:
+                opened = variable_scope(self._scope, reuse=True if self.built else self._reuse)
+            with opened as scope:
+                if self._scope is None:
+                    self._scope = scope
+                if self._dtype is None:
+                    self._dtype = inputs.dtype
+                if self.input_spec is not None:
+                    self.input_spec.check(inputs.shape, self.name)
+                if not self.built:
+                    self.build(inputs.shape)
+                    self.built = True
+                    if self.input_spec is not None:
+                        self.input_spec.check(inputs.shape, self.name)
+                outputs = self.call(inputs, *args, **kwargs)
+                if self._activity_regularizer is not None:
+                    self.add_loss(self._activity_regularizer(outputs))
+                return outputs
+
+    apply = __call__
+
+    @property
+    def name(self) -> str:
+        """The last part of the layer's scope."""
+        if self._scope is not None:
+            return self._scope.name.split("/")[-1]
+        return self._given_name or _snake_case(type(self).__name__)
+
+    @property
+    def scope_name(self) -> str:
+        """The layer's variable scope. Raises ValueError before the first call."""
+        if self._scope is None:
+            raise ValueError("No name available for layer scope because the layer \"%s\" has not been used yet. The scope "
+                             "name is determined the first time the layer instance is called." % self.name)
+        return self._scope.name
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the variables, or None before the first call."""
+        return self._dtype
+
+    @property
+    def variables(self) -> list:
+        """All variables."""
+        return list(self._variables)
+
+    weights = variables
+
+    @property
+    def trainable_variables(self) -> list:
+        """The variables an optimizer changes."""
+        return list(self._trainable_variables) if self.trainable else []
+
+    trainable_weights = trainable_variables
+
+    @property
+    def non_trainable_variables(self) -> list:
+        """The other variables."""
+        trainable = self.trainable_variables
+        return [v for v in self._variables if not any(v is t for t in trainable)]
+
+    non_trainable_weights = non_trainable_variables
+
+    @property
+    def losses(self) -> list:
+        """Regularisation losses."""
+        return list(self._losses)
+
+    @property
+    def updates(self) -> list:
+        """Operations to be run with each training step."""
+        return list(self._updates)
+
+    def count_params(self) -> int:
+        """How many numbers the variables hold."""
+        return sum(v.shape.num_elements() for v in self._variables)
+
+
+def pair(value: Any, what: str, count: int = 2) -> tuple:
+    """An int or `count` ints. Raises ValueError for anything else."""
+    if isinstance(value, int):
+        return (value,) * count
+    numbers = tuple(value)
+    if len(numbers) != count or not all(isinstance(n, int) for n in numbers):
+        raise ValueError("The `%s` argument must be a tuple of %d integers. Received: %r" % (what, count, value))
+    return numbers
+
+
+def channel_axis(data_format: str, ndims: int) -> int:
+    """The axis of the channels. Raises ValueError for an unknown data format."""
+    if data_format not in ("channels_last", "channels_first"):
+        raise ValueError("The `data_format` argument must be one of \"channels_first\", \"channels_last\". Received: %r"
+                         % (data_format,))
+    return 1 if data_format == "channels_first" else ndims - 1
+
+
+def op_data_format(data_format: str) -> str:
+    """The ops' name of a layer's data format."""
+    channel_axis(data_format, 4)
+    return "NCHW" if data_format == "channels_first" else "NHWC"
+
+
+def known_extent(shape: TensorShape, axis: int, what: str = "channel dimension of the inputs") -> int:
+    """shape[axis]. Raises ValueError when it is unknown."""
+    extent = shape[axis] if shape.ndims is not None else None
+    if extent is None:
+        raise ValueError("The %s should be defined. Found `None`." % what)
+    return extent
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a flag is known only when the graph runs."""
+    return isinstance(value, Tensor) or hasattr(value, "__treenail_tensor__")
+
+
+def activated(activation: Callable | None, outputs: Tensor) -> Tensor:
+    """activation(outputs), or the outputs without one."""
+    return outputs if activation is None else activation(outputs)

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The base of all optimizers: gradients, slots, and one update operation per variable."""
+
+from __future__ import annotations
+
+from treenail._control import group
+from treenail._convert import IndexedSlices, convert_to_tensor
+from treenail._framework import (Graph, GraphKeys, control_dependencies, get_default_graph, name_scope)
+from treenail._gradients import gradients
+from treenail._math import cast
+from treenail._ops import ops
+from treenail._treenail import Operation, Tensor
+from treenail._variables import Variable, trainable_variables
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Sequence
+
+
+class Optimizer:
+    """Minimises a loss by changing variables along its gradient.
+
+    A subclass defines _prepare (its hyperparameters as tensors), _create_slots, _apply_dense and _apply_sparse. use_locking
+    is accepted for programs that state it: updates of one variable never overlap.
+    """
+
+    GATE_NONE, GATE_OP, GATE_GRAPH = 0, 1, 2
+
+    def __init__(self, use_locking: bool, name: str) -> None:
+        if not name:
+            raise ValueError("Must specify the optimizer name")
+        self._use_locking, self._name = use_locking, name
+        self._slots: dict = {}
+        self._non_slots: dict = {}
+
+    def get_name(self) -> str:
+        """The name given to the constructor."""
+        return self._name
+
+    # --- Steps --------------------------------------------------------------------------------------------------------
+
+    def minimize(self, loss: Any, global_step: Variable | None = None, var_list: Sequence | None = None,
+                 gate_gradients: int = GATE_OP, aggregation_method: Any = None,
+                 colocate_gradients_with_ops: bool = False, name: str | None = None, grad_loss: Any = None) -> Operation:
+        """One training step: compute_gradients, then apply_gradients.
+
+        Raises ValueError when the loss depends on none of the variables.
+        """
+        pairs = self.compute_gradients(loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops,
+                                       grad_loss)
+        if all(gradient is None for gradient, _ in pairs):
+            raise ValueError("No gradients provided for any variable, check your graph for ops that do not support "
+                             "gradients, between variables %s and loss %s." % ([v.name for _, v in pairs], loss))
+        return self.apply_gradients(pairs, global_step, name)
+
+    def compute_gradients(self, loss: Any, var_list: Sequence | None = None, gate_gradients: int = GATE_OP,
+                          aggregation_method: Any = None, colocate_gradients_with_ops: bool = False,
+                          grad_loss: Any = None) -> list:
+        """[(gradient or None, variable)] for var_list, by default all trainable variables."""
+        if gate_gradients not in (Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH):
+            raise ValueError("gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, "
+                             "Optimizer.GATE_GRAPH.  Not %s" % gate_gradients)
+        loss = convert_to_tensor(loss)
+        if not loss.dtype.is_floating:
+            raise ValueError("Invalid type %s for loss, expected a floating-point type." % loss.dtype.name)
+        with loss.graph.as_default():
+            variables = trainable_variables() if var_list is None else list(var_list)
+        if not variables:
+            raise ValueError("No variables to optimize.")
+        for variable in variables:
+            if not isinstance(variable, Variable):
+                raise TypeError("Argument is not a variable: %r" % (variable,))
+        found = gradients(loss, variables, None if grad_loss is None else [grad_loss])
+        return list(zip(found, variables))
+
+    def apply_gradients(self, grads_and_vars: Sequence, global_step: Variable | None = None,
+                        name: str | None = None) -> Operation:
+        """One operation that updates every variable with its gradient, and then adds 1 to global_step."""
+        pairs = [(self._gradient(gradient, variable), variable) for gradient, variable in grads_and_vars]
+        given = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
+        if not pairs:
+            raise ValueError("No variables provided.")
+        if not given:
+            raise ValueError("No gradients provided for any variable: %s." % ([v.name for _, v in pairs],))
+        graph = given[0][1].graph
+        with graph.as_default(), graph.control_dependencies(None):
+            self._create_slots([variable for _, variable in given])
+        with graph.as_default(), name_scope(name, self._name) as scope:
+            self._prepare()
+            updates = []
+            for gradient, variable in given:
+                with graph.name_scope("update_" + variable.op.name):
+                    updates.append(self._update(gradient, variable))
+            if global_step is None:
+                step = self._finish(updates, scope)
+            else:
+                with control_dependencies([self._finish(updates, "update")]):
+                    one = convert_to_tensor(1, global_step.dtype)
+                    step = ops.AssignAddVariableOp(global_step.handle, one, name=scope)
+        train_ops = graph.get_collection_ref(GraphKeys.TRAIN_OP)
+        if step not in train_ops:
+            train_ops.append(step)
+        return step
+
+    @staticmethod
+    def _gradient(gradient: Any, variable: Any) -> Any:
+        if not isinstance(variable, Variable):
+            raise TypeError("Variable must be a Variable, not %r" % (variable,))
+        if gradient is None or isinstance(gradient, IndexedSlices):
+            return gradient
+        gradient = convert_to_tensor(gradient)
+        if not gradient.shape.is_compatible_with(variable.shape):
+            raise ValueError("the gradient of variable %s has shape %s, needed is %s"
+                             % (variable.op.name, gradient.shape, variable.shape))
+        return gradient
+
+    def _update(self, gradient: Any, variable: Variable) -> Operation:
+        if isinstance(gradient, IndexedSlices):
+            if variable.constraint is not None:
+                raise RuntimeError("Cannot use a constraint function on a sparse variable.")
+            return self._apply_sparse(gradient, variable)
+        update = self._apply_dense(gradient, variable)
+        if variable.constraint is None:
+            return update
+        with control_dependencies([update]):
+            return variable.assign(variable.constraint(variable.read_value()), read_value=False)
+
+    def variables(self) -> list:
+        """The optimizer's own variables: slots and such, by name."""
+        own = list(self._non_slots.values())
+        for slots in self._slots.values():
+            own += slots.values()
+        return sorted(own, key=lambda v: v.name)
+
+    def get_slot(self, var: Variable, name: str) -> Variable | None:
+        """The slot variable `name` (such as "momentum") kept for `var`, or None."""
+        return self._slots.get(name, {}).get(var)
+
+    def get_slot_names(self) -> list:
+        """The names of the slots that exist."""
+        return sorted(self._slots)
+
+    # --- For subclasses -----------------------------------------------------------------------------------------------
+
+    def _create_slots(self, var_list: Sequence) -> None:
+        """Makes the slots of these variables."""
+
+    def _prepare(self) -> None:
+        """Turns hyperparameters into tensors."""
+
+    def _apply_dense(self, grad: Tensor, var: Variable) -> Operation:
+        raise NotImplementedError("%s defines no update" % type(self).__name__)
+
+    def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
+        raise NotImplementedError("%s defines no update for IndexedSlices" % type(self).__name__)
+
+    def _finish(self, update_ops: Sequence, name_scope: str) -> Operation:
+        return group(*update_ops, name=name_scope)
+
+    def _zeros_slot(self, var: Variable, slot_name: str, op_name: str) -> Variable:
+        return self._filled_slot(var, 0.0, slot_name, op_name)
+
+    def _filled_slot(self, var: Variable, value: float, slot_name: str, op_name: str) -> Variable:
+        def initial_value() -> Tensor:
+            shape = var.shape.as_list() if var.shape.is_fully_defined() else ops.Shape(var.initial_value)
+            return ops.Fill(shape, convert_to_tensor(value, var.dtype))
+        return self._get_or_make_slot(var, initial_value, slot_name, op_name)
+
+    def _get_or_make_slot(self, var: Variable, value: Callable, slot_name: str, op_name: str) -> Variable:
+        slots = self._slots.setdefault(slot_name, {})
+        if var not in slots:
+            graph = var.graph
+            with graph.name_scope(None), graph.control_dependencies(None):
+                slots[var] = Variable(value(), trainable=False, name=var.op.name + "/" + op_name)
+        return slots[var]
+
+    def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Variable) -> Variable:
+        key = name, colocate_with.graph
+        if key not in self._non_slots:
+            with colocate_with.graph.as_default(), colocate_with.graph.name_scope(None):
+                self._non_slots[key] = Variable(initial_value, name=name, trainable=False)
+        return self._non_slots[key]
+
+    def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Variable:
+        return self._non_slots[name, graph or get_default_graph()]
+
+    @staticmethod
+    def _sum_duplicates(grad: IndexedSlices) -> tuple:
+        """(values, indices) with each index once: rows of the same index are added."""
+        indices, position = ops.Unique(grad.indices)[:2]
+        count = ops.Size(indices)
+        return ops.UnsortedSegmentSum(grad.values, position, count), indices
+
+
+def hyperparameter(value: Any, name: str) -> Any:
+    """A hyperparameter as a tensor; a function is called first. None stays None."""
+    value = value() if callable(value) else value
+    return None if value is None else convert_to_tensor(value, name=name)
+
+
+def cast_to(value: Tensor, var: Variable) -> Tensor:
+    """A hyperparameter in the dtype of a variable."""
+    return cast(value, var.dtype)
