@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conv2D, depthwise convolution and their gradients: which algorithm a shape gets, and layouts and 16-bit dtypes around it. The choice looks at
-// shape, level and libraries only. Algorithms: conv_direct*.cc (any convolution), depthwise.cc.
+// shape, level and libraries only. Algorithms: winograd*.cc (3 x 3 and
+// 5 x 5, stride 1), depthwise.cc, conv_direct*.cc (any convolution).
 #include "kernels/cpu/convolution.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 
 #include "framework/runtime/kernel_registry.h"
 #include "kernels/cpu/half_tiles.h"
@@ -17,6 +19,11 @@ namespace {
 template <class T>
 ConvPtr<T> choose(ConvPass pass, const ConvGeometry& g) {
   if (g.depthwise) return depthwise_pass<T>(pass, g);
+  if constexpr (std::is_same_v<T, float>) {
+    if (prefer_winograd(g, pass)) {
+      return pass == ConvPass::kFilter ? winograd_filter(g) : winograd_forward(g, pass == ConvPass::kInput);
+    }
+  }
   switch (pass) {
     case ConvPass::kForward:
       return direct_forward<T>(g);

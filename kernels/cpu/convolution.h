@@ -58,6 +58,11 @@ ConvPtr<T> direct_input(const ConvGeometry& g);
 template <class T>
 ConvPtr<T> direct_filter(const ConvGeometry& g);  // conv_direct_filter.cc
 
+// Winograd's algorithm (winograd_forward.cc, winograd_filter.cc), and whether it is the fastest for a shape (winograd.cc).
+bool prefer_winograd(const ConvGeometry& g, ConvPass pass);
+ConvPtr<float> winograd_forward(const ConvGeometry& g, bool backward);
+ConvPtr<float> winograd_filter(const ConvGeometry& g);
+
 // Depthwise convolution (depthwise.cc).
 template <class T>
 ConvPtr<T> depthwise_pass(ConvPass pass, const ConvGeometry& g);

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which convolutions Winograd's algorithm computes faster than the direct one: from the shape alone.
+#include <algorithm>
+
+#include "kernels/cpu/convolution.h"
+#include "kernels/cpu/winograd_tiles.h"
+
+namespace treenail::cpu {
+
+bool prefer_winograd(const ConvGeometry& g, ConvPass pass) {
+  const int64_t taps = g.rows.taps;
+  if (!g.plain_stride() || g.dilated() || g.columns.taps != taps || (taps != 3 && taps != 5)) return false;
+  if (g.channels % kPanel != 0 || g.filters % kPanel != 0) return false;
+  if (g.rows.pad_before >= taps || g.columns.pad_before >= taps) return false;
+  constexpr int64_t out = 4;
+  const int64_t height = pass == ConvPass::kInput ? g.rows.input : g.rows.output;
+  const int64_t width = pass == ConvPass::kInput ? g.columns.input : g.columns.output;
+  const double tiles = static_cast<double>((height + out - 1) / out * ((width + out - 1) / out));
+  const double points = static_cast<double>((out + taps - 1) * (out + taps - 1));
+  const double pairs = static_cast<double>(g.channels * g.filters);
+  // Multiply-adds, and transforms counted as so many multiply-adds per point and channel.
+  constexpr double kTransform = 24;
+  const double ours = tiles * points * (pairs + kTransform * static_cast<double>(g.channels + g.filters));
+  const double direct = static_cast<double>(g.output_pixels() * g.taps()) * pairs;
+  // The filters are transformed at every run: a few tiles do not pay for it.
+  const double filters = points * pairs * 4;
+  return ours * static_cast<double>(g.batch) + filters < 0.9 * direct * static_cast<double>(g.batch);
+}
+
+}  // namespace treenail::cpu
