@@ -18,7 +18,8 @@ from gen.options import Options, build_directory, parse
 from gen.plan import Context, add_flag_variables, add_rules
 from gen.plan_parts import plan_records
 from gen.plan_targets import plan_targets, regeneration
-from gen.probe import Facts, Prober
+from gen.facts import Facts
+from gen.probe import Prober
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CONFIGURATION = "gen/configuration.json"

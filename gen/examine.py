@@ -12,6 +12,7 @@ from gen import distro as distros
 from gen import isa, probe
 from gen.deps import BY_NAME, FEATURES
 from gen.errors import ConfigureError
+from gen.facts import DISTRIBUTION_PYTHON, External, Facts, Interpreter
 from gen.options import Options
 
 WARNINGS = ("-Wall", "-Wextra", "-Wno-psabi", "-Wno-unused-parameter",
@@ -39,7 +40,7 @@ def _tool(options: Options, variable: str, triplet: str, name: str) -> str:
 
 
 def _features(prober: probe.Prober, tools: probe.Toolchain, pkg: Sequence[str], options: Options,
-              wanted: Set[str], distro: distros.Distro, triplet: str) -> Dict[str, probe.External]:
+              wanted: Set[str], distro: distros.Distro, triplet: str) -> Dict[str, External]:
     found = {}
     for dep in FEATURES:
         if dep.name not in wanted:
@@ -49,7 +50,7 @@ def _features(prober: probe.Prober, tools: probe.Toolchain, pkg: Sequence[str], 
             option = "--blas=none" if dep.name == "blas" else "--with-%s=no" % dep.name
             asked = options.given("blas") if dep.name == "blas" else (
                 options.get("with-" + dep.name) == "no")
-            found[dep.name] = probe.External(
+            found[dep.name] = External(
                 False, why_not="not wanted (%s)" % (option if asked else "--auto-features=no"))
             continue
         if dep.name == "blas":
@@ -65,14 +66,14 @@ def _features(prober: probe.Prober, tools: probe.Toolchain, pkg: Sequence[str], 
             raise ConfigureError("%s, but %s: %s; %s" % (
                 name, dep.name, result.why_not, distro.install_hint(dep.name)))
         if not result.found:
-            result = probe.External(False, why_not="%s; %s" % (
+            result = External(False, why_not="%s; %s" % (
                 result.why_not, distro.install_hint(dep.name)))
         found[dep.name] = result
     return found
 
 
 def _required(prober: probe.Prober, tools: probe.Toolchain, pkg: Sequence[str], name: str,
-              distro: distros.Distro) -> probe.External:
+              distro: distros.Distro) -> External:
     result = probe.find_library(prober, tools, pkg, BY_NAME[name])
     if not result.found:
         raise ConfigureError("%s is needed (%s): %s; %s" % (
@@ -81,7 +82,7 @@ def _required(prober: probe.Prober, tools: probe.Toolchain, pkg: Sequence[str], 
 
 
 def _pybind11(prober: probe.Prober, tools: probe.Toolchain, pkg: Sequence[str],
-              pythons: Sequence[probe.Interpreter], distro: distros.Distro) -> probe.External:
+              pythons: Sequence[Interpreter], distro: distros.Distro) -> External:
     """Headers alone are needed: pkg-config, else the Python package's own, else the plain path."""
     result = probe.pkg_config(prober, pkg, "pybind11", BY_NAME["pybind11"].minimum)
     if result.found:
@@ -89,7 +90,7 @@ def _pybind11(prober: probe.Prober, tools: probe.Toolchain, pkg: Sequence[str],
     for include in [p.facts["pybind11"] for p in pythons if p.facts["pybind11"]] + ["/usr/include"]:
         if os.path.exists(os.path.join(include, "pybind11", "pybind11.h")):
             flags = () if include == "/usr/include" else ("-I" + include,)
-            return probe.External(True, flags, (), "", include)
+            return External(True, flags, (), "", include)
     raise ConfigureError("pybind11 is needed (%s): %s; %s" % (
         BY_NAME["pybind11"].why, result.why_not, distro.install_hint("pybind11")))
 
@@ -111,18 +112,18 @@ def _isa(tools: probe.Toolchain, options: Options, machine: str,
             [level.name for level in refused])
 
 
-def _cross_python(options: Options, triplet: str) -> probe.Interpreter:
+def _cross_python(options: Options, triplet: str) -> Interpreter:
     """Facts about the host system's interpreter, which cannot run here."""
     version = options.get("host-python")
     if not version:
-        return probe.Interpreter("", "cross build without --host-python: no Python module", {})
+        return Interpreter("", "cross build without --host-python: no Python module", {})
     parts = version.split(".")
     if len(parts) != 2 or not all(part.isdigit() for part in parts):
         raise ConfigureError("--host-python=%s: a version like 3.11 is needed" % version)
     tag = "cpython-%s%s-%s" % (parts[0], parts[1], triplet)
     include = "/usr/include/python" + version
     platform = os.path.join("/usr/include", triplet, "python" + version)
-    return probe.Interpreter("", "--host-python", {
+    return Interpreter("", "--host-python", {
         "version": [int(parts[0]), int(parts[1]), 0], "implementation": "cpython",
         "ext_suffix": ".%s.so" % tag, "soabi": tag, "include": include,
         "platinclude": platform if os.path.isdir(platform) else include,
@@ -133,14 +134,14 @@ def _cross_python(options: Options, triplet: str) -> probe.Interpreter:
         "modules": []})
 
 
-def examine(prober: probe.Prober, options: Options, features: Set[str]) -> probe.Facts:
+def examine(prober: probe.Prober, options: Options, features: Set[str]) -> Facts:
     """Ask everything; raises ConfigureError where something needed is missing."""
     distro = distros.this_distro()
     triplet = _triplet(options)
     tools = probe.Toolchain(prober, options, triplet, distro)
     if triplet:
         distro = distros.for_triplet(distro, triplet)
-    facts = probe.Facts(distro=distro, cross=bool(triplet))
+    facts = Facts(distro=distro, cross=bool(triplet))
     facts.cc, facts.cxx, macros = tools.examine()
     facts.machine = tools.machine(macros, facts.cxx.triplet)
     if triplet and facts.cxx.triplet.split("-")[0] != triplet.split("-")[0]:
@@ -157,8 +158,8 @@ def examine(prober: probe.Prober, options: Options, features: Set[str]) -> probe
     pkg = (options.env("PKG_CONFIG") or _tool(options, "PKG_CONFIG", triplet, "pkg-config")).split()
     facts.multiarch = facts.cxx.triplet if os.path.isdir(
         "/usr/lib/" + facts.cxx.triplet) or distro.family == "debian" else ""
-    facts.build_python = probe.DISTRIBUTION_PYTHON if os.access(
-        probe.DISTRIBUTION_PYTHON, os.X_OK) else shutil.which("python3") or "python3"
+    facts.build_python = DISTRIBUTION_PYTHON if os.access(
+        DISTRIBUTION_PYTHON, os.X_OK) else shutil.which("python3") or "python3"
     facts.ninja = shutil.which("ninja") or shutil.which("ninja-build") or ""
     facts.externals = {"eigen3": _required(prober, tools, pkg, "eigen3", distro)}
     facts.externals.update(
@@ -166,7 +167,7 @@ def examine(prober: probe.Prober, options: Options, features: Set[str]) -> probe
     for name in ("gtest", "benchmark"):
         result = probe.find_library(prober, tools, pkg, BY_NAME[name])
         if not result.found:
-            result = probe.External(False, why_not="%s; %s" % (
+            result = External(False, why_not="%s; %s" % (
                 result.why_not, distro.install_hint(name)))
         facts.externals[name] = result
     _pythons(prober, tools, pkg, options, facts, triplet)
@@ -175,7 +176,7 @@ def examine(prober: probe.Prober, options: Options, features: Set[str]) -> probe
 
 
 def _pythons(prober: probe.Prober, tools: probe.Toolchain, pkg: Sequence[str], options: Options,
-             facts: probe.Facts, triplet: str) -> None:
+             facts: Facts, triplet: str) -> None:
     if triplet:
         facts.pythons = (_cross_python(options, triplet),)
     else:

@@ -13,7 +13,7 @@ from gen import records
 from gen.errors import ConfigureError
 from gen.options import DIRECTORIES, Options, expand_directory
 from gen.plan import Context
-from gen.probe import Facts, Interpreter
+from gen.facts import Facts, Interpreter
 
 PKG_CONFIG = """prefix=%(prefix)s
 exec_prefix=%(exec_prefix)s

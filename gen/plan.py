@@ -14,7 +14,7 @@ from gen import isa, records
 from gen.model import Model
 from gen.ninja import Plan, Rule, escape_value
 from gen.options import Options
-from gen.probe import Facts
+from gen.facts import Facts
 
 OPTIMISATION = {"release": ("-O2", "-g0", "-DNDEBUG"), "debugoptimized": ("-O2", "-g"),
                 "debug": ("-O0", "-g")}

@@ -4,7 +4,7 @@
 Every process is written to build/gen/configure.log, and successful results are kept in
 build/gen/probe.json under a key of command, input, environment, the program's identity and the
 package manager's last change, so that configuring again costs nothing and never believes old news.
-What the probes found is returned as one `Facts` record; plan decides from that record alone.
+What the probes found becomes one record (facts.py); plan decides from that record alone.
 """
 
 import hashlib
@@ -13,18 +13,16 @@ import os
 import shlex
 import shutil
 import subprocess
-from dataclasses import asdict, dataclass, field
-from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, List, Sequence, Set, Tuple
 
 from gen import distro as distros
-from gen.isa import Choice
 from gen.deps import Dependency
 from gen.errors import ConfigureError
+from gen.facts import DISTRIBUTION_PYTHON, Compiler, External, Interpreter
 from gen.options import Options
 
 PACKAGE_DATABASES = ("/var/lib/dpkg/status", "/var/lib/rpm/rpmdb.sqlite",
                      "/usr/lib/sysimage/rpm/rpmdb.sqlite")
-DISTRIBUTION_PYTHON = "/usr/bin/python3"
 
 PYTHON_FACTS = """
 import json, site, sys, sysconfig
@@ -53,68 +51,6 @@ print(json.dumps({
     'modules': [m for m in %r if has(m)],
 }))
 """
-
-
-@dataclass(frozen=True)
-class Compiler:
-    command: Tuple[str, ...]
-    family: str
-    version: str
-    triplet: str
-
-
-@dataclass(frozen=True)
-class External:
-    """The outcome for one library: flags when found, the reason when not."""
-
-    found: bool
-    cflags: Tuple[str, ...] = ()
-    libs: Tuple[str, ...] = ()
-    version: str = ""
-    how: str = ""
-    why_not: str = ""
-
-
-@dataclass(frozen=True)
-class Interpreter:
-    path: str
-    why: str
-    facts: Dict[str, Any]
-
-    @property
-    def version(self) -> str:
-        return ".".join(str(n) for n in self.facts["version"][:2])
-
-
-@dataclass
-class Facts:
-    """Everything plan needs to know about the machine."""
-
-    machine: str = ""
-    cc: Optional[Compiler] = None
-    cxx: Optional[Compiler] = None
-    nm: str = "nm"
-    strip: str = "strip"
-    ar: str = "ar"
-    warnings: Tuple[str, ...] = ()
-    compile_flags: Tuple[str, ...] = ()
-    link_flags: Tuple[str, ...] = ()
-    isa_note_flags: Tuple[str, ...] = ()
-    isa: Optional[Choice] = None
-    refused_levels: List[str] = field(default_factory=list)
-    python_flags: Dict[str, Tuple[str, ...]] = field(default_factory=dict)
-    externals: Dict[str, External] = field(default_factory=dict)
-    pythons: Tuple[Interpreter, ...] = ()
-    build_python: str = DISTRIBUTION_PYTHON
-    distro: Optional[distros.Distro] = None
-    multiarch: str = ""
-    ninja: str = "ninja"
-    cores: int = 1
-    memory_mib: int = 1024
-    cross: bool = False
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self), indent=1, sort_keys=True)
 
 
 class Prober:

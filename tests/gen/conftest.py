@@ -18,7 +18,7 @@ sys.path.insert(0, str(SOURCE))
 
 from gen import isa  # noqa: E402  (the path must be set first)
 from gen.distro import Distro  # noqa: E402
-from gen.probe import Compiler, External, Facts, Interpreter  # noqa: E402
+from gen.facts import Compiler, External, Facts, Interpreter  # noqa: E402
 
 FILES = {
     "VERSION": "0.1.0\n",

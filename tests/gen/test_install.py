@@ -10,7 +10,7 @@ from gen.distro import Distro
 from gen.install import directories, is_searched, module_runpath, python_directory
 from gen.model import load
 from gen.options import parse
-from gen.probe import Interpreter
+from gen.facts import Interpreter
 
 
 def context_of(tree, facts, *arguments):

@@ -9,7 +9,7 @@ from gen.configure import make_plan
 from gen.model import load
 from gen.options import parse
 from gen.plan import version_script
-from gen.probe import External, Interpreter
+from gen.facts import External, Interpreter
 
 
 def context_of(tree, facts, *arguments, environment=None):

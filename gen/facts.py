@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What probes find out, as plain records: all that plan knows about the machine."""
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional, Tuple
+
+from gen import distro as distros
+from gen.isa import Choice
+
+DISTRIBUTION_PYTHON = "/usr/bin/python3"
+
+
+@dataclass(frozen=True)
+class Compiler:
+    command: Tuple[str, ...]
+    family: str
+    version: str
+    triplet: str
+
+
+@dataclass(frozen=True)
+class External:
+    """The outcome for one library: flags when found, the reason when not."""
+
+    found: bool
+    cflags: Tuple[str, ...] = ()
+    libs: Tuple[str, ...] = ()
+    version: str = ""
+    how: str = ""
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    path: str
+    why: str
+    facts: Dict[str, Any]
+
+    @property
+    def version(self) -> str:
+        return ".".join(str(n) for n in self.facts["version"][:2])
+
+
+@dataclass
+class Facts:
+    """Everything plan needs to know about the machine."""
+
+    machine: str = ""
+    cc: Optional[Compiler] = None
+    cxx: Optional[Compiler] = None
+    nm: str = "nm"
+    strip: str = "strip"
+    ar: str = "ar"
+    warnings: Tuple[str, ...] = ()
+    compile_flags: Tuple[str, ...] = ()
+    link_flags: Tuple[str, ...] = ()
+    isa_note_flags: Tuple[str, ...] = ()
+    isa: Optional[Choice] = None
+    refused_levels: List[str] = field(default_factory=list)
+    python_flags: Dict[str, Tuple[str, ...]] = field(default_factory=dict)
+    externals: Dict[str, External] = field(default_factory=dict)
+    pythons: Tuple[Interpreter, ...] = ()
+    build_python: str = DISTRIBUTION_PYTHON
+    distro: Optional[distros.Distro] = None
+    multiarch: str = ""
+    ninja: str = "ninja"
+    cores: int = 1
+    memory_mib: int = 1024
+    cross: bool = False
