@@ -16,10 +16,10 @@
 #include <utility>
 #include <vector>
 
-#include "framework/tensor/tensor_slice.h"
 #include "framework/tensor/dtype.h"
 #include "framework/tensor/shape.h"
 #include "framework/tensor/tensor.h"
+#include "framework/tensor/tensor_slice.h"
 
 namespace treenail {
 

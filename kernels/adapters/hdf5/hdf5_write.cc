@@ -89,7 +89,8 @@ void write_strings(hid_t dataset, hid_t type, hid_t space, const Hdf5Dataset& te
   std::vector<hvl_t> lists;
   for (int64_t begin = 0; begin < rows; begin += step) {
     const int64_t end = std::min(rows, begin + step);
-    const auto count = static_cast<hsize_t>((end - begin) * row);
+    const int64_t batch = (end - begin) * row;
+    const auto count = static_cast<hsize_t>(batch);
     terminated.clear();
     pointers.clear();
     lists.clear();
