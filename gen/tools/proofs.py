@@ -303,6 +303,17 @@ def clang():
     return "passed"
 
 
+def documentation():
+    """the documentation builds without a warning"""
+    python = manifest()["python"]
+    if subprocess.run([python, "-c", "import sphinx, myst_parser"], stderr=subprocess.DEVNULL,
+                      check=False).returncode:
+        raise NotRun("Sphinx with MyST is not there; " + this_distro().install_hint("sphinx"))
+    run([python, "-B", "-m", "sphinx", "-q", "-W", "--keep-going", "-d", "doctrees", "-b", "html",
+         os.path.join(SOURCE, "docs"), "html"])
+    return "html/index.html"
+
+
 def gtest_for(compiler, folder):
     """GoogleTest compiled for another machine from the sources that Debian installs."""
     source = "/usr/src/googletest/googletest"
@@ -346,7 +357,7 @@ def aarch64():
 
 QUICK = (missing_deps, nothing_to_do, baseline_instructions, oldest_cpu, lower_level)
 SLOW = QUICK + (address_undefined, thread, every_level, emulated_levels, reproducible,
-                without_features, clang, aarch64)
+                without_features, clang, documentation, aarch64)
 
 
 def prove(function):
