@@ -31,14 +31,19 @@ def _fed(value: Value) -> Any:
 
 def execute(op: str, values: Sequence[Any], attrs: Dict[str, Any]) -> List[np.ndarray]:
     """The op's outputs, computed at once; bfloat16 as bits."""
-    inputs = [[_tensor(v) for v in value] if isinstance(value, list) else _tensor(value) for value in values]
+    inputs = [
+        [_tensor(v) for v in value] if isinstance(value, list) else _tensor(value)
+        for value in values
+    ]
     return [np.asarray(output) for output in core.execute(op, inputs, attrs)]
 
 
 class OpGraph:
-    """A graph of one op fed by placeholders, with `shapes` known or not, and whatever gradients are asked for."""
+    """A graph of one op fed by placeholders, their shapes known or not, and its gradients."""
 
-    def __init__(self, op: str, values: Sequence[Any], attrs: Dict[str, Any], known_shapes: bool = True) -> None:
+    def __init__(
+        self, op: str, values: Sequence[Any], attrs: Dict[str, Any], known_shapes: bool = True
+    ) -> None:
         self.graph = tn.Graph()
         self.placeholders: List[Any] = []
         description = DESCRIPTIONS[op]
@@ -47,7 +52,9 @@ class OpGraph:
             for value, argument in zip(values, description["inputs"]):
                 if isinstance(value, list):
                     inputs.append([self._placeholder(v, known_shapes) for v in value])
-                elif argument["host"]:  # known while the graph is built, as axes and shapes mostly are
+                elif argument[
+                    "host"
+                ]:  # known while the graph is built, as axes and shapes mostly are
                     inputs.append(self._constant(value))
                 else:
                     inputs.append(self._placeholder(value, known_shapes))
@@ -70,7 +77,9 @@ class OpGraph:
     def run(self, fetches: Any, values: Sequence[Any]) -> List[np.ndarray]:
         return self.session.run(fetches, feed_dict=self.feed(values))
 
-    def gradients(self, ys: Sequence[Any], xs: Sequence[Any], weights: Sequence[Optional[np.ndarray]]) -> List[Any]:
+    def gradients(
+        self, ys: Sequence[Any], xs: Sequence[Any], weights: Sequence[Optional[np.ndarray]]
+    ) -> List[Any]:
         """Gradients of sum(weights * ys), None where there is none."""
         with self.graph.as_default():
             grad_ys = [tn.constant(w) for w in weights]
@@ -90,11 +99,11 @@ def error_class(code: str) -> type:
 def other_levels() -> List[str]:
     """Installed ISA levels that this CPU runs beside the one in use: those below it."""
     installed = core.build_info()["installed_kernel_levels"]
-    return installed[:installed.index(core.kernel_level())]
+    return installed[: installed.index(core.kernel_level())]
 
 
 def kernel_types(op: str) -> Set[str]:
-    """The dtypes of attribute T that the op has kernels for; empty where kernels are not told apart by T."""
+    """Dtypes of attribute T with kernels; empty where kernels are not told apart by T."""
     types: Set[str] = set()
     for line in DESCRIPTIONS[op]["kernels"]:
         match = re.search(r"\bT in \{([^}]*)\}", line)

@@ -15,8 +15,11 @@ MACHINERY = {"harness", "backend", "runner", "families", "conftest"}
 
 
 def names() -> List[str]:
-    return sorted(path.stem for path in HERE.glob("*.py")
-                  if path.stem not in MACHINERY and not path.stem.startswith("test_"))
+    return sorted(
+        path.stem
+        for path in HERE.glob("*.py")
+        if path.stem not in MACHINERY and not path.stem.startswith("test_")
+    )
 
 
 def load() -> Dict[str, harness.Op]:

@@ -1,36 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """The language of op cases.
 
-A family file (tests/cases/<family>.py, named like framework/ops/<family>.cc) says for each op what it should
-compute, by an oracle that shares no code with Treenail (NumPy mostly), and on what:
+A family file (tests/cases/<family>.py, named like framework/ops/<family>.cc) says for each op what
+it should compute, by an oracle that shares no code with Treenail (NumPy mostly), and on what:
 
-    from harness import ALL_NUMBERS, FLOATS, T, op, rand
+    from harness import ALL_NUMBERS, T, op, rand
 
     op("Add", np.add, dtypes=ALL_NUMBERS).case((2, 3), (3,)).case((), (0, 4)).error(
         "InvalidArgument", r"Incompatible shapes: \\[2\\] vs. \\[3\\]", (2,), (3,))
 
 Every case is run for each of the op's dtypes
 
-  * immediately and in a session, with the shapes known while the graph is built and with shapes unknown:
-    the same bits each time, and the shapes that the shape rule promised;
+  * immediately and in a session, with the shapes known while the graph is built and with shapes
+    unknown: the same bits each time, and the shapes that the shape rule promised;
   * against the oracle, within a tolerance that depends on the dtype;
-  * at every ISA level that is installed and that this machine runs (runner.py, in a process each);
-  * for the gradient, in float64 (complex128 where the op has no float64): the op's rule against central
-    differences of the op itself; the gradient of the gradient likewise (`grad=2`).
+  * at every ISA level that is installed and that this machine runs (runner.py, a process each);
+  * for the gradient, in float64 (complex128 where the op has no float64): the op's rule against
+    central differences of the op itself; the gradient of the gradient likewise (`grad=2`).
 
 An input of a case is one of
 
-    (2, 3)              random numbers of that shape, in the case's dtype, from the op's domain
-    rand((2, 3), lo, hi)  the same with bounds of its own; spaced(...) with all values well apart
-    T([1.5, -2])        these values in the case's dtype
-    flags((2, 3))       random booleans
+    (2, 3)                random numbers of that shape, in the case's dtype, from the op's domain
+    rand((2, 3), lo, hi)  the same with bounds of its own; spaced(...): all values well apart
+    T([1.5, -2])          these values in the case's dtype
+    flags((2, 3))         random booleans
     ints((2, 3), lo, hi[, dtype])  random integers in [lo, hi)
-    np.array(...)       exactly this array, whatever the case's dtype
-    3, [0, 1]           int32 (axes, shapes)
-    many(a, b, ...)     a list argument
+    np.array(...)         exactly this array, whatever the case's dtype
+    3, [0, 1]             int32 (axes, shapes)
+    many(a, b, ...)       a list argument
 
-`attrs` of a case follow as keywords and reach the oracle as keywords too (`oracle_attrs=False`: not).
-"DTYPE" as the value of an attribute stands for the case's dtype.
+`attrs` of a case follow as keywords and reach the oracle as keywords too (`oracle_attrs=False`:
+not). "DTYPE" as the value of an attribute stands for the case's dtype. Errors are stated on float32
+unless `on=` names another dtype. Options of all cases of an op, or of one case (`options=`): _DEFAULTS.
 """
 
 from __future__ import annotations
@@ -53,8 +54,14 @@ ALL_NUMBERS = REALS + COMPLEX
 EVERYTHING = ALL_NUMBERS + ("bool",)
 
 # Spacing of numbers near 1.
-EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52,
-           "complex64": 2.0**-23, "complex128": 2.0**-52}
+EPSILON = {
+    "float16": 2.0**-10,
+    "bfloat16": 2.0**-7,
+    "float32": 2.0**-23,
+    "float64": 2.0**-52,
+    "complex64": 2.0**-23,
+    "complex128": 2.0**-52,
+}
 
 
 def wide(dtype: str) -> np.dtype:
@@ -88,10 +95,15 @@ def stored(values: Any, dtype: str) -> np.ndarray:
 
 def seen(array: np.ndarray, dtype: str) -> np.ndarray:
     """What was stored, as the oracle sees it: exactly the same numbers, in the wide type."""
-    return from_bfloat16(array).astype(np.float64) if dtype == "bfloat16" else array.astype(wide(dtype))
+    return (
+        from_bfloat16(array).astype(np.float64)
+        if dtype == "bfloat16"
+        else array.astype(wide(dtype))
+    )
 
 
-# --- Inputs ---------------------------------------------------------------------------------------------------
+# --- Inputs
+# ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -111,7 +123,7 @@ def rand(shape: Sequence[int], low: float, high: float) -> Spec:
 
 
 def spaced(shape: Sequence[int], low: float = -2.0, high: float = 2.0) -> Spec:
-    """A random permutation of evenly spaced values: no two are near each other (for max, sort and the like)."""
+    """Evenly spaced values in random order: no two are near each other (for max, sort, ...)."""
     return Spec("spaced", tuple(shape), low, high)
 
 
@@ -140,15 +152,17 @@ def many(*items: Any) -> Many:
 
 @dataclass
 class Value:
-    """One input of a run: the array given to Treenail, and the numbers in it as the oracle sees them."""
+    """One input of a run: the array given, and the numbers in it as oracles see them."""
 
     array: np.ndarray
     numbers: np.ndarray
     dtype: str
-    literal: bool = False  # not made from a shape: finite differences leave it alone unless it is of the case's dtype
+    literal: bool = False  # not made from a shape
 
 
-def _uniform(rng: np.random.Generator, dtype: str, shape: Tuple[int, ...], low: float, high: float) -> np.ndarray:
+def _uniform(
+    rng: np.random.Generator, dtype: str, shape: Tuple[int, ...], low: float, high: float
+) -> np.ndarray:
     if dtype == "bool":
         return rng.integers(0, 2, shape).astype(bool)
     if dtype in COMPLEX:
@@ -167,10 +181,11 @@ def make_value(spec: Any, dtype: str, domain: Tuple[float, float], rng: np.rando
         spec = Spec("random", spec, *domain)
     if not isinstance(spec, Spec):
         array = np.asarray(spec)
-        if not isinstance(spec, (np.ndarray, np.generic)) and array.dtype.kind in "iu" or array.size == 0 and \
-                not isinstance(spec, np.ndarray):
+        given_dtype = isinstance(spec, (np.ndarray, np.generic))
+        if not given_dtype and (array.dtype.kind in "iu" or array.size == 0):
             array = array.astype(np.int32)
-        return Value(array, array, array.dtype.name, literal=True)
+        name = "string" if array.dtype.kind in "OSU" else array.dtype.name
+        return Value(array, array, name, literal=True)
     if spec.kind == "flags":
         array = rng.integers(0, 2, spec.shape).astype(bool)
         return Value(array, array, "bool", literal=True)
@@ -191,7 +206,8 @@ def make_value(spec: Any, dtype: str, domain: Tuple[float, float], rng: np.rando
     return Value(array, seen(array, dtype), dtype)
 
 
-# --- The table ------------------------------------------------------------------------------------------------
+# --- The table
+# ------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -215,8 +231,10 @@ class Case:
         return [make_value(spec, dtype, self.option("domain"), rng) for spec in self.inputs]
 
     def attrs_for(self, dtype: str) -> Dict[str, Any]:
-        return {key: dtype if isinstance(value, str) and value == "DTYPE" else value
-                for key, value in self.attrs.items()}
+        return {
+            key: dtype if isinstance(value, str) and value == "DTYPE" else value
+            for key, value in self.attrs.items()
+        }
 
 
 @dataclass
@@ -235,19 +253,23 @@ class ErrorCase:
 
     def values(self) -> List[Any]:
         rng = np.random.default_rng(self.number)
-        return [make_value(spec, self.dtype, self.op.options["domain"], rng) for spec in self.inputs]
+        return [
+            make_value(spec, self.dtype, self.op.options["domain"], rng) for spec in self.inputs
+        ]
 
 
 _DEFAULTS = {
     "dtypes": ("float32", "float64"),
     "domain": (-2.0, 2.0),
-    # Allowed error in units of the dtype's epsilon, relative to each expected element; norm=True: relative to the
-    # largest one. `slack`: an absolute error besides. A half-width result is rounded once, so one unit is enough.
+    # Allowed error in units of the dtype's epsilon, relative to each expected element; norm=True:
+    # relative to the largest one. `slack`: an absolute error besides. A half-width result is
+    # rounded once, so one unit is enough.
     "ulps": 4.0,
     "norm": False,
     "slack": 0.0,
     "half_ulps": 1.0,
-    # 0: none, 1: gradients, 2: and gradients of gradients. `wrt`: flat input numbers; None: all of the case's dtype.
+    # 0: none, 1: gradients, 2: and gradients of gradients. `wrt`: flat input numbers; None: all of
+    # the case's dtype.
     "grad": 1,
     "wrt": None,
     "grad_tolerance": 1e-6,
@@ -285,14 +307,19 @@ class Op:
             self.case(*inputs, **attrs)
         return self
 
-    def error(self, code: str, message: str, *inputs: Any, dtype: str = "float32", **attrs: Any) -> "Op":
-        """The op fails: `code` as in errors.<code>Error, and the text matches the regular expression `message`."""
-        self.errors.append(ErrorCase(self, code, message, inputs, attrs, len(self.errors), dtype))
+    def error(
+        self, code: str, message: str, /, *inputs: Any, on: str = "float32", **attrs: Any
+    ) -> "Op":
+        """The op fails: `code` as in errors.<code>Error, and the text matches the regular
+        expression `message`."""
+        self.errors.append(ErrorCase(self, code, message, inputs, attrs, len(self.errors), on))
         return self
 
     def special(self, *specials: Any, **attrs: Any) -> "Op":
-        """A float32 and float64 case of special values: NaN, infinities and signed zeros must agree exactly."""
-        values = specials or ([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1e-40, 3e38, -3e38, 1.0, -1.0],)
+        """Special values in float32 and float64: NaN, infinities, signed zeros must agree."""
+        values = specials or (
+            [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1e-40, 3e38, -3e38, 1.0, -1.0],
+        )
         options = {"dtypes": REAL_FLOATS, "grad": 0}
         return self.case(*[T(v) for v in values], options=options, **attrs)
 
@@ -315,9 +342,23 @@ def no_case(name: str, reason: str) -> None:
     WITHOUT_CASE[name] = reason
 
 
-# Shapes that every element-wise op should meet: 0-d, empty, odd sizes around the vector widths, several axes.
+# Shapes that every element-wise op should meet: 0-d, empty, odd sizes around the vector widths,
+# several axes.
 SHAPES = [((),), ((0,),), ((3, 0, 2),), ((1,),), ((7,),), ((33,),), ((3, 5),), ((2, 3, 5, 7),)]
 # And pairs of shapes that broadcast: scalars, rows, columns, both ways, missing axes, empty.
-PAIRS = [((), ()), ((7,), (7,)), ((33,), ()), ((), (33,)), ((3, 5), (5,)), ((5,), (3, 5)), ((3, 1), (1, 4)),
-         ((2, 3, 4), (3, 1)), ((4, 1, 3), (2, 1)), ((0,), ()), ((3, 0), (1,)), ((2, 70), (70,)), ((2, 70), (2, 1)),
-         ((1, 2, 1, 3), (4, 1, 5, 1))]
+PAIRS = [
+    ((), ()),
+    ((7,), (7,)),
+    ((33,), ()),
+    ((), (33,)),
+    ((3, 5), (5,)),
+    ((5,), (3, 5)),
+    ((3, 1), (1, 4)),
+    ((2, 3, 4), (3, 1)),
+    ((4, 1, 3), (2, 1)),
+    ((0,), ()),
+    ((3, 0), (1,)),
+    ((2, 70), (70,)),
+    ((2, 70), (2, 1)),
+    ((1, 2, 1, 3), (4, 1, 5, 1)),
+]
