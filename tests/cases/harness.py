@@ -30,8 +30,8 @@ An input of a case is one of
     many(a, b, ...)       a list argument
 
 `attrs` of a case follow as keywords and reach the oracle as keywords too (`oracle_attrs=False`:
-not). "DTYPE" as the value of an attribute stands for the case's dtype. Errors are stated on float32
-unless `on=` names another dtype. Options of all cases of an op, or of one case (`options=`): _DEFAULTS.
+not). "DTYPE" as the value of an attribute stands for the case's dtype. Errors are stated on
+float32 unless `on=` names another dtype. Options of an op, or of one case (`options=`): _DEFAULTS.
 """
 
 from __future__ import annotations

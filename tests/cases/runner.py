@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs one case: forward in every mode against the oracle, gradients against finite differences.
 
-As a program it runs the forward part of all cases at the ISA level that TREENAIL_CPU_ISA names
-and prints what fails; test_cases.py starts it once for each level beside the best one.
+main() runs the forward part of all cases at the ISA level that TREENAIL_CPU_ISA names and prints
+what fails; test_cases.py starts a process for each level beside the best one.
 """
 
 from __future__ import annotations
 
-import sys
 from typing import Any, List, Sequence, Tuple
 
 import numpy as np
@@ -430,7 +429,3 @@ def main() -> int:
                 print("%s: %s: %s" % (case.name, type(error).__name__, error))
     print("%s: %d cases, %d failures" % (backend.core.kernel_level(), len(cases), failures))
     return 1 if failures else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
