@@ -3,6 +3,7 @@
 // of one rule.
 #include "framework/op/gradient.h"
 
+#include <algorithm>
 #include <complex>
 #include <span>
 #include <type_traits>
@@ -26,15 +27,26 @@ T number_as(double value) {
   }
 }
 
+// The extent of `shape` at axis `axis` of a broadcast result of `rank` axes: 1 where it has none.
+int64_t extent_at(const PartialShape& shape, int axis, int rank) {
+  if (!shape.rank_known()) return kUnknown;
+  const int own = axis - (rank - shape.rank());
+  return own < 0 ? 1 : shape[own];
+}
+
 // The axes of `wide` (a broadcast result) along which `like` was stretched, when the shapes tell;
 // false when they do not.
 bool stretched_axes(const PartialShape& wide, const PartialShape& like,
-                    std::vector<int64_t>& axes) {
+                    std::span<const PartialShape> others, std::vector<int64_t>& axes) {
   if (!wide.rank_known() || !like.rank_known() || wide.rank() < like.rank()) return false;
-  const int extra = wide.rank() - like.rank();
-  for (int i = 0; i < wide.rank(); ++i) {
-    const int64_t from = i < extra ? 1 : like[i - extra];
+  const int rank = wide.rank();
+  for (int i = 0; i < rank; ++i) {
     if (wide[i] == 1) continue;  // like's extent is 1 as well: nothing to sum
+    const bool alone =
+        !others.empty() && std::all_of(others.begin(), others.end(),
+                                       [&](const auto& o) { return extent_at(o, i, rank) == 1; });
+    if (alone) continue;  // the extent is like's own
+    const int64_t from = extent_at(like, i, rank);
     if (from == kUnknown) return false;
     if (from == 1) axes.push_back(i);
   }
@@ -89,12 +101,12 @@ Value Emitter::cast(Value x, DType wanted) {
   return dtype(x) == wanted ? x : call("Cast", {x}, {{"DstT", wanted}});
 }
 
-Value Emitter::sum_to_shape_of(Value gradient, Value like) {
+Value Emitter::sum_to_shape_of(Value gradient, Value like, std::span<const PartialShape> others) {
   const PartialShape wide = shape(gradient);
   const PartialShape target = shape(like);
   if (wide.fully_known() && wide == target) return gradient;
   std::vector<int64_t> axes;
-  if (!stretched_axes(wide, target, axes)) {
+  if (!stretched_axes(wide, target, others, axes)) {
     const Value target_shape = shape_of(like);
     const std::vector<Value> both = {target_shape, shape_of(gradient)};
     const Value summed = emit("BroadcastGradientArgs", both, {}).at(0);
@@ -146,6 +158,16 @@ Value GradientContext::output(int i) const {
                          "\", which its declaration does not say");
   }
   return outputs_[i];
+}
+
+Value GradientContext::sum_to_input(Value gradient, int i) const {
+  std::vector<PartialShape> others;
+  if (op_.def().elementwise) {  // its inputs are broadcast together
+    for (int k = 0; k < num_inputs(); ++k) {
+      if (k != i) others.push_back(e.shape(inputs_[k]));
+    }
+  }
+  return e.sum_to_shape_of(gradient, inputs_[i], others);
 }
 
 Value GradientContext::gradient(int output) {

@@ -76,8 +76,9 @@ class Emitter {
   Value cast(Value x, DType dtype);  // x itself when it has that dtype
   Value reshape(Value x, Value shape) { return call("Reshape", {x, shape}); }
   // Sums `gradient` (of a broadcast result) down to the shape of `like`: the adjoint of
-  // broadcasting.
-  Value sum_to_shape_of(Value gradient, Value like);
+  // broadcasting. `others`: the shapes of all else that was broadcast with `like`, where the caller
+  // knows them: an axis that none of them can stretch needs no sum, whatever its extent.
+  Value sum_to_shape_of(Value gradient, Value like, std::span<const PartialShape> others = {});
   // A gradient that is not none as one dense value: slices are summed into their rows.
   Value densified(const Gradient& gradient);
 };
@@ -112,9 +113,7 @@ class GradientContext {
     return e.shape_of(inputs_[i], dtype);
   }
   // sum_to_shape_of for input i.
-  Value sum_to_input(Value gradient, int i) const {
-    return e.sum_to_shape_of(gradient, inputs_[i]);
-  }
+  Value sum_to_input(Value gradient, int i) const;
 
   bool has_gradient(int output) const {
     return output_gradients_[output].kind != Gradient::Kind::kNone;

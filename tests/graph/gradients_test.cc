@@ -163,6 +163,21 @@ TEST(AddGradients, SlicesAreConcatenatedAndMixturesDense) {
   EXPECT_EQ(mixed.kind, Gradient::Kind::kDense);
 }
 
+TEST(AddGradients, ABiasNeedsNoShapesAtRunTime) {
+  GraphBuilder b;
+  const Output x = b.placeholder(DType::kFloat32, {kUnknown, 3}, "x");
+  const Output bias = b.variable(DType::kFloat32, {3}, "bias");
+  const Output y = b.op("Add", {x, b.read(bias, DType::kFloat32)}, {}, "y");
+  const Output given[] = {b.placeholder(DType::kFloat32, {kUnknown, 3}, "given")};
+  const std::vector<GraphGradient> g = gradients(b, {y}, {x, bias}, {.grad_ys = given});
+  EXPECT_EQ(g[0].dense, given[0]);
+  EXPECT_EQ(g[1].dense.node->type(), "Sum");
+  EXPECT_EQ(g[1].dense.node->info(0).shape, PartialShape({3}));
+  for (int id = 0; id < b.graph->num_nodes(); ++id) {
+    EXPECT_NE(b.graph->node(id)->type(), "BroadcastGradientArgs");
+  }
+}
+
 TEST(AddGradients, Corpus) {
   GraphBuilder b;
   GraphBuilder foreign;
