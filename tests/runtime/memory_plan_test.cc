@@ -54,7 +54,9 @@ TEST_P(MemoryPlanTest, BlocksThatMayLiveTogetherNeverOverlap) {
       for (size_t j = 0; j < i; ++j) {
         const MemoryBlock& b = blocks[j];
         const bool overlap = a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
-        if (overlap) ASSERT_TRUE(apart(before, a, b, in_order) || apart(before, b, a, in_order)) << i << " " << j;
+        if (overlap) {
+          ASSERT_TRUE(apart(before, a, b, in_order) || apart(before, b, a, in_order)) << i << " " << j;
+        }
       }
     }
   }
