@@ -121,8 +121,11 @@ def link_flags(context: Context) -> Tuple[str, ...]:
 
 
 def shared_flags(context: Context) -> Tuple[str, ...]:
-    """Undefined symbols are errors, except where a sanitizer's runtime is in the program."""
-    flags = ("-shared",)
+    """Undefined symbols are errors, except where a sanitizer's runtime is in the program.
+
+    Nothing is unloaded: pool threads and fork handlers run until the process ends.
+    """
+    flags = ("-shared", "-Wl,-z,nodelete")
     if not (context.sanitizers and context.facts.cxx.family == "clang"):
         flags += ("-Wl,-z,defs",)
     return flags
