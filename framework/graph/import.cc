@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/graph/import.h"
+
+#include <utility>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/graph/function.h"
+
+namespace treenail {
+namespace {
+
+class Importer {
+ public:
+  Importer(Graph& to, const Graph& from, const ImportOptions& options)
+      : to_(to), options_(options) {
+    for (const auto& [name, value] : options.replacements)
+      replace(from.find_output(name), name, value);
+  }
+
+  // Null for a node that is left out.
+  Node* add(const Node& node) {
+    if (left_out(node)) return nullptr;
+    std::vector<Output> inputs;
+    for (const Output& input : node.inputs())
+      inputs.push_back(values_.at({input.node, input.index}));
+    std::vector<Node*> before;
+    for (const Node* each : node.control_inputs()) {
+      if (const auto at = nodes_.find(each); at != nodes_.end()) before.push_back(at->second);
+    }
+    const OpInstance& op = node.op();
+    NamedAttrs attrs;
+    for (size_t i = 0; i < op.attrs().size(); ++i)
+      attrs.emplace_back(op.def().attrs[i].name, op.attrs()[i]);
+    std::vector<int> sizes;
+    for (size_t arg = 0; arg < op.def().inputs.size(); ++arg) {
+      const auto [begin, end] = op.input_range(static_cast<int>(arg));
+      sizes.push_back(end - begin);
+    }
+    const std::string name =
+        options_.prefix.empty() ? node.name() : concat(options_.prefix, "/", node.name());
+    Node& added = to_.add({.op = node.type(),
+                           .name = name,
+                           .inputs = inputs,
+                           .attrs = attrs,
+                           .arg_sizes = sizes,
+                           .control_inputs = before,
+                           .device = node.device(),
+                           .creation = node.creation()});
+    nodes_.emplace(&node, &added);
+    for (int i = 0; i < node.num_outputs(); ++i) {
+      values_.try_emplace({&node, i}, Output{&added, i});
+      const PartialShape& known = node.info(i).shape;
+      if (known.rank_known() && !(known == added.info(i).shape)) to_.set_shape({&added, i}, known);
+    }
+    return &added;
+  }
+
+ private:
+  void replace(const Output& old_value, std::string_view name, const Output& value) {
+    if (value.node == nullptr || &value.node->graph() != &to_ || value.index < 0 ||
+        value.index >= value.node->num_outputs()) {
+      throw invalid_argument("the replacement of \"", name, "\" (", value,
+                             ") is not a value of the graph imported into");
+    }
+    const DType wanted = old_value.node->op().output_type(old_value.index);
+    const DType got = value.node->op().output_type(value.index);
+    if (wanted != got) {
+      throw invalid_argument("\"", name, "\" has dtype ", wanted, ", its replacement ", value,
+                             " has ", got);
+    }
+    values_[{old_value.node, old_value.index}] = value;
+  }
+
+  bool left_out(const Node& node) const {
+    for (int i = 0; i < node.num_outputs(); ++i) {
+      if (!values_.contains({&node, i})) return false;
+    }
+    return node.num_outputs() > 0;
+  }
+
+  Graph& to_;
+  const ImportOptions& options_;
+  std::map<std::pair<const Node*, int>, Output> values_;
+  std::map<const Node*, Node*> nodes_;
+};
+
+}  // namespace
+
+std::map<std::string, Node*, std::less<>> import_graph(Graph& to, const Graph& from,
+                                                       const ImportOptions& options) {
+  for (const auto& [name, function] : from.functions()) {
+    const auto at = to.functions().find(name);
+    if (at != to.functions().end() && at->second != function) {
+      throw already_exists("the graph has a function \"", name, "\" already");
+    }
+  }
+  Importer importer(to, from, options);
+  to.functions().insert(from.functions().begin(), from.functions().end());
+  std::map<std::string, Node*, std::less<>> added;
+  for (const Node* node : topological_order(from)) {
+    if (Node* copy = importer.add(*node)) added.emplace(node->name(), copy);
+  }
+  return added;
+}
+
+}  // namespace treenail

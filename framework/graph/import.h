@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adds the nodes of one graph (loaded from a file, say) to another, under a prefix, with some of
+// its values replaced by the other's own.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "framework/graph/graph.h"
+
+namespace treenail {
+
+struct ImportOptions {
+  std::string_view prefix =
+      {};  // "model" makes "model/x" of "x"; names stay unique as in Graph::add
+  // "x:0" of the imported graph → what its consumers take instead. Nodes all of whose outputs are
+  // replaced are left out.
+  std::map<std::string, Output, std::less<>> replacements = {};
+};
+
+// The new nodes by their names in `from`. Functions come along. The caller holds to.mutex() and
+// from.mutex(). Errors: NotFound and InvalidArgument (a replacement of nothing, of another dtype or
+// graph), AlreadyExists (a function of that name), and as Graph::add; nodes added before an error
+// stay.
+std::map<std::string, Node*, std::less<>> import_graph(Graph& to, const Graph& from,
+                                                       const ImportOptions& options = {});
+
+}  // namespace treenail
