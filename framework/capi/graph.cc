@@ -4,6 +4,7 @@
 #include <shared_mutex>
 #include <string>
 
+#include "framework/base/nearest_name.h"
 #include "framework/capi/graph_handles.h"
 #include "framework/capi/load_plugin.h"
 #include "framework/graph/gradients.h"
@@ -67,6 +68,15 @@ tn_graph* new_graph(std::shared_ptr<Graph> graph) {
 }
 
 const Node* node_of(const tn_operation* op) { return op == nullptr ? nullptr : op->node; }
+
+treenail::Error no_node(const Graph& graph, std::string_view wanted) {
+  std::vector<std::string_view> names;
+  for (int id = 0; id < graph.num_nodes(); ++id) {
+    if (const Node* node = graph.node(id)) names.push_back(node->name());
+  }
+  return treenail::not_found("the graph has no node \"", wanted, "\"",
+                             treenail::did_you_mean(wanted, names));
+}
 
 std::shared_lock<std::shared_mutex> reading(const tn_operation* op) {
   return std::shared_lock(op->state->graph().mutex());
@@ -132,9 +142,9 @@ tn_operation* tn_graph_find_operation(tn_graph* graph, const char* name,
   return guarded(status, [&] {
     GraphState& state = state_of(graph);
     const std::shared_lock lock(state.graph().mutex());
-    // find_output says which names are near, but refuses nodes without outputs.
-    Node* node = state.graph().find(text(name, "name"));
-    if (node == nullptr) node = state.graph().find_output(name).node;
+    const std::string_view wanted = text(name, "name");
+    Node* node = state.graph().find(wanted);
+    if (node == nullptr) throw no_node(state.graph(), wanted);
     return state.handle(*node);
   });
 }

@@ -5,14 +5,14 @@
  *     void tn_plugin_init(const tn_host* host, tn_plugin* plugin);
  *
  * and reaches the library through `host` alone, whose entries behave as the functions of treenail.h
- * that have the same names. (Of treenail.h a plugin uses types and constants; the functions declared
- * there belong to programs that link libtreenail.) docs/custom-ops.md is the guide, and
+ * that have the same names. (Of treenail.h a plugin uses types and constants; the functions
+ * declared there belong to programs that link libtreenail.) docs/custom-ops.md is the guide, and
  * tests/capi/plugin holds complete examples.
  *
  * Rules
  * - A callback reports failure by setting its status; it may not let an exception or longjmp out.
- * - Contexts, values and what they give are valid until the callback returns; the host and the `data`
- *   of a registration must be valid until the process ends.
+ * - Contexts, values and what they give are valid until the callback returns; the `data` of a
+ *   registration must be valid until the process ends, and the host is.
  * - Shape rules, gradient rules, prepare and run may be called from several threads at once.
  * - A plugin stays loaded until the process ends. If its initialisation fails, nothing of it stays.
  * - Resources (variables) are not open to plugins in ABI version 1; their ops have version 1.
@@ -33,19 +33,19 @@ extern "C" {
 
 typedef struct tn_host tn_host;
 
-/* What a plugin says about itself, and where its registrations go. tn_plugin_begin() fills it in. */
+/* What a plugin says about itself, and where registrations go. tn_plugin_begin() fills it in. */
 typedef struct tn_plugin {
-  size_t struct_size;    /* set by the host */
-  uint32_t abi_version;  /* TN_PLUGIN_ABI_VERSION */
-  uint32_t reserved;
-  size_t host_size;      /* sizeof(tn_host): how much of the table the plugin may call */
-  const char* name;      /* "example"; it becomes the family of the ops */
-  const char* version;   /* "1.0" */
-  tn_status* status;     /* the first failure; the plugin may set it, too */
-  void* registration;    /* the host's */
+  size_t struct_size;   /* set by the host */
+  uint32_t abi_version; /* TN_PLUGIN_ABI_VERSION */
+  uint32_t reserved;    /* 0 */
+  size_t host_size;     /* sizeof(tn_host): how much of the table the plugin may call */
+  const char* name;     /* "example"; it becomes the family of the ops */
+  const char* version;  /* "1.0" */
+  tn_status* status;    /* the first failure; the plugin may set it, too */
+  void* registration;   /* the host's */
 } tn_plugin;
 
-/* ---- Ops ------------------------------------------------------------------------------------------ */
+/* ---- Ops ---- */
 
 typedef struct tn_shape_context tn_shape_context;
 typedef struct tn_gradient_context tn_gradient_context;
@@ -66,22 +66,22 @@ typedef void (*tn_gradient_rule)(const tn_host* host, tn_gradient_context* conte
 /* Lists of strings end with NULL; a list may itself be NULL. Everything is copied. */
 typedef struct tn_op_spec {
   size_t struct_size;
-  const char* name;                   /* "Cube"; CamelCase, as in TensorFlow */
-  const char* const* inputs;          /* "x: T", "values: N * T", "indices: int32" */
-  const char* const* outputs;         /* "y: T" */
-  const char* const* attrs;           /* "T: {float, double} = float", "N: int >= 1" */
-  const char* doc;                    /* first sentence: what the op computes */
-  uint32_t flags;                     /* TN_OP_... */
-  uint32_t reserved;
-  const char* const* host_inputs;     /* inputs whose value prepare needs */
-  const char* const* gradient_reads;  /* inputs and outputs whose value the gradient rule reads */
-  const char* const* in_place;        /* pairs: an output may take the memory of a dying input */
-  tn_shape_rule shape;                /* required */
-  tn_gradient_rule gradient;          /* or the flag TN_OP_NOT_DIFFERENTIABLE */
-  void* data;                         /* given to both rules */
+  const char* name;                  /* "Cube"; CamelCase, as in TensorFlow */
+  const char* const* inputs;         /* "x: T", "values: N * T", "indices: int32" */
+  const char* const* outputs;        /* "y: T" */
+  const char* const* attrs;          /* "T: {float, double} = float", "N: int >= 1" */
+  const char* doc;                   /* first sentence: what the op computes */
+  uint32_t flags;                    /* TN_OP_... */
+  uint32_t reserved;                 /* 0 */
+  const char* const* host_inputs;    /* inputs whose value prepare needs */
+  const char* const* gradient_reads; /* inputs and outputs whose value the gradient rule reads */
+  const char* const* in_place;       /* pairs: an output may take the memory of a dying input */
+  tn_shape_rule shape;               /* required */
+  tn_gradient_rule gradient;         /* or the flag TN_OP_NOT_DIFFERENTIABLE */
+  void* data;                        /* given to both rules */
 } tn_op_spec;
 
-/* ---- Kernels -------------------------------------------------------------------------------------- */
+/* ---- Kernels ---- */
 
 typedef struct tn_prepare_context tn_prepare_context;
 typedef struct tn_run_context tn_run_context;
@@ -102,20 +102,20 @@ typedef void (*tn_parallel_body)(void* argument, int64_t begin, int64_t end, tn_
 
 typedef struct tn_kernel_spec {
   size_t struct_size;
-  const char* op;             /* declared by this plugin, another one, or Treenail */
-  const char* const* types;   /* "T: {float, double}": dtypes of type attributes; NULL: all */
-  tn_kernel_prepare prepare;  /* may be NULL */
-  tn_kernel_run run;          /* required */
-  tn_kernel_destroy destroy;  /* may be NULL */
-  void* data;                 /* given to prepare */
+  const char* op;            /* declared by this plugin, another one, or Treenail */
+  const char* const* types;  /* "T: {float, double}": dtypes of type attributes; NULL: all */
+  tn_kernel_prepare prepare; /* may be NULL */
+  tn_kernel_run run;         /* required */
+  tn_kernel_destroy destroy; /* may be NULL */
+  void* data;                /* given to prepare */
 } tn_kernel_spec;
 
-/* ---- The host's table ------------------------------------------------------------------------------- */
+/* ---- The host's table ---- */
 
 struct tn_host {
   size_t struct_size;
   uint32_t abi_version;
-  uint32_t reserved;
+  uint32_t reserved;   /* 0 */
   const char* version; /* of Treenail: "0.1.0" */
 
   /* Registering. Failures are kept in plugin->status; everything takes effect when init returns. */
@@ -129,8 +129,8 @@ struct tn_host {
   size_t (*dtype_size)(tn_dtype dtype);
   const char* (*dtype_name)(tn_dtype dtype);
   tn_tensor* (*tensor_new)(tn_dtype dtype, const int64_t* dims, int32_t rank, tn_status* status);
-  tn_tensor* (*tensor_new_from)(tn_dtype dtype, const int64_t* dims, int32_t rank,
-                                const void* data, size_t bytes, tn_status* status);
+  tn_tensor* (*tensor_new_from)(tn_dtype dtype, const int64_t* dims, int32_t rank, const void* data,
+                                size_t bytes, tn_status* status);
   void (*tensor_delete)(tn_tensor* tensor);
   tn_dtype (*tensor_dtype)(const tn_tensor* tensor);
   int32_t (*tensor_rank)(const tn_tensor* tensor);
@@ -151,10 +151,8 @@ struct tn_host {
   tn_attr_kind (*call_attr_kind)(const tn_call* call, const char* name, tn_status* status);
   size_t (*call_attr_size)(const tn_call* call, const char* name, tn_status* status);
   int64_t (*call_attr_int)(const tn_call* call, const char* name, size_t index, tn_status* status);
-  double (*call_attr_float)(const tn_call* call, const char* name, size_t index,
-                            tn_status* status);
-  int32_t (*call_attr_bool)(const tn_call* call, const char* name, size_t index,
-                            tn_status* status);
+  double (*call_attr_float)(const tn_call* call, const char* name, size_t index, tn_status* status);
+  int32_t (*call_attr_bool)(const tn_call* call, const char* name, size_t index, tn_status* status);
   const char* (*call_attr_string)(const tn_call* call, const char* name, size_t index,
                                   size_t* length, tn_status* status);
   tn_dtype (*call_attr_type)(const tn_call* call, const char* name, size_t index,
@@ -176,8 +174,7 @@ struct tn_host {
   void (*attrs_set_tensor)(tn_attrs* attrs, const char* name, const tn_tensor* value);
   void (*attrs_set_ints)(tn_attrs* attrs, const char* name, const int64_t* values, size_t count);
   void (*attrs_set_floats)(tn_attrs* attrs, const char* name, const double* values, size_t count);
-  void (*attrs_set_types)(tn_attrs* attrs, const char* name, const tn_dtype* values,
-                          size_t count);
+  void (*attrs_set_types)(tn_attrs* attrs, const char* name, const tn_dtype* values, size_t count);
 
   /* Shape rules. Ranks and extents are -1 where they are unknown. */
   const tn_call* (*shape_call)(const tn_shape_context* context);
@@ -202,8 +199,7 @@ struct tn_host {
   /* Gradient rules. */
   const tn_call* (*gradient_call)(const tn_gradient_context* context);
   /* Values listed in gradient_reads. */
-  const tn_value* (*gradient_input)(tn_gradient_context* context, int32_t input,
-                                    tn_status* status);
+  const tn_value* (*gradient_input)(tn_gradient_context* context, int32_t input, tn_status* status);
   const tn_value* (*gradient_output)(tn_gradient_context* context, int32_t output,
                                      tn_status* status);
   /* Whether a gradient comes in at an output; gradient_of gives zeros where none does. */
@@ -212,8 +208,8 @@ struct tn_host {
   /* Whether anybody asks for the gradient of an input. */
   int32_t (*gradient_needed)(const tn_gradient_context* context, int32_t input);
   /*
-   * Emits an op. attrs may be NULL; list_sizes as in tn_execute. Writes the first `capacity` outputs;
-   * returns how many the op has.
+   * Emits an op. attrs may be NULL; list_sizes as in tn_execute. Writes the first `capacity`
+   * outputs; returns how many the op has.
    */
   size_t (*gradient_emit)(tn_gradient_context* context, const char* op,
                           const tn_value* const* inputs, size_t num_inputs, const tn_attrs* attrs,
@@ -278,9 +274,9 @@ struct tn_host {
   int32_t (*run_cancelled)(const tn_run_context* context);
 };
 
-/* ---- Conveniences ------------------------------------------------------------------------------------- */
+/* ---- Conveniences ---- */
 
-/* The first call of tn_plugin_init; when it gives 0, init returns: this host is too old or too new. */
+/* The first call of tn_plugin_init. When it gives 0, init returns: the host does not fit. */
 static inline int tn_plugin_begin(const tn_host* host, tn_plugin* plugin, const char* name,
                                   const char* version) {
   plugin->abi_version = TN_PLUGIN_ABI_VERSION;
@@ -298,8 +294,8 @@ static inline int tn_failed(const tn_host* host, const tn_status* status) {
 #if defined(__GNUC__)
 __attribute__((format(printf, 4, 5)))
 #endif
-static inline void tn_fail(const tn_host* host, tn_status* status, tn_code code,
-                           const char* format, ...) {
+static inline void
+tn_fail(const tn_host* host, tn_status* status, tn_code code, const char* format, ...) {
   char text[512];
   va_list arguments;
   va_start(arguments, format);

@@ -5,19 +5,19 @@
  * header. These three are the only installed headers.
  *
  * Rules that hold everywhere
- * - Handles are opaque. What a function called ..._new, ..._share, ..._load or ..._finish returns
- *   belongs to the caller, who ends it with the matching ..._delete (NULL is allowed there). Pointers
- *   to const that other functions return belong to what they were asked of and live as long as it.
- * - A call that can fail takes a tn_status as its last argument and sets it, to TN_OK as well. A
- *   pointer result is NULL and a number 0 after a failure. The status may be NULL when the result is
- *   enough.
+ * - Handles are opaque. What a function called ..._new, ..._new_from, ..._borrow, ..._share,
+ *   ..._reshape or ..._load returns belongs to the caller, and so do results of runs; each is ended
+ *   with its ..._delete (NULL is allowed there). Other pointers that functions return
+ *   belong to what they were asked of and live as long as it.
+ * - A call that can fail takes a tn_status as its last argument and sets it, to TN_OK as well. When
+ *   it failed, a pointer result is NULL and a number 0. The status may be NULL.
  * - Every struct begins with struct_size, which the caller sets to sizeof(the struct) (the ..._INIT
  *   macros do). Later versions add fields at the end; what an older caller does not give has its
  *   default.
  * - A shape is `dims` and `rank`; rank -1 is an unknown rank and an extent of -1 an unknown extent,
  *   where unknowns are allowed.
- * - No exception leaves the library. Bad input gives a status, never a crash; a pointer that does not
- *   come from this library, or is used after its deletion, cannot be checked.
+ * - No exception leaves the library. Bad input gives a status, never a crash; a pointer that does
+ *   not come from this library, or is used after its deletion, cannot be checked.
  * - All functions may be called from any thread. One object may be used by several threads at once
  *   if all of them take it as pointer to const; graphs and sessions may always be shared.
  */
@@ -40,7 +40,7 @@ extern "C" {
 #define TN_NOEXCEPT
 #endif
 
-/* ---- Version and build ----------------------------------------------------------------------- */
+/* ---- Version and build ---- */
 
 /* "0.1.0" */
 TN_API const char* tn_version(void) TN_NOEXCEPT;
@@ -54,12 +54,13 @@ typedef struct tn_build_info {
   const char* features;      /* optional parts built, separated by spaces */
   const char* build_type;    /* "release" */
 } tn_build_info;
-#define TN_BUILD_INFO_INIT {sizeof(tn_build_info), NULL, NULL, NULL, NULL, NULL, NULL}
+#define TN_BUILD_INFO_INIT \
+  { sizeof(tn_build_info), NULL, NULL, NULL, NULL, NULL, NULL }
 
 /* Fills in what info->struct_size covers. */
 TN_API void tn_get_build_info(tn_build_info* info) TN_NOEXCEPT;
 
-/* ---- Status ---------------------------------------------------------------------------------- */
+/* ---- Status ---- */
 
 typedef int32_t tn_code; /* gRPC's canonical numbers */
 enum {
@@ -93,7 +94,7 @@ TN_API void tn_status_set(tn_status* status, tn_code code, const char* message) 
 /* "InvalidArgument" */
 TN_API const char* tn_code_name(tn_code code) TN_NOEXCEPT;
 
-/* ---- Process-wide settings ------------------------------------------------------------------- */
+/* ---- Process-wide settings ---- */
 
 /* The ISA level whose kernels this process uses ("x86-64-v3"); opens the kernel library. */
 TN_API const char* tn_kernel_level(tn_status* status) TN_NOEXCEPT;
@@ -102,7 +103,7 @@ TN_API const char* tn_kernel_level(tn_status* status) TN_NOEXCEPT;
 TN_API int32_t tn_num_threads(void) TN_NOEXCEPT;
 TN_API void tn_set_num_threads(int32_t threads, tn_status* status) TN_NOEXCEPT;
 
-/* ---- Element types --------------------------------------------------------------------------- */
+/* ---- Element types ---- */
 
 typedef int32_t tn_dtype; /* TensorFlow's numbers */
 enum {
@@ -133,7 +134,7 @@ TN_API const char* tn_dtype_name(tn_dtype dtype) TN_NOEXCEPT;
 /* Takes "float32" and the words of op declarations ("float", "half"). */
 TN_API tn_dtype tn_dtype_from_name(const char* name, tn_status* status) TN_NOEXCEPT;
 
-/* ---- Tensors: dense, row-major --------------------------------------------------------------- */
+/* ---- Tensors: dense, row-major ---- */
 
 typedef struct tn_tensor tn_tensor;
 
@@ -167,8 +168,8 @@ TN_API size_t tn_tensor_bytes(const tn_tensor* tensor) TN_NOEXCEPT;
 /* The elements; NULL for string, resource and variant. Valid as long as the handle. */
 TN_API const void* tn_tensor_data(const tn_tensor* tensor) TN_NOEXCEPT;
 /*
- * The elements, to be written: memory that is borrowed or shared is copied first, so no other handle
- * and no session sees the change. Ask again after the tensor was given to another function.
+ * The elements, to be written: memory that is borrowed or shared is copied first, so no other
+ * handle and no session sees the change. Ask again after the tensor was given to another function.
  */
 TN_API void* tn_tensor_mutable_data(tn_tensor* tensor, tn_status* status) TN_NOEXCEPT;
 /* Bytes of a string element, *length of them, not terminated; valid until it is set again. */
@@ -177,7 +178,7 @@ TN_API const char* tn_tensor_string(const tn_tensor* tensor, int64_t element, si
 TN_API void tn_tensor_set_string(tn_tensor* tensor, int64_t element, const char* bytes,
                                  size_t length, tn_status* status) TN_NOEXCEPT;
 
-/* ---- Attributes ------------------------------------------------------------------------------ */
+/* ---- Attributes ---- */
 
 typedef int32_t tn_attr_kind; /* a list has the number of its elements + TN_ATTR_LIST */
 enum {
@@ -231,7 +232,8 @@ TN_API void tn_attrs_set_tensors(tn_attrs* attrs, const char* name, const tn_ten
 TN_API void tn_attrs_set_functions(tn_attrs* attrs, const char* name, const char* const* functions,
                                    const tn_attrs* const* function_attrs, size_t count) TN_NOEXCEPT;
 
-/* A call of an op: all attributes set, all dtypes known. Of an operation, a callback, or tn_call_new. */
+/* A call of an op: all attributes set, all dtypes known. Of an operation, a callback, or
+ * tn_call_new. */
 typedef struct tn_call tn_call;
 
 TN_API const char* tn_call_op(const tn_call* call) TN_NOEXCEPT; /* "MatMul" */
@@ -266,16 +268,16 @@ TN_API const tn_tensor* tn_call_attr_tensor(const tn_call* call, const char* nam
 TN_API const char* tn_call_attr_function(const tn_call* call, const char* name, size_t index,
                                          tn_status* status) TN_NOEXCEPT;
 
-/* ---- The op registry ------------------------------------------------------------------------- */
+/* ---- The op registry ---- */
 
 typedef struct tn_op tn_op; /* a definition; lives as long as the process */
 
-enum { /* tn_op_flags() */
-  TN_OP_STATEFUL = 1 << 0,               /* never folded, merged, duplicated */
-  TN_OP_COMMUTATIVE = 1 << 1,            /* inputs may be swapped */
-  TN_OP_DATA_DEPENDENT_SHAPE = 1 << 2,   /* output shapes may follow from values */
-  TN_OP_NOT_DIFFERENTIABLE = 1 << 3,     /* no gradient by nature */
-  TN_OP_ALLOCATES_OUTPUTS = 1 << 4       /* the kernel provides its outputs */
+enum {                                      /* tn_op_flags() */
+       TN_OP_STATEFUL = 1 << 0,             /* never folded, merged, duplicated */
+       TN_OP_COMMUTATIVE = 1 << 1,          /* inputs may be swapped */
+       TN_OP_DATA_DEPENDENT_SHAPE = 1 << 2, /* output shapes may follow from values */
+       TN_OP_NOT_DIFFERENTIABLE = 1 << 3,   /* no gradient by nature */
+       TN_OP_ALLOCATES_OUTPUTS = 1 << 4     /* the kernel provides its outputs */
 };
 
 /* Writes up to `capacity` ops, sorted by name; returns how many there are. */
@@ -299,7 +301,7 @@ TN_API int32_t tn_op_attr_has_default(const tn_op* op, int32_t attr) TN_NOEXCEPT
 TN_API tn_dtype tn_op_input_dtype(const tn_op* op, int32_t input) TN_NOEXCEPT;
 TN_API tn_dtype tn_op_output_dtype(const tn_op* op, int32_t output) TN_NOEXCEPT;
 
-/* ---- Graphs ---------------------------------------------------------------------------------- */
+/* ---- Graphs ---- */
 
 typedef struct tn_graph tn_graph;
 typedef struct tn_operation tn_operation; /* a node; belongs to its graph */
@@ -348,7 +350,8 @@ TN_API tn_operation* tn_builder_finish(tn_builder* builder, tn_status* status) T
 
 TN_API const char* tn_operation_name(const tn_operation* op) TN_NOEXCEPT;
 TN_API const char* tn_operation_type(const tn_operation* op) TN_NOEXCEPT;
-TN_API const char* tn_operation_device(const tn_operation* op) TN_NOEXCEPT; /* until it is changed */
+TN_API const char* tn_operation_device(const tn_operation* op)
+    TN_NOEXCEPT; /* until it is changed */
 TN_API const tn_call* tn_operation_call(const tn_operation* op) TN_NOEXCEPT;
 TN_API int32_t tn_operation_num_inputs(const tn_operation* op) TN_NOEXCEPT;
 TN_API int32_t tn_operation_num_outputs(const tn_operation* op) TN_NOEXCEPT;
@@ -356,8 +359,7 @@ TN_API int32_t tn_operation_num_control_inputs(const tn_operation* op) TN_NOEXCE
 /* NULL when out of range. */
 TN_API const tn_output* tn_operation_input(const tn_operation* op, int32_t input) TN_NOEXCEPT;
 TN_API const tn_output* tn_operation_output(const tn_operation* op, int32_t output) TN_NOEXCEPT;
-TN_API tn_operation* tn_operation_control_input(const tn_operation* op,
-                                                int32_t input) TN_NOEXCEPT;
+TN_API tn_operation* tn_operation_control_input(const tn_operation* op, int32_t input) TN_NOEXCEPT;
 
 TN_API tn_operation* tn_output_operation(const tn_output* output) TN_NOEXCEPT;
 TN_API int32_t tn_output_index(const tn_output* output) TN_NOEXCEPT;
@@ -379,19 +381,20 @@ TN_API void tn_graph_add_gradients(tn_graph* graph, const tn_output* const* ys, 
                                    const tn_output* const* grad_ys, const tn_output** gradients,
                                    tn_status* status) TN_NOEXCEPT;
 
-/* ---- Sessions -------------------------------------------------------------------------------- */
+/* ---- Sessions ---- */
 
 typedef struct tn_session tn_session;
 
 typedef struct tn_session_options {
   size_t struct_size;
-  int32_t fold_constants;               /* default 1 */
-  int32_t merge_common_subexpressions;  /* default 1 */
-  int32_t allow_soft_placement;         /* default 0: a device that is not there is an error */
-  int32_t reserved;                     /* 0 */
-  tn_session* share_state_with;         /* its variables are this session's; default NULL */
+  int32_t fold_constants;              /* default 1 */
+  int32_t merge_common_subexpressions; /* default 1 */
+  int32_t allow_soft_placement;        /* default 0: a device that is not there is an error */
+  int32_t reserved;                    /* 0 */
+  tn_session* share_state_with;        /* its variables are this session's; default NULL */
 } tn_session_options;
-#define TN_SESSION_OPTIONS_INIT {sizeof(tn_session_options), 1, 1, 0, 0, NULL}
+#define TN_SESSION_OPTIONS_INIT \
+  { sizeof(tn_session_options), 1, 1, 0, 0, NULL }
 
 /* `options` may be NULL. The graph may be deleted before the session. */
 TN_API tn_session* tn_session_new(tn_graph* graph, const tn_session_options* options,
@@ -409,10 +412,11 @@ TN_API void tn_cancellation_cancel(tn_cancellation* cancellation, const char* re
 
 typedef struct tn_run_options {
   size_t struct_size;
-  int64_t timeout_ms;             /* <= 0: none; beyond it TN_DEADLINE_EXCEEDED */
-  tn_cancellation* cancellation;  /* may be NULL; must outlive the run */
+  int64_t timeout_ms;            /* <= 0: none; beyond it TN_DEADLINE_EXCEEDED */
+  tn_cancellation* cancellation; /* may be NULL; must outlive the run */
 } tn_run_options;
-#define TN_RUN_OPTIONS_INIT {sizeof(tn_run_options), 0, NULL}
+#define TN_RUN_OPTIONS_INIT \
+  { sizeof(tn_run_options), 0, NULL }
 
 typedef struct tn_run_metadata {
   size_t struct_size;
@@ -420,14 +424,15 @@ typedef struct tn_run_metadata {
   int64_t arena_bytes; /* peak of planned memory */
   double cost_ns;      /* estimate of one run on one thread */
   int32_t specialized; /* a plan for these very shapes was there or made */
-  int32_t reserved;
+  int32_t reserved;    /* 0 */
 } tn_run_metadata;
-#define TN_RUN_METADATA_INIT {sizeof(tn_run_metadata), 0, 0, 0.0, 0, 0}
+#define TN_RUN_METADATA_INIT \
+  { sizeof(tn_run_metadata), 0, 0, 0.0, 0, 0 }
 
 /*
  * Computes the fetches and executes the targets, with feeds[i] replaced by values[i]. results[i] is
- * a tensor for fetches[i] that the caller deletes; all are NULL after a failure. options and metadata
- * may be NULL; arrays may be NULL where their count is 0. Several threads may run at once.
+ * a tensor for fetches[i] that the caller deletes; all are NULL after a failure. options and
+ * metadata may be NULL; arrays may be NULL where their count is 0. Several threads may run at once.
  */
 TN_API void tn_session_run(tn_session* session, const tn_run_options* options,
                            const tn_output* const* feeds, const tn_tensor* const* values,
@@ -448,13 +453,13 @@ TN_API void tn_callable_run(tn_callable* callable, const tn_run_options* options
                             tn_run_metadata* metadata, tn_status* status) TN_NOEXCEPT;
 TN_API void tn_callable_delete(tn_callable* callable) TN_NOEXCEPT;
 
-/* ---- Immediate execution --------------------------------------------------------------------- */
+/* ---- Immediate execution ---- */
 
 /*
  * Executes one op. `attrs` may be NULL. `list_sizes` gives the number of inputs per declared input
- * where the op has several lists of inputs; else NULL. Writes the outputs, which the caller deletes;
- * returns how many. More of them than `capacity` is OutOfRange, and nothing is executed. State
- * (variables) belongs to the process.
+ * where the op has several lists of inputs; else NULL. Writes the outputs, which the caller
+ * deletes; returns how many. More of them than `capacity` is OutOfRange, and nothing is executed.
+ * State (variables) belongs to the process.
  */
 TN_API size_t tn_execute(const char* op, const tn_tensor* const* inputs, size_t num_inputs,
                          const tn_attrs* attrs, const int32_t* list_sizes, size_t num_list_sizes,
@@ -462,16 +467,15 @@ TN_API size_t tn_execute(const char* op, const tn_tensor* const* inputs, size_t 
 
 /* The same in two steps, for a loop: dtypes and attributes are looked at once. */
 TN_API tn_call* tn_call_new(const char* op, const tn_dtype* input_dtypes, size_t num_inputs,
-                            const tn_attrs* attrs, const int32_t* list_sizes,
-                            size_t num_list_sizes, tn_status* status) TN_NOEXCEPT;
-/* Writes tn_call_num_outputs() tensors, which the caller deletes. */
-TN_API void tn_call_execute(const tn_call* call, const tn_tensor* const* inputs,
-                            size_t num_inputs, tn_tensor** outputs,
+                            const tn_attrs* attrs, const int32_t* list_sizes, size_t num_list_sizes,
                             tn_status* status) TN_NOEXCEPT;
+/* Writes tn_call_num_outputs() tensors, which the caller deletes. */
+TN_API void tn_call_execute(const tn_call* call, const tn_tensor* const* inputs, size_t num_inputs,
+                            tn_tensor** outputs, tn_status* status) TN_NOEXCEPT;
 /* Only what tn_call_new() returned. */
 TN_API void tn_call_delete(tn_call* call) TN_NOEXCEPT;
 
-/* ---- Plugins --------------------------------------------------------------------------------- */
+/* ---- Plugins ---- */
 
 /*
  * Loads a library with ops and kernels (plugin.h). All it registers is there afterwards, or, on
