@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training on real data."""
 
-Script(name="smoke", present="smoke/check.py", arguments=["--directory", "{build}/smoke-results"],
-       needs=["all"], help="train the smoke networks on real digits")
+Script(name="smoke", present="smoke/check.py", needs=["all"],
+       help="train the smoke networks on real digits")
