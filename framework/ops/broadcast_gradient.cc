@@ -31,6 +31,12 @@ void reduced_shape_shape(ShapeContext& c) {
   c.set_value(0, kept);
 }
 
+void reduction_order_shape(ShapeContext& c) {
+  const PartialShape shape = c.with_rank(0, 1);
+  c.set_output(0, shape);
+  c.set_output(1, PartialShape({kUnknown}));
+}
+
 }  // namespace
 
 void register_broadcast_gradient_ops(OpRegistry& r) {
@@ -61,6 +67,22 @@ void register_broadcast_gradient_ops(OpRegistry& r) {
           "The shape of a reduction that keeps its axes: shape with 1 at each of axes.\n\n"
           "axes: a scalar or vector in [-rank, rank). Errors: InvalidArgument for an axis out of "
           "range or named twice.");
+  r.op("ReductionOrder")
+      .input("shape: T")
+      .input("axes: Tidx")
+      .output("order: T")
+      .output("flat: T")
+      .attr("T: {int32, int64} = int32")
+      .attr("Tidx: {int32, int64} = int32")
+      .shape(reduction_order_shape)
+      .data_dependent_shape()
+      .not_differentiable()
+      .doc(
+          "How to bring the axes of a reduction to the front and make one of them.\n\n"
+          "order: the axes of a tensor of this shape, those in axes first. flat: the shape after "
+          "transposing so, the reduced axes taken together as the first one. axes: a scalar or "
+          "vector in [-rank, rank). Errors: InvalidArgument for an axis out of range or named "
+          "twice.");
   r.finish("broadcast_gradient");
 }
 

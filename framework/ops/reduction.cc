@@ -92,63 +92,59 @@ void norm_gradient(GradientContext& c) {
   c.set(0, e.mul(direction, with_kept_axes(c, c.gradient())));
 }
 
-// The axes, reduced ones first.
-std::vector<int64_t> reduced_first(const std::vector<bool>& reduced) {
-  std::vector<int64_t> order;
-  for (const bool wanted : {true, false}) {
-    for (size_t i = 0; i < reduced.size(); ++i) {
-      if (reduced[i] == wanted) order.push_back(static_cast<int64_t>(i));
-    }
+// How prod_gradient brings the reduced axes together: a permutation that puts them first, the shape
+// with them as one axis, and the permutation back.
+struct ReducedFirst {
+  Value order;
+  Value flat;
+  Value back;
+};
+
+ReducedFirst reduced_first(GradientContext& c) {
+  Emitter& e = c.e;
+  const PartialShape shape = c.input_shape(0);
+  const std::optional<std::vector<bool>> axes = known_axes(c);
+  if (!axes || !shape.fully_known()) {
+    const std::vector<Value> inputs = {c.input_shape_value(0), c.input(1)};
+    const std::vector<Value> found = e.emit("ReductionOrder", inputs, {});
+    return {found[0], found[1], e.call("InvertPermutation", {found[0]})};
   }
-  return order;
-}
-
-std::vector<int64_t> inverse_permutation(const std::vector<int64_t>& order) {
-  std::vector<int64_t> inverse(order.size());
-  for (size_t i = 0; i < order.size(); ++i)
-    inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
-  return inverse;
-}
-
-// `moved` (reduced axes first) with the reduced axes as one.
-Value with_one_reduced_axis(Emitter& e, Value moved, Value moved_shape, int64_t reduced) {
-  const auto ints = [&](const std::vector<int64_t>& v) { return e.const_ints(DType::kInt32, v); };
-  const PartialShape shape = e.shape(moved);
-  if (shape.fully_known()) {
-    std::vector<int64_t> flat = {1};
-    for (int i = 0; i < shape.rank(); ++i) {
-      if (i < reduced) {
-        flat[0] *= shape.dim(i);
+  std::vector<int64_t> order, flat = {1};
+  for (const bool wanted : {true, false}) {
+    for (size_t i = 0; i < axes->size(); ++i) {
+      if ((*axes)[i] != wanted) continue;
+      const int64_t extent = shape.dim(static_cast<int>(i));
+      order.push_back(static_cast<int64_t>(i));
+      if (wanted) {
+        flat[0] *= extent;
       } else {
-        flat.push_back(shape.dim(i));
+        flat.push_back(extent);
       }
     }
-    return e.reshape(moved, ints(flat));
   }
-  const Value first = e.call("Slice", {moved_shape, ints({0}), ints({reduced})});
-  const Value others = e.call("Slice", {moved_shape, ints({reduced}), ints({-1})});
-  const Value size = e.call("Prod", {first, ints({0})}, {{"keep_dims", true}});
-  return e.reshape(moved, e.call("Concat", {size, others, e.const_scalar(DType::kInt32, 0)}));
+  std::vector<int64_t> back(order.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  }
+  const auto ints = [&](const std::vector<int64_t>& v) { return e.const_ints(DType::kInt32, v); };
+  return {ints(order), ints(flat), ints(back)};
 }
 
 // The product of all other elements is the product of those before and of those behind: right for
 // zeros, too.
 void prod_gradient(GradientContext& c) {
   Emitter& e = c.e;
-  const std::optional<std::vector<bool>> axes = known_axes(c);
-  if (!axes)
-    throw unimplemented("the gradient of Prod needs an input of known rank and constant axes");
-  const std::vector<int64_t> order = reduced_first(*axes);
-  const auto reduced = static_cast<int64_t>(std::count(axes->begin(), axes->end(), true));
-  const Value moved = e.call("Transpose", {c.input(0), e.const_ints(DType::kInt32, order)});
-  const Value moved_shape = e.shape_of(moved);
-  const Value flat = with_one_reduced_axis(e, moved, moved_shape, reduced);
+  const ReducedFirst first = reduced_first(c);
+  const Value moved = e.call("Transpose", {c.input(0), first.order});
+  const Value flat = e.reshape(moved, first.flat);
   const Value axis = e.const_scalar(DType::kInt32, 0);
-  const Value before = e.call("Cumprod", {flat, axis}, {{"exclusive", true}});
-  const Value behind = e.call("Cumprod", {flat, axis}, {{"exclusive", true}, {"reverse", true}});
-  const Value rest = e.reshape(e.conj(e.mul(before, behind)), moved_shape);
-  const Value back = e.const_ints(DType::kInt32, inverse_permutation(order));
-  c.set(0, e.mul(e.call("Transpose", {rest, back}), with_kept_axes(c, c.gradient())));
+  const NamedAttrs forward = {{"exclusive", true}},
+                   backward = {{"exclusive", true}, {"reverse", true}};
+  const Value others =
+      e.mul(e.call("Cumprod", {flat, axis}, forward), e.call("Cumprod", {flat, axis}, backward));
+  const Value rest = e.reshape(e.conj(others), e.shape_of(moved));
+  const Value restored = e.call("Transpose", {rest, first.back});
+  c.set(0, e.mul(restored, with_kept_axes(c, c.gradient())));
 }
 
 void l2_loss_gradient(GradientContext& c) { c.set(0, c.e.mul(c.input(0), c.gradient())); }

@@ -59,29 +59,58 @@ std::unique_ptr<Kernel> prepare_broadcast_gradient_args(const PrepareContext& c)
       200);
 }
 
+// A flag for each axis that `axes` names.
+std::vector<bool> flagged_axes(const Tensor& axes, int rank) {
+  std::vector<bool> flags(static_cast<size_t>(rank));
+  for (const int64_t axis : shape_values(axes)) {
+    const auto i = static_cast<size_t>(ShapeContext::checked_axis(axis, rank, "reduction axis"));
+    if (flags[i]) throw invalid_argument("reduction axis ", axis, " is named twice");
+    flags[i] = true;
+  }
+  return flags;
+}
+
 std::unique_ptr<Kernel> prepare_reduced_shape(const PrepareContext&) {
   return make_kernel(
       [](RunContext& run) {
         std::vector<int64_t> kept = shape_values(run.input(0));
-        const auto rank = static_cast<int>(kept.size());
-        std::vector<bool> seen(kept.size());
-        for (const int64_t axis : shape_values(run.input(1))) {
-          const auto i =
-              static_cast<size_t>(ShapeContext::checked_axis(axis, rank, "reduction axis"));
-          if (seen[i]) throw invalid_argument("reduction axis ", axis, " is named twice");
-          seen[i] = true;
-          kept[i] = 1;
-        }
+        const std::vector<bool> reduced = flagged_axes(run.input(1), static_cast<int>(kept.size()));
         Tensor& output = run.output(0);
         for (size_t i = 0; i < kept.size(); ++i) {
+          const int64_t extent = reduced[i] ? 1 : kept[i];
           if (output.dtype() == DType::kInt64) {
-            output.data<int64_t>()[i] = kept[i];
+            output.data<int64_t>()[i] = extent;
           } else {
-            output.data<int32_t>()[i] = static_cast<int32_t>(kept[i]);
+            output.data<int32_t>()[i] = static_cast<int32_t>(extent);
           }
         }
       },
       100);
+}
+
+std::unique_ptr<Kernel> prepare_reduction_order(const PrepareContext& c) {
+  const DType dtype = c.output_type(0);
+  return make_kernel(
+      [dtype](RunContext& run) {
+        const std::vector<int64_t> shape = shape_values(run.input(0));
+        const std::vector<bool> reduced =
+            flagged_axes(run.input(1), static_cast<int>(shape.size()));
+        std::vector<int64_t> order, flat = {1};
+        for (const bool wanted : {true, false}) {
+          for (size_t i = 0; i < shape.size(); ++i) {
+            if (reduced[i] != wanted) continue;
+            order.push_back(static_cast<int64_t>(i));
+            if (wanted) {
+              flat[0] *= shape[i];
+            } else {
+              flat.push_back(shape[i]);
+            }
+          }
+        }
+        run.set_output(0, int_vector(dtype, order));
+        run.set_output(1, int_vector(dtype, flat));
+      },
+      200);
 }
 
 }  // namespace
@@ -89,6 +118,7 @@ std::unique_ptr<Kernel> prepare_reduced_shape(const PrepareContext&) {
 void register_broadcast_gradient_kernels(KernelRegistry& registry) {
   registry.add("BroadcastGradientArgs", {}, prepare_broadcast_gradient_args);
   registry.add("ReducedShape", {}, prepare_reduced_shape);
+  registry.add("ReductionOrder", {}, prepare_reduction_order);
 }
 
 }  // namespace treenail::host

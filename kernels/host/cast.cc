@@ -87,37 +87,18 @@ constexpr Conversion kConversions[] = {
     {kZ, kB, each_unary_loop<ToBool, Z, bool>, 0.5f},
 };
 
-struct Range {
-  double low;
-  double high;
-};
 template <class T>
-constexpr Range range_of() {
-  return {static_cast<double>(std::numeric_limits<T>::min()),
-          static_cast<double>(std::numeric_limits<T>::max())};
-}
-Range range(DType t) {
-  switch (t) {
-    case DType::kInt8:
-      return range_of<int8_t>();
-    case DType::kUInt8:
-      return range_of<uint8_t>();
-    case DType::kInt16:
-      return range_of<int16_t>();
-    case DType::kUInt16:
-      return range_of<uint16_t>();
-    default:
-      return range_of<uint32_t>();
-  }
+constexpr LoopParams range_of() {
+  return {{static_cast<double>(std::numeric_limits<T>::min()),
+           static_cast<double>(std::numeric_limits<T>::max())}};
 }
 
 // Limits an int32 or int64 register to the range of the narrower type `to`.
 int add_clamp(TileProgram& program, int reg, DType to) {
   const DType wide = program.dtype(reg);
-  const Range limits = range(to);
-  const Loops loops = {{wide == kI ? clamp_loop<int32_t> : clamp_loop<int64_t>}};
+  const Loops loops = {{clamp_loop_for(wide)}};
   const int operands[] = {reg};
-  return program.add_step(loops, operands, wide, 0.1f, {{limits.low, limits.high}});
+  return program.add_step(loops, operands, wide, 0.1f, clamp_params(to));
 }
 
 // Between real compute types, or from one to half or bfloat16.
@@ -169,6 +150,25 @@ std::unique_ptr<Kernel> prepare_bitcast(const PrepareContext& c) {
 }
 
 }  // namespace
+
+LoopFn clamp_loop_for(DType compute) {
+  return compute == kI ? clamp_loop<int32_t> : clamp_loop<int64_t>;
+}
+
+LoopParams clamp_params(DType narrow) {
+  switch (narrow) {
+    case DType::kInt8:
+      return range_of<int8_t>();
+    case DType::kUInt8:
+      return range_of<uint8_t>();
+    case DType::kInt16:
+      return range_of<int16_t>();
+    case DType::kUInt16:
+      return range_of<uint16_t>();
+    default:
+      return range_of<uint32_t>();
+  }
+}
 
 int add_cast(TileProgram& program, int reg, DType to) {
   const DType from = program.dtype(reg);

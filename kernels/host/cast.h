@@ -11,4 +11,9 @@ namespace treenail::host {
 // it has that type).
 int add_cast(TileProgram& program, int reg, DType to);
 
+// The loop that limits int32 or int64 elements (`compute`) to params' [value[0], value[1]], and the
+// range of a narrower type.
+LoopFn clamp_loop_for(DType compute);
+LoopParams clamp_params(DType narrow);
+
 }  // namespace treenail::host

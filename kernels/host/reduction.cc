@@ -11,6 +11,7 @@
 
 #include "framework/runtime/kernel.h"
 #include "framework/runtime/kernel_registry.h"
+#include "kernels/host/cast.h"
 #include "kernels/host/each_loops.h"
 #include "kernels/host/reduce_engine.h"
 
@@ -151,7 +152,16 @@ ReducePlan plan_for(const PrepareContext& c, std::string_view name) {
 std::unique_ptr<Kernel> prepare_plain(const PrepareContext& c) {
   const std::string& op = c.op().name();
   const std::string_view name = op == "All" ? "And" : op == "Any" ? "Or" : std::string_view(op);
-  return make_reduce_kernel(plan_for(c, name), c.input_shape(0), axes_of(c));
+  ReducePlan plan = plan_for(c, name);
+  if (is_integer(plan.stored) && plan.stored != plan.compute) {
+    // The extremum of nothing is the end of the wide type's range: brought to the narrow one's.
+    const bool of_nothing = c.input_shape(0).num_elements() == 0 && (op == "Max" || op == "Min");
+    if (of_nothing) {
+      plan.finish = clamp_loop_for(plan.compute);
+      plan.finish_params = clamp_params(plan.stored);
+    }
+  }
+  return make_reduce_kernel(plan, c.input_shape(0), axes_of(c));
 }
 
 // Integers are summed in 64 bits: the sum of many may leave the type, their mean does not.

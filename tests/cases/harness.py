@@ -316,12 +316,16 @@ class Op:
         return self
 
     def special(self, *specials: Any, **attrs: Any) -> "Op":
-        """Special values in float32 and float64: NaN, infinities, signed zeros must agree."""
+        """Special values in float32 and float64: NaN, infinities, signed zeros must agree.
+
+        A list or a float stands for values, an int (an axis) for itself.
+        """
         values = specials or (
             [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1e-40, 3e38, -3e38, 1.0, -1.0],
         )
         options = {"dtypes": REAL_FLOATS, "grad": 0}
-        return self.case(*[T(v) for v in values], options=options, **attrs)
+        inputs = [v if isinstance(v, int) else T(v) for v in values]
+        return self.case(*inputs, options=options, **attrs)
 
 
 OPS: Dict[str, Op] = {}

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cases of framework/ops/scan.cc. Oracle: NumPy."""
+
+import itertools
+
+import numpy as np
+
+from harness import ALL_NUMBERS, T, op, rand
+
+SHAPES = [
+    ((1,), 0),
+    ((7,), 0),
+    ((3, 5), 0),
+    ((3, 5), -1),
+    ((2, 3, 4), 1),
+    ((2, 4, 300), 1),
+    ((0, 3), 1),
+    ((3, 0), 1),
+]
+
+
+def scanning(function, start):
+    def call(x, axis, exclusive=False, reverse=False):
+        x = np.moveaxis(x, int(axis), 0)
+        x = x[::-1] if reverse else x
+        result = function(x, axis=0).astype(x.dtype)
+        if exclusive:
+            first = np.full((min(1, len(x)),) + x.shape[1:], start, x.dtype)
+            result = np.concatenate([first, result[:-1]])
+        result = result[::-1] if reverse else result
+        return np.ascontiguousarray(np.moveaxis(result, 0, int(axis)))
+
+    return call
+
+
+MODES = [dict(exclusive=e, reverse=r) for e, r in itertools.product((False, True), repeat=2)]
+
+for name, oracle, low, high in (
+    ("Cumsum", scanning(np.cumsum, 0), -3, 3),
+    ("Cumprod", scanning(np.cumprod, 1), 0.6, 1.5),
+):
+    cases = op(name, oracle, dtypes=ALL_NUMBERS, norm=True, ulps=8, half_ulps=1.0, grad=2)
+    for shape, axis in SHAPES:
+        cases.case(rand(shape, low, high), axis)
+    for mode in MODES:
+        cases.case(rand((2, 5, 3), low, high), np.int64(1), **mode)
+    cases.error("InvalidArgument", r"axis = 2 is not in \[-2, 2\)", (2, 3), 2).error(
+        "InvalidArgument", "rank", (), 0
+    ).error("InvalidArgument", "rank 0", (2, 3), [0])
+    cases.case(T([100, 100, 100]), 0, options={"dtypes": ("int8", "uint8"), "grad": 0})
