@@ -59,24 +59,16 @@ NamedAttrs batch_norm_attrs(const GradientContext& c) {
           {"is_training", c.op().attr("is_training")}};
 }
 
-void batch_norm_gradient(GradientContext& c) {
-  // The estimates are meant for inference later: nothing flows back through them.
-  if (!c.has_gradient(0)) return;
-  const std::vector<Value> in = {c.gradient(0), c.input(0), c.input(1), c.output(3), c.output(4)};
-  const std::vector<Value> out = c.e.emit("FusedBatchNormGrad", in, batch_norm_attrs(c));
-  for (int i = 0; i < 3; ++i) c.set(i, out[static_cast<size_t>(i)]);
-}
-
-// The terms of a second derivative, all in the dtype of the statistics; per-channel values have the shape [1, C, 1, 1] or
-// [1, 1, 1, C].
-struct SecondOrder {
+// Images and per-channel values together, all in the dtype of the statistics; spread per-channel values have the shape
+// [1, C, 1, 1] or [1, 1, 1, C].
+struct ChannelTerms {
   GradientContext& c;
   Emitter& e;
-  DType type;  // of scale and statistics
+  DType type;
   std::vector<int64_t> axes;
   Value spread_shape;
 
-  explicit SecondOrder(GradientContext& c) : c(c), e(c.e), type(c.input_dtype(2)) {
+  ChannelTerms(GradientContext& c, DType type) : c(c), e(c.e), type(type) {
     const bool second = channel_axis(c.op()) == 1;
     axes = second ? std::vector<int64_t>{0, 2, 3} : std::vector<int64_t>{0, 1, 2};
     const std::vector<int64_t> spread = second ? std::vector<int64_t>{1, -1, 1, 1} : std::vector<int64_t>{1, 1, 1, -1};
@@ -94,13 +86,109 @@ struct SecondOrder {
 
 Value add_to(Emitter& e, Value sum, Value term) { return sum.valid() ? e.add(sum, term) : term; }
 
+// What arrives at the statistics themselves: used ones (reserve spaces) and new estimates, which contain them.
+struct StatisticsGradient {
+  Value mean, variance;          // of the statistics used
+  Value old_mean, old_variance;  // of the estimates given
+};
+
+StatisticsGradient statistics_gradient(GradientContext& c, const ChannelTerms& t, Value count) {
+  const double factor = c.op().get_float("exponential_avg_factor");
+  const bool training = c.op().get_bool("is_training");
+  StatisticsGradient g;
+  auto add = [&](Value& sum, int output, Value weight) {
+    if (c.has_gradient(output)) sum = add_to(t.e, sum, weight.valid() ? t.e.mul(c.gradient(output), weight) : c.gradient(output));
+  };
+  add(g.mean, 3, Value());
+  add(g.variance, 4, Value());
+  if (!training) {
+    add(g.mean, 1, Value());
+    add(g.variance, 2, Value());
+    return g;
+  }
+  const Value one = t.constant(1), share = t.constant(factor);
+  add(g.mean, 1, share);
+  if (c.has_gradient(2)) {
+    const Value others = t.e.call("Maximum", {t.e.sub(count, one), one});
+    add(g.variance, 2, t.e.mul(share, t.e.div(count, others)));
+  }
+  if (factor != 1.0) {
+    add(g.old_mean, 1, t.constant(1 - factor));
+    add(g.old_variance, 2, t.constant(1 - factor));
+  }
+  return g;
+}
+
+// y's own gradient is FusedBatchNormGrad's; beyond it lies what goes through mean and variance as values.
+void batch_norm_gradient(GradientContext& c) {
+  Emitter& e = c.e;
+  const ChannelTerms t(c, c.input_dtype(1));
+  const bool training = c.op().get_bool("is_training");
+  const Value mean = c.output(3), variance = c.output(4);
+  Value dx;
+  Value count;
+  if (training && (c.has_gradient(1) || c.has_gradient(2) || c.has_gradient(3) || c.has_gradient(4))) {
+    auto size = [&](Value x) { return e.cast(e.call("Size", {x}), t.type); };
+    count = e.div(size(c.input(0)), size(c.input(1)));
+  }
+  StatisticsGradient g = statistics_gradient(c, t, count);
+  if (c.has_gradient(0)) {
+    const std::vector<Value> in = {c.gradient(0), c.input(0), c.input(1), mean, variance};
+    const std::vector<Value> out = e.emit("FusedBatchNormGrad", in, batch_norm_attrs(c));
+    dx = out[0];
+    c.set(1, out[1]);
+    c.set(2, out[2]);
+    if (!training && (c.needed(3) || c.needed(4))) {
+      // y = (x - mean) r scale + offset: by mean -r scale per element, by variance -1/2 r^2 of what scale gets.
+      const Value r = e.call("Rsqrt", {e.add(variance, t.constant(c.op().get_float("epsilon")))});
+      g.mean = add_to(e, g.mean, e.neg(e.mul(e.mul(r, c.input(1)), out[2])));
+      const Value half = t.constant(-0.5);
+      g.variance = add_to(e, g.variance, e.mul(half, e.mul(e.mul(e.square(r), c.input(1)), out[1])));
+    }
+  }
+  if (!training) {
+    g.old_mean = g.mean;
+    g.old_variance = g.variance;
+  } else if (g.mean.valid() || g.variance.valid()) {
+    // mean(x) passes g / n to each element, variance(x) passes 2 g (x - mean) / n.
+    const Value x = t.wide(c.input(0));
+    Value through;
+    if (g.variance.valid()) {
+      const Value each = t.spread(e.div(e.mul(t.constant(2), g.variance), count));
+      through = e.mul(each, e.sub(x, t.spread(mean)));
+    }
+    if (g.mean.valid()) {
+      const Value zeros = through.valid() ? through : e.call("Fill", {c.input_shape_value(0), t.constant(0)});
+      through = e.add(zeros, t.spread(e.div(g.mean, count)));
+    }
+    dx = add_to(e, dx, e.cast(through, c.input_dtype(0)));
+  }
+  if (dx.valid()) c.set(0, dx);
+  if (c.needed(3) && g.old_mean.valid()) c.set(3, g.old_mean);
+  if (c.needed(4) && g.old_variance.valid()) c.set(4, g.old_variance);
+}
+
 // FusedBatchNormGrad computes dx = s r P(g), ds = sum(g h), do = sum(g), with h = (x - mean) r, r = 1 / sqrt(var + epsilon)
 // and, in training, P(u) = u - mean(u) - h mean(u h), else P(u) = u. Let a, b, c be the gradients of dx, ds and do. Then
 //   d/dg = s r P(a) + b h + c            d/ds = sum(a r P(g))
 //   d/dx = -s r^2 (h mean(a P(g)) + mean(g h) P(a) + mean(a h) P(g)) + b r P(g)        in training, and b r g otherwise,
-// where mean and variance in training are those of x, so that x alone carries their part; reserve spaces get nothing.
+// where mean and variance in training are those of x, so that x alone carries their part; reserve spaces get nothing then,
+// and otherwise, by dr/dvar = -r^3 / 2,
+//   d/dmean = -b r sum(g)                d/dvar = -r^2 / 2 (sum(a s r g) + b sum(g h))
+void reserve_space_gradients(GradientContext& c, const ChannelTerms& t, Value g, Value h, Value s, Value r) {
+  Emitter& e = c.e;
+  if (c.needed(3) && c.has_gradient(1)) {
+    c.set(3, t.sum(e.neg(e.mul(t.spread(c.gradient(1)), e.mul(r, g)))));
+  }
+  if (!c.needed(4)) return;
+  Value terms;
+  if (c.has_gradient(0)) terms = e.mul(t.wide(c.gradient(0)), e.mul(e.mul(s, r), g));
+  if (c.has_gradient(1)) terms = add_to(e, terms, e.mul(t.spread(c.gradient(1)), e.mul(g, h)));
+  if (terms.valid()) c.set(4, t.sum(e.mul(terms, e.mul(t.constant(-0.5), e.square(r)))));
+}
+
 void batch_norm_grad_gradient(GradientContext& c) {
-  const SecondOrder t(c);
+  const ChannelTerms t(c, c.input_dtype(2));
   Emitter& e = c.e;
   const bool training = c.op().get_bool("is_training");
   const Value g = t.wide(c.input(0)), x = t.wide(c.input(1)), s = t.spread(c.input(2));
@@ -131,6 +219,7 @@ void batch_norm_grad_gradient(GradientContext& c) {
     const Value ones = e.call("Fill", {c.input_shape_value(0), t.constant(1)});
     dg = add_to(e, dg, e.mul(t.spread(c.gradient(2)), ones));
   }
+  if (!training) reserve_space_gradients(c, t, g, h, s, r);
   if (c.needed(0) && dg.valid()) c.set(0, e.cast(dg, c.input_dtype(0)));
   if (c.needed(1) && dx.valid()) c.set(1, e.cast(dx, c.input_dtype(1)));
 }
@@ -164,7 +253,7 @@ With is_training the mean and the variance of the batch are used. batch_mean and
 inference: old * (1 - exponential_avg_factor) + new * exponential_avg_factor, where the new variance is that of the batch times
 n / (n - 1), unbiased for n elements per channel; with a factor of 1 (the default) the old ones, mean and variance, are not
 read and may be empty. Without is_training mean and variance are used and passed on. reserve_space_1 and reserve_space_2
-are the mean and the (biased) variance used, for FusedBatchNormGrad. No gradient flows through the estimates.
+are the mean and the (biased) variance used, for FusedBatchNormGrad. Every output passes gradients on.
 Source: Ioffe and Szegedy, Batch Normalization, 2015.
 Errors: InvalidArgument for another rank of x, or vectors of another size than channels.)");
 
@@ -217,10 +306,11 @@ void lrn_gradient(GradientContext& c) {
   c.set(0, c.e.call("LRNGrad", {c.gradient(), c.input(0), c.output(0)}, lrn_attrs(c)));
 }
 
-// LRNGrad computes dx = g q - 2 alpha beta x W(g y / n), with n = bias + alpha W(x^2), q = n^-beta, y = x q and W the sum over
-// neighbouring channels, which is symmetric. With a the gradient of dx and v = W(a x):
-//   d/dg = a q - 2 alpha beta x q v / n                             (the same operator, applied to a)
-//   d/dx = -2 alpha beta [ (a g q / n) x + v g q / n + W(g x q / n) a ]  and the part of n in q / n, x W(...)
+// LRNGrad computes dx = g q - 2 alpha beta x W(p), with n = bias + alpha W(x^2), q = n^-beta, p = g y / n, y = x q, and W the
+// sum over neighbouring channels, which is symmetric. With a the gradient of dx, F = sum(a dx) and v = W(a x):
+//   dF/dg = a q - 2 alpha beta v y / n
+//   dF/dx = -2 alpha beta (a W(p) + v g q / n) + 2 alpha x W(dF/dn)
+//   dF/dn = -beta a g q / n + 2 alpha beta (beta + 1) v p / n
 struct ChannelWindow {
   GradientContext& c;
   Emitter& e;
@@ -255,14 +345,15 @@ void lrn_grad_gradient(GradientContext& c) {
   auto scalar = [&](double x) { return e.const_scalar(type, x); };
   const double alpha = c.op().get_float("alpha"), beta = c.op().get_float("beta");
   const Value g = c.input(0), x = c.input(1), a = c.gradient();
-  if (c.needed(0)) c.set(0, e.call("LRNGrad", {a, x, c.input(2)}, lrn_attrs(c)));
-  if (!c.needed(1)) return;
-  // F = sum(a g q) - 2 alpha beta sum(v p) with p = g x q / n. Through x directly, then through n = bias + alpha W(x^2).
   const Value n = e.add(scalar(c.op().get_float("bias")), e.mul(scalar(alpha), window(e.square(x))));
   const Value q = e.call("Pow", {n, scalar(-beta)});
-  const Value q_n = e.div(q, n), v = window(e.mul(a, x)), p = e.mul(e.mul(g, x), q_n);
+  const Value v = window(e.mul(a, x));
+  if (c.needed(0)) {
+    c.set(0, e.sub(e.mul(a, q), e.mul(scalar(2 * alpha * beta), e.mul(v, e.div(c.input(2), n)))));
+  }
+  if (!c.needed(1)) return;
+  const Value q_n = e.div(q, n), p = e.mul(e.mul(g, x), q_n);
   const Value direct = e.mul(scalar(-2 * alpha * beta), e.add(e.mul(a, window(p)), e.mul(v, e.mul(g, q_n))));
-  // dF/dn = -beta a g q / n + 2 alpha beta (beta + 1) v p / n
   const Value through_n = e.add(e.mul(scalar(-beta), e.mul(e.mul(a, g), q_n)),
                                 e.mul(scalar(2 * alpha * beta * (beta + 1)), e.div(e.mul(v, p), n)));
   c.set(1, e.add(direct, e.mul(scalar(2 * alpha), e.mul(x, window(through_n)))));

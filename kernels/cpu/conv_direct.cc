@@ -22,8 +22,10 @@ int64_t panels(int64_t columns) {
 }
 
 // Output pixels of one row per tile: as even as possible, a tile of one row would wait for its own results.
-int64_t pixels_per_tile(int64_t width) {
-  const int64_t tiles = (width + kTileRows - 1) / kTileRows;
+template <class T>
+int64_t pixels_per_tile(int64_t width, int64_t columns) {
+  const int64_t most = tile_rows<T>(columns);
+  const int64_t tiles = (width + most - 1) / most;
   return (width + tiles - 1) / tiles;
 }
 
@@ -34,7 +36,7 @@ void pack_forward(const RunContext& c, const ConvGeometry& g, const T* filter, T
   c.parallel_for(panels<T>(g.filters), 1, 0.3 * static_cast<double>(k * kTileColumns<T>), [&](int64_t p, int64_t end) {
     for (; p < end; ++p) {
       const int64_t o = p * kTileColumns<T>;
-      pack_panel(filter + o, g.filters, k, std::min<int64_t>(kTileColumns<T>, g.filters - o),
+      pack_panels(filter + o, g.filters, k, std::min<int64_t>(kTileColumns<T>, g.filters - o),
                  packed + p * k * kTileColumns<T>);
     }
   });
@@ -117,10 +119,10 @@ class DirectForward final : public ConvAlgorithm<T> {
  private:
   void convolve(const Band<T>& band, const T* packed, int64_t rows, T* out) const {
     const int64_t k = g_.taps() * g_.channels, width = g_.columns.output;
-    const int64_t step = pixels_per_tile(width);
     for (int64_t o = 0; o < g_.filters; o += kTileColumns<T>) {
       const T* const panel = packed + o * k;
       const int64_t columns = std::min<int64_t>(kTileColumns<T>, g_.filters - o);
+      const int64_t step = pixels_per_tile<T>(width, columns);
       for (int64_t y = 0; y < rows; ++y) {
         const T* const line = band.first + y * g_.rows.stride * band.row_stride;
         for (int64_t x = 0; x < width; x += step) {
@@ -209,7 +211,7 @@ class ScatterInput final : public ConvAlgorithm<T> {
     windows_inside(rows, r, y0, y1);
     windows_inside(cols, s, x0, x1);
     if (x0 >= x1) return;
-    const int64_t step = pixels_per_tile(x1 - x0);
+    const int64_t step = pixels_per_tile<T>(x1 - x0, columns);
     TileCall<T> t{};
     t.depth = g_.filters;
     t.a_row = g_.filters;

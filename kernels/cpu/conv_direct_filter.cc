@@ -64,7 +64,7 @@ class DirectFilter final : public ConvAlgorithm<T> {
     const int64_t end = std::min(g_.filters, (group + 1) * group_columns_);
     for (int64_t o = group * group_columns_; o < end; o += kTileColumns<T>) {
       const int64_t columns = std::min<int64_t>(kTileColumns<T>, end - o);
-      pack_panel(gradient + o, g_.filters, pixels, columns, panel);
+      pack_panels(gradient + o, g_.filters, pixels, columns, panel);
       for (int64_t r = 0; r < g_.rows.taps; ++r) {
         const T* line = band.first + r * g_.rows.dilation * band.row_stride;
         T* const row = to + r * g_.columns.taps * g_.channels * g_.filters + o;
@@ -93,10 +93,11 @@ class DirectFilter final : public ConvAlgorithm<T> {
     t.ldb = kTileColumns<T>;
     t.ldc = g_.filters;
     t.add = add;
-    for (int64_t i = 0; i < count; i += kTileRows) {
+    const int64_t most = tile_rows<T>(columns), tiles = (count + most - 1) / most, step = (count + tiles - 1) / tiles;
+    for (int64_t i = 0; i < count; i += step) {
       t.a = from + i;
       t.c = to + i * g_.filters;
-      run_tile(std::min<int64_t>(kTileRows, count - i), columns, t);
+      run_tile(std::min(step, count - i), columns, t);
     }
   }
 

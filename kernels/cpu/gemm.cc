@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrix product behind gemm.h. A panel of B, kDepth rows by one register tile's columns, is packed into a stack buffer
-// that stays in L1 and meets every row tile of A. A is read in place by rows; a transposed A is packed by blocks of rows.
+// The matrix product behind gemm.h. Panels of B, kDepth rows by one register tile's columns each, are packed into a stack
+// buffer, several at a time so that B is read in longer runs; each then stays in L1 and meets every row tile of A. A is read in place by rows; a transposed A is packed by blocks of rows.
 // Each pass over kDepth sums from zero and then adds to C: rounding error grows with kDepth + k / kDepth instead of k.
 // Few rows read B in place (it is read once), one row or one column is a matrix-vector product (gemv.h).
 #include "kernels/cpu/gemm.h"
@@ -15,6 +15,7 @@ namespace treenail::cpu {
 namespace {
 
 constexpr int64_t kDepth = 256;
+constexpr int64_t kGroupPanels = 4;  // panels packed together: 64 KiB of float
 constexpr int64_t kPackedRows = 96;  // rows of a packed block of A: 96 KiB of float, in L2
 static_assert(kPackedRows % kTileRows == 0);
 
@@ -62,6 +63,33 @@ class BlockProduct {
   }
 
  private:
+  // Fetches the lines of the next panels of B into L2, a few per tile: no hardware prefetcher finds them.
+  struct Ahead {
+    const T* line;
+    int64_t outer_step, inner_count, inner = 0, left = 0, per_call = 0;
+    void some() {
+      constexpr int64_t per_line = 64 / sizeof(T);
+      for (int64_t i = std::min(per_call, left); i > 0; --i) {
+        __builtin_prefetch(line + inner * per_line, 0, 2);
+        if (++inner == inner_count) {
+          inner = 0;
+          line += outer_step;
+        }
+      }
+      left -= per_call;
+    }
+  };
+  Ahead next_panels(int64_t k0, int64_t j, int64_t end, int64_t depth, int64_t calls) const {
+    constexpr int64_t per_line = 64 / sizeof(T);
+    if (j >= end) return {nullptr, 0, 1};
+    const int64_t contiguous = p_.trans_b ? depth : end - j;
+    Ahead ahead{p_.trans_b ? p_.b + j * p_.ldb + k0 : p_.b + k0 * p_.ldb + j, p_.ldb,
+                (contiguous + per_line - 1) / per_line};
+    ahead.left = ahead.inner_count * (p_.trans_b ? end - j : depth);
+    ahead.per_call = (ahead.left + calls - 1) / calls;
+    return ahead;
+  }
+
   void run_packed_a() {
     alignas(64) T packed[kPackedRows * kDepth];
     for (int64_t k0 = 0; k0 < p_.k; k0 += kDepth) {
@@ -77,59 +105,43 @@ class BlockProduct {
   // Rows [row0, row1), all columns, of the pass at k0.
   void columns(int64_t k0, int64_t row0, int64_t row1, const RowsOfA<T>& a) {
     constexpr int64_t width = kTileColumns<T>;
-    alignas(64) T panel[kDepth * width];
+    alignas(64) T panels[kGroupPanels * kDepth * width];
     const int64_t depth = std::min(kDepth, p_.k - k0);
     const int64_t tiles = (row1 - row0 + kTileRows - 1) / kTileRows;
-    for (int64_t j = n0_; j < n1_; j += width) {
-      const int64_t count = std::min(width, n1_ - j);
-      const T* b = panel;
-      int64_t ldb = width;
+    // One tile reads a panel once: packing would cost more than it saves.
+    const bool in_place = tiles == 1 && !p_.trans_b;
+    const int64_t group = p_.trans_b ? width : kGroupPanels * width;
+    for (int64_t j0 = n0_; j0 < n1_; j0 += group) {
+      const int64_t end = std::min(n1_, j0 + group);
       if (p_.trans_b) {
-        pack_panel_transposed(p_.b + j * p_.ldb + k0, p_.ldb, depth, count, panel);
-      } else if (tiles == 1 && count == width) {
-        // One tile reads a panel once: packing would cost more than it saves.
-        b = p_.b + k0 * p_.ldb + j;
-        ldb = p_.ldb;
-      } else {
-        pack_panel(p_.b + k0 * p_.ldb + j, p_.ldb, depth, count, panel);
+        pack_panel_transposed(p_.b + j0 * p_.ldb + k0, p_.ldb, depth, end - j0, panels);
+      } else if (!in_place) {
+        pack_panels(p_.b + k0 * p_.ldb + j0, p_.ldb, depth, end - j0, panels);
+      } else if ((end - j0) % width != 0) {
+        const int64_t whole = (end - j0) / width * width;
+        pack_panels(p_.b + k0 * p_.ldb + j0 + whole, p_.ldb, depth, end - j0 - whole, panels + whole * depth);
       }
-      Ahead ahead = next_panel(k0, j + width, depth, tiles);
-      for (int64_t t = 0; t < tiles; ++t) {
-        ahead.some();
-        const int64_t i = row0 + t * kTileRows;
-        const TileCall<T> call{depth, a.first + t * a.tile,   a.row,  a.step,                b,
-                               ldb,   p_.c + i * p_.ldc + j, p_.ldc, p_.add_to_c || k0 > 0};
-        const int64_t rows = std::min<int64_t>(kTileRows, row1 - i);
-        run_tile(rows, count, call);
+      Ahead ahead = next_panels(k0, end, std::min(n1_, end + group), depth, tiles * ((end - j0 + width - 1) / width));
+      for (int64_t j = j0; j < end; j += width) {
+        const int64_t count = std::min(width, end - j);
+        const bool direct = in_place && count == width;
+        const T* b = direct ? p_.b + k0 * p_.ldb + j : panels + (j - j0) * depth;
+        run_tiles(TileCall<T>{depth, a.first, a.row, a.step, b, direct ? p_.ldb : width, p_.c + row0 * p_.ldc + j, p_.ldc,
+                              p_.add_to_c || k0 > 0},
+                  row1 - row0, count, a.tile, ahead);
       }
     }
   }
 
-  // Fetches the lines of the next panel of B into L2 a few per tile: they are far apart, no hardware prefetcher finds them.
-  struct Ahead {
-    const T* line;
-    int64_t outer_step, inner_step, inner_count, inner = 0, left = 0, per_call = 0;
-    void some() {
-      for (int64_t i = std::min(per_call, left); i > 0; --i) {
-        __builtin_prefetch(line + inner * inner_step, 0, 2);
-        if (++inner == inner_count) {
-          inner = 0;
-          line += outer_step;
-        }
-      }
-      left -= per_call;
+  void run_tiles(TileCall<T> call, int64_t rows, int64_t columns, int64_t a_tile, Ahead& ahead) {
+    // Rows in place may form taller tiles where columns are few; packed ones come by kTileRows.
+    const int64_t tiles = a_tile == call.a_row * kTileRows ? tile_rows<T>(columns) / kTileRows : 1;
+    for (int64_t i = 0; i < rows; i += tiles * kTileRows) {
+      ahead.some();
+      run_tile(std::min(tiles * kTileRows, rows - i), columns, call);
+      call.a += tiles * a_tile;
+      call.c += tiles * kTileRows * call.ldc;
     }
-  };
-  Ahead next_panel(int64_t k0, int64_t j, int64_t depth, int64_t calls) const {
-    constexpr int64_t per_line = 64 / sizeof(T);
-    if (j >= n1_) return {nullptr, 0, 0, 1};
-    const int64_t columns = std::min<int64_t>(kTileColumns<T>, n1_ - j);
-    const int64_t contiguous = p_.trans_b ? depth : columns;
-    Ahead ahead{p_.trans_b ? p_.b + j * p_.ldb + k0 : p_.b + k0 * p_.ldb + j, p_.ldb, per_line,
-                (contiguous + per_line - 1) / per_line};
-    ahead.left = ahead.inner_count * (p_.trans_b ? columns : depth);
-    ahead.per_call = (ahead.left + calls - 1) / calls;
-    return ahead;
   }
 
   const Product<T>& p_;

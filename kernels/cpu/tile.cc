@@ -3,6 +3,7 @@
 #include "kernels/cpu/tile.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace treenail::cpu {
 namespace {
@@ -14,7 +15,7 @@ void tile(const TileCall<T>& t) {
   const int64_t a_row = t.a_row, a_step = t.a_step, ldb = t.ldb, ldc = t.ldc;
   T* const c = t.c;
   Vec<T> sum[Rows][Vectors];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
     __builtin_prefetch(c + i * ldc, 1);
 #pragma GCC unroll 8
@@ -27,7 +28,7 @@ void tile(const TileCall<T>& t) {
       Vec<T> row[Vectors];
 #pragma GCC unroll 8
       for (int v = 0; v < Vectors; ++v) row[v] = load<Vec<T>>(b + v * lanes);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
       for (int i = 0; i < Rows; ++i) {
         const Vec<T> x = splat<Vec<T>>(a[i * a_row]);
 #pragma GCC unroll 8
@@ -38,7 +39,7 @@ void tile(const TileCall<T>& t) {
     }
     segment += t.a_segment;
   }
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
 #pragma GCC unroll 8
     for (int v = 0; v < Vectors; ++v) {
@@ -48,7 +49,7 @@ void tile(const TileCall<T>& t) {
   }
 }
 
-template <class T, int Vectors, int Rows = kTileRows>
+template <class T, int Vectors, int Rows = Vectors == 1 ? 2 * kTileRows : kTileRows>
 void whole_tile(int64_t rows, const TileCall<T>& t) {
   if (rows == Rows) {
     tile<T, Rows, Vectors>(t);
@@ -57,11 +58,25 @@ void whole_tile(int64_t rows, const TileCall<T>& t) {
   }
 }
 
+// n < 2 * Width elements, as few moves as they take.
+template <class T, int Width>
+TN_INLINE void copy_some(const T* from, T* to, int64_t n) {
+  if constexpr (Width > 0) {
+    if (n & Width) {
+      std::memcpy(to, from, Width * sizeof(T));
+      from += Width;
+      to += Width;
+    }
+    copy_some<T, Width / 2>(from, to, n);
+  }
+}
+
 // A tile of which only some columns exist: computed whole, copied in part.
 template <class T, int Vectors>
 void narrow_tile(int64_t rows, int64_t columns, TileCall<T> t) {
   constexpr int width = Vectors * kLanes<T>;
-  T whole[kTileRows * width];
+  constexpr int most_rows = Vectors == 1 ? 2 * kTileRows : kTileRows;
+  T whole[most_rows * width];
   T* const c = t.c;
   const int64_t ldc = t.ldc;
   const bool add = t.add;
@@ -75,7 +90,7 @@ void narrow_tile(int64_t rows, int64_t columns, TileCall<T> t) {
     if (add) {
       for (int64_t j = 0; j < columns; ++j) to[j] += from[j];
     } else {
-      for (int64_t j = 0; j < columns; ++j) to[j] = from[j];
+      copy_some<T, width / 2>(from, to, columns);
     }
   }
 }
@@ -94,14 +109,13 @@ void any_tile(int64_t rows, int64_t columns, const TileCall<T>& t) {
   }
 }
 
+// Columns behind the last are never copied out of a tile: whatever lies there in B is taken along, but for the rows at
+// whose end B may end.
 template <class T>
-void pack(const T* b, int64_t ldb, int64_t depth, int64_t columns, T* panel) {
+void pack_narrow(const T* b, int64_t ldb, int64_t depth, int64_t columns, T* panel) {
   constexpr int lanes = kLanes<T>;
   constexpr int64_t width = kTileColumns<T>;
-  // Columns behind the last are never copied out of a tile: whatever lies there in B is taken along, but for the rows at
-  // whose end B may end.
-  int64_t whole = depth;
-  if (columns < width) whole = std::max<int64_t>(0, depth - (width - columns + ldb - 1) / ldb);
+  const int64_t whole = std::max<int64_t>(0, depth - (width - columns + ldb - 1) / ldb);
   for (int64_t k = 0; k < whole; ++k) {
     for (int v = 0; v < kTileVectors; ++v) store(panel + v * lanes, load<Vec<T>>(b + v * lanes));
     b += ldb;
@@ -112,6 +126,22 @@ void pack(const T* b, int64_t ldb, int64_t depth, int64_t columns, T* panel) {
     b += ldb;
     panel += width;
   }
+}
+
+template <class T>
+void pack(const T* b, int64_t ldb, int64_t depth, int64_t columns, T* panels) {
+  constexpr int lanes = kLanes<T>;
+  constexpr int64_t width = kTileColumns<T>;
+  const int64_t whole = columns / width * width;
+  for (int64_t k = 0; k < depth; ++k) {
+    const T* from = b + k * ldb;
+    T* to = panels + k * width;
+    for (int64_t j = 0; j < whole; j += width) {
+      for (int v = 0; v < kTileVectors; ++v) store(to + v * lanes, load<Vec<T>>(from + j + v * lanes));
+      to += depth * width;
+    }
+  }
+  if (whole < columns) pack_narrow(b + whole, ldb, depth, columns - whole, panels + whole * depth);
 }
 
 // Squares of one vector's width are transposed in registers.
@@ -140,11 +170,11 @@ void pack_transposed(const T* b, int64_t ldb, int64_t depth, int64_t columns, T*
 void run_tile(int64_t rows, int64_t columns, const TileCall<float>& t) { any_tile(rows, columns, t); }
 void run_tile(int64_t rows, int64_t columns, const TileCall<double>& t) { any_tile(rows, columns, t); }
 
-void pack_panel(const float* b, int64_t ldb, int64_t depth, int64_t columns, float* panel) {
-  pack(b, ldb, depth, columns, panel);
+void pack_panels(const float* b, int64_t ldb, int64_t depth, int64_t columns, float* panels) {
+  pack(b, ldb, depth, columns, panels);
 }
-void pack_panel(const double* b, int64_t ldb, int64_t depth, int64_t columns, double* panel) {
-  pack(b, ldb, depth, columns, panel);
+void pack_panels(const double* b, int64_t ldb, int64_t depth, int64_t columns, double* panels) {
+  pack(b, ldb, depth, columns, panels);
 }
 void pack_panel_transposed(const float* b, int64_t ldb, int64_t depth, int64_t columns, float* panel) {
   pack_transposed(b, ldb, depth, columns, panel);

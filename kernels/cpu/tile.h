@@ -30,16 +30,22 @@ struct TileCall {
   int64_t segments = 1, a_segment = 0;
 };
 
-// Computes rows <= kTileRows and columns <= kTileColumns of C. Whole vectors of B are read; an element's bits do not
-// depend on rows and columns.
+// The most rows of a tile: twice as many where one vector of columns leaves half the registers free.
+template <class T>
+constexpr int64_t tile_rows(int64_t columns) {
+  return columns <= kLanes<T> ? 2 * kTileRows : kTileRows;
+}
+
+// Computes rows <= tile_rows(columns) and columns <= kTileColumns of C. Whole vectors of B are read; an element's bits do
+// not depend on rows and columns.
 void run_tile(int64_t rows, int64_t columns, const TileCall<float>& t);
 void run_tile(int64_t rows, int64_t columns, const TileCall<double>& t);
 
 // Panels of B for run_tile: [columns / kTileColumns][k][kTileColumns], columns behind the last undefined or zero.
-// From B[k, columns]: reads whole vectors while B's own storage reaches that far.
-void pack_panel(const float* b, int64_t ldb, int64_t depth, int64_t columns, float* panel);
-void pack_panel(const double* b, int64_t ldb, int64_t depth, int64_t columns, double* panel);
-// From B stored [columns, k].
+// From B[k, columns], which is read once, row by row: whole vectors while B's own storage reaches that far.
+void pack_panels(const float* b, int64_t ldb, int64_t depth, int64_t columns, float* panels);
+void pack_panels(const double* b, int64_t ldb, int64_t depth, int64_t columns, double* panels);
+// One panel from B stored [columns, k].
 void pack_panel_transposed(const float* b, int64_t ldb, int64_t depth, int64_t columns, float* panel);
 void pack_panel_transposed(const double* b, int64_t ldb, int64_t depth, int64_t columns, double* panel);
 

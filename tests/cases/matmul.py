@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cases of framework/ops/matmul.cc. Oracle: NumPy's matmul in float64, complex128 or int32."""
+
+import numpy as np
+
+from harness import COMPLEX, FLOATS, REAL_FLOATS, op
+
+NUMBERS = FLOATS + ("int32",) + COMPLEX
+FLAGS = ((False, False), (True, False), (False, True), (True, True))
+
+
+def turned(x, flag, conjugate=False):
+    if not flag:
+        return x
+    y = np.swapaxes(x, -1, -2)
+    return np.conj(y) if conjugate else y
+
+
+def matmul(a, b, transpose_a=False, transpose_b=False):
+    with np.errstate(all="ignore"):
+        return np.matmul(turned(a, transpose_a), turned(b, transpose_b))
+
+
+def batch_matmul(x, y, adj_x=False, adj_y=False):
+    return np.matmul(turned(x, adj_x, True), turned(y, adj_y, True))
+
+
+products = op("MatMul", matmul, dtypes=NUMBERS, norm=True, ulps=16, grad=2)
+# [m, n, k]: each side 0 and 1, sizes around the register tile, several blocks of k, one row and one column of each kind.
+SIZES = ((2, 3, 4), (0, 3, 2), (3, 0, 2), (3, 2, 0), (1, 1, 1), (7, 5, 9), (6, 16, 8), (13, 33, 17))
+LARGE = ((64, 10, 520), (1, 130, 300), (130, 1, 300), (1, 1, 1000), (5, 70, 257), (200, 100, 64), (65, 129, 600))
+for ta, tb in FLAGS:
+    for m, n, k in SIZES + LARGE:
+        products.case(
+            (k, m) if ta else (m, k),
+            (n, k) if tb else (k, n),
+            transpose_a=ta,
+            transpose_b=tb,
+            options={"grad": 2 if m * n * k <= 64 else 0, "ulps": 16 if k < 200 else 100},
+        )
+# Large enough for the system's BLAS at every level.
+products.case((800, 780), (780, 770), options={"dtypes": REAL_FLOATS, "grad": 0, "ulps": 64})
+products.case((90, 40), (50, 40), transpose_b=True, options={"dtypes": COMPLEX, "grad": 0})
+products.special([[1.0, np.nan], [np.inf, 0.0]], [[0.0, 1.0], [1.0, -np.inf]])
+products.error(
+    "InvalidArgument",
+    r"inner dimensions differ: a is \[64,784\], b is \[512,10\]",
+    (64, 784),
+    (512, 10),
+)
+products.error(
+    "InvalidArgument",
+    r"inner dimensions differ: a is \[3,2\] \(transposed\), b is \[2,4\]",
+    (3, 2),
+    (2, 4),
+    transpose_a=True,
+)
+products.error("InvalidArgument", "rank", (3,), (3, 2))
+products.error("InvalidArgument", "dtype", np.ones((2, 2), np.float32), np.ones((2, 2), np.float64))
+
+batches = op("BatchMatMul", batch_matmul, dtypes=NUMBERS, norm=True, ulps=16, grad=2)
+for adj_x, adj_y in FLAGS:
+    for batch_x, batch_y in (
+        ((), ()),
+        ((2,), (2,)),
+        ((3,), (1,)),
+        ((2, 1), (3,)),
+        ((), (2, 2)),
+        ((4,), ()),
+        ((0,), (0,)),
+        ((2, 0), (1,)),
+    ):
+        batches.case(
+            batch_x + ((3, 2) if adj_x else (2, 3)),
+            batch_y + ((4, 3) if adj_y else (3, 4)),
+            adj_x=adj_x,
+            adj_y=adj_y,
+        )
+    batches.case(
+        (3,) + ((40, 70) if adj_x else (70, 40)),
+        (3,) + ((90, 40) if adj_y else (40, 90)),
+        adj_x=adj_x,
+        adj_y=adj_y,
+        options={"grad": 0},
+    )
+batches.error("InvalidArgument", r"inner dimensions differ: x is \[2,3,4\], y is", (2, 3, 4), (2, 3, 4))
+batches.error("InvalidArgument", "Incompatible shapes", (2, 3, 4), (3, 4, 5))
+batches.error("InvalidArgument", "rank", (3,), (3, 2))
