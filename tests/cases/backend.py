@@ -83,7 +83,9 @@ class OpGraph:
         """Gradients of sum(weights * ys), None where there is none."""
         with self.graph.as_default():
             grad_ys = [tn.constant(w) for w in weights]
-            return tn.gradients(list(ys), list(xs), grad_ys=grad_ys)
+            gradients = tn.gradients(list(ys), list(xs), grad_ys=grad_ys)
+            # Slices (of gathers) are made dense.
+            return [None if g is None else tn.convert_to_tensor(g) for g in gradients]
 
     def op_types(self) -> List[str]:
         return sorted({node.type for node in self.graph.get_operations()})

@@ -267,6 +267,8 @@ _DEFAULTS = {
     "ulps": 4.0,
     "norm": False,
     "slack": 0.0,
+    # Must the signs of zeros agree? Set by special().
+    "signed_zeros": False,
     "half_ulps": 1.0,
     # 0: none, 1: gradients, 2: and gradients of gradients. `wrt`: flat input numbers; None: all of
     # the case's dtype.
@@ -279,6 +281,8 @@ _DEFAULTS = {
     "static_shape": True,
     # Run with input shapes unknown while the graph is built?
     "unknown_shapes": True,
+    # And the gradient as well? (False where it is stated to need known shapes.)
+    "unknown_gradient": True,
     "oracle_attrs": True,
 }
 
@@ -323,7 +327,7 @@ class Op:
         values = specials or (
             [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1e-40, 3e38, -3e38, 1.0, -1.0],
         )
-        options = {"dtypes": REAL_FLOATS, "grad": 0}
+        options = {"dtypes": REAL_FLOATS, "grad": 0, "signed_zeros": True}
         inputs = [v if isinstance(v, int) else T(v) for v in values]
         return self.case(*inputs, options=options, **attrs)
 
