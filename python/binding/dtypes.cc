@@ -173,7 +173,7 @@ DType dtype_from(PyObject* object) {
     if (number > 0 && number < kNumDTypes && dtype_is_valid(static_cast<int>(number))) return static_cast<DType>(number);
     throw_type_error("no dtype has the number ", repr_of(object));
   }
-  if (numpy_loaded()) {
+  if (object != Py_None && numpy_loaded()) {  // numpy.dtype(None) is float64
     const DType dtype = dtype_from_numpy(object);
     if (dtype != DType::kInvalid) return dtype;
   }

@@ -118,6 +118,7 @@ int execute_module(PyObject* module) {
     add_session(module);
     add_execute(module);
     add_gradient_functions(module);
+    add_files(module);
     add_rare(module);
   });
 }

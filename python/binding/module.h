@@ -49,6 +49,7 @@ void add_session(PyObject* module);
 void add_execute(PyObject* module);
 
 void add_gradient_functions(PyObject* module);
+void add_files(PyObject* module);
 void add_rare(PyObject* module);
 
 // Makes a heap type, once per process. `instantiable`: calling it makes an object.

@@ -31,7 +31,7 @@ from treenail._variables import *  # noqa: F401,F403
 from treenail._variable_scope import *  # noqa: F401,F403
 from treenail._session import *  # noqa: F401,F403
 from treenail import _array, _clip, _control, _gradients, _hooks, _math, _random, _session, _variable_scope, _variables
-from treenail._execute import execute
+from treenail._execute import execute, import_graph, load_graph
 
 __version__ = _core.__version__
 double, half = float64, float16
@@ -90,7 +90,8 @@ def _public_names() -> list:
              "control_dependencies", "device", "executing_eagerly", "get_collection", "get_collection_ref",
              "get_default_graph", "get_seed", "name_scope", "reset_default_graph", "set_random_seed", "TensorShape",
              "IndexedSlices", "constant", "convert_to_tensor", "convert_to_tensor_or_indexed_slices", "is_tensor",
-             "placeholder", "placeholder_with_default", "execute", "build_info"]
+             "placeholder", "placeholder_with_default", "execute", "load_graph", "import_graph",
+             "build_info"]
     for module in (_array, _math, _random, _clip, _control, _gradients, _variables, _variable_scope, _session):
         names += module.__all__
     return names + list(_SUBMODULES) + list(_ELSEWHERE)

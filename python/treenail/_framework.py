@@ -264,6 +264,14 @@ class Graph(_core.GraphBase):
         """Whether a run may be asked for it: True."""
         return True
 
+    def save(self, path: Any) -> None:
+        """Writes the graph to a file for tn.load_graph; values of variables are in checkpoints (tn.train.Saver).
+
+        The file appears under its name only when it is complete. Raises NotFoundError (no such directory), PermissionDeniedError,
+        ResourceExhaustedError (disk full).
+        """
+        _core.save_graph(self, path)
+
     # --- Collections --------------------------------------------------------------------------------------------------
 
     def add_to_collection(self, name: str, value: Any) -> None:

@@ -67,6 +67,19 @@ class Variable:
                 value = value()
         return convert_to_tensor(value, dtype, name="initial_value")
 
+    @classmethod
+    def _from_operations(cls, handle_op: Operation) -> Variable | None:
+        """The variable of a handle in a loaded graph, or None when its assignment or read is not there."""
+        graph, name = handle_op.graph, handle_op.name
+        assign, read = graph._find_operation(name + "/Assign"), graph._find_operation(name + "/read")
+        if assign is None or read is None or assign.type != "AssignVariableOp" or read.type != "ReadVariableOp":
+            return None
+        self = cls.__new__(cls)
+        self._graph, self._handle, self._initializer, self._snapshot = graph, handle_op.outputs[0], assign, read.outputs[0]
+        self._initial_value, self._dtype = assign.inputs[1], self._snapshot.dtype
+        self._shape, self._trainable, self._constraint = self._snapshot.shape, False, None
+        return self
+
     # --- What it is ---------------------------------------------------------------------------------------------------
 
     @property

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graph files and checkpoint files from Python, and the lock that h5py and checkpoints share where libhdf5 has none.
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "framework/graph/serialize.h"
+#include "framework/io/checkpoint.h"
+#include "python/binding/attributes.h"
+#include "python/binding/dtypes.h"
+#include "python/binding/graph_lock.h"
+#include "python/binding/module.h"
+#include "python/binding/numpy.h"
+#include "python/binding/operation_type.h"
+#include "python/binding/tensor_type.h"
+
+namespace treenail::python {
+namespace {
+
+std::string path_from(PyObject* object) {
+  Ref path = checked(PyOS_FSPath(object));
+  return std::string(text_of(path.get(), "a path"));
+}
+
+// --- Checkpoints -------------------------------------------------------------------------------------------------------
+
+// h5py's global lock (h5py._objects.phil); kept for good once taken.
+PyObject* h5py_lock = nullptr;
+
+void call_lock(const char* method) {
+  const GilRetake gil;
+  Ref result = Ref::steal(PyObject_CallMethod(h5py_lock, method, nullptr));
+  if (!result) PyErr_WriteUnraisable(h5py_lock);
+}
+
+// share_h5py_lock(lock): around each use of libhdf5, where libhdf5 itself has no lock.
+PyObject* share_h5py_lock(PyObject*, PyObject* lock) {
+  return guarded([&] {
+    if (hdf5_has_lock() || h5py_lock == lock) return none();
+    h5py_lock = new_ref(lock);
+    set_hdf5_lock([](void*) { call_lock("acquire"); }, [](void*) { call_lock("release"); }, nullptr);
+    return none();
+  });
+}
+
+PyObject* get_hdf5_version(PyObject*, PyObject*) {
+  return guarded([&] { return text_object(hdf5_version()).release(); });
+}
+
+std::unique_ptr<CheckpointReader> open_checkpoint(const std::string& path, bool allow_foreign) {
+  const GilRelease release;
+  return std::make_unique<CheckpointReader>(path, allow_foreign);
+}
+
+// checkpoint_entries(path, allow_foreign) -> [(name, dtype or None, dims)]
+PyObject* checkpoint_entries(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&] {
+    if (nargs != 2) throw_type_error("checkpoint_entries() takes a path and allow_foreign");
+    const auto reader = open_checkpoint(path_from(args[0]), checked(PyObject_IsTrue(args[1])) == 1);
+    Ref list = checked(PyList_New(0));
+    for (const CheckpointReader::Entry& entry : reader->entries()) {
+      Ref dtype = entry.dtype == DType::kInvalid ? Ref::borrow(Py_None) : dtype_ref(entry.dtype);
+      Ref name = text_object(entry.name);
+      Ref item = checked(PyTuple_Pack(3, name.get(), dtype.get(), dims_object(entry.shape).get()));
+      checked(PyList_Append(list.get(), item.get()));
+    }
+    return list.release();
+  });
+}
+
+// checkpoint_tensor(path, name, allow_foreign) -> array
+PyObject* checkpoint_tensor(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&] {
+    if (nargs != 3) throw_type_error("checkpoint_tensor() takes a path, a name and allow_foreign");
+    const std::string name(text_of(args[1], "a tensor name"));
+    const auto reader = open_checkpoint(path_from(args[0]), checked(PyObject_IsTrue(args[2])) == 1);
+    Tensor tensor;
+    {
+      const GilRelease release;
+      tensor = reader->read(name);
+    }
+    return array_from_tensor(std::move(tensor), false).release();
+  });
+}
+
+// --- Graphs ------------------------------------------------------------------------------------------------------------
+
+PyObject* write_graph_file(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&] {
+    if (nargs != 2) throw_type_error("save_graph() takes a graph and a path");
+    const Graph& graph = *graph_from(args[0])->state->graph;
+    const std::string path = path_from(args[1]);
+    {
+      const GilRelease release;
+      const std::shared_lock<std::shared_mutex> lock(graph.mutex());
+      save_graph(graph, path);
+    }
+    return none();
+  }, args[0]);
+}
+
+std::unique_ptr<Graph> read_graph_file(const std::string& path) {
+  const GilRelease release;
+  return load_graph(path);
+}
+
+NamedAttrs named_attrs(const OpInstance& op) {
+  NamedAttrs attrs;
+  for (size_t i = 0; i < op.attrs().size(); ++i) attrs.emplace_back(op.def().attrs[i].name, op.attrs()[i]);
+  return attrs;
+}
+
+// Copies of the nodes of one graph in another, under a name prefix.
+class GraphImport {
+ public:
+  GraphImport(const Graph& source, Graph& target, std::string prefix, std::unordered_map<std::string, Output> replaced)
+      : source_(source), target_(target), prefix_(std::move(prefix)), replaced_(std::move(replaced)) {}
+
+  void run() {
+    for (const Node* node : topological_order(source_)) add(*node);
+  }
+  Node* copy_of(const std::string& name) const {
+    const Node* node = source_.find(name);
+    return node == nullptr ? nullptr : copies_.at(node);
+  }
+
+ private:
+  void add(const Node& node) {
+    std::vector<Output> inputs;
+    for (const Output& input : node.inputs()) {
+      const auto it = replaced_.find(to_text(input));
+      inputs.push_back(it == replaced_.end() ? Output{copies_.at(input.node), input.index} : it->second);
+    }
+    std::vector<Node*> controls;
+    for (const Node* before : node.control_inputs()) controls.push_back(copies_.at(before));
+    std::vector<int> sizes;
+    const OpInstance& op = node.op();
+    for (size_t arg = 0; arg < op.def().inputs.size(); ++arg) {
+      const auto [begin, end] = op.input_range(static_cast<int>(arg));
+      sizes.push_back(end - begin);
+    }
+    const NamedAttrs attrs = named_attrs(op);
+    const std::string name = prefix_.empty() ? node.name() : concat(prefix_, "/", node.name());
+    NodeSpec spec;
+    spec.op = op.name();
+    spec.name = name;
+    spec.inputs = inputs;
+    spec.attrs = attrs;
+    spec.arg_sizes = sizes;
+    spec.control_inputs = controls;
+    spec.device = node.device();
+    copies_.emplace(&node, &target_.add(spec));
+  }
+
+  const Graph& source_;
+  Graph& target_;
+  std::string prefix_;
+  std::unordered_map<std::string, Output> replaced_;
+  std::unordered_map<const Node*, Node*> copies_;
+};
+
+// import_graph(graph, path, prefix, {"node:0" of the file: tensor}) -> {name in the file: Operation}
+PyObject* import_graph_file(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&] {
+    if (nargs != 4 || !PyDict_Check(args[3])) throw_type_error("import_graph() takes a graph, a path, a prefix and a dict");
+    GraphObject* graph = graph_from(args[0]);
+    const std::unique_ptr<Graph> source = read_graph_file(path_from(args[1]));
+    std::unordered_map<std::string, Output> replaced;
+    PyObject *key, *value;
+    Py_ssize_t position = 0;
+    while (PyDict_Next(args[3], &position, &key, &value) != 0) {
+      const Output original = source->find_output(text_of(key, "a tensor name"));
+      replaced.emplace(to_text(original), output_from(value, graph));
+    }
+    Graph& target = *graph->state->graph;
+    GraphImport import(*source, target, std::string(text_of(args[2], "a prefix")), std::move(replaced));
+    writing(target, [&] { import.run(); });
+    Ref dict = checked(PyDict_New());
+    for (int id = 0; id < source->num_nodes(); ++id) {
+      const std::string& name = source->node(id)->name();
+      Ref view = operation_view(graph, import.copy_of(name));
+      checked(PyDict_SetItem(dict.get(), text_object(name).get(), view.get()));
+    }
+    return dict.release();
+  }, args[0]);
+}
+
+// load_graph_into(graph, path): `graph` is new and empty.
+PyObject* load_graph_into(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&] {
+    if (nargs != 2) throw_type_error("load_graph_into() takes a graph and a path");
+    GraphObject* graph = graph_from(args[0]);
+    if (graph->state->graph->num_nodes() != 0) throw_value_error("load_graph_into() needs an empty graph");
+    graph->state->graph = read_graph_file(path_from(args[1]));
+    return none();
+  });
+}
+
+PyCFunction fast(PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t)) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
+}
+
+}  // namespace
+
+void add_files(PyObject* module) {
+  static PyMethodDef functions[] = {
+      {"share_h5py_lock", share_h5py_lock, METH_O, nullptr},
+      {"hdf5_version", get_hdf5_version, METH_NOARGS,
+       "hdf5_version()\n--\n\nThe version of the HDF5 library. Raises UnimplementedError without one."},
+      {"checkpoint_entries", fast(checkpoint_entries), METH_FASTCALL, nullptr},
+      {"checkpoint_tensor", fast(checkpoint_tensor), METH_FASTCALL, nullptr},
+      {"save_graph", fast(write_graph_file), METH_FASTCALL, nullptr},
+      {"import_graph", fast(import_graph_file), METH_FASTCALL, nullptr},
+      {"load_graph_into", fast(load_graph_into), METH_FASTCALL, nullptr},
+      {nullptr, nullptr, 0, nullptr},
+  };
+  add_methods(module, functions);
+}
+
+}  // namespace treenail::python
