@@ -28,7 +28,7 @@ def torch_workers(program: str, arguments: List[str], threads: int) -> List[Work
     workers = []
     for name, environment in blas_variants().items():
         limits = {"OMP_NUM_THREADS": str(threads), **environment}
-        workers.append(Worker("torch, %s, %d threads" % (name, threads), program,
+        workers.append(Worker("torch, %s, %d thread%s" % (name, threads, "s" * (threads > 1)), program,
                               [*arguments, str(threads)], INTERPRETER, limits, cpus=threads))
     if not workers:
         raise Absent("torch: no BLAS for it")

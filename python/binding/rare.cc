@@ -5,6 +5,7 @@
 #include "build_info.h"
 #include "framework/base/cpu_features.h"
 #include "framework/base/thread_pool.h"
+#include "framework/capi/load_plugin.h"
 #include "framework/op/op_registry.h"
 #include "framework/runtime/kernel_library.h"
 #include "framework/runtime/kernel_registry.h"
@@ -146,6 +147,8 @@ void add_rare(PyObject* module) {
   m.def("set_num_threads", [](int n) { ThreadPool::instance().set_num_threads(n); }, py::arg("n"),
         "Threads that work on one operation. Raises InvalidArgumentError unless 1 <= n <= 1024.");
   m.def("num_threads", [] { return ThreadPool::instance().num_threads(); });
+  m.def("load_plugin", load_plugin, py::arg("path"), "Loads a library with ops and kernels.");
+  m.def("load_environment_plugins", load_environment_plugins, "Loads what TREENAIL_PLUGIN_PATH names, once.");
   m.def("kernel_level", kernel_level_in_use, "The ISA level whose kernels are in use.");
 }
 

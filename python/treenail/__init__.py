@@ -30,7 +30,8 @@ from treenail._gradients import *  # noqa: F401,F403
 from treenail._variables import *  # noqa: F401,F403
 from treenail._variable_scope import *  # noqa: F401,F403
 from treenail._session import *  # noqa: F401,F403
-from treenail import _array, _clip, _control, _gradients, _hooks, _math, _random, _session, _variable_scope, _variables
+from treenail._plugins import *  # noqa: F401,F403
+from treenail import _array, _clip, _control, _gradients, _hooks, _math, _plugins, _random, _session, _variable_scope, _variables
 from treenail._execute import execute, import_graph, load_graph
 
 __version__ = _core.__version__
@@ -92,7 +93,7 @@ def _public_names() -> list:
              "IndexedSlices", "constant", "convert_to_tensor", "convert_to_tensor_or_indexed_slices", "is_tensor",
              "placeholder", "placeholder_with_default", "execute", "load_graph", "import_graph",
              "build_info"]
-    for module in (_array, _math, _random, _clip, _control, _gradients, _variables, _variable_scope, _session):
+    for module in (_array, _math, _random, _clip, _control, _gradients, _variables, _variable_scope, _session, _plugins):
         names += module.__all__
     return names + list(_SUBMODULES) + list(_ELSEWHERE)
 
@@ -101,3 +102,6 @@ def __dir__() -> list:
     if "names" not in _op_cache:
         _op_cache["names"] = _core.op_names()
     return sorted(set(_public_names()) | set(_op_cache["names"]) | {"__version__"})
+
+
+_core.load_environment_plugins()  # what TREENAIL_PLUGIN_PATH names; by default nothing
