@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long the build takes on two processors, in a copy of the tree, without a compiler cache.
 
-The product alone, one kernel level: configure from nothing, everything, nothing to do, and one kernel
-file touched (compiled and its library linked again).
+The product alone, one kernel level: configure from nothing, everything, nothing to do, and one
+kernel file touched (compiled, and its library linked again).
 """
 
 import os

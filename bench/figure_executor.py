@@ -26,7 +26,7 @@ def measure(build: str, rounds: int) -> Outcome:
     outcome = Outcome()
     program = os.path.join(build, "bench/executor_bench")
     if not os.path.exists(program):
-        outcome.skipped.append("executor: no %s (Google Benchmark was not found by configure)" % program)
+        outcome.skipped.append("executor: no %s; configure found no Google Benchmark" % program)
         return outcome
     found = medians(program, max(3, rounds))
     outcome.rows.append(Row("Session::run of a one-op graph, from C++", found["run_chain/1"] / 1e3,
@@ -35,5 +35,6 @@ def measure(build: str, rounds: int) -> Outcome:
     outcome.rows.append(Row("each further node of a chain (negate one float)", per_node, "ns"))
     per_node = (found["run_wide/1000"] - found["run_wide/1"]) / 999
     outcome.rows.append(Row("each further independent node", per_node, "ns"))
-    outcome.rows.append(Row("immediate execution of one op, from C++", found["execute"] / 1e3, "µs"))
+    at_once = found["execute"] / 1e3
+    outcome.rows.append(Row("immediate execution of one op, from C++", at_once, "µs"))
     return outcome

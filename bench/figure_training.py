@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A training step of an MLP and of a LeNet-like CNN, batch 64, against torch at 1 and at 2 threads.
 
-Both frameworks begin with the same weights and data and must agree on the first losses: so they do the
-same work. torch counts with its best BLAS; at two threads also with one thread, where that is faster.
+Both frameworks begin with the same weights and data and must agree on the first losses: so they do
+the same work. torch counts with its best BLAS; at two threads also with one, where that is faster.
 """
 
 import sys

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all benchmarks share: workers in processes of their own, interleaved rounds, medians, rows.
 
-A worker is a Python program that answers one line of JSON per line of JSON it is sent (workers/*.py).
-Each framework is alone in its process; rounds go from worker to worker, so that whatever else the
-machine does meets all of them alike. A worker that waits for its turn uses no CPU.
+A worker is a Python program that answers a line of JSON for each line of JSON it is sent
+(workers/*.py). Each framework is alone in its process; rounds go from worker to worker, so that
+whatever else the machine does meets all of them alike. A worker that waits uses no CPU.
 """
 
 import json
@@ -26,13 +26,13 @@ class Absent(Exception):
 
 @dataclass
 class Row:
-    """One line of the result. `limit` and `value` have the same unit; peers give a ratio instead."""
+    """One line of the result; all its numbers have the same unit."""
 
     figure: str
     ours: float
     unit: str
     limit: Optional[float] = None    # ours must be at most this
-    peer: Optional[float] = None     # same unit; ours must be below it where `beat` is set
+    peer: Optional[float] = None     # ours must be below it where `beat` is set
     peer_name: str = ""
     beat: bool = False
     note: str = ""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The peer of this machine's distribution: python3-torch, in each BLAS that is installed for it.
 
-The variant is chosen by LD_LIBRARY_PATH, which holds for one process; the distribution's alternative is
-left as it is. torch keeps its default allocator.
+The variant is chosen by LD_LIBRARY_PATH, which holds for one process; the distribution's
+alternative is left as it is. torch keeps its default allocator.
 """
 
 import glob
@@ -28,8 +28,9 @@ def torch_workers(program: str, arguments: List[str], threads: int) -> List[Work
     workers = []
     for name, environment in blas_variants().items():
         limits = {"OMP_NUM_THREADS": str(threads), **environment}
-        workers.append(Worker("torch, %s, %d thread%s" % (name, threads, "s" * (threads > 1)), program,
-                              [*arguments, str(threads)], INTERPRETER, limits, cpus=threads))
+        title = "torch, %s, %d thread%s" % (name, threads, "s" * (threads > 1))
+        workers.append(Worker(title, program, [*arguments, str(threads)], INTERPRETER, limits,
+                              cpus=threads))
     if not workers:
         raise Absent("torch: no BLAS for it")
     return workers

@@ -32,7 +32,7 @@ def parse(arguments: List[str]) -> argparse.Namespace:
     parser.add_argument("--only", action="append", choices=sorted(TITLES), metavar="NAME",
                         help="one family of figures (%s); may be repeated" % ", ".join(TITLES))
     parser.add_argument("--rounds", type=int, default=7, help="interleaved rounds (%(default)s)")
-    parser.add_argument("--build", default="build", metavar="DIR", help="the build that is measured")
+    parser.add_argument("--build", default="build", metavar="DIR", help="the build to measure")
     parser.add_argument("--output", default=os.path.join(BENCH, "RESULTS.md"), metavar="FILE",
                         help="(%(default)s)")
     options = parser.parse_args(arguments)
@@ -73,8 +73,8 @@ def cells(row: Row) -> Tuple[str, ...]:
 
 def section(name: str, outcome: Outcome, command: str) -> str:
     lines = ["## " + TITLES[name], "",
-             "%s; load %.1f; `%s`" % (datetime.date.today().isoformat(), os.getloadavg()[0], command),
-             "", "| figure | Treenail | peer | ratio | target | |", "|---|---|---|---|---|---|"]
+             "%s; load %.1f; `%s`" % (datetime.date.today(), os.getloadavg()[0], command), "",
+             "| figure | Treenail | peer | ratio | target | |", "|---|---|---|---|---|---|"]
     lines += ["| %s |" % " | ".join(cells(row)) for row in outcome.rows]
     lines += [""] + ["Left out: %s" % text for text in dict.fromkeys(outcome.skipped)]
     return "\n".join(lines).rstrip() + "\n"
@@ -82,9 +82,9 @@ def section(name: str, outcome: Outcome, command: str) -> str:
 
 HEAD = """# Results of `ninja bench`
 
-Machine: %s, %d processors. Medians of interleaved rounds, each framework alone in its process; a ratio
-above 1 means that Treenail is faster or smaller. Written by bench/run.py; each section bears the date
-and the load at its end.
+Machine: %s, %d processors. Medians of interleaved rounds, each framework alone in its process;
+a ratio above 1 means that Treenail is faster or smaller. Written by bench/run.py; each section
+bears its date and the load at its end.
 
 """
 
@@ -123,8 +123,8 @@ def main(arguments: List[str]) -> int:
         with open(options.output + ".part", "w", encoding="utf-8") as stream:
             stream.write(text)
         os.replace(options.output + ".part", options.output)
-    print("%s; written to %s" % ("every target met" if missed == 0 else "%d targets missed" % missed,
-                                 options.output))
+    verdict = "%d targets missed" % missed if missed else "every target met"
+    print("%s; written to %s" % (verdict, options.output))
     return 0
 
 

@@ -16,7 +16,7 @@ source_suffix = {".md": "markdown"}
 root_doc = "index"
 exclude_patterns = []
 myst_heading_anchors = 3
-# Pages name files of the tree (`smoke/README.md`) in code, never as links, so that they read well anywhere.
+# Pages name files of the tree (`smoke/README.md`) in code, never as links: they read well anywhere.
 html_theme = "alabaster"
 html_theme_options = {"description": "A machine-learning framework that a distribution can ship"}
 html_sidebars = {"**": ["about.html", "navigation.html", "relations.html", "searchbox.html"]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same arithmetic in torch: one op on a fresh tensor of an ndarray, and 1,000 ops in a row, eager."""
+"""The same arithmetic in torch, eager: one op on a tensor of an ndarray, and 1,000 in a row."""
 
 import os
 import sys

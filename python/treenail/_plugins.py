@@ -18,13 +18,14 @@ _loaded: dict = {}
 
 
 def load_op_library(library_filename: Any) -> types.ModuleType:
-    """Loads a plugin and gives its ops as functions of a module: load_op_library("./zero_out.so").zero_out(x).
+    """Loads a plugin and gives its ops as functions of a module: load_op_library("a.so").cube(x).
 
-    The ops are then there for the whole process, as tn.zero_out and tn.raw_ops.ZeroOut too. Loading a library again gives the same
-    module.
+    The ops are then there for the whole process, as tn.cube and tn.raw_ops.Cube too. Loading a
+    library again gives the same module.
 
-    Raises NotFoundError (no such file), FailedPreconditionError (no plugin, or of another ABI version), AlreadyExistsError (an op of
-    that name is there), InvalidArgumentError (a wrong declaration), and whatever the plugin says; nothing of it stays then.
+    Raises NotFoundError (no such file), FailedPreconditionError (no plugin, or of another ABI
+    version), AlreadyExistsError (an op of that name is there), InvalidArgumentError (a wrong
+    declaration), and whatever the plugin says; nothing of it stays then.
     """
     path = os.path.realpath(os.fspath(library_filename))
     if path not in _loaded:

@@ -15,12 +15,13 @@ SOURCE = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("TREENAIL_BUILD_DIR", ""))
 PLUGINS = BUILD / "tests/plugins"
 needs_plugins = pytest.mark.skipif(not (PLUGINS / "libtreenail-example.so").exists(),
-                                   reason="TREENAIL_BUILD_DIR names no build with plugins: run by ninja test")
+                                   reason="TREENAIL_BUILD_DIR names no build: run by ninja test")
 
 
 def in_new_process(program, **environment):
-    done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          universal_newlines=True, check=False, env=dict(os.environ, **environment), cwd=str(SOURCE))
+    done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, universal_newlines=True, check=False,
+                          env=dict(os.environ, **environment), cwd=str(SOURCE))
     return done.returncode, done.stdout, done.stderr
 
 
@@ -56,8 +57,10 @@ def test_a_file_that_is_not_there():
 
 @needs_plugins
 def test_plugins_of_the_environment_are_there_after_the_import():
-    program = "import treenail as tn; print(tn.execute('Affine', [[1.0, 2.0]], scale=3.0).numpy().tolist())"
-    status, out, error = in_new_process(program, TREENAIL_PLUGIN_PATH=str(PLUGINS / "libtreenail-features.so"))
+    program = ("import treenail as tn; "
+               "print(tn.execute('Affine', [[1.0, 2.0]], scale=3.0).numpy().tolist())")
+    plugin = str(PLUGINS / "libtreenail-features.so")
+    status, out, error = in_new_process(program, TREENAIL_PLUGIN_PATH=plugin)
     assert status == 0, error
     assert out == "[3.0, 6.0]\n"
     status, out, error = in_new_process("import treenail", TREENAIL_PLUGIN_PATH="/nonexistent.so")
@@ -65,17 +68,20 @@ def test_plugins_of_the_environment_are_there_after_the_import():
 
 
 def code_blocks(page, language):
-    return re.findall(r"```%s\n(.*?)```" % language, (SOURCE / page).read_text(encoding="utf-8"), re.DOTALL)
+    text = (SOURCE / page).read_text(encoding="utf-8")
+    return re.findall(r"```%s\n(.*?)```" % language, text, re.DOTALL)
 
 
 def test_the_plugin_of_the_guide_compiles_and_loads(tmp_path):
     (tmp_path / "zero_out.c").write_text(code_blocks("docs/custom-ops.md", "c")[0])
-    done = subprocess.run(["cc", "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O2", "-fPIC", "-shared",
-                           "-I%s" % (SOURCE / "framework/capi/include"), "zero_out.c", "-o", "zero_out.so"],
-                          cwd=str(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
-                          check=False)
+    done = subprocess.run(["cc", "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O2",
+                           "-fPIC", "-shared", "-I%s" % (SOURCE / "framework/capi/include"),
+                           "zero_out.c", "-o", "zero_out.so"], cwd=str(tmp_path),
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          universal_newlines=True, check=False)
     assert done.returncode == 0, done.stdout
-    program = code_blocks("docs/custom-ops.md", "python")[0].replace("./zero_out.so", str(tmp_path / "zero_out.so"))
+    program = code_blocks("docs/custom-ops.md", "python")[0]
+    program = program.replace("./zero_out.so", str(tmp_path / "zero_out.so"))
     status, out, error = in_new_process(program)
     assert status == 0, error
     assert out.splitlines() == re.findall(r"# (\[.*\])", program)
@@ -87,7 +93,8 @@ def test_the_program_of_the_readme_gives_its_output():
     status, out, error = in_new_process(program)
     assert status == 0, error
     # The library that multiplies matrices may differ, so the last digits may.
-    np.testing.assert_allclose(np.array(out.split(), float), np.array(wanted.split(), float), rtol=0.02)
+    np.testing.assert_allclose(np.array(out.split(), float), np.array(wanted.split(), float),
+                               rtol=0.02)
 
 
 def test_the_first_program_of_the_guide():
