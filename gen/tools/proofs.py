@@ -405,6 +405,7 @@ def main():
             parser.error("unknown proof '%s'" % name)
     chosen = [known[n] for n in options.names] or list(SLOW if options.slow else QUICK)
     sys.path.insert(0, TOOLS)
+    os.environ.update(TREENAIL_SOURCE_DIR=SOURCE, TREENAIL_BUILD_DIR=os.getcwd())
     rows = []
     for function in chosen:
         row = prove(function)

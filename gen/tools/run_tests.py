@@ -44,6 +44,8 @@ def width():
 
 def cxx_jobs(manifest, logs, check, filters):
     jobs = []
+    environment = {"TREENAIL_BUILD_DIR": os.getcwd(),
+                   "TREENAIL_SOURCE_DIR": os.path.abspath(manifest["source"])}
     for name, program in sorted(manifest["programs"].items()):
         if check and check not in program["checks"]:
             continue
@@ -53,7 +55,7 @@ def cxx_jobs(manifest, logs, check, filters):
         jobs.append(Job("tests/" + name, "cxx",
                         [os.path.abspath(program["path"]), "--gtest_brief=1",
                          "--gtest_output=xml:" + os.path.abspath(report)], report,
-                        {"TREENAIL_SOURCE_DIR": os.path.abspath(manifest["source"])}))
+                        environment))
     return jobs
 
 

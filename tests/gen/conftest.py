@@ -122,6 +122,9 @@ def test_count():
 }
 
 
+_PROBES = []
+
+
 class Tree:
     """A source tree in a temporary directory."""
 
@@ -144,11 +147,19 @@ class Tree:
         env = {k: v for k, v in os.environ.items() if k not in (
             "CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "PYTHONPATH")}
         env.update(environment or {})
+        if not any(word in ("--help", "--version", "--regenerate") for word in arguments):
+            arguments = ("--pch=no",) + arguments  # a few small files do not repay it
+        build = self.root / "build" / "gen"
+        if _PROBES and not build.exists() and cwd is None:
+            build.mkdir(parents=True)  # what earlier tests found out about this machine
+            (build / "probe.json").write_text(_PROBES[-1])
         done = subprocess.run([sys.executable, str(self.root / "configure.py"), *arguments],
                               cwd=cwd or self.root, env=env, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, universal_newlines=True, check=False)
         if check:
             assert done.returncode == 0, done.stderr
+        if (build / "probe.json").exists():
+            _PROBES[:] = [(build / "probe.json").read_text()]
         return done
 
     def ninja(self, *arguments, build="build", check=True, environment=None):

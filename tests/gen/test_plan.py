@@ -97,6 +97,16 @@ def test_modes_reach_compile_and_link_edges(small_tree, facts, argument, flag):
     assert flag in flags_of(context, "lib/libtreenail.so.0.1.0").split()
 
 
+@pytest.mark.parametrize("check, flag", [("address-undefined", "address,undefined"),
+                                         ("thread", "thread")])
+def test_sanitizer_runs_are_builds_below_this_one(small_tree, facts, check, flag):
+    context = context_of(small_tree, facts)
+    made = {edge.outputs[0]: dict(edge.variables) for edge in context.plan.edges}
+    command = made["check-" + check]["command"]
+    assert "--directory sanitize-" + check in command and "--sanitize=" + flag in command
+    assert "--check " + check in made["run-" + check]["command"]
+
+
 def test_architecture_in_a_file_name(small_tree, facts):
     small_tree.write("framework/base/fast_x86.cc", "")
     small_tree.write("framework/base/fast_aarch64.cc", "")
