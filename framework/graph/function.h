@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function: a named graph with a signature. Attributes of kind function refer to one by name. Graph files carry them.
+// A function: a named graph with a signature. Attributes of kind function refer to one by name.
+// Graph files carry them.
 #pragma once
 
 #include <memory>
@@ -22,9 +23,9 @@ struct Function {
   std::vector<FunctionArg> inputs;
   std::vector<FunctionArg> outputs;
   std::unique_ptr<Graph> body;
-  std::vector<std::string> input_nodes;     // Placeholder nodes of the body, one per input
-  std::vector<std::string> output_values;   // "node:0" of the body, one per output
-  std::string gradient;                     // name of a function that computes the gradient, or ""
+  std::vector<std::string> input_nodes;    // Placeholder nodes of the body, one per input
+  std::vector<std::string> output_values;  // "node:0" of the body, one per output
+  std::string gradient;                    // name of a function that computes the gradient, or ""
 };
 
 }  // namespace treenail

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adding, finding and changing nodes. The invariant: inputs_ and control_inputs_ of a node and consumers_ of their sources
-// always tell the same edges, once per edge; in a graph built by add() every edge leads from a lower id to a higher one
-// unless add_control_input or set_input made another (and proved that no cycle arises).
+// Adding, finding and changing nodes. The invariant: inputs_ and control_inputs_ of a node and
+// consumers_ of their sources always tell the same edges, once per edge; in a graph built by add()
+// every edge leads from a lower id to a higher one unless add_control_input or set_input made
+// another (and proved that no cycle arises).
 #include "framework/graph/graph.h"
 
 #include <algorithm>
@@ -25,7 +26,8 @@ bool valid_name(std::string_view name) {
   };
   if (name.empty() || !(letter_or_digit(name[0]) || name[0] == '.' || name[0] == '_')) return false;
   return std::all_of(name.begin(), name.end(), [&](char c) {
-    return letter_or_digit(c) || c == '.' || c == '_' || c == '-' || c == '/' || c == '\\' || c == '>';
+    return letter_or_digit(c) || c == '.' || c == '_' || c == '-' || c == '/' || c == '\\' ||
+           c == '>';
   });
 }
 
@@ -64,7 +66,9 @@ std::string to_text(const Output& output) {
   return output.node ? concat(output.node->name(), ":", output.index) : "(no value)";
 }
 
-void set_creation_stack_formatter(CreationStackFormatter formatter) { creation_formatter = formatter; }
+void set_creation_stack_formatter(CreationStackFormatter formatter) {
+  creation_formatter = formatter;
+}
 
 std::string creation_text(const Node& node) {
   const CreationStackFormatter formatter = creation_formatter;
@@ -89,9 +93,10 @@ Node& Graph::add(const NodeSpec& spec) {
   const OpDef& def = OpRegistry::instance().get(spec.op);
   const std::string_view wanted = spec.name.empty() ? spec.op : spec.name;
   if (!valid_name(wanted)) {
-    throw invalid_argument(error_prefix(spec.op, wanted),
-                           "not a valid node name: needed are letters, digits and . _ - / \\ >, beginning with a "
-                           "letter, a digit, . or _");
+    throw invalid_argument(
+        error_prefix(spec.op, wanted),
+        "not a valid node name: needed are letters, digits and . _ - / \\ >, beginning with a "
+        "letter, a digit, . or _");
   }
   auto node = std::make_unique<Node>();
   try {
@@ -105,8 +110,8 @@ Node& Graph::add(const NodeSpec& spec) {
         throw invalid_argument("input ", i, " (", input, ") is not a value of this graph");
       }
       if (input.index < 0 || input.index >= input.node->num_outputs()) {
-        throw invalid_argument("input ", i, " is ", input, ", but that node has ", input.node->num_outputs(),
-                               " outputs");
+        throw invalid_argument("input ", i, " is ", input, ", but that node has ",
+                               input.node->num_outputs(), " outputs");
       }
       types.push_back(input.node->op().output_type(input.index));
       infos.push_back(&input.node->info(input.index));
@@ -163,19 +168,22 @@ Output Graph::find_output(std::string_view name) const {
   if (const size_t colon = name.rfind(':'); colon != std::string_view::npos) {
     node_name = name.substr(0, colon);
     const std::string_view digits = name.substr(colon + 1);
-    const bool number = !digits.empty() && digits.size() <= 6 &&
-                        std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
-    if (!number) throw invalid_argument("\"", name, "\" is not the name of a value: needed is \"node:output number\"");
+    const bool number =
+        !digits.empty() && digits.size() <= 6 &&
+        std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (!number)
+      throw invalid_argument("\"", name,
+                             "\" is not the name of a value: needed is \"node:output number\"");
     index = std::stoi(std::string(digits));
   }
   Node* node = find(node_name);
   if (node == nullptr) {
-    throw not_found("the graph has no node \"", node_name, "\" (looked up as the value \"", name, "\"); it has ",
-                    num_nodes(), " nodes");
+    throw not_found("the graph has no node \"", node_name, "\" (looked up as the value \"", name,
+                    "\"); it has ", num_nodes(), " nodes");
   }
   if (index >= node->num_outputs()) {
-    throw invalid_argument("\"", name, "\": node \"", node_name, "\" (", node->type(), ") has ", node->num_outputs(),
-                           " outputs");
+    throw invalid_argument("\"", name, "\": node \"", node_name, "\" (", node->type(), ") has ",
+                           node->num_outputs(), " outputs");
   }
   return {node, index};
 }
@@ -202,19 +210,24 @@ std::string Graph::unique_name(std::string_view wanted, bool mark) {
 void Graph::add_control_input(Node& node, Node& before) {
   check_not_finalized();
   if (node.graph_ != this || before.graph_ != this) {
-    throw invalid_argument(error_prefix(node.type(), node.name()), "a control input must be a node of the same graph");
+    throw invalid_argument(error_prefix(node.type(), node.name()),
+                           "a control input must be a node of the same graph");
   }
-  if (std::find(node.control_inputs_.begin(), node.control_inputs_.end(), &before) != node.control_inputs_.end()) return;
+  if (std::find(node.control_inputs_.begin(), node.control_inputs_.end(), &before) !=
+      node.control_inputs_.end())
+    return;
   if (reaches(node, before, num_nodes())) {
-    throw invalid_argument(error_prefix(node.type(), node.name()), "control input \"", before.name(),
-                           "\" depends on this node: the graph would have a cycle");
+    throw invalid_argument(error_prefix(node.type(), node.name()), "control input \"",
+                           before.name(), "\" depends on this node: the graph would have a cycle");
   }
   add_control_edge_unchecked(node, before);
   ++epoch_;
 }
 
 void Graph::add_control_edge_unchecked(Node& node, Node& before) {
-  if (std::find(node.control_inputs_.begin(), node.control_inputs_.end(), &before) != node.control_inputs_.end()) return;
+  if (std::find(node.control_inputs_.begin(), node.control_inputs_.end(), &before) !=
+      node.control_inputs_.end())
+    return;
   node.control_inputs_.push_back(&before);
   before.consumers_.push_back(&node);
   ++version_;
@@ -231,7 +244,8 @@ void Graph::set_input(Node& node, int i, Output value) {
   check_not_finalized();
   const std::string prefix = error_prefix(node.type(), node.name());
   if (i < 0 || i >= node.op_.num_inputs()) {
-    throw invalid_argument(prefix, "has ", node.op_.num_inputs(), " inputs, asked to change input ", i);
+    throw invalid_argument(prefix, "has ", node.op_.num_inputs(), " inputs, asked to change input ",
+                           i);
   }
   if (value.node == nullptr || value.node->graph_ != this) {
     throw invalid_argument(prefix, "the new input ", value, " is not a value of this graph");
@@ -239,15 +253,18 @@ void Graph::set_input(Node& node, int i, Output value) {
   const Output old = node.inputs_[static_cast<size_t>(i)];
   const DType wanted = node.op_.input_type(i);
   if (value.node->op_.output_type(value.index) != wanted) {
-    throw invalid_argument(prefix, "input ", node.op_.input_name(i), " is ", wanted, ", the new input ", value, " is ",
+    throw invalid_argument(prefix, "input ", node.op_.input_name(i), " is ", wanted,
+                           ", the new input ", value, " is ",
                            value.node->op_.output_type(value.index));
   }
   if (!value.node->info(value.index).shape.compatible(old.node->info(old.index).shape)) {
-    throw invalid_argument(prefix, "input ", node.op_.input_name(i), " has shape ", old.node->info(old.index).shape,
-                           ", the new input ", value, " has ", value.node->info(value.index).shape);
+    throw invalid_argument(prefix, "input ", node.op_.input_name(i), " has shape ",
+                           old.node->info(old.index).shape, ", the new input ", value, " has ",
+                           value.node->info(value.index).shape);
   }
   if (reaches(node, *value.node, num_nodes())) {
-    throw invalid_argument(prefix, "the new input ", value, " depends on this node: the graph would have a cycle");
+    throw invalid_argument(prefix, "the new input ", value,
+                           " depends on this node: the graph would have a cycle");
   }
   erase_one(old.node->consumers_, &node);
   node.inputs_[static_cast<size_t>(i)] = value;
@@ -283,7 +300,8 @@ void Graph::replace_uses(Output old_value, Output new_value) {
 void Graph::move_control_uses(Node& from, Node& to) {
   const std::vector<Node*> consumers = from.consumers_;
   for (Node* consumer : consumers) {
-    const auto it = std::find(consumer->control_inputs_.begin(), consumer->control_inputs_.end(), &from);
+    const auto it =
+        std::find(consumer->control_inputs_.begin(), consumer->control_inputs_.end(), &from);
     if (it == consumer->control_inputs_.end()) continue;
     consumer->control_inputs_.erase(it);
     erase_one(from.consumers_, consumer);
@@ -301,7 +319,8 @@ void Graph::remove(Node& node) {
   nodes_[static_cast<size_t>(node.id_)].reset();
 }
 
-Node& Graph::add_copy(const Node& source, std::span<const Output> inputs, std::span<Node* const> control_inputs) {
+Node& Graph::add_copy(const Node& source, std::span<const Output> inputs,
+                      std::span<Node* const> control_inputs) {
   auto node = std::make_unique<Node>();
   node->op_ = source.op_;
   node->name_ = unique_name(source.name_);
@@ -349,7 +368,8 @@ std::vector<Node*> topological_order(const Graph& graph) {
   for (int id = 0; id < graph.num_nodes(); ++id) {
     const Node* node = graph.node(id);
     if (node != nullptr && pending[static_cast<size_t>(id)] != 0) {
-      throw invalid_argument(error_prefix(node->type(), node->name()), "lies on or behind a cycle of the graph");
+      throw invalid_argument(error_prefix(node->type(), node->name()),
+                             "lies on or behind a cycle of the graph");
     }
   }
   return order;

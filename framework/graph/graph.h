@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dataflow graph: nodes in creation order, each an op instance on outputs of earlier nodes. This is the truth; Python's
-// Operation and Tensor are views. A session works on a private copy (add_copy), so that passes may rewrite
-// freely. Files: serialize.h; gradients: gradients.h; what a function body is: function.h.
-// Thread-safety: readers hold lock_shared(), a writer lock(); Session and the Python module do so.
+// The dataflow graph: nodes in creation order, each an op instance on outputs of earlier nodes.
+// This is the truth; Python's Operation and Tensor are views. A session works on a private copy
+// (add_copy), so that passes may rewrite freely. Files: serialize.h; gradients: gradients.h; what a
+// function body is: function.h. Thread-safety: readers hold lock_shared(), a writer lock(); Session
+// and the Python module do so.
 #pragma once
 
 #include <atomic>
@@ -34,8 +35,8 @@ struct Output {
 // "h1/MatMul:0"
 std::string to_text(const Output& output);
 
-// Where a node was created, as interned (code object, instruction offset) pairs, innermost first; the language binding
-// that records them also turns them into text (set_creation_stack_formatter).
+// Where a node was created, as interned (code object, instruction offset) pairs, innermost first;
+// the language binding that records them also turns them into text (set_creation_stack_formatter).
 struct CreationFrame {
   const void* code = nullptr;
   int32_t instruction = 0;
@@ -63,9 +64,11 @@ class Node {
   // Nodes that take one of the outputs or a control edge, once per edge.
   std::span<Node* const> consumers() const { return consumers_; }
   const std::shared_ptr<const CreationStack>& creation() const { return creation_; }
-  // In a private copy: the node of the user's graph (or of the file) this one stands for; random counters and errors
-  // use its name. In a user's graph: its own name and id.
-  const std::string& original_name() const { return original_name_.empty() ? name_ : original_name_; }
+  // In a private copy: the node of the user's graph (or of the file) this one stands for; random
+  // counters and errors use its name. In a user's graph: its own name and id.
+  const std::string& original_name() const {
+    return original_name_.empty() ? name_ : original_name_;
+  }
   int original_id() const { return original_id_; }
   Graph& graph() const { return *graph_; }
 
@@ -94,7 +97,8 @@ struct NodeSpec {
   std::span<Node* const> control_inputs = {};
   std::string_view device = {};
   std::shared_ptr<const CreationStack> creation = nullptr;
-  bool name_reserved = false;  // unique_name gave `name` for this node: it is taken as it is unless a node has it
+  bool name_reserved =
+      false;  // unique_name gave `name` for this node: it is taken as it is unless a node has it
 };
 
 struct Function;  // function.h
@@ -106,8 +110,9 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  // Resolves the op, infers shapes and adds the node; nothing changes when it throws. Errors: NotFound (op),
-  // InvalidArgument (types, attributes, shapes, an input of another graph, a bad name), all beginning
+  // Resolves the op, infers shapes and adds the node; nothing changes when it throws. Errors:
+  // NotFound (op), InvalidArgument (types, attributes, shapes, an input of another graph, a bad
+  // name), all beginning
   // `[MatMul node "h1/MatMul"] `.
   Node& add(const NodeSpec& spec);
 
@@ -115,16 +120,21 @@ class Graph {
   // Nodes in creation order; a removed node's place is null.
   Node* node(int id) const { return nodes_[id].get(); }
   Node* find(std::string_view name) const;  // nullptr when absent
-  // "name:0" or "name" (output 0). Errors: NotFound naming near ones, InvalidArgument for a malformed name or index.
+  // "name:0" or "name" (output 0). Errors: NotFound naming near ones, InvalidArgument for a
+  // malformed name or index.
   Output find_output(std::string_view name) const;
-  // `wanted`, or wanted_1, wanted_2, ... (case-insensitive as in TensorFlow 1); marks it used when `mark`.
+  // `wanted`, or wanted_1, wanted_2, ... (case-insensitive as in TensorFlow 1); marks it used when
+  // `mark`.
   std::string unique_name(std::string_view wanted, bool mark = true);
 
   // Changes of existing nodes: each moves the epoch, which makes sessions compile anew.
-  void add_control_input(Node& node, Node& before);  // Errors: InvalidArgument when it would make a cycle
+  void add_control_input(Node& node,
+                         Node& before);  // Errors: InvalidArgument when it would make a cycle
   void set_device(Node& node, std::string_view device);
-  void set_input(Node& node, int i, Output value);    // same dtype; Errors: InvalidArgument (dtype, shape, cycle)
-  void set_shape(Output output, const PartialShape& shape);  // merges what is known; Errors: InvalidArgument
+  void set_input(Node& node, int i,
+                 Output value);  // same dtype; Errors: InvalidArgument (dtype, shape, cycle)
+  void set_shape(Output output,
+                 const PartialShape& shape);  // merges what is known; Errors: InvalidArgument
   int64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
   // Bumped by every change, additions included.
   int64_t version() const { return version_; }
@@ -137,17 +147,26 @@ class Graph {
   bool has_seed = false;
   int64_t seed = 0;
 
-  std::map<std::string, std::shared_ptr<const Function>, std::less<>>& functions() { return functions_; }
-  const std::map<std::string, std::shared_ptr<const Function>, std::less<>>& functions() const { return functions_; }
+  std::map<std::string, std::shared_ptr<const Function>, std::less<>>& functions() {
+    return functions_;
+  }
+  const std::map<std::string, std::shared_ptr<const Function>, std::less<>>& functions() const {
+    return functions_;
+  }
 
-  // --- For passes on private copies -------------------------------------------------------------------------------
+  // --- For passes on private copies
+  // -------------------------------------------------------------------------------
   void replace_uses(Output old_value, Output new_value);  // in all consumers' data inputs
-  void move_control_uses(Node& from, Node& to);           // control edges out of `from` now leave `to`
-  void remove(Node& node);                                // no consumers left (asserted)
-  void add_control_edge_unchecked(Node& node, Node& before);  // the caller knows that there is no cycle
-  // Adds a copy of `node` (of another graph) on the given inputs; keeps name, device, creation, infos, original name and id.
-  Node& add_copy(const Node& node, std::span<const Output> inputs, std::span<Node* const> control_inputs);
-  // A node of this graph that carries another's identity (fused, folded): original name, id and creation.
+  void move_control_uses(Node& from, Node& to);  // control edges out of `from` now leave `to`
+  void remove(Node& node);                       // no consumers left (asserted)
+  void add_control_edge_unchecked(Node& node,
+                                  Node& before);  // the caller knows that there is no cycle
+  // Adds a copy of `node` (of another graph) on the given inputs; keeps name, device, creation,
+  // infos, original name and id.
+  Node& add_copy(const Node& node, std::span<const Output> inputs,
+                 std::span<Node* const> control_inputs);
+  // A node of this graph that carries another's identity (fused, folded): original name, id and
+  // creation.
   void set_origin(Node& node, const Node& origin);
 
   std::shared_mutex& mutex() const { return mutex_; }
@@ -165,8 +184,9 @@ class Graph {
   bool finalized_ = false;
 };
 
-// Nodes of `graph` so that inputs and control inputs come first; among nodes that are free, the lowest original id first. Requires
-// an acyclic graph (always true for graphs built by add()); Errors: InvalidArgument naming a node on a cycle.
+// Nodes of `graph` so that inputs and control inputs come first; among nodes that are free, the
+// lowest original id first. Requires an acyclic graph (always true for graphs built by add());
+// Errors: InvalidArgument naming a node on a cycle.
 std::vector<Node*> topological_order(const Graph& graph);
 
 // "[MatMul node \"h1/MatMul\"] "

@@ -36,19 +36,24 @@ void flatten(const Tensor& indices, const Shape& params, int64_t* rows) {
     rows[i] = row;
     if (!bad) continue;
     std::string given;
-    for (int k = 0; k < depth; ++k) given += concat(k == 0 ? "" : ", ", static_cast<int64_t>(at[k]));
-    throw invalid_argument("indices", place_text(outer, i), " = [", given, "] does not index into param shape ", params);
+    for (int k = 0; k < depth; ++k)
+      given += concat(k == 0 ? "" : ", ", static_cast<int64_t>(at[k]));
+    throw invalid_argument("indices", place_text(outer, i), " = [", given,
+                           "] does not index into param shape ", params);
   }
 }
 
 }  // namespace
 
-void throw_bad_index(std::string_view name, const Shape& shape, int64_t flat, int64_t index, int64_t limit) {
-  throw invalid_argument(name, place_text(shape, flat), " = ", index, " is not in [0, ", limit, ")");
+void throw_bad_index(std::string_view name, const Shape& shape, int64_t flat, int64_t index,
+                     int64_t limit) {
+  throw invalid_argument(name, place_text(shape, flat), " = ", index, " is not in [0, ", limit,
+                         ")");
 }
 
 void flatten_indices(const Tensor& indices, const Shape& params, int64_t* rows) {
-  dispatch<int32_t, int64_t>(indices.dtype(), [&]<class Index>() { flatten<Index>(indices, params, rows); });
+  dispatch<int32_t, int64_t>(indices.dtype(),
+                             [&]<class Index>() { flatten<Index>(indices, params, rows); });
 }
 
 void check_indices(std::string_view name, const Tensor& indices, int64_t limit) {
@@ -60,7 +65,8 @@ void check_indices(std::string_view name, const Tensor& indices, int64_t limit) 
     if (!bad) return;
     for (size_t i = 0; i < values.size(); ++i) {
       if (static_cast<uint64_t>(static_cast<int64_t>(values[i])) >= bound) {
-        throw_bad_index(name, indices.shape(), static_cast<int64_t>(i), static_cast<int64_t>(values[i]), limit);
+        throw_bad_index(name, indices.shape(), static_cast<int64_t>(i),
+                        static_cast<int64_t>(values[i]), limit);
       }
     }
   });
@@ -73,8 +79,10 @@ void check_row_updates(const Shape& target, const Shape& indices, const Shape& u
       updates == indices.concatenated(target.removed(0))) {
     return;
   }
-  throw invalid_argument("Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got "
-                         "updates.shape ", updates, ", indices.shape ", indices, ", params.shape ", target);
+  throw invalid_argument(
+      "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got "
+      "updates.shape ",
+      updates, ", indices.shape ", indices, ", params.shape ", target);
 }
 
 }  // namespace treenail

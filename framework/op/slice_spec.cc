@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// First the entries are laid out over the input's axes (an ellipsis takes what the others leave), then each axis is resolved.
+// First the entries are laid out over the input's axes (an ellipsis takes what the others leave),
+// then each axis is resolved.
 #include "framework/op/slice_spec.h"
 
 #include <algorithm>
@@ -22,8 +23,8 @@ struct Place {
 void check_entries(int64_t entries, const PartialValue* value, const char* name) {
   if (value == nullptr) return;
   if (static_cast<int64_t>(value->elements.size()) != entries) {
-    throw invalid_argument("Expected begin, end, and strides to be 1D equal size tensors, but ", name, " has ",
-                           value->elements.size(), " elements instead of ", entries);
+    throw invalid_argument("Expected begin, end, and strides to be 1D equal size tensors, but ",
+                           name, " has ", value->elements.size(), " elements instead of ", entries);
   }
 }
 
@@ -39,11 +40,13 @@ std::vector<Place> lay_out(int rank, int64_t entries, const SliceMasks& masks) {
     }
   }
   if (input_axes > rank) {
-    throw invalid_argument("Index out of range using input dim ", rank, "; input has only ", rank, " dims, the slice has ",
-                           input_axes);
+    throw invalid_argument("Index out of range using input dim ", rank, "; input has only ", rank,
+                           " dims, the slice has ", input_axes);
   }
   std::vector<Place> places;
-  const auto whole = [&] { places.insert(places.end(), static_cast<size_t>(rank - input_axes), Place()); };
+  const auto whole = [&] {
+    places.insert(places.end(), static_cast<size_t>(rank - input_axes), Place());
+  };
   for (int64_t i = 0; i < entries; ++i) {
     if (i == ellipsis) {
       whole();
@@ -63,7 +66,8 @@ Known element(const PartialValue* value, int64_t i) {
 
 // x[i]: one element, the axis goes.
 SliceAxis shrink(const Known& begin, const Known& stride, int64_t extent, int64_t axis) {
-  if (stride && *stride <= 0) throw invalid_argument("only stride 1 allowed on non-range indexing.");
+  if (stride && *stride <= 0)
+    throw invalid_argument("only stride 1 allowed on non-range indexing.");
   SliceAxis result{std::nullopt, 1, 1};
   if (!begin || (extent == kUnknown && *begin < 0)) return result;
   const int64_t at = *begin < 0 ? *begin + extent : *begin;
@@ -75,8 +79,8 @@ SliceAxis shrink(const Known& begin, const Known& stride, int64_t extent, int64_
 }
 
 // x[begin:end:stride], either end open when its mask bit is set.
-SliceAxis range(const Known& begin, const Known& end, const Known& stride, bool open_begin, bool open_end, int64_t extent,
-                int64_t entry) {
+SliceAxis range(const Known& begin, const Known& end, const Known& stride, bool open_begin,
+                bool open_end, int64_t extent, int64_t entry) {
   SliceAxis result;
   result.stride = stride;
   if (!stride) return result;
@@ -84,7 +88,9 @@ SliceAxis range(const Known& begin, const Known& end, const Known& stride, bool 
   if (extent == kUnknown) return result;
   const int64_t low = *stride > 0 ? 0 : -1;
   const int64_t high = *stride > 0 ? extent : extent - 1;
-  const auto place = [&](int64_t given) { return std::clamp(given < 0 ? given + extent : given, low, high); };
+  const auto place = [&](int64_t given) {
+    return std::clamp(given < 0 ? given + extent : given, low, high);
+  };
   if (open_begin) {
     result.begin = *stride > 0 ? low : high;
   } else if (begin) {
@@ -106,12 +112,13 @@ SliceAxis range(const Known& begin, const Known& end, const Known& stride, bool 
 }  // namespace
 
 SliceMasks SliceMasks::of(const OpInstance& op) {
-  return {op.get_int("begin_mask"), op.get_int("end_mask"), op.get_int("ellipsis_mask"), op.get_int("new_axis_mask"),
-          op.get_int("shrink_axis_mask")};
+  return {op.get_int("begin_mask"), op.get_int("end_mask"), op.get_int("ellipsis_mask"),
+          op.get_int("new_axis_mask"), op.get_int("shrink_axis_mask")};
 }
 
-SliceSpec resolve_slice(const PartialShape& input, const PartialValue* begin, const PartialValue* end,
-                        const PartialValue* strides, int64_t entries, const SliceMasks& masks) {
+SliceSpec resolve_slice(const PartialShape& input, const PartialValue* begin,
+                        const PartialValue* end, const PartialValue* strides, int64_t entries,
+                        const SliceMasks& masks) {
   SliceSpec spec;
   if (entries == kUnknown || !input.rank_known()) return spec;
   check_entries(entries, begin, "begin");
@@ -134,15 +141,17 @@ SliceSpec resolve_slice(const PartialShape& input, const PartialValue* begin, co
     } else if (place.kind == Place::Kind::kShrink) {
       spec.axes.push_back(shrink(element(begin, i), element(strides, i), extent, axis));
     } else {
-      spec.axes.push_back(range(element(begin, i), element(end, i), element(strides, i), bit(masks.begin, i), bit(masks.end, i),
-                                extent, i));
+      spec.axes.push_back(range(element(begin, i), element(end, i), element(strides, i),
+                                bit(masks.begin, i), bit(masks.end, i), extent, i));
       const SliceAxis& last = spec.axes.back();
-      const bool all = bit(masks.begin, i) && bit(masks.end, i) && last.stride && std::abs(*last.stride) == 1;
+      const bool all =
+          bit(masks.begin, i) && bit(masks.end, i) && last.stride && std::abs(*last.stride) == 1;
       dims.push_back(all ? extent : last.count);
     }
   }
   if (dims.size() > static_cast<size_t>(kMaxRank)) {
-    throw invalid_argument("the slice has rank ", dims.size(), ", at most ", kMaxRank, " is supported");
+    throw invalid_argument("the slice has rank ", dims.size(), ", at most ", kMaxRank,
+                           " is supported");
   }
   spec.output = PartialShape(std::span<const int64_t>(dims));
   return spec;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a NumPy-like slice x[a:b:c, ..., None, i] means for an input shape: shared by the shape rules and the kernels of the
-// StridedSlice family. Everything may be partly unknown, as shape rules see it.
+// What a NumPy-like slice x[a:b:c, ..., None, i] means for an input shape: shared by the shape
+// rules and the kernels of the StridedSlice family. Everything may be partly unknown, as shape
+// rules see it.
 #pragma once
 
 #include <cstdint>
@@ -35,9 +36,11 @@ struct SliceSpec {
   PartialShape output;
 };
 
-// begin, end, strides: null while unknown; `entries` is their length (kUnknown while unknown). Errors: InvalidArgument (lengths
-// differ, a stride of 0, too many entries, an index out of bounds, several ellipses).
-SliceSpec resolve_slice(const PartialShape& input, const PartialValue* begin, const PartialValue* end, const PartialValue* strides,
-                        int64_t entries, const SliceMasks& masks);
+// begin, end, strides: null while unknown; `entries` is their length (kUnknown while unknown).
+// Errors: InvalidArgument (lengths differ, a stride of 0, too many entries, an index out of bounds,
+// several ellipses).
+SliceSpec resolve_slice(const PartialShape& input, const PartialValue* begin,
+                        const PartialValue* end, const PartialValue* strides, int64_t entries,
+                        const SliceMasks& masks);
 
 }  // namespace treenail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sliding windows of convolution and pooling: how strides, padding and dilations become sizes. Shape rules and kernels read
-// them here, so that both mean the same.
+// Sliding windows of convolution and pooling: how strides, padding and dilations become sizes.
+// Shape rules and kernels read them here, so that both mean the same.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace treenail {
 
 enum class Padding : uint8_t { kValid, kSame, kExplicit };
 
-// One spatial axis. With pad_before zeros before it, window w covers input w * stride - pad_before + tap * dilation.
+// One spatial axis. With pad_before zeros before it, window w covers input w * stride - pad_before
+// + tap * dilation.
 struct WindowAxis {
   int64_t input = 0, taps = 1, stride = 1, dilation = 1;
   int64_t pad_before = 0, pad_after = 0;
@@ -28,18 +29,19 @@ struct WindowAttrs {
   Padding padding = Padding::kValid;
   int64_t stride[2] = {1, 1};
   int64_t dilation[2] = {1, 1};
-  int64_t size[2] = {1, 1};       // ksize; convolutions take theirs from the filter
-  int64_t pad[2][2] = {};         // explicit: [axis][before, after]
+  int64_t size[2] = {1, 1};  // ksize; convolutions take theirs from the filter
+  int64_t pad[2][2] = {};    // explicit: [axis][before, after]
 
   int channel_axis() const { return channels_second ? 1 : 3; }
   int spatial_axis(int i) const { return (channels_second ? 2 : 1) + i; }
 
-  // Reads strides, padding, explicit_paddings, data_format, and ksize and dilations where the op has them. Errors:
-  // InvalidArgument (lengths, non-positive numbers, windows or strides over batch or channels).
+  // Reads strides, padding, explicit_paddings, data_format, and ksize and dilations where the op
+  // has them. Errors: InvalidArgument (lengths, non-positive numbers, windows or strides over batch
+  // or channels).
   static WindowAttrs of(const OpInstance& op);
 
-  // Axis i (0: height, 1: width) with `taps` taps over `input` elements; unknown sizes give an unknown output and no padding.
-  // Errors: InvalidArgument when the window does not fit.
+  // Axis i (0: height, 1: width) with `taps` taps over `input` elements; unknown sizes give an
+  // unknown output and no padding. Errors: InvalidArgument when the window does not fit.
   WindowAxis axis(int i, int64_t input, int64_t taps) const;
 
   // [batch, height, width, channels] in the op's own order.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that exist only in a session's private copy of a graph: where feeds enter and fetches leave. They never reach a
-// saved graph or a gradient.
+// Ops that exist only in a session's private copy of a graph: where feeds enter and fetches leave.
+// They never reach a saved graph or a gradient.
 #include "framework/op/op_registry.h"
 #include "framework/op/shape_context.h"
 

@@ -10,8 +10,10 @@ namespace treenail {
 namespace {
 
 [[noreturn]] void refuse(std::string_view text) {
-  throw invalid_argument("\"", text, "\" is not a device name: needed is /job:NAME/replica:N/task:N/device:TYPE:N with any "
-                         "part left out, or short /cpu:N, /gpu:N");
+  throw invalid_argument(
+      "\"", text,
+      "\" is not a device name: needed is /job:NAME/replica:N/task:N/device:TYPE:N with any "
+      "part left out, or short /cpu:N, /gpu:N");
 }
 
 std::string upper_case(std::string_view text) {
@@ -87,7 +89,8 @@ std::string to_text(const DeviceName& name) {
   if (!name.job.empty()) out += concat("/job:", name.job);
   if (name.replica) out += concat("/replica:", *name.replica);
   if (name.task) out += concat("/task:", *name.task);
-  if (!name.type.empty()) out += concat("/device:", name.type, ":", name.index ? concat(*name.index) : "*");
+  if (!name.type.empty())
+    out += concat("/device:", name.type, ":", name.index ? concat(*name.index) : "*");
   return out;
 }
 
@@ -107,8 +110,9 @@ bool satisfies(const DeviceName& device, const DeviceName& request) {
   const auto agrees = [](const std::optional<int>& have, const std::optional<int>& want) {
     return !want || have == want;
   };
-  return (request.job.empty() || request.job == device.job) && agrees(device.replica, request.replica) &&
-         agrees(device.task, request.task) && (request.type.empty() || request.type == device.type) &&
+  return (request.job.empty() || request.job == device.job) &&
+         agrees(device.replica, request.replica) && agrees(device.task, request.task) &&
+         (request.type.empty() || request.type == device.type) &&
          agrees(device.index, request.index);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device names as TensorFlow 1 writes them: "/job:worker/replica:0/task:2/device:GPU:1", "/cpu:0", "/gpu:0", any part left out.
+// Device names as TensorFlow 1 writes them: "/job:worker/replica:0/task:2/device:GPU:1", "/cpu:0",
+// "/gpu:0", any part left out.
 #pragma once
 
 #include <optional>

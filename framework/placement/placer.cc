@@ -22,14 +22,15 @@ void place(const Graph& graph, bool allow_soft_placement) {
     bool met = false;
     try {
       const DeviceName request = parse_device_name(node->device());
-      for (const std::string& device : local_devices()) met |= satisfies(parse_device_name(device), request);
+      for (const std::string& device : local_devices())
+        met |= satisfies(parse_device_name(device), request);
     } catch (const Error& error) {
       throw error.with_prefix(error_prefix(node->type(), node->original_name()));
     }
     if (!met) {
-      throw invalid_argument(error_prefix(node->type(), node->original_name()), "cannot be placed on \"",
-                             node->device(), "\": this process has ", local_devices()[0],
-                             "; allow_soft_placement runs it there");
+      throw invalid_argument(error_prefix(node->type(), node->original_name()),
+                             "cannot be placed on \"", node->device(), "\": this process has ",
+                             local_devices()[0], "; allow_soft_placement runs it there");
     }
     good.insert(node->device());
   }

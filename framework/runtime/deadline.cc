@@ -26,7 +26,8 @@ struct Entry {
 
 class Watch {
  public:
-  // Never destroyed: its thread may outlive static destruction. A forked child has no such thread and gets a fresh watch.
+  // Never destroyed: its thread may outlive static destruction. A forked child has no such thread
+  // and gets a fresh watch.
   static Watch& instance() {
     static const int registered = pthread_atfork(nullptr, nullptr, [] { slot() = new Watch; });
     static_cast<void>(registered);
@@ -45,7 +46,8 @@ class Watch {
   }
 
   void remove(uint64_t id) {
-    const std::lock_guard lock(mutex_);  // cancellation happens under this lock: afterwards the token is left alone
+    const std::lock_guard lock(
+        mutex_);  // cancellation happens under this lock: afterwards the token is left alone
     entries_.erase(id);
   }
 
@@ -67,9 +69,9 @@ class Watch {
   void work() {
     std::unique_lock lock(mutex_);
     for (;;) {
-      const auto first = std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
-        return a.second.due < b.second.due;
-      });
+      const auto first = std::min_element(
+          entries_.begin(), entries_.end(),
+          [](const auto& a, const auto& b) { return a.second.due < b.second.due; });
       if (first == entries_.end()) {
         changed_.wait(lock);
       } else if (Clock::now() < first->second.due) {
@@ -78,8 +80,9 @@ class Watch {
       } else {
         const Entry entry = first->second;
         entries_.erase(first);
-        entry.token->cancel(Code::kDeadlineExceeded,
-                            concat("the run did not end within its timeout of ", entry.timeout_ms, " ms"));
+        entry.token->cancel(
+            Code::kDeadlineExceeded,
+            concat("the run did not end within its timeout of ", entry.timeout_ms, " ms"));
       }
     }
   }

@@ -40,13 +40,15 @@ void run_dynamic(const Plan& plan, const PlanNode& p, Frame& frame) {
   }
 }
 
-// The kernel's shapes were prepared for these; a variable that changed its shape under the plan shows here.
+// The kernel's shapes were prepared for these; a variable that changed its shape under the plan
+// shows here.
 void check_given(const Plan& plan, const PlanNode& p, Frame& frame) {
   for (const int32_t slot : p.kernel_gives) {
     const Slot& planned = plan.slots[static_cast<size_t>(slot)];
     const Tensor& given = value(frame, slot);
     if (given.dtype() == planned.dtype && planned.shape.compatible(given.shape())) continue;
-    throw failed_precondition("gave ", given, " where the running plan was made for ", planned.dtype, planned.shape,
+    throw failed_precondition("gave ", given, " where the running plan was made for ",
+                              planned.dtype, planned.shape,
                               ": a variable changed its shape during the run");
   }
 }
@@ -56,7 +58,8 @@ void compute(const Plan& plan, const PlanNode& p, Frame& frame) {
     case PlanNode::Kind::kOrder:
       return;
     case PlanNode::Kind::kView: {
-      const Tensor& source = value(frame, p.inputs[static_cast<size_t>(p.node->op().def().view_of)]);
+      const Tensor& source =
+          value(frame, p.inputs[static_cast<size_t>(p.node->op().def().view_of)]);
       value(frame, p.first_output) = view_as(source, p.node->op().output_type(0), p.view_shape);
       return;
     }
@@ -87,8 +90,8 @@ void release(const PlanNode& p, Frame& frame) {
   }
 }
 
-// Runs one node; whatever it throws becomes an Error that names it. What poll_interrupt() throws is the caller's own
-// and passes unchanged; so does a cancellation, which no node caused.
+// Runs one node; whatever it throws becomes an Error that names it. What poll_interrupt() throws is
+// the caller's own and passes unchanged; so does a cancellation, which no node caused.
 void run_node(const Plan& plan, const PlanNode& p, Frame& frame) {
   try {
     compute(plan, p, frame);
@@ -119,8 +122,9 @@ int64_t run_in_order(const Plan& plan, Frame& frame) {
   return static_cast<int64_t>(plan.nodes.size());
 }
 
-// Side by side: threads take ready nodes, lowest position first. After an error only nodes before it in canonical order
-// still begin, so that the error reported is the first one whatever the timing.
+// Side by side: threads take ready nodes, lowest position first. After an error only nodes before
+// it in canonical order still begin, so that the error reported is the first one whatever the
+// timing.
 class SideBySide {
  public:
   SideBySide(const Plan& plan, Frame& frame) : plan_(plan), frame_(frame) {
@@ -133,7 +137,8 @@ class SideBySide {
   int64_t run() {
     const int threads = ThreadPool::instance().num_threads();
     const auto worker = [this](int64_t) { work(); };
-    // Workers learn of a cancellation through the token themselves: the pool must begin every chunk.
+    // Workers learn of a cancellation through the token themselves: the pool must begin every
+    // chunk.
     ThreadPool::instance().run_chunks(threads, worker, plan_.cost_ns);
     if (error_) std::rethrow_exception(error_);
     frame_.token.check();
@@ -177,7 +182,8 @@ class SideBySide {
       }
       int64_t handed_over = 0;
       for (const int32_t next : p.successors) {
-        if (frame_.waiting[static_cast<size_t>(next)].fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
+        if (frame_.waiting[static_cast<size_t>(next)].fetch_sub(1, std::memory_order_acq_rel) != 1)
+          continue;
         const PlanNode& q = plan_.nodes[static_cast<size_t>(next)];
         const bool cheap = q.kind == PlanNode::Kind::kOrder || q.kind == PlanNode::Kind::kView ||
                            (q.kernel && q.kernel->cost_ns < kInlineNs);

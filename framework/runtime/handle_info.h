@@ -9,8 +9,8 @@
 
 namespace treenail {
 
-// dtype and shape of the variable behind a scalar handle: its current value's shape where it is initialised, else the declared
-// one; null when the handle is empty or not a variable's.
+// dtype and shape of the variable behind a scalar handle: its current value's shape where it is
+// initialised, else the declared one; null when the handle is empty or not a variable's.
 std::shared_ptr<const HandleInfo> handle_info_of(const Tensor& handle);
 
 }  // namespace treenail

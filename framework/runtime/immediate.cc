@@ -31,7 +31,8 @@ class Scratch {
   std::byte* data_ = nullptr;
 };
 
-// Everything about the inputs that is known once they are computed; constants only where the op wants host values.
+// Everything about the inputs that is known once they are computed; constants only where the op
+// wants host values.
 std::vector<ValueInfo> concrete_infos(const OpInstance& op, std::span<const Tensor> inputs) {
   std::vector<ValueInfo> infos(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -47,7 +48,8 @@ std::vector<ValueInfo> concrete_infos(const OpInstance& op, std::span<const Tens
   return infos;
 }
 
-void check_outputs(const OpInstance& op, std::span<const Tensor> outputs, std::span<const ValueInfo> infos) {
+void check_outputs(const OpInstance& op, std::span<const Tensor> outputs,
+                   std::span<const ValueInfo> infos) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].defined() && outputs[i].dtype() == op.output_type(static_cast<int>(i)) &&
         infos[i].shape.compatible(outputs[i].shape())) {
@@ -75,13 +77,13 @@ IntrusivePtr<RandomCounter> ArrayPrepareContext::random_counter() const {
 }
 
 Tensor view_as(const Tensor& tensor, DType dtype, const Shape& shape) {
-  const std::ptrdiff_t offset =
-      static_cast<const std::byte*>(tensor.raw()) - static_cast<const std::byte*>(tensor.buffer()->data());
+  const std::ptrdiff_t offset = static_cast<const std::byte*>(tensor.raw()) -
+                                static_cast<const std::byte*>(tensor.buffer()->data());
   return Tensor(dtype, shape, tensor.buffer(), static_cast<size_t>(offset));
 }
 
-std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor> inputs, const NodeServices& services,
-                                    const CancellationToken* token) {
+std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor> inputs,
+                                    const NodeServices& services, const CancellationToken* token) {
   const size_t num_inputs = inputs.size();
   const size_t num_outputs = static_cast<size_t>(op.num_outputs());
   const std::vector<ValueInfo> infos = concrete_infos(op, inputs);
@@ -100,13 +102,16 @@ std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor
     shapes[i] = inputs[i].shape();
     if (infos[i].constant) host_values[i] = infos[i].constant.get();
   }
-  const bool all_known = std::all_of(output_infos.begin(), output_infos.end(),
-                                     [](const ValueInfo& info) { return info.shape.fully_known(); });
+  const bool all_known =
+      std::all_of(output_infos.begin(), output_infos.end(),
+                  [](const ValueInfo& info) { return info.shape.fully_known(); });
   if (!all_known && !op.def().allocates_outputs) {
-    throw internal_error("the shape rule of ", op.name(), " leaves an output shape unknown with all inputs known");
+    throw internal_error("the shape rule of ", op.name(),
+                         " leaves an output shape unknown with all inputs known");
   }
   std::vector<Shape> output_shapes(all_known ? num_outputs : 0);
-  for (size_t i = 0; i < output_shapes.size(); ++i) output_shapes[i] = output_infos[i].shape.shape();
+  for (size_t i = 0; i < output_shapes.size(); ++i)
+    output_shapes[i] = output_infos[i].shape.shape();
 
   const ArrayPrepareContext prepare(op, shapes, output_shapes, host_values, services);
   const std::unique_ptr<Kernel> kernel = KernelRegistry::instance().find(op)(prepare);
@@ -129,8 +134,9 @@ std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor
   context.scratch_ = scratch.data();
   context.token_ = token;
   kernel->run(context);
-  std::vector<Tensor> outputs(std::make_move_iterator(values.begin() + static_cast<std::ptrdiff_t>(num_inputs)),
-                              std::make_move_iterator(values.end()));
+  std::vector<Tensor> outputs(
+      std::make_move_iterator(values.begin() + static_cast<std::ptrdiff_t>(num_inputs)),
+      std::make_move_iterator(values.end()));
   if (op.def().allocates_outputs) check_outputs(op, outputs, output_infos);
   return outputs;
 }
@@ -145,7 +151,9 @@ std::vector<Tensor> fold_constant(const OpInstance& op, std::span<const ValueInf
   }
   for (const ValueInfo& info : outputs) {
     const int64_t elements = info.shape.num_elements();
-    if (!is_plain(info.dtype) || elements > kMaxFoldedBytes / static_cast<int64_t>(dtype_size(info.dtype))) return {};
+    if (!is_plain(info.dtype) ||
+        elements > kMaxFoldedBytes / static_cast<int64_t>(dtype_size(info.dtype)))
+      return {};
   }
   try {
     ResourceManager no_state;

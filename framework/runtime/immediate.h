@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One op instance on concrete tensors, start to end: infer, prepare, allocate, run. Immediate execution, constant folding
-// and the plan's nodes whose shapes are known only at run time all go this way; planned nodes go through executor.h.
+// One op instance on concrete tensors, start to end: infer, prepare, allocate, run. Immediate
+// execution, constant folding and the plan's nodes whose shapes are known only at run time all go
+// this way; planned nodes go through executor.h.
 #pragma once
 
 #include <memory>
@@ -22,12 +23,18 @@ struct NodeServices {
   std::string_view node_name;
 };
 
-// A PrepareContext over plain arrays. host_values: one pointer per input, null where the op declares no `host`.
+// A PrepareContext over plain arrays. host_values: one pointer per input, null where the op
+// declares no `host`.
 class ArrayPrepareContext final : public PrepareContext {
  public:
-  ArrayPrepareContext(const OpInstance& op, std::span<const Shape> inputs, std::span<const Shape> outputs,
-                      std::span<const Tensor* const> host_values, const NodeServices& services)
-      : op_(op), inputs_(inputs), outputs_(outputs), host_values_(host_values), services_(services) {}
+  ArrayPrepareContext(const OpInstance& op, std::span<const Shape> inputs,
+                      std::span<const Shape> outputs, std::span<const Tensor* const> host_values,
+                      const NodeServices& services)
+      : op_(op),
+        inputs_(inputs),
+        outputs_(outputs),
+        host_values_(host_values),
+        services_(services) {}
 
   const OpInstance& op() const override { return op_; }
   const Shape& input_shape(int i) const override { return inputs_[i]; }
@@ -48,12 +55,13 @@ class ArrayPrepareContext final : public PrepareContext {
 // The bytes of `tensor` as another dtype of the same size and another shape of as many elements.
 Tensor view_as(const Tensor& tensor, DType dtype, const Shape& shape);
 
-// Output tensors of `op` on `inputs`. Errors carry no op or node prefix: the caller knows what to name.
-std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor> inputs, const NodeServices& services,
-                                    const CancellationToken* token);
+// Output tensors of `op` on `inputs`. Errors carry no op or node prefix: the caller knows what to
+// name.
+std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor> inputs,
+                                    const NodeServices& services, const CancellationToken* token);
 
-// The outputs as constants where `op` is free of state, every input is a constant and no output exceeds 1 MiB; else
-// empty. An op that fails is left to fail at run time.
+// The outputs as constants where `op` is free of state, every input is a constant and no output
+// exceeds 1 MiB; else empty. An op that fails is left to fail at run time.
 std::vector<Tensor> fold_constant(const OpInstance& op, std::span<const ValueInfo* const> inputs,
                                   std::span<const ValueInfo> outputs);
 inline constexpr int64_t kMaxFoldedBytes = int64_t{1} << 20;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets the thread that called a run look after its own business (Python: signal handlers) between kernels and chunks, about
-// every 50 ms. Other threads never call the poll function.
+// Lets the thread that called a run look after its own business (Python: signal handlers) between
+// kernels and chunks, about every 50 ms. Other threads never call the poll function.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ void poll_slow(State& state);
 
 inline constexpr int64_t kInterruptPeriodNs = 50'000'000;
 
-// For the scope's life poll_interrupt() on this thread calls `poll` when 50 ms have passed since the last call. `poll` may throw.
+// For the scope's life poll_interrupt() on this thread calls `poll` when 50 ms have passed since
+// the last call. `poll` may throw.
 class InterruptScope {
  public:
   explicit InterruptScope(void (*poll)());

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel contract, and the only header of runtime/ (with kernel_registry.h and variable.h) that kernels see.
-// prepare(attributes, dtypes, shapes, host values) → immutable Kernel, shared by concurrent runs; run(inputs, outputs,
-// scratch) computes. Ranks, dtypes and shapes were checked by the shape rule; a kernel checks values only and throws with
-// its lowest bad index. A kernel never sees a node or a graph; the caller places op type and node name before the text.
+// The kernel contract, and the only header of runtime/ (with kernel_registry.h and variable.h) that
+// kernels see. prepare(attributes, dtypes, shapes, host values) → immutable Kernel, shared by
+// concurrent runs; run(inputs, outputs, scratch) computes. Ranks, dtypes and shapes were checked by
+// the shape rule; a kernel checks values only and throws with its lowest bad index. A kernel never
+// sees a node or a graph; the caller places op type and node name before the text.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +25,8 @@ namespace treenail {
 
 class ResourceManager;
 
-// Counter of a stateful random op: each execution takes the next block of Philox blocks (128 bits each).
+// Counter of a stateful random op: each execution takes the next block of Philox blocks (128 bits
+// each).
 class RandomCounter : public Resource {
  public:
   const char* kind() const override { return "RandomCounter"; }
@@ -58,16 +60,19 @@ class PrepareContext {
 class RunContext {
  public:
   const Tensor& input(int i) const { return values_[input_slots_[i]]; }
-  // Memory is provided (uninitialised; or an input's, where the op declares in_place) unless the op allocates its outputs.
+  // Memory is provided (uninitialised; or an input's, where the op declares in_place) unless the op
+  // allocates its outputs.
   Tensor& output(int i) { return values_[output_slot_ + i]; }
-  // For ops declared allocates_outputs; the tensor may share a buffer that lives longer than the run.
+  // For ops declared allocates_outputs; the tensor may share a buffer that lives longer than the
+  // run.
   void set_output(int i, Tensor value) { values_[output_slot_ + i] = std::move(value); }
   // Kernel::scratch_bytes of 64-byte aligned memory, private to this run.
   std::byte* scratch() { return scratch_; }
   const CancellationToken* token() const { return token_; }
 
-  // Runs body(begin, end) over pieces of [0, total): `grain` items each, the last one shorter. Pieces depend on total and grain
-  // alone, never on threads. cost_ns_per_item: estimate, to keep small work on one thread. Polls cancellation per piece.
+  // Runs body(begin, end) over pieces of [0, total): `grain` items each, the last one shorter.
+  // Pieces depend on total and grain alone, never on threads. cost_ns_per_item: estimate, to keep
+  // small work on one thread. Polls cancellation per piece.
   void parallel_for(int64_t total, int64_t grain, double cost_ns_per_item,
                     FunctionRef<void(int64_t, int64_t)> body) const;
   // body(chunk) for each chunk in [0, chunks).
@@ -86,7 +91,8 @@ class Kernel {
   virtual ~Kernel();
   virtual void run(RunContext& c) const = 0;
   size_t scratch_bytes = 0;
-  double cost_ns = 0;  // estimate of one run on one thread; below ~1000 it is run inline wherever it becomes ready
+  double cost_ns = 0;  // estimate of one run on one thread; below ~1000 it is run inline wherever
+                       // it becomes ready
 };
 
 // A kernel from a callable: return make_kernel([n](RunContext& c) { ... });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kernel computes which op on which dtypes. Host kernels (baseline) and those of the loaded ISA level library stand in
-// one registry; the level library is opened at the first look-up.
+// Which kernel computes which op on which dtypes. Host kernels (baseline) and those of the loaded
+// ISA level library stand in one registry; the level library is opened at the first look-up.
 #pragma once
 
 #include <initializer_list>
@@ -29,7 +29,8 @@ struct KernelRegistration {
 
 class KernelRegistry {
  public:
-  // Host kernels and the best level library this CPU runs (TREENAIL_CPU_ISA forces a lower one). Never destroyed.
+  // Host kernels and the best level library this CPU runs (TREENAIL_CPU_ISA forces a lower one).
+  // Never destroyed.
   static KernelRegistry& instance();
 
   KernelRegistry();
@@ -37,7 +38,8 @@ class KernelRegistry {
   KernelRegistry(const KernelRegistry&) = delete;
   KernelRegistry& operator=(const KernelRegistry&) = delete;
 
-  // For one op and disjoint constraints each kernel is registered once; a level's kernel takes the place of none.
+  // For one op and disjoint constraints each kernel is registered once; a level's kernel takes the
+  // place of none.
   void add(std::string_view op, std::vector<TypeConstraint> constraints, PrepareFn prepare);
 
   // What a plugin brings: all of it, or nothing when one is there already. Errors: AlreadyExists.
@@ -54,7 +56,8 @@ class KernelRegistry {
   std::unique_ptr<Impl> impl_;
 };
 
-// What a level library exports as `const treenail::KernelLibrary* treenail_kernel_library()` (extern "C").
+// What a level library exports as `const treenail::KernelLibrary* treenail_kernel_library()`
+// (extern "C").
 struct KernelLibrary {
   uint32_t abi;          // kKernelLibraryAbi
   const char* build_id;  // of the libtreenail it was built with: another build is refused

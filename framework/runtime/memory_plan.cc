@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Greedy by size: the largest blocks first, each at the lowest offset that no block alive at the same time covers. Close
-// to optimal on training graphs, where few sizes dominate (Pisarchyk and Lee, "Efficient memory management for deep
-// neural net inference", 2020, compare this family of heuristics).
+// Greedy by size: the largest blocks first, each at the lowest offset that no block alive at the
+// same time covers. Close to optimal on training graphs, where few sizes dominate (Pisarchyk and
+// Lee, "Efficient memory management for deep neural net inference", 2020, compare this family of
+// heuristics).
 #include "framework/runtime/memory_plan.h"
 
 #include <algorithm>
@@ -36,10 +37,14 @@ class Ancestors {
 
 class Planner {
  public:
-  Planner(std::vector<MemoryBlock>& blocks, std::span<const std::vector<int32_t>> before, bool in_order)
-      : blocks_(blocks), ancestors_(in_order ? std::span<const std::vector<int32_t>>() : before), in_order_(in_order) {
+  Planner(std::vector<MemoryBlock>& blocks, std::span<const std::vector<int32_t>> before,
+          bool in_order)
+      : blocks_(blocks),
+        ancestors_(in_order ? std::span<const std::vector<int32_t>>() : before),
+        in_order_(in_order) {
     last_.reserve(blocks.size());
-    for (const MemoryBlock& block : blocks) last_.push_back(*std::max_element(block.users.begin(), block.users.end()));
+    for (const MemoryBlock& block : blocks)
+      last_.push_back(*std::max_element(block.users.begin(), block.users.end()));
   }
 
   int64_t run() {
@@ -51,8 +56,9 @@ class Planner {
     for (const size_t i : by_size) {
       blocks_[i].offset = lowest_offset(i);
       arena = std::max(arena, blocks_[i].offset + blocks_[i].bytes);
-      placed_.insert(std::upper_bound(placed_.begin(), placed_.end(), i,
-                                      [&](size_t a, size_t b) { return blocks_[a].offset < blocks_[b].offset; }),
+      placed_.insert(std::upper_bound(
+                         placed_.begin(), placed_.end(), i,
+                         [&](size_t a, size_t b) { return blocks_[a].offset < blocks_[b].offset; }),
                      i);
     }
     return arena;
@@ -87,8 +93,10 @@ class Planner {
 
 }  // namespace
 
-int64_t plan_memory(std::vector<MemoryBlock>& blocks, std::span<const std::vector<int32_t>> before, bool in_order) {
-  for (MemoryBlock& block : blocks) block.bytes = (block.bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+int64_t plan_memory(std::vector<MemoryBlock>& blocks, std::span<const std::vector<int32_t>> before,
+                    bool in_order) {
+  for (MemoryBlock& block : blocks)
+    block.bytes = (block.bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
   return Planner(blocks, before, in_order).run();
 }
 

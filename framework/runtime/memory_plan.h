@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offsets in a frame's arena. Two blocks share bytes only where dependencies separate their lives: when nodes run in
-// canonical order that order counts as a dependency, else only the plan's edges do.
+// Offsets in a frame's arena. Two blocks share bytes only where dependencies separate their lives:
+// when nodes run in canonical order that order counts as a dependency, else only the plan's edges
+// do.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,9 @@ struct MemoryBlock {
   int64_t offset = 0;          // result
 };
 
-// `before`: for each plan node the nodes it waits for (direct edges); nodes are numbered in canonical order. With in_order
-// the edges are not looked at. Returns the arena's size.
-int64_t plan_memory(std::vector<MemoryBlock>& blocks, std::span<const std::vector<int32_t>> before, bool in_order);
+// `before`: for each plan node the nodes it waits for (direct edges); nodes are numbered in
+// canonical order. With in_order the edges are not looked at. Returns the arena's size.
+int64_t plan_memory(std::vector<MemoryBlock>& blocks, std::span<const std::vector<int32_t>> before,
+                    bool in_order);
 
 }  // namespace treenail

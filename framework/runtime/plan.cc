@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Specialising a topology, as an ordered list of steps: infer (shapes, constants), choose slots and kinds, drop what nothing
-// needs, connect, choose how to run, plan memory, prepare constants. Each step fills fields of Builder.
+// Specialising a topology, as an ordered list of steps: infer (shapes, constants), choose slots and
+// kinds, drop what nothing needs, connect, choose how to run, plan memory, prepare constants. Each
+// step fills fields of Builder.
 #include "framework/runtime/plan.h"
 
 #include <algorithm>
@@ -24,7 +25,10 @@ class Builder {
  public:
   Builder(std::shared_ptr<const Topology> topology, std::span<const PartialShape> feed_shapes,
           ResourceManager& resources)
-      : plan_(std::make_shared<Plan>()), topology_(*topology), feed_shapes_(feed_shapes), resources_(resources) {
+      : plan_(std::make_shared<Plan>()),
+        topology_(*topology),
+        feed_shapes_(feed_shapes),
+        resources_(resources) {
     plan_->topology = std::move(topology);
     plan_->resources = &resources;
   }
@@ -52,7 +56,9 @@ class Builder {
   NodeState& state(const Node& node) { return states_[index(node)]; }
   int32_t slot_of(const Output& value) { return state(*value.node).first_slot + value.index; }
   Slot& slot(int32_t i) { return plan_->slots[static_cast<size_t>(i)]; }
-  const ValueInfo& info(const Output& value) { return state(*value.node).infos[static_cast<size_t>(value.index)]; }
+  const ValueInfo& info(const Output& value) {
+    return state(*value.node).infos[static_cast<size_t>(value.index)];
+  }
 
   // --- infer ---
   void infer() {
@@ -78,7 +84,8 @@ class Builder {
     for (size_t i = 0; i < topology_.args.size(); ++i) {
       if (topology_.args[i] != nullptr) plan_->arg_slots[i] = state(*topology_.args[i]).first_slot;
     }
-    for (const Node* retval : topology_.retvals) plan_->fetch_slots.push_back(slot_of(retval->input(0)));
+    for (const Node* retval : topology_.retvals)
+      plan_->fetch_slots.push_back(slot_of(retval->input(0)));
   }
 
   void infer_node(const Node& node, NodeState& s) {
@@ -114,17 +121,22 @@ class Builder {
   }
 
   static bool all_constant(std::span<const ValueInfo> infos) {
-    return std::all_of(infos.begin(), infos.end(), [](const ValueInfo& info) { return info.constant != nullptr; });
+    return std::all_of(infos.begin(), infos.end(),
+                       [](const ValueInfo& info) { return info.constant != nullptr; });
   }
 
-  // A variable that this plan assigns may change its shape on the way: only the declared shape is certain then.
+  // A variable that this plan assigns may change its shape on the way: only the declared shape is
+  // certain then.
   std::shared_ptr<const HandleInfo> planned_handle_info(const Tensor& handle) const {
-    const auto* variable = dynamic_cast<const Variable*>(handle.data<ResourceElement>()->object.get());
+    const auto* variable =
+        dynamic_cast<const Variable*>(handle.data<ResourceElement>()->object.get());
     if (variable == nullptr) return nullptr;
     const auto& keyed = topology_.shape_variables;
-    const bool in_key = std::any_of(keyed.begin(), keyed.end(), [&](const auto& v) { return v.get() == variable; });
+    const bool in_key =
+        std::any_of(keyed.begin(), keyed.end(), [&](const auto& v) { return v.get() == variable; });
     if (in_key) return handle_info_of(handle);
-    return std::make_shared<const HandleInfo>(HandleInfo{variable->dtype(), variable->declared_shape()});
+    return std::make_shared<const HandleInfo>(
+        HandleInfo{variable->dtype(), variable->declared_shape()});
   }
 
   void set_constant(const NodeState& s, size_t i, const Tensor& value) {
@@ -153,7 +165,8 @@ class Builder {
     }
   }
 
-  // A value whose consumers all became constants is not computed, unless computing it changes state.
+  // A value whose consumers all became constants is not computed, unless computing it changes
+  // state.
   std::vector<bool> needed_nodes() {
     std::vector<bool> needed(states_.size());
     for (const Node* node : topology_.targets) needed[index(*node)] = true;
@@ -171,15 +184,16 @@ class Builder {
 
   void choose_kind(const Node& node, NodeState& s, PlanNode& p) {
     const OpDef& def = node.op().def();
-    const bool inputs_planned = std::all_of(node.inputs().begin(), node.inputs().end(), [&](const Output& input) {
-      return info(input).shape.fully_known();
-    });
+    const bool inputs_planned =
+        std::all_of(node.inputs().begin(), node.inputs().end(),
+                    [&](const Output& input) { return info(input).shape.fully_known(); });
     bool hosts_known = true;
     for (int i = 0; i < node.op().num_inputs(); ++i) {
       if (node.op().input_def(i).host && !info(node.input(i)).constant) hosts_known = false;
     }
-    const bool outputs_planned = std::all_of(s.infos.begin(), s.infos.end(),
-                                             [](const ValueInfo& info) { return info.shape.fully_known(); });
+    const bool outputs_planned =
+        std::all_of(s.infos.begin(), s.infos.end(),
+                    [](const ValueInfo& info) { return info.shape.fully_known(); });
     if (node.type() == "NoOp") {
       p.kind = PlanNode::Kind::kOrder;
     } else if (def.view_of >= 0 && outputs_planned) {
@@ -188,7 +202,8 @@ class Builder {
       prepare_kernel(node, s, p, outputs_planned);
     } else {
       p.kind = PlanNode::Kind::kDynamic;
-      for (size_t i = 0; i < s.infos.size(); ++i) slot(s.first_slot + static_cast<int32_t>(i)).kind = Slot::Kind::kRun;
+      for (size_t i = 0; i < s.infos.size(); ++i)
+        slot(s.first_slot + static_cast<int32_t>(i)).kind = Slot::Kind::kRun;
     }
   }
 
@@ -213,7 +228,8 @@ class Builder {
       if (outputs_planned) output_shapes.push_back(out.shape.shape());
     }
     const NodeServices services{&resources_, node.original_name()};
-    const ArrayPrepareContext context(node.op(), input_shapes, output_shapes, host_values, services);
+    const ArrayPrepareContext context(node.op(), input_shapes, output_shapes, host_values,
+                                      services);
     p.kernel = KernelRegistry::instance().find(node.op())(context);
     for (size_t i = 0; i < s.infos.size(); ++i) {
       const int32_t out = s.first_slot + static_cast<int32_t>(i);
@@ -243,7 +259,8 @@ class Builder {
         continue;
       }
       plan_->nodes[static_cast<size_t>(p)].waits_for = static_cast<int32_t>(waits.size());
-      for (const int32_t earlier : waits) plan_->nodes[static_cast<size_t>(earlier)].successors.push_back(p);
+      for (const int32_t earlier : waits)
+        plan_->nodes[static_cast<size_t>(earlier)].successors.push_back(p);
       before_[static_cast<size_t>(p)] = std::move(waits);
     }
   }
@@ -260,7 +277,8 @@ class Builder {
 
   // --- memory ---
   int32_t root_of(int32_t i) const {
-    while (static_cast<size_t>(i) < view_source_.size() && view_source_[static_cast<size_t>(i)] >= 0) {
+    while (static_cast<size_t>(i) < view_source_.size() &&
+           view_source_[static_cast<size_t>(i)] >= 0) {
       i = view_source_[static_cast<size_t>(i)];
     }
     return i;
@@ -285,7 +303,8 @@ class Builder {
       if (p.kind != PlanNode::Kind::kKernel || p.node->op().def().allocates_outputs) continue;
       p.fresh.clear();
       for (int i = 0; i < p.node->num_outputs(); ++i) {
-        if (slot(p.first_output + i).kind == Slot::Kind::kRun) p.fresh.push_back(p.first_output + i);
+        if (slot(p.first_output + i).kind == Slot::Kind::kRun)
+          p.fresh.push_back(p.first_output + i);
       }
     }
   }
@@ -303,7 +322,8 @@ class Builder {
       }
       if (p.kernel->scratch_bytes != 0) {
         scratch.emplace_back(n, blocks_.size());
-        blocks_.push_back({static_cast<int64_t>(p.kernel->scratch_bytes), {static_cast<int32_t>(n)}});
+        blocks_.push_back(
+            {static_cast<int64_t>(p.kernel->scratch_bytes), {static_cast<int32_t>(n)}});
       }
     }
     plan_->arena_bytes = plan_memory(blocks_, before_, !plan_->side_by_side);
@@ -324,12 +344,15 @@ class Builder {
 
   // A new block, or that of an input that dies here, where the op permits it.
   void place_output(const PlanNode& p, int32_t n, int output, int32_t out) {
-    const int64_t bytes = slot(out).shape.num_elements() * static_cast<int64_t>(dtype_size(slot(out).dtype));
+    const int64_t bytes =
+        slot(out).shape.num_elements() * static_cast<int64_t>(dtype_size(slot(out).dtype));
     for (const auto& [from, to] : p.node->op().def().in_place) {
       if (to != p.node->op().output_arg(output)) continue;
       const int32_t source = p.inputs[static_cast<size_t>(p.node->op().input_range(from).first)];
       const int32_t block = block_of_[static_cast<size_t>(root_of(source))];
-      if (block < 0 || slot(source).dtype != slot(out).dtype || !(slot(source).shape == slot(out).shape)) continue;
+      if (block < 0 || slot(source).dtype != slot(out).dtype ||
+          !(slot(source).shape == slot(out).shape))
+        continue;
       if (!dies_at(source, n) || seen_under_another_shape(p, source)) continue;
       block_of_[static_cast<size_t>(out)] = block;
       return;
@@ -338,7 +361,8 @@ class Builder {
     blocks_.push_back({std::max<int64_t>(bytes, 1), {n}});
   }
 
-  // No node other than n, and nothing after n, reads the bytes behind this slot; no other output of n lies there already.
+  // No node other than n, and nothing after n, reads the bytes behind this slot; no other output of
+  // n lies there already.
   bool dies_at(int32_t source, int32_t n) {
     if (last_use_.empty()) find_last_uses();
     const int32_t root = root_of(source);
@@ -349,10 +373,12 @@ class Builder {
       if (block_of_[static_cast<size_t>(out)] == block_of_[static_cast<size_t>(root)]) return false;
     }
     if (!plan_->side_by_side) return true;
-    return std::all_of(users.begin(), users.end(), [&](int32_t user) { return user == n || waits(n, user); });
+    return std::all_of(users.begin(), users.end(),
+                       [&](int32_t user) { return user == n || waits(n, user); });
   }
 
-  // An element-wise kernel may overwrite an input that it also reads under the same shape, not under another one.
+  // An element-wise kernel may overwrite an input that it also reads under the same shape, not
+  // under another one.
   bool seen_under_another_shape(const PlanNode& p, int32_t source) {
     return std::any_of(p.inputs.begin(), p.inputs.end(), [&](int32_t input) {
       return root_of(input) == root_of(source) && !(slot(input).shape == slot(source).shape);
@@ -365,8 +391,9 @@ class Builder {
     return std::binary_search(before.begin(), before.end(), earlier);
   }
 
-  // By root slot: the last plan node in canonical order that reads or writes bytes there. In-place chains are followed
-  // because each output has a slot of its own that takes over the block's later uses.
+  // By root slot: the last plan node in canonical order that reads or writes bytes there. In-place
+  // chains are followed because each output has a slot of its own that takes over the block's later
+  // uses.
   void find_last_uses() {
     last_use_.assign(plan_->slots.size(), -1);
     for (size_t n = 0; n < plan_->nodes.size(); ++n) {
@@ -383,8 +410,8 @@ class Builder {
       std::sort(inputs.begin(), inputs.end());
       inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
       for (const int32_t input : inputs) {
-        const bool fetched = std::find(plan_->fetch_slots.begin(), plan_->fetch_slots.end(), input) !=
-                             plan_->fetch_slots.end();
+        const bool fetched = std::find(plan_->fetch_slots.begin(), plan_->fetch_slots.end(),
+                                       input) != plan_->fetch_slots.end();
         if (slot(input).kind != Slot::Kind::kRun || fetched) continue;
         p.counted.push_back(input);
         ++slot(input).uses;
@@ -392,7 +419,8 @@ class Builder {
     }
     for (size_t i = 0; i < plan_->slots.size(); ++i) {
       const Slot::Kind kind = plan_->slots[i].kind;
-      if (kind == Slot::Kind::kRun || kind == Slot::Kind::kArg) plan_->run_slots.push_back(static_cast<int32_t>(i));
+      if (kind == Slot::Kind::kRun || kind == Slot::Kind::kArg)
+        plan_->run_slots.push_back(static_cast<int32_t>(i));
     }
   }
 
@@ -400,8 +428,8 @@ class Builder {
   const Topology& topology_;
   std::span<const PartialShape> feed_shapes_;
   ResourceManager& resources_;
-  std::vector<NodeState> states_;  // by node id
-  std::vector<int32_t> view_source_;  // by slot; -1: not a planned view
+  std::vector<NodeState> states_;                // by node id
+  std::vector<int32_t> view_source_;             // by slot; -1: not a planned view
   std::vector<std::vector<int32_t>> before_;     // by plan node, sorted
   std::vector<std::vector<int32_t>> passed_on_;  // by node id
   std::vector<MemoryBlock> blocks_;
@@ -412,7 +440,8 @@ class Builder {
 }  // namespace
 
 std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Topology> topology,
-                                      std::span<const PartialShape> feed_shapes, ResourceManager& resources) {
+                                      std::span<const PartialShape> feed_shapes,
+                                      ResourceManager& resources) {
   return Builder(std::move(topology), feed_shapes, resources).build();
 }
 
@@ -444,14 +473,15 @@ Frame::~Frame() {
 void Frame::reset(const Plan& plan) {
   for (const int32_t i : plan.run_slots) {
     values[static_cast<size_t>(i)] = Tensor();
-    uses[static_cast<size_t>(i)].store(plan.slots[static_cast<size_t>(i)].uses, std::memory_order_relaxed);
+    uses[static_cast<size_t>(i)].store(plan.slots[static_cast<size_t>(i)].uses,
+                                       std::memory_order_relaxed);
   }
 }
 
 Error located_error(const Node& node, const Error& error) {
   const std::string created = creation_text(node);
-  return Error(error.code(), concat(error_prefix(node.type(), node.original_name()), error.message(),
-                                    created.empty() ? "" : "\n", created));
+  return Error(error.code(), concat(error_prefix(node.type(), node.original_name()),
+                                    error.message(), created.empty() ? "" : "\n", created));
 }
 
 }  // namespace treenail

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Second stage of a plan: a topology specialised to concrete shapes of feeds and variables. Shape rules have run, shape arithmetic
-// has become constants, kernels are prepared, buffers have arena offsets; a run infers and looks up nothing. Only below
-// data-dependent shapes nodes infer, prepare and allocate when they run (PlanNode::Kind::kDynamic).
-// Immutable once made; what a run changes lies in a Frame. Who runs it: executor.h.
+// Second stage of a plan: a topology specialised to concrete shapes of feeds and variables. Shape
+// rules have run, shape arithmetic has become constants, kernels are prepared, buffers have arena
+// offsets; a run infers and looks up nothing. Only below data-dependent shapes nodes infer, prepare
+// and allocate when they run (PlanNode::Kind::kDynamic). Immutable once made; what a run changes
+// lies in a Frame. Who runs it: executor.h.
 #pragma once
 
 #include <atomic>
@@ -29,14 +30,17 @@ struct PlanNode {
   Kind kind = Kind::kKernel;
   const Node* node = nullptr;  // of the topology's graph
   std::unique_ptr<Kernel> kernel;
-  std::vector<int32_t> inputs;       // slots
-  int32_t first_output = 0;          // slots of outputs follow one another
-  int64_t scratch_offset = 0;        // in the arena
-  Shape view_shape;                  // kView
-  std::vector<int32_t> fresh;        // output slots to allocate before the kernel: their values outlive the run
-  std::vector<int32_t> kernel_gives;  // output slots the kernel sets, whose shape is planned: checked after the kernel
-  std::vector<int32_t> counted;      // input slots whose value is released after its last use, once per use
-  std::vector<int32_t> successors;   // plan nodes that wait for this one, once per wait
+  std::vector<int32_t> inputs;  // slots
+  int32_t first_output = 0;     // slots of outputs follow one another
+  int64_t scratch_offset = 0;   // in the arena
+  Shape view_shape;             // kView
+  std::vector<int32_t>
+      fresh;  // output slots to allocate before the kernel: their values outlive the run
+  std::vector<int32_t> kernel_gives;  // output slots the kernel sets, whose shape is planned:
+                                      // checked after the kernel
+  std::vector<int32_t>
+      counted;  // input slots whose value is released after its last use, once per use
+  std::vector<int32_t> successors;  // plan nodes that wait for this one, once per wait
   int32_t waits_for = 0;
 };
 
@@ -52,7 +56,7 @@ struct Slot {
   DType dtype = DType::kInvalid;
   PartialShape shape;
   int64_t offset = 0;  // kArena
-  int32_t uses = 0;    // kRun: uses after which the value is released; 0: kept to the end of the run
+  int32_t uses = 0;  // kRun: uses after which the value is released; 0: kept to the end of the run
 };
 
 struct Plan;
@@ -79,25 +83,28 @@ struct Plan {
   ResourceManager* resources = nullptr;
   std::vector<PlanNode> nodes;  // in canonical order
   std::vector<Slot> slots;
-  std::vector<Tensor> constants;  // by slot; defined for kConstant
+  std::vector<Tensor> constants;     // by slot; defined for kConstant
   std::vector<int32_t> arg_slots;    // per feed; -1: nothing needs it
   std::vector<int32_t> fetch_slots;  // per fetch
   std::vector<int32_t> run_slots;    // kArg and kRun: emptied after a run
   int64_t arena_bytes = 0;
-  double cost_ns = 0;      // sum of the kernels' estimates
-  bool side_by_side = false;  // run independent nodes on several threads: estimated faster than splitting each kernel
+  double cost_ns = 0;         // sum of the kernels' estimates
+  bool side_by_side = false;  // run independent nodes on several threads: estimated faster than
+                              // splitting each kernel
 
   // Frames not in a run.
   mutable std::mutex mutex;
   mutable std::vector<std::unique_ptr<Frame>> idle_frames;
 };
 
-// `feed_shapes`: one per feed, fully known, or partial for a plan that serves all shapes. Errors: as shape rules and prepare()
-// throw, with op and node before the text.
+// `feed_shapes`: one per feed, fully known, or partial for a plan that serves all shapes. Errors:
+// as shape rules and prepare() throw, with op and node before the text.
 std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Topology> topology,
-                                      std::span<const PartialShape> feed_shapes, ResourceManager& resources);
+                                      std::span<const PartialShape> feed_shapes,
+                                      ResourceManager& resources);
 
-// "[MatMul node \"h1/MatMul\"] text", then where the node was created: for an error that comes from running `node`.
+// "[MatMul node \"h1/MatMul\"] text", then where the node was created: for an error that comes from
+// running `node`.
 Error located_error(const Node& node, const Error& error);
 
 }  // namespace treenail

@@ -5,7 +5,8 @@ namespace treenail {
 namespace {
 
 std::string described(std::string_view container, std::string_view name) {
-  return container.empty() ? concat("\"", name, "\"") : concat("\"", name, "\" in container \"", container, "\"");
+  return container.empty() ? concat("\"", name, "\"")
+                           : concat("\"", name, "\" in container \"", container, "\"");
 }
 
 }  // namespace
@@ -15,13 +16,15 @@ ResourceManager& ResourceManager::process() {
   return *manager;
 }
 
-IntrusivePtr<Resource> ResourceManager::find(std::string_view container, std::string_view name) const {
+IntrusivePtr<Resource> ResourceManager::find(std::string_view container,
+                                             std::string_view name) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto it = resources_.find(Less::View(container, name));
   return it == resources_.end() ? nullptr : it->second;
 }
 
-IntrusivePtr<Resource> ResourceManager::find_or_insert(std::string_view container, std::string_view name,
+IntrusivePtr<Resource> ResourceManager::find_or_insert(std::string_view container,
+                                                       std::string_view name,
                                                        FunctionRef<IntrusivePtr<Resource>()> make) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto it = resources_.find(Less::View(container, name));
@@ -45,7 +48,8 @@ std::vector<ResourceEntry> ResourceManager::list() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<ResourceEntry> entries;
   entries.reserve(resources_.size());
-  for (const auto& [key, resource] : resources_) entries.push_back({key.first, key.second, resource});
+  for (const auto& [key, resource] : resources_)
+    entries.push_back({key.first, key.second, resource});
   return entries;
 }
 
@@ -59,7 +63,8 @@ void ResourceManager::throw_not_found(std::string_view container, std::string_vi
   throw not_found("there is no resource ", described(container, name));
 }
 
-void ResourceManager::throw_other_kind(std::string_view container, std::string_view name, const Resource& found) {
+void ResourceManager::throw_other_kind(std::string_view container, std::string_view name,
+                                       const Resource& found) {
   throw invalid_argument("resource ", described(container, name), " is a ", found.kind(),
                          "; it was asked for as something else");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of one session (task, process): (container, name) → resource. Plans resolve handles here once, so a name keeps
-// its object until it is removed. All members may be called from any thread.
+// The state of one session (task, process): (container, name) → resource. Plans resolve handles
+// here once, so a name keeps its object until it is removed. All members may be called from any
+// thread.
 #pragma once
 
 #include <map>
@@ -44,8 +45,9 @@ class ResourceManager {
     return as<T>(found, container, name);
   }
 
-  // The resource of that name, made by `make` when absent. `make` runs under the manager's lock: it must not call back.
-  // Errors: InvalidArgument as above; whatever `make` throws, and then nothing is stored.
+  // The resource of that name, made by `make` when absent. `make` runs under the manager's lock: it
+  // must not call back. Errors: InvalidArgument as above; whatever `make` throws, and then nothing
+  // is stored.
   template <class T>
   IntrusivePtr<T> lookup_or_create(std::string_view container, std::string_view name,
                                    FunctionRef<IntrusivePtr<T>()> make) {
@@ -86,6 +88,7 @@ class ResourceManager {
 };
 
 // The counter of the stateful random op whose original node has that name, made at first use.
-IntrusivePtr<RandomCounter> random_counter_of(ResourceManager& resources, std::string_view node_name);
+IntrusivePtr<RandomCounter> random_counter_of(ResourceManager& resources,
+                                              std::string_view node_name);
 
 }  // namespace treenail

@@ -10,12 +10,14 @@
 namespace treenail {
 namespace {
 
-// A kernel shorter than this stays on one thread when it runs alone (a sleeping helper starts after 30-45 us).
+// A kernel shorter than this stays on one thread when it runs alone (a sleeping helper starts after
+// 30-45 us).
 constexpr double kSplitNs = 100'000;
 constexpr double kSplitEfficiency = 0.9;
 // Handing a node to another thread.
 constexpr double kHandOverNs = 2'000;
-// The side-by-side run must promise this much: estimates are rough, and split kernels share the caches better.
+// The side-by-side run must promise this much: estimates are rough, and split kernels share the
+// caches better.
 constexpr double kNeededGain = 0.8;
 
 double cost(const PlanNode& node) { return node.kernel ? node.kernel->cost_ns : 0; }
@@ -29,7 +31,8 @@ double in_order_ns(std::span<const PlanNode> nodes, int threads) {
   return sum;
 }
 
-// List scheduling in canonical order: each node goes to the thread that is free first, once all it waits for is done.
+// List scheduling in canonical order: each node goes to the thread that is free first, once all it
+// waits for is done.
 double side_by_side_ns(std::span<const PlanNode> nodes, int threads) {
   std::vector<double> ready(nodes.size(), 0);
   std::priority_queue<double, std::vector<double>, std::greater<double>> free_at;

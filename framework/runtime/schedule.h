@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a plan is run: node after node with every kernel split over all threads, or independent nodes side by side with each kernel
-// whole on its thread. Results are the same bits either way; only time differs.
+// How a plan is run: node after node with every kernel split over all threads, or independent nodes
+// side by side with each kernel whole on its thread. Results are the same bits either way; only
+// time differs.
 #pragma once
 
 #include <span>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding the plan of a run (signature → topology → specialisation), lending it a frame, and moving feeds and fetches.
+// Finding the plan of a run (signature → topology → specialisation), lending it a frame, and moving
+// feeds and fetches.
 #include "framework/runtime/session.h"
 
 #include <algorithm>
@@ -20,7 +21,8 @@ namespace treenail {
 namespace {
 
 constexpr size_t kKeptPlans = 8;
-// After this many shapes in a row that no kept plan fits, one plan for all shapes serves what is not kept.
+// After this many shapes in a row that no kept plan fits, one plan for all shapes serves what is
+// not kept.
 constexpr int kMissesBeforeGeneric = 16;
 
 struct Specialization {
@@ -36,7 +38,8 @@ void append_key(std::vector<int64_t>& key, const Shape& shape) {
 void check_feed(const Output& value, const Tensor& tensor) {
   const DType wanted = value.node->op().output_type(value.index);
   if (tensor.dtype() != wanted) {
-    throw invalid_argument("Cannot feed ", tensor, " for tensor \"", value, "\", which has dtype ", wanted);
+    throw invalid_argument("Cannot feed ", tensor, " for tensor \"", value, "\", which has dtype ",
+                           wanted);
   }
   const PartialShape& shape = value.node->info(value.index).shape;
   if (!shape.compatible(tensor.shape())) {
@@ -75,17 +78,19 @@ struct Session::Impl {
   using Key = std::vector<std::pair<int64_t, int64_t>>;
   std::map<Key, std::shared_ptr<Signature>> signatures;
 
-  std::shared_ptr<const Plan> plan_for(const Graph& graph, Signature& signature, std::span<const Tensor> feeds,
-                                       bool& specialized);
-  std::shared_ptr<const Plan> compile(const Graph& graph, Signature& signature, std::span<const Tensor> feeds,
-                                      std::vector<int64_t> key, bool& specialized);
+  std::shared_ptr<const Plan> plan_for(const Graph& graph, Signature& signature,
+                                       std::span<const Tensor> feeds, bool& specialized);
+  std::shared_ptr<const Plan> compile(const Graph& graph, Signature& signature,
+                                      std::span<const Tensor> feeds, std::vector<int64_t> key,
+                                      bool& specialized);
   void begin(Frame& frame);
   void end(Frame& frame);
 };
 
 namespace {
 
-// A frame out of the plan's pool, given back when the run ended well; a cancelled one is dropped with its token.
+// A frame out of the plan's pool, given back when the run ended well; a cancelled one is dropped
+// with its token.
 class FrameLease {
  public:
   explicit FrameLease(const Plan& plan) : plan_(plan) {
@@ -149,7 +154,9 @@ Session::~Session() { close(); }
 
 ResourceManager& Session::resources() const { return *impl_->resources; }
 
-double Session::estimated_cost_ns(const Signature& signature) { return signature.cost_ns.load(std::memory_order_relaxed); }
+double Session::estimated_cost_ns(const Signature& signature) {
+  return signature.cost_ns.load(std::memory_order_relaxed);
+}
 
 std::shared_ptr<Session::Signature> Session::signature(std::span<const Output> feeds,
                                                        std::span<const Output> fetches,
@@ -160,8 +167,8 @@ std::shared_ptr<Session::Signature> Session::signature(std::span<const Output> f
       throw invalid_argument("the ", what, " ", value, " is not a value of the session's graph");
     }
     if (value.index < 0 || value.index >= value.node->num_outputs()) {
-      throw invalid_argument("the ", what, " ", value, " does not exist: its node has ", value.node->num_outputs(),
-                             " outputs");
+      throw invalid_argument("the ", what, " ", value, " does not exist: its node has ",
+                             value.node->num_outputs(), " outputs");
     }
     key.emplace_back(value.node->id(), value.index);
   };
@@ -174,8 +181,8 @@ std::shared_ptr<Session::Signature> Session::signature(std::span<const Output> f
   std::vector<std::pair<int64_t, int64_t>> sorted = key;
   std::sort(sorted.begin(), sorted.end());
   if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end()) {
-    throw invalid_argument("the value \"", graph_->node(static_cast<int>(twice->first))->name(), ":", twice->second,
-                           "\" is fed more than once");
+    throw invalid_argument("the value \"", graph_->node(static_cast<int>(twice->first))->name(),
+                           ":", twice->second, "\" is fed more than once");
   }
   key.emplace_back(-1, -1);
   for (const Output& value : fetches) add(value, "fetch");
@@ -197,7 +204,8 @@ std::shared_ptr<Session::Signature> Session::signature(std::span<const Output> f
 }
 
 std::shared_ptr<const Plan> Session::Impl::plan_for(const Graph& graph, Signature& signature,
-                                                    std::span<const Tensor> feeds, bool& specialized) {
+                                                    std::span<const Tensor> feeds,
+                                                    bool& specialized) {
   const std::lock_guard lock(signature.mutex);
   if (!signature.topology || signature.topology->epoch != graph.epoch()) {
     const std::shared_lock graph_lock(graph.mutex());
@@ -206,7 +214,8 @@ std::shared_ptr<const Plan> Session::Impl::plan_for(const Graph& graph, Signatur
     signature.misses = 0;
     signature.topology =
         make_topology(graph, signature.feeds, signature.fetches, signature.targets, *resources,
-                      {options.fold_constants, options.merge_common_subexpressions, options.allow_soft_placement});
+                      {options.fold_constants, options.merge_common_subexpressions,
+                       options.allow_soft_placement});
   }
   // The key stands in memory that steady-state runs reuse.
   thread_local std::vector<int64_t> key;
@@ -223,16 +232,17 @@ std::shared_ptr<const Plan> Session::Impl::plan_for(const Graph& graph, Signatur
   for (size_t i = 0; i < signature.kept.size(); ++i) {
     if (signature.kept[i].key != key) continue;
     signature.misses = 0;
-    if (i != 0) std::rotate(signature.kept.begin(), signature.kept.begin() + static_cast<std::ptrdiff_t>(i),
-                            signature.kept.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    if (i != 0)
+      std::rotate(signature.kept.begin(), signature.kept.begin() + static_cast<std::ptrdiff_t>(i),
+                  signature.kept.begin() + static_cast<std::ptrdiff_t>(i) + 1);
     return signature.kept[0].plan;
   }
   return compile(graph, signature, feeds, key, specialized);
 }
 
 std::shared_ptr<const Plan> Session::Impl::compile(const Graph& graph, Signature& signature,
-                                                   std::span<const Tensor> feeds, std::vector<int64_t> key,
-                                                   bool& specialized) {
+                                                   std::span<const Tensor> feeds,
+                                                   std::vector<int64_t> key, bool& specialized) {
   const std::shared_lock graph_lock(graph.mutex());
   std::vector<PartialShape> shapes;
   for (size_t i = 0; i < feeds.size(); ++i) {
@@ -267,8 +277,9 @@ void Session::Impl::end(Frame& frame) {
   running.erase(std::find(running.begin(), running.end(), &frame));
 }
 
-std::vector<Tensor> Session::run(const std::shared_ptr<Signature>& signature, std::span<const Tensor> feeds,
-                                 const RunOptions& options, RunMetadata* metadata) {
+std::vector<Tensor> Session::run(const std::shared_ptr<Signature>& signature,
+                                 std::span<const Tensor> feeds, const RunOptions& options,
+                                 RunMetadata* metadata) {
   if (feeds.size() != signature->feeds.size()) {
     throw invalid_argument("the run needs ", signature->feeds.size(), " feeds, got ", feeds.size());
   }
@@ -318,7 +329,8 @@ std::vector<Tensor> Session::run(const std::shared_ptr<Signature>& signature, st
 }
 
 std::vector<Tensor> Session::run(const std::vector<std::pair<std::string, Tensor>>& feeds,
-                                 const std::vector<std::string>& fetches, const std::vector<std::string>& targets,
+                                 const std::vector<std::string>& fetches,
+                                 const std::vector<std::string>& targets,
                                  const RunOptions& options) {
   std::vector<Output> feed_values, fetch_values;
   std::vector<Tensor> tensors;
@@ -342,7 +354,8 @@ std::vector<Tensor> Session::run(const std::vector<std::pair<std::string, Tensor
 void Session::close() {
   const std::lock_guard lock(impl_->mutex);
   impl_->closed = true;
-  for (Frame* frame : impl_->running) frame->token.cancel(Code::kCancelled, "the session was closed");
+  for (Frame* frame : impl_->running)
+    frame->token.cancel(Code::kCancelled, "the session was closed");
 }
 
 }  // namespace treenail

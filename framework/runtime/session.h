@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session runs parts of a graph and owns the state they share. A run is described by its feeds, fetches and targets (interned
-// as a Signature); the first run of a signature compiles a plan (plan.h), later runs with the same shapes look up nothing.
+// A session runs parts of a graph and owns the state they share. A run is described by its feeds,
+// fetches and targets (interned as a Signature); the first run of a signature compiles a plan
+// (plan.h), later runs with the same shapes look up nothing.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +28,10 @@ struct SessionOptions {
 };
 
 struct RunOptions {
-  int64_t timeout_ms = 0;               // <= 0: none; beyond it DeadlineExceeded
-  CancellationToken* token = nullptr;   // cancelled by somebody else; must outlive the run
-  // Called about every 50 ms on the thread that called run(), between kernels and chunks; an exception thrown there
-  // cancels the run and leaves run(). (Python: signal handlers.)
+  int64_t timeout_ms = 0;              // <= 0: none; beyond it DeadlineExceeded
+  CancellationToken* token = nullptr;  // cancelled by somebody else; must outlive the run
+  // Called about every 50 ms on the thread that called run(), between kernels and chunks; an
+  // exception thrown there cancels the run and leaves run(). (Python: signal handlers.)
   void (*poll)() = nullptr;
 };
 
@@ -50,21 +51,25 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   class Signature;
-  // The same (feeds, fetches, targets) give the same Signature; cheap to keep. Errors: InvalidArgument (a value of
-  // another graph, a value fed twice, a feed of a resource).
-  std::shared_ptr<Signature> signature(std::span<const Output> feeds, std::span<const Output> fetches,
+  // The same (feeds, fetches, targets) give the same Signature; cheap to keep. Errors:
+  // InvalidArgument (a value of another graph, a value fed twice, a feed of a resource).
+  std::shared_ptr<Signature> signature(std::span<const Output> feeds,
+                                       std::span<const Output> fetches,
                                        std::span<Node* const> targets);
 
-  // One tensor per fetch, in order. Errors: InvalidArgument (feed dtype or shape), FailedPrecondition (uninitialised variable,
-  // closed session), Cancelled, DeadlineExceeded, and whatever kernels raise, with op and node before the text.
-  // Several threads may run at once.
-  std::vector<Tensor> run(const std::shared_ptr<Signature>& signature, std::span<const Tensor> feeds,
-                          const RunOptions& options = {}, RunMetadata* metadata = nullptr);
+  // One tensor per fetch, in order. Errors: InvalidArgument (feed dtype or shape),
+  // FailedPrecondition (uninitialised variable, closed session), Cancelled, DeadlineExceeded, and
+  // whatever kernels raise, with op and node before the text. Several threads may run at once.
+  std::vector<Tensor> run(const std::shared_ptr<Signature>& signature,
+                          std::span<const Tensor> feeds, const RunOptions& options = {},
+                          RunMetadata* metadata = nullptr);
   // By names: "x:0" feeds and fetches, "op" targets.
   std::vector<Tensor> run(const std::vector<std::pair<std::string, Tensor>>& feeds,
-                          const std::vector<std::string>& fetches, const std::vector<std::string>& targets = {},
+                          const std::vector<std::string>& fetches,
+                          const std::vector<std::string>& targets = {},
                           const RunOptions& options = {});
-  // About how long one run took by estimate, in ns; 0 before the first. For the caller that decides on releasing a lock.
+  // About how long one run took by estimate, in ns; 0 before the first. For the caller that decides
+  // on releasing a lock.
   static double estimated_cost_ns(const Signature& signature);
 
   // Cancels what runs; later runs throw FailedPrecondition "the session is closed".

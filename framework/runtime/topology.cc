@@ -20,7 +20,10 @@ namespace {
 class Copier {
  public:
   Copier(const Graph& source, std::span<const Output> feeds, Topology& topology)
-      : source_(source), feeds_(feeds), topology_(topology), copies_(static_cast<size_t>(source.num_nodes())) {
+      : source_(source),
+        feeds_(feeds),
+        topology_(topology),
+        copies_(static_cast<size_t>(source.num_nodes())) {
     topology_.args.assign(feeds.size(), nullptr);
     for (size_t i = 0; i < feeds.size(); ++i) fed_.emplace(key(feeds[i]), i);
   }
@@ -42,7 +45,8 @@ class Copier {
       }
       const size_t depth = stack.size();
       for (const Output& input : node->inputs()) {
-        if (!fed_.contains(key(input)) && copies_[index(*input.node)] == nullptr) stack.push_back(input.node);
+        if (!fed_.contains(key(input)) && copies_[index(*input.node)] == nullptr)
+          stack.push_back(input.node);
       }
       for (const Node* before : node->control_inputs()) {
         if (copies_[index(*before)] == nullptr) stack.push_back(before);
@@ -68,7 +72,8 @@ class Copier {
                                         : Output{copies_[index(*input.node)], input.index});
     }
     std::vector<Node*> control_inputs;
-    for (const Node* before : node.control_inputs()) control_inputs.push_back(copies_[index(*before)]);
+    for (const Node* before : node.control_inputs())
+      control_inputs.push_back(copies_[index(*before)]);
     return &topology_.graph->add_copy(node, inputs, control_inputs);
   }
 
@@ -114,7 +119,8 @@ void find_shape_variables(Topology& topology) {
   for (const Node* node : topology.order) {
     for (int i = 0; i < node->op().num_inputs(); ++i) {
       if (node->op().input_def(i).access != Access::kWrite) continue;
-      if (const Resource* resource = resource_behind(node->input(i), topology.handles)) assigned.push_back(resource);
+      if (const Resource* resource = resource_behind(node->input(i), topology.handles))
+        assigned.push_back(resource);
     }
   }
   for (const auto& [node, handle] : topology.handles) {
@@ -132,8 +138,10 @@ void find_shape_variables(Topology& topology) {
 }  // namespace
 
 std::shared_ptr<const Topology> make_topology(const Graph& graph, std::span<const Output> feeds,
-                                              std::span<const Output> fetches, std::span<Node* const> targets,
-                                              ResourceManager& resources, const TopologyOptions& options) {
+                                              std::span<const Output> fetches,
+                                              std::span<Node* const> targets,
+                                              ResourceManager& resources,
+                                              const TopologyOptions& options) {
   auto topology = std::make_shared<Topology>();
   topology->graph = std::make_unique<Graph>();
   topology->epoch = graph.epoch();
@@ -142,7 +150,8 @@ std::shared_ptr<const Topology> make_topology(const Graph& graph, std::span<cons
     const Output value = copier.copy(fetches[i]);
     const Output inputs[] = {value};
     const NamedAttrs attrs = {{"index", static_cast<int64_t>(i)}};
-    Node& retval = topology->graph->add({.op = "_Retval", .name = "_retval", .inputs = inputs, .attrs = attrs});
+    Node& retval = topology->graph->add(
+        {.op = "_Retval", .name = "_retval", .inputs = inputs, .attrs = attrs});
     topology->graph->set_origin(retval, *fetches[i].node);
     topology->retvals.push_back(&retval);
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// First stage of a plan: what one (feeds, fetches, targets) needs of the graph, on a private copy, independent of shapes. Cut at feeds
-// (each becomes _Arg) and fetches (each pinned by _Retval), pruned, common subexpressions merged, constants folded,
-// handles of state resolved, accesses to one variable ordered. Second stage: plan.h.
+// First stage of a plan: what one (feeds, fetches, targets) needs of the graph, on a private copy,
+// independent of shapes. Cut at feeds (each becomes _Arg) and fetches (each pinned by _Retval),
+// pruned, common subexpressions merged, constants folded, handles of state resolved, accesses to
+// one variable ordered. Second stage: plan.h.
 #pragma once
 
 #include <memory>
@@ -28,15 +29,19 @@ struct Topology {
   std::vector<Node*> args;     // per feed; null when nothing needs it
   std::vector<Node*> retvals;  // per fetch
   std::vector<Node*> targets;  // the copies of the run's targets
-  std::unordered_map<const Node*, Tensor> handles;  // nodes that only name state, and what they give
-  // Variables whose declared shape is partial and which no node here assigns: their present shape is part of the key of a specialisation.
+  std::unordered_map<const Node*, Tensor>
+      handles;  // nodes that only name state, and what they give
+  // Variables whose declared shape is partial and which no node here assigns: their present shape
+  // is part of the key of a specialisation.
   std::vector<IntrusivePtr<Variable>> shape_variables;
   int64_t epoch = 0;  // of the user's graph
 };
 
 // Errors: as prepare() of the ops that name state. The caller holds graph.mutex() at least shared.
 std::shared_ptr<const Topology> make_topology(const Graph& graph, std::span<const Output> feeds,
-                                              std::span<const Output> fetches, std::span<Node* const> targets,
-                                              ResourceManager& resources, const TopologyOptions& options);
+                                              std::span<const Output> fetches,
+                                              std::span<Node* const> targets,
+                                              ResourceManager& resources,
+                                              const TopologyOptions& options);
 
 }  // namespace treenail

@@ -26,21 +26,27 @@ Tensor Variable::read() const {
 
 void Variable::check_initialized() const {
   if (value_.defined()) return;
-  throw failed_precondition("Attempting to use uninitialized value ", name_.empty() ? "<unnamed>" : name_, ": variable of dtype ",
-                            dtype_, " and shape ", shape_, " needs its initializer run, or a checkpoint restored, first");
+  throw failed_precondition("Attempting to use uninitialized value ",
+                            name_.empty() ? "<unnamed>" : name_, ": variable of dtype ", dtype_,
+                            " and shape ", shape_,
+                            " needs its initializer run, or a checkpoint restored, first");
 }
 
 void Variable::assign(const Tensor& value) {
   if (value.dtype() != dtype_) {
-    throw invalid_argument("variable ", name_, " has dtype ", dtype_, ", the value assigned is ", value);
+    throw invalid_argument("variable ", name_, " has dtype ", dtype_, ", the value assigned is ",
+                           value);
   }
   if (!shape_.compatible(value.shape())) {
-    throw invalid_argument("variable ", name_, " has shape ", shape_, ", the value assigned is ", value);
+    throw invalid_argument("variable ", name_, " has shape ", shape_, ", the value assigned is ",
+                           value);
   }
-  // Owned memory is shared, whoever else holds it: the next write copies unless the variable is alone by then. Memory that
-  // somebody else may reuse or unmap is copied, and so is a small part of a large buffer, which it would keep alive.
+  // Owned memory is shared, whoever else holds it: the next write copies unless the variable is
+  // alone by then. Memory that somebody else may reuse or unmap is copied, and so is a small part
+  // of a large buffer, which it would keep alive.
   const Buffer* buffer = value.buffer().get();
-  const bool share = buffer != nullptr && buffer->kind() == Buffer::Kind::kOwned && buffer->bytes() / 2 <= value.bytes();
+  const bool share = buffer != nullptr && buffer->kind() == Buffer::Kind::kOwned &&
+                     buffer->bytes() / 2 <= value.bytes();
   Tensor stored = share ? value : value.deep_copy();
   const std::lock_guard<std::mutex> lock(mutex_);
   std::swap(value_, stored);  // the old value is released after the lock
@@ -59,13 +65,16 @@ Variable::Write::Write(Variable& variable) : variable_(variable), lock_(variable
 
 Variable& variable_from(const Tensor& handle) {
   if (handle.dtype() != DType::kResource || handle.num_elements() != 1) {
-    throw invalid_argument("a variable's handle is needed (a scalar of dtype resource), got ", handle);
+    throw invalid_argument("a variable's handle is needed (a scalar of dtype resource), got ",
+                           handle);
   }
   Resource* resource = handle.data<ResourceElement>()->object.get();
-  if (resource == nullptr) throw invalid_argument("the handle refers to nothing; a variable's handle is needed");
+  if (resource == nullptr)
+    throw invalid_argument("the handle refers to nothing; a variable's handle is needed");
   auto* variable = dynamic_cast<Variable*>(resource);
   if (variable == nullptr) {
-    throw invalid_argument("the handle refers to a ", resource->kind(), "; a variable's handle is needed");
+    throw invalid_argument("the handle refers to a ", resource->kind(),
+                           "; a variable's handle is needed");
   }
   return *variable;
 }
@@ -73,16 +82,19 @@ Variable& variable_from(const Tensor& handle) {
 Variable& variable_of_dtype(const Tensor& handle, DType dtype) {
   Variable& variable = variable_from(handle);
   if (variable.dtype() == dtype) return variable;
-  throw invalid_argument("variable ", variable.name(), " has dtype ", variable.dtype(), ", the operation works on ", dtype);
+  throw invalid_argument("variable ", variable.name(), " has dtype ", variable.dtype(),
+                         ", the operation works on ", dtype);
 }
 
-IntrusivePtr<Variable> named_variable(ResourceManager& resources, std::string_view container, std::string_view name,
-                                      DType dtype, const PartialShape& shape) {
+IntrusivePtr<Variable> named_variable(ResourceManager& resources, std::string_view container,
+                                      std::string_view name, DType dtype,
+                                      const PartialShape& shape) {
   auto make = [&] { return make_counted<Variable>(std::string(name), dtype, shape); };
   IntrusivePtr<Variable> variable = resources.lookup_or_create<Variable>(container, name, make);
   if (variable->dtype() != dtype || !(variable->declared_shape() == shape)) {
-    throw invalid_argument("variable ", name, " exists with dtype ", variable->dtype(), " and shape ",
-                           variable->declared_shape(), "; it is asked for with dtype ", dtype, " and shape ", shape);
+    throw invalid_argument("variable ", name, " exists with dtype ", variable->dtype(),
+                           " and shape ", variable->declared_shape(),
+                           "; it is asked for with dtype ", dtype, " and shape ", shape);
   }
   return variable;
 }

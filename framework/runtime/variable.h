@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A variable: the state behind a handle of VarHandleOp. Kernel-side header. Reading shares the bytes; writing is in place
-// when nobody else shares them, else on a fresh copy, so a value once read never changes under its reader.
+// A variable: the state behind a handle of VarHandleOp. Kernel-side header. Reading shares the
+// bytes; writing is in place when nobody else shares them, else on a fresh copy, so a value once
+// read never changes under its reader.
 #pragma once
 
 #include <mutex>
@@ -25,13 +26,16 @@ class Variable final : public Resource {
   const PartialShape& declared_shape() const { return shape_; }
 
   bool initialized() const;
-  // A share of the current value. Errors: FailedPrecondition when uninitialised, naming the variable.
+  // A share of the current value. Errors: FailedPrecondition when uninitialised, naming the
+  // variable.
   Tensor read() const;
-  // Stores `value`: takes over exclusive memory, copies borrowed or arena memory. Errors: InvalidArgument (dtype, shape).
+  // Stores `value`: takes over exclusive memory, copies borrowed or arena memory. Errors:
+  // InvalidArgument (dtype, shape).
   void assign(const Tensor& value);
   void reset();  // uninitialised again
 
-  // Holds the variable's lock; value() is exclusive memory: update it in place. Errors: as read(), ResourceExhausted.
+  // Holds the variable's lock; value() is exclusive memory: update it in place. Errors: as read(),
+  // ResourceExhausted.
   class Write {
    public:
     explicit Write(Variable& variable);
@@ -52,14 +56,17 @@ class Variable final : public Resource {
   Tensor value_;
 };
 
-// The variable behind a handle tensor. Errors: InvalidArgument (not a scalar resource, empty handle), naming what it is.
+// The variable behind a handle tensor. Errors: InvalidArgument (not a scalar resource, empty
+// handle), naming what it is.
 Variable& variable_from(const Tensor& handle);
 // The same; Errors also: InvalidArgument when its dtype is another.
 Variable& variable_of_dtype(const Tensor& handle, DType dtype);
 
-// The variable of that name in a session's state, made (uninitialised) at first use. Errors: InvalidArgument when the name belongs to
-// something else, or to a variable of another dtype or shape.
-IntrusivePtr<Variable> named_variable(ResourceManager& resources, std::string_view container, std::string_view name,
-                                      DType dtype, const PartialShape& shape);
+// The variable of that name in a session's state, made (uninitialised) at first use. Errors:
+// InvalidArgument when the name belongs to something else, or to a variable of another dtype or
+// shape.
+IntrusivePtr<Variable> named_variable(ResourceManager& resources, std::string_view container,
+                                      std::string_view name, DType dtype,
+                                      const PartialShape& shape);
 
 }  // namespace treenail

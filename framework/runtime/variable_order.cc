@@ -56,8 +56,8 @@ class Orderer {
     accesses.last_write = &node;
   }
 
-  // Consumers of the read value and of views of it. One that comes later than the write keeps its share of the old
-  // bytes: the variable then moves to fresh memory (Variable::Write).
+  // Consumers of the read value and of views of it. One that comes later than the write keeps its
+  // share of the old bytes: the variable then moves to fresh memory (Variable::Write).
   void wait_for_consumers(Node& reader, Node& writer) {
     std::vector<Node*> sources{&reader};
     while (!sources.empty()) {
@@ -80,7 +80,8 @@ class Orderer {
 
 }  // namespace
 
-const Resource* resource_behind(Output value, const std::unordered_map<const Node*, Tensor>& handles) {
+const Resource* resource_behind(Output value,
+                                const std::unordered_map<const Node*, Tensor>& handles) {
   for (;;) {
     if (const auto it = handles.find(value.node); it != handles.end()) {
       return it->second.data<ResourceElement>()->object.get();

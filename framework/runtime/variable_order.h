@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accesses to one variable that the graph leaves unordered take the canonical topological order: a read after a write waits
-// for it, a write waits for earlier reads and for all that consumes what they gave, so that it can update in place.
+// Accesses to one variable that the graph leaves unordered take the canonical topological order: a
+// read after a write waits for it, a write waits for earlier reads and for all that consumes what
+// they gave, so that it can update in place.
 #pragma once
 
 #include <unordered_map>
@@ -11,8 +12,10 @@
 
 namespace treenail {
 
-// The state behind a resource value, followed through views; null when it is not known when the plan is made.
-const Resource* resource_behind(Output value, const std::unordered_map<const Node*, Tensor>& handles);
+// The state behind a resource value, followed through views; null when it is not known when the
+// plan is made.
+const Resource* resource_behind(Output value,
+                                const std::unordered_map<const Node*, Tensor>& handles);
 
 // Adds the control edges. All lead forward in the canonical order, so no cycle arises.
 void order_variable_accesses(Graph& graph, const std::unordered_map<const Node*, Tensor>& handles);

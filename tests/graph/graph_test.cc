@@ -68,7 +68,11 @@ TEST(Graph, AFailedAddLeavesNothingBehind) {
   const Output x = b.placeholder(DType::kFloat32, {2, 3}, "x");
   const Output y = b.placeholder(DType::kFloat32, {4, 5}, "y");
   const int nodes = b.graph->num_nodes();
-  const std::string text = error_of([&] { b.op("MatMul", {x, y}, {}, "product"); }, Code::kInvalidArgument);
+  const std::string text = error_of(
+      [&] {
+        b.op("MatMul", {x, y}, {}, "product");
+      },
+      Code::kInvalidArgument);
   EXPECT_EQ(text.find("[MatMul node \"product\"] "), 0u) << text;
   EXPECT_NE(text.find("[2,3]"), std::string::npos) << text;
   EXPECT_NE(text.find("[4,5]"), std::string::npos) << text;
@@ -81,16 +85,28 @@ TEST(Graph, RefusesWhatDoesNotBelong) {
   GraphBuilder b, other;
   const Output x = b.placeholder(DType::kFloat32, {2}, "x");
   const Output foreign = other.placeholder(DType::kFloat32, {2}, "foreign");
-  EXPECT_NE(error_of([&] { b.op("NoSuchOp", {}); }, Code::kNotFound).find("NoSuchOp"), std::string::npos);
-  EXPECT_NE(error_of([&] { b.op("Add", {x, foreign}); }, Code::kInvalidArgument).find("not a value of this graph"),
+  EXPECT_NE(error_of([&] { b.op("NoSuchOp", {}); }, Code::kNotFound).find("NoSuchOp"),
             std::string::npos);
-  EXPECT_NE(error_of([&] { b.op("Add", {x, Output{x.node, 1}}); }, Code::kInvalidArgument).find("1 outputs"),
+  EXPECT_NE(error_of(
+                [&] {
+                  b.op("Add", {x, foreign});
+                },
+                Code::kInvalidArgument)
+                .find("not a value of this graph"),
+            std::string::npos);
+  EXPECT_NE(error_of(
+                [&] {
+                  b.op("Add", {x, Output{x.node, 1}});
+                },
+                Code::kInvalidArgument)
+                .find("1 outputs"),
             std::string::npos);
   EXPECT_NE(error_of([&] { b.op("NoOp", {}, {}, "", {foreign.node}); }, Code::kInvalidArgument)
                 .find("control input is not a node of this graph"),
             std::string::npos);
   for (const char* name : {"a b", "/x", "x:0", "-x", "\n"}) {
-    EXPECT_NE(error_of([&] { b.op("NoOp", {}, {}, name); }, Code::kInvalidArgument).find("not a valid node name"),
+    EXPECT_NE(error_of([&] { b.op("NoOp", {}, {}, name); }, Code::kInvalidArgument)
+                  .find("not a valid node name"),
               std::string::npos)
         << name;
   }
@@ -102,8 +118,10 @@ TEST(Graph, FindsValuesByName) {
   EXPECT_EQ(b.graph->find_output("scope/x:0"), x);
   EXPECT_EQ(b.graph->find_output("scope/x"), x);
   EXPECT_NE(error_of([&] { b.graph->find_output("y:0"); }, Code::kNotFound), "");
-  for (const char* bad : {"scope/x:", "scope/x:1", "scope/x:-1", "scope/x:0x0", "scope/x:99999999999999999999"}) {
-    EXPECT_NE(error_of([&] { b.graph->find_output(bad); }, Code::kInvalidArgument).find(bad), std::string::npos);
+  for (const char* bad :
+       {"scope/x:", "scope/x:1", "scope/x:-1", "scope/x:0x0", "scope/x:99999999999999999999"}) {
+    EXPECT_NE(error_of([&] { b.graph->find_output(bad); }, Code::kInvalidArgument).find(bad),
+              std::string::npos);
   }
 }
 
@@ -131,11 +149,14 @@ TEST(Graph, RefusesCycles) {
   const Output x = b.placeholder(DType::kFloat32, {2}, "x");
   const Output y = b.op("Neg", {x}, {}, "y");
   const Output z = b.op("Neg", {y}, {}, "z");
-  EXPECT_NE(error_of([&] { b.graph->add_control_input(*x.node, *z.node); }, Code::kInvalidArgument).find("cycle"),
+  EXPECT_NE(error_of([&] { b.graph->add_control_input(*x.node, *z.node); }, Code::kInvalidArgument)
+                .find("cycle"),
             std::string::npos);
-  EXPECT_NE(error_of([&] { b.graph->set_input(*y.node, 0, z); }, Code::kInvalidArgument).find("cycle"),
-            std::string::npos);
-  EXPECT_NE(error_of([&] { b.graph->add_control_input(*x.node, *x.node); }, Code::kInvalidArgument).find("cycle"),
+  EXPECT_NE(
+      error_of([&] { b.graph->set_input(*y.node, 0, z); }, Code::kInvalidArgument).find("cycle"),
+      std::string::npos);
+  EXPECT_NE(error_of([&] { b.graph->add_control_input(*x.node, *x.node); }, Code::kInvalidArgument)
+                .find("cycle"),
             std::string::npos);
   expect_consistent(*b.graph);
 }
@@ -144,7 +165,8 @@ TEST(Graph, AFinalizedGraphIsNotChanged) {
   GraphBuilder b;
   const Output x = b.placeholder(DType::kFloat32, {2}, "x");
   b.graph->finalize();
-  EXPECT_NE(error_of([&] { b.op("Neg", {x}); }, Code::kFailedPrecondition).find("finalized"), std::string::npos);
+  EXPECT_NE(error_of([&] { b.op("Neg", {x}); }, Code::kFailedPrecondition).find("finalized"),
+            std::string::npos);
   EXPECT_NE(error_of([&] { b.graph->set_device(*x.node, ""); }, Code::kFailedPrecondition), "");
 }
 

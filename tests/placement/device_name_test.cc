@@ -22,8 +22,8 @@ TEST(DeviceName, ReadsLongAndShortForms) {
 }
 
 TEST(DeviceName, RefusesWhatItDoesNotUnderstand) {
-  for (const char* text : {"cpu:0", "/", "/cpu", "/cpu:", "/cpu:-1", "/cpu:x", "/cpu:99999999999", "/job:", "/job:a b",
-                           "/device::0", "//cpu:0", "/rank:1", "/cpu:0/"}) {
+  for (const char* text : {"cpu:0", "/", "/cpu", "/cpu:", "/cpu:-1", "/cpu:x", "/cpu:99999999999",
+                           "/job:", "/job:a b", "/device::0", "//cpu:0", "/rank:1", "/cpu:0/"}) {
     try {
       parse_device_name(text);
       ADD_FAILURE() << text << " was accepted";
@@ -35,8 +35,8 @@ TEST(DeviceName, RefusesWhatItDoesNotUnderstand) {
 }
 
 TEST(DeviceName, InnerScopesReplacePartByPart) {
-  const DeviceName merged =
-      merge_device_names(parse_device_name("/job:worker/task:1/gpu:0"), parse_device_name("/task:2/cpu:0"));
+  const DeviceName merged = merge_device_names(parse_device_name("/job:worker/task:1/gpu:0"),
+                                               parse_device_name("/task:2/cpu:0"));
   EXPECT_EQ(to_text(merged), "/job:worker/task:2/device:CPU:0");
 }
 
@@ -52,7 +52,8 @@ TEST(Placer, RefusesADeviceThatIsNotThere) {
     place(*b.graph, false);
     ADD_FAILURE() << "placed on a GPU that is not there";
   } catch (const Error& error) {
-    EXPECT_NE(error.message().find("[Const node \"c\"] cannot be placed on \"/gpu:0\""), std::string::npos)
+    EXPECT_NE(error.message().find("[Const node \"c\"] cannot be placed on \"/gpu:0\""),
+              std::string::npos)
         << error.what();
   }
   EXPECT_NO_THROW(place(*b.graph, true));

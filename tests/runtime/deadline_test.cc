@@ -17,7 +17,8 @@ using Clock = std::chrono::steady_clock;
 
 bool cancelled_within(const CancellationToken& token, std::chrono::seconds wait) {
   const Clock::time_point end = Clock::now() + wait;
-  while (!token.cancelled() && Clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while (!token.cancelled() && Clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   return token.cancelled();
 }
 
@@ -61,13 +62,15 @@ TEST(Interrupt, PollsAtMostOncePerPeriodAndOnlyInItsScope) {
   EXPECT_EQ(polls, 0);
   {
     const InterruptScope scope([] { ++polls; });
-    const Clock::time_point end = Clock::now() + std::chrono::nanoseconds(2 * kInterruptPeriodNs + kInterruptPeriodNs / 2);
+    const Clock::time_point end =
+        Clock::now() + std::chrono::nanoseconds(2 * kInterruptPeriodNs + kInterruptPeriodNs / 2);
     while (Clock::now() < end) poll_interrupt();
     EXPECT_GE(polls, 1);
     EXPECT_LE(polls, 3);
     const int before = polls;
     {
-      const InterruptScope without(nullptr);  // a nested run that has no poll function keeps the outer one
+      const InterruptScope without(
+          nullptr);  // a nested run that has no poll function keeps the outer one
       std::this_thread::sleep_for(std::chrono::nanoseconds(kInterruptPeriodNs));
       poll_interrupt();
     }

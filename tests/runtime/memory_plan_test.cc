@@ -10,7 +10,8 @@ namespace treenail {
 namespace {
 
 // Ground truth by search: whether `earlier` is done before `node` begins.
-bool done_before(const std::vector<std::vector<int32_t>>& before, int32_t earlier, int32_t node, bool in_order) {
+bool done_before(const std::vector<std::vector<int32_t>>& before, int32_t earlier, int32_t node,
+                 bool in_order) {
   if (in_order) return earlier < node;
   std::vector<int32_t> stack(before[static_cast<size_t>(node)]);
   while (!stack.empty()) {
@@ -23,7 +24,8 @@ bool done_before(const std::vector<std::vector<int32_t>>& before, int32_t earlie
   return false;
 }
 
-bool apart(const std::vector<std::vector<int32_t>>& before, const MemoryBlock& a, const MemoryBlock& b, bool in_order) {
+bool apart(const std::vector<std::vector<int32_t>>& before, const MemoryBlock& a,
+           const MemoryBlock& b, bool in_order) {
   return std::all_of(a.users.begin(), a.users.end(),
                      [&](int32_t user) { return done_before(before, user, b.users[0], in_order); });
 }
@@ -55,7 +57,8 @@ TEST_P(MemoryPlanTest, BlocksThatMayLiveTogetherNeverOverlap) {
         const MemoryBlock& b = blocks[j];
         const bool overlap = a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
         if (overlap) {
-          ASSERT_TRUE(apart(before, a, b, in_order) || apart(before, b, a, in_order)) << i << " " << j;
+          ASSERT_TRUE(apart(before, a, b, in_order) || apart(before, b, a, in_order))
+              << i << " " << j;
         }
       }
     }

@@ -26,7 +26,8 @@ TEST(Schedule, IndependentNodesTooShortToSplitGoSideBySide) {
 
 TEST(Schedule, AChainStaysInOrder) {
   std::vector<PlanNode> chain = nodes(std::vector<double>(20, 50'000));
-  for (size_t n = 0; n + 1 < chain.size(); ++n) chain[n].successors.push_back(static_cast<int32_t>(n + 1));
+  for (size_t n = 0; n + 1 < chain.size(); ++n)
+    chain[n].successors.push_back(static_cast<int32_t>(n + 1));
   EXPECT_FALSE(faster_side_by_side(chain, 2));
 }
 

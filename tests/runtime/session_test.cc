@@ -53,7 +53,8 @@ TEST(Session, FedShapesMayChangeFromRunToRun) {
   b.op("Mul", {x, x}, {}, "y");
   Session session(b.graph);
   for (int round = 0; round < 3; ++round) {
-    for (int64_t n = 0; n < 40; ++n) {  // more shapes than plans are kept: the generic plan serves the rest
+    for (int64_t n = 0; n < 40;
+         ++n) {  // more shapes than plans are kept: the generic plan serves the rest
       Tensor feed(DType::kFloat32, Shape({n}));
       for (int64_t i = 0; i < n; ++i) feed.data<float>()[i] = static_cast<float>(i);
       const Tensor y = session.run({{"x", feed}}, {"y"})[0];
@@ -90,7 +91,8 @@ TEST(Session, AFetchedValueIsOwnedByTheCaller) {
 }
 
 TEST(Session, IntermediateMemoryIsSharedOnlyAcrossDisjointLives) {
-  // A diamond over a long chain: every intermediate must keep its value while someone still needs it.
+  // A diamond over a long chain: every intermediate must keep its value while someone still needs
+  // it.
   GraphBuilder b;
   const Output x = b.placeholder(DType::kFloat32, {4}, "x");
   Output a = x;
@@ -110,10 +112,12 @@ TEST(Session, IntermediateMemoryIsSharedOnlyAcrossDisjointLives) {
     for (int i = 0; i < 4; ++i) {
       const float v = static_cast<float>(i + 1);
       float expected = 51 * v;
-      for (int k = 0; k < 50; k += 7) expected += (static_cast<float>(k) + 2) * v * (static_cast<float>(k) + 2) * v;
+      for (int k = 0; k < 50; k += 7)
+        expected += (static_cast<float>(k) + 2) * v * (static_cast<float>(k) + 2) * v;
       EXPECT_FLOAT_EQ(y.data<float>()[i], expected);
     }
-    EXPECT_LT(metadata.arena_bytes, 64 * 20) << "58 values of 16 bytes were given memory of their own";
+    EXPECT_LT(metadata.arena_bytes, 64 * 20)
+        << "58 values of 16 bytes were given memory of their own";
     EXPECT_GT(metadata.nodes_executed, 50);
   }
 }
@@ -124,10 +128,11 @@ TEST(Session, ShapeArithmeticBecomesConstant) {
   const Output neg = b.op("Neg", {x}, {}, "neg");
   b.op("Shape", {neg}, {}, "shape");
   Session session(b.graph);
-  const auto signature = session.signature(std::vector{x}, std::vector{b.graph->find_output("shape")}, {});
+  const auto signature =
+      session.signature(std::vector{x}, std::vector{b.graph->find_output("shape")}, {});
   RunMetadata metadata;
-  const Tensor shape =
-      session.run(signature, std::vector{Tensor::zeros(DType::kFloat32, Shape({7, 3}))}, {}, &metadata)[0];
+  const Tensor shape = session.run(
+      signature, std::vector{Tensor::zeros(DType::kFloat32, Shape({7, 3}))}, {}, &metadata)[0];
   EXPECT_EQ(shape.data<int32_t>()[0], 7);
   EXPECT_EQ(metadata.nodes_executed, 0) << "nothing needs neg once the shape is known";
 }
@@ -140,7 +145,8 @@ TEST(Session, AValueKnownOnlyAtRunTimeMayDecideAShape) {
   b.op("Add", {filled, x}, {}, "y");
   Session session(b.graph);
   for (const int32_t n : {3, 1, 5}) {
-    const Tensor y = session.run({{"x", floats({1})}, {"dims", Tensor::vector<int32_t>({n})}}, {"y"})[0];
+    const Tensor y =
+        session.run({{"x", floats({1})}, {"dims", Tensor::vector<int32_t>({n})}}, {"y"})[0];
     EXPECT_EQ(list(y), std::vector<float>(static_cast<size_t>(n), 3.0f));
   }
 }
@@ -152,7 +158,8 @@ TEST(Session, VariablesKeepTheirValueBetweenRuns) {
   b.node("AssignAddVariableOp", {v, b.constant(floats({10, 10}), "ten")}, {}, "step");
   b.read(v, DType::kFloat32, "value");
   Session session(b.graph);
-  const std::string error = error_of([&] { session.run({}, {"value"}); }, Code::kFailedPrecondition);
+  const std::string error =
+      error_of([&] { session.run({}, {"value"}); }, Code::kFailedPrecondition);
   EXPECT_NE(error.find("[ReadVariableOp node \"value\"]"), std::string::npos) << error;
   EXPECT_NE(error.find("v"), std::string::npos) << error;
   session.run({}, {}, {"init"});
@@ -186,7 +193,8 @@ TEST(Session, UpdatesAreInPlaceWhenNobodyKeepsTheOldValue) {
                                      b.constant(Tensor::scalar(1.0f), "one")});
   b.node("AssignVariableOp", {v, start}, {}, "init");
   const Output value = b.read(v, DType::kFloat32, "value");
-  b.node("AssignSubVariableOp", {v, b.op("Mul", {value, b.constant(Tensor::scalar(0.5f), "half")})}, {}, "step");
+  b.node("AssignSubVariableOp", {v, b.op("Mul", {value, b.constant(Tensor::scalar(0.5f), "half")})},
+         {}, "step");
   Session session(b.graph);
   session.run({}, {}, {"init"});
   const Tensor held = session.run({}, {"value"})[0];
@@ -222,12 +230,17 @@ TEST(Session, NamesWhatIsMissingOrWrong) {
       {error_of(run("x", good, "y:one"), Code::kInvalidArgument), "node:output number"},
       {error_of(run("x", Tensor::zeros(DType::kInt32, Shape({2, 3})), "y"), Code::kInvalidArgument),
        "Cannot feed int32[2,3] for tensor \"x:0\", which has dtype float32"},
-      {error_of(run("x", Tensor::zeros(DType::kFloat32, Shape({2, 4})), "y"), Code::kInvalidArgument),
+      {error_of(run("x", Tensor::zeros(DType::kFloat32, Shape({2, 4})), "y"),
+                Code::kInvalidArgument),
        "Cannot feed value of shape [2,4] for tensor \"x:0\", which has shape [?,3]"},
       {error_of([&] { session.run({}, {"y"}); }, Code::kInvalidArgument),
        "[Placeholder node \"x\"] You must feed a value for placeholder tensor"},
       {error_of([&] { session.run({}, {}, {"nothing"}); }, Code::kNotFound), "no node \"nothing\""},
-      {error_of([&] { session.run({{"x", good}, {"x:0", good}}, {"y"}); }, Code::kInvalidArgument),
+      {error_of(
+           [&] {
+             session.run({{"x", good}, {"x:0", good}}, {"y"});
+           },
+           Code::kInvalidArgument),
        "\"x:0\" is fed more than once"},
       {error_of([&] { session.signature({}, std::vector{foreign}, {}); }, Code::kInvalidArgument),
        "foreign:0 is not a value of the session's graph"},
@@ -235,8 +248,10 @@ TEST(Session, NamesWhatIsMissingOrWrong) {
                 Code::kInvalidArgument),
        "needs 1 feeds, got 0"},
   };
-  for (const Case& c : cases) EXPECT_NE(c.text.find(c.needed), std::string::npos) << c.text << "\nlacks: " << c.needed;
-  EXPECT_EQ(session.run({{"x", good}}, {"y"})[0].shape(), Shape({2, 3})) << "a refused run leaves the session usable";
+  for (const Case& c : cases)
+    EXPECT_NE(c.text.find(c.needed), std::string::npos) << c.text << "\nlacks: " << c.needed;
+  EXPECT_EQ(session.run({{"x", good}}, {"y"})[0].shape(), Shape({2, 3}))
+      << "a refused run leaves the session usable";
 }
 
 TEST(Session, ACancelledRunEndsAndALaterOneWorks) {
@@ -254,12 +269,14 @@ TEST(Session, ACancelledRunEndsAndALaterOneWorks) {
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
     token.cancel(Code::kCancelled, "enough");
   });
-  EXPECT_EQ(error_of([&] { session.run(signature, std::vector{large}, options); }, Code::kCancelled), "enough");
+  EXPECT_EQ(
+      error_of([&] { session.run(signature, std::vector{large}, options); }, Code::kCancelled),
+      "enough");
   canceller.join();
   options = {};
   options.timeout_ms = 20;
-  const std::string text =
-      error_of([&] { session.run(signature, std::vector{large}, options); }, Code::kDeadlineExceeded);
+  const std::string text = error_of([&] { session.run(signature, std::vector{large}, options); },
+                                    Code::kDeadlineExceeded);
   EXPECT_NE(text.find("20 ms"), std::string::npos) << text;
   EXPECT_EQ(session.run(signature, std::vector{floats({0})})[0].data<float>()[0], 0.0f);
 }
@@ -280,7 +297,9 @@ TEST(Session, PollRunsOnTheCallersThreadAndItsExceptionLeavesRun) {
     if (++polls == 2) throw Stop();
   };
   const auto signature = session.signature(std::vector{x}, std::vector{y}, {});
-  EXPECT_THROW(session.run(signature, std::vector{Tensor::zeros(DType::kFloat32, Shape({1 << 20}))}, options), Stop);
+  EXPECT_THROW(session.run(signature, std::vector{Tensor::zeros(DType::kFloat32, Shape({1 << 20}))},
+                           options),
+               Stop);
   EXPECT_EQ(polls, 2);
   EXPECT_EQ(poller, std::this_thread::get_id());
 }
@@ -291,7 +310,8 @@ TEST(Session, ClosedSessionsRefuseRuns) {
   Session session(b.graph);
   EXPECT_EQ(session.run({}, {"c"})[0].data<float>()[0], 1.0f);
   session.close();
-  EXPECT_NE(error_of([&] { session.run({}, {"c"}); }, Code::kFailedPrecondition).find("closed"), std::string::npos);
+  EXPECT_NE(error_of([&] { session.run({}, {"c"}); }, Code::kFailedPrecondition).find("closed"),
+            std::string::npos);
 }
 
 TEST(Session, ManyThreadsShareASession) {
@@ -310,7 +330,8 @@ TEST(Session, ManyThreadsShareASession) {
       const auto signature = session.signature(std::vector{x}, std::vector{y}, {});
       for (int i = 0; i < 200; ++i) {
         const float f = static_cast<float>(t * 1000 + i);
-        if (session.run(signature, std::vector{floats({f})})[0].data<float>()[0] != f * f + f) ++wrong;
+        if (session.run(signature, std::vector{floats({f})})[0].data<float>()[0] != f * f + f)
+          ++wrong;
         session.run({}, {}, {"step"});
       }
     });
@@ -352,7 +373,8 @@ TEST(Session, SideBySideGivesTheSameBitsAndTheFirstErrorInOrder) {
     pool.set_num_threads(n);
     Session session(b.graph);
     const auto signature = session.signature(std::vector{x}, std::vector{sum}, {});
-    for (int round = 0; round < 5; ++round) results.push_back(list(session.run(signature, std::vector{feed})[0]));
+    for (int round = 0; round < 5; ++round)
+      results.push_back(list(session.run(signature, std::vector{feed})[0]));
   }
   for (const auto& result : results) EXPECT_EQ(result, results[0]);
   pool.set_num_threads(threads);

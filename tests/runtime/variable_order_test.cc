@@ -68,7 +68,8 @@ TEST_F(VariableOrder, AConsumerBehindTheWriteIsNotWaitedFor) {
   order_variable_accesses(*b.graph, handles);
   EXPECT_TRUE(waits(write, *read.node));
   EXPECT_FALSE(waits(write, *late.node));
-  EXPECT_EQ(topological_order(*b.graph).size(), static_cast<size_t>(b.graph->num_nodes())) << "no cycle";
+  EXPECT_EQ(topological_order(*b.graph).size(), static_cast<size_t>(b.graph->num_nodes()))
+      << "no cycle";
 }
 
 TEST_F(VariableOrder, OtherVariablesAreLeftAlone) {

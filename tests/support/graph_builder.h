@@ -17,13 +17,13 @@ class GraphBuilder {
  public:
   GraphBuilder() : graph(std::make_shared<Graph>()) {}
 
-  Node& node(std::string_view op, std::vector<Output> inputs, NamedAttrs attrs = {}, std::string_view name = {},
-             std::vector<Node*> control = {}) {
+  Node& node(std::string_view op, std::vector<Output> inputs, NamedAttrs attrs = {},
+             std::string_view name = {}, std::vector<Node*> control = {}) {
     return graph->add(
         {.op = op, .name = name, .inputs = inputs, .attrs = attrs, .control_inputs = control});
   }
-  Output op(std::string_view op, std::vector<Output> inputs, NamedAttrs attrs = {}, std::string_view name = {},
-            std::vector<Node*> control = {}) {
+  Output op(std::string_view op, std::vector<Output> inputs, NamedAttrs attrs = {},
+            std::string_view name = {}, std::vector<Node*> control = {}) {
     return {&node(op, std::move(inputs), std::move(attrs), name, std::move(control)), 0};
   }
   Output constant(const Tensor& value, std::string_view name = {}) {
