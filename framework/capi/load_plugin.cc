@@ -5,7 +5,6 @@
 
 #include <mutex>
 #include <string>
-#include <utility>
 
 #include "build_info.h"
 #include "framework/capi/guard.h"
@@ -111,7 +110,7 @@ void initialise(void* symbol) {
   call_out("tn_plugin_init", [&] { init(&plugin_host(), &plugin); });
   check_version(plugin);
   rethrow(status);
-  commit(std::move(registration), text(plugin.name, "the plugin's name"));
+  commit(registration, text(plugin.name, "the plugin's name"));
 }
 
 }  // namespace

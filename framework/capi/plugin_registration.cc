@@ -234,7 +234,7 @@ PluginKernel plugin_kernel_from(const tn_kernel_spec* spec) {
   return kernel;
 }
 
-void commit(PluginRegistration registration, std::string_view plugin) {
+void commit(const PluginRegistration& registration, std::string_view plugin) {
   OpRegistry trial;
   declare_for_trial(trial, registration.ops);
   for (const PluginKernel& kernel : registration.kernels) check_kernel(trial, kernel);

@@ -51,7 +51,7 @@ PluginKernel plugin_kernel_from(const tn_kernel_spec* spec);
 // Registers everything, as family `plugin`, or nothing. Errors: AlreadyExists, InvalidArgument (a
 // declaration, a type constraint), NotFound (a kernel for an op that does not exist). One at a time
 // (runtime/plugin.h sees to it).
-void commit(PluginRegistration registration, std::string_view plugin);
+void commit(const PluginRegistration& registration, std::string_view plugin);
 
 // Registered ones. They stay until the process ends.
 const PluginOp& plugin_op(const OpInstance& op);

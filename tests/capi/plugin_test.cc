@@ -257,7 +257,8 @@ TEST_F(Plugins, Strings) {
   size_t length = 0;
   const char* bytes = tn_tensor_string(y.get(), 0, &length, status);
   EXPECT_EQ(std::string(bytes, length), "OAK");
-  EXPECT_EQ(std::string(tn_tensor_string(y.get(), 1, &length, status), 0), "");
+  EXPECT_NE(tn_tensor_string(y.get(), 1, &length, status), nullptr);
+  EXPECT_EQ(length, 0U);
   tn_tensor_set_string(x.get(), 1, std::string(65, 'a').c_str(), 65, status);
   EXPECT_EQ(execute("Shout", {x.get()}, status), nullptr);
   EXPECT_EQ(status.said(), "OutOfRange: [Shout] x[1] has 65 bytes, at most 64 are possible");
