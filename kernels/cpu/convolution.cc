@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conv2D, depthwise convolution and their gradients: which algorithm a shape gets, and layouts and 16-bit dtypes around it. The choice looks at
 // shape, level and libraries only. Algorithms: winograd*.cc (3 x 3 and
-// 5 x 5, stride 1), depthwise.cc, conv_direct*.cc (any convolution).
+// 5 x 5, stride 1), conv_fold.cc (gradients of few channels), depthwise.cc, conv_direct*.cc (any convolution).
 #include "kernels/cpu/convolution.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ ConvPtr<T> choose(ConvPass pass, const ConvGeometry& g) {
     case ConvPass::kForward:
       return direct_forward<T>(g);
     case ConvPass::kInput:
-      return direct_input<T>(g);
+      return prefer_fold<T>(g) ? fold_input<T>(g) : direct_input<T>(g);
     case ConvPass::kFilter:
       return direct_filter<T>(g);
   }

@@ -58,6 +58,12 @@ ConvPtr<T> direct_input(const ConvGeometry& g);
 template <class T>
 ConvPtr<T> direct_filter(const ConvGeometry& g);  // conv_direct_filter.cc
 
+// The gradient of an input of few channels (conv_fold.cc).
+template <class T>
+bool prefer_fold(const ConvGeometry& g);
+template <class T>
+ConvPtr<T> fold_input(const ConvGeometry& g);
+
 // Winograd's algorithm (winograd_forward.cc, winograd_filter.cc), and whether it is the fastest for a shape (winograd.cc).
 bool prefer_winograd(const ConvGeometry& g, ConvPass pass);
 ConvPtr<float> winograd_forward(const ConvGeometry& g, bool backward);

@@ -40,27 +40,32 @@ struct RowGroups {
 };
 
 // sum[0:width] = the sum over `count` rows of f(vector, where it lies in x, its first column). Rows are `width` apart, a
-// multiple of a vector's lanes.
-template <class C, class F>
-TN_INLINE void add_rows(const C* x, int64_t count, int64_t width, C* sum, F f) {
+// multiple of a vector's lanes. Blocks of rows are summed from zero, so that the error grows with kBlock + count / kBlock.
+template <class C, int kVectors, class F>
+TN_INLINE void add_columns(const C* x, int64_t count, int64_t width, int64_t column, C* sum, F& f) {
   constexpr int lanes = kLanes<C>;
-  constexpr int wide = 4;
-  int64_t j = 0;
-  for (; j + wide * lanes <= width; j += wide * lanes) {
-    Vec<C> s[wide] = {};
-    for (int64_t i = 0; i < count; ++i) {
-      for (int v = 0; v < wide; ++v) {
-        const int64_t column = j + v * lanes, at = i * width + column;
-        s[v] += f(load<Vec<C>>(x + at), at, column);
+  constexpr int64_t kBlock = 64;
+  Vec<C> total[kVectors] = {};
+  for (int64_t begin = 0; begin < count; begin += kBlock) {
+    const int64_t end = std::min(count, begin + kBlock);
+    Vec<C> s[kVectors] = {};
+    for (int64_t i = begin; i < end; ++i) {
+      for (int v = 0; v < kVectors; ++v) {
+        const int64_t j = column + v * lanes, at = i * width + j;
+        s[v] += f(load<Vec<C>>(x + at), at, j);
       }
     }
-    for (int v = 0; v < wide; ++v) store(sum + j + v * lanes, s[v]);
+    for (int v = 0; v < kVectors; ++v) total[v] += s[v];
   }
-  for (; j < width; j += lanes) {
-    Vec<C> s{};
-    for (int64_t i = 0; i < count; ++i) s += f(load<Vec<C>>(x + i * width + j), i * width + j, j);
-    store(sum + j, s);
-  }
+  for (int v = 0; v < kVectors; ++v) store(sum + column + v * lanes, total[v]);
+}
+
+template <class C, class F>
+TN_INLINE void add_rows(const C* x, int64_t count, int64_t width, C* sum, F f) {
+  constexpr int wide = 4;
+  int64_t j = 0;
+  for (; j + wide * kLanes<C> <= width; j += wide * kLanes<C>) add_columns<C, wide>(x, count, width, j, sum, f);
+  for (; j < width; j += kLanes<C>) add_columns<C, 1>(x, count, width, j, sum, f);
 }
 
 }  // namespace treenail::cpu

@@ -4,14 +4,13 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
-#include <bit>
 #include <cstdint>
 #include <cstring>
 
 #include "kernels/cpu/convolution.h"
 #include "kernels/cpu/tile.h"
 #include "kernels/cpu/winograd.h"
+#include "kernels/cpu/workspaces.h"
 
 namespace treenail::cpu {
 
@@ -70,32 +69,5 @@ inline int64_t point_step(int64_t tiles, int64_t channels) { return tiles * chan
 inline int64_t panel_offset(int64_t tiles, int64_t tile, int64_t channel) {
   return (channel / kPanel * tiles + tile) * kPanel + channel % kPanel;
 }
-
-// Workspaces for chunks that run at the same time; the lowest free one is taken, which is the one still in the cache. Which
-// one a chunk gets changes nothing in its results.
-class Workspaces {
- public:
-  static constexpr int kMost = 64;
-  class Use {
-   public:
-    explicit Use(Workspaces& w) : w_(w) {
-      uint64_t free = w_.free_.load(std::memory_order_relaxed);
-      while (!w_.free_.compare_exchange_weak(free, free & (free - 1), std::memory_order_acquire)) {
-      }
-      index_ = std::countr_zero(free);
-    }
-    ~Use() { w_.free_.fetch_or(uint64_t{1} << index_, std::memory_order_release); }
-    Use(const Use&) = delete;
-    Use& operator=(const Use&) = delete;
-    int64_t index() const { return index_; }
-
-   private:
-    Workspaces& w_;
-    int index_;
-  };
-
- private:
-  std::atomic<uint64_t> free_{~uint64_t{0}};
-};
 
 }  // namespace treenail::cpu
