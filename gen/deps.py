@@ -64,7 +64,7 @@ DEPENDENCIES = (
                "pybind11-devel", modules=("pybind11",), minimum="2.6",
                versions=_v("2.10.3", "2.13.6", "epel 2.6.2", "2.13.6")),
     Dependency("eigen3", "build", "vector math inside kernel files", "libeigen3-dev",
-               "eigen3-devel", modules=("eigen3",), minimum="3.3",
+               "eigen3-devel", modules=("eigen3",), header="Eigen/Core", minimum="3.3",
                versions=_v("3.4.0", "3.4.0", "epel 3.4.0", "3.4.0")),
     Dependency("blas", "feature", "matrix products by the system's BLAS", "libopenblas-dev",
                "flexiblas-devel", modules=("blas", "flexiblas", "openblas"), header="cblas.h",

@@ -76,9 +76,22 @@ def _required(prober: probe.Prober, tools: probe.Toolchain, pkg: Sequence[str], 
               distro: distros.Distro) -> External:
     result = probe.find_library(prober, tools, pkg, BY_NAME[name])
     if not result.found:
+        missing = name if shutil.which(pkg[0]) else "pkg-config"
         raise ConfigureError("%s is needed (%s): %s; %s" % (
-            name, BY_NAME[name].why, result.why_not, distro.install_hint(name)))
+            name, BY_NAME[name].why, result.why_not, distro.install_hint(missing)))
     return result
+
+
+def _ninja(prober: probe.Prober, distro: distros.Distro) -> str:
+    """The program ninja, which a configured build is of no use without."""
+    path = shutil.which("ninja") or shutil.which("ninja-build")
+    if path is None:
+        raise ConfigureError("ninja was not found; " + distro.install_hint("ninja"))
+    _, version, _ = prober.run([path, "--version"])
+    if probe.version_tuple(version) < probe.version_tuple(BY_NAME["ninja"].minimum):
+        raise ConfigureError("%s is version %s; %s or later is needed" % (
+            path, version.strip(), BY_NAME["ninja"].minimum))
+    return path
 
 
 def _pybind11(prober: probe.Prober, tools: probe.Toolchain, pkg: Sequence[str],
@@ -160,7 +173,7 @@ def examine(prober: probe.Prober, options: Options, features: Set[str]) -> Facts
         "/usr/lib/" + facts.cxx.triplet) or distro.family == "debian" else ""
     facts.build_python = DISTRIBUTION_PYTHON if os.access(
         DISTRIBUTION_PYTHON, os.X_OK) else shutil.which("python3") or "python3"
-    facts.ninja = shutil.which("ninja") or shutil.which("ninja-build") or ""
+    facts.ninja = _ninja(prober, distro)
     facts.externals = {"eigen3": _required(prober, tools, pkg, "eigen3", distro)}
     facts.externals.update(
         _features(prober, tools, pkg, options, features, distro, facts.multiarch))

@@ -264,13 +264,13 @@ def pkg_config(prober: Prober, program: Sequence[str], modules: str, minimum: st
     libs = _words(out)
     _, version, _ = prober.run(list(program) + ["--modversion"] + names)
     version = version.split()[0] if version.split() else ""
-    if minimum and _version(version) < _version(minimum):
+    if minimum and version_tuple(version) < version_tuple(minimum):
         return External(False, version=version,
                         why_not="version %s is there, %s or later is needed" % (version, minimum))
     return External(True, tuple(cflags), tuple(libs), version, "pkg-config " + modules)
 
 
-def _version(text: str) -> Tuple[int, ...]:
+def version_tuple(text: str) -> Tuple[int, ...]:
     numbers = []
     for part in text.replace("+", ".").replace("-", ".").split("."):
         if not part.isdigit():
@@ -279,22 +279,32 @@ def _version(text: str) -> Tuple[int, ...]:
     return tuple(numbers)
 
 
+# Including some of these headers takes a second; whether they exist is what matters.
+HEADER_PROGRAM = """#if !__has_include(<%s>)
+#error no such header: %s
+#endif
+int main() { return 0; }
+"""
+
+
 def find_library(prober: Prober, tools: Toolchain, program: Sequence[str],
                  dep: Dependency) -> External:
-    """One library by pkg-config, else by a probe compilation; both must really compile and link."""
+    """One library by pkg-config, else by its usual name; its header must exist and it must link."""
     result = External(False, why_not="not found")
     for modules in dep.modules:
         result = pkg_config(prober, program, modules, dep.minimum)
         if result.found or result.version:
             break
     if not result.found and not result.version and dep.libs:
-        result = External(True, (), dep.libs, "", "compiling a probe")
+        result = External(True, (), dep.libs, "", " ".join(dep.libs))
     if result.found and dep.header:
-        ok, err = tools.links("#include <%s>\nint main() { return 0; }\n" % dep.header,
+        ok, err = tools.links(HEADER_PROGRAM % (dep.header, dep.header),
                               list(result.cflags) + list(result.libs))
         if not ok:
-            reason = "a program that includes <%s> does not compile and link" % dep.header
-            result = External(False, why_not=reason)
+            reason = "<%s> is not there" % dep.header
+            if "no such header" not in err:
+                reason = "a program does not link with %s" % " ".join(result.libs)
+            result = External(False, version=result.version, why_not=reason)
     return result
 
 

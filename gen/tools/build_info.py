@@ -8,6 +8,7 @@ that a library of another build is told by it. The output is only touched when i
 
 import argparse
 import hashlib
+import shlex
 
 from registration import write_if_changed
 
@@ -41,7 +42,7 @@ def main():
     parser.add_argument("list")
     options = vars(parser.parse_args())
     with open(options.pop("list").lstrip("@"), encoding="utf-8") as stream:
-        paths = [line.strip() for line in stream if line.strip()]
+        paths = shlex.split(stream.read())  # ninja quotes names as a shell needs them
     digest = hashlib.sha256()
     for path in paths:
         with open(path, "rb") as stream:

@@ -8,6 +8,7 @@ helpers beside the families are left alone. The output is only touched when it c
 import argparse
 import os
 import re
+import shlex
 import sys
 
 HEADER = """// SPDX-License-Identifier: Apache-2.0
@@ -56,7 +57,7 @@ def main():
     parser.add_argument("list")
     options = parser.parse_args()
     with open(options.list.lstrip("@"), encoding="utf-8") as stream:
-        paths = [line.strip() for line in stream if line.strip()]
+        paths = shlex.split(stream.read())  # ninja quotes names as a shell needs them
     names = families(paths, options.function)
     functions = [options.function.replace("*", name) for name in names]
     calls = []

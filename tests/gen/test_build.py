@@ -194,6 +194,18 @@ def test_blanks_in_the_path(tmp_path):
     tree.ninja("test")
 
 
+def test_blanks_and_quotes_in_file_names(small_tree):
+    small_tree.write("framework/tensor/it's a blue one.cc", """namespace treenail {
+int blue() { return 1; }
+}
+""")
+    small_tree.write("python/treenail/a b.py", "")
+    small_tree.configure()
+    small_tree.ninja()
+    assert "no work to do" in small_tree.ninja().stdout
+    assert (small_tree.root / "build/python/treenail/a b.py").exists()
+
+
 def test_compiler_of_several_words(small_tree):
     small_tree.configure("CXX=env LC_ALL=C g++")
     small_tree.ninja("obj/core/framework/base/base.cc.o")

@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import time
 
 import pytest
@@ -40,8 +41,33 @@ def test_missing_header_names_the_package(small_tree, tmp_path):
     (tmp_path / "eigen3.pc").write_text(
         "Name: eigen3\nDescription: x\nVersion: 3.4.0\nCflags: -I/nowhere\nLibs:\n")
     done = small_tree.configure("PKG_CONFIG_LIBDIR=%s" % tmp_path, check=False)
-    # pybind11 is not in that directory, its headers are found beside the interpreter or by path
-    assert "Traceback" not in done.stderr
+    assert done.returncode == 1
+    assert "eigen3 is needed (vector math inside kernel files): <Eigen/Core> is not there; " in (
+        done.stderr)
+    assert "eigen3" in done.stderr.split("; ")[-1]
+
+
+def test_missing_python_header_names_the_package(small_tree, tmp_path):
+    """An interpreter without its development package: the fake says where headers would be."""
+    fake = tmp_path / "python3"
+    fake.write_text("#!/bin/sh\n/usr/bin/python3 \"$@\" | sed 's,\"/usr/include/python,"
+                    "\"/nowhere/python,g'\n")
+    os.chmod(fake, 0o755)
+    done = small_tree.configure("--python=%s" % fake, check=False)
+    assert done.returncode == 1
+    assert "Python.h of %s" % fake in done.stderr and "was not found in /nowhere" in done.stderr
+
+
+@pytest.mark.parametrize("script, message", [
+    (None, "ninja was not found; "), ("echo 1.8.2", "1.10 or later is needed")])
+def test_ninja_that_is_missing_or_too_old(small_tree, tmp_path, script, message):
+    for name in ("g++", "gcc", "pkg-config", "env", "sh"):
+        os.symlink(shutil.which(name), tmp_path / name)
+    if script:
+        (tmp_path / "ninja").write_text("#!/bin/sh\n%s\n" % script)
+        os.chmod(tmp_path / "ninja", 0o755)
+    done = small_tree.configure(environment={"PATH": str(tmp_path)}, check=False)
+    assert done.returncode == 1 and message in done.stderr
 
 
 def test_too_old_a_library_is_refused(small_tree, tmp_path):
@@ -50,6 +76,9 @@ def test_too_old_a_library_is_refused(small_tree, tmp_path):
     done = small_tree.configure("PKG_CONFIG_LIBDIR=%s" % tmp_path, check=False)
     assert done.returncode == 1
     assert "version 3.2.9 is there, 3.3 or later is needed" in done.stderr
+
+
+EIGEN = "Name: eigen3\nDescription: x\nVersion: 3.4.0\nCflags: -I/usr/include/eigen3\nLibs:\n"
 
 
 def add_feature(tree):
@@ -70,9 +99,12 @@ def without_hdf5(small_tree, tmp_path):
     folder.mkdir()
     for name, version in (("eigen3", "3.4.0"), ("pybind11", "2.10")):
         (folder / (name + ".pc")).write_text(
-            "Name: %s\nDescription: x\nVersion: %s\nCflags:\nLibs:\n" % (name, version))
+            "Name: %s\nDescription: x\nVersion: %s\nCflags: -I/usr/include/eigen3\nLibs:\n"
+            % (name, version))
     (folder / "hdf5.pc").write_text(
-        "Name: hdf5\nDescription: x\nVersion: 1.10\nCflags:\nLibs: -lno_such_hdf5\n")
+        "Name: hdf5\nDescription: x\nVersion: 1.10\nCflags: -I%s\nLibs: -lno_such_hdf5\n"
+        % folder)
+    (folder / "hdf5.h").write_text("")
     return small_tree, "PKG_CONFIG_LIBDIR=%s" % folder
 
 
@@ -82,14 +114,15 @@ def test_feature_yes_and_missing_names_the_package(without_hdf5):
                              (["--auto-features=yes"], "--auto-features=yes, but hdf5: ")):
         done = tree.configure(variable, *arguments, check=False)
         assert done.returncode == 1 and shown in done.stderr
-        assert "does not compile and link" in done.stderr and "hdf5" in done.stderr.split(";")[-1]
+        assert "a program does not link with -lno_such_hdf5" in done.stderr
+        assert "hdf5" in done.stderr.split(";")[-1]
 
 
 def test_feature_auto_and_missing_is_left_out_with_the_reason(without_hdf5):
     tree, variable = without_hdf5
     out = tree.configure(variable).stdout
     left_out = out.split("Left out\n")[1]
-    assert "hdf5" in left_out and "does not compile and link" in left_out
+    assert "hdf5" in left_out and "does not link with" in left_out
 
 
 def test_feature_no_is_left_out_with_the_option(without_hdf5):
@@ -160,7 +193,7 @@ def test_failed_probes_are_asked_again(small_tree, tmp_path):
     variable = "PKG_CONFIG_LIBDIR=%s" % folder
     assert small_tree.configure(variable, check=False).returncode == 1
     (folder / "eigen3.pc").write_text(
-        "Name: eigen3\nDescription: x\nVersion: 3.4.0\nCflags:\nLibs:\n")
+        EIGEN)
     small_tree.configure(variable)
 
 

@@ -190,6 +190,23 @@ def test_public_headers_stand_alone(header, language, standard):
         "-Werror", "-pedantic", "-fsyntax-only", "-I", include, include / "treenail" / header)
 
 
+def test_wheel_in_a_virtual_environment(tmp_path):
+    """NumPy is taken from the system: nothing is fetched."""
+    run(sys.executable, "-B", SOURCE / "gen/tools/wheel.py", "--manifest", "gen/wheel.json",
+        "--into", tmp_path, cwd=BUILD)
+    wheel, = tmp_path.glob("treenail-*.whl")
+    baseline = re.search(r'kIsaBaseline\[\] = "(.*)"', (BUILD / "gen/build_info.h").read_text())
+    assert "-0_%s-" % re.sub("[-.]", "_", baseline.group(1)) in wheel.name
+    interpreter = (BUILD / "python3").read_text().split("exec ")[1].split()[0]
+    run(interpreter, "-m", "venv", "--system-site-packages", tmp_path / "venv")
+    python = tmp_path / "venv/bin/python"
+    environment = {"PATH": os.environ["PATH"]}
+    run(python, "-m", "pip", "install", "--no-index", "--no-deps", "-q", wheel, env=environment)
+    out = run(python, "-c", "import treenail; print(treenail.__version__, treenail.__file__)",
+              cwd=tmp_path, env=environment)
+    assert out.split()[0] == VERSION and out.split()[1].startswith(str(tmp_path))
+
+
 def test_installed_module_runs_without_the_build(installed, tmp_path):
     interpreter = (BUILD / "python3").read_text().split("exec ")[1].split()[0]
     package = placed(installed, "/treenail/__init__.py").parents[1]
