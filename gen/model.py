@@ -16,6 +16,7 @@ from gen.errors import ConfigureError
 
 TOP_FOLDERS = ("framework", "kernels", "python", "tests", "smoke", "bench", "docs")
 SOURCE_ENDINGS = (".cc", ".c", ".cu")
+_NAME = re.compile(r"[A-Za-z0-9._+/ -]+\Z")
 _CONSTRUCTORS = {kind.__name__: kind for kind in records.KINDS}
 
 
@@ -161,6 +162,10 @@ def _resolve_components(model: Model) -> None:
 def _check_ownership(model: Model) -> None:
     excluded = set(model.glob(p for record in model.of(records.Excluded) for p in record.files))
     for path in model.files:
+        if path.endswith(SOURCE_ENDINGS + (".h",)) and not _NAME.match(path):
+            raise ConfigureError(
+                "%r: names of sources consist of letters, digits, blanks and ._+-; compilers and "
+                "ninja disagree about how others are written in dependency files" % path)
         if path.endswith(SOURCE_ENDINGS) and path not in model.owner and path not in excluded:
             raise ConfigureError(
                 "%s belongs to no target: name it in a component of %s/targets.py, or list it "

@@ -41,7 +41,8 @@ def plan_tests(context: Context, programs: Dict[str, str]) -> None:
     }
     plan.files["gen/tests.json"] = json.dumps(manifest, indent=1, sort_keys=True) + "\n"
     built = sorted(programs.values()) + context.test_files
-    plan.phony("tests", ["all"] + built + context.wheel_files, "build the tests without running them")
+    plan.phony("tests", ["all"] + built + context.wheel_files,
+               "build the tests without running them")
     plan.phony("tests-cxx", ["all-native"] + built)
     if context.facts.cross:
         sentence = "a cross build cannot run its tests; the programs are in tests/ (ninja tests)"

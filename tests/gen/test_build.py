@@ -194,8 +194,8 @@ def test_blanks_in_the_path(tmp_path):
     tree.ninja("test")
 
 
-def test_blanks_and_quotes_in_file_names(small_tree):
-    small_tree.write("framework/tensor/it's a blue one.cc", """namespace treenail {
+def test_blanks_in_file_names(small_tree):
+    small_tree.write("framework/tensor/a blue one.cc", """namespace treenail {
 int blue() { return 1; }
 }
 """)

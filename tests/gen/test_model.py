@@ -64,6 +64,12 @@ def test_source_of_two_targets_is_an_error(small_tree):
         load(str(small_tree.root))
 
 
+def test_name_that_dependency_files_cannot_hold(small_tree):
+    small_tree.write("framework/base/it's.cc", "")
+    with pytest.raises(ConfigureError, match="names of sources consist of"):
+        load(str(small_tree.root))
+
+
 def test_unknown_need_is_an_error(small_tree):
     small_tree.edit("framework/targets.py", 'needs=["tensor", "base"]', 'needs=["tensors"]')
     with pytest.raises(ConfigureError, match="needs 'tensors', which no targets.py describes"):
