@@ -20,6 +20,15 @@ using treenail::capi::text;
 
 namespace {
 
+constexpr bool same(tn_attr_kind number, AttrKind kind) {
+  return number == static_cast<tn_attr_kind>(kind);
+}
+static_assert(same(TN_ATTR_INT, AttrKind::kInt) && same(TN_ATTR_FLOAT, AttrKind::kFloat) &&
+              same(TN_ATTR_BOOL, AttrKind::kBool) && same(TN_ATTR_STRING, AttrKind::kString) &&
+              same(TN_ATTR_TYPE, AttrKind::kType) && same(TN_ATTR_SHAPE, AttrKind::kShape) &&
+              same(TN_ATTR_TENSOR, AttrKind::kTensor) &&
+              same(TN_ATTR_FUNCTION, AttrKind::kFunction) && TN_ATTR_LIST == treenail::kListBit);
+
 const AttrValue& attribute(const tn_call* call, const char* name) {
   const OpInstance& op = call_of(call);
   const int position = op.def().attr_index(text(name, "name"));

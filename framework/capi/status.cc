@@ -54,6 +54,9 @@ void rethrow(const tn_status& status) {
 
 namespace {
 
+static_assert(TN_CANCELLED == static_cast<int>(Code::kCancelled) &&
+              TN_UNAUTHENTICATED == static_cast<int>(Code::kUnauthenticated));
+
 bool is_code(tn_code code) { return code >= TN_OK && code <= TN_UNAUTHENTICATED; }
 
 }  // namespace

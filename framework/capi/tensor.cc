@@ -70,6 +70,17 @@ void hand_out(std::vector<Tensor> results, tn_tensor** out) {
 
 namespace {
 
+constexpr bool same(tn_dtype number, DType dtype) { return number == static_cast<tn_dtype>(dtype); }
+static_assert(same(TN_FLOAT32, DType::kFloat32) && same(TN_FLOAT64, DType::kFloat64) &&
+              same(TN_INT32, DType::kInt32) && same(TN_UINT8, DType::kUInt8) &&
+              same(TN_INT16, DType::kInt16) && same(TN_INT8, DType::kInt8) &&
+              same(TN_STRING, DType::kString) && same(TN_COMPLEX64, DType::kComplex64) &&
+              same(TN_INT64, DType::kInt64) && same(TN_BOOL, DType::kBool) &&
+              same(TN_BFLOAT16, DType::kBFloat16) && same(TN_UINT16, DType::kUInt16) &&
+              same(TN_COMPLEX128, DType::kComplex128) && same(TN_FLOAT16, DType::kFloat16) &&
+              same(TN_RESOURCE, DType::kResource) && same(TN_VARIANT, DType::kVariant) &&
+              same(TN_UINT32, DType::kUInt32) && same(TN_UINT64, DType::kUInt64));
+
 // The bytes that a tensor of plain elements takes. Errors: InvalidArgument when `bytes` is another
 // number.
 void check_plain(DType dtype, const Shape& shape, const void* data, size_t bytes) {
