@@ -1,13 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The smoke test: trains both networks and checks what a user relies on. Exit status 0 when everything holds.
+"""The smoke test: trains both networks and checks what a user relies on. Exit status 0 when
+everything holds.
 
     build/python3 smoke/check.py                  the module of the build tree
     /usr/bin/python3 smoke/check.py               an installed one
 
-Checked: the test accuracy is reached; another process gets the same accuracy from the checkpoint; a training stopped by SIGINT, and
-one killed by SIGKILL, resume to the same variables, bit for bit; 1, 2, 3 and 8 threads give the same bits; the file is HDF5
-that h5py reads (where h5py is installed).
+Checked: the test accuracy is reached; another process gets the same accuracy from the checkpoint; a
+training stopped by SIGINT, and one killed by SIGKILL, resume to the same variables, bit for bit; 1,
+2, 3 and 8 threads give the same bits; the file is HDF5 that h5py reads (where h5py is installed).
 """
 
 from __future__ import annotations
@@ -39,10 +40,11 @@ def train(directory: str, name: str, *arguments: str, show: bool = False) -> dic
     """Runs train.py to its end and gives its report."""
     report = os.path.join(directory, name + ".json")
     line = command(*arguments, "--report", report, *([] if show else ["--quiet"]))
-    done = subprocess.run(line, stdout=None if show else subprocess.PIPE, stderr=None if show else subprocess.STDOUT,
-                          text=True, check=False)
+    done = subprocess.run(line, stdout=None if show else subprocess.PIPE, stderr=None if show
+                          else subprocess.STDOUT, text=True, check=False)
     if done.returncode != 0:
-        raise Failure("%s: exit status %d\n%s" % (" ".join(line[1:]), done.returncode, done.stdout or ""))
+        raise Failure("%s: exit status %d\n%s"
+                      % (" ".join(line[1:]), done.returncode, done.stdout or ""))
     with open(report, encoding="utf-8") as stream:
         return json.load(stream)
 
@@ -50,12 +52,15 @@ def train(directory: str, name: str, *arguments: str, show: bool = False) -> dic
 def need_equal(what: str, values: dict) -> None:
     """Fails unless all values are the same."""
     if len(set(values.values())) != 1:
-        raise Failure("%s differ: %s" % (what, ", ".join("%s: %s" % (k, str(v)[:16]) for k, v in values.items())))
+        raise Failure("%s differ: %s" % (what,
+                                         ", ".join("%s: %s" % (k, str(v)[:16]) for k,
+                                                   v in values.items())))
 
 
 def accuracy(directory: str, network: str) -> tuple:
     """The training itself, shown; its report."""
-    report = train(directory, network, network, "--checkpoint-dir", os.path.join(directory, network), show=True)
+    report = train(directory, network, network, "--checkpoint-dir",
+                   os.path.join(directory, network), show=True)
     if report["accuracy"] < report["needed"] or report["needed"] <= 0:
         raise Failure("accuracy %.4f, needed %.4f" % (report["accuracy"], report["needed"]))
     return report, "test accuracy %.4f" % report["accuracy"]
@@ -63,7 +68,8 @@ def accuracy(directory: str, network: str) -> tuple:
 
 def another_process(directory: str, network: str, first: dict) -> str:
     """A checkpoint gives the same accuracy in another process."""
-    again = train(directory, network + "-again", network, "--checkpoint-dir", os.path.join(directory, network), "--evaluate")
+    again = train(directory, network + "-again", network, "--checkpoint-dir",
+                  os.path.join(directory, network), "--evaluate")
     need_equal("accuracies", {"training": first["accuracy"], "checkpoint": again["accuracy"]})
     need_equal("variables", {"training": first["digest"], "checkpoint": again["digest"]})
     return "the checkpoint gives %.4f in another process" % again["accuracy"]
@@ -84,12 +90,15 @@ def interrupted(directory: str, network: str, first: dict, how: signal.Signals) 
     output, _ = process.communicate(timeout=60)
     wanted = 130 if how == signal.SIGINT else -int(how)
     if process.returncode != wanted:
-        raise Failure("%s: exit status %d, needed %d\n%s" % (how.name, process.returncode, wanted, output))
-    resumed = train(directory, "%s-%s" % (network, how.name), network, "--checkpoint-dir", where, "--resume")
+        raise Failure("%s: exit status %d, needed %d\n%s"
+                      % (how.name, process.returncode, wanted, output))
+    resumed = train(directory, "%s-%s" % (network, how.name), network, "--checkpoint-dir", where,
+                    "--resume")
     if len(resumed["losses"]) >= len(first["losses"]):
         raise Failure("%s: the second process began anew" % how.name)
     need_equal("variables", {"uninterrupted": first["digest"], "resumed": resumed["digest"]})
-    return "stopped by %s, resumed for the last %d steps: the same bits" % (how.name, len(resumed["losses"]))
+    return "stopped by %s, resumed for the last %d steps: the same bits" % (how.name,
+                                                                            len(resumed["losses"]))
 
 
 def threads(directory: str, network: str) -> str:
@@ -97,7 +106,8 @@ def threads(directory: str, network: str) -> str:
     steps = "120" if network == "mlp" else "40"
     digests = {}
     for count in THREADS:
-        report = train(directory, "%s-%d" % (network, count), network, "--steps", steps, "--threads", str(count))
+        report = train(directory, "%s-%d" % (network, count), network, "--steps", steps,
+                       "--threads", str(count))
         digests[count] = report["digest"]
     need_equal("variables after %s steps with so many threads" % steps, digests)
     return "the same bits with %s threads" % ", ".join(map(str, THREADS))
@@ -110,10 +120,12 @@ def readable(directory: str, network: str) -> str:
     except ImportError:
         return "h5py is not installed: not tried"
     where = os.path.join(directory, network)
-    path = sorted(os.path.join(where, name) for name in os.listdir(where) if name.startswith("model-"))[-1]
+    path = sorted(os.path.join(where,
+                               name) for name in os.listdir(where) if name.startswith("model-"))[-1]
     names = []
     with h5py.File(path, "r") as file:
-        file.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
+        file.visititems(lambda name, item: names.append(name) if isinstance(item,
+                                                                            h5py.Dataset) else None)
     if not any(name.endswith("kernel") for name in names):
         raise Failure("h5py finds no kernel in %s: %s" % (path, names))
     return "h5py reads %d tensors from the checkpoint" % len(names)
@@ -151,7 +163,8 @@ def main() -> int:
     failures = sum(check(network) for network in options.network or ["mlp", "cnn"])
     import treenail
     print("treenail %s from %s" % (treenail.__version__, os.path.dirname(treenail.__file__)))
-    print("smoke test: %s" % ("everything holds" if not failures else "%d properties do not hold" % failures))
+    print("smoke test: %s" % ("everything holds" if not failures else "%d properties do not hold"
+                              % failures))
     return 1 if failures else 0
 
 

@@ -8,7 +8,8 @@ import re
 _KINDS = (
     ("treenail", re.compile(r"libtreenail\.so")),
     ("kernels", re.compile(r"libtreenail-kernels-cpu\.so")),
-    ("BLAS", re.compile(r"lib(blas|openblas\w*|flexiblas\w*|blis\w*|cblas|atlas|mkl_\w+)[-.\d]*.*\.so")),
+    ("BLAS", re.compile(r"lib(blas|openblas\w*|flexiblas\w*|blis\w*|cblas|atlas|mkl_\w+)"
+                        r"[-.\d]*.*\.so")),
     ("HDF5", re.compile(r"libhdf5(_serial)?[-.\d]*\.so")),
     ("oneDNN", re.compile(r"libdnnl[-.\d]*\.so")),
 )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two networks of the smoke trainings. Seeds are explicit, so that a training depends on its seed alone."""
+"""The two networks of the smoke trainings. Seeds are explicit, so that a training depends on its
+seed alone."""
 
 from __future__ import annotations
 
@@ -9,16 +10,19 @@ import treenail as tn
 class Network:
     """A graph to train: placeholders, loss, accuracy, one training step, a saver."""
 
-    def __init__(self, kind: str, shape: tuple, classes: int, seed: int, learning_rate: float) -> None:
+    def __init__(self, kind: str, shape: tuple, classes: int, seed: int,
+                 learning_rate: float) -> None:
         self.graph = tn.Graph()
         with self.graph.as_default():
             tn.set_random_seed(seed)
             self.images = tn.placeholder(tn.float32, [None, shape[0], shape[1], 1], name="images")
             self.labels = tn.placeholder(tn.int64, [None], name="labels")
             logits = _MODELS[kind](self.images, classes)
-            losses = tn.nn.sparse_softmax_cross_entropy_with_logits(labels=self.labels, logits=logits)
+            losses = tn.nn.sparse_softmax_cross_entropy_with_logits(labels=self.labels,
+                                                                    logits=logits)
             self.loss = tn.reduce_mean(losses, name="loss")
-            self.hits = tn.reduce_sum(tn.cast(tn.equal(tn.argmax(logits, 1), self.labels), tn.int32), name="hits")
+            self.hits = tn.reduce_sum(tn.cast(tn.equal(tn.argmax(logits, 1), self.labels),
+                                              tn.int32), name="hits")
             self.step = tn.train.get_or_create_global_step()
             optimizer = tn.train.AdamOptimizer(learning_rate)
             self.train = optimizer.minimize(self.loss, global_step=self.step)
@@ -31,7 +35,8 @@ class Network:
         """The fraction of images whose most probable class is the right one."""
         hits = 0
         for begin in range(0, len(labels), size):
-            feed = {self.images: images[begin:begin + size], self.labels: labels[begin:begin + size]}
+            feed = {self.images: images[begin:begin + size],
+                    self.labels: labels[begin:begin + size]}
             hits += int(session.run(self.hits, feed))
         return hits / len(labels)
 

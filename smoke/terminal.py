@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a training shows: a progress bar while it runs, a loss curve when it is done. Plain lines where no terminal reads."""
+"""What a training shows: a progress bar while it runs, a loss curve when it is done. Plain lines
+where no terminal reads."""
 
 from __future__ import annotations
 
@@ -28,13 +29,16 @@ class ProgressBar:
         now = time.monotonic()
         last = done >= self._total
         quarter = 4 * done // self._total
-        if self._live and (last or now - self._shown >= 0.1) or not self._live and quarter > self._quarter:
+        if self._live and (last or now
+                           - self._shown >= 0.1) or not self._live and quarter > self._quarter:
             self._shown, self._quarter = now, quarter
             rate = 1000 * (now - self._begun) / max(1, done - self._first)
             filled = 28 * done // self._total
             bar = "=" * filled + (">" if filled < 28 else "") + " " * (27 - filled)
-            text = "%s [%s] %d/%d  loss %.4f  %.2f ms/step" % (self._label, bar, done, self._total, loss, rate)
-            self._stream.write(("\r\x1b[K" + text + ("\n" if last else "")) if self._live else text + "\n")
+            text = "%s [%s] %d/%d  loss %.4f  %.2f ms/step" % (self._label, bar, done, self._total,
+                                                               loss, rate)
+            self._stream.write(("\r\x1b[K" + text + ("\n" if last else "")) if self._live else text
+                               + "\n")
             self._stream.flush()
 
     def close(self) -> None:
@@ -44,7 +48,8 @@ class ProgressBar:
 
 
 def curve(values: list, width: int = 64, height: int = 10) -> str:
-    """Losses over steps as a drawing of `height` lines, on a logarithmic scale; each column is a mean."""
+    """Losses over steps as a drawing of `height` lines, on a logarithmic scale; each column is a
+    mean."""
     import math
     if not values:
         return ""
@@ -62,5 +67,6 @@ def curve(values: list, width: int = 64, height: int = 10) -> str:
         marks = "".join("*" if r == row else "." if r < row else " " for r in rows)
         lines.append("%9.4f |%s" % (value, marks.rstrip()))
     lines.append("     loss +" + "-" * columns)
-    lines.append("           1%s%d steps" % (" " * max(1, columns - 1 - len(str(len(values)))), len(values)))
+    lines.append("           1%s%d steps" % (" " * max(1, columns - 1 - len(str(len(values)))),
+                                             len(values)))
     return "\n".join(lines)

@@ -11,8 +11,8 @@ namespace treenail::python {
 namespace {
 
 [[noreturn]] void throw_kind(const AttrDef& def, PyObject* object) {
-  throw_type_error("attribute \"", def.name, "\" must be ", attr_kind_name(def.kind), ", not ", repr_of(object),
-                   " of type '", type_name_of(object), "'");
+  throw_type_error("attribute \"", def.name, "\" must be ", attr_kind_name(def.kind), ", not ",
+                   repr_of(object), " of type '", type_name_of(object), "'");
 }
 
 int64_t int_from(PyObject* object, const AttrDef& def) {
@@ -21,7 +21,8 @@ int64_t int_from(PyObject* object, const AttrDef& def) {
   const long long value = PyLong_AsLongLong(index.get());
   if (value == -1 && PyErr_Occurred()) {
     PyErr_Clear();
-    throw_value_error("attribute \"", def.name, "\": integer ", repr_of(object), " does not fit 64 bits");
+    throw_value_error("attribute \"", def.name, "\": integer ", repr_of(object),
+                      " does not fit 64 bits");
   }
   return value;
 }
@@ -47,7 +48,9 @@ std::string string_from(PyObject* object, const AttrDef& def) {
   return std::string(text_of(object, "an attribute"));
 }
 
-Tensor tensor_from(PyObject* object) { return tensor_from_object(object, DType::kInvalid, Casting::kSafeKind, false); }
+Tensor tensor_from(PyObject* object) {
+  return tensor_from_object(object, DType::kInvalid, Casting::kSafeKind, false);
+}
 
 template <class T, class F>
 AttrValue list_of(PyObject* object, F&& element) {
@@ -55,32 +58,44 @@ AttrValue list_of(PyObject* object, F&& element) {
   std::vector<T> out;
   const Py_ssize_t size = PySequence_Fast_GET_SIZE(sequence.get());
   out.reserve(static_cast<size_t>(size));
-  for (Py_ssize_t i = 0; i < size; ++i) out.push_back(element(PySequence_Fast_GET_ITEM(sequence.get(), i)));
+  for (Py_ssize_t i = 0; i < size; ++i)
+    out.push_back(element(PySequence_Fast_GET_ITEM(sequence.get(), i)));
   return AttrValue(std::move(out));
 }
 
 AttrValue list_from(PyObject* object, const AttrDef& def) {
-  if (PyUnicode_Check(object) || PyBytes_Check(object) || !PySequence_Check(object)) throw_kind(def, object);
+  if (PyUnicode_Check(object) || PyBytes_Check(object) || !PySequence_Check(object))
+    throw_kind(def, object);
   switch (def.kind) {
-    case AttrKind::kIntList: return list_of<int64_t>(object, [&](PyObject* o) { return int_from(o, def); });
-    case AttrKind::kFloatList: return list_of<double>(object, [&](PyObject* o) { return float_from(o, def); });
-    case AttrKind::kBoolList: return list_of<bool>(object, [&](PyObject* o) { return bool_from(o, def); });
-    case AttrKind::kStringList: return list_of<std::string>(object, [&](PyObject* o) { return string_from(o, def); });
-    case AttrKind::kTypeList: return list_of<DType>(object, [](PyObject* o) { return dtype_from(o); });
+    case AttrKind::kIntList:
+      return list_of<int64_t>(object, [&](PyObject* o) { return int_from(o, def); });
+    case AttrKind::kFloatList:
+      return list_of<double>(object, [&](PyObject* o) { return float_from(o, def); });
+    case AttrKind::kBoolList:
+      return list_of<bool>(object, [&](PyObject* o) { return bool_from(o, def); });
+    case AttrKind::kStringList:
+      return list_of<std::string>(object, [&](PyObject* o) { return string_from(o, def); });
+    case AttrKind::kTypeList:
+      return list_of<DType>(object, [](PyObject* o) { return dtype_from(o); });
     case AttrKind::kShapeList:
-      return list_of<PartialShape>(object, [&](PyObject* o) { return shape_from_object(o, def.name.c_str()); });
-    case AttrKind::kTensorList: return list_of<Tensor>(object, tensor_from);
+      return list_of<PartialShape>(
+          object, [&](PyObject* o) { return shape_from_object(o, def.name.c_str()); });
+    case AttrKind::kTensorList:
+      return list_of<Tensor>(object, tensor_from);
     case AttrKind::kFunctionList:
-      return list_of<FunctionAttr>(object, [&](PyObject* o) { return FunctionAttr{string_from(o, def), {}}; });
-    default: throw_kind(def, object);
+      return list_of<FunctionAttr>(object, [&](PyObject* o) {
+        return FunctionAttr{string_from(o, def), {}};
+      });
+    default:
+      throw_kind(def, object);
   }
 }
 
 int64_t dim_from(PyObject* object, const char* what) {
   if (object == Py_None) return kUnknown;
   if (!PyIndex_Check(object)) {
-    throw_type_error(what, ": an extent must be an int or None, not ", repr_of(object), " of type '",
-                     type_name_of(object), "'");
+    throw_type_error(what, ": an extent must be an int or None, not ", repr_of(object),
+                     " of type '", type_name_of(object), "'");
   }
   Ref index = checked(PyNumber_Index(object));
   const long long value = PyLong_AsLongLong(index.get());
@@ -113,38 +128,64 @@ Ref function_object(const FunctionAttr& value) { return text_object(value.name);
 
 AttrValue attr_from_object(PyObject* object, const AttrDef& def) {
   switch (def.kind) {
-    case AttrKind::kInt: return AttrValue(int_from(object, def));
-    case AttrKind::kFloat: return AttrValue(float_from(object, def));
-    case AttrKind::kBool: return AttrValue(bool_from(object, def));
-    case AttrKind::kString: return AttrValue(string_from(object, def));
-    case AttrKind::kType: return AttrValue(dtype_from(object));
-    case AttrKind::kShape: return AttrValue(shape_from_object(object, def.name.c_str()));
-    case AttrKind::kTensor: return AttrValue(tensor_from(object));
-    case AttrKind::kFunction: return AttrValue(FunctionAttr{string_from(object, def), {}});
-    default: return list_from(object, def);
+    case AttrKind::kInt:
+      return AttrValue(int_from(object, def));
+    case AttrKind::kFloat:
+      return AttrValue(float_from(object, def));
+    case AttrKind::kBool:
+      return AttrValue(bool_from(object, def));
+    case AttrKind::kString:
+      return AttrValue(string_from(object, def));
+    case AttrKind::kType:
+      return AttrValue(dtype_from(object));
+    case AttrKind::kShape:
+      return AttrValue(shape_from_object(object, def.name.c_str()));
+    case AttrKind::kTensor:
+      return AttrValue(tensor_from(object));
+    case AttrKind::kFunction:
+      return AttrValue(FunctionAttr{string_from(object, def), {}});
+    default:
+      return list_from(object, def);
   }
 }
 
 Ref object_from_attr(const AttrValue& value) {
   switch (value.kind()) {
-    case AttrKind::kInt: return int_object(value.get<int64_t>());
-    case AttrKind::kFloat: return float_object(value.get<double>());
-    case AttrKind::kBool: return Ref::steal(bool_object(value.get<bool>()));
-    case AttrKind::kString: return string_object(value.get<std::string>());
-    case AttrKind::kType: return dtype_ref(value.get<DType>());
-    case AttrKind::kShape: return object_from_shape(value.get<PartialShape>());
-    case AttrKind::kTensor: return tensor_object(value.get<Tensor>());
-    case AttrKind::kFunction: return function_object(value.get<FunctionAttr>());
-    case AttrKind::kIntList: return list_object(value.get<std::vector<int64_t>>(), int_object);
-    case AttrKind::kFloatList: return list_object(value.get<std::vector<double>>(), float_object);
+    case AttrKind::kInt:
+      return int_object(value.get<int64_t>());
+    case AttrKind::kFloat:
+      return float_object(value.get<double>());
+    case AttrKind::kBool:
+      return Ref::steal(bool_object(value.get<bool>()));
+    case AttrKind::kString:
+      return string_object(value.get<std::string>());
+    case AttrKind::kType:
+      return dtype_ref(value.get<DType>());
+    case AttrKind::kShape:
+      return object_from_shape(value.get<PartialShape>());
+    case AttrKind::kTensor:
+      return tensor_object(value.get<Tensor>());
+    case AttrKind::kFunction:
+      return function_object(value.get<FunctionAttr>());
+    case AttrKind::kIntList:
+      return list_object(value.get<std::vector<int64_t>>(), int_object);
+    case AttrKind::kFloatList:
+      return list_object(value.get<std::vector<double>>(), float_object);
     case AttrKind::kBoolList:
-      return list_object(value.get<std::vector<bool>>(), [](bool b) { return Ref::steal(bool_object(b)); });
-    case AttrKind::kStringList: return list_object(value.get<std::vector<std::string>>(), string_object);
-    case AttrKind::kTypeList: return list_object(value.get<std::vector<DType>>(), dtype_ref);
-    case AttrKind::kShapeList: return list_object(value.get<std::vector<PartialShape>>(), object_from_shape);
-    case AttrKind::kTensorList: return list_object(value.get<std::vector<Tensor>>(), tensor_object);
-    case AttrKind::kFunctionList: return list_object(value.get<std::vector<FunctionAttr>>(), function_object);
-    case AttrKind::kNone: break;
+      return list_object(value.get<std::vector<bool>>(),
+                         [](bool b) { return Ref::steal(bool_object(b)); });
+    case AttrKind::kStringList:
+      return list_object(value.get<std::vector<std::string>>(), string_object);
+    case AttrKind::kTypeList:
+      return list_object(value.get<std::vector<DType>>(), dtype_ref);
+    case AttrKind::kShapeList:
+      return list_object(value.get<std::vector<PartialShape>>(), object_from_shape);
+    case AttrKind::kTensorList:
+      return list_object(value.get<std::vector<Tensor>>(), tensor_object);
+    case AttrKind::kFunctionList:
+      return list_object(value.get<std::vector<FunctionAttr>>(), function_object);
+    case AttrKind::kNone:
+      break;
   }
   return Ref::borrow(Py_None);
 }
@@ -164,13 +205,15 @@ PartialShape shape_from_object(PyObject* object, const char* what) {
   Ref fast = Ref::steal(PySequence_Fast(sequence.get(), ""));
   if (!fast) {
     PyErr_Clear();
-    throw_type_error(what, " must be a shape (a sequence of ints and None), not ", repr_of(object), " of type '",
-                     type_name_of(object), "'");
+    throw_type_error(what, " must be a shape (a sequence of ints and None), not ", repr_of(object),
+                     " of type '", type_name_of(object), "'");
   }
   const Py_ssize_t rank = PySequence_Fast_GET_SIZE(fast.get());
-  if (rank > kMaxRank) throw_value_error(what, ": rank ", rank, " is above ", kMaxRank, ", the highest there is");
+  if (rank > kMaxRank)
+    throw_value_error(what, ": rank ", rank, " is above ", kMaxRank, ", the highest there is");
   int64_t dims[kMaxRank];
-  for (Py_ssize_t i = 0; i < rank; ++i) dims[i] = dim_from(PySequence_Fast_GET_ITEM(fast.get(), i), what);
+  for (Py_ssize_t i = 0; i < rank; ++i)
+    dims[i] = dim_from(PySequence_Fast_GET_ITEM(fast.get(), i), what);
   return PartialShape(std::span<const int64_t>(dims, static_cast<size_t>(rank)));
 }
 
@@ -178,7 +221,8 @@ Ref dims_object(const PartialShape& shape) {
   if (!shape.rank_known()) return Ref::borrow(Py_None);
   Ref dims = checked(PyTuple_New(shape.rank()));
   for (int i = 0; i < shape.rank(); ++i) {
-    PyTuple_SET_ITEM(dims.get(), i, shape.dim(i) == kUnknown ? none() : int_object(shape.dim(i)).release());
+    PyTuple_SET_ITEM(dims.get(), i,
+                     shape.dim(i) == kUnknown ? none() : int_object(shape.dim(i)).release());
   }
   return dims;
 }

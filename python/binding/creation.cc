@@ -28,8 +28,10 @@ bool own_code(PyCodeObject* code) {
     Py_ssize_t size = 0;
     const char* file = PyUnicode_AsUTF8AndSize(code->co_filename, &size);
     if (file == nullptr) PyErr_Clear();
-    const std::string_view name = file ? std::string_view(file, static_cast<size_t>(size)) : std::string_view();
-    it->second = (!package_directory.empty() && name.starts_with(package_directory)) || name.starts_with("<frozen ");
+    const std::string_view name =
+        file ? std::string_view(file, static_cast<size_t>(size)) : std::string_view();
+    it->second = (!package_directory.empty() && name.starts_with(package_directory)) ||
+                 name.starts_with("<frozen ");
   }
   return it->second;
 }
@@ -55,7 +57,8 @@ std::shared_ptr<const CreationStack> capture_creation() {
   CreationFrame frames[kMaxCreationFrames];
   int count = 0;
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
-  for (int walked = 0; frame != nullptr && walked < kMaxWalk && count < kMaxCreationFrames; ++walked) {
+  for (int walked = 0; frame != nullptr && walked < kMaxWalk && count < kMaxCreationFrames;
+       ++walked) {
     PyCodeObject* code = PyFrame_GetCode(frame);
     if (!own_code(code)) frames[count++] = {code, byte_offset(frame)};
     Py_DECREF(reinterpret_cast<PyObject*>(code));
@@ -75,7 +78,8 @@ Ref creation_entries(const Node& node) {
   for (auto it = stack.rbegin(); it != stack.rend(); ++it) {
     auto* code = static_cast<PyCodeObject*>(const_cast<void*>(it->code));
     if (!known_codes().contains(code)) continue;  // recorded by another language binding
-    Ref entry = checked(Py_BuildValue("(OiO)", code->co_filename, PyCode_Addr2Line(code, it->instruction), code->co_name));
+    Ref entry = checked(Py_BuildValue("(OiO)", code->co_filename,
+                                      PyCode_Addr2Line(code, it->instruction), code->co_name));
     checked(PyList_Append(list.get(), entry.get()));
   }
   return list;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a node was created: up to 16 (code object, instruction offset) pairs of the Python stack, innermost first. Frames of
-// this package are left out. Lines are looked up only when an error is printed.
+// Where a node was created: up to 16 (code object, instruction offset) pairs of the Python stack,
+// innermost first. Frames of this package are left out. Lines are looked up only when an error is
+// printed.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Python type DType. Its objects are made once, at import; NumPy is asked only for as_numpy_dtype and limits.
+// The Python type DType. Its objects are made once, at import; NumPy is asked only for
+// as_numpy_dtype and limits.
 #include "python/binding/dtypes.h"
 
 #include <array>
@@ -11,8 +12,7 @@ namespace treenail::python {
 namespace {
 
 struct DTypeObject {
-  PyObject_HEAD
-  DType dtype;
+  PyObject_HEAD DType dtype;
 };
 
 std::array<PyObject*, kNumDTypes> objects;
@@ -22,8 +22,12 @@ DType self_dtype(PyObject* self) { return reinterpret_cast<DTypeObject*>(self)->
 PyObject* get_name(PyObject* self, void*) {
   return guarded([&] { return text_object(dtype_name(self_dtype(self))).release(); });
 }
-PyObject* get_number(PyObject* self, void*) { return PyLong_FromLong(static_cast<long>(self_dtype(self))); }
-PyObject* get_size(PyObject* self, void*) { return PyLong_FromSize_t(dtype_size(self_dtype(self))); }
+PyObject* get_number(PyObject* self, void*) {
+  return PyLong_FromLong(static_cast<long>(self_dtype(self)));
+}
+PyObject* get_size(PyObject* self, void*) {
+  return PyLong_FromSize_t(dtype_size(self_dtype(self)));
+}
 PyObject* get_self(PyObject* self, void*) { return new_ref(self); }
 PyObject* get_numpy(PyObject* self, void*) {
   return guarded([&] { return numpy_scalar_type(self_dtype(self)).release(); });
@@ -53,9 +57,11 @@ Ref limit(DType t, const char* which) {
     const double largest = static_cast<double>(bfloat16_bits_to_float(0x7f7f));
     return checked(PyFloat_FromDouble(which[1] == 'a' ? largest : -largest));
   }
-  if (!is_floating(t) && !is_integer(t)) throw_type_error("dtype ", dtype_name(t), " has no limits");
+  if (!is_floating(t) && !is_integer(t))
+    throw_type_error("dtype ", dtype_name(t), " has no limits");
   Ref numpy = checked(PyImport_ImportModule("numpy"));
-  Ref info = checked(PyObject_CallMethod(numpy.get(), is_integer(t) ? "iinfo" : "finfo", "O", numpy_scalar_type(t).get()));
+  Ref info = checked(PyObject_CallMethod(numpy.get(), is_integer(t) ? "iinfo" : "finfo", "O",
+                                         numpy_scalar_type(t).get()));
   return checked(PyObject_GetAttrString(info.get(), which));
 }
 PyObject* get_min(PyObject* self, void*) {
@@ -66,10 +72,13 @@ PyObject* get_max(PyObject* self, void*) {
 }
 
 PyObject* repr(PyObject* self) {
-  return guarded([&] { return text_object(concat("tn.", dtype_name(self_dtype(self)))).release(); });
+  return guarded(
+      [&] { return text_object(concat("tn.", dtype_name(self_dtype(self)))).release(); });
 }
 PyObject* str(PyObject* self) {
-  return guarded([&] { return text_object(concat("<dtype: '", dtype_name(self_dtype(self)), "'>")).release(); });
+  return guarded([&] {
+    return text_object(concat("<dtype: '", dtype_name(self_dtype(self)), "'>")).release();
+  });
 }
 Py_hash_t hash(PyObject* self) { return static_cast<Py_hash_t>(self_dtype(self)); }
 
@@ -93,32 +102,42 @@ PyObject* reduce(PyObject* self, PyObject*) {
   return guarded([&] {
     Ref module = checked(PyImport_ImportModule("treenail._treenail"));
     Ref function = checked(PyObject_GetAttrString(module.get(), "as_dtype"));
-    return Py_BuildValue("O(N)", function.get(), text_object(dtype_name(self_dtype(self))).release());
+    return Py_BuildValue("O(N)", function.get(),
+                         text_object(dtype_name(self_dtype(self))).release());
   });
 }
 
 PyGetSetDef getset[] = {
     {"name", get_name, nullptr, "The name, such as 'float32'.", nullptr},
-    {"as_datatype_enum", get_number, nullptr, "The fixed number of this dtype in files and in the C API.", nullptr},
+    {"as_datatype_enum", get_number, nullptr,
+     "The fixed number of this dtype in files and in the C API.", nullptr},
     {"as_numpy_dtype", get_numpy, nullptr,
-     "The NumPy scalar type. string: numpy.object_; bfloat16: ml_dtypes.bfloat16 when that module is imported, else "
+     "The NumPy scalar type. string: numpy.object_; bfloat16: ml_dtypes.bfloat16 when that module "
+     "is imported, else "
      "numpy.uint16, whose 16 bits are the bfloat16's.",
      nullptr},
     {"size", get_size, nullptr, "Bytes of one element.", nullptr},
     {"base_dtype", get_self, nullptr, "This dtype.", nullptr},
     {"real_dtype", get_real, nullptr, "The dtype of the real part.", nullptr},
-    {"is_floating", get_flag<floating>, nullptr, "Whether this is a real floating-point type.", nullptr},
-    {"is_integer", get_flag<integer>, nullptr, "Whether this is an integer type (bool is not).", nullptr},
-    {"is_unsigned", get_flag<unsigned_integer>, nullptr, "Whether this is an unsigned integer type.", nullptr},
+    {"is_floating", get_flag<floating>, nullptr, "Whether this is a real floating-point type.",
+     nullptr},
+    {"is_integer", get_flag<integer>, nullptr, "Whether this is an integer type (bool is not).",
+     nullptr},
+    {"is_unsigned", get_flag<unsigned_integer>, nullptr,
+     "Whether this is an unsigned integer type.", nullptr},
     {"is_complex", get_flag<complex_number>, nullptr, "Whether this is a complex type.", nullptr},
     {"is_bool", get_flag<boolean>, nullptr, "Whether this is bool.", nullptr},
-    {"is_numpy_compatible", get_flag<numpy_compatible>, nullptr, "Whether values can be arrays.", nullptr},
-    {"min", get_min, nullptr, "Smallest finite value. Raises TypeError for non-numeric dtypes.", nullptr},
-    {"max", get_max, nullptr, "Largest finite value. Raises TypeError for non-numeric dtypes.", nullptr},
+    {"is_numpy_compatible", get_flag<numpy_compatible>, nullptr, "Whether values can be arrays.",
+     nullptr},
+    {"min", get_min, nullptr, "Smallest finite value. Raises TypeError for non-numeric dtypes.",
+     nullptr},
+    {"max", get_max, nullptr, "Largest finite value. Raises TypeError for non-numeric dtypes.",
+     nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyMethodDef methods[] = {
-    {"is_compatible_with", is_compatible_with, METH_O, "is_compatible_with(other)\n--\n\nWhether `other` names this dtype."},
+    {"is_compatible_with", is_compatible_with, METH_O,
+     "is_compatible_with(other)\n--\n\nWhether `other` names this dtype."},
     {"__reduce__", reduce, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -129,7 +148,9 @@ PyType_Slot slots[] = {
     {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
     {Py_tp_getset, getset},
     {Py_tp_methods, methods},
-    {Py_tp_doc, const_cast<char*>("The type of a tensor's elements. Equal to whatever names it: tn.float32 == 'float32'.")},
+    {Py_tp_doc,
+     const_cast<char*>(
+         "The type of a tensor's elements. Equal to whatever names it: tn.float32 == 'float32'.")},
     {0, nullptr},
 };
 PyType_Spec spec = {"treenail._treenail.DType", sizeof(DTypeObject), 0, Py_TPFLAGS_DEFAULT, slots};
@@ -139,7 +160,8 @@ PyObject* as_dtype(PyObject*, PyObject* object) {
 }
 PyMethodDef functions[] = {
     {"as_dtype", as_dtype, METH_O,
-     "as_dtype(type_value, /)\n--\n\nThe DType that `type_value` names: a DType, a name, a number, a Python type, a NumPy "
+     "as_dtype(type_value, /)\n--\n\nThe DType that `type_value` names: a DType, a name, a number, "
+     "a Python type, a NumPy "
      "dtype or scalar type. Raises TypeError."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -163,14 +185,16 @@ DType dtype_from(PyObject* object) {
   if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) return DType::kInt64;
   if (object == reinterpret_cast<PyObject*>(&PyBool_Type)) return DType::kBool;
   if (object == reinterpret_cast<PyObject*>(&PyComplex_Type)) return DType::kComplex128;
-  if (object == reinterpret_cast<PyObject*>(&PyUnicode_Type) || object == reinterpret_cast<PyObject*>(&PyBytes_Type) ||
+  if (object == reinterpret_cast<PyObject*>(&PyUnicode_Type) ||
+      object == reinterpret_cast<PyObject*>(&PyBytes_Type) ||
       object == reinterpret_cast<PyObject*>(&PyBaseObject_Type)) {
     return DType::kString;
   }
   if (PyLong_CheckExact(object)) {
     const long number = PyLong_AsLong(object);
     if (number == -1 && PyErr_Occurred()) PyErr_Clear();
-    if (number > 0 && number < kNumDTypes && dtype_is_valid(static_cast<int>(number))) return static_cast<DType>(number);
+    if (number > 0 && number < kNumDTypes && dtype_is_valid(static_cast<int>(number)))
+      return static_cast<DType>(number);
     throw_type_error("no dtype has the number ", repr_of(object));
   }
   if (object != Py_None && numpy_loaded()) {  // numpy.dtype(None) is float64

@@ -13,8 +13,8 @@ inline Ref dtype_ref(DType dtype) { return Ref::borrow(dtype_object(dtype)); }
 bool is_dtype_object(PyObject* object);
 DType dtype_of_object(PyObject* object);  // requires is_dtype_object
 
-// DType, name ("float32", "float"), number, Python type (float, int, bool, complex, str, bytes), NumPy dtype or scalar
-// type. Errors: TypeError naming what was given.
+// DType, name ("float32", "float"), number, Python type (float, int, bool, complex, str, bytes),
+// NumPy dtype or scalar type. Errors: TypeError naming what was given.
 DType dtype_from(PyObject* object);
 // The same; None gives kInvalid.
 inline DType optional_dtype_from(PyObject* object) {

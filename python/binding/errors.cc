@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// treenail::Error and other C++ exceptions as Python exceptions. The classes live in treenail.errors; the package registers
-// make_error(code, message, graph or None) -> exception, which also finds the op that the text names.
+// treenail::Error and other C++ exceptions as Python exceptions. The classes live in
+// treenail.errors; the package registers make_error(code, message, graph or None) -> exception,
+// which also finds the op that the text names.
 #include <new>
 
 #include "python/binding/module.h"
@@ -16,8 +17,8 @@ void set_error(const Error& error, PyObject* graph) {
     return;
   }
   // Messages may hold bytes of a hostile file: never fail on what is not UTF-8.
-  Ref text = Ref::steal(
-      PyUnicode_DecodeUTF8(error.message().data(), static_cast<Py_ssize_t>(error.message().size()), "backslashreplace"));
+  Ref text = Ref::steal(PyUnicode_DecodeUTF8(
+      error.message().data(), static_cast<Py_ssize_t>(error.message().size()), "backslashreplace"));
   Ref code = Ref::steal(PyLong_FromLong(static_cast<long>(error.code())));
   if (!text || !code) return;
   PyObject* arguments[] = {code.get(), text.get(), graph ? graph : Py_None};
@@ -60,11 +61,13 @@ std::string_view text_of(PyObject* object, const char* what) {
   if (PyBytes_Check(object)) {
     return {PyBytes_AS_STRING(object), static_cast<size_t>(PyBytes_GET_SIZE(object))};
   }
-  throw_type_error(what, " must be a str, not ", repr_of(object), " of type '", type_name_of(object), "'");
+  throw_type_error(what, " must be a str, not ", repr_of(object), " of type '",
+                   type_name_of(object), "'");
 }
 
 Ref text_object(std::string_view text) {
-  return checked(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+  return checked(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
 }
 
 std::string repr_of(PyObject* object, size_t limit) {

@@ -15,13 +15,16 @@ namespace {
 constexpr int kMaxDepth = 200;
 
 bool is_mapping(PyObject* object) {
-  return PyDict_Check(object) || (PyMapping_Check(object) && PyObject_HasAttr(object, state().str_items));
+  return PyDict_Check(object) ||
+         (PyMapping_Check(object) && PyObject_HasAttr(object, state().str_items));
 }
-bool is_named_tuple(PyObject* object) { return PyTuple_Check(object) && PyObject_HasAttr(object, state().str_fields); }
+bool is_named_tuple(PyObject* object) {
+  return PyTuple_Check(object) && PyObject_HasAttr(object, state().str_fields);
+}
 
 [[noreturn]] void throw_not_in_graph(PyObject* fetch, const std::string& name) {
-  throw_value_error("Fetch argument ", repr_of(fetch), " cannot be interpreted as a Tensor. (", name,
-                    " is not an element of this graph.)");
+  throw_value_error("Fetch argument ", repr_of(fetch), " cannot be interpreted as a Tensor. (",
+                    name, " is not an element of this graph.)");
 }
 
 // A variable fetched by the name of its handle means its value: the read that was made with it.
@@ -55,7 +58,8 @@ void Fetches::collect_name(PyObject* name) {
   if (text.find(':') == std::string::npos) {
     Node* node = reading(graph, [&] { return graph.find(text); });
     if (node == nullptr) {
-      throw_value_error("Fetch argument ", repr_of(name), " cannot be interpreted as a Tensor. (The name ", repr_of(name),
+      throw_value_error("Fetch argument ", repr_of(name),
+                        " cannot be interpreted as a Tensor. (The name ", repr_of(name),
                         " refers to an Operation not in the graph.)");
     }
     return add_target(node);
@@ -64,7 +68,8 @@ void Fetches::collect_name(PyObject* name) {
   try {
     output = reading(graph, [&] { return graph.find_output(text); });
   } catch (const Error& error) {
-    throw_value_error("Fetch argument ", repr_of(name), " cannot be interpreted as a Tensor. (", error.message(), ")");
+    throw_value_error("Fetch argument ", repr_of(name), " cannot be interpreted as a Tensor. (",
+                      error.message(), ")");
   }
   add_output(output);
 }
@@ -103,18 +108,21 @@ void Fetches::collect(PyObject* structure, int depth) {
     if (!PyTuple_Check(pair.get()) || PyTuple_GET_SIZE(pair.get()) != 2) {
       throw_type_error(repr_of(structure), ".__treenail_fetch__() must give (fetches, combine)");
     }
-    customs_.push_back({Ref::borrow(PyTuple_GET_ITEM(pair.get(), 0)), Ref::borrow(PyTuple_GET_ITEM(pair.get(), 1))});
+    customs_.push_back({Ref::borrow(PyTuple_GET_ITEM(pair.get(), 0)),
+                        Ref::borrow(PyTuple_GET_ITEM(pair.get(), 1))});
     const Ref elements = customs_.back().elements;
     return collect(elements.get(), depth + 1);
   }
   if (Ref tensor = tensor_protocol(structure)) return collect(tensor.get(), depth + 1);
   if (is_mapping(structure)) {
     Ref values = checked(PyMapping_Values(structure));
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(values.get()); ++i) collect(PyList_GET_ITEM(values.get(), i), depth + 1);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(values.get()); ++i)
+      collect(PyList_GET_ITEM(values.get(), i), depth + 1);
     return;
   }
-  throw_type_error("Fetch argument ", repr_of(structure), " has invalid type '", type_name_of(structure),
-                   "', must be a string, Tensor, Operation or Variable, or a list, tuple or dict of such.");
+  throw_type_error(
+      "Fetch argument ", repr_of(structure), " has invalid type '", type_name_of(structure),
+      "', must be a string, Tensor, Operation or Variable, or a list, tuple or dict of such.");
 }
 
 Ref Fetches::assemble(PyObject* structure, std::vector<Tensor>& results) {
@@ -123,7 +131,8 @@ Ref Fetches::assemble(PyObject* structure, std::vector<Tensor>& results) {
     Tensor tensor = std::move(results[i]);
     results[i] = Tensor();
     const bool array = is_plain(tensor.dtype()) || tensor.dtype() == DType::kString;
-    arrays_[i] = array ? array_from_tensor(std::move(tensor), true) : new_concrete_tensor(std::move(tensor));
+    arrays_[i] =
+        array ? array_from_tensor(std::move(tensor), true) : new_concrete_tensor(std::move(tensor));
   }
   return build(structure);
 }
@@ -147,7 +156,8 @@ Ref Fetches::build_sequence(PyObject* structure) {
 }
 
 Ref Fetches::build(PyObject* structure) {
-  if (is_tensor(structure) || is_operation(structure) || PyUnicode_Check(structure)) return build_leaf();
+  if (is_tensor(structure) || is_operation(structure) || PyUnicode_Check(structure))
+    return build_leaf();
   if (PyList_Check(structure) || PyTuple_Check(structure)) return build_sequence(structure);
   if (PyObject_HasAttr(structure, state().str_fetch)) {
     const Custom custom = customs_[next_custom_++];

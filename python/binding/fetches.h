@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Session.run() is asked for: any nesting of lists, tuples, named tuples and dicts whose leaves are tensors, operations,
-// names, or objects that stand for some. Collected into flat fetches and targets, and put together again from results.
+// What Session.run() is asked for: any nesting of lists, tuples, named tuples and dicts whose
+// leaves are tensors, operations, names, or objects that stand for some. Collected into flat
+// fetches and targets, and put together again from results.
 #pragma once
 
 #include <vector>
@@ -21,7 +22,8 @@ class Fetches {
   const std::vector<Output>& outputs() const { return outputs_; }
   const std::vector<Node*>& targets() const { return targets_; }
 
-  // The structure with arrays in place of tensors and None in place of operations. `results`: one per output; taken over.
+  // The structure with arrays in place of tensors and None in place of operations. `results`: one
+  // per output; taken over.
   Ref assemble(PyObject* structure, std::vector<Tensor>& results);
 
  private:

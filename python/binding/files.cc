@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graph files and checkpoint files from Python, and the lock that h5py and checkpoints share where libhdf5 has none.
+// Graph files and checkpoint files from Python, and the lock that h5py and checkpoints share where
+// libhdf5 has none.
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -23,7 +24,7 @@ std::string path_from(PyObject* object) {
   return std::string(text_of(path.get(), "a path"));
 }
 
-// --- Checkpoints -------------------------------------------------------------------------------------------------------
+// --- Checkpoints ---------------------------------------------------------------------------------
 
 // h5py's global lock (h5py._objects.phil); kept for good once taken.
 PyObject* h5py_lock = nullptr;
@@ -39,7 +40,8 @@ PyObject* share_h5py_lock(PyObject*, PyObject* lock) {
   return guarded([&] {
     if (hdf5_has_lock() || h5py_lock == lock) return none();
     h5py_lock = new_ref(lock);
-    set_hdf5_lock([](void*) { call_lock("acquire"); }, [](void*) { call_lock("release"); }, nullptr);
+    set_hdf5_lock([](void*) { call_lock("acquire"); }, [](void*) { call_lock("release"); },
+                  nullptr);
     return none();
   });
 }
@@ -84,20 +86,22 @@ PyObject* checkpoint_tensor(PyObject*, PyObject* const* args, Py_ssize_t nargs) 
   });
 }
 
-// --- Graphs ------------------------------------------------------------------------------------------------------------
+// --- Graphs --------------------------------------------------------------------------------------
 
 PyObject* write_graph_file(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
-  return guarded([&] {
-    if (nargs != 2) throw_type_error("save_graph() takes a graph and a path");
-    const Graph& graph = *graph_from(args[0])->state->graph;
-    const std::string path = path_from(args[1]);
-    {
-      const GilRelease release;
-      const std::shared_lock<std::shared_mutex> lock(graph.mutex());
-      save_graph(graph, path);
-    }
-    return none();
-  }, args[0]);
+  return guarded(
+      [&] {
+        if (nargs != 2) throw_type_error("save_graph() takes a graph and a path");
+        const Graph& graph = *graph_from(args[0])->state->graph;
+        const std::string path = path_from(args[1]);
+        {
+          const GilRelease release;
+          const std::shared_lock<std::shared_mutex> lock(graph.mutex());
+          save_graph(graph, path);
+        }
+        return none();
+      },
+      args[0]);
 }
 
 std::unique_ptr<Graph> read_graph_file(const std::string& path) {
@@ -107,15 +111,20 @@ std::unique_ptr<Graph> read_graph_file(const std::string& path) {
 
 NamedAttrs named_attrs(const OpInstance& op) {
   NamedAttrs attrs;
-  for (size_t i = 0; i < op.attrs().size(); ++i) attrs.emplace_back(op.def().attrs[i].name, op.attrs()[i]);
+  for (size_t i = 0; i < op.attrs().size(); ++i)
+    attrs.emplace_back(op.def().attrs[i].name, op.attrs()[i]);
   return attrs;
 }
 
 // Copies of the nodes of one graph in another, under a name prefix.
 class GraphImport {
  public:
-  GraphImport(const Graph& source, Graph& target, std::string prefix, std::unordered_map<std::string, Output> replaced)
-      : source_(source), target_(target), prefix_(std::move(prefix)), replaced_(std::move(replaced)) {}
+  GraphImport(const Graph& source, Graph& target, std::string prefix,
+              std::unordered_map<std::string, Output> replaced)
+      : source_(source),
+        target_(target),
+        prefix_(std::move(prefix)),
+        replaced_(std::move(replaced)) {}
 
   void run() {
     for (const Node* node : topological_order(source_)) add(*node);
@@ -130,7 +139,8 @@ class GraphImport {
     std::vector<Output> inputs;
     for (const Output& input : node.inputs()) {
       const auto it = replaced_.find(to_text(input));
-      inputs.push_back(it == replaced_.end() ? Output{copies_.at(input.node), input.index} : it->second);
+      inputs.push_back(it == replaced_.end() ? Output{copies_.at(input.node), input.index}
+                                             : it->second);
     }
     std::vector<Node*> controls;
     for (const Node* before : node.control_inputs()) controls.push_back(copies_.at(before));
@@ -160,30 +170,35 @@ class GraphImport {
   std::unordered_map<const Node*, Node*> copies_;
 };
 
-// import_graph(graph, path, prefix, {"node:0" of the file: tensor}) -> {name in the file: Operation}
+// import_graph(graph, path, prefix, {"node:0" of the file: tensor}) -> {name in the file:
+// Operation}
 PyObject* import_graph_file(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
-  return guarded([&] {
-    if (nargs != 4 || !PyDict_Check(args[3])) throw_type_error("import_graph() takes a graph, a path, a prefix and a dict");
-    GraphObject* graph = graph_from(args[0]);
-    const std::unique_ptr<Graph> source = read_graph_file(path_from(args[1]));
-    std::unordered_map<std::string, Output> replaced;
-    PyObject *key, *value;
-    Py_ssize_t position = 0;
-    while (PyDict_Next(args[3], &position, &key, &value) != 0) {
-      const Output original = source->find_output(text_of(key, "a tensor name"));
-      replaced.emplace(to_text(original), output_from(value, graph));
-    }
-    Graph& target = *graph->state->graph;
-    GraphImport import(*source, target, std::string(text_of(args[2], "a prefix")), std::move(replaced));
-    writing(target, [&] { import.run(); });
-    Ref dict = checked(PyDict_New());
-    for (int id = 0; id < source->num_nodes(); ++id) {
-      const std::string& name = source->node(id)->name();
-      Ref view = operation_view(graph, import.copy_of(name));
-      checked(PyDict_SetItem(dict.get(), text_object(name).get(), view.get()));
-    }
-    return dict.release();
-  }, args[0]);
+  return guarded(
+      [&] {
+        if (nargs != 4 || !PyDict_Check(args[3]))
+          throw_type_error("import_graph() takes a graph, a path, a prefix and a dict");
+        GraphObject* graph = graph_from(args[0]);
+        const std::unique_ptr<Graph> source = read_graph_file(path_from(args[1]));
+        std::unordered_map<std::string, Output> replaced;
+        PyObject *key, *value;
+        Py_ssize_t position = 0;
+        while (PyDict_Next(args[3], &position, &key, &value) != 0) {
+          const Output original = source->find_output(text_of(key, "a tensor name"));
+          replaced.emplace(to_text(original), output_from(value, graph));
+        }
+        Graph& target = *graph->state->graph;
+        GraphImport import(*source, target, std::string(text_of(args[2], "a prefix")),
+                           std::move(replaced));
+        writing(target, [&] { import.run(); });
+        Ref dict = checked(PyDict_New());
+        for (int id = 0; id < source->num_nodes(); ++id) {
+          const std::string& name = source->node(id)->name();
+          Ref view = operation_view(graph, import.copy_of(name));
+          checked(PyDict_SetItem(dict.get(), text_object(name).get(), view.get()));
+        }
+        return dict.release();
+      },
+      args[0]);
 }
 
 // load_graph_into(graph, path): `graph` is new and empty.
@@ -191,7 +206,8 @@ PyObject* load_graph_into(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
     if (nargs != 2) throw_type_error("load_graph_into() takes a graph and a path");
     GraphObject* graph = graph_from(args[0]);
-    if (graph->state->graph->num_nodes() != 0) throw_value_error("load_graph_into() needs an empty graph");
+    if (graph->state->graph->num_nodes() != 0)
+      throw_value_error("load_graph_into() needs an empty graph");
     graph->state->graph = read_graph_file(path_from(args[1]));
     return none();
   });
@@ -207,7 +223,8 @@ void add_files(PyObject* module) {
   static PyMethodDef functions[] = {
       {"share_h5py_lock", share_h5py_lock, METH_O, nullptr},
       {"hdf5_version", get_hdf5_version, METH_NOARGS,
-       "hdf5_version()\n--\n\nThe version of the HDF5 library. Raises UnimplementedError without one."},
+       "hdf5_version()\n--\n\nThe version of the HDF5 library. Raises UnimplementedError without "
+       "one."},
       {"checkpoint_entries", fast(checkpoint_entries), METH_FASTCALL, nullptr},
       {"checkpoint_tensor", fast(checkpoint_tensor), METH_FASTCALL, nullptr},
       {"save_graph", fast(write_graph_file), METH_FASTCALL, nullptr},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of a graph, with rules written in Python (RegisterGradient, gradient_override_map) in place of, or beside, the ops'
-// own. The walk runs without the GIL under the graph's mutex; for a Python rule both are exchanged.
+// Gradients of a graph, with rules written in Python (RegisterGradient, gradient_override_map) in
+// place of, or beside, the ops' own. The walk runs without the GIL under the graph's mutex; for a
+// Python rule both are exchanged.
 #include <map>
 #include <mutex>
 #include <string>
@@ -17,8 +18,8 @@
 namespace treenail::python {
 namespace {
 
-// Python rules by name: an op type, or a name that gradient_override_map refers to. Written under the GIL, read by walks
-// without it: guarded by its own mutex.
+// Python rules by name: an op type, or a name that gradient_override_map refers to. Written under
+// the GIL, read by walks without it: guarded by its own mutex.
 struct Rules {
   std::mutex mutex;
   std::unordered_map<std::string, PyObject*> by_name;
@@ -37,13 +38,17 @@ PyObject* find_rule(const std::string& name) {
 // None, a tensor, or (values, indices, dense_shape).
 Ref gradient_object(GraphObject* graph, const GraphGradient& gradient) {
   switch (gradient.kind) {
-    case Gradient::Kind::kNone: return Ref::borrow(Py_None);
-    case Gradient::Kind::kDense: return tensor_view(graph, gradient.dense);
-    case Gradient::Kind::kSlices: break;
+    case Gradient::Kind::kNone:
+      return Ref::borrow(Py_None);
+    case Gradient::Kind::kDense:
+      return tensor_view(graph, gradient.dense);
+    case Gradient::Kind::kSlices:
+      break;
   }
   Ref values = tensor_view(graph, gradient.values);
   Ref indices = tensor_view(graph, gradient.indices);
-  Ref shape = gradient.dense_shape.node ? tensor_view(graph, gradient.dense_shape) : Ref::borrow(Py_None);
+  Ref shape =
+      gradient.dense_shape.node ? tensor_view(graph, gradient.dense_shape) : Ref::borrow(Py_None);
   return checked(PyTuple_Pack(3, values.get(), indices.get(), shape.get()));
 }
 
@@ -65,11 +70,15 @@ GraphGradient gradient_from(PyObject* object, GraphObject* graph) {
 class PythonOverrides final : public GradientOverrides {
  public:
   PythonOverrides(GraphObject* graph, std::unique_lock<std::shared_mutex>& lock, std::string scope)
-      : graph_(graph), lock_(lock), scope_(std::move(scope)), names_(graph->state->gradient_overrides) {}
+      : graph_(graph),
+        lock_(lock),
+        scope_(std::move(scope)),
+        names_(graph->state->gradient_overrides) {}
 
   bool has(const Node& node) const override { return rule_of(node) != nullptr; }
 
-  std::vector<GraphGradient> gradients(Node& node, std::span<const GraphGradient> output_gradients) override {
+  std::vector<GraphGradient> gradients(Node& node,
+                                       std::span<const GraphGradient> output_gradients) override {
     lock_.unlock();
     std::vector<GraphGradient> result;
     try {
@@ -104,8 +113,8 @@ class PythonOverrides final : public GradientOverrides {
       out.push_back(gradient_from(PySequence_Fast_GET_ITEM(list.get(), i), graph_));
     }
     if (out.size() != node.inputs().size()) {
-      throw_value_error("Num gradients ", out.size(), " generated for op ", node.name(), " do not match num inputs ",
-                        node.inputs().size());
+      throw_value_error("Num gradients ", out.size(), " generated for op ", node.name(),
+                        " do not match num inputs ", node.inputs().size());
     }
     return out;
   }
@@ -113,7 +122,8 @@ class PythonOverrides final : public GradientOverrides {
   GraphObject* graph_;
   std::unique_lock<std::shared_mutex>& lock_;
   std::string scope_;
-  const std::unordered_map<const Node*, std::string> names_;  // a copy: the walk reads it without the GIL
+  const std::unordered_map<const Node*, std::string>
+      names_;  // a copy: the walk reads it without the GIL
 };
 
 std::vector<Output> outputs_of(PyObject* list, GraphObject* graph, bool none_allowed) {
@@ -127,34 +137,38 @@ std::vector<Output> outputs_of(PyObject* list, GraphObject* graph, bool none_all
   return outputs;
 }
 
-// gradients(graph, ys, xs, grad_ys or None, stop_gradients or None, name) -> [None, Tensor or (values, indices, dense_shape)]
+// gradients(graph, ys, xs, grad_ys or None, stop_gradients or None, name) -> [None, Tensor or
+// (values, indices, dense_shape)]
 PyObject* gradients(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
-  return guarded([&] {
-    if (nargs != 6) throw_type_error("gradients() takes graph, ys, xs, grad_ys, stop_gradients and name");
-    GraphObject* graph = graph_from(args[0]);
-    const std::vector<Output> ys = outputs_of(args[1], graph, false);
-    const std::vector<Output> xs = outputs_of(args[2], graph, false);
-    const std::vector<Output> grad_ys = outputs_of(args[3], graph, true);
-    const std::vector<Output> stops = outputs_of(args[4], graph, false);
-    const std::string name = concat(graph->state->scope, text_of(args[5], "name"));
-    std::vector<GraphGradient> result;
-    {
-      const GilRelease release;
-      std::unique_lock<std::shared_mutex> lock(graph->state->graph->mutex());
-      PythonOverrides overrides(graph, lock, name);
-      GradientOptions options;
-      options.grad_ys = grad_ys;
-      options.stop_gradients = stops;
-      options.name = name;
-      options.overrides = &overrides;
-      result = add_gradients(*graph->state->graph, ys, xs, options);
-    }
-    Ref list = checked(PyList_New(0));
-    for (const GraphGradient& gradient : result) {
-      checked(PyList_Append(list.get(), gradient_object(graph, gradient).get()));
-    }
-    return list.release();
-  }, args[0]);
+  return guarded(
+      [&] {
+        if (nargs != 6)
+          throw_type_error("gradients() takes graph, ys, xs, grad_ys, stop_gradients and name");
+        GraphObject* graph = graph_from(args[0]);
+        const std::vector<Output> ys = outputs_of(args[1], graph, false);
+        const std::vector<Output> xs = outputs_of(args[2], graph, false);
+        const std::vector<Output> grad_ys = outputs_of(args[3], graph, true);
+        const std::vector<Output> stops = outputs_of(args[4], graph, false);
+        const std::string name = concat(graph->state->scope, text_of(args[5], "name"));
+        std::vector<GraphGradient> result;
+        {
+          const GilRelease release;
+          std::unique_lock<std::shared_mutex> lock(graph->state->graph->mutex());
+          PythonOverrides overrides(graph, lock, name);
+          GradientOptions options;
+          options.grad_ys = grad_ys;
+          options.stop_gradients = stops;
+          options.name = name;
+          options.overrides = &overrides;
+          result = add_gradients(*graph->state->graph, ys, xs, options);
+        }
+        Ref list = checked(PyList_New(0));
+        for (const GraphGradient& gradient : result) {
+          checked(PyList_Append(list.get(), gradient_object(graph, gradient).get()));
+        }
+        return list.release();
+      },
+      args[0]);
 }
 
 PyObject* register_gradient(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
@@ -174,7 +188,8 @@ PyObject* register_gradient(PyObject*, PyObject* const* args, Py_ssize_t nargs) 
 // set_gradient_map(graph, {op type: name}): for the nodes that are added from now on.
 PyObject* set_gradient_map(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
-    if (nargs != 2 || !PyDict_Check(args[1])) throw_type_error("set_gradient_map() takes a graph and a dict");
+    if (nargs != 2 || !PyDict_Check(args[1]))
+      throw_type_error("set_gradient_map() takes a graph and a dict");
     std::map<std::string, std::string> map;
     PyObject *key, *value;
     Py_ssize_t position = 0;
@@ -187,9 +202,12 @@ PyObject* set_gradient_map(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
 }
 
 PyMethodDef functions[] = {
-    {"gradients", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(gradients)), METH_FASTCALL, nullptr},
-    {"register_gradient", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(register_gradient)), METH_FASTCALL, nullptr},
-    {"set_gradient_map", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(set_gradient_map)), METH_FASTCALL, nullptr},
+    {"gradients", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(gradients)), METH_FASTCALL,
+     nullptr},
+    {"register_gradient", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(register_gradient)),
+     METH_FASTCALL, nullptr},
+    {"set_gradient_map", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(set_gradient_map)),
+     METH_FASTCALL, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graph::mutex() and the GIL together. Nobody waits for the mutex while holding the GIL, nor for the GIL while holding the
-// mutex: where the mutex is not free at once, the GIL is given up for the whole access. So what runs under the lock must
-// touch no Python object.
+// Graph::mutex() and the GIL together. Nobody waits for the mutex while holding the GIL, nor for
+// the GIL while holding the mutex: where the mutex is not free at once, the GIL is given up for the
+// whole access. So what runs under the lock must touch no Python object.
 #pragma once
 
 #include <mutex>

@@ -16,12 +16,12 @@ namespace {
 GraphObject* cast(PyObject* self) { return reinterpret_cast<GraphObject*>(self); }
 GraphState& state_of(PyObject* self) { return *cast(self)->state; }
 
-// The stack of `with graph.as_default()` on this thread: owned references. A plain pointer, because a thread may end when
-// nobody may touch Python objects any more.
+// The stack of `with graph.as_default()` on this thread: owned references. A plain pointer, because
+// a thread may end when nobody may touch Python objects any more.
 thread_local std::vector<PyObject*>* graph_stack = nullptr;
 PyObject* process_graph = nullptr;
 
-// --- Life --------------------------------------------------------------------------------------------------------------
+// --- Life ----------------------------------------------------------------------------------------
 
 PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
   return guarded([&] {
@@ -66,7 +66,7 @@ void destroy(PyObject* self) {
   Py_DECREF(reinterpret_cast<PyObject*>(type));
 }
 
-// --- Building context --------------------------------------------------------------------------------------------------
+// --- Building context ----------------------------------------------------------------------------
 
 std::string full_name(const GraphState& s, std::string_view wanted) {
   if (wanted.ends_with('/')) return std::string(wanted.substr(0, wanted.size() - 1));
@@ -77,8 +77,9 @@ std::vector<Node*> control_inputs_for(const GraphState& s, const NewNode& node) 
   std::vector<Node*> result;
   for (const Controller& controller : s.controllers) {
     if (controller.clears) result.clear();
-    const bool implied = std::any_of(node.inputs.begin(), node.inputs.end(),
-                                     [&](const Output& input) { return controller.made.contains(input.node); });
+    const bool implied =
+        std::any_of(node.inputs.begin(), node.inputs.end(),
+                    [&](const Output& input) { return controller.made.contains(input.node); });
     if (!implied) result.insert(result.end(), controller.inputs.begin(), controller.inputs.end());
   }
   result.insert(result.end(), node.control_inputs.begin(), node.control_inputs.end());
@@ -87,7 +88,8 @@ std::vector<Node*> control_inputs_for(const GraphState& s, const NewNode& node) 
 
 PyObject* unique_name(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
-    if (nargs < 1 || nargs > 2) throw_type_error("unique_name() takes a name and optionally mark_as_used");
+    if (nargs < 1 || nargs > 2)
+      throw_type_error("unique_name() takes a name and optionally mark_as_used");
     const std::string wanted = full_name(state_of(self), text_of(args[0], "a name"));
     const bool mark = nargs < 2 || checked(PyObject_IsTrue(args[1])) == 1;
     Graph& graph = *state_of(self).graph;
@@ -99,17 +101,13 @@ PyObject* get_scope(PyObject* self, void*) {
   return guarded([&] { return text_object(state_of(self).scope).release(); });
 }
 int set_scope(PyObject* self, PyObject* value, void*) {
-  return guarded_status([&] {
-    state_of(self).scope = text_of(value, "a name scope");
-  });
+  return guarded_status([&] { state_of(self).scope = text_of(value, "a name scope"); });
 }
 PyObject* get_device(PyObject* self, void*) {
   return guarded([&] { return text_object(state_of(self).device).release(); });
 }
 int set_device(PyObject* self, PyObject* value, void*) {
-  return guarded_status([&] {
-    state_of(self).device = text_of(value, "a device");
-  });
+  return guarded_status([&] { state_of(self).device = text_of(value, "a device"); });
 }
 
 PyObject* push_controllers(PyObject* self, PyObject* nodes) {
@@ -120,7 +118,8 @@ PyObject* push_controllers(PyObject* self, PyObject* nodes) {
       Ref sequence = checked(PySequence_Fast(nodes, "control inputs must be a list"));
       for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence.get()); ++i) {
         Node* node = node_from(PySequence_Fast_GET_ITEM(sequence.get(), i), cast(self));
-        if (std::find(controller.inputs.begin(), controller.inputs.end(), node) == controller.inputs.end()) {
+        if (std::find(controller.inputs.begin(), controller.inputs.end(), node) ==
+            controller.inputs.end()) {
           controller.inputs.push_back(node);
         }
       }
@@ -135,10 +134,11 @@ PyObject* pop_controllers(PyObject* self, PyObject*) {
 }
 PyObject* has_controllers(PyObject* self, PyObject*) {
   const auto& controllers = state_of(self).controllers;
-  return bool_object(!controllers.empty() && !(controllers.back().clears && controllers.back().inputs.empty()));
+  return bool_object(!controllers.empty() &&
+                     !(controllers.back().clears && controllers.back().inputs.empty()));
 }
 
-// --- Nodes -------------------------------------------------------------------------------------------------------------
+// --- Nodes ---------------------------------------------------------------------------------------
 
 PyObject* find_operation(PyObject* self, PyObject* name) {
   return guarded([&] {
@@ -150,12 +150,14 @@ PyObject* find_operation(PyObject* self, PyObject* name) {
 }
 
 PyObject* find_tensor(PyObject* self, PyObject* name) {
-  return guarded([&] {
-    const std::string wanted(text_of(name, "a name"));
-    Graph& graph = *state_of(self).graph;
-    const Output output = reading(graph, [&] { return graph.find_output(wanted); });
-    return tensor_view(cast(self), output).release();
-  }, self);
+  return guarded(
+      [&] {
+        const std::string wanted(text_of(name, "a name"));
+        Graph& graph = *state_of(self).graph;
+        const Output output = reading(graph, [&] { return graph.find_output(wanted); });
+        return tensor_view(cast(self), output).release();
+      },
+      self);
 }
 
 PyObject* get_operations(PyObject* self, PyObject*) {
@@ -169,7 +171,8 @@ PyObject* get_operations(PyObject* self, PyObject*) {
     });
     Ref list = checked(PyList_New(static_cast<Py_ssize_t>(nodes.size())));
     for (size_t i = 0; i < nodes.size(); ++i) {
-      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), operation_view(cast(self), nodes[i]).release());
+      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i),
+                      operation_view(cast(self), nodes[i]).release());
     }
     return list.release();
   });
@@ -180,7 +183,9 @@ PyObject* finalize(PyObject* self, PyObject*) {
   writing(graph, [&] { graph.finalize(); });
   return none();
 }
-PyObject* get_finalized(PyObject* self, void*) { return bool_object(state_of(self).graph->finalized()); }
+PyObject* get_finalized(PyObject* self, void*) {
+  return bool_object(state_of(self).graph->finalized());
+}
 PyObject* get_version(PyObject* self, void*) {
   Graph& graph = *state_of(self).graph;
   return PyLong_FromLongLong(reading(graph, [&] { return graph.version(); }));
@@ -205,7 +210,7 @@ int set_seed(PyObject* self, PyObject* value, void*) {
   });
 }
 
-// --- Default graphs ----------------------------------------------------------------------------------------------------
+// --- Default graphs ------------------------------------------------------------------------------
 
 PyObject* push_default(PyObject*, PyObject* graph) {
   return guarded([&] {
@@ -236,7 +241,8 @@ PyObject* reset_default(PyObject*, PyObject*) {
   return guarded([&] {
     if (graph_stack != nullptr) {
       throw_python(PyExc_AssertionError,
-                   "Do not use tn.reset_default_graph() to clear nested graphs. If you need a cleared graph, exit the "
+                   "Do not use tn.reset_default_graph() to clear nested graphs. If you need a "
+                   "cleared graph, exit the "
                    "nesting and create a new graph.");
     }
     Py_CLEAR(process_graph);
@@ -248,14 +254,16 @@ PyGetSetDef getset[] = {
     {"_scope", get_scope, set_scope, "The current name scope: '' or 'a/b/'.", nullptr},
     {"_device", get_device, set_device, "The device of new operations.", nullptr},
     {"finalized", get_finalized, nullptr, "Whether the graph can no longer be changed.", nullptr},
-    {"version", get_version, nullptr, "A number that grows with every change of the graph.", nullptr},
+    {"version", get_version, nullptr, "A number that grows with every change of the graph.",
+     nullptr},
     {"_num_nodes", get_num_nodes, nullptr, "How many operations the graph has.", nullptr},
     {"seed", get_seed, set_seed, "The graph-level random seed, or None.", nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyMethodDef methods[] = {
-    {"_unique_name", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(unique_name)), METH_FASTCALL, nullptr},
+    {"_unique_name", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(unique_name)),
+     METH_FASTCALL, nullptr},
     {"_push_controllers", push_controllers, METH_O, nullptr},
     {"_pop_controllers", pop_controllers, METH_NOARGS, nullptr},
     {"_has_controllers", has_controllers, METH_NOARGS, nullptr},
@@ -289,15 +297,18 @@ PyMethodDef functions[] = {
     {"push_default_graph", push_default, METH_O, nullptr},
     {"pop_default_graph", pop_default, METH_O, nullptr},
     {"get_default_graph", get_default, METH_NOARGS,
-     "get_default_graph()\n--\n\nThe innermost graph of `with graph.as_default()` on this thread, else the process-wide one."},
+     "get_default_graph()\n--\n\nThe innermost graph of `with graph.as_default()` on this thread, "
+     "else the process-wide one."},
     {"reset_default_graph", reset_default, METH_NOARGS,
-     "reset_default_graph()\n--\n\nForgets the process-wide default graph: the next operation begins a new one."},
+     "reset_default_graph()\n--\n\nForgets the process-wide default graph: the next operation "
+     "begins a new one."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 NodeViews& views_of(GraphObject* graph, int id) {
   auto& views = graph->state->views;
-  if (static_cast<size_t>(id) >= views.size()) views.resize(std::max(static_cast<size_t>(id) + 1, 2 * views.size()));
+  if (static_cast<size_t>(id) >= views.size())
+    views.resize(std::max(static_cast<size_t>(id) + 1, 2 * views.size()));
   return views[static_cast<size_t>(id)];
 }
 
@@ -354,7 +365,8 @@ Node& add_node(GraphObject* graph, const NewNode& node) {
   const std::string_view wanted = node.name.empty() ? std::string_view(node.def->name) : node.name;
   const std::string name = node.absolute ? std::string(wanted) : full_name(s, wanted);
   std::vector<Node*> control_inputs;
-  if (!s.controllers.empty() || !node.control_inputs.empty()) control_inputs = control_inputs_for(s, node);
+  if (!s.controllers.empty() || !node.control_inputs.empty())
+    control_inputs = control_inputs_for(s, node);
   NodeSpec node_spec;
   node_spec.op = node.def->name;
   node_spec.name = name;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Python type GraphBase, which treenail.Graph extends: a share of a C++ graph, the views handed out for its nodes, and
-// the building context that every new node meets: name scope, device, control dependencies.
+// The Python type GraphBase, which treenail.Graph extends: a share of a C++ graph, the views handed
+// out for its nodes, and the building context that every new node meets: name scope, device,
+// control dependencies.
 #pragma once
 
 #include <map>
@@ -15,7 +16,8 @@
 
 namespace treenail::python {
 
-// One `with control_dependencies(...)`. A node that depends on one of `made` needs no edge from `inputs` of its own.
+// One `with control_dependencies(...)`. A node that depends on one of `made` needs no edge from
+// `inputs` of its own.
 struct Controller {
   bool clears = false;  // control_dependencies(None): outer ones do not count
   std::vector<Node*> inputs;
@@ -41,8 +43,7 @@ struct GraphState {
 };
 
 struct GraphObject {
-  PyObject_HEAD
-  PyObject* dict;
+  PyObject_HEAD PyObject* dict;
   PyObject* weakrefs;
   GraphState* state;
 };
@@ -52,7 +53,8 @@ bool is_graph(PyObject* object);
 GraphObject* graph_from(PyObject* object);
 inline PyObject* as_object(GraphObject* graph) { return reinterpret_cast<PyObject*>(graph); }
 
-// The innermost graph of `with graph.as_default()` on this thread, else the process-wide default graph. Borrowed.
+// The innermost graph of `with graph.as_default()` on this thread, else the process-wide default
+// graph. Borrowed.
 GraphObject* default_graph();
 
 // The views; new references.

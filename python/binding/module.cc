@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The extension module treenail._treenail. One interpreter per process: sub-interpreters and free-threaded builds of CPython
-// are refused with a sentence, because the views of nodes and the state of state() are guarded by the one GIL.
+// The extension module treenail._treenail. One interpreter per process: sub-interpreters and
+// free-threaded builds of CPython are refused with a sentence, because the views of nodes and the
+// state of state() are guarded by the one GIL.
 #include "python/binding/module.h"
 
 #include <cstring>
@@ -30,7 +31,9 @@ void add_object(PyObject* module, const char* name, PyObject* object) {
 void add_type(PyObject* module, const char* name, PyTypeObject* type) {
   add_object(module, name, reinterpret_cast<PyObject*>(type));
 }
-void add_methods(PyObject* module, PyMethodDef* methods) { checked(PyModule_AddFunctions(module, methods)); }
+void add_methods(PyObject* module, PyMethodDef* methods) {
+  checked(PyModule_AddFunctions(module, methods));
+}
 
 namespace {
 
@@ -59,7 +62,8 @@ PyObject* register_hooks(PyObject*, PyObject* args, PyObject* kwargs) {
         {"call_gradient", &s.call_gradient},
         {"make_signature", &s.make_signature},
     };
-    if (PyTuple_GET_SIZE(args) != 0 || kwargs == nullptr) throw_type_error("register_hooks() takes keywords");
+    if (PyTuple_GET_SIZE(args) != 0 || kwargs == nullptr)
+      throw_type_error("register_hooks() takes keywords");
     PyObject *key, *value;
     Py_ssize_t position = 0;
     while (PyDict_Next(kwargs, &position, &key, &value) != 0) {
@@ -89,11 +93,14 @@ PyMethodDef functions[] = {
 
 void refuse_other_interpreters() {
 #ifdef Py_GIL_DISABLED
-  throw_python(PyExc_ImportError,
-               "treenail does not run on the free-threaded build of CPython: use the ordinary python3");
+  throw_python(
+      PyExc_ImportError,
+      "treenail does not run on the free-threaded build of CPython: use the ordinary python3");
 #endif
-  if (PyInterpreterState_GetID(PyInterpreterState_Get()) != PyInterpreterState_GetID(PyInterpreterState_Main())) {
-    throw_python(PyExc_ImportError, "treenail runs in the main interpreter only, not in a sub-interpreter");
+  if (PyInterpreterState_GetID(PyInterpreterState_Get()) !=
+      PyInterpreterState_GetID(PyInterpreterState_Main())) {
+    throw_python(PyExc_ImportError,
+                 "treenail runs in the main interpreter only, not in a sub-interpreter");
   }
 }
 
@@ -131,8 +138,15 @@ PyModuleDef_Slot slots[] = {
     {0, nullptr},
 };
 PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "treenail._treenail", "The compiled part of treenail: graphs, sessions, ops.", 0, nullptr,
-    slots, nullptr, nullptr, nullptr,
+    PyModuleDef_HEAD_INIT,
+    "treenail._treenail",
+    "The compiled part of treenail: graphs, sessions, ops.",
+    0,
+    nullptr,
+    slots,
+    nullptr,
+    nullptr,
+    nullptr,
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the binding share: the types, the Python callables the package registers, and interned names. One
-// interpreter only (sub-interpreters are refused), so the state is plain statics guarded by the GIL.
+// What the files of the binding share: the types, the Python callables the package registers, and
+// interned names. One interpreter only (sub-interpreters are refused), so the state is plain
+// statics guarded by the GIL.
 #pragma once
 
 #include "python/binding/python_api.h"
@@ -28,14 +29,14 @@ struct State {
   PyObject* make_signature = nullptr;
 
   // Interned strings.
-  PyObject* str_tensor = nullptr;        // "__treenail_tensor__"
-  PyObject* str_fetch = nullptr;         // "__treenail_fetch__"
-  PyObject* str_array = nullptr;         // "__array__"
-  PyObject* str_dims = nullptr;          // "_dims"
-  PyObject* str_fields = nullptr;        // "_fields"
-  PyObject* str_name = nullptr;          // "name"
-  PyObject* str_timeout = nullptr;       // "timeout_in_ms"
-  PyObject* str_items = nullptr;         // "items"
+  PyObject* str_tensor = nullptr;   // "__treenail_tensor__"
+  PyObject* str_fetch = nullptr;    // "__treenail_fetch__"
+  PyObject* str_array = nullptr;    // "__array__"
+  PyObject* str_dims = nullptr;     // "_dims"
+  PyObject* str_fields = nullptr;   // "_fields"
+  PyObject* str_name = nullptr;     // "name"
+  PyObject* str_timeout = nullptr;  // "timeout_in_ms"
+  PyObject* str_items = nullptr;    // "items"
 };
 State& state();
 
@@ -54,7 +55,8 @@ void add_rare(PyObject* module);
 
 // Makes a heap type, once per process. `instantiable`: calling it makes an object.
 PyTypeObject* make_type(PyType_Spec& spec, bool instantiable);
-void add_object(PyObject* module, const char* name, PyObject* object);  // takes a reference of its own
+void add_object(PyObject* module, const char* name,
+                PyObject* object);  // takes a reference of its own
 void add_type(PyObject* module, const char* name, PyTypeObject* type);
 void add_methods(PyObject* module, PyMethodDef* methods);
 

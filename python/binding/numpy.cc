@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See numpy.h. Borrowed arrays: the tensor's buffer owns a reference; when its last share ends, on whatever thread, the
-// reference goes to a lock-free list that the next holder of the GIL empties. After finalisation has begun nobody does.
+// See numpy.h. Borrowed arrays: the tensor's buffer owns a reference; when its last share ends, on
+// whatever thread, the reference goes to a lock-free list that the next holder of the GIL empties.
+// After finalisation has begun nobody does.
 #include "python/binding/numpy.h"
 
 #include <atomic>
@@ -33,35 +34,57 @@ abi::Array* array_of(PyObject* object) { return reinterpret_cast<abi::Array*>(ob
 
 DType integer_dtype(size_t bytes, bool is_signed) {
   switch (bytes) {
-    case 1: return is_signed ? DType::kInt8 : DType::kUInt8;
-    case 2: return is_signed ? DType::kInt16 : DType::kUInt16;
-    case 4: return is_signed ? DType::kInt32 : DType::kUInt32;
-    default: return is_signed ? DType::kInt64 : DType::kUInt64;
+    case 1:
+      return is_signed ? DType::kInt8 : DType::kUInt8;
+    case 2:
+      return is_signed ? DType::kInt16 : DType::kUInt16;
+    case 4:
+      return is_signed ? DType::kInt32 : DType::kUInt32;
+    default:
+      return is_signed ? DType::kInt64 : DType::kUInt64;
   }
 }
 
 DType dtype_of_descr(const abi::Descr* descr) {
   switch (descr->type_num) {
-    case abi::kBool: return DType::kBool;
-    case abi::kByte: return DType::kInt8;
-    case abi::kUByte: return DType::kUInt8;
-    case abi::kShort: return DType::kInt16;
-    case abi::kUShort: return DType::kUInt16;
-    case abi::kInt: return DType::kInt32;
-    case abi::kUInt: return DType::kUInt32;
-    case abi::kLong: return integer_dtype(sizeof(long), true);
-    case abi::kULong: return integer_dtype(sizeof(unsigned long), false);
-    case abi::kLongLong: return DType::kInt64;
-    case abi::kULongLong: return DType::kUInt64;
-    case abi::kFloat: return DType::kFloat32;
-    case abi::kDouble: return DType::kFloat64;
-    case abi::kHalf: return DType::kFloat16;
-    case abi::kCFloat: return DType::kComplex64;
-    case abi::kCDouble: return DType::kComplex128;
+    case abi::kBool:
+      return DType::kBool;
+    case abi::kByte:
+      return DType::kInt8;
+    case abi::kUByte:
+      return DType::kUInt8;
+    case abi::kShort:
+      return DType::kInt16;
+    case abi::kUShort:
+      return DType::kUInt16;
+    case abi::kInt:
+      return DType::kInt32;
+    case abi::kUInt:
+      return DType::kUInt32;
+    case abi::kLong:
+      return integer_dtype(sizeof(long), true);
+    case abi::kULong:
+      return integer_dtype(sizeof(unsigned long), false);
+    case abi::kLongLong:
+      return DType::kInt64;
+    case abi::kULongLong:
+      return DType::kUInt64;
+    case abi::kFloat:
+      return DType::kFloat32;
+    case abi::kDouble:
+      return DType::kFloat64;
+    case abi::kHalf:
+      return DType::kFloat16;
+    case abi::kCFloat:
+      return DType::kComplex64;
+    case abi::kCDouble:
+      return DType::kComplex128;
     case abi::kObject:
     case abi::kString:
-    case abi::kUnicode: return DType::kString;
-    default: break;
+    case abi::kUnicode:
+      return DType::kString;
+    default:
+      break;
   }
   // ml_dtypes registers its types at run time.
   const std::string_view name = descr->typeobj->tp_name;
@@ -70,23 +93,39 @@ DType dtype_of_descr(const abi::Descr* descr) {
 
 int type_number(DType dtype) {
   switch (dtype) {
-    case DType::kBool: return abi::kBool;
-    case DType::kInt8: return abi::kByte;
-    case DType::kUInt8: return abi::kUByte;
-    case DType::kInt16: return abi::kShort;
+    case DType::kBool:
+      return abi::kBool;
+    case DType::kInt8:
+      return abi::kByte;
+    case DType::kUInt8:
+      return abi::kUByte;
+    case DType::kInt16:
+      return abi::kShort;
     case DType::kUInt16:
-    case DType::kBFloat16: return abi::kUShort;
-    case DType::kInt32: return abi::kInt;
-    case DType::kUInt32: return abi::kUInt;
-    case DType::kInt64: return sizeof(long) == 8 ? abi::kLong : abi::kLongLong;
-    case DType::kUInt64: return sizeof(long) == 8 ? abi::kULong : abi::kULongLong;
-    case DType::kFloat16: return abi::kHalf;
-    case DType::kFloat32: return abi::kFloat;
-    case DType::kFloat64: return abi::kDouble;
-    case DType::kComplex64: return abi::kCFloat;
-    case DType::kComplex128: return abi::kCDouble;
-    case DType::kString: return abi::kObject;
-    default: throw_type_error("a value of dtype ", dtype_name(dtype), " has no NumPy form");
+    case DType::kBFloat16:
+      return abi::kUShort;
+    case DType::kInt32:
+      return abi::kInt;
+    case DType::kUInt32:
+      return abi::kUInt;
+    case DType::kInt64:
+      return sizeof(long) == 8 ? abi::kLong : abi::kLongLong;
+    case DType::kUInt64:
+      return sizeof(long) == 8 ? abi::kULong : abi::kULongLong;
+    case DType::kFloat16:
+      return abi::kHalf;
+    case DType::kFloat32:
+      return abi::kFloat;
+    case DType::kFloat64:
+      return abi::kDouble;
+    case DType::kComplex64:
+      return abi::kCFloat;
+    case DType::kComplex128:
+      return abi::kCDouble;
+    case DType::kString:
+      return abi::kObject;
+    default:
+      throw_type_error("a value of dtype ", dtype_name(dtype), " has no NumPy form");
   }
 }
 
@@ -105,7 +144,8 @@ abi::Descr* descr_of(DType dtype) {
   if (dtype == DType::kBFloat16) {
     if (Ref type = bfloat16_type()) {
       Ref numpy = checked(PyImport_ImportModule("numpy"));
-      return reinterpret_cast<abi::Descr*>(checked(PyObject_CallMethod(numpy.get(), "dtype", "O", type.get())).release());
+      return reinterpret_cast<abi::Descr*>(
+          checked(PyObject_CallMethod(numpy.get(), "dtype", "O", type.get())).release());
     }
   }
   abi::Descr* descr = slot<abi::DescrFromTypeFn>(abi::kDescrFromType)(type_number(dtype));
@@ -117,7 +157,7 @@ bool swapped(const abi::Descr* descr) {
   return descr->byteorder == (std::endian::native == std::endian::little ? '>' : '<');
 }
 
-// --- Borrowed arrays ---------------------------------------------------------------------------------------------------
+// --- Borrowed arrays -----------------------------------------------------------------------------
 
 struct Borrowed {
   PyObject* array;
@@ -135,7 +175,8 @@ void release_later(void* argument) {
 
 Shape shape_of_array(const abi::Array* array) {
   if (array->nd > kMaxRank) {
-    throw invalid_argument("an array of rank ", array->nd, " was given; tensors have rank ", kMaxRank, " at most");
+    throw invalid_argument("an array of rank ", array->nd, " was given; tensors have rank ",
+                           kMaxRank, " at most");
   }
   int64_t dims[kMaxRank];
   for (int i = 0; i < array->nd; ++i) dims[i] = array->dimensions[i];
@@ -155,7 +196,7 @@ Tensor tensor_over(PyObject* object, DType dtype, bool may_borrow) {
   return Tensor(dtype, shape, Buffer::borrow(array->data, bytes, release_later, borrowed));
 }
 
-// --- Strings -----------------------------------------------------------------------------------------------------------
+// --- Strings -------------------------------------------------------------------------------------
 
 Tensor strings_from_array(PyObject* object) {
   abi::Array* array = array_of(object);
@@ -163,8 +204,9 @@ Tensor strings_from_array(PyObject* object) {
   Ref objects = Ref::borrow(object);
   if (array->descr->type_num != abi::kObject || (array->flags & abi::kCContiguous) == 0) {
     // 'S' keeps its bytes, 'U' becomes str objects: NumPy knows how.
-    objects = checked(slot<abi::FromAnyFn>(abi::kFromAny)(object, descr_of(DType::kString), 0, 0,
-                                                          abi::kCContiguous | abi::kForceCast | abi::kEnsureCopy, nullptr));
+    objects = checked(slot<abi::FromAnyFn>(abi::kFromAny)(
+        object, descr_of(DType::kString), 0, 0,
+        abi::kCContiguous | abi::kForceCast | abi::kEnsureCopy, nullptr));
   }
   Tensor tensor(DType::kString, shape);
   auto* out = tensor.data<StringElement>();
@@ -172,7 +214,8 @@ Tensor strings_from_array(PyObject* object) {
   for (int64_t i = 0; i < shape.num_elements(); ++i) {
     if (elements[i] == nullptr || !(PyUnicode_Check(elements[i]) || PyBytes_Check(elements[i]))) {
       throw_type_error("element ", i, " of an object array is ",
-                       elements[i] ? repr_of(elements[i]) : std::string("null"), "; only str and bytes make a string tensor");
+                       elements[i] ? repr_of(elements[i]) : std::string("null"),
+                       "; only str and bytes make a string tensor");
     }
     out[i] = StringElement(text_of(elements[i], "a string element"));
   }
@@ -184,7 +227,7 @@ Ref bytes_object(const StringElement& element) {
   return checked(PyBytes_FromStringAndSize(view.data(), static_cast<Py_ssize_t>(view.size())));
 }
 
-// --- Casts -------------------------------------------------------------------------------------------------------------
+// --- Casts ---------------------------------------------------------------------------------------
 
 int kind_rank(DType dtype) {
   if (dtype == DType::kBool) return 0;
@@ -204,7 +247,8 @@ bool same_values(PyObject* before, PyObject* after) {
 
 Ref cast_to(PyObject* object, DType wanted) {
   return checked(slot<abi::FromAnyFn>(abi::kFromAny)(
-      object, descr_of(wanted), 0, 0, abi::kCContiguous | abi::kAligned | abi::kNotSwapped | abi::kForceCast, nullptr));
+      object, descr_of(wanted), 0, 0,
+      abi::kCContiguous | abi::kAligned | abi::kNotSwapped | abi::kForceCast, nullptr));
 }
 
 Tensor bfloat16_from(PyObject* object, DType own, Casting casting) {
@@ -230,13 +274,13 @@ Ref converted(PyObject* object, DType own, DType wanted, Casting casting) {
   }
   Ref result = cast_to(object, wanted);
   if (casting == Casting::kSafeKind && from == 1 && to == 1 && !same_values(object, result.get())) {
-    throw_value_error("an array of dtype ", dtype_name(own), " holds values that do not fit the needed dtype ",
-                      dtype_name(wanted));
+    throw_value_error("an array of dtype ", dtype_name(own),
+                      " holds values that do not fit the needed dtype ", dtype_name(wanted));
   }
   return result;
 }
 
-// --- Out ---------------------------------------------------------------------------------------------------------------
+// --- Out -----------------------------------------------------------------------------------------
 
 void drop_buffer(PyObject* capsule) {
   auto* buffer = static_cast<Buffer*>(PyCapsule_GetPointer(capsule, nullptr));
@@ -244,8 +288,8 @@ void drop_buffer(PyObject* capsule) {
 }
 
 Ref string_array(const Tensor& tensor, const Py_intptr_t* dims) {
-  Ref array = checked(slot<abi::NewFromDescrFn>(abi::kNewFromDescr)(array_type, descr_of(DType::kString), tensor.rank(),
-                                                                    dims, nullptr, nullptr, 0, nullptr));
+  Ref array = checked(slot<abi::NewFromDescrFn>(abi::kNewFromDescr)(
+      array_type, descr_of(DType::kString), tensor.rank(), dims, nullptr, nullptr, 0, nullptr));
   auto** out = reinterpret_cast<PyObject**>(array_of(array.get())->data);
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
     PyObject* old = out[i];
@@ -276,10 +320,13 @@ void load_numpy() {
   Ref capsule = checked(PyObject_GetAttrString(module.get(), "_ARRAY_API"));
   auto** found = static_cast<void**>(PyCapsule_GetPointer(capsule.get(), nullptr));
   if (found == nullptr) throw PythonError();
-  const unsigned int version = reinterpret_cast<abi::GetVersionFn>(found[abi::kGetNDArrayCVersion])();
+  const unsigned int version =
+      reinterpret_cast<abi::GetVersionFn>(found[abi::kGetNDArrayCVersion])();
   if ((version >> 24) != 1 && (version >> 24) != 2) {
-    throw_python(PyExc_ImportError, concat("treenail knows the C interface of NumPy 1 and 2; this NumPy offers version ",
-                                           static_cast<int64_t>(version >> 24)));
+    throw_python(
+        PyExc_ImportError,
+        concat("treenail knows the C interface of NumPy 1 and 2; this NumPy offers version ",
+               static_cast<int64_t>(version >> 24)));
   }
   array_type = static_cast<PyTypeObject*>(found[abi::kArrayType]);
   scalar_type = static_cast<PyTypeObject*>(found[abi::kGenericScalarType]);
@@ -288,12 +335,14 @@ void load_numpy() {
 
 bool is_array(PyObject* object) {
   if (table != nullptr && Py_TYPE(object) == array_type) return true;
-  if (PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyList_CheckExact(object)) return false;
+  if (PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyList_CheckExact(object))
+    return false;
   return numpy_loaded() && PyObject_TypeCheck(object, array_type);
 }
 
 bool is_numpy_scalar(PyObject* object) {
-  if (PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyList_CheckExact(object)) return false;
+  if (PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyList_CheckExact(object))
+    return false;
   return numpy_loaded() && PyObject_TypeCheck(object, scalar_type);
 }
 
@@ -313,7 +362,8 @@ Tensor tensor_from_numpy(PyObject* object, DType wanted, Casting casting, bool m
   const DType own = dtype_of_descr(array->descr);
   if (own == DType::kInvalid) {
     Ref descr = checked(PyObject_GetAttrString(object, "dtype"));
-    throw_type_error("an array of NumPy dtype ", repr_of(descr.get()), " has no counterpart among tensor dtypes");
+    throw_type_error("an array of NumPy dtype ", repr_of(descr.get()),
+                     " has no counterpart among tensor dtypes");
   }
   if (wanted == DType::kInvalid) wanted = own;
   if (own == DType::kString && wanted == DType::kString) return strings_from_array(object);
@@ -321,7 +371,8 @@ Tensor tensor_from_numpy(PyObject* object, DType wanted, Casting casting, bool m
   if (own == wanted && (array->flags & kNeeded) == kNeeded && !swapped(array->descr)) {
     return tensor_over(object, wanted, may_borrow);
   }
-  if (wanted == DType::kBFloat16 && own != DType::kBFloat16) return bfloat16_from(object, own, casting);
+  if (wanted == DType::kBFloat16 && own != DType::kBFloat16)
+    return bfloat16_from(object, own, casting);
   Ref fitting = converted(object, own, wanted, casting);
   return tensor_over(fitting.get(), wanted, may_borrow);
 }
@@ -346,12 +397,14 @@ Ref array_from_tensor(Tensor&& tensor, bool scalars) {
   const size_t bytes = tensor.bytes();
   const auto create = slot<abi::NewFromDescrFn>(abi::kNewFromDescr);
   if (bytes <= kSmallBytes || !tensor.exclusive()) {
-    Ref array = checked(create(array_type, descr_of(dtype), tensor.rank(), dims, nullptr, nullptr, 0, nullptr));
+    Ref array = checked(
+        create(array_type, descr_of(dtype), tensor.rank(), dims, nullptr, nullptr, 0, nullptr));
     if (bytes != 0) std::memcpy(array_of(array.get())->data, tensor.raw(), bytes);
     return array;
   }
-  Ref array = checked(create(array_type, descr_of(dtype), tensor.rank(), dims, nullptr, tensor.raw(),
-                             abi::kCContiguous | abi::kAligned | abi::kWriteable, nullptr));
+  Ref array =
+      checked(create(array_type, descr_of(dtype), tensor.rank(), dims, nullptr, tensor.raw(),
+                     abi::kCContiguous | abi::kAligned | abi::kWriteable, nullptr));
   Buffer* buffer = tensor.buffer().get();
   buffer->ref();
   Ref capsule = Ref::steal(PyCapsule_New(buffer, nullptr, drop_buffer));
@@ -368,7 +421,8 @@ Ref numpy_scalar_type(DType dtype) {
     throw_type_error("dtype ", dtype_name(dtype), " has no NumPy type");
   }
   Ref descr = Ref::steal(reinterpret_cast<PyObject*>(descr_of(dtype)));
-  return Ref::borrow(reinterpret_cast<PyObject*>(reinterpret_cast<abi::Descr*>(descr.get())->typeobj));
+  return Ref::borrow(
+      reinterpret_cast<PyObject*>(reinterpret_cast<abi::Descr*>(descr.get())->typeobj));
 }
 
 DType dtype_from_numpy(PyObject* object) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// NumPy arrays in and out, through the C API that NumPy offers in a capsule at run time: no NumPy header at build time, one
-// module for NumPy 1 and 2. NumPy is imported on first use. In: a C-contiguous, aligned, native array of the wanted
-// dtype is borrowed (small ones are copied). Out: memory nobody else shares is handed over, else copied.
+// NumPy arrays in and out, through the C API that NumPy offers in a capsule at run time: no NumPy
+// header at build time, one module for NumPy 1 and 2. NumPy is imported on first use. In: a
+// C-contiguous, aligned, native array of the wanted dtype is borrowed (small ones are copied). Out:
+// memory nobody else shares is handed over, else copied.
 #pragma once
 
 #include "framework/tensor/dtype.h"
@@ -23,14 +24,15 @@ void load_numpy();  // Errors: ImportError
 bool is_array(PyObject* object);
 bool is_numpy_scalar(PyObject* object);
 
-// Value of an array or NumPy scalar. wanted == kInvalid: its own dtype. uint16 for a wanted bfloat16 is taken as bits.
-// Errors: TypeError (dtype without counterpart, cast not allowed), ValueError (integer does not fit).
+// Value of an array or NumPy scalar. wanted == kInvalid: its own dtype. uint16 for a wanted
+// bfloat16 is taken as bits. Errors: TypeError (dtype without counterpart, cast not allowed),
+// ValueError (integer does not fit).
 Tensor tensor_from_numpy(PyObject* object, DType wanted, Casting casting, bool may_borrow);
 // numpy.asarray(object): for whatever offers __array__ or the buffer protocol.
 Ref as_array(PyObject* object);
 
-// Takes over `tensor`'s memory where nobody else shares it. Rank 0 gives a NumPy scalar (strings: bytes) when `scalars`.
-// Errors: TypeError for resource and variant.
+// Takes over `tensor`'s memory where nobody else shares it. Rank 0 gives a NumPy scalar (strings:
+// bytes) when `scalars`. Errors: TypeError for resource and variant.
 Ref array_from_tensor(Tensor&& tensor, bool scalars);
 
 Ref numpy_scalar_type(DType dtype);
@@ -39,7 +41,8 @@ DType dtype_from_numpy(PyObject* object);
 // dtype of an array or NumPy scalar; kInvalid when it has no counterpart.
 DType dtype_of_numpy(PyObject* object);
 
-// Drops the arrays whose last borrower has gone since the last call. Needs the GIL; cheap when there is none.
+// Drops the arrays whose last borrower has gone since the last call. Needs the GIL; cheap when
+// there is none.
 void release_borrowed();
 
 }  // namespace treenail::python

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of NumPy's binary interface the binding relies on, the same in NumPy 1 and 2: the first fields of an array and of
-// a dtype descriptor, type numbers, flags, and a few slots of the function table. Source: NumPy's
-// numpy/core/include/numpy/ndarraytypes.h and numpy/core/code_generators/numpy_api.py.
+// The part of NumPy's binary interface the binding relies on, the same in NumPy 1 and 2: the first
+// fields of an array and of a dtype descriptor, type numbers, flags, and a few slots of the
+// function table. Source: NumPy's numpy/core/include/numpy/ndarraytypes.h and
+// numpy/core/code_generators/numpy_api.py.
 #pragma once
 
 #include "python/binding/python_api.h"
@@ -9,8 +10,7 @@
 namespace treenail::python::numpy_abi {
 
 struct Descr {
-  PyObject_HEAD
-  PyTypeObject* typeobj;
+  PyObject_HEAD PyTypeObject* typeobj;
   char kind;
   char type;
   char byteorder;  // '>' swapped on little-endian machines, '<' on big-endian ones
@@ -19,8 +19,7 @@ struct Descr {
 };
 
 struct Array {
-  PyObject_HEAD
-  char* data;
+  PyObject_HEAD char* data;
   int nd;
   Py_intptr_t* dimensions;
   Py_intptr_t* strides;
@@ -30,8 +29,30 @@ struct Array {
 };
 
 enum TypeNumber : int {
-  kBool = 0, kByte, kUByte, kShort, kUShort, kInt, kUInt, kLong, kULong, kLongLong, kULongLong, kFloat, kDouble,
-  kLongDouble, kCFloat, kCDouble, kCLongDouble, kObject, kString, kUnicode, kVoid, kDatetime, kTimedelta, kHalf,
+  kBool = 0,
+  kByte,
+  kUByte,
+  kShort,
+  kUShort,
+  kInt,
+  kUInt,
+  kLong,
+  kULong,
+  kLongLong,
+  kULongLong,
+  kFloat,
+  kDouble,
+  kLongDouble,
+  kCFloat,
+  kCDouble,
+  kCLongDouble,
+  kObject,
+  kString,
+  kUnicode,
+  kVoid,
+  kDatetime,
+  kTimedelta,
+  kHalf,
   kUserDefined = 256,
 };
 
@@ -55,9 +76,11 @@ inline constexpr int kSetBaseObject = 282;
 using GetVersionFn = unsigned int (*)();
 using DescrFromTypeFn = Descr* (*)(int);
 using ScalarFn = PyObject* (*)(void*, Descr*, PyObject*);
-using FromAnyFn = PyObject* (*)(PyObject*, Descr*, int, int, int, PyObject*);  // steals the descriptor
-using NewFromDescrFn = PyObject* (*)(PyTypeObject*, Descr*, int, const Py_intptr_t*, const Py_intptr_t*, void*, int,
-                                     PyObject*);  // steals the descriptor
+using FromAnyFn = PyObject* (*)(PyObject*, Descr*, int, int, int,
+                                PyObject*);  // steals the descriptor
+using NewFromDescrFn = PyObject* (*)(PyTypeObject*, Descr*, int, const Py_intptr_t*,
+                                     const Py_intptr_t*, void*, int,
+                                     PyObject*);        // steals the descriptor
 using SetBaseObjectFn = int (*)(PyObject*, PyObject*);  // steals the base
 
 }  // namespace treenail::python::numpy_abi

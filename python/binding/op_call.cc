@@ -16,7 +16,8 @@ namespace {
 // Immediate execution of less than this keeps the GIL.
 constexpr size_t kCheapBytes = 16384;
 
-Ref call_in_graph(const OpCall& call, const OpInputs& inputs, Node** node_out, GraphObject** graph_out) {
+Ref call_in_graph(const OpCall& call, const OpInputs& inputs, Node** node_out,
+                  GraphObject** graph_out) {
   GraphObject* graph = call.graph ? call.graph : inputs.graph() ? inputs.graph() : default_graph();
   Ref held = Ref::borrow(as_object(graph));
   NewNode node;
@@ -37,7 +38,8 @@ std::vector<Tensor> execute_now(const OpCall& call, const OpInputs& inputs) {
   bool cheap = !values.empty();
   for (const Tensor& value : values) bytes += value.bytes();
   for (const ArgDef& input : call.def->inputs) cheap = cheap && !input.host;
-  if (cheap && bytes <= kCheapBytes) return execute(*call.def, values, call.attrs, inputs.arg_sizes());
+  if (cheap && bytes <= kCheapBytes)
+    return execute(*call.def, values, call.attrs, inputs.arg_sizes());
   GilRelease release;
   return execute(*call.def, values, call.attrs, inputs.arg_sizes());
 }
@@ -48,14 +50,18 @@ PyObject* result_type(const OpDef& def) {
   if (type == nullptr) {
     Ref fields = checked(PyTuple_New(static_cast<Py_ssize_t>(def.outputs.size())));
     for (size_t i = 0; i < def.outputs.size(); ++i) {
-      PyTuple_SET_ITEM(fields.get(), static_cast<Py_ssize_t>(i), text_object(def.outputs[i].name).release());
+      PyTuple_SET_ITEM(fields.get(), static_cast<Py_ssize_t>(i),
+                       text_object(def.outputs[i].name).release());
     }
-    type = checked(PyObject_CallFunction(state().make_result_type, "sO", def.name.c_str(), fields.get())).release();
+    type = checked(PyObject_CallFunction(state().make_result_type, "sO", def.name.c_str(),
+                                         fields.get()))
+               .release();
   }
   return type;
 }
 
-// Groups flat outputs as the op declares them. `size_of(arg)`: how many belong to declared output arg.
+// Groups flat outputs as the op declares them. `size_of(arg)`: how many belong to declared output
+// arg.
 template <class SizeOf, class Element>
 Ref grouped(const OpDef& def, SizeOf&& size_of, Element&& element) {
   int next = 0;
@@ -83,7 +89,9 @@ Ref symbolic_result(GraphObject* graph, Node* node) {
         const auto [begin, end] = node->op().output_range(arg);
         return end - begin;
       },
-      [&](int i) { return tensor_view(graph, {node, i}); });
+      [&](int i) {
+        return tensor_view(graph, {node, i});
+      });
 }
 
 Ref concrete_result(const OpDef& def, std::vector<Tensor> outputs) {
@@ -101,8 +109,8 @@ Ref concrete_result(const OpDef& def, std::vector<Tensor> outputs) {
 Ref call_op(const OpCall& call) {
   const OpInputs inputs(call);
   const bool at_once =
-      call.mode == CallMode::kImmediate ||
-      (call.mode == CallMode::kAuto && call.graph == nullptr && inputs.any_concrete() && !inputs.any_symbolic());
+      call.mode == CallMode::kImmediate || (call.mode == CallMode::kAuto && call.graph == nullptr &&
+                                            inputs.any_concrete() && !inputs.any_symbolic());
   if (at_once) return concrete_result(*call.def, execute_now(call, inputs));
   Node* node = nullptr;
   GraphObject* graph = nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of an op from Python: inputs of any convertible kind become values (constants are added to the graph), dtypes of
-// untyped Python values follow the typed ones, and the op is added to a graph or, on concrete tensors, run at once.
+// One call of an op from Python: inputs of any convertible kind become values (constants are added
+// to the graph), dtypes of untyped Python values follow the typed ones, and the op is added to a
+// graph or, on concrete tensors, run at once.
 #pragma once
 
 #include <string_view>
@@ -14,14 +15,15 @@
 namespace treenail::python {
 
 enum class CallMode : uint8_t {
-  kAuto,       // at once when some input is a concrete tensor and none is symbolic, else in a graph
+  kAuto,  // at once when some input is a concrete tensor and none is symbolic, else in a graph
   kImmediate,
   kGraph,
 };
 
 struct OpCall {
   const OpDef* def = nullptr;
-  std::vector<PyObject*> inputs;  // one per declared input, borrowed; a list or tuple for a list argument
+  std::vector<PyObject*>
+      inputs;  // one per declared input, borrowed; a list or tuple for a list argument
   NamedAttrs attrs;
   std::string_view name;
   GraphObject* graph = nullptr;  // null: that of the inputs, else the default graph
@@ -29,8 +31,9 @@ struct OpCall {
   CallMode mode = CallMode::kAuto;
 };
 
-// An Operation for an op without outputs; one Tensor (or a list) for one output; a named tuple for several.
-// Errors: TypeError and ValueError (values that do not convert, graphs that differ), Error.
+// An Operation for an op without outputs; one Tensor (or a list) for one output; a named tuple for
+// several. Errors: TypeError and ValueError (values that do not convert, graphs that differ),
+// Error.
 Ref call_op(const OpCall& call);
 Ref call_binary(const OpDef& def, PyObject* a, PyObject* b);
 Ref call_unary(const OpDef& def, PyObject* a);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpFunction: an op of the registry as a Python callable, f(input, ..., attribute=..., name=None). Parameters: the inputs, the
-// attributes that inputs do not tell, `name`. Made once per op, on first use (op_function(name)).
+// OpFunction: an op of the registry as a Python callable, f(input, ..., attribute=..., name=None).
+// Parameters: the inputs, the attributes that inputs do not tell, `name`. Made once per op, on
+// first use (op_function(name)).
 #include <algorithm>
 #include <string>
 #include <unordered_map>
@@ -25,17 +26,19 @@ struct Parameter {
 struct Signature {
   const OpDef* def = nullptr;
   std::vector<Parameter> parameters;  // in order; `name` follows
-  std::vector<Parameter> inferred;    // type and number attributes that inputs tell: accepted by keyword
+  std::vector<Parameter>
+      inferred;  // type and number attributes that inputs tell: accepted by keyword
 };
 
 struct FunctionObject {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   Signature* signature;
   PyObject* python_name;
 };
 
-const Signature& signature_of(PyObject* self) { return *reinterpret_cast<FunctionObject*>(self)->signature; }
+const Signature& signature_of(PyObject* self) {
+  return *reinterpret_cast<FunctionObject*>(self)->signature;
+}
 
 PyObject* interned(const std::string& text) {
   PyObject* object = PyUnicode_InternFromString(text.c_str());
@@ -79,7 +82,8 @@ class Arguments {
   Ref run(PyObject* const* args, size_t nargs, PyObject* kwnames) {
     const size_t count = signature_.parameters.size();
     if (nargs > count + 1) {
-      throw_type_error(python_name(self_), "() takes at most ", count + 1, " positional arguments, ", nargs, " were given");
+      throw_type_error(python_name(self_), "() takes at most ", count + 1,
+                       " positional arguments, ", nargs, " were given");
     }
     for (size_t i = 0; i < nargs; ++i) {
       if (i == count) {
@@ -89,10 +93,12 @@ class Arguments {
       }
     }
     const Py_ssize_t keywords = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
-    for (Py_ssize_t k = 0; k < keywords; ++k) set_keyword(PyTuple_GET_ITEM(kwnames, k), args[nargs + static_cast<size_t>(k)]);
+    for (Py_ssize_t k = 0; k < keywords; ++k)
+      set_keyword(PyTuple_GET_ITEM(kwnames, k), args[nargs + static_cast<size_t>(k)]);
     for (const Parameter& parameter : signature_.parameters) {
       if (parameter.input >= 0 && call_.inputs[static_cast<size_t>(parameter.input)] == nullptr) {
-        throw_type_error(python_name(self_), "() misses the argument '", text_of(parameter.name, "a name"), "'");
+        throw_type_error(python_name(self_), "() misses the argument '",
+                         text_of(parameter.name, "a name"), "'");
       }
     }
     return call_op(call_);
@@ -107,7 +113,8 @@ class Arguments {
     if (parameter.input >= 0) {
       PyObject*& place = call_.inputs[static_cast<size_t>(parameter.input)];
       if (place != nullptr) {
-        throw_type_error(python_name(self_), "() got several values for '", text_of(parameter.name, "a name"), "'");
+        throw_type_error(python_name(self_), "() got several values for '",
+                         text_of(parameter.name, "a name"), "'");
       }
       place = value;
       return;
@@ -138,7 +145,8 @@ class Arguments {
       if (parameter == nullptr && canonical == state().str_name) return set_name(value);
     }
     if (parameter == nullptr) {
-      throw_type_error(python_name(self_), "() got an unexpected keyword argument '", text_of(name, "a keyword"), "'");
+      throw_type_error(python_name(self_), "() got an unexpected keyword argument '",
+                       text_of(name, "a keyword"), "'");
     }
     set(*parameter, value);
   }
@@ -150,7 +158,9 @@ class Arguments {
 
 PyObject* call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   return guarded([&] {
-    return Arguments(self).run(args, static_cast<size_t>(PyVectorcall_NARGS(nargsf)), kwnames).release();
+    return Arguments(self)
+        .run(args, static_cast<size_t>(PyVectorcall_NARGS(nargsf)), kwnames)
+        .release();
   });
 }
 
@@ -161,7 +171,9 @@ void destroy(PyObject* self) {
   Py_DECREF(reinterpret_cast<PyObject*>(type));
 }
 
-PyObject* get_name(PyObject* self, void*) { return new_ref(reinterpret_cast<FunctionObject*>(self)->python_name); }
+PyObject* get_name(PyObject* self, void*) {
+  return new_ref(reinterpret_cast<FunctionObject*>(self)->python_name);
+}
 PyObject* get_module(PyObject*, void*) { return PyUnicode_FromString("treenail.raw_ops"); }
 PyObject* get_op_name(PyObject* self, void*) {
   return guarded([&] { return text_object(signature_of(self).def->name).release(); });
@@ -179,19 +191,23 @@ PyObject* get_parameters(PyObject* self, void*) {
       checked(PyList_Append(list.get(), entry.get()));
     };
     for (const Parameter& parameter : s.parameters) {
-      const AttrDef* attr = parameter.attr < 0 ? nullptr : &s.def->attrs[static_cast<size_t>(parameter.attr)];
+      const AttrDef* attr =
+          parameter.attr < 0 ? nullptr : &s.def->attrs[static_cast<size_t>(parameter.attr)];
       const bool required = attr == nullptr || !attr->has_default;
-      add(parameter.name, required, required ? Ref::borrow(Py_None) : object_from_attr(attr->default_value));
+      add(parameter.name, required,
+          required ? Ref::borrow(Py_None) : object_from_attr(attr->default_value));
     }
     add(state().str_name, false, Ref::borrow(Py_None));
     return list.release();
   });
 }
 PyObject* get_signature(PyObject* self, void*) {
-  return guarded([&] { return checked(PyObject_CallOneArg(state().make_signature, self)).release(); });
+  return guarded(
+      [&] { return checked(PyObject_CallOneArg(state().make_signature, self)).release(); });
 }
 PyObject* repr(PyObject* self) {
-  return guarded([&] { return text_object(concat("<op function ", python_name(self), ">")).release(); });
+  return guarded(
+      [&] { return text_object(concat("<op function ", python_name(self), ">")).release(); });
 }
 
 PyGetSetDef getset[] = {
@@ -200,7 +216,8 @@ PyGetSetDef getset[] = {
     {"__module__", get_module, nullptr, nullptr, nullptr},
     {"__doc__", get_doc, nullptr, nullptr, nullptr},
     {"__signature__", get_signature, nullptr, nullptr, nullptr},
-    {"parameters", get_parameters, nullptr, "(name, required, default) of each parameter, in order.", nullptr},
+    {"parameters", get_parameters, nullptr,
+     "(name, required, default) of each parameter, in order.", nullptr},
     {"op_name", get_op_name, nullptr, "The name of the op in the registry.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
@@ -250,20 +267,25 @@ PyObject* op_names(PyObject*, PyObject*) {
 }
 
 PyMethodDef functions[] = {
-    {"op_function", op_function, METH_O, "op_function(name, /)\n--\n\nThe op called `name` as a function."},
-    {"op_names", op_names, METH_NOARGS, "op_names()\n--\n\n{snake_case name: op name} of all registered ops."},
+    {"op_function", op_function, METH_O,
+     "op_function(name, /)\n--\n\nThe op called `name` as a function."},
+    {"op_names", op_names, METH_NOARGS,
+     "op_names()\n--\n\n{snake_case name: op name} of all registered ops."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 }  // namespace
 
-// TensorFlow's rule: a joiner before an upper-case letter that follows, or is followed by, a lower-case one.
+// TensorFlow's rule: a joiner before an upper-case letter that follows, or is followed by, a
+// lower-case one.
 std::string snake_case(std::string_view name) {
   const auto upper = [](char c) { return c >= 'A' && c <= 'Z'; };
   const auto lower = [](char c) { return c >= 'a' && c <= 'z'; };
   std::string out;
   for (size_t i = 0; i < name.size(); ++i) {
-    if (upper(name[i]) && i > 0 && (lower(name[i - 1]) || (i + 1 < name.size() && lower(name[i + 1])))) out += '_';
+    if (upper(name[i]) && i > 0 &&
+        (lower(name[i - 1]) || (i + 1 < name.size() && lower(name[i + 1]))))
+      out += '_';
     out += upper(name[i]) ? static_cast<char>(name[i] - 'A' + 'a') : name[i];
   }
   return out;

@@ -15,7 +15,8 @@ std::string snake_case(std::string_view name);
 #ifdef Py_TPFLAGS_HAVE_VECTORCALL
 inline constexpr unsigned int kVectorcallFlag = Py_TPFLAGS_HAVE_VECTORCALL;
 #else
-inline constexpr unsigned int kVectorcallFlag = _Py_TPFLAGS_HAVE_VECTORCALL;  // Python 3.9: same bit, private name
+inline constexpr unsigned int kVectorcallFlag =
+    _Py_TPFLAGS_HAVE_VECTORCALL;  // Python 3.9: same bit, private name
 #endif
 
 }  // namespace treenail::python

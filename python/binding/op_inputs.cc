@@ -20,8 +20,10 @@ bool contains_tensor(PyObject* object, int depth = 0) {
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
     PyObject* element = PySequence_Fast_GET_ITEM(object, i);
     if (is_tensor(element) || contains_tensor(element, depth + 1)) return true;
-    if (PyLong_CheckExact(element) || PyFloat_CheckExact(element) || PyUnicode_Check(element)) continue;
-    if (PyObject_HasAttr(reinterpret_cast<PyObject*>(Py_TYPE(element)), state().str_tensor)) return true;
+    if (PyLong_CheckExact(element) || PyFloat_CheckExact(element) || PyUnicode_Check(element))
+      continue;
+    if (PyObject_HasAttr(reinterpret_cast<PyObject*>(Py_TYPE(element)), state().str_tensor))
+      return true;
   }
   return false;
 }
@@ -34,7 +36,8 @@ DType dtype_of_tensor_object(PyObject* object) {
 
 bool allowed(const AttrDef& attr, DType dtype) {
   return attr.allowed_types.empty() ||
-         std::find(attr.allowed_types.begin(), attr.allowed_types.end(), dtype) != attr.allowed_types.end();
+         std::find(attr.allowed_types.begin(), attr.allowed_types.end(), dtype) !=
+             attr.allowed_types.end();
 }
 
 }  // namespace
@@ -59,9 +62,11 @@ OpInputs::OpInputs(const OpCall& call) : call_(call) {
 void OpInputs::add_list(PyObject* object, int arg) {
   const std::string& name = call_.def->inputs[static_cast<size_t>(arg)].name;
   if (!is_sequence(object)) {
-    throw_type_error("Expected list for '", name, "' argument to '", call_.def->name, "' Op, not ", repr_of(object), ".");
+    throw_type_error("Expected list for '", name, "' argument to '", call_.def->name, "' Op, not ",
+                     repr_of(object), ".");
   }
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) add(PySequence_Fast_GET_ITEM(object, i), arg);
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i)
+    add(PySequence_Fast_GET_ITEM(object, i), arg);
 }
 
 void OpInputs::add(PyObject* object, int arg) {
@@ -69,7 +74,8 @@ void OpInputs::add(PyObject* object, int arg) {
   Item item{Ref::borrow(object), arg};
   if (!is_tensor(object)) {
     if (def.dtype == DType::kResource) {
-      if (Ref handle = Ref::steal(PyObject_GetAttrString(object, "handle")); handle && is_tensor(handle.get())) {
+      if (Ref handle = Ref::steal(PyObject_GetAttrString(object, "handle"));
+          handle && is_tensor(handle.get())) {
         item.object = std::move(handle);
       } else {
         PyErr_Clear();
@@ -87,12 +93,13 @@ void OpInputs::add(PyObject* object, int arg) {
   if (is_symbolic(item.object.get())) {
     GraphObject* graph = graph_of_tensor(item.object.get());
     if (graph_ != nullptr && graph_ != graph) {
-      throw_value_error(repr_of(item.object.get()), " must be from the same graph as the other inputs of '",
-                        call_.def->name, "'.");
+      throw_value_error(repr_of(item.object.get()),
+                        " must be from the same graph as the other inputs of '", call_.def->name,
+                        "'.");
     }
     if (call_.graph != nullptr && call_.graph != graph) {
-      throw_value_error(repr_of(item.object.get()), " is not an element of the graph that '", call_.def->name,
-                        "' is added to.");
+      throw_value_error(repr_of(item.object.get()), " is not an element of the graph that '",
+                        call_.def->name, "' is added to.");
     }
     graph_ = graph;
   } else if (is_tensor(item.object.get())) {
@@ -104,12 +111,14 @@ void OpInputs::add(PyObject* object, int arg) {
 DType OpInputs::given_type(int attr) const {
   const std::string& name = call_.def->attrs[static_cast<size_t>(attr)].name;
   for (const NamedAttr& given : call_.attrs) {
-    if (given.first == name && given.second.kind() == AttrKind::kType) return given.second.get<DType>();
+    if (given.first == name && given.second.kind() == AttrKind::kType)
+      return given.second.get<DType>();
   }
   return DType::kInvalid;
 }
 
-// What each type attribute is known to be: as given, else the dtype of the first tensor, else of the first array.
+// What each type attribute is known to be: as given, else the dtype of the first tensor, else of
+// the first array.
 std::vector<DType> OpInputs::known_types() const {
   const OpDef& def = *call_.def;
   std::vector<DType> types(def.attrs.size(), DType::kInvalid);
@@ -151,15 +160,18 @@ Tensor OpInputs::convert(const Item& item, std::vector<DType>& by_attr) const {
     if (attr.has_default && is_weakly_typed(object)) {
       // Untyped Python values take the default dtype where they fit it.
       try {
-        value = tensor_from_object(object, attr.default_value.get<DType>(), Casting::kSafeKind, false);
+        value =
+            tensor_from_object(object, attr.default_value.get<DType>(), Casting::kSafeKind, false);
       } catch (const PythonError&) {
         PyErr_Clear();
       }
     }
-    if (!value.defined()) value = tensor_from_object(object, DType::kInvalid, Casting::kSafeKind, false);
+    if (!value.defined())
+      value = tensor_from_object(object, DType::kInvalid, Casting::kSafeKind, false);
     if (!allowed(attr, value.dtype()) && is_weakly_typed(object)) {
       // int where only floating types are allowed, and the like.
-      for (const DType candidate : {DType::kFloat32, DType::kInt32, DType::kInt64, DType::kComplex64}) {
+      for (const DType candidate :
+           {DType::kFloat32, DType::kInt32, DType::kInt64, DType::kComplex64}) {
         if (!allowed(attr, candidate)) continue;
         try {
           value = tensor_from_object(object, candidate, Casting::kSafeKind, false);
@@ -176,13 +188,15 @@ Tensor OpInputs::convert(const Item& item, std::vector<DType>& by_attr) const {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyErr_NormalizeException(&type, &value, &traceback);
-    Ref held_type = Ref::steal(type), held_value = Ref::steal(value), held_traceback = Ref::steal(traceback);
+    Ref held_type = Ref::steal(type), held_value = Ref::steal(value),
+        held_traceback = Ref::steal(traceback);
     if (type != PyExc_TypeError && type != PyExc_ValueError) {
       PyErr_Restore(held_type.release(), held_value.release(), held_traceback.release());
       throw;
     }
     Ref text = checked(PyObject_Str(value));
-    throw_python(type, concat("Input '", def.name, "' of '", call_.def->name, "' Op: ", text_of(text.get(), "text")));
+    throw_python(type, concat("Input '", def.name, "' of '", call_.def->name,
+                              "' Op: ", text_of(text.get(), "text")));
   }
 }
 
@@ -199,9 +213,11 @@ std::vector<Output> OpInputs::outputs(GraphObject* graph) const {
     if (types.empty()) {
       types = known_types();
       types.resize(std::max<size_t>(types.size(), 1));
-      const std::string_view wanted = call_.name.empty() ? std::string_view(call_.def->name) : call_.name;
+      const std::string_view wanted =
+          call_.name.empty() ? std::string_view(call_.def->name) : call_.name;
       const bool absolute = wanted.ends_with('/');
-      base = absolute ? std::string(wanted.substr(0, wanted.size() - 1)) : concat(graph->state->scope, wanted);
+      base = absolute ? std::string(wanted.substr(0, wanted.size() - 1))
+                      : concat(graph->state->scope, wanted);
       Graph& g = *graph->state->graph;
       if (!absolute) base = writing(g, [&] { return g.unique_name(base, false); });
     }
@@ -219,7 +235,8 @@ std::vector<Tensor> OpInputs::tensors() const {
   std::vector<DType> types = known_types();
   for (const Item& item : items_) {
     if (is_symbolic(item.object.get())) {
-      throw_type_error("'", call_.def->name, "' cannot run at once on the symbolic tensor ", repr_of(item.object.get()));
+      throw_type_error("'", call_.def->name, "' cannot run at once on the symbolic tensor ",
+                       repr_of(item.object.get()));
     }
     if (const Tensor* value = concrete_value(item.object.get())) {
       result.push_back(*value);

@@ -10,7 +10,8 @@ namespace treenail::python {
 
 class OpInputs {
  public:
-  // Flattens list arguments, resolves objects that stand for tensors, packs lists that contain tensors. Errors: TypeError.
+  // Flattens list arguments, resolves objects that stand for tensors, packs lists that contain
+  // tensors. Errors: TypeError.
   explicit OpInputs(const OpCall& call);
 
   bool any_symbolic() const { return graph_ != nullptr; }
@@ -19,7 +20,8 @@ class OpInputs {
   GraphObject* graph() const { return graph_; }
   const std::vector<int>& arg_sizes() const { return arg_sizes_; }
 
-  // Values of this graph; constants are added under "<op name>/<input name>". Errors: as conversion and Graph::add.
+  // Values of this graph; constants are added under "<op name>/<input name>". Errors: as conversion
+  // and Graph::add.
   std::vector<Output> outputs(GraphObject* graph) const;
   // Errors: TypeError for a symbolic input.
   std::vector<Tensor> tensors() const;

@@ -11,7 +11,8 @@ namespace {
 
 OperationObject* cast(PyObject* self) { return reinterpret_cast<OperationObject*>(self); }
 Node& node_of(PyObject* self) {
-  if (cast(self)->graph == nullptr) throw_python(PyExc_RuntimeError, "the graph of this operation is gone");
+  if (cast(self)->graph == nullptr)
+    throw_python(PyExc_RuntimeError, "the graph of this operation is gone");
   return *cast(self)->node;
 }
 const Graph& graph_of(PyObject* self) { return *cast(self)->graph->state->graph; }
@@ -54,22 +55,25 @@ PyObject* get_id(PyObject* self, void*) {
 PyObject* get_device(PyObject* self, void*) {
   return guarded([&] {
     const Node& node = node_of(self);
-    return text_object(reading(graph_of(self), [&] { return std::string(node.device()); })).release();
+    return text_object(reading(graph_of(self), [&] { return std::string(node.device()); }))
+        .release();
   });
 }
 
 Ref tensor_list(GraphObject* graph, const std::vector<Output>& outputs) {
   Ref list = checked(PyList_New(static_cast<Py_ssize_t>(outputs.size())));
   for (size_t i = 0; i < outputs.size(); ++i) {
-    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), tensor_view(graph, outputs[i]).release());
+    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i),
+                    tensor_view(graph, outputs[i]).release());
   }
   return list;
 }
 PyObject* get_inputs(PyObject* self, void*) {
   return guarded([&] {
     const Node& node = node_of(self);
-    const auto inputs = reading(
-        graph_of(self), [&] { return std::vector<Output>(node.inputs().begin(), node.inputs().end()); });
+    const auto inputs = reading(graph_of(self), [&] {
+      return std::vector<Output>(node.inputs().begin(), node.inputs().end());
+    });
     return tensor_list(cast(self)->graph, inputs).release();
   });
 }
@@ -89,7 +93,8 @@ PyObject* get_control_inputs(PyObject* self, void*) {
     });
     Ref list = checked(PyList_New(static_cast<Py_ssize_t>(nodes.size())));
     for (size_t i = 0; i < nodes.size(); ++i) {
-      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), operation_view(cast(self)->graph, nodes[i]).release());
+      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i),
+                      operation_view(cast(self)->graph, nodes[i]).release());
     }
     return list.release();
   });
@@ -115,47 +120,55 @@ PyObject* get_attr(PyObject* self, PyObject* name) {
     const std::string_view wanted = text_of(name, "an attribute name");
     const int position = op.def().attr_index(wanted);
     if (position < 0) {
-      throw_value_error("No attr named '", wanted, "' in operation ", node_of(self).name(), " of type ", op.name());
+      throw_value_error("No attr named '", wanted, "' in operation ", node_of(self).name(),
+                        " of type ", op.name());
     }
     return object_from_attr(op.attr(position)).release();
   });
 }
 
 PyObject* add_control_input(PyObject* self, PyObject* other) {
-  return guarded([&] {
-    Node& node = node_of(self);
-    Node& before = *node_from(other, cast(self)->graph);
-    Graph& graph = node.graph();
-    writing(graph, [&] { graph.add_control_input(node, before); });
-    return none();
-  }, as_object(cast(self)->graph));
+  return guarded(
+      [&] {
+        Node& node = node_of(self);
+        Node& before = *node_from(other, cast(self)->graph);
+        Graph& graph = node.graph();
+        writing(graph, [&] { graph.add_control_input(node, before); });
+        return none();
+      },
+      as_object(cast(self)->graph));
 }
 PyObject* set_device(PyObject* self, PyObject* device) {
-  return guarded([&] {
-    Node& node = node_of(self);
-    const std::string text(text_of(device, "a device"));
-    Graph& graph = node.graph();
-    writing(graph, [&] { graph.set_device(node, text); });
-    return none();
-  }, as_object(cast(self)->graph));
+  return guarded(
+      [&] {
+        Node& node = node_of(self);
+        const std::string text(text_of(device, "a device"));
+        Graph& graph = node.graph();
+        writing(graph, [&] { graph.set_device(node, text); });
+        return none();
+      },
+      as_object(cast(self)->graph));
 }
 PyObject* update_input(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
-  return guarded([&] {
-    if (nargs != 2) throw_type_error("_update_input() takes an input number and a tensor");
-    Node& node = node_of(self);
-    const long index = PyLong_AsLong(args[0]);
-    if (index == -1 && PyErr_Occurred()) throw PythonError();
-    const Output value = output_from(args[1], cast(self)->graph);
-    Graph& graph = node.graph();
-    writing(graph, [&] { graph.set_input(node, static_cast<int>(index), value); });
-    return none();
-  }, as_object(cast(self)->graph));
+  return guarded(
+      [&] {
+        if (nargs != 2) throw_type_error("_update_input() takes an input number and a tensor");
+        Node& node = node_of(self);
+        const long index = PyLong_AsLong(args[0]);
+        if (index == -1 && PyErr_Occurred()) throw PythonError();
+        const Output value = output_from(args[1], cast(self)->graph);
+        Graph& graph = node.graph();
+        writing(graph, [&] { graph.set_input(node, static_cast<int>(index), value); });
+        return none();
+      },
+      as_object(cast(self)->graph));
 }
 
 PyObject* repr(PyObject* self) {
   return guarded([&] {
     const Node& node = node_of(self);
-    return text_object(concat("<tn.Operation '", node.name(), "' type=", node.type(), ">")).release();
+    return text_object(concat("<tn.Operation '", node.name(), "' type=", node.type(), ">"))
+        .release();
   });
 }
 
@@ -166,20 +179,23 @@ PyGetSetDef getset[] = {
     {"device", get_device, nullptr, "The requested device, or ''.", nullptr},
     {"inputs", get_inputs, nullptr, "The tensors this operation takes.", nullptr},
     {"outputs", get_outputs, nullptr, "The tensors this operation gives.", nullptr},
-    {"control_inputs", get_control_inputs, nullptr, "The operations that run before this one without giving it a value.",
-     nullptr},
+    {"control_inputs", get_control_inputs, nullptr,
+     "The operations that run before this one without giving it a value.", nullptr},
     {"_id", get_id, nullptr, "Position in creation order.", nullptr},
     {"_attrs", get_attrs, nullptr, "All attributes, as a dict.", nullptr},
-    {"_creation", get_creation, nullptr, "Where it was created: (file, line, function) entries, outermost first.", nullptr},
+    {"_creation", get_creation, nullptr,
+     "Where it was created: (file, line, function) entries, outermost first.", nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyMethodDef methods[] = {
     {"get_attr", get_attr, METH_O,
-     "get_attr($self, name, /)\n--\n\nThe value of an attribute. Raises ValueError when the op has none of that name."},
+     "get_attr($self, name, /)\n--\n\nThe value of an attribute. Raises ValueError when the op has "
+     "none of that name."},
     {"_add_control_input", add_control_input, METH_O, nullptr},
     {"_set_device", set_device, METH_O, nullptr},
-    {"_update_input", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(update_input)), METH_FASTCALL, nullptr},
+    {"_update_input", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(update_input)),
+     METH_FASTCALL, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 PyMemberDef members[] = {
@@ -198,8 +214,8 @@ PyType_Slot slots[] = {
     {Py_tp_doc, const_cast<char*>("A node of a graph: an op with its inputs and attributes.")},
     {0, nullptr},
 };
-PyType_Spec spec = {"treenail._treenail.Operation", sizeof(OperationObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-                    slots};
+PyType_Spec spec = {"treenail._treenail.Operation", sizeof(OperationObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
 
 }  // namespace
 
@@ -212,7 +228,8 @@ Ref new_operation(GraphObject* graph, Node* node) {
 
 Node* node_from(PyObject* object, GraphObject* graph) {
   const auto same_graph = [&](GraphObject* other, const std::string& name) {
-    if (graph != nullptr && other != graph) throw_value_error("'", name, "' is not an element of this graph");
+    if (graph != nullptr && other != graph)
+      throw_value_error("'", name, "' is not an element of this graph");
   };
   if (is_operation(object)) {
     Node& node = node_of(object);
@@ -230,15 +247,16 @@ Node* node_from(PyObject* object, GraphObject* graph) {
     const bool value = name.find(':') != std::string::npos;
     Node* node = reading(g, [&] { return value ? g.find_output(name).node : g.find(name); });
     if (node == nullptr) {
-      throw_python(PyExc_KeyError, concat("The name '", name, "' refers to an Operation not in the graph."));
+      throw_python(PyExc_KeyError,
+                   concat("The name '", name, "' refers to an Operation not in the graph."));
     }
     return node;
   }
   Ref op = Ref::steal(PyObject_GetAttrString(object, "op"));
   if (op && is_operation(op.get())) return node_from(op.get(), graph);
   PyErr_Clear();
-  throw_type_error("needed is an Operation or a Tensor of the graph, not ", repr_of(object), " of type '",
-                   type_name_of(object), "'");
+  throw_type_error("needed is an Operation or a Tensor of the graph, not ", repr_of(object),
+                   " of type '", type_name_of(object), "'");
 }
 
 void add_operation(PyObject* module) {

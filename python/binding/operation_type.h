@@ -10,8 +10,7 @@
 namespace treenail::python {
 
 struct OperationObject {
-  PyObject_HEAD
-  PyObject* dict;
+  PyObject_HEAD PyObject* dict;
   PyObject* weakrefs;
   GraphObject* graph;
   Node* node;
@@ -20,8 +19,8 @@ struct OperationObject {
 inline bool is_operation(PyObject* object) { return Py_TYPE(object) == state().operation_type; }
 Ref new_operation(GraphObject* graph, Node* node);
 
-// The node behind an Operation, Tensor, name, or an object whose attribute `op` is an Operation, of this graph. Errors: TypeError,
-// ValueError (another graph), KeyError (no such name).
+// The node behind an Operation, Tensor, name, or an object whose attribute `op` is an Operation, of
+// this graph. Errors: TypeError, ValueError (another graph), KeyError (no such name).
 Node* node_from(PyObject* object, GraphObject* graph);
 
 }  // namespace treenail::python

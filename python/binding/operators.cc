@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python's operators on tensors. == and != compare identity, as in TensorFlow 1, so tensors can be keys of dictionaries.
+// Python's operators on tensors. == and != compare identity, as in TensorFlow 1, so tensors can be
+// keys of dictionaries.
 #include "framework/op/op_registry.h"
 #include "python/binding/op_call.h"
 #include "python/binding/tensor_type.h"
@@ -88,17 +89,28 @@ PyObject* subscript(PyObject* self, PyObject* key) {
 PyObject* compare(PyObject* a, PyObject* b, int operation) {
   const char* name = nullptr;
   switch (operation) {
-    case Py_LT: name = "Less"; break;
-    case Py_LE: name = "LessEqual"; break;
-    case Py_GT: name = "Greater"; break;
-    case Py_GE: name = "GreaterEqual"; break;
-    default: return new_ref(Py_NotImplemented);
+    case Py_LT:
+      name = "Less";
+      break;
+    case Py_LE:
+      name = "LessEqual";
+      break;
+    case Py_GT:
+      name = "Greater";
+      break;
+    case Py_GE:
+      name = "GreaterEqual";
+      break;
+    default:
+      return new_ref(Py_NotImplemented);
   }
   if (foreign(b)) return new_ref(Py_NotImplemented);
   return guarded([&] { return call_binary(op(name), a, b).release(); });
 }
 
-Py_hash_t hash(PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(self) >> 4); }
+Py_hash_t hash(PyObject* self) {
+  return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(self) >> 4);
+}
 
 }  // namespace
 

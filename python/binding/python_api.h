@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python.h with the few helpers every file of the binding uses: an owning reference, the C++ exception that means "a Python
-// exception is set", and the border where C++ exceptions become Python ones. Whatever is called per op or per step speaks
-// CPython's C API directly; what is called rarely goes through pybind11 (rare.cc).
+// Python.h with the few helpers every file of the binding uses: an owning reference, the C++
+// exception that means "a Python exception is set", and the border where C++ exceptions become
+// Python ones. Whatever is called per op or per step speaks CPython's C API directly; what is
+// called rarely goes through pybind11 (rare.cc).
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -76,7 +77,8 @@ template <class... Parts>
   throw_python(PyExc_ValueError, concat(parts...));
 }
 
-// Turns the C++ exception in flight into a Python one (errors.cc). `graph`: the graph whose nodes the text may name.
+// Turns the C++ exception in flight into a Python one (errors.cc). `graph`: the graph whose nodes
+// the text may name.
 void translate_exception(PyObject* graph = nullptr) noexcept;
 
 // Runs `f` and lets no C++ exception out: null, or -1, tells CPython that an exception is set.
@@ -100,7 +102,8 @@ int guarded_status(F&& f) noexcept {
   }
 }
 
-// The text of a str (or bytes) object, valid while the object lives. Errors: TypeError naming `what`.
+// The text of a str (or bytes) object, valid while the object lives. Errors: TypeError naming
+// `what`.
 std::string_view text_of(PyObject* object, const char* what);
 Ref text_object(std::string_view text);
 // repr(object), shortened for messages.

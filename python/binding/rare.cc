@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is called rarely: facts about the build, the machine and the op registry. The one file that uses pybind11.
+// What is called rarely: facts about the build, the machine and the op registry. The one file that
+// uses pybind11.
 #include <pybind11/pybind11.h>
 
 #include "build_info.h"
@@ -56,7 +57,8 @@ py::dict describe_arg(const OpDef& def, const ArgDef& arg) {
     return index < 0 ? py::object(py::none()) : py::str(def.attrs[static_cast<size_t>(index)].name);
   };
   d["name"] = arg.name;
-  d["dtype"] = arg.dtype == DType::kInvalid ? py::object(py::none()) : py::str(std::string(dtype_name(arg.dtype)));
+  d["dtype"] = arg.dtype == DType::kInvalid ? py::object(py::none())
+                                            : py::str(std::string(dtype_name(arg.dtype)));
   d["type_attr"] = attr_name(arg.type_attr);
   d["type_list_attr"] = attr_name(arg.type_list_attr);
   d["number_attr"] = attr_name(arg.number_attr);
@@ -77,8 +79,9 @@ py::dict describe_attr(const AttrDef& attr) {
   py::list strings;
   for (const std::string& text : attr.allowed_strings) strings.append(text);
   d["allowed_strings"] = strings;
-  d["minimum"] = attr.minimum == std::numeric_limits<int64_t>::min() ? py::object(py::none())
-                                                                      : py::object(py::int_(attr.minimum));
+  d["minimum"] = attr.minimum == std::numeric_limits<int64_t>::min()
+                     ? py::object(py::none())
+                     : py::object(py::int_(attr.minimum));
   return d;
 }
 
@@ -92,7 +95,8 @@ py::dict describe_op(const OpDef& def) {
   for (const ArgDef& arg : def.inputs) inputs.append(describe_arg(def, arg));
   for (const ArgDef& arg : def.outputs) outputs.append(describe_arg(def, arg));
   for (const AttrDef& attr : def.attrs) attrs.append(describe_attr(attr));
-  for (const std::string& text : KernelRegistry::instance().describe(def.name)) kernels.append(text);
+  for (const std::string& text : KernelRegistry::instance().describe(def.name))
+    kernels.append(text);
   d["inputs"] = inputs;
   d["outputs"] = outputs;
   d["attrs"] = attrs;
@@ -142,13 +146,18 @@ void add_rare(PyObject* module) {
   m.attr("__version__") = treenail::build_info::kVersion;
   m.def("build_info", build_info, "What this build is, and what of it this process uses.");
   m.def("describe_ops", describe_ops, "All registered ops, as dicts.");
-  m.def("memory_info", memory_info, "Bytes in use, cached, at peak, and the limit, of host memory.");
-  m.def("release_cached_memory", [] { Allocator::host().release_cache(); }, "Gives cached memory back to the system.");
-  m.def("set_num_threads", [](int n) { ThreadPool::instance().set_num_threads(n); }, py::arg("n"),
-        "Threads that work on one operation. Raises InvalidArgumentError unless 1 <= n <= 1024.");
+  m.def("memory_info", memory_info,
+        "Bytes in use, cached, at peak, and the limit, of host memory.");
+  m.def(
+      "release_cached_memory", [] { Allocator::host().release_cache(); },
+      "Gives cached memory back to the system.");
+  m.def(
+      "set_num_threads", [](int n) { ThreadPool::instance().set_num_threads(n); }, py::arg("n"),
+      "Threads that work on one operation. Raises InvalidArgumentError unless 1 <= n <= 1024.");
   m.def("num_threads", [] { return ThreadPool::instance().num_threads(); });
   m.def("load_plugin", load_plugin, py::arg("path"), "Loads a library with ops and kernels.");
-  m.def("load_environment_plugins", load_environment_plugins, "Loads what TREENAIL_PLUGIN_PATH names, once.");
+  m.def("load_environment_plugins", load_environment_plugins,
+        "Loads what TREENAIL_PLUGIN_PATH names, once.");
   m.def("kernel_level", kernel_level_in_use, "The ISA level whose kernels are in use.");
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SessionBase, which treenail.Session extends: run() with nested fetches and feeds, on the C API for its cost per step. The
-// GIL is given up while a graph runs, except for runs estimated below 20 us while no other thread runs one: such a
-// run may then wait for nobody who waits for the GIL.
+// SessionBase, which treenail.Session extends: run() with nested fetches and feeds, on the C API
+// for its cost per step. The GIL is given up while a graph runs, except for runs estimated below 20
+// us while no other thread runs one: such a run may then wait for nobody who waits for the GIL.
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -40,8 +40,7 @@ struct SessionState {
 };
 
 struct SessionObject {
-  PyObject_HEAD
-  PyObject* dict;
+  PyObject_HEAD PyObject* dict;
   PyObject* weakrefs;
   SessionState* state;
 };
@@ -49,11 +48,12 @@ SessionObject* cast(PyObject* self) { return reinterpret_cast<SessionObject*>(se
 
 SessionState& open_state(PyObject* self) {
   SessionState* s = cast(self)->state;
-  if (s == nullptr || !s->session) throw_python(PyExc_RuntimeError, "this session was never opened");
+  if (s == nullptr || !s->session)
+    throw_python(PyExc_RuntimeError, "this session was never opened");
   return *s;
 }
 
-// --- Signals -----------------------------------------------------------------------------------------------------------
+// --- Signals -------------------------------------------------------------------------------------
 
 // Runs of threads that gave up the GIL.
 std::atomic<int> released_runs{0};
@@ -90,7 +90,7 @@ class ReleasedRun {
   GilRelease release_;
 };
 
-// --- Feeds -------------------------------------------------------------------------------------------------------------
+// --- Feeds ---------------------------------------------------------------------------------------
 
 struct Feeds {
   std::vector<Output> outputs;
@@ -103,15 +103,16 @@ Output feed_target(PyObject* key, GraphObject* graph) {
   try {
     return output_from(key, graph);
   } catch (const PythonError&) {
-    if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError)) throw;
+    if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError))
+      throw;
     const bool value = PyErr_ExceptionMatches(PyExc_ValueError) != 0;
     PyErr_Clear();
     if (value) {
-      throw_python(PyExc_TypeError, concat("Cannot interpret feed_dict key as Tensor: Tensor ", repr_of(key),
-                                           " is not an element of this graph."));
+      throw_python(PyExc_TypeError, concat("Cannot interpret feed_dict key as Tensor: Tensor ",
+                                           repr_of(key), " is not an element of this graph."));
     }
-    throw_type_error("Cannot interpret feed_dict key as Tensor: ", repr_of(key), " of type '", type_name_of(key),
-                     "'; needed is a Tensor of the session's graph or its name");
+    throw_type_error("Cannot interpret feed_dict key as Tensor: ", repr_of(key), " of type '",
+                     type_name_of(key), "'; needed is a Tensor of the session's graph or its name");
   } catch (const Error& error) {
     throw_type_error("Cannot interpret feed_dict key as Tensor: The name ", repr_of(key),
                      " refers to a Tensor which does not exist. (", error.message(), ")");
@@ -120,21 +121,25 @@ Output feed_target(PyObject* key, GraphObject* graph) {
 
 Tensor feed_value(PyObject* value, Output target) {
   if (is_symbolic(value)) {
-    throw_type_error("The value of a feed cannot be a symbolic Tensor (given for ", to_text(target),
-                     "). Acceptable feed values include Python scalars, strings, lists, and numpy ndarrays.");
+    throw_type_error(
+        "The value of a feed cannot be a symbolic Tensor (given for ", to_text(target),
+        "). Acceptable feed values include Python scalars, strings, lists, and numpy ndarrays.");
   }
   const DType dtype = target.node->op().output_type(target.index);
   try {
     return tensor_from_object(value, dtype, Casting::kSafeKind, true);
   } catch (const PythonError&) {
-    if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError)) throw;
+    if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError))
+      throw;
     PyObject *type, *exception, *traceback;
     PyErr_Fetch(&type, &exception, &traceback);
     PyErr_NormalizeException(&type, &exception, &traceback);
-    Ref held_type = Ref::steal(type), held = Ref::steal(exception), held_traceback = Ref::steal(traceback);
+    Ref held_type = Ref::steal(type), held = Ref::steal(exception),
+        held_traceback = Ref::steal(traceback);
     Ref text = checked(PyObject_Str(exception));
-    throw_python(type, concat("Cannot feed value for tensor '", to_text(target), "', which has dtype ", dtype_name(dtype),
-                              ": ", text_of(text.get(), "text")));
+    throw_python(type,
+                 concat("Cannot feed value for tensor '", to_text(target), "', which has dtype ",
+                        dtype_name(dtype), ": ", text_of(text.get(), "text")));
   }
 }
 
@@ -145,8 +150,8 @@ void collect_feeds(PyObject* feed_dict, GraphObject* graph, Feeds& feeds) {
     held = Ref::steal(PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyDict_Type), feed_dict));
     if (!held) {
       PyErr_Clear();
-      throw_type_error("feed_dict must be a dict from tensors to values, not ", repr_of(feed_dict), " of type '",
-                       type_name_of(feed_dict), "'");
+      throw_type_error("feed_dict must be a dict from tensors to values, not ", repr_of(feed_dict),
+                       " of type '", type_name_of(feed_dict), "'");
     }
   }
   PyObject *key, *value;
@@ -159,14 +164,17 @@ void collect_feeds(PyObject* feed_dict, GraphObject* graph, Feeds& feeds) {
   }
 }
 
-// --- Running -----------------------------------------------------------------------------------------------------------
+// --- Running -------------------------------------------------------------------------------------
 
-std::shared_ptr<Session::Signature> signature_for(SessionState& s, const Feeds& feeds, const Fetches& fetches) {
+std::shared_ptr<Session::Signature> signature_for(SessionState& s, const Feeds& feeds,
+                                                  const Fetches& fetches) {
   thread_local Key key;
   key.clear();
-  for (const Output& output : feeds.outputs) key.insert(key.end(), {output.node->id(), output.index});
+  for (const Output& output : feeds.outputs)
+    key.insert(key.end(), {output.node->id(), output.index});
   key.push_back(-1);
-  for (const Output& output : fetches.outputs()) key.insert(key.end(), {output.node->id(), output.index});
+  for (const Output& output : fetches.outputs())
+    key.insert(key.end(), {output.node->id(), output.index});
   key.push_back(-1);
   for (const Node* node : fetches.targets()) key.push_back(node->id());
   if (const auto it = s.signatures.find(key); it != s.signatures.end()) return it->second;
@@ -183,7 +191,9 @@ int64_t timeout_of(PyObject* options) {
 }
 
 void fill_metadata(PyObject* object, const RunMetadata& metadata) {
-  const auto set = [&](const char* name, Ref value) { checked(PyObject_SetAttrString(object, name, value.get())); };
+  const auto set = [&](const char* name, Ref value) {
+    checked(PyObject_SetAttrString(object, name, value.get()));
+  };
   set("nodes_executed", checked(PyLong_FromLongLong(metadata.nodes_executed)));
   set("arena_bytes", checked(PyLong_FromLongLong(metadata.arena_bytes)));
   set("cost_ns", checked(PyFloat_FromDouble(metadata.cost_ns)));
@@ -211,7 +221,8 @@ RunArguments parse_arguments(PyObject* const* args, Py_ssize_t nargs, PyObject* 
       if (PyUnicode_CompareWithASCIIString(name, kNames[i]) == 0) found = i;
     }
     if (found < 0) throw_type_error("run() got an unexpected keyword argument ", repr_of(name));
-    if (*places[found] != nullptr) throw_type_error("run() got several values for '", kNames[found], "'");
+    if (*places[found] != nullptr)
+      throw_type_error("run() got several values for '", kNames[found], "'");
     *places[found] = args[nargs + k];
   }
   if (parsed.fetches == nullptr) throw_type_error("run() misses the argument 'fetches'");
@@ -221,38 +232,42 @@ RunArguments parse_arguments(PyObject* const* args, Py_ssize_t nargs, PyObject* 
 PyObject* run(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   SessionState* held_state = cast(self)->state;
   PyObject* graph = held_state && held_state->graph ? as_object(held_state->graph) : nullptr;
-  return guarded([&] {
-    const RunArguments arguments = parse_arguments(args, nargs, kwnames);
-    SessionState& s = open_state(self);
-    Fetches fetches(s.graph);
-    fetches.collect(arguments.fetches);
-    Feeds feeds;
-    collect_feeds(arguments.feed_dict, s.graph, feeds);
-    const auto signature = signature_for(s, feeds, fetches);
-    const std::shared_ptr<Session> session = s.session;
+  return guarded(
+      [&] {
+        const RunArguments arguments = parse_arguments(args, nargs, kwnames);
+        SessionState& s = open_state(self);
+        Fetches fetches(s.graph);
+        fetches.collect(arguments.fetches);
+        Feeds feeds;
+        collect_feeds(arguments.feed_dict, s.graph, feeds);
+        const auto signature = signature_for(s, feeds, fetches);
+        const std::shared_ptr<Session> session = s.session;
 
-    RunOptions options;
-    options.timeout_ms = timeout_of(arguments.options);
-    options.poll = is_main_thread() ? poll_signals : nullptr;
-    RunMetadata metadata;
-    RunMetadata* wanted_metadata =
-        arguments.run_metadata != nullptr && arguments.run_metadata != Py_None ? &metadata : nullptr;
-    const double cost = Session::estimated_cost_ns(*signature);
-    std::vector<Tensor> results;
-    if (cost > 0 && cost < kCheapNs && options.timeout_ms <= 0 && released_runs.load(std::memory_order_relaxed) == 0) {
-      results = session->run(signature, feeds.values, options, wanted_metadata);
-    } else {
-      const ReleasedRun released;
-      results = session->run(signature, feeds.values, options, wanted_metadata);
-    }
-    feeds.values.clear();
-    release_borrowed();
-    if (wanted_metadata != nullptr) fill_metadata(arguments.run_metadata, metadata);
-    return fetches.assemble(arguments.fetches, results).release();
-  }, graph);
+        RunOptions options;
+        options.timeout_ms = timeout_of(arguments.options);
+        options.poll = is_main_thread() ? poll_signals : nullptr;
+        RunMetadata metadata;
+        RunMetadata* wanted_metadata =
+            arguments.run_metadata != nullptr && arguments.run_metadata != Py_None ? &metadata
+                                                                                   : nullptr;
+        const double cost = Session::estimated_cost_ns(*signature);
+        std::vector<Tensor> results;
+        if (cost > 0 && cost < kCheapNs && options.timeout_ms <= 0 &&
+            released_runs.load(std::memory_order_relaxed) == 0) {
+          results = session->run(signature, feeds.values, options, wanted_metadata);
+        } else {
+          const ReleasedRun released;
+          results = session->run(signature, feeds.values, options, wanted_metadata);
+        }
+        feeds.values.clear();
+        release_borrowed();
+        if (wanted_metadata != nullptr) fill_metadata(arguments.run_metadata, metadata);
+        return fetches.assemble(arguments.fetches, results).release();
+      },
+      graph);
 }
 
-// --- Life --------------------------------------------------------------------------------------------------------------
+// --- Life ----------------------------------------------------------------------------------------
 
 PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
   return guarded([&] {
@@ -327,18 +342,23 @@ PyGetSetDef getset[] = {
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyMethodDef methods[] = {
-    {"run", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(run)), METH_FASTCALL | METH_KEYWORDS,
+    {"run", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(run)),
+     METH_FASTCALL | METH_KEYWORDS,
      "run($self, fetches, feed_dict=None, options=None, run_metadata=None)\n--\n\n"
      "Runs what `fetches` needs and gives its values in the same structure.\n\n"
-     "fetches: a Tensor, Operation, Variable or name, or any nesting of lists, tuples and dicts of such; a tensor becomes "
+     "fetches: a Tensor, Operation, Variable or name, or any nesting of lists, tuples and dicts of "
+     "such; a tensor becomes "
      "an array (rank 0: a NumPy scalar), an operation None.\n"
-     "feed_dict: values (numbers, lists, arrays) for tensors, which are then not computed. A C-contiguous array of the right "
+     "feed_dict: values (numbers, lists, arrays) for tensors, which are then not computed. A "
+     "C-contiguous array of the right "
      "dtype is read where it lies: do not change it meanwhile from another thread.\n"
      "options: RunOptions, for timeout_in_ms. run_metadata: a RunMetadata to fill.\n\n"
-     "Raises TypeError and ValueError for fetches and feeds that make no sense, KeyboardInterrupt on Ctrl-C, and the classes of "
+     "Raises TypeError and ValueError for fetches and feeds that make no sense, KeyboardInterrupt "
+     "on Ctrl-C, and the classes of "
      "tn.errors for what operations raise."},
     {"close", close, METH_NOARGS,
-     "close($self, /)\n--\n\nCancels what runs and frees the variables. Later runs raise FailedPreconditionError."},
+     "close($self, /)\n--\n\nCancels what runs and frees the variables. Later runs raise "
+     "FailedPreconditionError."},
     {"_open", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(open)), METH_FASTCALL, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -367,7 +387,8 @@ void add_session(PyObject* module) {
   State& s = state();
   if (s.session_type == nullptr) {
     s.session_type = make_type(spec, true);
-    pthread_atfork(nullptr, nullptr, [] { fork_generation.fetch_add(1, std::memory_order_relaxed); });
+    pthread_atfork(nullptr, nullptr,
+                   [] { fork_generation.fetch_add(1, std::memory_order_relaxed); });
   }
   add_type(module, "SessionBase", s.session_type);
 }

@@ -18,7 +18,8 @@ TensorObject* cast(PyObject* self) { return reinterpret_cast<TensorObject*>(self
 
 TensorObject* symbolic(PyObject* self, const char* what) {
   if (cast(self)->graph == nullptr) {
-    throw_python(PyExc_AttributeError, concat("a concrete tensor has no ", what, ": it belongs to no graph"));
+    throw_python(PyExc_AttributeError,
+                 concat("a concrete tensor has no ", what, ": it belongs to no graph"));
   }
   return cast(self);
 }
@@ -90,14 +91,16 @@ PyObject* get_value_index(PyObject* self, void*) {
   return guarded([&] { return PyLong_FromLong(symbolic(self, "value_index")->index); });
 }
 
-// The extents of the value this integer vector spells, where building knows it: what shape arithmetic gave.
+// The extents of the value this integer vector spells, where building knows it: what shape
+// arithmetic gave.
 PyObject* get_known_value(PyObject* self, void*) {
   return guarded([&] {
     const TensorObject* t = cast(self);
     if (t->graph == nullptr) return array_from_tensor(Tensor(*t->value), false).release();
     std::shared_ptr<const Tensor> constant;
     reading(t->node->graph(), [&] { constant = t->node->info(t->index).constant; });
-    if (!constant || !(is_plain(constant->dtype()) || constant->dtype() == DType::kString)) return none();
+    if (!constant || !(is_plain(constant->dtype()) || constant->dtype() == DType::kString))
+      return none();
     return array_from_tensor(Tensor(*constant), false).release();
   });
 }
@@ -110,7 +113,8 @@ PyObject* get_known_elements(PyObject* self, void*) {
     Ref list = checked(PyList_New(static_cast<Py_ssize_t>(value->elements.size())));
     for (size_t i = 0; i < value->elements.size(); ++i) {
       const auto& element = value->elements[i];
-      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), element ? PyLong_FromLongLong(*element) : none());
+      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i),
+                      element ? PyLong_FromLongLong(*element) : none());
     }
     return list.release();
   });
@@ -118,19 +122,22 @@ PyObject* get_known_elements(PyObject* self, void*) {
 
 PyObject* set_shape(PyObject* self, PyObject* shape) {
   PyObject* graph = cast(self)->graph ? as_object(cast(self)->graph) : nullptr;
-  return guarded([&] {
-    const PartialShape wanted = shape_from_object(shape, "shape");
-    if (cast(self)->graph == nullptr) {
-      if (!wanted.compatible(shape_of_tensor(self))) {
-        throw_value_error("a tensor of shape ", shape_of_tensor(self), " cannot take shape ", wanted);
-      }
-      return none();
-    }
-    Graph& g = cast(self)->node->graph();
-    const Output output = output_of(self);
-    writing(g, [&] { g.set_shape(output, wanted); });
-    return none();
-  }, graph);
+  return guarded(
+      [&] {
+        const PartialShape wanted = shape_from_object(shape, "shape");
+        if (cast(self)->graph == nullptr) {
+          if (!wanted.compatible(shape_of_tensor(self))) {
+            throw_value_error("a tensor of shape ", shape_of_tensor(self), " cannot take shape ",
+                              wanted);
+          }
+          return none();
+        }
+        Graph& g = cast(self)->node->graph();
+        const Output output = output_of(self);
+        writing(g, [&] { g.set_shape(output, wanted); });
+        return none();
+      },
+      graph);
 }
 
 PyObject* consumers(PyObject* self, PyObject*) {
@@ -151,18 +158,19 @@ PyObject* consumers(PyObject* self, PyObject*) {
     Ref list = checked(PyList_New(0));
     for (Node* node : nodes) {
       Ref view = operation_view(t->graph, node);
-      if (checked(PySequence_Contains(list.get(), view.get())) == 0) checked(PyList_Append(list.get(), view.get()));
+      if (checked(PySequence_Contains(list.get(), view.get())) == 0)
+        checked(PyList_Append(list.get(), view.get()));
     }
     return list.release();
   });
 }
 
-// --- Concrete values ---------------------------------------------------------------------------------------------------
+// --- Concrete values -----------------------------------------------------------------------------
 
 Ref array_of(PyObject* self, bool scalars) {
   if (cast(self)->graph != nullptr) {
-    throw_python(PyExc_NotImplementedError,
-                 concat("Cannot convert a symbolic Tensor (", name_of(self), ") to a numpy array."));
+    throw_python(PyExc_NotImplementedError, concat("Cannot convert a symbolic Tensor (",
+                                                   name_of(self), ") to a numpy array."));
   }
   return array_from_tensor(Tensor(*cast(self)->value), scalars);
 }
@@ -181,8 +189,10 @@ PyObject* array(PyObject* self, PyObject* args, PyObject* kwargs) {
 int truth(PyObject* self) {
   try {
     if (cast(self)->graph != nullptr) {
-      throw_type_error("Using a `tn.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` instead of `if t:` "
-                       "to test if a tensor is defined, and tn.where to choose by the value of a tensor.");
+      throw_type_error(
+          "Using a `tn.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` instead "
+          "of `if t:` "
+          "to test if a tensor is defined, and tn.where to choose by the value of a tensor.");
     }
     return checked(PyObject_IsTrue(array_of(self, true).get()));
   } catch (...) {
@@ -193,7 +203,8 @@ int truth(PyObject* self) {
 PyObject* iterate(PyObject* self) {
   return guarded([&] {
     if (cast(self)->graph != nullptr) {
-      throw_type_error("A symbolic Tensor (", name_of(self), ") cannot be iterated over; use tn.unstack to get its rows.");
+      throw_type_error("A symbolic Tensor (", name_of(self),
+                       ") cannot be iterated over; use tn.unstack to get its rows.");
     }
     return checked(PyObject_GetIter(array_of(self, false).get())).release();
   });
@@ -201,7 +212,8 @@ PyObject* iterate(PyObject* self) {
 Py_ssize_t length(PyObject* self) {
   try {
     if (cast(self)->graph != nullptr) {
-      throw_type_error("len() is not defined for a symbolic Tensor (", name_of(self), "); use x.shape[0] or tn.shape(x)[0].");
+      throw_type_error("len() is not defined for a symbolic Tensor (", name_of(self),
+                       "); use x.shape[0] or tn.shape(x)[0].");
     }
     return checked(static_cast<int>(PyObject_Length(array_of(self, false).get())));
   } catch (...) {
@@ -213,7 +225,8 @@ template <PyObject* (*Convert)(PyObject*)>
 PyObject* number(PyObject* self) {
   return guarded([&] {
     if (cast(self)->graph != nullptr) {
-      throw_type_error("a symbolic Tensor (", name_of(self), ") has no value yet: run it in a Session");
+      throw_type_error("a symbolic Tensor (", name_of(self),
+                       ") has no value yet: run it in a Session");
     }
     return checked(Convert(array_of(self, true).get())).release();
   });
@@ -223,11 +236,13 @@ PyObject* repr(PyObject* self) {
   return guarded([&] {
     if (cast(self)->graph == nullptr) {
       const Tensor& value = *cast(self)->value;
-      return text_object(concat("<tn.Tensor shape=", value.shape(), " dtype=", value.dtype(), " ", tensor_values(value), ">"))
+      return text_object(concat("<tn.Tensor shape=", value.shape(), " dtype=", value.dtype(), " ",
+                                tensor_values(value), ">"))
           .release();
     }
-    return text_object(concat("<tn.Tensor '", name_of(self), "' shape=", shape_of_tensor(self), " dtype=",
-                              dtype_of_tensor(self), ">")).release();
+    return text_object(concat("<tn.Tensor '", name_of(self), "' shape=", shape_of_tensor(self),
+                              " dtype=", dtype_of_tensor(self), ">"))
+        .release();
   });
 }
 
@@ -239,21 +254,26 @@ PyGetSetDef getset[] = {
     {"dtype", get_dtype, nullptr, "The DType of the elements.", nullptr},
     {"shape", get_shape, nullptr, "What is known of the shape: a TensorShape.", nullptr},
     {"value_index", get_value_index, nullptr, "Which output of its operation this is.", nullptr},
-    {"_known_value", get_known_value, nullptr, "The value as an array where it is a constant, else None.", nullptr},
-    {"_known_elements", get_known_elements, nullptr, "The elements of a small integer vector, None where unknown; or None.",
-     nullptr},
+    {"_known_value", get_known_value, nullptr,
+     "The value as an array where it is a constant, else None.", nullptr},
+    {"_known_elements", get_known_elements, nullptr,
+     "The elements of a small integer vector, None where unknown; or None.", nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyMethodDef methods[] = {
     {"get_shape", get_shape_method, METH_NOARGS, "get_shape($self, /)\n--\n\nThe same as `shape`."},
     {"set_shape", set_shape, METH_O,
-     "set_shape($self, shape, /)\n--\n\nAdds to what is known of the shape. Raises InvalidArgumentError (a ValueError) when "
+     "set_shape($self, shape, /)\n--\n\nAdds to what is known of the shape. Raises "
+     "InvalidArgumentError (a ValueError) when "
      "both cannot be true."},
-    {"consumers", consumers, METH_NOARGS, "consumers($self, /)\n--\n\nThe operations that take this tensor."},
+    {"consumers", consumers, METH_NOARGS,
+     "consumers($self, /)\n--\n\nThe operations that take this tensor."},
     {"numpy", numpy, METH_NOARGS,
-     "numpy($self, /)\n--\n\nThe value of a concrete tensor as an array. Raises NotImplementedError for a symbolic one."},
-    {"__array__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(array)), METH_VARARGS | METH_KEYWORDS, nullptr},
+     "numpy($self, /)\n--\n\nThe value of a concrete tensor as an array. Raises "
+     "NotImplementedError for a symbolic one."},
+    {"__array__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(array)),
+     METH_VARARGS | METH_KEYWORDS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 PyMemberDef members[] = {
@@ -275,7 +295,8 @@ PyType_Slot own_slots[] = {
     {Py_nb_float, reinterpret_cast<void*>(number<PyNumber_Float>)},
     {Py_nb_index, reinterpret_cast<void*>(number<PyNumber_Index>)},
     {Py_mp_length, reinterpret_cast<void*>(length)},
-    {Py_tp_doc, const_cast<char*>("A value of a graph, or a concrete one from immediate execution.")},
+    {Py_tp_doc,
+     const_cast<char*>("A value of a graph, or a concrete one from immediate execution.")},
 };
 
 }  // namespace
@@ -296,13 +317,14 @@ Ref new_concrete_tensor(Tensor value) {
 
 Ref tensor_protocol(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
-  if (type == &PyFloat_Type || type == &PyLong_Type || type == &PyList_Type || type == &PyTuple_Type ||
-      type == &PyUnicode_Type || type == state().tensor_type) {
+  if (type == &PyFloat_Type || type == &PyLong_Type || type == &PyList_Type ||
+      type == &PyTuple_Type || type == &PyUnicode_Type || type == state().tensor_type) {
     return {};
   }
   if (!PyObject_HasAttr(reinterpret_cast<PyObject*>(type), state().str_tensor)) return {};
   Ref tensor = checked(PyObject_CallMethodNoArgs(object, state().str_tensor));
-  if (!is_tensor(tensor.get())) throw_type_error(repr_of(object), ".__treenail_tensor__() gave no Tensor");
+  if (!is_tensor(tensor.get()))
+    throw_type_error(repr_of(object), ".__treenail_tensor__() gave no Tensor");
   return tensor;
 }
 
@@ -319,22 +341,26 @@ Output output_from(PyObject* object, GraphObject* graph) {
     return reading(g, [&] { return g.find_output(name); });
   }
   if (Ref tensor = tensor_protocol(object)) return output_from(tensor.get(), graph);
-  throw_type_error("needed is a Tensor of the graph, not ", repr_of(object), " of type '", type_name_of(object), "'");
+  throw_type_error("needed is a Tensor of the graph, not ", repr_of(object), " of type '",
+                   type_name_of(object), "'");
 }
 
 void add_tensor(PyObject* module) {
   State& s = state();
   if (s.tensor_type == nullptr) {
     std::vector<PyType_Slot> slots(std::begin(own_slots), std::end(own_slots));
-    for (const PyType_Slot* slot = tensor_operator_slots; slot->slot != 0; ++slot) slots.push_back(*slot);
+    for (const PyType_Slot* slot = tensor_operator_slots; slot->slot != 0; ++slot)
+      slots.push_back(*slot);
     slots.push_back({0, nullptr});
-    PyType_Spec spec = {"treenail._treenail.Tensor", sizeof(TensorObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-                        slots.data()};
+    PyType_Spec spec = {"treenail._treenail.Tensor", sizeof(TensorObject), 0,
+                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots.data()};
     s.tensor_type = make_type(spec, false);
     // NumPy leaves `array + tensor` to the tensor.
-    checked(PyObject_SetAttrString(reinterpret_cast<PyObject*>(s.tensor_type), "__array_ufunc__", Py_None));
+    checked(PyObject_SetAttrString(reinterpret_cast<PyObject*>(s.tensor_type), "__array_ufunc__",
+                                   Py_None));
     Ref priority = checked(PyLong_FromLong(100));
-    checked(PyObject_SetAttrString(reinterpret_cast<PyObject*>(s.tensor_type), "__array_priority__", priority.get()));
+    checked(PyObject_SetAttrString(reinterpret_cast<PyObject*>(s.tensor_type), "__array_priority__",
+                                   priority.get()));
   }
   add_type(module, "Tensor", s.tensor_type);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Python type Tensor. A symbolic one is a view of a node's output, made once per output (graph_type.h keeps it); a
-// concrete one holds a value that immediate execution gave.
+// The Python type Tensor. A symbolic one is a view of a node's output, made once per output
+// (graph_type.h keeps it); a concrete one holds a value that immediate execution gave.
 #pragma once
 
 #include "framework/graph/graph.h"
@@ -12,8 +12,7 @@
 namespace treenail::python {
 
 struct TensorObject {
-  PyObject_HEAD
-  PyObject* dict;
+  PyObject_HEAD PyObject* dict;
   PyObject* weakrefs;
   GraphObject* graph;  // null: concrete
   Node* node;
@@ -30,7 +29,9 @@ inline Output output_of(PyObject* object) {
   const auto* t = reinterpret_cast<TensorObject*>(object);
   return {t->node, t->index};
 }
-inline GraphObject* graph_of_tensor(PyObject* object) { return reinterpret_cast<TensorObject*>(object)->graph; }
+inline GraphObject* graph_of_tensor(PyObject* object) {
+  return reinterpret_cast<TensorObject*>(object)->graph;
+}
 // The value of a concrete tensor; null for anything else.
 inline const Tensor* concrete_value(PyObject* object) {
   return is_tensor(object) ? reinterpret_cast<TensorObject*>(object)->value : nullptr;
@@ -39,11 +40,12 @@ inline const Tensor* concrete_value(PyObject* object) {
 Ref new_tensor(GraphObject* graph, Output output);
 Ref new_concrete_tensor(Tensor value);
 
-// Objects that stand for a tensor (variables) offer __treenail_tensor__(): null reference when `object` is none of them.
+// Objects that stand for a tensor (variables) offer __treenail_tensor__(): null reference when
+// `object` is none of them.
 Ref tensor_protocol(PyObject* object);
 
-// The value behind a symbolic Tensor, an object with __treenail_tensor__, or a name "node:0", of `graph`. Errors: TypeError,
-// ValueError (another graph), NotFoundError.
+// The value behind a symbolic Tensor, an object with __treenail_tensor__, or a name "node:0", of
+// `graph`. Errors: TypeError, ValueError (another graph), NotFoundError.
 Output output_from(PyObject* object, GraphObject* graph);
 
 // The slots of Python's operators (operators.cc).

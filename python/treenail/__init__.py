@@ -8,31 +8,35 @@
         sess.run(tn.global_variables_initializer())
         print(sess.run(y, feed_dict={x: images}))
 
-Importing this package starts no thread and opens no library but its own; NumPy is imported with the first array.
+Importing this package starts no thread and opens no library but its own; NumPy is imported with the
+first array.
 """
 
 from treenail import _treenail as _core
-from treenail._treenail import (DType, Operation, Tensor, as_dtype, bfloat16, bool, complex64, complex128, float16,
-                                float32, float64, int8, int16, int32, int64, resource, string, uint8, uint16, uint32,
-                                uint64, variant)
-from treenail._framework import (Graph, GraphKeys, add_to_collection, add_to_collections, colocate_with,
-                                 control_dependencies, device, executing_eagerly, get_collection, get_collection_ref,
-                                 get_default_graph, get_seed, name_scope, reset_default_graph, set_random_seed)
-from treenail._shape import TensorShape
-from treenail._convert import (IndexedSlices, constant, convert_to_tensor, convert_to_tensor_or_indexed_slices,
-                               is_tensor, placeholder, placeholder_with_default)
+from treenail import (_array, _clip, _control, _gradients, _hooks, _math, _plugins,  # noqa: F401
+                      _random, _session, _variable_scope, _variables)
 from treenail._array import *  # noqa: F401,F403
-from treenail._math import *  # noqa: F401,F403
-from treenail._random import *  # noqa: F401,F403
 from treenail._clip import *  # noqa: F401,F403
 from treenail._control import *  # noqa: F401,F403
-from treenail._gradients import *  # noqa: F401,F403
-from treenail._variables import *  # noqa: F401,F403
-from treenail._variable_scope import *  # noqa: F401,F403
-from treenail._session import *  # noqa: F401,F403
-from treenail._plugins import *  # noqa: F401,F403
-from treenail import _array, _clip, _control, _gradients, _hooks, _math, _plugins, _random, _session, _variable_scope, _variables
+from treenail._convert import (IndexedSlices, constant, convert_to_tensor,
+                               convert_to_tensor_or_indexed_slices, is_tensor, placeholder,
+                               placeholder_with_default)
 from treenail._execute import execute, import_graph, load_graph
+from treenail._framework import (Graph, GraphKeys, add_to_collection, add_to_collections,
+                                 colocate_with, control_dependencies, device, executing_eagerly,
+                                 get_collection, get_collection_ref, get_default_graph, get_seed,
+                                 name_scope, reset_default_graph, set_random_seed)
+from treenail._gradients import *  # noqa: F401,F403
+from treenail._math import *  # noqa: F401,F403
+from treenail._plugins import *  # noqa: F401,F403
+from treenail._random import *  # noqa: F401,F403
+from treenail._session import *  # noqa: F401,F403
+from treenail._shape import TensorShape
+from treenail._treenail import (DType, Operation, Tensor, as_dtype, bfloat16, bool, complex64,
+                                complex128, float16, float32, float64, int8, int16, int32, int64,
+                                resource, string, uint8, uint16, uint32, uint64, variant)
+from treenail._variable_scope import *  # noqa: F401,F403
+from treenail._variables import *  # noqa: F401,F403
 
 __version__ = _core.__version__
 double, half = float64, float16
@@ -40,7 +44,8 @@ double, half = float64, float16
 build_info = _core.build_info
 
 # Loaded when first asked for.
-_SUBMODULES = ("errors", "initializers", "layers", "losses", "math", "nn", "random", "raw_ops", "regularizers", "train")
+_SUBMODULES = ("errors", "initializers", "layers", "losses", "math", "nn", "random", "raw_ops",
+               "regularizers", "train")
 # Names that live in such a submodule.
 _ELSEWHERE = {
     "zeros_initializer": ("initializers", "Zeros"), "ones_initializer": ("initializers", "Ones"),
@@ -83,25 +88,33 @@ def __getattr__(name: str):
     return value
 
 
-def _public_names() -> list:
-    """The public names that are there without asking the registry."""
-    names = ["DType", "Operation", "Tensor", "as_dtype", "bfloat16", "bool", "complex64", "complex128", "float16", "float32",
-             "float64", "int8", "int16", "int32", "int64", "resource", "string", "uint8", "uint16", "uint32", "uint64",
-             "variant", "double", "half", "Graph", "GraphKeys", "add_to_collection", "add_to_collections", "colocate_with",
-             "control_dependencies", "device", "executing_eagerly", "get_collection", "get_collection_ref",
-             "get_default_graph", "get_seed", "name_scope", "reset_default_graph", "set_random_seed", "TensorShape",
-             "IndexedSlices", "constant", "convert_to_tensor", "convert_to_tensor_or_indexed_slices", "is_tensor",
-             "placeholder", "placeholder_with_default", "execute", "load_graph", "import_graph",
-             "build_info"]
-    for module in (_array, _math, _random, _clip, _control, _gradients, _variables, _variable_scope, _session, _plugins):
-        names += module.__all__
-    return names + list(_SUBMODULES) + list(_ELSEWHERE)
+__all__ = ["DType", "Operation", "Tensor", "as_dtype", "bfloat16", "bool", "complex64",
+           "complex128", "float16", "float32", "float64", "int8", "int16", "int32", "int64",
+           "resource", "string", "uint8", "uint16", "uint32", "uint64", "variant", "double", "half",
+           "Graph", "GraphKeys", "add_to_collection", "add_to_collections", "colocate_with",
+           "control_dependencies", "device", "executing_eagerly", "get_collection",
+           "get_collection_ref", "get_default_graph", "get_seed", "name_scope",
+           "reset_default_graph", "set_random_seed", "TensorShape", "IndexedSlices", "constant",
+           "convert_to_tensor", "convert_to_tensor_or_indexed_slices", "is_tensor", "placeholder",
+           "placeholder_with_default", "execute", "load_graph", "import_graph", "build_info"]
+__all__ += _array.__all__
+__all__ += _clip.__all__
+__all__ += _control.__all__
+__all__ += _gradients.__all__
+__all__ += _math.__all__
+__all__ += _plugins.__all__
+__all__ += _random.__all__
+__all__ += _session.__all__
+__all__ += _variable_scope.__all__
+__all__ += _variables.__all__
+__all__ += _SUBMODULES
+__all__ += _ELSEWHERE
 
 
 def __dir__() -> list:
     if "names" not in _op_cache:
         _op_cache["names"] = _core.op_names()
-    return sorted(set(_public_names()) | set(_op_cache["names"]) | {"__version__"})
+    return sorted(set(__all__) | set(_op_cache["names"]) | {"__version__"})
 
 
 _core.load_environment_plugins()  # what TREENAIL_PLUGIN_PATH names; by default nothing

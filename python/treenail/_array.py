@@ -47,7 +47,7 @@ def shape_tensor(shape: Any) -> Any:
     return shape
 
 
-# --- Shape information ------------------------------------------------------------------------------------------------
+# --- Shape information ----------------------------------------------------------------------------
 
 def shape(input: Any, name: str | None = None, out_type: Any = _core.int32) -> Tensor:
     """The shape of `input`, an integer vector; a constant where it is fully known."""
@@ -89,7 +89,8 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
     return ops.ExpandDims(input, axis, name=name)
 
 
-def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
+def squeeze(input: Any, axis: Any = None, name: str | None = None,
+            squeeze_dims: Any = None) -> Tensor:
     """Without axes of extent 1: all of them, or those listed in `axis`."""
     axis = _one_of(axis, squeeze_dims, "axis", "squeeze_dims")
     axes = [] if axis is None else [axis] if isinstance(axis, int) else list(axis)
@@ -101,7 +102,7 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     return ops.BroadcastTo(input, shape_tensor(shape), name=name)
 
 
-# --- Making tensors ---------------------------------------------------------------------------------------------------
+# --- Making tensors -------------------------------------------------------------------------------
 
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     """A tensor of shape `dims` with every element equal to the scalar `value`."""
@@ -128,7 +129,8 @@ def ones(shape: Any, dtype: Any = _core.float32, name: str | None = None) -> Ten
     return _filled(shape, 1, dtype, name, "ones")
 
 
-def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None,
+               optimize: bool = True) -> Tensor:
     """Zeros in the shape of `tensor`, of its dtype or `dtype`."""
     tensor = convert_to_tensor(tensor)
     if dtype is None or tensor.dtype == dtype:
@@ -136,7 +138,8 @@ def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize
     return zeros(shape_of(tensor), dtype, name)
 
 
-def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+def ones_like(tensor: Any, dtype: Any = None, name: str | None = None,
+              optimize: bool = True) -> Tensor:
     """Ones in the shape of `tensor`, of its dtype or `dtype`."""
     tensor = convert_to_tensor(tensor)
     if dtype is None or tensor.dtype == dtype:
@@ -150,18 +153,22 @@ def shape_of(tensor: Tensor) -> Any:
     return static.as_list() if static.is_fully_defined() else ops.Shape(tensor)
 
 
-def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range") -> Tensor:
-    """start, start + delta, ... before limit; range(n) begins at 0. Floating-point and integer types."""
+def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None,
+          name: str | None = "range") -> Tensor:
+    """start, start + delta, ... before limit; range(n) begins at 0. Floating-point and integer
+    types."""
     if limit is None:
         start, limit = 0, start
     with scope_of(name, "range", [start, limit, delta]) as scope:
         if dtype is not None:
-            start, limit, delta = [_cast(convert_to_tensor(v), dtype) for v in (start, limit, delta)]
+            start, limit, delta = [_cast(convert_to_tensor(v), dtype) for v in (start, limit,
+                                                                                delta)]
             return ops.Range(start, limit, delta, name=scope)
         values = [start, limit, delta]
         order = [_core.int32, _core.int64, _core.float32, _core.float64]
         tensors = [convert_to_tensor(v) for v in values]
-        widest = max((t.dtype for t in tensors if t.dtype in order), key=order.index, default=_core.int32)
+        widest = max((t.dtype for t in tensors if t.dtype in order), key=order.index,
+                     default=_core.int32)
         return ops.Range(*[_cast(t, widest) for t in tensors], name=scope)
 
 
@@ -177,23 +184,25 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor
 lin_space = linspace
 
 
-def one_hot(indices: Any, depth: Any, on_value: Any = None, off_value: Any = None, axis: int | None = None,
-            dtype: Any = None, name: str | None = None) -> Tensor:
-    """A new axis of extent `depth` that holds `on_value` (1) at the index and `off_value` (0) elsewhere.
+def one_hot(indices: Any, depth: Any, on_value: Any = None, off_value: Any = None,
+            axis: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
+    """A new axis of extent `depth` that holds `on_value` (1) at the index and `off_value` (0)
+    elsewhere.
 
-    axis: where the new axis goes, by default last. dtype: float32 unless the values tell another. An index outside
-    [0, depth) gives off_value throughout.
+    axis: where the new axis goes, by default last. dtype: float32 unless the values tell another.
+    An index outside [0, depth) gives off_value throughout.
     """
     given = [v for v in (on_value, off_value) if v is not None]
     if dtype is None:
         dtype = convert_to_tensor(given[0]).dtype if given else _core.float32
     on_value = convert_to_tensor(1 if on_value is None else on_value, dtype)
     off_value = convert_to_tensor(0 if off_value is None else off_value, dtype)
-    return ops.OneHot(indices, depth, on_value, off_value, axis=-1 if axis is None else axis, name=name)
+    return ops.OneHot(indices, depth, on_value, off_value, axis=-1 if axis is None else axis,
+                      name=name)
 
 
-def eye(num_rows: int, num_columns: int | None = None, batch_shape: Any = None, dtype: Any = _core.float32,
-        name: str | None = None) -> Tensor:
+def eye(num_rows: int, num_columns: int | None = None, batch_shape: Any = None,
+        dtype: Any = _core.float32, name: str | None = None) -> Tensor:
     """The identity matrix, [..., num_rows, num_columns], repeated for `batch_shape`."""
     with scope_of(name, "eye"):
         columns = num_rows if num_columns is None else num_columns
@@ -221,7 +230,7 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:
     return ops.StopGradient(input, name=name)
 
 
-# --- Joining and parting ----------------------------------------------------------------------------------------------
+# --- Joining and parting --------------------------------------------------------------------------
 
 def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
     """Tensors joined along an existing axis."""
@@ -239,8 +248,10 @@ def stack(values: Sequence, axis: int = 0, name: str | None = "stack") -> Tensor
     return ops.Pack(list(values), axis=axis, name=name)
 
 
-def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None = "unstack") -> list:
-    """The slices of a tensor along `axis`, without that axis. num: how many, where the shape does not tell."""
+def unstack(value: Any, num: int | None = None, axis: int = 0,
+            name: str | None = "unstack") -> list:
+    """The slices of a tensor along `axis`, without that axis. num: how many, where the shape does
+    not tell."""
     if num is None:
         value = convert_to_tensor(value)
         static = value.shape
@@ -253,8 +264,10 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None 
     return ops.Unpack(value, num=num, axis=axis, name=name)
 
 
-def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = "split") -> list:
-    """A tensor parted along `axis`: into so many equal pieces, or into pieces of the given sizes (one may be -1)."""
+def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None,
+          name: str | None = "split") -> list:
+    """A tensor parted along `axis`: into so many equal pieces, or into pieces of the given sizes
+    (one may be -1)."""
     if isinstance(num_or_size_splits, int):
         return ops.Split(axis, value, num_split=num_or_size_splits, name=name)
     if num is None:
@@ -274,7 +287,8 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
 
 
 def repeat(input: Any, repeats: int, axis: int | None = None, name: str | None = None) -> Tensor:
-    """Each element (or slice along `axis`) repeated `repeats` times; without axis the input is flattened first."""
+    """Each element (or slice along `axis`) repeated `repeats` times; without axis the input is
+    flattened first."""
     with scope_of(name, "Repeat", [input]):
         input = convert_to_tensor(input)
         if axis is None:
@@ -283,14 +297,16 @@ def repeat(input: Any, repeats: int, axis: int | None = None, name: str | None =
         if ndims is None:
             raise ValueError("the rank of the input of tn.repeat must be known")
         axis = axis % ndims
-        wide = ops.Tile(ops.ExpandDims(input, axis + 1), [1] * (axis + 1) + [repeats] + [1] * (ndims - axis - 1))
+        wide = ops.Tile(ops.ExpandDims(input, axis + 1),
+                        [1] * (axis + 1) + [repeats] + [1] * (ndims - axis - 1))
         sizes = ops.Shape(input)
         return ops.Reshape(wide, concat([sizes[:axis], [-1], sizes[axis + 1:]], 0))
 
 
-# --- Rearranging ------------------------------------------------------------------------------------------------------
+# --- Rearranging ----------------------------------------------------------------------------------
 
-def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugate: bool = False) -> Tensor:
+def transpose(a: Any, perm: Any = None, name: str | None = "transpose",
+              conjugate: bool = False) -> Tensor:
     """Axis i of the result is axis perm[i] of `a`; without perm the axes in reverse order."""
     with scope_of(name, "transpose", [a]) as scope:
         a = convert_to_tensor(a)
@@ -304,7 +320,8 @@ def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugat
         return op(a, perm, name=scope)
 
 
-def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
+def matrix_transpose(a: Any, name: str | None = "matrix_transpose",
+                     conjugate: bool = False) -> Tensor:
     """The last two axes exchanged."""
     with scope_of(name, "matrix_transpose", [a]):
         a = convert_to_tensor(a)
@@ -313,13 +330,15 @@ def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: b
             first = ops.Rank(a) - 2
             perm = concat([range(first), [first + 1, first]], 0)
         elif ndims < 2:
-            raise ValueError("Argument 'a' should be a (batch) matrix, with rank >= 2. Found: %s" % a.shape)
+            raise ValueError("Argument 'a' should be a (batch) matrix, with rank >= 2. Found: %s"
+                             % a.shape)
         else:
             perm = list(_range(ndims - 2)) + [ndims - 1, ndims - 2]
         return transpose(a, perm, conjugate=conjugate)
 
 
-def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0) -> Tensor:
+def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None,
+        constant_values: Any = 0) -> Tensor:
     """Elements added around: paddings[i] = (before, after) for axis i.
 
     mode: CONSTANT (constant_values), REFLECT (mirrored without the edge), SYMMETRIC (with it).
@@ -340,18 +359,24 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """The elements in reverse order along the axes listed."""
-    return ops.Reverse(tensor, axis if isinstance(axis, (list, tuple, Tensor)) else [axis], name=name)
+    return ops.Reverse(tensor, axis if isinstance(axis, (list, tuple, Tensor)) else [axis],
+                       name=name)
 
 
-def reverse_sequence(input: Any, seq_lengths: Any, seq_axis: int | None = None, batch_axis: int | None = None,
-                     name: str | None = None, seq_dim: int | None = None, batch_dim: int | None = None) -> Tensor:
-    """The first seq_lengths[b] elements along seq_axis in reverse order, for each entry b along batch_axis."""
-    return ops.ReverseSequence(input, seq_lengths, seq_dim=_one_of(seq_axis, seq_dim, "seq_axis", "seq_dim"),
-                               batch_dim=_one_of(batch_axis, batch_dim, "batch_axis", "batch_dim") or 0, name=name)
+def reverse_sequence(input: Any, seq_lengths: Any, seq_axis: int | None = None,
+                     batch_axis: int | None = None, name: str | None = None,
+                     seq_dim: int | None = None, batch_dim: int | None = None) -> Tensor:
+    """The first seq_lengths[b] elements along seq_axis in reverse order, for each entry b along
+    batch_axis."""
+    return ops.ReverseSequence(input, seq_lengths,
+                               seq_dim=_one_of(seq_axis, seq_dim, "seq_axis", "seq_dim"),
+                               batch_dim=_one_of(batch_axis, batch_dim, "batch_axis",
+                                                 "batch_dim") or 0, name=name)
 
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
-    """The elements moved by `shift` along `axis`, those that fall off coming in at the other end."""
+    """The elements moved by `shift` along `axis`, those that fall off coming in at the other
+    end."""
     return ops.Roll(input, shift, axis, name=name)
 
 
@@ -373,17 +398,20 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = "meshgrid") ->
         return result
 
 
-# --- Selecting --------------------------------------------------------------------------------------------------------
+# --- Selecting ------------------------------------------------------------------------------------
 
-def gather(params: Any, indices: Any, validate_indices: Any = None, name: str | None = None, axis: Any = None,
-           batch_dims: int = 0) -> Tensor:
-    """Slices of `params` along `axis` (0) at `indices`: result[..., i, j, ...] = params[..., indices[i, j], ...].
+def gather(params: Any, indices: Any, validate_indices: Any = None, name: str | None = None,
+           axis: Any = None, batch_dims: int = 0) -> Tensor:
+    """Slices of `params` along `axis` (0) at `indices`: result[..., i, j, ...] = params[...,
+    indices[i, j], ...].
 
-    The first batch_dims axes of both go together. Raises InvalidArgumentError for an index outside params when run.
+    The first batch_dims axes of both go together. Raises InvalidArgumentError for an index outside
+    params when run.
     """
     if hasattr(params, "sparse_read") and (axis is None or axis == 0) and batch_dims == 0:
         return params.sparse_read(indices, name=name)
-    return ops.Gather(params, indices, batch_dims if axis is None else axis, batch_dims=batch_dims, name=name)
+    return ops.Gather(params, indices, batch_dims if axis is None else axis, batch_dims=batch_dims,
+                      name=name)
 
 
 def gather_nd(params: Any, indices: Any, name: str | None = None) -> Tensor:
@@ -396,26 +424,32 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
     return ops.ScatterNd(indices, updates, shape_tensor(shape), name=name)
 
 
-def boolean_mask(tensor: Any, mask: Any, name: str | None = "boolean_mask", axis: int | None = None) -> Tensor:
-    """The elements (or slices) where `mask` is true; mask's axes are those of `tensor` from `axis` (0) on."""
+def boolean_mask(tensor: Any, mask: Any, name: str | None = "boolean_mask",
+                 axis: int | None = None) -> Tensor:
+    """The elements (or slices) where `mask` is true; mask's axes are those of `tensor` from `axis`
+    (0) on."""
     with scope_of(name, "boolean_mask", [tensor, mask]):
         tensor, mask = convert_to_tensor(tensor), convert_to_tensor(mask, _core.bool)
         axis = axis or 0
         if mask.shape.ndims is None:
-            raise ValueError("Number of mask dimensions must be specified, even if some dimensions are None.")
+            raise ValueError("Number of mask dimensions must be specified, even if some dimensions "
+                             "are None.")
         if mask.shape.ndims == 0:
             raise ValueError("mask cannot be scalar.")
         end = axis + mask.shape.ndims
         tensor.shape[axis:end].assert_is_compatible_with(mask.shape)
         sizes = ops.Shape(tensor)
         flat = ops.Reshape(tensor, concat([sizes[:axis], [-1], sizes[end:]], 0))
-        return ops.Gather(flat, ops.Squeeze(ops.Where(ops.Reshape(mask, [-1])), squeeze_dims=[1]), axis)
+        return ops.Gather(flat, ops.Squeeze(ops.Where(ops.Reshape(mask, [-1])), squeeze_dims=[1]),
+                          axis)
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """Elements of x where `condition` is true, of y elsewhere; without x and y the coordinates of true elements, int64 [n, rank].
+    """Elements of x where `condition` is true, of y elsewhere; without x and y the coordinates of
+    true elements, int64 [n, rank].
 
-    A condition of rank 1 chooses whole rows of x and y, as in TensorFlow 1; otherwise the three broadcast.
+    A condition of rank 1 chooses whole rows of x and y, as in TensorFlow 1; otherwise the three
+    broadcast.
     """
     if (x is None) != (y is None):
         raise ValueError("x and y must both be non-None or both be None.")
@@ -428,7 +462,8 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     return ops.Select(condition, x, y, name=name)
 
 
-def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = _core.bool, name: str | None = None) -> Tensor:
+def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = _core.bool,
+                  name: str | None = None) -> Tensor:
     """mask[..., j] = j < lengths[...], for j below maxlen (the largest length)."""
     with scope_of(name, "SequenceMask", [lengths]):
         lengths = convert_to_tensor(lengths)
@@ -440,7 +475,8 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = _core.bool, nam
         return _cast(mask, dtype)
 
 
-def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list:
+def dynamic_partition(data: Any, partitions: Any, num_partitions: int,
+                      name: str | None = None) -> list:
     """The slices of `data` sorted into num_partitions tensors by the number in `partitions`."""
     return ops.DynamicPartition(data, partitions, num_partitions=num_partitions, name=name)
 
@@ -451,7 +487,8 @@ def dynamic_stitch(indices: Sequence, data: Sequence, name: str | None = None) -
 
 
 def unique(x: Any, out_idx: Any = _core.int32, name: str | None = None):
-    """(y, idx): the distinct elements of a vector in order of appearance, and for each element its place in y."""
+    """(y, idx): the distinct elements of a vector in order of appearance, and for each element its
+    place in y."""
     return ops.Unique(x, out_idx=out_idx, name=name)
 
 
@@ -465,7 +502,8 @@ def diag_part(input: Any, name: str | None = None) -> Tensor:
     return ops.DiagPart(input, name=name)
 
 
-def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
+def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any,
+                      name: str | None = None) -> Tensor:
     """Blocks of the spatial axes moved into the batch axis."""
     return ops.SpaceToBatchND(input, block_shape, paddings, name=name)
 
@@ -475,17 +513,20 @@ def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None
     return ops.BatchToSpaceND(input, block_shape, crops, name=name)
 
 
-def space_to_depth(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
+def space_to_depth(input: Any, block_size: int, name: str | None = None,
+                   data_format: str = "NHWC") -> Tensor:
     """block_size x block_size pixels moved into the channels."""
     return ops.SpaceToDepth(input, block_size=block_size, data_format=data_format, name=name)
 
 
-def depth_to_space(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
+def depth_to_space(input: Any, block_size: int, name: str | None = None,
+                   data_format: str = "NHWC") -> Tensor:
     """The inverse of space_to_depth."""
     return ops.DepthToSpace(input, block_size=block_size, data_format=data_format, name=name)
 
 
-def tensor_scatter_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_update(tensor: Any, indices: Any, updates: Any,
+                          name: str | None = None) -> Tensor:
     """`tensor` with updates[i] in place of the slice at indices[i]."""
     return ops.TensorScatterUpdate(tensor, indices, updates, name=name)
 
@@ -500,7 +541,8 @@ def tensor_scatter_sub(tensor: Any, indices: Any, updates: Any, name: str | None
     return ops.TensorScatterSub(tensor, indices, updates, name=name)
 
 
-def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
+def sort(values: Any, axis: int = -1, direction: str = "ASCENDING",
+         name: str | None = None) -> Tensor:
     """The values in order along `axis`; direction: ASCENDING or DESCENDING."""
     return _sorted(values, axis, direction, name, "sort")[0]
 
@@ -509,6 +551,14 @@ def argsort(values: Any, axis: int = -1, direction: str = "ASCENDING", stable: b
             name: str | None = None) -> Tensor:
     """int32 indices that put the values in order along `axis`; equal values keep their order."""
     return _sorted(values, axis, direction, name, "argsort")[1]
+
+
+def _reversed_order(values: Tensor) -> Tensor:
+    """A function that turns the order of values round and is its own inverse, exact for every
+    value."""
+    if values.dtype.is_unsigned:
+        return values.dtype.max - values
+    return -values if values.dtype.is_floating else -1 - values
 
 
 def _sorted(values: Any, axis: int, direction: str, name: str | None, default_name: str) -> tuple:
@@ -526,21 +576,21 @@ def _sorted(values: Any, axis: int, direction: str, name: str | None, default_na
             perm[axis], perm[-1] = perm[-1], perm[axis]
             values = ops.Transpose(values, perm)
         up = direction == "ASCENDING"
-        if up and values.dtype.is_unsigned:
-            values = values.dtype.max - values
-        elif up:
-            values = -values if values.dtype.is_floating else -1 - values
+        if up:
+            values = _reversed_order(values)
         top, order = ops.TopK(values, ops.Shape(values)[-1], sorted=True)
         if up:
-            top = top.dtype.max - top if top.dtype.is_unsigned else -top if top.dtype.is_floating else -1 - top
+            top = _reversed_order(top)
         return (top, order) if last else (ops.Transpose(top, perm), ops.Transpose(order, perm))
 
 
-__all__ = ["shape", "shape_n", "size", "rank", "broadcast_dynamic_shape", "broadcast_static_shape", "reshape", "expand_dims",
-           "squeeze", "broadcast_to", "fill", "zeros", "ones", "zeros_like", "ones_like", "range", "linspace", "lin_space",
-           "one_hot", "eye", "identity", "identity_n", "stop_gradient", "concat", "stack", "unstack", "split", "tile",
-           "repeat", "transpose", "matrix_transpose", "pad", "slice", "strided_slice", "reverse", "reverse_sequence",
-           "roll", "meshgrid", "gather", "gather_nd", "scatter_nd", "boolean_mask", "where", "sequence_mask",
-           "dynamic_partition", "dynamic_stitch", "unique", "diag", "diag_part", "space_to_batch_nd", "batch_to_space_nd",
-           "space_to_depth", "depth_to_space", "tensor_scatter_update", "tensor_scatter_add", "tensor_scatter_sub", "sort",
-           "argsort", "newaxis"]
+__all__ = ["shape", "shape_n", "size", "rank", "broadcast_dynamic_shape", "broadcast_static_shape",
+           "reshape", "expand_dims", "squeeze", "broadcast_to", "fill", "zeros", "ones",
+           "zeros_like", "ones_like", "range", "linspace", "lin_space", "one_hot", "eye",
+           "identity", "identity_n", "stop_gradient", "concat", "stack", "unstack", "split", "tile",
+           "repeat", "transpose", "matrix_transpose", "pad", "slice", "strided_slice", "reverse",
+           "reverse_sequence", "roll", "meshgrid", "gather", "gather_nd", "scatter_nd",
+           "boolean_mask", "where", "sequence_mask", "dynamic_partition", "dynamic_stitch",
+           "unique", "diag", "diag_part", "space_to_batch_nd", "batch_to_space_nd",
+           "space_to_depth", "depth_to_space", "tensor_scatter_update", "tensor_scatter_add",
+           "tensor_scatter_sub", "sort", "argsort", "newaxis"]

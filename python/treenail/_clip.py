@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
     """The elements limited to [clip_value_min, clip_value_max]; of IndexedSlices the rows."""
     if isinstance(t, IndexedSlices):
-        return IndexedSlices(clip_by_value(t.values, clip_value_min, clip_value_max, name), t.indices, t.dense_shape)
+        return IndexedSlices(clip_by_value(t.values, clip_value_min, clip_value_max, name),
+                             t.indices, t.dense_shape)
     return ops.ClipByValue(t, clip_value_min, clip_value_max, name=name)
 
 
@@ -32,7 +33,9 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         safe = ops.Select(positive, squares, ops.OnesLike(squares))
         norm = ops.Select(positive, ops.Sqrt(safe), squares)
         clipped = ops.RealDiv(values * clip_norm, ops.Maximum(norm, clip_norm), name=scope)
-        return IndexedSlices(clipped, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else clipped
+        if isinstance(t, IndexedSlices):
+            return IndexedSlices(clipped, t.indices, t.dense_shape)
+        return clipped
 
 
 def global_norm(t_list: Sequence, name: str | None = None) -> Tensor:
@@ -43,15 +46,18 @@ def global_norm(t_list: Sequence, name: str | None = None) -> Tensor:
         halves = []
         for t in t_list:
             if t is not None:
-                halves.append(ops.L2Loss(t.values if isinstance(t, IndexedSlices) else convert_to_tensor(t)))
+                halves.append(ops.L2Loss(t.values
+                                         if isinstance(t, IndexedSlices) else convert_to_tensor(t)))
         if not halves:
             return convert_to_tensor(0.0)
         total = add_n(halves)
         return ops.Sqrt(total * convert_to_tensor(2.0, total.dtype), name=scope)
 
 
-def clip_by_global_norm(t_list: Sequence, clip_norm: Any, use_norm: Any = None, name: str | None = None) -> tuple:
-    """(tensors scaled by one factor so that their global norm is at most clip_norm, that norm before).
+def clip_by_global_norm(t_list: Sequence, clip_norm: Any, use_norm: Any = None,
+                        name: str | None = None) -> tuple:
+    """(tensors scaled by one factor so that their global norm is at most clip_norm, that norm
+    before).
 
     A norm that is infinite or NaN makes all results NaN: a gradient gone wrong is not hidden.
     """
@@ -67,7 +73,8 @@ def clip_by_global_norm(t_list: Sequence, clip_norm: Any, use_norm: Any = None, 
             if t is None:
                 result.append(None)
             elif isinstance(t, IndexedSlices):
-                result.append(IndexedSlices(t.values * cast(scale, t.dtype), t.indices, t.dense_shape))
+                result.append(IndexedSlices(t.values * cast(scale, t.dtype), t.indices,
+                                            t.dense_shape))
             else:
                 t = convert_to_tensor(t)
                 result.append(t * cast(scale, t.dtype))
@@ -75,13 +82,16 @@ def clip_by_global_norm(t_list: Sequence, clip_norm: Any, use_norm: Any = None, 
 
 
 def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
-    """`t` scaled down so that its average norm, the Euclidean norm divided by the number of elements, is at most clip_norm."""
+    """`t` scaled down so that its average norm, the Euclidean norm divided by the number of
+    elements, is at most clip_norm."""
     with scope_of(name, "clip_by_average_norm", [t]) as scope:
         t = convert_to_tensor(t)
         count = cast(ops.Size(t), _core.float32)
-        inverse = cast(ops.Rsqrt(cast(reduce_sum(ops.Square(t)), _core.float32)), t.dtype) * cast(count, t.dtype)
+        inverse = cast(ops.Rsqrt(cast(reduce_sum(ops.Square(t)), _core.float32)),
+                       t.dtype) * cast(count, t.dtype)
         limit = convert_to_tensor(clip_norm, t.dtype)
         return ops.Mul(t * limit, ops.Minimum(inverse, ops.Reciprocal(limit)), name=scope)
 
 
-__all__ = ["clip_by_value", "clip_by_norm", "global_norm", "clip_by_global_norm", "clip_by_average_norm"]
+__all__ = ["clip_by_value", "clip_by_norm", "global_norm", "clip_by_global_norm",
+           "clip_by_average_norm"]

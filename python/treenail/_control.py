@@ -27,14 +27,16 @@ def _operation(value: Any) -> Operation:
 
 
 def group(*inputs: Any, name: str | None = None) -> Operation:
-    """One operation that has run when all of `inputs` (operations, tensors, variables, lists of such) have."""
+    """One operation that has run when all of `inputs` (operations, tensors, variables, lists of
+    such) have."""
     flat = _flat_list(list(inputs))
     operations = [_operation(value) for value in flat]
     with graph_of(flat).as_default(), control_dependencies(operations):
         return ops.NoOp(name=name or "group_deps")
 
 
-def tuple(tensors: Sequence, name: str | None = None, control_inputs: Sequence | None = None) -> list:  # noqa: A001
+def tuple(tensors: Sequence, name: str | None = None,
+          control_inputs: Sequence | None = None) -> list:  # noqa: A001
     """The tensors, each available only when all of them, and `control_inputs`, have been computed.
 
     None stays None. Raises ValueError when there is nothing but None.

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 class IndexedSlices:
-    """Some rows of a larger tensor: row `indices[i]` is `values[i]`. What the gradient of a gather is.
+    """Some rows of a larger tensor: row `indices[i]` is `values[i]`. What the gradient of a gather
+    is.
 
     values: [n, ...]. indices: int32 or int64 [n]. dense_shape: an integer vector, or None.
     """
@@ -75,13 +76,16 @@ class IndexedSlices:
 
     def __treenail_tensor__(self) -> Tensor:
         if self._dense_shape is None:
-            raise ValueError("Tensor conversion requested for IndexedSlices without dense_shape: %s" % self)
+            raise ValueError("Tensor conversion requested for IndexedSlices without dense_shape: %s"
+                             % self)
         rows = ops.UnsortedSegmentSum(self._values, self._indices, self._dense_shape[0])
         return ops.Reshape(rows, self._dense_shape)
 
     def __treenail_fetch__(self) -> tuple:
-        parts = [self._values, self._indices] + ([] if self._dense_shape is None else [self._dense_shape])
-        return parts, lambda values: IndexedSlicesValue(*(values if len(values) == 3 else values + [None]))
+        parts = [self._values, self._indices] + ([] if self._dense_shape is None
+                                                 else [self._dense_shape])
+        return parts, lambda values: IndexedSlicesValue(*(values if len(values) == 3 else values
+                                                          + [None]))
 
     def __repr__(self) -> str:
         return "IndexedSlices(indices=%s, values=%s%s)" % (
@@ -90,7 +94,8 @@ class IndexedSlices:
 
 
 class IndexedSlicesValue:
-    """What fetching an IndexedSlices gives: arrays `values`, `indices` and `dense_shape` (or None)."""
+    """What fetching an IndexedSlices gives: arrays `values`, `indices` and `dense_shape` (or
+    None)."""
 
     def __init__(self, values, indices, dense_shape) -> None:
         self.values, self.indices, self.dense_shape = values, indices, dense_shape
@@ -106,12 +111,13 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
              verify_shape: bool = False) -> Tensor:
     """A constant.
 
-    value: a number, string, (nested) list or array. dtype: the natural one when None: int32 (int64 where needed),
-    float32, complex128, bool, string; an array keeps its own. shape: the value is reshaped; too few elements are completed by
-    repeating the last one, as in TensorFlow 1, unless verify_shape.
+    value: a number, string, (nested) list or array. dtype: the natural one when None: int32 (int64
+    where needed), float32, complex128, bool, string; an array keeps its own. shape: the value is
+    reshaped; too few elements are completed by repeating the last one, as in TensorFlow 1, unless
+    verify_shape.
 
-    Raises TypeError for a value of another kind or dtype, ValueError for ragged lists, too many elements and integers that do
-    not fit.
+    Raises TypeError for a value of another kind or dtype, ValueError for ragged lists, too many
+    elements and integers that do not fit.
     """
     graph = get_default_graph()
     if shape is None:
@@ -119,7 +125,8 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     array = _core.to_array(value, None if hasattr(value, "dtype") else dtype)
     if dtype is not None and hasattr(value, "dtype"):
         array = array.astype(_core.as_dtype(dtype).as_numpy_dtype)
-    return _core.constant(graph, _shaped(array, TensorShape(shape), verify_shape), dtype, name, True)
+    return _core.constant(graph, _shaped(array, TensorShape(shape), verify_shape), dtype, name,
+                          True)
 
 
 def _shaped(array, shape: TensorShape, verify_shape: bool):
@@ -130,7 +137,8 @@ def _shaped(array, shape: TensorShape, verify_shape: bool):
     if verify_shape and tuple(shape) != array.shape:
         raise TypeError("Expected Tensor's shape: %s, got %s." % (tuple(shape), array.shape))
     if given > wanted:
-        raise ValueError("Too many elements provided. Needed at most %d, but received %d" % (wanted, given))
+        raise ValueError("Too many elements provided. Needed at most %d, but received %d"
+                         % (wanted, given))
     if given == wanted:
         return array.reshape(tuple(shape))
     if given == 0:
@@ -138,14 +146,17 @@ def _shaped(array, shape: TensorShape, verify_shape: bool):
     flat = array.reshape(-1)
     if given == 1:
         return numpy.full(tuple(shape), flat[0], array.dtype)
-    return numpy.concatenate([flat, numpy.full(wanted - given, flat[-1], array.dtype)]).reshape(tuple(shape))
+    return numpy.concatenate([flat, numpy.full(wanted - given, flat[-1],
+                                               array.dtype)]).reshape(tuple(shape))
 
 
-def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None,
-                      dtype_hint: Any = None) -> Tensor:
-    """`value` as a Tensor: itself, the value of a variable, a stack of tensors in a list, or a constant.
+def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None,
+                      preferred_dtype: Any = None, dtype_hint: Any = None) -> Tensor:
+    """`value` as a Tensor: itself, the value of a variable, a stack of tensors in a list, or a
+    constant.
 
-    dtype: needed; preferred_dtype: taken where the value fits it. Raises TypeError or ValueError when it does not convert.
+    dtype: needed; preferred_dtype: taken where the value fits it. Raises TypeError or ValueError
+    when it does not convert.
     """
     if not isinstance(value, Tensor):
         hint = preferred_dtype if dtype_hint is None else dtype_hint

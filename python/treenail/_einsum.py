@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""einsum by transposition, batched matrix products and sums. Operands are contracted pairwise from the left."""
+"""einsum by transposition, batched matrix products and sums. Operands are contracted pairwise from
+the left."""
 
 from __future__ import annotations
 
@@ -17,10 +18,12 @@ def _parse(equation: str, count: int) -> tuple:
     left, arrow, output = text.partition("->")
     labels = left.split(",")
     if len(labels) != count:
-        raise ValueError("einsum equation %r names %d operands, %d were given" % (equation, len(labels), count))
+        raise ValueError("einsum equation %r names %d operands, %d were given"
+                         % (equation, len(labels), count))
     for part in labels + [output]:
         if part and not part.isalpha():
-            raise ValueError("einsum equation %r: only letters, ',' and '->' are understood" % equation)
+            raise ValueError("einsum equation %r: only letters, ',' and '->' are understood"
+                             % equation)
         if len(set(part)) != len(part):
             raise ValueError("einsum equation %r repeats an index within %r" % (equation, part))
     if not arrow:
@@ -28,7 +31,8 @@ def _parse(equation: str, count: int) -> tuple:
         output = "".join(sorted(c for c in set(joined) if joined.count(c) == 1))
     unknown = set(output) - set("".join(labels))
     if unknown:
-        raise ValueError("einsum equation %r: index %r of the output is in no operand" % (equation, sorted(unknown)[0]))
+        raise ValueError("einsum equation %r: index %r of the output is in no operand"
+                         % (equation, sorted(unknown)[0]))
     return labels, output
 
 
@@ -86,7 +90,8 @@ def _pair(a: Tensor, a_labels: str, b: Tensor, b_labels: str, keep: str) -> tupl
     sizes = {**_sizes(a, batch + a_free + inner), **_sizes(b, batch + inner + b_free)}
 
     def matrix(tensor: Tensor, rows: str, columns: str) -> Tensor:
-        extents = [sizes[c] for c in batch] + [_product([sizes[c] for c in rows]), _product([sizes[c] for c in columns])]
+        extents = [sizes[c] for c in batch] + [_product([sizes[c] for c in rows]),
+                                               _product([sizes[c] for c in columns])]
         return ops.Reshape(tensor, _extent_vector(extents))
 
     a_matrix, b_matrix = matrix(a, a_free, inner), matrix(b, inner, b_free)
@@ -99,11 +104,13 @@ def einsum(equation: str, inputs: Sequence, name: str | None) -> Tensor:
     """See treenail.einsum."""
     with scope_of(name, "einsum", inputs) as scope:
         tensors = [convert_to_tensor(inputs[0])] if inputs else []
-        tensors += [convert_to_tensor(x, None if hasattr(x, "dtype") else tensors[0].dtype) for x in inputs[1:]]
+        for x in inputs[1:]:
+            tensors.append(convert_to_tensor(x, None if hasattr(x, "dtype") else tensors[0].dtype))
         labels, output = _parse(equation, len(tensors))
         for tensor, part in zip(tensors, labels):
             if tensor.shape.ndims is not None and tensor.shape.ndims != len(part):
-                raise ValueError("einsum equation %r: operand %r has rank %d" % (equation, part, tensor.shape.ndims))
+                raise ValueError("einsum equation %r: operand %r has rank %d"
+                                 % (equation, part, tensor.shape.ndims))
         result, have = tensors[0], labels[0]
         for i in range(1, len(tensors)):
             keep = output + "".join(labels[i + 1:])

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs and what surrounds them: default graphs, name scopes, devices, control dependencies, collections.
+"""Graphs and what surrounds them: default graphs, name scopes, devices, control dependencies,
+collections.
 
-The graph itself lives in the compiled module; Graph adds the building context that Python code steers. As in TensorFlow 1
-this context belongs to the graph, the stack of default graphs to the thread.
+The graph itself lives in the compiled module; Graph adds the building context that Python code
+steers. As in TensorFlow 1 this context belongs to the graph, the stack of default graphs to the
+thread.
 """
 
 from __future__ import annotations
@@ -12,9 +14,10 @@ from treenail._treenail import Operation, Tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Iterator, Sequence
+    from typing import Any, Callable, Sequence
 
-_NAME_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-/\\>")
+_NAME_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                             "_.-/\\>")
 
 
 class GraphKeys:
@@ -124,9 +127,10 @@ class NullContext:
 class Graph(_core.GraphBase):
     """A dataflow graph: operations in creation order, each taking outputs of earlier ones.
 
-    Every operation is added to the innermost graph of `with graph.as_default()`, or to the process-wide default graph.
-    A graph may be built and run by several threads; the building context (scopes, devices, dependencies) is the graph's, so
-    threads that build the same graph at once share it.
+    Every operation is added to the innermost graph of `with graph.as_default()`, or to the
+    process-wide default graph. A graph may be built and run by several threads; the building
+    context (scopes, devices, dependencies) is the graph's, so threads that build the same graph at
+    once share it.
     """
 
     def __init__(self) -> None:
@@ -135,7 +139,7 @@ class Graph(_core.GraphBase):
         self._device_functions: list = []
         self._next_op_seed = 0
 
-    # --- Context ------------------------------------------------------------------------------------------------------
+    # --- Context ----------------------------------------------------------------------------------
 
     def as_default(self) -> _DefaultGraph:
         """A context manager in which this graph is the default one of the thread."""
@@ -144,8 +148,9 @@ class Graph(_core.GraphBase):
     def name_scope(self, name: str | None) -> _Restore:
         """A context manager in which names of new operations begin with `name` and '/'.
 
-        The prefix, made unique, is what `as` gives. A name that ends with '/' is taken as it is: a scope entered before. None or
-        '' is the root. Raises ValueError for a name with other characters than letters, digits and _ . - / \\ >.
+        The prefix, made unique, is what `as` gives. A name that ends with '/' is taken as it is: a
+        scope entered before. None or '' is the root. Raises ValueError for a name with other
+        characters than letters, digits and _ . - / \\ >.
         """
         if not name:
             scope = ""
@@ -165,10 +170,12 @@ class Graph(_core.GraphBase):
         return self._unique_name(name, mark_as_used)
 
     def device(self, device_name_or_function: str | Callable | None) -> _Restore:
-        """A context manager in which new operations ask for this device ('/cpu:0'); None: no wish."""
+        """A context manager in which new operations ask for this device ('/cpu:0'); None: no
+        wish."""
         device = device_name_or_function
         if callable(device):
-            raise TypeError("device functions are not supported: give the name of a device, such as '/cpu:0'")
+            raise TypeError("device functions are not supported: give the name of a device, such "
+                            "as '/cpu:0'")
         if device is not None and not isinstance(device, str):
             raise TypeError("a device must be a str or None, not %r" % (device,))
         return _Restore(self, "_device", _merged_device(self._device, device), None)
@@ -176,13 +183,15 @@ class Graph(_core.GraphBase):
     def control_dependencies(self, control_inputs) -> _ControlDependencies:
         """A context manager in which new operations run after all of `control_inputs`.
 
-        control_inputs: a list of operations, tensors or variables; None forgets the dependencies of the contexts around.
+        control_inputs: a list of operations, tensors or variables; None forgets the dependencies of
+        the contexts around.
         """
         return _ControlDependencies(self, None if control_inputs is None else [
             c for c in _flat_list(control_inputs)])
 
     def gradient_override_map(self, op_type_map: dict) -> _GradientOverrideMap:
-        """A context manager in which new operations of the given types take the gradient registered under another name.
+        """A context manager in which new operations of the given types take the gradient registered
+        under another name.
 
         op_type_map: {op type: name given to RegisterGradient}.
         """
@@ -195,65 +204,76 @@ class Graph(_core.GraphBase):
         device = getattr(op, "device", "") or ""
         return _Restore(self, "_device", device or ("" if ignore_existing else self._device), None)
 
-    # --- Operations ---------------------------------------------------------------------------------------------------
+    # --- Operations -------------------------------------------------------------------------------
 
-    def create_op(self, op_type: str, inputs: Sequence = (), attrs: dict | None = None, name: str | None = None,
-                  control_inputs: Sequence | None = None) -> Operation:
-        """Adds an operation. A list argument of the op takes a list; values are converted to constants.
+    def create_op(self, op_type: str, inputs: Sequence = (), attrs: dict | None = None,
+                  name: str | None = None, control_inputs: Sequence | None = None) -> Operation:
+        """Adds an operation. A list argument of the op takes a list; values are converted to
+        constants.
 
-        Raises NotFoundError for an unknown op, InvalidArgumentError (a ValueError) for types, attributes and shapes
-        that do not fit, TypeError for values that do not convert.
+        Raises NotFoundError for an unknown op, InvalidArgumentError (a ValueError) for types,
+        attributes and shapes that do not fit, TypeError for values that do not convert.
         """
         return _core.create_op(self, op_type, inputs, attrs, name, control_inputs)
 
     def get_operation_by_name(self, name: str) -> Operation:
         """The operation of that name. Raises KeyError when there is none."""
         if not isinstance(name, str):
-            raise TypeError("Operation names are strings (or similar), not %s." % type(name).__name__)
+            raise TypeError("Operation names are strings (or similar), not %s."
+                            % type(name).__name__)
         op = self._find_operation(name)
         if op is None:
             raise KeyError("The name %r refers to an Operation not in the graph." % name)
         return op
 
     def get_tensor_by_name(self, name: str) -> Tensor:
-        """The tensor 'operation:number'. Raises KeyError when there is none, ValueError for another form of name."""
+        """The tensor 'operation:number'. Raises KeyError when there is none, ValueError for another
+        form of name."""
         return self.as_graph_element(name, allow_tensor=True, allow_operation=False)
 
-    def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Tensor | Operation:
-        """The Tensor or Operation that `obj` (one of them, a variable, or a name) stands for in this graph.
+    def as_graph_element(self, obj: Any, allow_tensor: bool = True,
+                         allow_operation: bool = True) -> Tensor | Operation:
+        """The Tensor or Operation that `obj` (one of them, a variable, or a name) stands for in
+        this graph.
 
-        Raises TypeError (another kind of object), ValueError (another graph, a malformed name) or KeyError (no such name).
+        Raises TypeError (another kind of object), ValueError (another graph, a malformed name) or
+        KeyError (no such name).
         """
         if isinstance(obj, str):
             return self._element_by_name(obj, allow_tensor, allow_operation)
         if hasattr(obj, "__treenail_tensor__"):
             obj = obj.__treenail_tensor__()
-        if isinstance(obj, Tensor) and allow_tensor or isinstance(obj, Operation) and allow_operation:
+        if isinstance(obj, Tensor) and allow_tensor or isinstance(obj,
+                                                                  Operation) and allow_operation:
             if obj.graph is not self:
                 raise ValueError("%r is not an element of this graph." % (obj,))
             return obj
         kinds = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)
         raise TypeError("Can not convert a %s into a %s." % (type(obj).__name__, kinds))
 
-    def _element_by_name(self, name: str, allow_tensor: bool, allow_operation: bool) -> Tensor | Operation:
+    def _element_by_name(self, name: str, allow_tensor: bool,
+                         allow_operation: bool) -> Tensor | Operation:
         if ":" not in name:
             if not allow_operation:
-                raise ValueError("The name %r looks like an (invalid) Operation name, not a Tensor. Tensor names must be of "
+                raise ValueError("The name %r looks like an (invalid) Operation name, not a "
+                                 "Tensor. Tensor names must be of "
                                  "the form \"<op_name>:<output_index>\"." % name)
             return self.get_operation_by_name(name)
         if not allow_tensor:
             raise ValueError("Name %r appears to refer to a Tensor, not a Operation." % name)
         op_name, _, number = name.rpartition(":")
         if not number.isdigit():
-            raise ValueError("The name %r looks a like a Tensor name, but is not a valid one. Tensor names must be of the "
-                             "form \"<op_name>:<output_index>\"." % name)
+            raise ValueError("The name %r looks a like a Tensor name, but is not a valid one. "
+                             "Tensor names must be of the form \"<op_name>:<output_index>\"."
+                             % name)
         op = self._find_operation(op_name)
         if op is None:
-            raise KeyError("The name %r refers to a Tensor which does not exist. The operation, %r, does not exist in "
-                           "the graph." % (name, op_name))
+            raise KeyError("The name %r refers to a Tensor which does not exist. The operation, "
+                           "%r, does not exist in the graph." % (name, op_name))
         if int(number) >= len(op.outputs):
-            raise KeyError("The name %r refers to a Tensor which does not exist. The operation, %r, exists but only has "
-                           "%s outputs." % (name, op_name, len(op.outputs)))
+            raise KeyError("The name %r refers to a Tensor which does not exist. The operation, "
+                           "%r, exists but only has %s outputs."
+                           % (name, op_name, len(op.outputs)))
         return op.outputs[int(number)]
 
     def is_feedable(self, tensor: Tensor) -> bool:
@@ -265,14 +285,15 @@ class Graph(_core.GraphBase):
         return True
 
     def save(self, path: Any) -> None:
-        """Writes the graph to a file for tn.load_graph; values of variables are in checkpoints (tn.train.Saver).
+        """Writes the graph to a file for tn.load_graph; values of variables are in checkpoints
+        (tn.train.Saver).
 
-        The file appears under its name only when it is complete. Raises NotFoundError (no such directory), PermissionDeniedError,
-        ResourceExhaustedError (disk full).
+        The file appears under its name only when it is complete. Raises NotFoundError (no such
+        directory), PermissionDeniedError, ResourceExhaustedError (disk full).
         """
         _core.save_graph(self, path)
 
-    # --- Collections --------------------------------------------------------------------------------------------------
+    # --- Collections ------------------------------------------------------------------------------
 
     def add_to_collection(self, name: str, value: Any) -> None:
         """Appends `value` to the collection `name`."""
@@ -284,7 +305,8 @@ class Graph(_core.GraphBase):
             self.add_to_collection(name, value)
 
     def get_collection(self, name: str, scope: str | None = None) -> list:
-        """A copy of the collection; with `scope`, the items whose name begins with that regular expression."""
+        """A copy of the collection; with `scope`, the items whose name begins with that regular
+        expression."""
         items = self._collections.get(name, [])
         if scope is None:
             return list(items)
@@ -310,7 +332,8 @@ class Graph(_core.GraphBase):
         self._collections.pop(name, None)
 
     def _op_seed(self) -> int:
-        """The seed of the next random operation that states none: how many operations there are, as in TensorFlow 1."""
+        """The seed of the next random operation that states none: how many operations there are, as
+        in TensorFlow 1."""
         return self._num_nodes
 
     def __repr__(self) -> str:
@@ -330,12 +353,13 @@ def _check_scope_name(name: str, inside: bool) -> None:
     first = name[0]
     if not isinstance(name, str) or not _NAME_CHARACTERS.issuperset(name) or (
             not inside and not (first.isalnum() or first in "._")):
-        raise ValueError("'%s' is not a valid scope name: needed are letters, digits and _ . - / \\ >, beginning with a "
-                         "letter, a digit, . or _" % name)
+        raise ValueError("'%s' is not a valid scope name: needed are letters, digits and _ . - / "
+                         "\\ >, beginning with a letter, a digit, . or _" % name)
 
 
 def _merged_device(outer: str, inner: str | None) -> str:
-    """'/job:a' and '/cpu:0' give '/job:a/device:cpu:0': what the inner one does not state comes from the outer one."""
+    """'/job:a' and '/cpu:0' give '/job:a/device:cpu:0': what the inner one does not state comes
+    from the outer one."""
     if inner is None or not outer:
         return inner or ""
     parts = {}
@@ -344,10 +368,12 @@ def _merged_device(outer: str, inner: str | None) -> str:
             key = part.split(":", 1)[0].lower()
             parts["device" if key in ("cpu", "gpu", "device") else key] = part
     order = ("job", "replica", "task", "device")
-    return "".join("/" + parts[key] for key in sorted(parts, key=lambda k: order.index(k) if k in order else -1))
+    return "".join("/" + parts[key] for key in sorted(parts,
+                                                      key=lambda k: order.index(k) if k in order
+                                                      else -1))
 
 
-# --- Functions on the default graph -----------------------------------------------------------------------------------
+# --- Functions on the default graph ---------------------------------------------------------------
 
 get_default_graph = _core.get_default_graph
 reset_default_graph = _core.reset_default_graph
@@ -356,17 +382,20 @@ reset_default_graph = _core.reset_default_graph
 class name_scope:  # noqa: N801 (TensorFlow's name)
     """A context manager for names of new operations: `with tn.name_scope("layer1") as scope:`.
 
-    name: the scope; None takes `default_name`. values: tensors whose graph is meant; without any, the default graph.
+    name: the scope; None takes `default_name`. values: tensors whose graph is meant; without any,
+    the default graph.
     """
 
     __slots__ = ("_name", "_values", "_default", "_contexts")
 
-    def __init__(self, name: str | None, default_name: str | None = None, values: Sequence | None = None) -> None:
+    def __init__(self, name: str | None, default_name: str | None = None,
+                 values: Sequence | None = None) -> None:
         self._name = default_name if name is None else name
         self._values = values
         self._default = default_name
         if self._name is None and values is not None:
-            raise ValueError("At least one of name (%s) and default_name (%s) must be provided." % (name, default_name))
+            raise ValueError("At least one of name (%s) and default_name (%s) must be provided."
+                             % (name, default_name))
 
     def __enter__(self) -> str:
         graph = graph_of(self._values) if self._values else get_default_graph()
@@ -384,7 +413,8 @@ class name_scope:  # noqa: N801 (TensorFlow's name)
 
 
 def graph_of(values) -> Graph:
-    """The graph of the first tensor among `values` (nested lists allowed), else the default graph."""
+    """The graph of the first tensor among `values` (nested lists allowed), else the default
+    graph."""
     for value in _flat_list(values):
         if not isinstance(value, (int, float, str)):
             graph = getattr(value, "graph", None)
@@ -429,7 +459,8 @@ def get_collection_ref(key: str) -> list:
 
 
 def set_random_seed(seed: int | None) -> None:
-    """Sets the graph-level seed of the default graph, from which operations without a seed of their own derive theirs.
+    """Sets the graph-level seed of the default graph, from which operations without a seed of their
+    own derive theirs.
 
     None takes it away again: every session then draws other numbers.
     """
@@ -437,7 +468,8 @@ def set_random_seed(seed: int | None) -> None:
 
 
 def get_seed(op_seed: int | None) -> tuple:
-    """The two seeds a random operation gets, from the graph-level and its own one, as in TensorFlow 1.
+    """The two seeds a random operation gets, from the graph-level and its own one, as in TensorFlow
+    1.
 
     (None, None) when neither is set: random numbers differ between sessions.
     """

@@ -11,11 +11,12 @@ from treenail._treenail import Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Sequence
+    from typing import Any, Callable
 
 
 class AggregationMethod:
-    """How gradients of several uses of a value are summed; every value means the one way there is."""
+    """How gradients of several uses of a value are summed; every value means the one way there
+    is."""
 
     ADD_N = 0
     DEFAULT = ADD_N
@@ -32,12 +33,15 @@ def _source(x: Any) -> Any:
     return x.handle if hasattr(x, "handle") else x.values if isinstance(x, IndexedSlices) else x
 
 
-def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients", colocate_gradients_with_ops: bool = False,
-              gate_gradients: bool = False, aggregation_method: Any = None, stop_gradients: Any = None) -> list:
-    """d(sum of ys)/dx for each x of xs: a Tensor, an IndexedSlices (of gathered rows), or None where no path leads.
+def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
+              colocate_gradients_with_ops: bool = False, gate_gradients: bool = False,
+              aggregation_method: Any = None, stop_gradients: Any = None) -> list:
+    """d(sum of ys)/dx for each x of xs: a Tensor, an IndexedSlices (of gathered rows), or None
+    where no path leads.
 
-    xs: tensors or variables. grad_ys: the gradients that arrive at ys, instead of ones. stop_gradients: tensors taken as
-    constants. Raises UnimplementedError when an operation on the way has no gradient.
+    xs: tensors or variables. grad_ys: the gradients that arrive at ys, instead of ones.
+    stop_gradients: tensors taken as constants. Raises UnimplementedError when an operation on the
+    way has no gradient.
     """
     ys, xs = _as_list(ys), _as_list(xs)
     if not xs:
@@ -50,14 +54,17 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients", co
             grad_ys = _as_list(grad_ys)
             if len(grad_ys) != len(ys):
                 raise ValueError("Passed %d grad_ys for %d ys" % (len(grad_ys), len(ys)))
-            given = [None if g is None else convert_to_tensor(g, y.dtype) for g, y in zip(grad_ys, ys)]
+            given = [None if g is None else convert_to_tensor(g, y.dtype) for g,
+                     y in zip(grad_ys, ys)]
         stops = None if stop_gradients is None else [_source(s) for s in _as_list(stop_gradients)]
-        found = _core.gradients(graph, ys, [_source(x) for x in xs], given, stops, name or "gradients")
+        found = _core.gradients(graph, ys, [_source(x) for x in xs], given, stops, name
+                                or "gradients")
     return [IndexedSlices(*g) if isinstance(g, tuple) else g for g in found]
 
 
 def _call_gradient(function: Callable, op: Operation, output_gradients: list, scope: str) -> list:
-    """Called by the compiled module for a rule written in Python: one gradient per input, slices as tuples."""
+    """Called by the compiled module for a rule written in Python: one gradient per input, slices as
+    tuples."""
     if function is None:
         return [None] * len(op.inputs)
     with op.graph.as_default(), op.graph.name_scope(scope):
@@ -80,10 +87,11 @@ def _plain(gradient: Any) -> Any:
 
 
 class RegisterGradient:
-    """A decorator that makes a function the gradient rule of an op type, or of a name for gradient_override_map.
+    """A decorator that makes a function the gradient rule of an op type, or of a name for
+    gradient_override_map.
 
-    The function gets the Operation and the gradient of each output, and returns the gradient of each input (or None).
-    Raises KeyError when the op has a gradient already.
+    The function gets the Operation and the gradient of each output, and returns the gradient of
+    each input (or None). Raises KeyError when the op has a gradient already.
     """
 
     def __init__(self, op_type: str) -> None:
@@ -108,7 +116,8 @@ NoGradient = NotDifferentiable
 
 def hessians(ys: Any, xs: Any, name: str = "hessians", colocate_gradients_with_ops: bool = False,
              gate_gradients: bool = False, aggregation_method: Any = None) -> list:
-    """The second derivatives of ys with respect to each x, [x.shape, x.shape]; shapes must be fully known."""
+    """The second derivatives of ys with respect to each x, [x.shape, x.shape]; shapes must be fully
+    known."""
     results = []
     for x, gradient in zip(_as_list(xs), gradients(ys, xs, name=name)):
         if gradient is None:
@@ -122,8 +131,10 @@ def hessians(ys: Any, xs: Any, name: str = "hessians", colocate_gradients_with_o
         zeros = None
         if any(row is None for row in rows):
             zeros = ops.ZerosLike(convert_to_tensor(x))
-        results.append(ops.Reshape(ops.Pack([zeros if row is None else row for row in rows]), extents + extents))
+        results.append(ops.Reshape(ops.Pack([zeros if row is None else row for row in rows]),
+                                   extents + extents))
     return results
 
 
-__all__ = ["AggregationMethod", "gradients", "RegisterGradient", "NotDifferentiable", "NoGradient", "hessians"]
+__all__ = ["AggregationMethod", "gradients", "RegisterGradient", "NotDifferentiable", "NoGradient",
+           "hessians"]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the compiled module calls back: errors, shapes, default graphs, conversions that are simpler in Python."""
+"""What the compiled module calls back: errors, shapes, default graphs, conversions that are simpler
+in Python."""
 
 from __future__ import annotations
 
@@ -26,12 +27,13 @@ def _make_result_type(op_name: str, fields: tuple):
 
 def _make_signature(function):
     from inspect import Parameter, Signature
-    return Signature([
-        Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=Parameter.empty if required else default)
-        for name, required, default in function.parameters])
+    return Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=Parameter.empty
+                                if required else default) for name, required,
+                      default in function.parameters])
 
 
 _core.register_hooks(make_error=_make_error, make_shape=_from_dims, make_default_graph=Graph,
-                     make_result_type=_make_result_type, pack=_pack, get_item=get_item, matmul=matmul, truediv=truediv,
-                     call_gradient=_call_gradient, make_signature=_make_signature,
+                     make_result_type=_make_result_type, pack=_pack, get_item=get_item,
+                     matmul=matmul, truediv=truediv, call_gradient=_call_gradient,
+                     make_signature=_make_signature,
                      package_directory=os.path.dirname(os.path.abspath(__file__)) + os.sep)

@@ -7,7 +7,8 @@ import builtins
 
 from treenail import _treenail as _core
 from treenail._array import _one_of, concat, shape_of
-from treenail._convert import IndexedSlices, constant_value, convert_n_to_tensor, convert_to_tensor, scope_of
+from treenail._convert import (IndexedSlices, constant_value, convert_n_to_tensor,
+                               convert_to_tensor, scope_of)
 from treenail._ops import ops
 from treenail._treenail import Tensor
 
@@ -16,10 +17,11 @@ if TYPE_CHECKING:
     from typing import Any, Sequence
 
 
-# --- Casts ------------------------------------------------------------------------------------------------------------
+# --- Casts ----------------------------------------------------------------------------------------
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
-    """`x` with elements of another dtype. float to int truncates toward zero and saturates; NaN gives 0."""
+    """`x` with elements of another dtype. float to int truncates toward zero and saturates; NaN
+    gives 0."""
     dtype = _core.as_dtype(dtype)
     if isinstance(x, IndexedSlices):
         return IndexedSlices(cast(x.values, dtype, name), x.indices, x.dense_shape)
@@ -55,13 +57,14 @@ to_complex64 = _cast_function(_core.complex64, "ToComplex64")
 to_complex128 = _cast_function(_core.complex128, "ToComplex128")
 
 
-# --- Element-wise -----------------------------------------------------------------------------------------------------
+# --- Element-wise ---------------------------------------------------------------------------------
 
 def _unary(op_name: str, public_name: str, doc: str):
     """A function of one tensor that works on the rows of IndexedSlices, too."""
     def function(x: Any, name: str | None = None) -> Any:
         if isinstance(x, IndexedSlices):
-            return IndexedSlices(getattr(ops, op_name)(x.values, name=name), x.indices, x.dense_shape)
+            return IndexedSlices(getattr(ops, op_name)(x.values, name=name), x.indices,
+                                 x.dense_shape)
         return getattr(ops, op_name)(x, name=name)
     function.__name__ = function.__qualname__ = public_name
     function.__doc__ = doc
@@ -117,8 +120,9 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
         return op(x, y, name=scope)
 
 
-_WIDE = {"int8": "float32", "uint8": "float32", "int16": "float32", "uint16": "float32", "bool": "float32",
-         "int32": "float64", "uint32": "float64", "int64": "float64", "uint64": "float64"}
+_WIDE = {"int8": "float32", "uint8": "float32", "int16": "float32", "uint16": "float32",
+         "bool": "float32", "int32": "float64", "uint32": "float64", "int64": "float64",
+         "uint64": "float64"}
 
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -131,7 +135,8 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
             x = convert_to_tensor(x)
             y = convert_to_tensor(y, x.dtype)
         if x.dtype != y.dtype:
-            raise TypeError("x and y must have the same dtype, got %s != %s" % (x.dtype.name, y.dtype.name))
+            raise TypeError("x and y must have the same dtype, got %s != %s"
+                            % (x.dtype.name, y.dtype.name))
         wide = _WIDE.get(x.dtype.name)
         if wide is not None:
             x, y = ops.Cast(x, wide), ops.Cast(y, wide)
@@ -143,20 +148,23 @@ divide = truediv
 
 def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
     """Whether exactly one of x and y is true."""
-    return ops.NotEqual(convert_to_tensor(x, _core.bool), convert_to_tensor(y, _core.bool), name=name)
+    return ops.NotEqual(convert_to_tensor(x, _core.bool), convert_to_tensor(y, _core.bool),
+                        name=name)
 
 
 def add_n(inputs: Sequence, name: str | None = None) -> Tensor:
     """The sum of tensors of one shape and dtype."""
     if not isinstance(inputs, (list, tuple)) or not inputs:
-        raise ValueError("inputs must be a list of at least one Tensor/IndexedSlices with the same dtype and shape")
+        raise ValueError("inputs must be a list of at least one Tensor/IndexedSlices with the same "
+                         "dtype and shape")
     tensors = convert_n_to_tensor(inputs)
     if len(tensors) == 1:
         return ops.Identity(tensors[0], name=name) if name else tensors[0]
     return ops.AddN(tensors, name=name)
 
 
-def accumulate_n(inputs: Sequence, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
+def accumulate_n(inputs: Sequence, shape: Any = None, tensor_dtype: Any = None,
+                 name: str | None = None) -> Tensor:
     """The same as add_n."""
     return add_n(inputs, name)
 
@@ -180,13 +188,15 @@ def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
 def real(input: Any, name: str | None = None) -> Tensor:
     """The real part of each element."""
     input = convert_to_tensor(input)
-    return ops.Real(input, Tout=input.dtype.real_dtype, name=name) if input.dtype.is_complex else input
+    return ops.Real(input, Tout=input.dtype.real_dtype,
+                    name=name) if input.dtype.is_complex else input
 
 
 def imag(input: Any, name: str | None = None) -> Tensor:
     """The imaginary part of each element."""
     input = convert_to_tensor(input)
-    return ops.Imag(input, Tout=input.dtype.real_dtype, name=name) if input.dtype.is_complex else ops.ZerosLike(input)
+    return ops.Imag(input, Tout=input.dtype.real_dtype,
+                    name=name) if input.dtype.is_complex else ops.ZerosLike(input)
 
 
 def angle(input: Any, name: str | None = None) -> Tensor:
@@ -212,7 +222,7 @@ def conj(x: Any, name: str | None = None) -> Tensor:
     return ops.Conj(x, name=name) if x.dtype.is_complex else x
 
 
-# --- Reductions -------------------------------------------------------------------------------------------------------
+# --- Reductions -----------------------------------------------------------------------------------
 
 def _axes(x: Any, axis: Any) -> Any:
     """The axes to reduce as the ops take them; None means all."""
@@ -227,20 +237,22 @@ def _axes(x: Any, axis: Any) -> Any:
 
 
 def _reduction(op_name: str, public_name: str, doc: str):
-    def function(input_tensor: Any, axis: Any = None, keepdims: bool | None = None, name: str | None = None,
-                 reduction_indices: Any = None, keep_dims: bool | None = None) -> Tensor:
+    def function(input_tensor: Any, axis: Any = None, keepdims: bool | None = None,
+                 name: str | None = None, reduction_indices: Any = None,
+                 keep_dims: bool | None = None) -> Tensor:
         axis = _one_of(axis, reduction_indices, "axis", "reduction_indices")
         keep = builtins.bool(_one_of(keepdims, keep_dims, "keepdims", "keep_dims"))
         x = convert_to_tensor(input_tensor)
         return getattr(ops, op_name)(x, _axes(x, axis), keep_dims=keep, name=name)
     function.__name__ = function.__qualname__ = public_name
-    function.__doc__ = (doc + "\n\naxis: an axis or a list of axes, negative ones from the end; None: all. keepdims: keep "
-                        "reduced axes with extent 1.")
+    function.__doc__ = (doc + "\n\naxis: an axis or a list of axes, negative ones from the end; "
+                        "None: all. keepdims: keep reduced axes with extent 1.")
     return function
 
 
 reduce_sum = _reduction("Sum", "reduce_sum", "The sum of the elements along `axis`.")
-reduce_mean = _reduction("Mean", "reduce_mean", "The mean of the elements along `axis`, in the dtype of the input.")
+reduce_mean = _reduction("Mean", "reduce_mean",
+                         "The mean of the elements along `axis`, in the dtype of the input.")
 reduce_prod = _reduction("Prod", "reduce_prod", "The product of the elements along `axis`.")
 reduce_max = _reduction("Max", "reduce_max", "The largest element along `axis`; NaN wins.")
 reduce_min = _reduction("Min", "reduce_min", "The smallest element along `axis`; NaN wins.")
@@ -250,83 +262,100 @@ reduce_euclidean_norm = _reduction("EuclideanNorm", "reduce_euclidean_norm",
                                    "The square root of the sum of squares along `axis`.")
 
 
-def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False,
+                    name: str | None = None) -> Tensor:
     """The mean squared distance from the mean along `axis`."""
     with scope_of(name, "reduce_variance", [input_tensor]):
         x = convert_to_tensor(input_tensor)
         return reduce_mean(ops.SquaredDifference(x, reduce_mean(x, axis, True)), axis, keepdims)
 
 
-def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False,
+               name: str | None = None) -> Tensor:
     """The square root of reduce_variance."""
     with scope_of(name, "reduce_std", [input_tensor]):
         return ops.Sqrt(reduce_variance(input_tensor, axis, keepdims))
 
 
-def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool | None = None, name: str | None = None,
-                     reduction_indices: Any = None, keep_dims: bool | None = None) -> Tensor:
+def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool | None = None,
+                     name: str | None = None, reduction_indices: Any = None,
+                     keep_dims: bool | None = None) -> Tensor:
     """log(sum(exp(x))) along `axis`, computed so that it does not overflow."""
     axis = _one_of(axis, reduction_indices, "axis", "reduction_indices")
     keep = builtins.bool(_one_of(keepdims, keep_dims, "keepdims", "keep_dims"))
     with scope_of(name, "ReduceLogSumExp", [input_tensor]):
         x = convert_to_tensor(input_tensor)
         largest = reduce_max(x, axis, True)
-        finite = ops.StopGradient(ops.Select(ops.IsFinite(largest), largest, ops.ZerosLike(largest)))
+        finite = ops.StopGradient(ops.Select(ops.IsFinite(largest), largest,
+                                             ops.ZerosLike(largest)))
         total = ops.Log(reduce_sum(ops.Exp(x - finite), axis, keep))
         if not keep:
             finite = ops.Reshape(finite, ops.Shape(total))
         return total + finite
 
 
-def count_nonzero(input_tensor: Any = None, axis: Any = None, keepdims: bool | None = None, dtype: Any = _core.int64,
-                  name: str | None = None, reduction_indices: Any = None, keep_dims: bool | None = None) -> Tensor:
+def count_nonzero(input_tensor: Any = None, axis: Any = None, keepdims: bool | None = None,
+                  dtype: Any = _core.int64, name: str | None = None, reduction_indices: Any = None,
+                  keep_dims: bool | None = None) -> Tensor:
     """How many elements along `axis` differ from zero."""
     axis = _one_of(axis, reduction_indices, "axis", "reduction_indices")
     keep = builtins.bool(_one_of(keepdims, keep_dims, "keepdims", "keep_dims"))
     with scope_of(name, "count_nonzero", [input_tensor]):
         x = convert_to_tensor(input_tensor)
-        return cast(reduce_sum(ops.Cast(ops.NotEqual(x, ops.ZerosLike(x)), _core.int64), axis, keep), dtype)
+        return cast(reduce_sum(ops.Cast(ops.NotEqual(x, ops.ZerosLike(x)), _core.int64), axis,
+                               keep), dtype)
 
 
 def _arg_reduction(op_name: str, public_name: str, doc: str):
     def function(input: Any, axis: Any = None, name: str | None = None, dimension: Any = None,
                  output_type: Any = _core.int64) -> Tensor:
         axis = _one_of(axis, dimension, "axis", "dimension")
-        return getattr(ops, op_name)(input, 0 if axis is None else axis, output_type=output_type, name=name)
+        return getattr(ops, op_name)(input, 0 if axis is None else axis, output_type=output_type,
+                                     name=name)
     function.__name__ = function.__qualname__ = public_name
     function.__doc__ = doc
     return function
 
 
-argmax = _arg_reduction("ArgMax", "argmax", "The index of the largest element along `axis` (0); the first one wins.")
-argmin = _arg_reduction("ArgMin", "argmin", "The index of the smallest element along `axis` (0); the first one wins.")
+argmax = _arg_reduction("ArgMax", "argmax",
+                        "The index of the largest element along `axis` (0); the first one wins.")
+argmin = _arg_reduction("ArgMin", "argmin",
+                        "The index of the smallest element along `axis` (0); the first one wins.")
 arg_max, arg_min = argmax, argmin
 
 
-def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False,
+           name: str | None = None) -> Tensor:
     """Partial sums along `axis`. exclusive: without the element itself; reverse: from the end."""
     return ops.Cumsum(x, axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
-def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
-    """Partial products along `axis`. exclusive: without the element itself; reverse: from the end."""
+def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False,
+            name: str | None = None) -> Tensor:
+    """Partial products along `axis`. exclusive: without the element itself; reverse: from the
+    end."""
     return ops.Cumprod(x, axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
-# --- Matrices ---------------------------------------------------------------------------------------------------------
+# --- Matrices -------------------------------------------------------------------------------------
 
-def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool = False,
-           adjoint_b: bool = False, a_is_sparse: bool = False, b_is_sparse: bool = False, name: str | None = None) -> Tensor:
-    """The matrix product a b; of tensors of higher rank the product of their last two axes, the others broadcast.
+def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
+           adjoint_a: bool = False, adjoint_b: bool = False, a_is_sparse: bool = False,
+           b_is_sparse: bool = False, name: str | None = None) -> Tensor:
+    """The matrix product a b; of tensors of higher rank the product of their last two axes, the
+    others broadcast.
 
-    transpose_a, transpose_b: the last two axes are exchanged first; adjoint_a, adjoint_b: and conjugated.
+    transpose_a, transpose_b: the last two axes are exchanged first; adjoint_a, adjoint_b: and
+    conjugated.
     """
     if transpose_a and adjoint_a or transpose_b and adjoint_b:
         raise ValueError("Only one of transpose and adjoint can be True.")
     with scope_of(name, "MatMul", [a, b]) as scope:
-        first = b if isinstance(b, Tensor) and not hasattr(a, "dtype") else a
-        dtype = convert_to_tensor(first).dtype
-        a, b = convert_to_tensor(a, dtype if first is b else None), convert_to_tensor(b, None if hasattr(b, "dtype") else dtype)
+        if isinstance(b, Tensor) and not hasattr(a, "dtype"):
+            a = convert_to_tensor(a, b.dtype)
+        else:
+            a = convert_to_tensor(a)
+            b = convert_to_tensor(b, None if hasattr(b, "dtype") else a.dtype)
         if (a.shape.ndims or 3) > 2 or (b.shape.ndims or 3) > 2:
             if transpose_a:
                 a, adjoint_a = conj(a), True
@@ -340,7 +369,8 @@ def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
         return ops.MatMul(a, b, transpose_a=transpose_a, transpose_b=transpose_b, name=scope)
 
 
-def matvec(a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, name: str | None = None) -> Tensor:
+def matvec(a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False,
+           name: str | None = None) -> Tensor:
     """The product of matrices [..., m, n] and vectors [..., n]."""
     with scope_of(name, "MatVec", [a, b]):
         product = matmul(a, ops.ExpandDims(b, -1), transpose_a=transpose_a, adjoint_a=adjoint_a)
@@ -354,7 +384,8 @@ def trace(x: Any, name: str | None = None) -> Tensor:
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
-    """The sum of products over the given axes: axes = n, the last n of a and the first n of b; or (axes of a, axes of b)."""
+    """The sum of products over the given axes: axes = n, the last n of a and the first n of b; or
+    (axes of a, axes of b)."""
     with scope_of(name, "Tensordot", [a, b]):
         a = convert_to_tensor(a)
         b = convert_to_tensor(b, None if hasattr(b, "dtype") else a.dtype)
@@ -366,7 +397,9 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
         product = ops.MatMul(a_matrix, b_matrix)
         if isinstance(a_free, list) and isinstance(b_free, list):
             return ops.Reshape(product, a_free + b_free)
-        return ops.Reshape(product, concat([convert_to_tensor(f, _core.int32) for f in (a_free, b_free)], 0))
+        return ops.Reshape(product, concat([convert_to_tensor(f, _core.int32) for f in (a_free,
+                                                                                        b_free)],
+                                           0))
 
 
 def _contracted(a_rank: int, b_rank: int, axes: Any) -> tuple:
@@ -377,18 +410,21 @@ def _contracted(a_rank: int, b_rank: int, axes: Any) -> tuple:
         axes = axes.tolist()
     if isinstance(axes, int):
         if axes < 0 or axes > builtins.min(a_rank, b_rank):
-            raise ValueError("'axes' must be at least 0 and at most the rank of both operands, got %d" % axes)
+            raise ValueError("'axes' must be at least 0 and at most the rank of both operands, got "
+                             "%d" % axes)
         return list(builtins.range(a_rank - axes, a_rank)), list(builtins.range(axes))
     a_axes, b_axes = axes
     a_axes = [a_axes] if isinstance(a_axes, int) else list(a_axes)
     b_axes = [b_axes] if isinstance(b_axes, int) else list(b_axes)
     if len(a_axes) != len(b_axes):
-        raise ValueError("Different number of contraction axes 'a' and 'b', %s != %s." % (len(a_axes), len(b_axes)))
+        raise ValueError("Different number of contraction axes 'a' and 'b', %s != %s."
+                         % (len(a_axes), len(b_axes)))
     return [x % a_rank for x in a_axes], [x % b_rank for x in b_axes]
 
 
 def _as_matrix(tensor: Tensor, axes: list, last: bool) -> tuple:
-    """`tensor` with `axes` as one side of a matrix and the extents of the others, as a list where known."""
+    """`tensor` with `axes` as one side of a matrix and the extents of the others, as a list where
+    known."""
     free = [i for i in builtins.range(tensor.shape.ndims) if i not in axes]
     perm = free + axes if last else axes + free
     if perm != list(builtins.range(tensor.shape.ndims)):
@@ -418,7 +454,7 @@ def einsum(equation: str, *inputs: Any, name: str | None = None) -> Tensor:
     return compute(equation, inputs, name)
 
 
-# --- Tests and bins ---------------------------------------------------------------------------------------------------
+# --- Tests and bins -------------------------------------------------------------------------------
 
 def bincount(arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None,
              dtype: Any = _core.int32) -> Tensor:
@@ -435,26 +471,32 @@ def bincount(arr: Any, weights: Any = None, minlength: Any = None, maxlength: An
         else:
             values = ops.Reshape(convert_to_tensor(weights), [-1])
         inside = ops.Squeeze(ops.Where(ops.Less(flat, size)), squeeze_dims=[1])
-        return ops.UnsortedSegmentSum(ops.Gather(values, inside, 0), ops.Gather(flat, inside, 0), size)
+        return ops.UnsortedSegmentSum(ops.Gather(values, inside, 0), ops.Gather(flat, inside, 0),
+                                      size)
 
 
-def confusion_matrix(labels: Any, predictions: Any, num_classes: Any = None, dtype: Any = _core.int32,
-                     name: str | None = None, weights: Any = None) -> Tensor:
+def confusion_matrix(labels: Any, predictions: Any, num_classes: Any = None,
+                     dtype: Any = _core.int32, name: str | None = None,
+                     weights: Any = None) -> Tensor:
     """matrix[label, prediction]: how often that pair occurs, [num_classes, num_classes]."""
     with scope_of(name, "confusion_matrix", [labels, predictions]):
         labels, predictions = cast(labels, _core.int64), cast(predictions, _core.int64)
         if num_classes is None:
             num_classes = ops.Maximum(reduce_max(labels), reduce_max(predictions)) + 1
         size = cast(num_classes, _core.int64)
-        values = ops.OnesLike(ops.Cast(predictions, dtype)) if weights is None else cast(weights, dtype)
-        return ops.ScatterNd(ops.Pack([labels, predictions], axis=1), values, ops.Pack([size, size]))
+        values = ops.OnesLike(ops.Cast(predictions, dtype)) if weights is None else cast(weights,
+                                                                                         dtype)
+        return ops.ScatterNd(ops.Pack([labels, predictions], axis=1), values,
+                             ops.Pack([size, size]))
 
 
-__all__ = ["cast", "saturate_cast", "to_float", "to_double", "to_int32", "to_int64", "to_bfloat16", "to_complex64",
-           "to_complex128", "square", "sqrt", "negative", "neg", "sign", "tanh", "abs", "subtract", "multiply", "sub", "mul",
-           "realdiv", "floordiv", "floor_div", "floormod", "mod", "truncatediv", "div_no_nan", "pow", "div", "truediv",
-           "divide", "logical_xor", "add_n", "accumulate_n", "scalar_mul", "log_sigmoid", "real", "imag", "angle", "complex",
-           "conj", "reduce_sum", "reduce_mean", "reduce_prod", "reduce_max", "reduce_min", "reduce_all", "reduce_any",
-           "reduce_euclidean_norm", "reduce_variance", "reduce_std", "reduce_logsumexp", "count_nonzero", "argmax", "argmin",
-           "arg_max", "arg_min", "cumsum", "cumprod", "matmul", "matvec", "trace", "tensordot", "einsum", "bincount",
-           "confusion_matrix"]
+__all__ = ["cast", "saturate_cast", "to_float", "to_double", "to_int32", "to_int64", "to_bfloat16",
+           "to_complex64", "to_complex128", "square", "sqrt", "negative", "neg", "sign", "tanh",
+           "abs", "subtract", "multiply", "sub", "mul", "realdiv", "floordiv", "floor_div",
+           "floormod", "mod", "truncatediv", "div_no_nan", "pow", "div", "truediv", "divide",
+           "logical_xor", "add_n", "accumulate_n", "scalar_mul", "log_sigmoid", "real", "imag",
+           "angle", "complex", "conj", "reduce_sum", "reduce_mean", "reduce_prod", "reduce_max",
+           "reduce_min", "reduce_all", "reduce_any", "reduce_euclidean_norm", "reduce_variance",
+           "reduce_std", "reduce_logsumexp", "count_nonzero", "argmax", "argmin", "arg_max",
+           "arg_min", "cumsum", "cumprod", "matmul", "matvec", "trace", "tensordot", "einsum",
+           "bincount", "confusion_matrix"]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The registry's ops as functions, by their registered names: `ops.MatMul(a, b)`. Looked up on first use."""
+"""The registry's ops as functions, by their registered names: `ops.MatMul(a, b)`. Looked up on
+first use."""
 
 from __future__ import annotations
 

@@ -50,14 +50,15 @@ class GPUOptions:
 class ConfigProto:
     """Options of a session.
 
-    intra_op_parallelism_threads: threads that work on one operation, for the whole process; 0 leaves it as it is. inter_op_...,
-    allow_soft_placement, log_device_placement, device_count and gpu_options are accepted and change nothing on one CPU.
+    intra_op_parallelism_threads: threads that work on one operation, for the whole process; 0
+    leaves it as it is. inter_op_..., allow_soft_placement, log_device_placement, device_count and
+    gpu_options are accepted and change nothing on one CPU.
     """
 
     def __init__(self, intra_op_parallelism_threads: int = 0, inter_op_parallelism_threads: int = 0,
-                 allow_soft_placement: bool = False, log_device_placement: bool = False, device_count: dict | None = None,
-                 graph_options: GraphOptions | None = None, gpu_options: GPUOptions | None = None,
-                 operation_timeout_in_ms: int = 0) -> None:
+                 allow_soft_placement: bool = False, log_device_placement: bool = False,
+                 device_count: dict | None = None, graph_options: GraphOptions | None = None,
+                 gpu_options: GPUOptions | None = None, operation_timeout_in_ms: int = 0) -> None:
         self.intra_op_parallelism_threads = intra_op_parallelism_threads
         self.inter_op_parallelism_threads = inter_op_parallelism_threads
         self.allow_soft_placement = allow_soft_placement
@@ -69,7 +70,8 @@ class ConfigProto:
 
 
 class RunOptions:
-    """Options of one run. timeout_in_ms: beyond it the run raises DeadlineExceededError; 0: no limit."""
+    """Options of one run. timeout_in_ms: beyond it the run raises DeadlineExceededError; 0: no
+    limit."""
 
     NO_TRACE, SOFTWARE_TRACE, HARDWARE_TRACE, FULL_TRACE = 0, 1, 2, 3
 
@@ -81,8 +83,8 @@ class RunOptions:
 class RunMetadata:
     """What a run did: pass one to Session.run and read it afterwards.
 
-    nodes_executed: kernels run. arena_bytes: planned memory of intermediate values. cost_ns: estimated time on one thread.
-    specialized: whether the plan was made for these very shapes.
+    nodes_executed: kernels run. arena_bytes: planned memory of intermediate values. cost_ns:
+    estimated time on one thread. specialized: whether the plan was made for these very shapes.
     """
 
     def __init__(self) -> None:
@@ -108,15 +110,17 @@ def _stack() -> list:
 class Session(_core.SessionBase):
     """Runs parts of a graph and keeps the values of its variables.
 
-    Several threads may run one session at once, and several sessions one graph. As a context manager a session is the
-    default one, its graph the default graph, and leaving closes it.
+    Several threads may run one session at once, and several sessions one graph. As a context
+    manager a session is the default one, its graph the default graph, and leaving closes it.
 
     target: '' (this process). graph: by default the default graph. config: a ConfigProto.
     """
 
-    def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
+    def __init__(self, target: str = "", graph: Graph | None = None,
+                 config: ConfigProto | None = None) -> None:
         if target:
-            raise ValueError("target must be '': sessions run in this process, %r was given" % (target,))
+            raise ValueError("target must be '': sessions run in this process, %r was given"
+                             % (target,))
         if graph is not None and not isinstance(graph, Graph):
             raise TypeError("graph must be a tn.Graph, but got %r" % (graph,))
         if config is not None and not isinstance(config, ConfigProto):
@@ -133,8 +137,10 @@ class Session(_core.SessionBase):
             self._default_options = RunOptions(timeout_in_ms=config.operation_timeout_in_ms)
             self.run = self._run_with_timeout
 
-    def _run_with_timeout(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
-        return _core.SessionBase.run(self, fetches, feed_dict, options or self._default_options, run_metadata)
+    def _run_with_timeout(self, fetches: Any, feed_dict: Any = None, options: Any = None,
+                          run_metadata: Any = None) -> Any:
+        return _core.SessionBase.run(self, fetches, feed_dict, options or self._default_options,
+                                     run_metadata)
 
     @property
     def sess_str(self) -> str:
@@ -146,15 +152,18 @@ class Session(_core.SessionBase):
         """The graph that is run."""
         return self.graph
 
-    def make_callable(self, fetches: Any, feed_list: Sequence = (), accept_options: bool = False) -> Callable:
-        """A function that runs `fetches`; its arguments are the values of the tensors in feed_list."""
+    def make_callable(self, fetches: Any, feed_list: Sequence = (),
+                      accept_options: bool = False) -> Callable:
+        """A function that runs `fetches`; its arguments are the values of the tensors in
+        feed_list."""
         keys = list(feed_list)
         run = self.run
 
         def function(*values: Any, options: Any = None, run_metadata: Any = None) -> Any:
             if len(values) != len(keys):
                 raise ValueError("the callable takes %d values (%s), %d were given"
-                                 % (len(keys), ", ".join(getattr(k, "name", str(k)) for k in keys), len(values)))
+                                 % (len(keys), ", ".join(getattr(k, "name", str(k)) for k in keys),
+                                    len(values)))
             return run(fetches, dict(zip(keys, values)), options, run_metadata)
         return function
 
@@ -201,9 +210,11 @@ class _DefaultSession:
 
 
 class InteractiveSession(Session):
-    """A session that is the default one from its making until it is closed: for shells and notebooks."""
+    """A session that is the default one from its making until it is closed: for shells and
+    notebooks."""
 
-    def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
+    def __init__(self, target: str = "", graph: Graph | None = None,
+                 config: ConfigProto | None = None) -> None:
         super().__init__(target, graph, config)
         self._default_graph = None
         if graph is not None:
@@ -229,12 +240,13 @@ def get_default_session() -> Session | None:
 
 
 def session_or_default(session: Session | None, graph: Graph | None = None) -> Session:
-    """`session`, or the default one. Raises ValueError when there is none, or it runs another graph."""
+    """`session`, or the default one. Raises ValueError when there is none, or it runs another
+    graph."""
     given = session
     session = session or get_default_session()
     if session is None:
-        raise ValueError("Cannot evaluate: No default session is registered. Use `with sess.as_default()` or pass an "
-                         "explicit session.")
+        raise ValueError("Cannot evaluate: No default session is registered. Use `with "
+                         "sess.as_default()` or pass an explicit session.")
     if graph is not None and session.graph is not graph:
         raise ValueError("Cannot use the %s session to evaluate: it runs another graph."
                          % ("given" if given else "default"))
@@ -256,5 +268,5 @@ _run.__name__, _run.__qualname__ = "run", "Operation.run"
 Tensor.eval = _eval
 Operation.run = _run
 
-__all__ = ["Session", "InteractiveSession", "ConfigProto", "GraphOptions", "GPUOptions", "OptimizerOptions", "RunOptions",
-           "RunMetadata", "get_default_session"]
+__all__ = ["Session", "InteractiveSession", "ConfigProto", "GraphOptions", "GPUOptions",
+           "OptimizerOptions", "RunOptions", "RunMetadata", "get_default_session"]

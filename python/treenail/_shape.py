@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TensorShape: what is known of a shape. Extents are ints, or None where unknown; so may be the rank."""
+"""TensorShape: what is known of a shape. Extents are ints, or None where unknown; so may be the
+rank."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ def _extent(value):
     if value is None:
         return None
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError("an extent must be an int or None, not %r of type '%s'" % (value, type(value).__name__))
+        raise TypeError("an extent must be an int or None, not %r of type '%s'"
+                        % (value, type(value).__name__))
     value = value.__index__()
     if value < 0:
         raise ValueError("an extent must be at least 0, not %d" % value)
@@ -16,7 +18,8 @@ def _extent(value):
 
 
 class TensorShape:
-    """A possibly partly known shape: TensorShape([2, None]), TensorShape(None) for an unknown rank."""
+    """A possibly partly known shape: TensorShape([2, None]), TensorShape(None) for an unknown
+    rank."""
 
     __slots__ = ("_dims",)
 
@@ -120,7 +123,7 @@ class TensorShape:
     def assert_same_rank(self, other) -> None:
         """Raises ValueError when both ranks are known and differ."""
         other = as_shape(other)
-        if self._dims is not None and other._dims is not None and len(self._dims) != len(other._dims):
+        if self and other and len(self) != len(other):
             raise ValueError("Shapes %s and %s must have the same rank" % (self, other))
 
     def __len__(self) -> int:
@@ -194,7 +197,8 @@ def _from_dims(dims) -> TensorShape:
 
 
 def broadcast_static_shape(shape_x, shape_y) -> TensorShape:
-    """The shape that both broadcast to. Raises InvalidArgumentError (a ValueError) when they do not."""
+    """The shape that both broadcast to. Raises InvalidArgumentError (a ValueError) when they do
+    not."""
     x, y = as_shape(shape_x)._dims, as_shape(shape_y)._dims
     if x is None or y is None:
         return TensorShape(None)
@@ -208,6 +212,7 @@ def broadcast_static_shape(shape_x, shape_y) -> TensorShape:
             dims.append(b if a is None else a)
         else:
             from treenail import errors
-            raise errors.InvalidArgumentError(
-                None, None, "Incompatible shapes for broadcasting: %s and %s" % (as_shape(shape_x), as_shape(shape_y)))
+            raise errors.InvalidArgumentError(None, None,
+                                              "Incompatible shapes for broadcasting: %s and %s"
+                                              % (as_shape(shape_x), as_shape(shape_y)))
     return TensorShape(dims)

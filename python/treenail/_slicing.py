@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subscripts of tensors: x[1], x[:, -1], x[..., tn.newaxis], x[mask], with ints, slices and scalar tensors."""
+"""Subscripts of tensors: x[1], x[:, -1], x[..., tn.newaxis], x[mask], with ints, slices and scalar
+tensors."""
 
 from __future__ import annotations
 
@@ -16,11 +17,12 @@ def _index(value):
     if isinstance(value, Tensor) or hasattr(value, "__treenail_tensor__"):
         value = convert_to_tensor(value)
         if value.dtype not in (_core.int32, _core.int64):
-            raise TypeError("a tensor used as an index must be int32 or int64, not %s" % value.dtype.name)
+            raise TypeError("a tensor used as an index must be int32 or int64, not %s"
+                            % value.dtype.name)
         return value
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError("Only integers, slices (`:`), ellipsis (`...`), tn.newaxis (`None`) and scalar int32/int64 tensors "
-                        "are valid indices, got %r" % (value,))
+        raise TypeError("Only integers, slices (`:`), ellipsis (`...`), tn.newaxis (`None`) and "
+                        "scalar int32/int64 tensors are valid indices, got %r" % (value,))
     return value.__index__()
 
 
@@ -28,7 +30,8 @@ def _vector(values):
     if _holds_tensor(values):
         wide = any(isinstance(v, Tensor) and v.dtype == _core.int64 for v in values)
         dtype = _core.int64 if wide else _core.int32
-        return _pack([ops.Cast(v, dtype) if isinstance(v, Tensor) and v.dtype != dtype else v for v in values], dtype), dtype
+        return _pack([ops.Cast(v, dtype) if isinstance(v, Tensor) and v.dtype != dtype else v
+                      for v in values], dtype), dtype
     wide = any(not -2**31 <= v < 2**31 for v in values)
     return values, _core.int64 if wide else _core.int32
 
@@ -42,11 +45,13 @@ def get_item(tensor: Tensor, key) -> Tensor:
         from treenail._array import boolean_mask
         return boolean_mask(tensor, key)
     begin, end, strides = [], [], []
-    masks = {"begin_mask": 0, "end_mask": 0, "ellipsis_mask": 0, "new_axis_mask": 0, "shrink_axis_mask": 0}
+    masks = {"begin_mask": 0, "end_mask": 0, "ellipsis_mask": 0, "new_axis_mask": 0,
+             "shrink_axis_mask": 0}
     for position, item in enumerate(key if isinstance(key, tuple) else (key,)):
         bit = 1 << position
         if isinstance(item, slice):
-            for part, values, mask in ((item.start, begin, "begin_mask"), (item.stop, end, "end_mask")):
+            for part, values, mask in ((item.start, begin, "begin_mask"),
+                                       (item.stop, end, "end_mask")):
                 if part is None:
                     masks[mask] |= bit
                 values.append(0 if part is None else _index(part))
@@ -70,17 +75,19 @@ def get_item(tensor: Tensor, key) -> Tensor:
         return ops.Identity(tensor)
     vectors = [_vector(v) for v in (begin, end, strides)]
     dtype = _core.int64 if any(d == _core.int64 for _, d in vectors) else _core.int32
-    begin, end, strides = [
-        ops.Cast(v, dtype) if isinstance(v, Tensor) and d != dtype else convert_to_tensor(v, dtype) for v, d in vectors]
+    begin, end, strides = [ops.Cast(v, dtype) if isinstance(v, Tensor) and d != dtype
+                           else convert_to_tensor(v, dtype) for v, d in vectors]
     return ops.StridedSlice(tensor, begin, end, strides, name="strided_slice", **masks)
 
 
-def strided_slice(input_, begin, end, strides=None, begin_mask: int = 0, end_mask: int = 0, ellipsis_mask: int = 0,
-                  new_axis_mask: int = 0, shrink_axis_mask: int = 0, var=None, name: str | None = None) -> Tensor:
-    """Elements begin, begin + strides, ... before end, along each axis; the masks are those of the op StridedSlice."""
+def strided_slice(input_, begin, end, strides=None, begin_mask: int = 0, end_mask: int = 0,
+                  ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0,
+                  var=None, name: str | None = None) -> Tensor:
+    """Elements begin, begin + strides, ... before end, along each axis; the masks are those of the
+    op StridedSlice."""
     if strides is None:
         begin = convert_to_tensor(begin)
         strides = ops.OnesLike(begin)
     return ops.StridedSlice(input_, begin, end, strides, begin_mask=begin_mask, end_mask=end_mask,
-                            ellipsis_mask=ellipsis_mask, new_axis_mask=new_axis_mask, shrink_axis_mask=shrink_axis_mask,
-                            name=name)
+                            ellipsis_mask=ellipsis_mask, new_axis_mask=new_axis_mask,
+                            shrink_axis_mask=shrink_axis_mask, name=name)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sharing variables by name: variable_scope and get_variable. Each graph keeps one store of variables by full name."""
+"""Sharing variables by name: variable_scope and get_variable. Each graph keeps one store of
+variables by full name."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ AUTO_REUSE = _AutoReuse()
 
 
 class _Store:
-    """The variables of a graph by full name, the current scope, and how often each scope name was opened."""
+    """The variables of a graph by full name, the current scope, and how often each scope name was
+    opened."""
 
     def __init__(self) -> None:
         self.variables: dict = {}
@@ -44,9 +46,12 @@ class VariableScope:
     """What get_variable takes from its surroundings: a name prefix, reuse, defaults."""
 
     def __init__(self, reuse: Any, name: str = "", initializer: Any = None, regularizer: Any = None,
-                 name_scope: str = "", dtype: Any = _core.float32, custom_getter: Callable | None = None,
-                 constraint: Callable | None = None) -> None:
-        self._name, self._reuse, self._initializer, self._regularizer = name, reuse, initializer, regularizer
+                 name_scope: str = "", dtype: Any = _core.float32,
+                 custom_getter: Callable | None = None, constraint: Callable | None = None) -> None:
+        self._name = name
+        self._reuse = reuse
+        self._initializer = initializer
+        self._regularizer = regularizer
         self._name_scope, self._dtype = name_scope, _core.as_dtype(dtype)
         self._custom_getter, self._constraint = custom_getter, constraint
 
@@ -142,16 +147,19 @@ def get_variable_scope() -> VariableScope:
 
 
 class variable_scope:  # noqa: N801 (TensorFlow's name)
-    """A context manager for names, sharing and defaults of variables: `with tn.variable_scope("layer1") as scope:`.
+    """A context manager for names, sharing and defaults of variables: `with
+    tn.variable_scope("layer1") as scope:`.
 
-    name_or_scope: a name, or a VariableScope entered again; None takes default_name, made unique. reuse: True, existing
-    variables only; AUTO_REUSE, make what is missing; None or False, as around. initializer, regularizer, dtype, constraint: defaults
-    for get_variable. custom_getter: called in place of get_variable, with the true getter first. A name scope of
-    the same name is opened, too, unless auxiliary_name_scope is False.
+    name_or_scope: a name, or a VariableScope entered again; None takes default_name, made unique.
+    reuse: True, existing variables only; AUTO_REUSE, make what is missing; None or False, as
+    around. initializer, regularizer, dtype, constraint: defaults for get_variable. custom_getter:
+    called in place of get_variable, with the true getter first. A name scope of the same name is
+    opened, too, unless auxiliary_name_scope is False.
     """
 
-    def __init__(self, name_or_scope: Any, default_name: str | None = None, values: Sequence | None = None,
-                 initializer: Any = None, regularizer: Any = None, caching_device: Any = None, partitioner: Any = None,
+    def __init__(self, name_or_scope: Any, default_name: str | None = None,
+                 values: Sequence | None = None, initializer: Any = None, regularizer: Any = None,
+                 caching_device: Any = None, partitioner: Any = None,
                  custom_getter: Callable | None = None, reuse: Any = None, dtype: Any = None,
                  use_resource: bool | None = None, constraint: Callable | None = None,
                  auxiliary_name_scope: bool = True) -> None:
@@ -167,8 +175,9 @@ class variable_scope:  # noqa: N801 (TensorFlow's name)
             raise ValueError("reuse=True cannot be used without a name_or_scope")
         self._given, self._default_name, self._reuse = name_or_scope, default_name, reuse
         self._values = values
-        self._defaults = {"_initializer": initializer, "_regularizer": regularizer, "_custom_getter": custom_getter,
-                          "_constraint": constraint, "_dtype": None if dtype is None else _core.as_dtype(dtype)}
+        self._defaults = {"_initializer": initializer, "_regularizer": regularizer,
+                          "_custom_getter": custom_getter, "_constraint": constraint, "_dtype": None
+                          if dtype is None else _core.as_dtype(dtype)}
         self._auxiliary = auxiliary_name_scope
 
     def __enter__(self) -> VariableScope:
@@ -194,8 +203,9 @@ class variable_scope:  # noqa: N801 (TensorFlow's name)
         entered = [context.__enter__() for context in self._contexts]
         name_scope = entered[1] if self._auxiliary else self._graph._scope
         changes = {key: value for key, value in self._defaults.items() if value is not None}
-        if self._defaults["_custom_getter"] is not None and self._old._custom_getter is not None and not again:
-            changes["_custom_getter"] = _nested_getter(self._defaults["_custom_getter"], self._old._custom_getter)
+        getter, outer_getter = self._defaults["_custom_getter"], self._old._custom_getter
+        if getter is not None and outer_getter is not None and not again:
+            changes["_custom_getter"] = _nested_getter(getter, outer_getter)
         reuse = self._reuse or (base.reuse if again else self._old.reuse)
         if self._old.reuse is True:
             reuse = True
@@ -237,17 +247,21 @@ def _nested_getter(inner: Callable, outer: Callable) -> Callable:
     return getter
 
 
-def get_variable(name: str, shape: Any = None, dtype: Any = None, initializer: Any = None, regularizer: Any = None,
-                 trainable: bool | None = None, collections: Sequence | None = None, caching_device: Any = None,
-                 partitioner: Any = None, validate_shape: bool = True, use_resource: bool | None = None,
-                 custom_getter: Callable | None = None, constraint: Callable | None = None) -> Variable:
+def get_variable(name: str, shape: Any = None, dtype: Any = None, initializer: Any = None,
+                 regularizer: Any = None, trainable: bool | None = None,
+                 collections: Sequence | None = None, caching_device: Any = None,
+                 partitioner: Any = None, validate_shape: bool = True,
+                 use_resource: bool | None = None, custom_getter: Callable | None = None,
+                 constraint: Callable | None = None) -> Variable:
     """The variable of that name in the current variable scope, made where the scope's reuse allows.
 
-    shape: needed for a new variable unless the initializer is a value. initializer: a function of shape and dtype
-    (tn.initializers), a value or a tensor; by default the scope's, else glorot_uniform (zeros for integers). regularizer: a
-    function whose result joins REGULARIZATION_LOSSES.
+    shape: needed for a new variable unless the initializer is a value. initializer: a function of
+    shape and dtype (tn.initializers), a value or a tensor; by default the scope's, else
+    glorot_uniform (zeros for integers). regularizer: a function whose result joins
+    REGULARIZATION_LOSSES.
 
-    Raises ValueError when the variable exists but must not, or must but does not, or has another shape or dtype.
+    Raises ValueError when the variable exists but must not, or must but does not, or has another
+    shape or dtype.
     """
     if partitioner is not None:
         raise ValueError("partitioner is not supported: variables live on one device")
@@ -256,11 +270,12 @@ def get_variable(name: str, shape: Any = None, dtype: Any = None, initializer: A
     arguments = {"shape": shape, "dtype": scope.dtype if dtype is None else _core.as_dtype(dtype),
                  "initializer": scope.initializer if initializer is None else initializer,
                  "regularizer": scope.regularizer if regularizer is None else regularizer,
-                 "trainable": trainable is not False, "collections": collections, "validate_shape": validate_shape,
-                 "constraint": scope.constraint if constraint is None else constraint}
+                 "trainable": trainable is not False, "collections": collections,
+                 "validate_shape": validate_shape, "constraint": scope.constraint
+                 if constraint is None else constraint}
     if dtype is None and initializer is not None and not callable(initializer):
-        arguments["dtype"] = convert_to_tensor(initializer).dtype if not hasattr(initializer, "dtype") else \
-            _core.as_dtype(initializer.dtype)
+        value = initializer if hasattr(initializer, "dtype") else convert_to_tensor(initializer)
+        arguments["dtype"] = _core.as_dtype(value.dtype)
     full_name = scope._full_name(name)
     if getter is not None:
         return getter(_true_getter, full_name, reuse=scope.reuse, **arguments)
@@ -274,18 +289,19 @@ def get_local_variable(name: str, *args: Any, **kwargs: Any) -> Variable:
 
 
 def _true_getter(name: str, shape: Any = None, dtype: Any = _core.float32, initializer: Any = None,
-                 regularizer: Any = None, reuse: Any = None, trainable: bool = True, collections: Sequence | None = None,
-                 validate_shape: bool = True, constraint: Callable | None = None, **unused: Any) -> Variable:
+                 regularizer: Any = None, reuse: Any = None, trainable: bool = True,
+                 collections: Sequence | None = None, validate_shape: bool = True,
+                 constraint: Callable | None = None, **unused: Any) -> Variable:
     store = _store()
     dtype = _core.as_dtype(dtype)
     found = store.variables.get(name)
     if found is not None:
         return _shared(found, name, shape, dtype, reuse)
     if reuse is True:
-        raise ValueError("Variable %s does not exist, or was not created with tn.get_variable(). Did you mean to set "
-                         "reuse=tn.AUTO_REUSE in VarScope?" % name)
-    variable = _new(name, TensorShape(shape), shape is not None, dtype, initializer, trainable, collections,
-                    validate_shape, constraint)
+        raise ValueError("Variable %s does not exist, or was not created with tn.get_variable(). "
+                         "Did you mean to set reuse=tn.AUTO_REUSE in VarScope?" % name)
+    variable = _new(name, TensorShape(shape), shape is not None, dtype, initializer, trainable,
+                    collections, validate_shape, constraint)
     store.variables[name] = variable
     if regularizer is not None:
         _regularize(variable, name, regularizer)
@@ -294,10 +310,11 @@ def _true_getter(name: str, shape: Any = None, dtype: Any = _core.float32, initi
 
 def _shared(variable: Variable, name: str, shape: Any, dtype: Any, reuse: Any) -> Variable:
     if not reuse:
-        places = variable.op._creation
-        where = "" if not places else " Originally defined at:\n\n  File \"%s\", line %d, in %s" % tuple(places[-1])
-        raise ValueError("Variable %s already exists, disallowed. Did you mean to set reuse=True or reuse=tn.AUTO_REUSE in "
-                         "VarScope?%s" % (name, where))
+        where = ""
+        for place in variable.op._creation[-1:]:
+            where = " Originally defined at:\n\n  File \"%s\", line %d, in %s" % tuple(place)
+        raise ValueError("Variable %s already exists, disallowed. Did you mean to set reuse=True "
+                         "or reuse=tn.AUTO_REUSE in VarScope?%s" % (name, where))
     if shape is not None and not TensorShape(shape).is_compatible_with(variable.shape):
         raise ValueError("Trying to share variable %s, but specified shape %s and found shape %s."
                          % (name, TensorShape(shape), variable.shape))
@@ -307,8 +324,8 @@ def _shared(variable: Variable, name: str, shape: Any, dtype: Any, reuse: Any) -
     return variable
 
 
-def _new(name: str, shape: TensorShape, shape_given: bool, dtype: Any, initializer: Any, trainable: bool,
-         collections: Any, validate_shape: bool, constraint: Any) -> Variable:
+def _new(name: str, shape: TensorShape, shape_given: bool, dtype: Any, initializer: Any,
+         trainable: bool, collections: Any, validate_shape: bool, constraint: Any) -> Variable:
     if initializer is None:
         from treenail import initializers
         if dtype.is_floating or dtype.is_complex:
@@ -316,28 +333,31 @@ def _new(name: str, shape: TensorShape, shape_given: bool, dtype: Any, initializ
         elif dtype.is_integer or dtype.is_bool:
             initializer = initializers.zeros()
         else:
-            raise ValueError("An initializer for variable %s of %s is required" % (name, dtype.name))
+            raise ValueError("An initializer for variable %s of %s is required"
+                             % (name, dtype.name))
     if not callable(initializer):
         if shape_given and not isinstance(initializer, Tensor):
-            given = TensorShape(getattr(initializer, "shape", ()) if hasattr(initializer, "shape") else
-                                convert_to_tensor(initializer).shape)
+            value = initializer if hasattr(initializer, "shape") else convert_to_tensor(initializer)
+            given = TensorShape(value.shape)
             if not given.is_compatible_with(shape):
-                raise ValueError("If initializer is a constant, it must have the shape %s of the variable, not %s"
-                                 % (shape, given))
+                raise ValueError("If initializer is a constant, it must have the shape %s of the "
+                                 "variable, not %s" % (shape, given))
         value = initializer
     else:
         if isinstance(initializer, type):
             initializer = initializer()
         if not shape.is_fully_defined():
-            raise ValueError("Shape of a new variable (%s) must be fully defined, but instead was %s." % (name, shape))
+            raise ValueError("Shape of a new variable (%s) must be fully defined, but instead was "
+                             "%s." % (name, shape))
         extents = shape.as_list()
 
         def value() -> Any:
             return initializer(extents, dtype=dtype)
     graph = get_default_graph()
     with graph.name_scope(None):
-        return Variable(value, trainable=trainable, collections=collections, validate_shape=validate_shape, name=name,
-                        dtype=dtype, constraint=constraint)
+        return Variable(value, trainable=trainable, collections=collections,
+                        validate_shape=validate_shape, name=name, dtype=dtype,
+                        constraint=constraint)
 
 
 def _regularize(variable: Variable, name: str, regularizer: Callable) -> None:
@@ -351,7 +371,8 @@ def _regularize(variable: Variable, name: str, regularizer: Callable) -> None:
 class variable_op_scope(variable_scope):  # noqa: N801 (TensorFlow's name)
     """The older form of variable_scope: variable_op_scope(values, name, default_name)."""
 
-    def __init__(self, values: Sequence, name_or_scope: Any, default_name: str | None = None, **kwargs: Any) -> None:
+    def __init__(self, values: Sequence, name_or_scope: Any, default_name: str | None = None,
+                 **kwargs: Any) -> None:
         super().__init__(name_or_scope, default_name, values, **kwargs)
 
 
@@ -360,14 +381,17 @@ def no_regularizer(_: Any) -> None:
     return None
 
 
-def make_template(name_: str, func_: Callable, create_scope_now_: bool = False, unique_name_: str | None = None,
-                  custom_getter_: Callable | None = None, **kwargs: Any) -> Callable:
-    """`func_` as a function that makes its variables at the first call and shares them at every later one."""
+def make_template(name_: str, func_: Callable, create_scope_now_: bool = False,
+                  unique_name_: str | None = None, custom_getter_: Callable | None = None,
+                  **kwargs: Any) -> Callable:
+    """`func_` as a function that makes its variables at the first call and shares them at every
+    later one."""
     state: dict = {}
 
     def scope() -> VariableScope:
         if "scope" not in state:
-            with variable_scope(unique_name_, default_name=name_, custom_getter=custom_getter_) as opened:
+            with variable_scope(unique_name_, default_name=name_,
+                                custom_getter=custom_getter_) as opened:
                 state["scope"] = opened
         return state["scope"]
 
@@ -382,5 +406,5 @@ def make_template(name_: str, func_: Callable, create_scope_now_: bool = False, 
     return template
 
 
-__all__ = ["AUTO_REUSE", "VariableScope", "get_variable_scope", "variable_scope", "get_variable", "get_local_variable",
-           "variable_op_scope", "no_regularizer", "make_template"]
+__all__ = ["AUTO_REUSE", "VariableScope", "get_variable_scope", "variable_scope", "get_variable",
+           "get_local_variable", "variable_op_scope", "no_regularizer", "make_template"]

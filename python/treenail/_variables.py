@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Variables: tensors that keep their value between runs of a session.
 
-In the graph a variable is a handle (VarHandleOp), an assignment of the initial value and a read. Used as a tensor it means
-its value: outside of control_dependencies the one read made with the variable, which a run does before later writes of the
-same run; inside, a read made there.
+In the graph a variable is a handle (VarHandleOp), an assignment of the initial value and a read.
+Used as a tensor it means its value: outside of control_dependencies the one read made with the
+variable, which a run does before later writes of the same run; inside, a read made there.
 """
 
 from __future__ import annotations
@@ -24,18 +24,20 @@ if TYPE_CHECKING:
 class Variable:
     """A tensor that keeps its value between runs.
 
-    initial_value: a value, a tensor, or a function that gives one. trainable: whether optimizers change it by default. collections:
-    names of graph collections, by default GLOBAL_VARIABLES. validate_shape: whether later values must have the initial
-    value's shape. name: made unique. dtype: the initial value is converted. constraint: a function applied by optimizers to
-    the value after each update.
+    initial_value: a value, a tensor, or a function that gives one. trainable: whether optimizers
+    change it by default. collections: names of graph collections, by default GLOBAL_VARIABLES.
+    validate_shape: whether later values must have the initial value's shape. name: made unique.
+    dtype: the initial value is converted. constraint: a function applied by optimizers to the value
+    after each update.
     """
 
     __array_ufunc__ = None
     __array_priority__ = 100
 
-    def __init__(self, initial_value: Any = None, trainable: bool = True, collections: Sequence | None = None,
-                 validate_shape: bool = True, caching_device: Any = None, name: str | None = None,
-                 variable_def: Any = None, dtype: Any = None, expected_shape: Any = None, import_scope: Any = None,
+    def __init__(self, initial_value: Any = None, trainable: bool = True,
+                 collections: Sequence | None = None, validate_shape: bool = True,
+                 caching_device: Any = None, name: str | None = None, variable_def: Any = None,
+                 dtype: Any = None, expected_shape: Any = None, import_scope: Any = None,
                  constraint: Callable | None = None, use_resource: bool | None = None) -> None:
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
@@ -49,12 +51,16 @@ class Variable:
             shape = initial_value.shape if validate_shape else TensorShape(None)
             if validate_shape and expected_shape is not None:
                 shape = shape.merge_with(expected_shape)
-            self._handle = ops.VarHandleOp(dtype=initial_value.dtype, shape=shape, name=full_name + "/")
+            self._handle = ops.VarHandleOp(dtype=initial_value.dtype, shape=shape, name=full_name
+                                           + "/")
             with graph.name_scope(full_name + "/"):
                 self._initializer = ops.AssignVariableOp(self._handle, initial_value, name="Assign")
-                self._snapshot = ops.ReadVariableOp(self._handle, dtype=initial_value.dtype, name="read")
+                self._snapshot = ops.ReadVariableOp(self._handle, dtype=initial_value.dtype,
+                                                    name="read")
         self._graph, self._initial_value, self._shape = graph, initial_value, shape
-        self._dtype, self._trainable, self._constraint = initial_value.dtype, bool(trainable), constraint
+        self._dtype = initial_value.dtype
+        self._trainable = bool(trainable)
+        self._constraint = constraint
         names = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
         if trainable and GraphKeys.TRAINABLE_VARIABLES not in names:
             names.append(GraphKeys.TRAINABLE_VARIABLES)
@@ -69,18 +75,24 @@ class Variable:
 
     @classmethod
     def _from_operations(cls, handle_op: Operation) -> Variable | None:
-        """The variable of a handle in a loaded graph, or None when its assignment or read is not there."""
+        """The variable of a handle in a loaded graph, or None when its assignment or read is not
+        there."""
         graph, name = handle_op.graph, handle_op.name
-        assign, read = graph._find_operation(name + "/Assign"), graph._find_operation(name + "/read")
-        if assign is None or read is None or assign.type != "AssignVariableOp" or read.type != "ReadVariableOp":
+        assign, read = graph._find_operation(name + "/Assign"), graph._find_operation(name
+                                                                                      + "/read")
+        types = [getattr(op, "type", None) for op in (assign, read)]
+        if types != ["AssignVariableOp", "ReadVariableOp"]:
             return None
         self = cls.__new__(cls)
-        self._graph, self._handle, self._initializer, self._snapshot = graph, handle_op.outputs[0], assign, read.outputs[0]
+        self._graph = graph
+        self._handle = handle_op.outputs[0]
+        self._initializer = assign
+        self._snapshot = read.outputs[0]
         self._initial_value, self._dtype = assign.inputs[1], self._snapshot.dtype
         self._shape, self._trainable, self._constraint = self._snapshot.shape, False, None
         return self
 
-    # --- What it is ---------------------------------------------------------------------------------------------------
+    # --- What it is -------------------------------------------------------------------------------
 
     @property
     def name(self) -> str:
@@ -146,13 +158,15 @@ class Variable:
         return self._initial_value
 
     def initialized_value(self) -> Tensor:
-        """The initial value, for use in another variable's initial value: in the run that initialises both it is the same."""
+        """The initial value, for use in another variable's initial value: in the run that
+        initialises both it is the same."""
         return self._initial_value
 
-    # --- Reading ------------------------------------------------------------------------------------------------------
+    # --- Reading ----------------------------------------------------------------------------------
 
     def value(self) -> Tensor:
-        """The value: one read shared by all uses, or inside control_dependencies a read made there."""
+        """The value: one read shared by all uses, or inside control_dependencies a read made
+        there."""
         if self._graph._has_controllers():
             return self.read_value()
         return self._snapshot
@@ -160,7 +174,8 @@ class Variable:
     def read_value(self) -> Tensor:
         """A new read of the value, in the current control dependencies."""
         with self._graph.as_default(), self._graph.name_scope(None):
-            return ops.ReadVariableOp(self._handle, dtype=self._dtype, name=self._shared_name + "/Read")
+            return ops.ReadVariableOp(self._handle, dtype=self._dtype, name=self._shared_name
+                                      + "/Read")
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
         """The rows of the value at `indices`; its gradient is IndexedSlices."""
@@ -177,9 +192,10 @@ class Variable:
         """The value in `session`, by default the one of the surrounding `with`."""
         return self._snapshot.eval(session=session)
 
-    # --- Writing ------------------------------------------------------------------------------------------------------
+    # --- Writing ----------------------------------------------------------------------------------
 
-    def _written(self, op_name: str, value: Any, name: str | None, default: str, read_value: bool) -> Any:
+    def _written(self, op_name: str, value: Any, name: str | None, default: str,
+                 read_value: bool) -> Any:
         with self._graph.as_default():
             value = convert_to_tensor(value, self._dtype)
             if not self._shape.is_compatible_with(value.shape):
@@ -192,15 +208,19 @@ class Variable:
         with self._graph.name_scope(None), self._graph.control_dependencies([op]):
             return ops.ReadVariableOp(self._handle, dtype=self._dtype, name=op.name + "/read")
 
-    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
-        """Gives the variable a new value; the result is that value, read after the write (or the write, unless read_value)."""
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None,
+               read_value: bool = True) -> Any:
+        """Gives the variable a new value; the result is that value, read after the write (or the
+        write, unless read_value)."""
         return self._written("AssignVariableOp", value, name, "Assign", read_value)
 
-    def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None,
+                   read_value: bool = True) -> Any:
         """Adds to the value; the result is the new value."""
         return self._written("AssignAddVariableOp", delta, name, "AssignAdd", read_value)
 
-    def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None,
+                   read_value: bool = True) -> Any:
         """Subtracts from the value; the result is the new value."""
         return self._written("AssignSubVariableOp", delta, name, "AssignSub", read_value)
 
@@ -209,17 +229,21 @@ class Variable:
             raise ValueError("slices is not an IndexedSlices: %s" % (slices,))
         with self._graph.as_default():
             values = convert_to_tensor(slices.values, self._dtype)
-            return self._read_after(getattr(ops, op_name)(self._handle, slices.indices, values, name=name))
+            return self._read_after(getattr(ops, op_name)(self._handle, slices.indices, values,
+                                                          name=name))
 
-    def scatter_add(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Tensor:
+    def scatter_add(self, sparse_delta: IndexedSlices, use_locking: bool = False,
+                    name: str | None = None) -> Tensor:
         """Adds to rows of the value; the result is the new value."""
         return self._scattered("ResourceScatterAdd", sparse_delta, name)
 
-    def scatter_sub(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Tensor:
+    def scatter_sub(self, sparse_delta: IndexedSlices, use_locking: bool = False,
+                    name: str | None = None) -> Tensor:
         """Subtracts from rows of the value; the result is the new value."""
         return self._scattered("ResourceScatterSub", sparse_delta, name)
 
-    def scatter_update(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Tensor:
+    def scatter_update(self, sparse_delta: IndexedSlices, use_locking: bool = False,
+                       name: str | None = None) -> Tensor:
         """Replaces rows of the value; the result is the new value."""
         return self._scattered("ResourceScatterUpdate", sparse_delta, name)
 
@@ -251,47 +275,53 @@ def _delegate(name: str):
     return method
 
 
-for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod",
-              "pow", "rpow", "matmul", "rmatmul", "and", "rand", "or", "ror", "xor", "rxor", "lt", "le", "gt", "ge", "neg",
-              "abs", "invert"):
+for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv",
+              "rfloordiv", "mod", "rmod", "pow", "rpow", "matmul", "rmatmul", "and", "rand", "or",
+              "ror", "xor", "rxor", "lt", "le", "gt", "ge", "neg", "abs", "invert"):
     setattr(Variable, "__%s__" % _name, _delegate("__%s__" % _name))
 
 
-# --- Functions on variables -------------------------------------------------------------------------------------------
+# --- Functions on variables -----------------------------------------------------------------------
 
-def assign(ref: Variable, value: Any, validate_shape: bool | None = None, use_locking: bool | None = None,
-           name: str | None = None) -> Tensor:
+def assign(ref: Variable, value: Any, validate_shape: bool | None = None,
+           use_locking: bool | None = None, name: str | None = None) -> Tensor:
     """ref.assign(value)."""
     return ref.assign(value, name=name)
 
 
-def assign_add(ref: Variable, value: Any, use_locking: bool | None = None, name: str | None = None) -> Tensor:
+def assign_add(ref: Variable, value: Any, use_locking: bool | None = None,
+               name: str | None = None) -> Tensor:
     """ref.assign_add(value)."""
     return ref.assign_add(value, name=name)
 
 
-def assign_sub(ref: Variable, value: Any, use_locking: bool | None = None, name: str | None = None) -> Tensor:
+def assign_sub(ref: Variable, value: Any, use_locking: bool | None = None,
+               name: str | None = None) -> Tensor:
     """ref.assign_sub(value)."""
     return ref.assign_sub(value, name=name)
 
 
-def scatter_update(ref: Variable, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Tensor:
+def scatter_update(ref: Variable, indices: Any, updates: Any, use_locking: bool = True,
+                   name: str | None = None) -> Tensor:
     """Replaces the rows of `ref` at `indices`; the result is the new value."""
     return ref.scatter_update(IndexedSlices(updates, convert_to_tensor(indices)), name=name)
 
 
-def scatter_add(ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+def scatter_add(ref: Variable, indices: Any, updates: Any, use_locking: bool = False,
+                name: str | None = None) -> Tensor:
     """Adds to the rows of `ref` at `indices`; the result is the new value."""
     return ref.scatter_add(IndexedSlices(updates, convert_to_tensor(indices)), name=name)
 
 
-def scatter_sub(ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+def scatter_sub(ref: Variable, indices: Any, updates: Any, use_locking: bool = False,
+                name: str | None = None) -> Tensor:
     """Subtracts from the rows of `ref` at `indices`; the result is the new value."""
     return ref.scatter_sub(IndexedSlices(updates, convert_to_tensor(indices)), name=name)
 
 
 def global_variables(scope: str | None = None) -> list:
-    """The variables of the default graph that a checkpoint keeps; with `scope`, those whose name begins so."""
+    """The variables of the default graph that a checkpoint keeps; with `scope`, those whose name
+    begins so."""
     return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
@@ -359,8 +389,9 @@ def report_uninitialized_variables(var_list: Sequence | None = None,
         return ops.Gather(names, ops.Squeeze(ops.Where(missing), squeeze_dims=[1]), 0)
 
 
-__all__ = ["Variable", "assign", "assign_add", "assign_sub", "scatter_update", "scatter_add", "scatter_sub",
-           "global_variables", "all_variables", "local_variables", "model_variables", "trainable_variables",
-           "moving_average_variables", "variables_initializer", "initialize_variables", "global_variables_initializer",
-           "initialize_all_variables", "local_variables_initializer", "is_variable_initialized",
+__all__ = ["Variable", "assign", "assign_add", "assign_sub", "scatter_update", "scatter_add",
+           "scatter_sub", "global_variables", "all_variables", "local_variables", "model_variables",
+           "trainable_variables", "moving_average_variables", "variables_initializer",
+           "initialize_variables", "global_variables_initializer", "initialize_all_variables",
+           "local_variables_initializer", "is_variable_initialized",
            "report_uninitialized_variables"]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What operations, files and sessions raise: one class per canonical error code.
 
-Where Python has a class for the same mistake, the class here is one of its kind too: InvalidArgumentError is a ValueError,
-NotFoundError a LookupError, and so on. The text of an error that names an operation ends with the place in the program
-where that operation was created.
+Where Python has a class for the same mistake, the class here is one of its kind too:
+InvalidArgumentError is a ValueError, NotFoundError a LookupError, and so on. The text of an error
+that names an operation ends with the place in the program where that operation was created.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ UNAVAILABLE = 14
 DATA_LOSS = 15
 UNAUTHENTICATED = 16
 
+
 def _creation_lines(op) -> list[str]:
     import linecache
     lines = []
@@ -40,8 +41,8 @@ def _creation_lines(op) -> list[str]:
 class OpError(Exception):
     """The base of all errors of this module.
 
-    message: what was given and what is needed. op: the Operation that failed, or None. node_def: its name, or None.
-    error_code: the canonical number.
+    message: what was given and what is needed. op: the Operation that failed, or None. node_def:
+    its name, or None. error_code: the canonical number.
     """
 
     def __init__(self, node_def, op, message: str, error_code: int) -> None:
@@ -75,14 +76,16 @@ class OpError(Exception):
         lines = _creation_lines(self._op) if self._op is not None else []
         if not lines:
             return self._message
-        return "%s\n\nop '%s' was created at:\n%s" % (self._message, self._op.name, "\n".join(lines))
+        return "%s\n\nop '%s' was created at:\n%s" % (self._message, self._op.name,
+                                                      "\n".join(lines))
 
     def __reduce__(self):
         return _rebuild, (type(self), self._node_def, self._message, self._error_code)
 
 
 def _rebuild(cls, node_def, message, code):
-    return OpError(node_def, None, message, code) if cls is OpError else cls(node_def, None, message)
+    return OpError(node_def, None, message, code) if cls is OpError else cls(node_def, None,
+                                                                             message)
 
 
 def _error_class(name: str, code: int, bases: tuple, doc: str):
@@ -91,40 +94,50 @@ def _error_class(name: str, code: int, bases: tuple, doc: str):
     return type(name, bases, {"__init__": __init__, "__doc__": doc, "__module__": __name__})
 
 
-CancelledError = _error_class("CancelledError", CANCELLED, (OpError,), "The run was cancelled: the session was closed.")
+CancelledError = _error_class("CancelledError", CANCELLED, (OpError,),
+                              "The run was cancelled: the session was closed.")
 UnknownError = _error_class("UnknownError", UNKNOWN, (OpError,), "An error of unknown kind.")
-InvalidArgumentError = _error_class(
-    "InvalidArgumentError", INVALID_ARGUMENT, (OpError, ValueError), "A value, shape, dtype or name that makes no sense.")
-DeadlineExceededError = _error_class(
-    "DeadlineExceededError", DEADLINE_EXCEEDED, (OpError, TimeoutError), "The time given for a run is over.")
-NotFoundError = _error_class(
-    "NotFoundError", NOT_FOUND, (OpError, LookupError), "A file, tensor, node or op that does not exist.")
-AlreadyExistsError = _error_class("AlreadyExistsError", ALREADY_EXISTS, (OpError,), "What was to be made exists already.")
-PermissionDeniedError = _error_class(
-    "PermissionDeniedError", PERMISSION_DENIED, (OpError, PermissionError), "The system refuses access to a file.")
-ResourceExhaustedError = _error_class(
-    "ResourceExhaustedError", RESOURCE_EXHAUSTED, (OpError, MemoryError), "Out of memory, or out of disk space.")
+InvalidArgumentError = _error_class("InvalidArgumentError", INVALID_ARGUMENT, (OpError, ValueError),
+                                    "A value, shape, dtype or name that makes no sense.")
+DeadlineExceededError = _error_class("DeadlineExceededError", DEADLINE_EXCEEDED,
+                                     (OpError, TimeoutError), "The time given for a run is over.")
+NotFoundError = _error_class("NotFoundError", NOT_FOUND, (OpError, LookupError),
+                             "A file, tensor, node or op that does not exist.")
+AlreadyExistsError = _error_class("AlreadyExistsError", ALREADY_EXISTS, (OpError,),
+                                  "What was to be made exists already.")
+PermissionDeniedError = _error_class("PermissionDeniedError", PERMISSION_DENIED,
+                                     (OpError, PermissionError),
+                                     "The system refuses access to a file.")
+ResourceExhaustedError = _error_class("ResourceExhaustedError", RESOURCE_EXHAUSTED,
+                                      (OpError, MemoryError),
+                                      "Out of memory, or out of disk space.")
 FailedPreconditionError = _error_class(
     "FailedPreconditionError", FAILED_PRECONDITION, (OpError, RuntimeError),
     "The state does not allow it: an uninitialised variable, a finalized graph, a closed session.")
-AbortedError = _error_class("AbortedError", ABORTED, (OpError,), "Given up because of another's doing.")
-OutOfRangeError = _error_class("OutOfRangeError", OUT_OF_RANGE, (OpError,), "Beyond the valid range: the end of the input.")
+AbortedError = _error_class("AbortedError", ABORTED, (OpError,),
+                            "Given up because of another's doing.")
+OutOfRangeError = _error_class("OutOfRangeError", OUT_OF_RANGE, (OpError,),
+                               "Beyond the valid range: the end of the input.")
 UnimplementedError = _error_class(
     "UnimplementedError", UNIMPLEMENTED, (OpError, NotImplementedError),
     "No kernel, no gradient, or a library that is not installed.")
 InternalError = _error_class("InternalError", INTERNAL, (OpError,), "A mistake in Treenail itself.")
-UnavailableError = _error_class("UnavailableError", UNAVAILABLE, (OpError,), "A service that cannot be reached now.")
-DataLossError = _error_class("DataLossError", DATA_LOSS, (OpError,), "A truncated, altered or foreign file.")
-UnauthenticatedError = _error_class("UnauthenticatedError", UNAUTHENTICATED, (OpError,), "No valid credentials.")
+UnavailableError = _error_class("UnavailableError", UNAVAILABLE, (OpError,),
+                                "A service that cannot be reached now.")
+DataLossError = _error_class("DataLossError", DATA_LOSS, (OpError,),
+                             "A truncated, altered or foreign file.")
+UnauthenticatedError = _error_class("UnauthenticatedError", UNAUTHENTICATED, (OpError,),
+                                    "No valid credentials.")
 
-_CLASS_OF_CODE = {
-    CANCELLED: CancelledError, UNKNOWN: UnknownError, INVALID_ARGUMENT: InvalidArgumentError,
-    DEADLINE_EXCEEDED: DeadlineExceededError, NOT_FOUND: NotFoundError, ALREADY_EXISTS: AlreadyExistsError,
-    PERMISSION_DENIED: PermissionDeniedError, RESOURCE_EXHAUSTED: ResourceExhaustedError,
-    FAILED_PRECONDITION: FailedPreconditionError, ABORTED: AbortedError, OUT_OF_RANGE: OutOfRangeError,
-    UNIMPLEMENTED: UnimplementedError, INTERNAL: InternalError, UNAVAILABLE: UnavailableError,
-    DATA_LOSS: DataLossError, UNAUTHENTICATED: UnauthenticatedError,
-}
+_CLASS_OF_CODE = {CANCELLED: CancelledError, UNKNOWN: UnknownError,
+                  INVALID_ARGUMENT: InvalidArgumentError, DEADLINE_EXCEEDED: DeadlineExceededError,
+                  NOT_FOUND: NotFoundError, ALREADY_EXISTS: AlreadyExistsError,
+                  PERMISSION_DENIED: PermissionDeniedError,
+                  RESOURCE_EXHAUSTED: ResourceExhaustedError,
+                  FAILED_PRECONDITION: FailedPreconditionError, ABORTED: AbortedError,
+                  OUT_OF_RANGE: OutOfRangeError, UNIMPLEMENTED: UnimplementedError,
+                  INTERNAL: InternalError, UNAVAILABLE: UnavailableError, DATA_LOSS: DataLossError,
+                  UNAUTHENTICATED: UnauthenticatedError}
 _CODE_OF_CLASS = {cls: code for code, cls in _CLASS_OF_CODE.items()}
 
 

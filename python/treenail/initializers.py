@@ -61,12 +61,15 @@ class Ones(Initializer):
 
 
 class Constant(Initializer):
-    """One value everywhere, or the given values; a list shorter than the shape repeats its last element."""
+    """One value everywhere, or the given values; a list shorter than the shape repeats its last
+    element."""
 
-    def __init__(self, value: Any = 0, dtype: Any = _core.float32, verify_shape: bool = False) -> None:
-        if not (isinstance(value, (int, float, complex, list, tuple, bool, str, bytes)) or hasattr(value, "dtype")):
-            raise TypeError("Invalid type for initial value: %s (expected Python scalar, list or tuple of values, or "
-                            "numpy.ndarray)." % type(value))
+    def __init__(self, value: Any = 0, dtype: Any = _core.float32,
+                 verify_shape: bool = False) -> None:
+        if not (isinstance(value, (int, float, complex, list, tuple, bool, str,
+                                   bytes)) or hasattr(value, "dtype")):
+            raise TypeError("Invalid type for initial value: %s (expected Python scalar, list or "
+                            "tuple of values, or numpy.ndarray)." % type(value))
         self._value, self._dtype, self._verify_shape = value, _name(dtype), verify_shape
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None,
@@ -78,37 +81,44 @@ class Constant(Initializer):
 class RandomUniform(Initializer):
     """Uniformly distributed in [minval, maxval)."""
 
-    def __init__(self, minval: Any = 0, maxval: Any = None, seed: int | None = None, dtype: Any = _core.float32) -> None:
+    def __init__(self, minval: Any = 0, maxval: Any = None, seed: int | None = None,
+                 dtype: Any = _core.float32) -> None:
         self._minval, self._maxval, self._seed, self._dtype = minval, maxval, seed, _name(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        return _random_uniform(shape, self._minval, self._maxval, dtype or self._dtype, seed=self._seed)
+        return _random_uniform(shape, self._minval, self._maxval, dtype or self._dtype,
+                               seed=self._seed)
 
 
 class RandomNormal(Initializer):
     """Normally distributed."""
 
-    def __init__(self, mean: float = 0.0, stddev: float = 1.0, seed: int | None = None, dtype: Any = _core.float32) -> None:
+    def __init__(self, mean: float = 0.0, stddev: float = 1.0, seed: int | None = None,
+                 dtype: Any = _core.float32) -> None:
         self._mean, self._stddev, self._seed, self._dtype = mean, stddev, seed, _name(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        return _random_normal(shape, self._mean, self._stddev, dtype or self._dtype, seed=self._seed)
+        return _random_normal(shape, self._mean, self._stddev, dtype or self._dtype,
+                              seed=self._seed)
 
 
 class TruncatedNormal(Initializer):
     """Normally distributed, without values further than two standard deviations from the mean."""
 
-    def __init__(self, mean: float = 0.0, stddev: float = 1.0, seed: int | None = None, dtype: Any = _core.float32) -> None:
+    def __init__(self, mean: float = 0.0, stddev: float = 1.0, seed: int | None = None,
+                 dtype: Any = _core.float32) -> None:
         self._mean, self._stddev, self._seed, self._dtype = mean, stddev, seed, _name(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        return _truncated_normal(shape, self._mean, self._stddev, dtype or self._dtype, seed=self._seed)
+        return _truncated_normal(shape, self._mean, self._stddev, dtype or self._dtype,
+                                 seed=self._seed)
 
 
 class UniformUnitScaling(Initializer):
     """Uniform with variance factor / number of inputs (Sussillo and Abbott, arXiv:1412.6558)."""
 
-    def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = _core.float32) -> None:
+    def __init__(self, factor: float = 1.0, seed: int | None = None,
+                 dtype: Any = _core.float32) -> None:
         self._factor, self._seed, self._dtype = factor, seed, _name(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
@@ -120,13 +130,16 @@ class UniformUnitScaling(Initializer):
 
 
 class VarianceScaling(Initializer):
-    """Random values whose variance is scale / n, with n the number of inputs, of outputs, or their mean.
+    """Random values whose variance is scale / n, with n the number of inputs, of outputs, or their
+    mean.
 
-    mode: 'fan_in', 'fan_out' or 'fan_avg'. distribution: 'truncated_normal' ('normal'), 'untruncated_normal' or 'uniform'.
+    mode: 'fan_in', 'fan_out' or 'fan_avg'. distribution: 'truncated_normal' ('normal'),
+    'untruncated_normal' or 'uniform'.
     """
 
-    def __init__(self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal",
-                 seed: int | None = None, dtype: Any = _core.float32) -> None:
+    def __init__(self, scale: float = 1.0, mode: str = "fan_in",
+                 distribution: str = "truncated_normal", seed: int | None = None,
+                 dtype: Any = _core.float32) -> None:
         if scale <= 0:
             raise ValueError("`scale` must be positive float.")
         if mode not in ("fan_in", "fan_out", "fan_avg"):
@@ -140,7 +153,8 @@ class VarianceScaling(Initializer):
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         dtype = dtype or self._dtype
         fan_in, fan_out = _fans(list(shape))
-        count = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self._mode]
+        count = {"fan_in": fan_in, "fan_out": fan_out,
+                 "fan_avg": (fan_in + fan_out) / 2}[self._mode]
         scale = self._scale / max(1.0, count)
         if self._distribution == "uniform":
             limit = math.sqrt(3.0 * scale)
@@ -148,7 +162,8 @@ class VarianceScaling(Initializer):
         if self._distribution == "untruncated_normal":
             return _random_normal(shape, 0.0, math.sqrt(scale), dtype, seed=self._seed)
         # The standard deviation of a standard normal distribution truncated at 2 is 0.8796...
-        return _truncated_normal(shape, 0.0, math.sqrt(scale) / 0.87962566103423978, dtype, seed=self._seed)
+        return _truncated_normal(shape, 0.0, math.sqrt(scale) / 0.87962566103423978, dtype,
+                                 seed=self._seed)
 
 
 def _fans(shape: list) -> tuple:
@@ -224,8 +239,9 @@ uniform_unit_scaling = UniformUnitScaling
 variance_scaling, identity = VarianceScaling, Identity
 glorot_uniform, glorot_normal = GlorotUniform, GlorotNormal
 
-__all__ = ["Initializer", "Zeros", "Ones", "Constant", "RandomUniform", "RandomNormal", "TruncatedNormal",
-           "UniformUnitScaling", "VarianceScaling", "Identity", "GlorotUniform", "GlorotNormal", "he_normal", "he_uniform",
-           "lecun_normal", "lecun_uniform", "zeros", "ones", "constant", "random_uniform", "random_normal",
-           "truncated_normal", "uniform_unit_scaling", "variance_scaling",
-           "identity", "glorot_uniform", "glorot_normal"]
+__all__ = ["Initializer", "Zeros", "Ones", "Constant", "RandomUniform", "RandomNormal",
+           "TruncatedNormal", "UniformUnitScaling", "VarianceScaling", "Identity", "GlorotUniform",
+           "GlorotNormal", "he_normal", "he_uniform", "lecun_normal", "lecun_uniform", "zeros",
+           "ones", "constant", "random_uniform", "random_normal", "truncated_normal",
+           "uniform_unit_scaling", "variance_scaling", "identity", "glorot_uniform",
+           "glorot_normal"]

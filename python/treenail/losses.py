@@ -52,11 +52,12 @@ def _present(losses: Tensor, weights: Tensor) -> Tensor:
 
 
 def compute_weighted_loss(losses: Any, weights: Any = 1.0, scope: str | None = None,
-                          loss_collection: str | None = GraphKeys.LOSSES, reduction: str = _DEFAULT) -> Tensor:
+                          loss_collection: str | None = GraphKeys.LOSSES,
+                          reduction: str = _DEFAULT) -> Tensor:
     """losses * weights, reduced. weights: a scalar, or of a shape that broadcasts to the losses'.
 
-    SUM_BY_NONZERO_WEIGHTS (the default): the sum over the number of non-zero weights. MEAN: over the sum of weights.
-    SUM_OVER_BATCH_SIZE: over the number of losses.
+    SUM_BY_NONZERO_WEIGHTS (the default): the sum over the number of non-zero weights. MEAN: over
+    the sum of weights. SUM_OVER_BATCH_SIZE: over the number of losses.
     """
     Reduction.validate(reduction)
     with scope_of(scope, "weighted_loss", [losses]):
@@ -85,9 +86,10 @@ def _check_weights(weights: Tensor, losses: Tensor) -> None:
     w, v = weights.shape, losses.shape
     if w.ndims in (None, 0) or v.ndims is None:
         return
-    if w.ndims != v.ndims or any(a not in (None, 1) and b is not None and a != b for a, b in zip(w, v)):
-        raise ValueError("weights can not be broadcast to values. values.rank=%s. weights.rank=%s. values.shape=%s. "
-                         "weights.shape=%s." % (v.ndims, w.ndims, v, w))
+    if w.ndims != v.ndims or any(a not in (None, 1) and b is not None and a != b for a,
+                                 b in zip(w, v)):
+        raise ValueError("weights can not be broadcast to values. values.rank=%s. weights.rank=%s. "
+                         "values.shape=%s. weights.shape=%s." % (v.ndims, w.ndims, v, w))
 
 
 def _pair(labels: Any, predictions: Any, what: str = "predictions") -> tuple:
@@ -95,38 +97,49 @@ def _pair(labels: Any, predictions: Any, what: str = "predictions") -> tuple:
         raise ValueError("labels must not be None.")
     if predictions is None:
         raise ValueError("%s must not be None." % what)
-    predictions = cast(convert_to_tensor(predictions), _core.float32) if not getattr(
-        getattr(predictions, "dtype", None), "is_floating", False) else convert_to_tensor(predictions)
-    labels = cast(convert_to_tensor(labels, None if hasattr(labels, "dtype") else predictions.dtype), predictions.dtype)
+    predictions = cast(convert_to_tensor(predictions),
+                       _core.float32) if not getattr(getattr(predictions, "dtype", None),
+                                                     "is_floating",
+                                                     False) else convert_to_tensor(predictions)
+    labels = cast(convert_to_tensor(labels, None
+                                    if hasattr(labels, "dtype") else predictions.dtype),
+                  predictions.dtype)
     predictions.shape.assert_is_compatible_with(labels.shape)
     return labels, predictions
 
 
 def absolute_difference(labels: Any, predictions: Any, weights: Any = 1.0, scope: str | None = None,
-                        loss_collection: str | None = GraphKeys.LOSSES, reduction: str = _DEFAULT) -> Tensor:
+                        loss_collection: str | None = GraphKeys.LOSSES,
+                        reduction: str = _DEFAULT) -> Tensor:
     """|predictions - labels|, weighted and reduced."""
     with scope_of(scope, "absolute_difference", [predictions, labels]):
         labels, predictions = _pair(labels, predictions)
-        return compute_weighted_loss(ops.Abs(predictions - labels), weights, None, loss_collection, reduction)
+        return compute_weighted_loss(ops.Abs(predictions - labels), weights, None, loss_collection,
+                                     reduction)
 
 
 def mean_squared_error(labels: Any, predictions: Any, weights: Any = 1.0, scope: str | None = None,
-                       loss_collection: str | None = GraphKeys.LOSSES, reduction: str = _DEFAULT) -> Tensor:
+                       loss_collection: str | None = GraphKeys.LOSSES,
+                       reduction: str = _DEFAULT) -> Tensor:
     """(predictions - labels)**2, weighted and reduced."""
     with scope_of(scope, "mean_squared_error", [predictions, labels]):
         labels, predictions = _pair(labels, predictions)
-        return compute_weighted_loss(ops.SquaredDifference(predictions, labels), weights, None, loss_collection, reduction)
+        return compute_weighted_loss(ops.SquaredDifference(predictions, labels), weights, None,
+                                     loss_collection, reduction)
 
 
-def mean_pairwise_squared_error(labels: Any, predictions: Any, weights: Any = 1.0, scope: str | None = None,
+def mean_pairwise_squared_error(labels: Any, predictions: Any, weights: Any = 1.0,
+                                scope: str | None = None,
                                 loss_collection: str | None = GraphKeys.LOSSES) -> Tensor:
-    """The mean over samples of the mean squared difference of differences between pairs of elements."""
+    """The mean over samples of the mean squared difference of differences between pairs of
+    elements."""
     with scope_of(scope, "mean_pairwise_squared_error", [predictions, labels]):
         labels, predictions = _pair(labels, predictions)
         difference = predictions - labels
         axes = list(range(1, difference.shape.ndims))
         count = reduce_sum(ops.OnesLike(difference), axes, keepdims=True)
-        squares = _zero_safe_quotient(2.0 * reduce_sum(ops.Square(difference), axes, keepdims=True), count - 1)
+        squares = _zero_safe_quotient(2.0 * reduce_sum(ops.Square(difference), axes, keepdims=True),
+                                      count - 1)
         total = reduce_sum(difference, axes, keepdims=True)
         square_of_sum = _zero_safe_quotient(2.0 * ops.Square(total), count * (count - 1))
         weights = cast(convert_to_tensor(weights), difference.dtype)
@@ -136,8 +149,9 @@ def mean_pairwise_squared_error(labels: Any, predictions: Any, weights: Any = 1.
         return mean
 
 
-def huber_loss(labels: Any, predictions: Any, weights: Any = 1.0, delta: float = 1.0, scope: str | None = None,
-               loss_collection: str | None = GraphKeys.LOSSES, reduction: str = _DEFAULT) -> Tensor:
+def huber_loss(labels: Any, predictions: Any, weights: Any = 1.0, delta: float = 1.0,
+               scope: str | None = None, loss_collection: str | None = GraphKeys.LOSSES,
+               reduction: str = _DEFAULT) -> Tensor:
     """Half the squared error up to `delta`, linear beyond (Huber 1964)."""
     with scope_of(scope, "huber_loss", [predictions, labels]):
         labels, predictions = _pair(labels, predictions)
@@ -147,12 +161,14 @@ def huber_loss(labels: Any, predictions: Any, weights: Any = 1.0, delta: float =
         return compute_weighted_loss(losses, weights, None, loss_collection, reduction)
 
 
-def log_loss(labels: Any, predictions: Any, weights: Any = 1.0, epsilon: float = 1e-7, scope: str | None = None,
-             loss_collection: str | None = GraphKeys.LOSSES, reduction: str = _DEFAULT) -> Tensor:
+def log_loss(labels: Any, predictions: Any, weights: Any = 1.0, epsilon: float = 1e-7,
+             scope: str | None = None, loss_collection: str | None = GraphKeys.LOSSES,
+             reduction: str = _DEFAULT) -> Tensor:
     """-labels * log(predictions + epsilon) - (1 - labels) * log(1 - predictions + epsilon)."""
     with scope_of(scope, "log_loss", [predictions, labels]):
         labels, predictions = _pair(labels, predictions)
-        losses = -labels * ops.Log(predictions + epsilon) - (1 - labels) * ops.Log(1 - predictions + epsilon)
+        losses = -labels * ops.Log(predictions + epsilon) - (1 - labels) * ops.Log(1 - predictions
+                                                                                   + epsilon)
         return compute_weighted_loss(losses, weights, None, loss_collection, reduction)
 
 
@@ -165,9 +181,9 @@ def hinge_loss(labels: Any, logits: Any, weights: Any = 1.0, scope: str | None =
         return compute_weighted_loss(losses, weights, None, loss_collection, reduction)
 
 
-def cosine_distance(labels: Any, predictions: Any, axis: int | None = None, weights: Any = 1.0, scope: str | None = None,
-                    loss_collection: str | None = GraphKeys.LOSSES, reduction: str = _DEFAULT,
-                    dim: int | None = None) -> Tensor:
+def cosine_distance(labels: Any, predictions: Any, axis: int | None = None, weights: Any = 1.0,
+                    scope: str | None = None, loss_collection: str | None = GraphKeys.LOSSES,
+                    reduction: str = _DEFAULT, dim: int | None = None) -> Tensor:
     """1 - sum(labels * predictions) along `axis`, for inputs of unit length along it."""
     axis = dim if axis is None else axis
     if axis is None:
@@ -178,8 +194,9 @@ def cosine_distance(labels: Any, predictions: Any, axis: int | None = None, weig
         return compute_weighted_loss(losses, weights, None, loss_collection, reduction)
 
 
-def sigmoid_cross_entropy(multi_class_labels: Any, logits: Any, weights: Any = 1.0, label_smoothing: Any = 0,
-                          scope: str | None = None, loss_collection: str | None = GraphKeys.LOSSES,
+def sigmoid_cross_entropy(multi_class_labels: Any, logits: Any, weights: Any = 1.0,
+                          label_smoothing: Any = 0, scope: str | None = None,
+                          loss_collection: str | None = GraphKeys.LOSSES,
                           reduction: str = _DEFAULT) -> Tensor:
     """nn.sigmoid_cross_entropy_with_logits; label_smoothing moves labels toward 1/2."""
     with scope_of(scope, "sigmoid_cross_entropy_loss", [logits, multi_class_labels]):
@@ -190,10 +207,12 @@ def sigmoid_cross_entropy(multi_class_labels: Any, logits: Any, weights: Any = 1
         return compute_weighted_loss(losses, weights, None, loss_collection, reduction)
 
 
-def softmax_cross_entropy(onehot_labels: Any, logits: Any, weights: Any = 1.0, label_smoothing: Any = 0,
-                          scope: str | None = None, loss_collection: str | None = GraphKeys.LOSSES,
+def softmax_cross_entropy(onehot_labels: Any, logits: Any, weights: Any = 1.0,
+                          label_smoothing: Any = 0, scope: str | None = None,
+                          loss_collection: str | None = GraphKeys.LOSSES,
                           reduction: str = _DEFAULT) -> Tensor:
-    """nn.softmax_cross_entropy_with_logits_v2; label_smoothing moves labels toward 1 / classes. weights: one per sample."""
+    """nn.softmax_cross_entropy_with_logits_v2; label_smoothing moves labels toward 1 / classes.
+    weights: one per sample."""
     with scope_of(scope, "softmax_cross_entropy_loss", [logits, onehot_labels]):
         labels, logits = _pair(onehot_labels, logits, "logits")
         if label_smoothing > 0:
@@ -203,13 +222,17 @@ def softmax_cross_entropy(onehot_labels: Any, logits: Any, weights: Any = 1.0, l
         return compute_weighted_loss(losses, weights, None, loss_collection, reduction)
 
 
-def sparse_softmax_cross_entropy(labels: Any, logits: Any, weights: Any = 1.0, scope: str | None = None,
-                                 loss_collection: str | None = GraphKeys.LOSSES, reduction: str = _DEFAULT) -> Tensor:
-    """nn.sparse_softmax_cross_entropy_with_logits for class numbers, [batch] or [batch, 1]. weights: one per sample."""
+def sparse_softmax_cross_entropy(labels: Any, logits: Any, weights: Any = 1.0,
+                                 scope: str | None = None,
+                                 loss_collection: str | None = GraphKeys.LOSSES,
+                                 reduction: str = _DEFAULT) -> Tensor:
+    """nn.sparse_softmax_cross_entropy_with_logits for class numbers, [batch] or [batch, 1].
+    weights: one per sample."""
     if labels is None or logits is None:
         raise ValueError("%s must not be None." % ("labels" if labels is None else "logits"))
     with scope_of(scope, "sparse_softmax_cross_entropy_loss", [logits, labels]):
-        labels, logits, weights = convert_to_tensor(labels), convert_to_tensor(logits), convert_to_tensor(weights)
+        labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
+        weights = convert_to_tensor(weights)
         if labels.shape.ndims is not None and labels.shape.ndims == logits.shape.ndims:
             labels = ops.Squeeze(labels, squeeze_dims=[-1])
         losses = nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
@@ -234,13 +257,15 @@ def get_regularization_losses(scope: str | None = None) -> list:
     return _get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
-def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Tensor:
+def get_regularization_loss(scope: str | None = None,
+                            name: str = "total_regularization_loss") -> Tensor:
     """The sum of the losses of regularizers; 0 without any."""
     losses = get_regularization_losses(scope)
     return add_n(losses, name) if losses else convert_to_tensor(0.0)
 
 
-def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None) -> Tensor:
+def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss",
+                   scope: str | None = None) -> Tensor:
     """The sum of all losses, of regularizers too. Raises ValueError when there is none."""
     losses = get_losses(scope)
     if add_regularization_losses:
@@ -250,7 +275,8 @@ def get_total_loss(add_regularization_losses: bool = True, name: str = "total_lo
     return add_n(losses, name)
 
 
-__all__ = ["Reduction", "compute_weighted_loss", "absolute_difference", "mean_squared_error", "mean_pairwise_squared_error",
-           "huber_loss", "log_loss", "hinge_loss", "cosine_distance", "sigmoid_cross_entropy", "softmax_cross_entropy",
-           "sparse_softmax_cross_entropy", "add_loss", "get_losses", "get_regularization_losses",
-           "get_regularization_loss", "get_total_loss"]
+__all__ = ["Reduction", "compute_weighted_loss", "absolute_difference", "mean_squared_error",
+           "mean_pairwise_squared_error", "huber_loss", "log_loss", "hinge_loss", "cosine_distance",
+           "sigmoid_cross_entropy", "softmax_cross_entropy", "sparse_softmax_cross_entropy",
+           "add_loss", "get_losses", "get_regularization_losses", "get_regularization_loss",
+           "get_total_loss"]

@@ -6,16 +6,17 @@ from __future__ import annotations
 import treenail as _tn
 from treenail._math import *  # noqa: F401,F403
 from treenail._math import __all__ as _math_names
-from treenail.nn import (in_top_k, l2_normalize, log_softmax, sigmoid, softmax, softplus, softsign, top_k,  # noqa: F401
-                         zero_fraction)
+from treenail.nn import (in_top_k, l2_normalize, log_softmax, sigmoid, softmax,  # noqa: F401
+                         softplus, softsign, top_k, zero_fraction)
 
-_ELEMENTWISE = (
-    "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "cos", "cosh", "digamma", "equal", "erf",
-    "erfc", "exp", "expm1", "floor", "greater", "greater_equal", "invert_permutation", "is_finite", "is_inf", "is_nan",
-    "less", "less_equal", "log", "log1p", "logical_and", "logical_not", "logical_or", "maximum", "minimum", "not_equal",
-    "reciprocal", "rint", "round", "rsqrt", "segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum",
-    "sin", "sinh", "squared_difference", "tan", "unsorted_segment_max", "unsorted_segment_min", "unsorted_segment_prod",
-    "unsorted_segment_sum", "xdivy", "xlogy")
+_ELEMENTWISE = ("acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "cos",
+                "cosh", "digamma", "equal", "erf", "erfc", "exp", "expm1", "floor", "greater",
+                "greater_equal", "invert_permutation", "is_finite", "is_inf", "is_nan", "less",
+                "less_equal", "log", "log1p", "logical_and", "logical_not", "logical_or", "maximum",
+                "minimum", "not_equal", "reciprocal", "rint", "round", "rsqrt", "segment_max",
+                "segment_mean", "segment_min", "segment_prod", "segment_sum", "sin", "sinh",
+                "squared_difference", "tan", "unsorted_segment_max", "unsorted_segment_min",
+                "unsorted_segment_prod", "unsorted_segment_sum", "xdivy", "xlogy")
 
 
 def __getattr__(name: str):
@@ -25,5 +26,8 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list:
-    return sorted(set(_math_names) | {name for name in _ELEMENTWISE if hasattr(_tn, name)} | {
-        "in_top_k", "l2_normalize", "log_softmax", "sigmoid", "softmax", "softplus", "softsign", "top_k", "zero_fraction"})
+    return sorted(set(_math_names) | {name for name in _ELEMENTWISE
+                                      if hasattr(_tn, name)} | {"in_top_k", "l2_normalize",
+                                                                "log_softmax", "sigmoid", "softmax",
+                                                                "softplus", "softsign", "top_k",
+                                                                "zero_fraction"})

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Neural-network operations: activations, convolution, pooling, normalisation, losses, embeddings.
 
-Images are [batch, height, width, channels] ("NHWC", the default and the faster layout here) or [batch, channels, height, width]
-("NCHW").
+Images are [batch, height, width, channels] ("NHWC", the default and the faster layout here) or
+[batch, channels, height, width] ("NCHW").
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 from treenail import _treenail as _core
 from treenail._array import _one_of, concat, shape_of
 from treenail._convert import convert_to_tensor, scope_of
-from treenail._math import cast, log_sigmoid, reduce_mean, reduce_sum, tanh  # noqa: F401 (public here)
+from treenail._math import (cast, log_sigmoid, reduce_mean, reduce_sum,  # noqa: F401
+                            tanh)
 from treenail._ops import ops
 from treenail._random import random_uniform
 from treenail._treenail import Tensor
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-# --- Activations ------------------------------------------------------------------------------------------------------
+# --- Activations ----------------------------------------------------------------------------------
 
 def relu(features: Any, name: str | None = None) -> Tensor:
     """max(x, 0)."""
@@ -55,7 +56,8 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
 
 
 def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
-    """x times the normal distribution function of x; approximate: by tanh (Hendrycks and Gimpel 2016)."""
+    """x times the normal distribution function of x; approximate: by tanh (Hendrycks and Gimpel
+    2016)."""
     return ops.Gelu(features, approximate=approximate, name=name)
 
 
@@ -96,22 +98,25 @@ def _along_last(op: Any, x: Any, axis: int, name: str | None) -> Tensor:
     return ops.Transpose(op(ops.Transpose(x, perm)), perm, name=name)
 
 
-def softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
+def softmax(logits: Any, axis: int | None = None, name: str | None = None,
+            dim: int | None = None) -> Tensor:
     """exp(x) / sum(exp(x)) along `axis` (the last one)."""
     axis = _one_of(axis, dim, "axis", "dim")
     return _along_last(ops.Softmax, logits, -1 if axis is None else axis, name)
 
 
-def log_softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
+def log_softmax(logits: Any, axis: int | None = None, name: str | None = None,
+                dim: int | None = None) -> Tensor:
     """x - log(sum(exp(x))) along `axis` (the last one)."""
     axis = _one_of(axis, dim, "axis", "dim")
     return _along_last(ops.LogSoftmax, logits, -1 if axis is None else axis, name)
 
 
-# --- Convolution ------------------------------------------------------------------------------------------------------
+# --- Convolution ----------------------------------------------------------------------------------
 
 def _sizes(value: Any, what: str, data_format: str) -> list:
-    """An int, (height, width) or all four numbers of strides, window or dilations, in the order of the data format."""
+    """An int, (height, width) or all four numbers of strides, window or dilations, in the order of
+    the data format."""
     numbers = list(value) if isinstance(value, (list, tuple)) else [value]
     if len(numbers) == 4:
         return numbers
@@ -127,37 +132,49 @@ def _padding(padding: Any, data_format: str) -> dict:
         return {"padding": padding.upper()}
     pairs = [list(p) for p in padding]
     if len(pairs) != 4 or any(len(p) != 2 for p in pairs):
-        raise ValueError("explicit padding must be four pairs (before, after), one per axis, not %r" % (padding,))
+        raise ValueError("explicit padding must be four pairs (before, after), one per axis, not %r"
+                         % (padding,))
     return {"padding": "EXPLICIT", "explicit_paddings": [n for pair in pairs for n in pair]}
 
 
-def conv2d(input: Any, filter: Any = None, strides: Any = None, padding: Any = None, use_cudnn_on_gpu: bool = True,
-           data_format: str = "NHWC", dilations: Any = (1, 1, 1, 1), name: str | None = None, filters: Any = None) -> Tensor:
-    """2-D convolution (cross-correlation) of images with a filter [height, width, in channels, out channels].
+def conv2d(input: Any, filter: Any = None, strides: Any = None, padding: Any = None,
+           use_cudnn_on_gpu: bool = True, data_format: str = "NHWC", dilations: Any = (1, 1, 1, 1),
+           name: str | None = None, filters: Any = None) -> Tensor:
+    """2-D convolution (cross-correlation) of images with a filter [height, width, in channels, out
+    channels].
 
-    strides, dilations: an int, two, or four in the order of data_format. padding: "SAME", "VALID", or four pairs.
+    strides, dilations: an int, two, or four in the order of data_format. padding: "SAME", "VALID",
+    or four pairs.
     """
     return ops.Conv2D(input, _one_of(filter, filters, "filter", "filters"),
                       strides=_sizes(1 if strides is None else strides, "strides", data_format),
-                      data_format=data_format or "NHWC", dilations=_sizes(dilations, "dilations", data_format), name=name,
+                      data_format=data_format or "NHWC",
+                      dilations=_sizes(dilations, "dilations", data_format), name=name,
                       **_padding(padding, data_format))
 
 
-def conv2d_transpose(value: Any = None, filter: Any = None, output_shape: Any = None, strides: Any = None,
-                     padding: Any = "SAME", data_format: str = "NHWC", name: str | None = None, input: Any = None,
-                     filters: Any = None, dilations: Any = (1, 1, 1, 1)) -> Tensor:
-    """The transpose (gradient) of conv2d. filter: [height, width, out channels, in channels]; output_shape: four ints."""
-    return ops.Conv2DBackpropInput(
-        output_shape, _one_of(filter, filters, "filter", "filters"), _one_of(value, input, "value", "input"),
-        strides=_sizes(1 if strides is None else strides, "strides", data_format), data_format=data_format or "NHWC",
-        dilations=_sizes(dilations, "dilations", data_format), name=name, **_padding(padding, data_format))
+def conv2d_transpose(value: Any = None, filter: Any = None, output_shape: Any = None,
+                     strides: Any = None, padding: Any = "SAME", data_format: str = "NHWC",
+                     name: str | None = None, input: Any = None, filters: Any = None,
+                     dilations: Any = (1, 1, 1, 1)) -> Tensor:
+    """The transpose (gradient) of conv2d. filter: [height, width, out channels, in channels];
+    output_shape: four ints."""
+    return ops.Conv2DBackpropInput(output_shape, _one_of(filter, filters, "filter", "filters"),
+                                   _one_of(value, input, "value", "input"),
+                                   strides=_sizes(1 if strides is None else strides, "strides",
+                                                  data_format), data_format=data_format or "NHWC",
+                                   dilations=_sizes(dilations, "dilations", data_format), name=name,
+                                   **_padding(padding, data_format))
 
 
-def conv1d(value: Any = None, filters: Any = None, stride: Any = None, padding: Any = None, use_cudnn_on_gpu: Any = None,
-           data_format: str | None = None, name: str | None = None, input: Any = None, dilations: int = 1) -> Tensor:
-    """1-D convolution: [batch, width, in channels] with filters [width, in channels, out channels]; "NWC" or "NCW"."""
+def conv1d(value: Any = None, filters: Any = None, stride: Any = None, padding: Any = None,
+           use_cudnn_on_gpu: Any = None, data_format: str | None = None, name: str | None = None,
+           input: Any = None, dilations: int = 1) -> Tensor:
+    """1-D convolution: [batch, width, in channels] with filters [width, in channels, out channels];
+    "NWC" or "NCW"."""
     value = _one_of(value, input, "value", "input")
-    format_2d = {"NWC": "NHWC", "NHWC": "NHWC", None: "NHWC", "NCW": "NCHW", "NCHW": "NCHW"}.get(data_format)
+    format_2d = {"NWC": "NHWC", "NHWC": "NHWC", None: "NHWC", "NCW": "NCHW",
+                 "NCHW": "NCHW"}.get(data_format)
     if format_2d is None:
         raise ValueError("data_format must be \"NWC\" or \"NCW\".")
     with scope_of(name, "conv1d", [value, filters]):
@@ -165,44 +182,55 @@ def conv1d(value: Any = None, filters: Any = None, stride: Any = None, padding: 
         if isinstance(stride, (list, tuple)):
             stride = stride[0] if len(stride) == 1 else stride[1 if axis == 1 else 2]
         result = ops.Conv2D(ops.ExpandDims(value, axis), ops.ExpandDims(filters, 0),
-                            strides=_sizes((1, stride or 1), "stride", format_2d), data_format=format_2d,
-                            dilations=_sizes((1, dilations), "dilations", format_2d), **_padding(padding, format_2d))
+                            strides=_sizes((1, stride or 1), "stride", format_2d),
+                            data_format=format_2d,
+                            dilations=_sizes((1, dilations), "dilations", format_2d),
+                            **_padding(padding, format_2d))
         return ops.Squeeze(result, squeeze_dims=[axis])
 
 
-def depthwise_conv2d(input: Any, filter: Any, strides: Any, padding: Any, rate: Any = None, name: str | None = None,
-                     data_format: str | None = None, dilations: Any = None) -> Tensor:
-    """Each channel with filters of its own: filter [height, width, in channels, multiplier] gives in channels * multiplier."""
+def depthwise_conv2d(input: Any, filter: Any, strides: Any, padding: Any, rate: Any = None,
+                     name: str | None = None, data_format: str | None = None,
+                     dilations: Any = None) -> Tensor:
+    """Each channel with filters of its own: filter [height, width, in channels, multiplier] gives
+    in channels * multiplier."""
     data_format = data_format or "NHWC"
     rate = _one_of(rate, dilations, "rate", "dilations")
-    return ops.DepthwiseConv2dNative(input, filter, strides=_sizes(strides, "strides", data_format), data_format=data_format,
-                                     dilations=_sizes(1 if rate is None else rate, "dilations", data_format), name=name,
+    return ops.DepthwiseConv2dNative(input, filter, strides=_sizes(strides, "strides", data_format),
+                                     data_format=data_format,
+                                     dilations=_sizes(1 if rate is None else rate, "dilations",
+                                                      data_format), name=name,
                                      **_padding(padding, data_format))
 
 
-def separable_conv2d(input: Any, depthwise_filter: Any, pointwise_filter: Any, strides: Any, padding: Any, rate: Any = None,
-                     name: str | None = None, data_format: str | None = None, dilations: Any = None) -> Tensor:
-    """depthwise_conv2d followed by a 1x1 convolution with pointwise_filter [1, 1, channels * multiplier, out channels]."""
+def separable_conv2d(input: Any, depthwise_filter: Any, pointwise_filter: Any, strides: Any,
+                     padding: Any, rate: Any = None, name: str | None = None,
+                     data_format: str | None = None, dilations: Any = None) -> Tensor:
+    """depthwise_conv2d followed by a 1x1 convolution with pointwise_filter [1, 1, channels *
+    multiplier, out channels]."""
     data_format = data_format or "NHWC"
     with scope_of(name, "separable_conv2d", [input, depthwise_filter, pointwise_filter]) as scope:
-        spread = depthwise_conv2d(input, depthwise_filter, strides, padding, rate, data_format=data_format,
-                                  dilations=dilations)
-        return ops.Conv2D(spread, pointwise_filter, strides=[1, 1, 1, 1], padding="VALID", data_format=data_format,
-                          name=scope)
+        spread = depthwise_conv2d(input, depthwise_filter, strides, padding, rate,
+                                  data_format=data_format, dilations=dilations)
+        return ops.Conv2D(spread, pointwise_filter, strides=[1, 1, 1, 1], padding="VALID",
+                          data_format=data_format, name=scope)
 
 
-def atrous_conv2d(value: Any, filters: Any, rate: int, padding: str, name: str | None = None) -> Tensor:
+def atrous_conv2d(value: Any, filters: Any, rate: int, padding: str,
+                  name: str | None = None) -> Tensor:
     """conv2d whose filter taps lie `rate` pixels apart."""
     return conv2d(value, filters, 1, padding, dilations=rate, name=name)
 
 
-def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
+def bias_add(value: Any, bias: Any, data_format: str | None = None,
+             name: str | None = None) -> Tensor:
     """A vector added to the channels of `value`."""
     formats = {None: "NHWC", "NHWC": "NHWC", "NWC": "NHWC", "NCHW": "NCHW", "NCW": "NCHW"}
     if data_format not in formats:
         raise ValueError("data_format must be NHWC or NCHW, not %r" % (data_format,))
     value = convert_to_tensor(value)
-    return ops.BiasAdd(value, convert_to_tensor(bias, value.dtype), data_format=formats[data_format], name=name)
+    return ops.BiasAdd(value, convert_to_tensor(bias, value.dtype),
+                       data_format=formats[data_format], name=name)
 
 
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
@@ -217,57 +245,64 @@ def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Te
         return ops.Relu(ops.BiasAdd(ops.MatMul(x, weights), biases), name=scope)
 
 
-# --- Pooling ----------------------------------------------------------------------------------------------------------
+# --- Pooling --------------------------------------------------------------------------------------
 
-def max_pool(value: Any = None, ksize: Any = None, strides: Any = None, padding: Any = None, data_format: str = "NHWC",
-             name: str | None = None, input: Any = None) -> Tensor:
-    """The largest value of each window. ksize, strides: an int, two, or four in the order of data_format."""
-    return ops.MaxPool(_one_of(value, input, "value", "input"), ksize=_sizes(ksize, "ksize", data_format),
-                       strides=_sizes(strides, "strides", data_format), data_format=data_format, name=name,
-                       **_padding(padding, data_format))
+def max_pool(value: Any = None, ksize: Any = None, strides: Any = None, padding: Any = None,
+             data_format: str = "NHWC", name: str | None = None, input: Any = None) -> Tensor:
+    """The largest value of each window. ksize, strides: an int, two, or four in the order of
+    data_format."""
+    return ops.MaxPool(_one_of(value, input, "value", "input"),
+                       ksize=_sizes(ksize, "ksize", data_format),
+                       strides=_sizes(strides, "strides", data_format), data_format=data_format,
+                       name=name, **_padding(padding, data_format))
 
 
-def avg_pool(value: Any = None, ksize: Any = None, strides: Any = None, padding: Any = None, data_format: str = "NHWC",
-             name: str | None = None, input: Any = None) -> Tensor:
-    """The mean of each window, padding not counted. ksize, strides: an int, two, or four in the order of data_format."""
-    return ops.AvgPool(_one_of(value, input, "value", "input"), ksize=_sizes(ksize, "ksize", data_format),
-                       strides=_sizes(strides, "strides", data_format), data_format=data_format, name=name,
-                       **_padding(padding, data_format))
+def avg_pool(value: Any = None, ksize: Any = None, strides: Any = None, padding: Any = None,
+             data_format: str = "NHWC", name: str | None = None, input: Any = None) -> Tensor:
+    """The mean of each window, padding not counted. ksize, strides: an int, two, or four in the
+    order of data_format."""
+    return ops.AvgPool(_one_of(value, input, "value", "input"),
+                       ksize=_sizes(ksize, "ksize", data_format),
+                       strides=_sizes(strides, "strides", data_format), data_format=data_format,
+                       name=name, **_padding(padding, data_format))
 
 
 max_pool2d, avg_pool2d = max_pool, avg_pool
 
 
-def max_pool_with_argmax(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC",
-                         Targmax: Any = None, name: str | None = None,  # noqa: N803 (TensorFlow's name)
+def max_pool_with_argmax(input: Any, ksize: Any, strides: Any, padding: Any,
+                         data_format: str = "NHWC", Targmax: Any = None, name: str | None = None,
                          include_batch_in_index: bool = False):
     """(output, argmax): max_pool and the flattened index of each maximum."""
     if data_format != "NHWC":
         raise ValueError("Data formats other than 'NHWC' are not supported by max_pool_with_argmax")
-    return ops.MaxPoolWithArgmax(input, ksize=_sizes(ksize, "ksize", "NHWC"), strides=_sizes(strides, "strides", "NHWC"),
+    return ops.MaxPoolWithArgmax(input, ksize=_sizes(ksize, "ksize", "NHWC"),
+                                 strides=_sizes(strides, "strides", "NHWC"),
                                  padding=padding.upper(), Targmax=Targmax or _core.int64,
                                  include_batch_in_index=include_batch_in_index, name=name)
 
 
-# --- Normalisation ----------------------------------------------------------------------------------------------------
+# --- Normalisation --------------------------------------------------------------------------------
 
-def moments(x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: bool | None = None,
-            keepdims: bool | None = None) -> tuple:
+def moments(x: Any, axes: Any, shift: Any = None, name: str | None = None,
+            keep_dims: bool | None = None, keepdims: bool | None = None) -> tuple:
     """(mean, variance) along `axes`; float16 and bfloat16 are summed as float32."""
     keep = bool(_one_of(keepdims, keep_dims, "keepdims", "keep_dims"))
     with scope_of(name, "moments", [x]):
         x = convert_to_tensor(x)
         wide = cast(x, _core.float32) if x.dtype in (_core.float16, _core.bfloat16) else x
         mean = reduce_mean(wide, axes, keepdims=True)
-        variance = reduce_mean(ops.SquaredDifference(wide, ops.StopGradient(mean)), axes, keepdims=True)
+        variance = reduce_mean(ops.SquaredDifference(wide, ops.StopGradient(mean)), axes,
+                               keepdims=True)
         if not keep:
             axes = [axes] if isinstance(axes, int) else list(axes)
-            mean, variance = ops.Squeeze(mean, squeeze_dims=axes), ops.Squeeze(variance, squeeze_dims=axes)
+            mean, variance = ops.Squeeze(mean, squeeze_dims=axes), ops.Squeeze(variance,
+                                                                               squeeze_dims=axes)
         return cast(mean, x.dtype), cast(variance, x.dtype)
 
 
-def weighted_moments(x: Any, axes: Any, frequency_weights: Any, name: str | None = None, keep_dims: bool | None = None,
-                     keepdims: bool | None = None) -> tuple:
+def weighted_moments(x: Any, axes: Any, frequency_weights: Any, name: str | None = None,
+                     keep_dims: bool | None = None, keepdims: bool | None = None) -> tuple:
     """(mean, variance) along `axes` with weights that broadcast to x."""
     keep = bool(_one_of(keepdims, keep_dims, "keepdims", "keep_dims"))
     with scope_of(name, "weighted_moments", [x, frequency_weights]):
@@ -279,16 +314,19 @@ def weighted_moments(x: Any, axes: Any, frequency_weights: Any, name: str | None
         variance = reduce_sum(weights * ops.SquaredDifference(x, mean), axes, keepdims=True) / total
         if not keep:
             axes = [axes] if isinstance(axes, int) else list(axes)
-            mean, variance = ops.Squeeze(mean, squeeze_dims=axes), ops.Squeeze(variance, squeeze_dims=axes)
+            mean, variance = ops.Squeeze(mean, squeeze_dims=axes), ops.Squeeze(variance,
+                                                                               squeeze_dims=axes)
         return mean, variance
 
 
-def batch_normalization(x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: float,
-                        name: str | None = None) -> Tensor:
-    """scale * (x - mean) / sqrt(variance + variance_epsilon) + offset; offset and scale may be None."""
+def batch_normalization(x: Any, mean: Any, variance: Any, offset: Any, scale: Any,
+                        variance_epsilon: float, name: str | None = None) -> Tensor:
+    """scale * (x - mean) / sqrt(variance + variance_epsilon) + offset; offset and scale may be
+    None."""
     with scope_of(name, "batchnorm", [x, mean, variance, scale, offset]):
         x = convert_to_tensor(x)
-        factor = ops.Rsqrt(ops.Add(convert_to_tensor(variance, x.dtype), convert_to_tensor(variance_epsilon, x.dtype)))
+        factor = ops.Rsqrt(ops.Add(convert_to_tensor(variance, x.dtype),
+                                   convert_to_tensor(variance_epsilon, x.dtype)))
         if scale is not None:
             factor = factor * scale
         shift = -convert_to_tensor(mean, x.dtype) * factor
@@ -297,63 +335,73 @@ def batch_normalization(x: Any, mean: Any, variance: Any, offset: Any, scale: An
         return x * factor + shift
 
 
-def fused_batch_norm(x: Any, scale: Any, offset: Any, mean: Any = None, variance: Any = None, epsilon: float = 0.001,
-                     data_format: str = "NHWC", is_training: bool = True, name: str | None = None,
-                     exponential_avg_factor: float = 1.0) -> tuple:
+def fused_batch_norm(x: Any, scale: Any, offset: Any, mean: Any = None, variance: Any = None,
+                     epsilon: float = 0.001, data_format: str = "NHWC", is_training: bool = True,
+                     name: str | None = None, exponential_avg_factor: float = 1.0) -> tuple:
     """(y, mean, variance): batch normalisation of images over all axes but the channels.
 
-    is_training: with the batch's own mean and variance, which are given back (the variance with Bessel's correction); otherwise
-    with those given.
+    is_training: with the batch's own mean and variance, which are given back (the variance with
+    Bessel's correction); otherwise with those given.
     """
     x = convert_to_tensor(x)
     wide = _core.float32 if x.dtype in (_core.float16, _core.bfloat16) else x.dtype
     empty = convert_to_tensor([], wide)
     if not is_training and (mean is None or variance is None):
         raise ValueError("Both 'mean' and 'variance' must be given when is_training is False")
-    result = ops.FusedBatchNorm(x, scale, offset, empty if mean is None else mean, empty if variance is None else variance,
-                                epsilon=epsilon, data_format=data_format, is_training=is_training,
+    result = ops.FusedBatchNorm(x, scale, offset, empty if mean is None else mean, empty
+                                if variance is None else variance, epsilon=epsilon,
+                                data_format=data_format, is_training=is_training,
                                 exponential_avg_factor=exponential_avg_factor, name=name)
     return result[0], result[1], result[2]
 
 
-def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None) -> Tensor:
+def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None,
+                 dim: Any = None) -> Tensor:
     """x / sqrt(max(sum(x**2), epsilon)) along `axis`."""
     axis = _one_of(axis, dim, "axis", "dim")
     with scope_of(name, "l2_normalize", [x]) as scope:
         x = convert_to_tensor(x)
         squares = reduce_sum(ops.Square(x), axis, keepdims=True)
-        return ops.Mul(x, ops.Rsqrt(ops.Maximum(squares, convert_to_tensor(epsilon, x.dtype))), name=scope)
+        return ops.Mul(x, ops.Rsqrt(ops.Maximum(squares, convert_to_tensor(epsilon, x.dtype))),
+                       name=scope)
 
 
-def local_response_normalization(input: Any, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0,
-                                 beta: float = 0.5, name: str | None = None) -> Tensor:
-    """x / (bias + alpha * sum of squares of 2 * depth_radius + 1 neighbouring channels) ** beta (Krizhevsky 2012)."""
+def local_response_normalization(input: Any, depth_radius: int = 5, bias: float = 1.0,
+                                 alpha: float = 1.0, beta: float = 0.5,
+                                 name: str | None = None) -> Tensor:
+    """x / (bias + alpha * sum of squares of 2 * depth_radius + 1 neighbouring channels) ** beta
+    (Krizhevsky 2012)."""
     return ops.LRN(input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta, name=name)
 
 
 lrn = local_response_normalization
 
 
-def dropout(x: Any, keep_prob: Any = None, noise_shape: Any = None, seed: int | None = None, name: str | None = None,
-            rate: Any = None) -> Tensor:
-    """Elements set to 0 with probability `rate` (= 1 - keep_prob), the others scaled by 1 / (1 - rate).
+def dropout(x: Any, keep_prob: Any = None, noise_shape: Any = None, seed: int | None = None,
+            name: str | None = None, rate: Any = None) -> Tensor:
+    """Elements set to 0 with probability `rate` (= 1 - keep_prob), the others scaled by 1 / (1 -
+    rate).
 
-    noise_shape: extents of 1 are decided together along that axis. Raises ValueError for a probability outside its range.
+    noise_shape: extents of 1 are decided together along that axis. Raises ValueError for a
+    probability outside its range.
     """
     if keep_prob is not None and rate is not None:
         raise ValueError("only one of keep_prob and rate may be given")
     if keep_prob is None and rate is None:
         raise ValueError("rate must be given: the probability that an element is dropped")
     if isinstance(keep_prob, (int, float)) and not 0 < keep_prob <= 1:
-        raise ValueError("keep_prob must be a scalar tensor or a float in the range (0, 1], got %g" % keep_prob)
+        raise ValueError("keep_prob must be a scalar tensor or a float in the range (0, 1], got %g"
+                         % keep_prob)
     if isinstance(rate, (int, float)) and not 0 <= rate < 1:
-        raise ValueError("rate must be a scalar tensor or a float in the range [0, 1), got %g" % rate)
+        raise ValueError("rate must be a scalar tensor or a float in the range [0, 1), got %g"
+                         % rate)
     with scope_of(name, "dropout", [x]) as scope:
         x = convert_to_tensor(x)
         if not x.dtype.is_floating:
-            raise ValueError("x has to be a floating point tensor since it's going to be scaled. Got a %s tensor instead."
-                             % x.dtype.name)
-        if keep_prob == 1 and isinstance(keep_prob, (int, float)) or isinstance(rate, (int, float)) and rate == 0:
+            raise ValueError("x has to be a floating point tensor since it's going to be scaled. "
+                             "Got a %s tensor instead." % x.dtype.name)
+        numbers = isinstance(keep_prob, (int, float)), isinstance(rate, (int, float))
+        if numbers[0] and keep_prob == 1 or numbers[1] and rate == 0:
             return ops.Identity(x, name=scope)
         if rate is None:
             keep = convert_to_tensor(keep_prob, x.dtype)
@@ -375,16 +423,17 @@ def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
     return [sizes[i] if extent is None else extent for i, extent in enumerate(extents)]
 
 
-# --- Losses -----------------------------------------------------------------------------------------------------------
+# --- Losses ---------------------------------------------------------------------------------------
 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
     """Half the sum of squares."""
     return ops.L2Loss(t, name=name)
 
 
-def softmax_cross_entropy_with_logits_v2(labels: Any, logits: Any, axis: int | None = None, name: str | None = None,
-                                         dim: int | None = None) -> Tensor:
-    """-sum(labels * log_softmax(logits)) along `axis` (the last one): one loss per remaining element.
+def softmax_cross_entropy_with_logits_v2(labels: Any, logits: Any, axis: int | None = None,
+                                         name: str | None = None, dim: int | None = None) -> Tensor:
+    """-sum(labels * log_softmax(logits)) along `axis` (the last one): one loss per remaining
+    element.
 
     labels: probabilities in the shape of logits. Gradients flow into both.
     """
@@ -400,7 +449,8 @@ def softmax_cross_entropy_with_logits_v2(labels: Any, logits: Any, axis: int | N
         axis = -1 if axis is None else axis
         if axis != -1 and axis != (ndims or 0) - 1:
             if ndims is None:
-                raise ValueError("the rank of the logits must be known for an axis other than the last")
+                raise ValueError("the rank of the logits must be known for an axis other than the "
+                                 "last")
             perm = [i for i in range(ndims) if i != axis % ndims] + [axis % ndims]
             logits, labels = ops.Transpose(logits, perm), ops.Transpose(labels, perm)
         if ndims == 2:
@@ -414,24 +464,30 @@ def softmax_cross_entropy_with_logits_v2(labels: Any, logits: Any, axis: int | N
         return cast(loss, narrow) if narrow else loss
 
 
-def softmax_cross_entropy_with_logits(_sentinel: Any = None, labels: Any = None, logits: Any = None, dim: int = -1,
-                                      name: str | None = None, axis: int | None = None) -> Tensor:
-    """As softmax_cross_entropy_with_logits_v2, without a gradient into the labels. Arguments go by keyword."""
+def softmax_cross_entropy_with_logits(_sentinel: Any = None, labels: Any = None, logits: Any = None,
+                                      dim: int = -1, name: str | None = None,
+                                      axis: int | None = None) -> Tensor:
+    """As softmax_cross_entropy_with_logits_v2, without a gradient into the labels. Arguments go by
+    keyword."""
     _by_keyword("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
-    labels = ops.StopGradient(convert_to_tensor(labels, None if hasattr(labels, "dtype") else convert_to_tensor(logits).dtype))
+    logits = convert_to_tensor(logits)
+    labels = convert_to_tensor(labels, None if hasattr(labels, "dtype") else logits.dtype)
+    labels = ops.StopGradient(labels)
     return softmax_cross_entropy_with_logits_v2(labels, logits, dim if axis is None else axis, name)
 
 
 def _by_keyword(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
     if sentinel is not None:
-        raise ValueError("Only call `%s` with named arguments (labels=..., logits=..., ...)" % function)
+        raise ValueError("Only call `%s` with named arguments (labels=..., logits=..., ...)"
+                         % function)
     if labels is None or logits is None:
         raise ValueError("Both labels and logits must be provided.")
 
 
-def sparse_softmax_cross_entropy_with_logits(_sentinel: Any = None, labels: Any = None, logits: Any = None,
-                                             name: str | None = None) -> Tensor:
-    """-log_softmax(logits)[label]: one loss per label. labels: class numbers, int32 or int64, one axis fewer than logits.
+def sparse_softmax_cross_entropy_with_logits(_sentinel: Any = None, labels: Any = None,
+                                             logits: Any = None, name: str | None = None) -> Tensor:
+    """-log_softmax(logits)[label]: one loss per label. labels: class numbers, int32 or int64, one
+    axis fewer than logits.
 
     Raises InvalidArgumentError when run with a label outside [0, classes).
     """
@@ -442,8 +498,8 @@ def sparse_softmax_cross_entropy_with_logits(_sentinel: Any = None, labels: Any 
             labels = cast(labels, _core.int64 if labels.dtype.size > 2 else _core.int32)
         ranks = labels.shape.ndims, logits.shape.ndims
         if None not in ranks and ranks[0] != ranks[1] - 1:
-            raise ValueError("Rank mismatch: Rank of labels (received %s) should equal rank of logits minus 1 "
-                             "(received %s)." % ranks)
+            raise ValueError("Rank mismatch: Rank of labels (received %s) should equal rank of "
+                             "logits minus 1 (received %s)." % ranks)
         narrow = logits.dtype if logits.dtype in (_core.float16, _core.bfloat16) else None
         if narrow:
             logits = cast(logits, _core.float32)
@@ -452,19 +508,23 @@ def sparse_softmax_cross_entropy_with_logits(_sentinel: Any = None, labels: Any 
         else:
             sizes = shape_of(labels)
             flat = ops.Reshape(logits, [-1, shape_of(logits)[-1]])
-            loss = ops.Reshape(ops.SparseSoftmaxCrossEntropyWithLogits(flat, ops.Reshape(labels, [-1]))[0], sizes)
+            loss = ops.Reshape(ops.SparseSoftmaxCrossEntropyWithLogits(flat,
+                                                                       ops.Reshape(labels,
+                                                                                   [-1]))[0], sizes)
         return cast(loss, narrow) if narrow else loss
 
 
 def sigmoid_cross_entropy_with_logits(_sentinel: Any = None, labels: Any = None, logits: Any = None,
                                       name: str | None = None) -> Tensor:
-    """-labels * log(sigmoid(x)) - (1 - labels) * log(1 - sigmoid(x)) for logits x, computed so that it does not overflow."""
+    """-labels * log(sigmoid(x)) - (1 - labels) * log(1 - sigmoid(x)) for logits x, computed so that
+    it does not overflow."""
     _by_keyword("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
     with scope_of(name, "logistic_loss", [logits, labels]) as scope:
         logits = convert_to_tensor(logits)
         labels = convert_to_tensor(labels, logits.dtype)
         if not labels.shape.is_compatible_with(logits.shape):
-            raise ValueError("logits and labels must have the same shape (%s vs %s)" % (logits.shape, labels.shape))
+            raise ValueError("logits and labels must have the same shape (%s vs %s)"
+                             % (logits.shape, labels.shape))
         zeros = ops.ZerosLike(logits)
         positive = ops.GreaterEqual(logits, zeros)
         relu_logits = ops.Select(positive, logits, zeros)
@@ -472,8 +532,9 @@ def sigmoid_cross_entropy_with_logits(_sentinel: Any = None, labels: Any = None,
         return ops.Add(relu_logits - logits * labels, ops.Log1p(ops.Exp(negative_abs)), name=scope)
 
 
-def weighted_cross_entropy_with_logits(labels: Any = None, logits: Any = None, pos_weight: Any = None,
-                                       name: str | None = None, targets: Any = None) -> Tensor:
+def weighted_cross_entropy_with_logits(labels: Any = None, logits: Any = None,
+                                       pos_weight: Any = None, name: str | None = None,
+                                       targets: Any = None) -> Tensor:
     """sigmoid_cross_entropy_with_logits with positive labels weighted by pos_weight."""
     labels = _one_of(labels, targets, "labels", "targets")
     with scope_of(name, "logistic_loss", [logits, labels]) as scope:
@@ -484,17 +545,20 @@ def weighted_cross_entropy_with_logits(labels: Any = None, logits: Any = None, p
         return ops.Add((1 - labels) * logits, weight * softplus_part, name=scope)
 
 
-# --- Choosing ---------------------------------------------------------------------------------------------------------
+# --- Choosing -------------------------------------------------------------------------------------
 
-def embedding_lookup(params: Any, ids: Any, partition_strategy: str = "mod", name: str | None = None,
-                     validate_indices: bool = True, max_norm: float | None = None) -> Tensor:
+def embedding_lookup(params: Any, ids: Any, partition_strategy: str = "mod",
+                     name: str | None = None, validate_indices: bool = True,
+                     max_norm: float | None = None) -> Tensor:
     """The rows of `params` at `ids`, [ids.shape, params.shape[1:]]; its gradient is IndexedSlices.
 
-    params: a tensor or variable, or a list of one. max_norm: rows are scaled down to this Euclidean norm.
+    params: a tensor or variable, or a list of one. max_norm: rows are scaled down to this Euclidean
+    norm.
     """
     if isinstance(params, (list, tuple)):
         if len(params) != 1:
-            raise ValueError("params must be one tensor or variable: partitioned embeddings are not supported")
+            raise ValueError("params must be one tensor or variable: partitioned embeddings are "
+                             "not supported")
         params = params[0]
     with scope_of(name, "embedding_lookup", [ids]):
         if hasattr(params, "sparse_read"):
@@ -511,7 +575,8 @@ def embedding_lookup(params: Any, ids: Any, partition_strategy: str = "mod", nam
 
 
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None):
-    """(values, indices) of the k largest elements along the last axis, largest first; equal ones by index."""
+    """(values, indices) of the k largest elements along the last axis, largest first; equal ones by
+    index."""
     return ops.TopK(input, k, sorted=sorted, name=name)
 
 
@@ -527,11 +592,14 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
         return reduce_mean(ops.Cast(ops.Equal(value, ops.ZerosLike(value)), _core.float32))
 
 
-__all__ = ["relu", "relu6", "crelu", "elu", "selu", "leaky_relu", "gelu", "softplus", "softsign", "sigmoid", "tanh", "swish",
-           "log_sigmoid", "softmax", "log_softmax", "conv2d", "conv2d_transpose", "conv1d", "depthwise_conv2d",
-           "separable_conv2d", "atrous_conv2d", "bias_add", "xw_plus_b", "relu_layer", "max_pool", "avg_pool", "max_pool2d",
-           "avg_pool2d", "max_pool_with_argmax", "moments", "weighted_moments", "batch_normalization", "fused_batch_norm",
-           "l2_normalize", "local_response_normalization", "lrn", "dropout", "l2_loss",
+__all__ = ["relu", "relu6", "crelu", "elu", "selu", "leaky_relu", "gelu", "softplus", "softsign",
+           "sigmoid", "tanh", "swish", "log_sigmoid", "softmax", "log_softmax", "conv2d",
+           "conv2d_transpose", "conv1d", "depthwise_conv2d", "separable_conv2d", "atrous_conv2d",
+           "bias_add", "xw_plus_b", "relu_layer", "max_pool", "avg_pool", "max_pool2d",
+           "avg_pool2d", "max_pool_with_argmax", "moments", "weighted_moments",
+           "batch_normalization", "fused_batch_norm", "l2_normalize",
+           "local_response_normalization", "lrn", "dropout", "l2_loss",
            "softmax_cross_entropy_with_logits_v2", "softmax_cross_entropy_with_logits",
            "sparse_softmax_cross_entropy_with_logits", "sigmoid_cross_entropy_with_logits",
-           "weighted_cross_entropy_with_logits", "embedding_lookup", "top_k", "in_top_k", "zero_fraction"]
+           "weighted_cross_entropy_with_logits", "embedding_lookup", "top_k", "in_top_k",
+           "zero_fraction"]

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every registered op as a function: raw_ops.MatMul(a, b, transpose_a=True, name="product"), also as raw_ops.mat_mul.
+"""Every registered op as a function: raw_ops.MatMul(a, b, transpose_a=True, name="product"), also
+as raw_ops.mat_mul.
 
-The parameters are the op's inputs, then the attributes that the inputs do not tell, then name. docs/ops.md lists them all.
+The parameters are the op's inputs, then the attributes that the inputs do not tell, then name.
+docs/ops.md lists them all.
 """
 
 from __future__ import annotations

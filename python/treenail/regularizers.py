@@ -66,7 +66,8 @@ def sum_regularizer(regularizer_list: Sequence) -> Callable:
 
 
 def apply_regularization(regularizer: Callable, weights_list: Sequence | None = None) -> Tensor:
-    """The sum of the penalties on all of `weights_list` (by default the collection WEIGHTS), also added to REGULARIZATION_LOSSES."""
+    """The sum of the penalties on all of `weights_list` (by default the collection WEIGHTS), also
+    added to REGULARIZATION_LOSSES."""
     from treenail._framework import GraphKeys, add_to_collection, get_collection
     if weights_list is None:
         weights_list = get_collection(GraphKeys.WEIGHTS)
@@ -80,5 +81,5 @@ def apply_regularization(regularizer: Callable, weights_list: Sequence | None = 
 
 l1_regularizer, l2_regularizer, l1_l2_regularizer = l1, l2, l1_l2
 
-__all__ = ["l1", "l2", "l1_l2", "sum_regularizer", "apply_regularization", "l1_regularizer", "l2_regularizer",
-           "l1_l2_regularizer"]
+__all__ = ["l1", "l2", "l1_l2", "sum_regularizer", "apply_regularization", "l1_regularizer",
+           "l2_regularizer", "l1_l2_regularizer"]

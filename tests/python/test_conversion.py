@@ -9,8 +9,8 @@ import pytest
 
 import treenail as tn
 
-PLAIN = ["float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",
-         "complex64", "complex128"]
+PLAIN = ["float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16",
+         "uint32", "uint64", "bool", "complex64", "complex128"]
 
 
 @pytest.mark.parametrize("name", PLAIN)
@@ -25,9 +25,11 @@ def test_arrays_of_every_dtype_come_back_unchanged(name, shape, evaluate, rng):
     np.testing.assert_array_equal(evaluate(tn.constant(array)), array)
 
 
-@pytest.mark.parametrize("change", [
-    lambda a: a.T, lambda a: a[::2], lambda a: a[:, ::-1], lambda a: a.astype(">f4"), lambda a: np.asfortranarray(a),
-    lambda a: np.broadcast_to(a[0], a.shape), lambda a: np.frombuffer(b"\0" + a.tobytes(), np.uint8)[1:].view("f4")])
+@pytest.mark.parametrize("change", [lambda a: a.T, lambda a: a[::2], lambda a: a[:, ::-1],
+                                    lambda a: a.astype(">f4"), lambda a: np.asfortranarray(a),
+                                    lambda a: np.broadcast_to(a[0], a.shape),
+                                    lambda a: np.frombuffer(b"\0" + a.tobytes(),
+                                                            np.uint8)[1:].view("f4")])
 def test_layouts_that_kernels_do_not_take_are_copied(change, evaluate, rng):
     array = change(rng.rand(60, 40).astype(np.float32))
     x = tn.placeholder(tn.float32)
@@ -41,38 +43,50 @@ def test_scalars_are_fetched_as_numpy_scalars(evaluate):
     assert evaluate(tn.constant("Hölz")) == "Hölz".encode()
 
 
-@pytest.mark.parametrize("value,dtype,shape", [
-    (1, "int32", ()), (-2**31, "int32", ()), (2**31, "int64", ()), (2**63, "uint64", ()), (1.0, "float32", ()),
-    (True, "bool", ()), (1j, "complex128", ()), ("a", "string", ()), (b"a", "string", ()), ([], "float32", (0,)),
-    ([[], []], "float32", (2, 0)), ([1, 2.5], "float32", (2,)), ([[1], [2]], "int32", (2, 1)), ([1, 2**40], "int64", (2,)),
-    ([True, False], "bool", (2,)), (["a", b"b"], "string", (2,)), ((1, 2), "int32", (2,)),
-    (np.float64(1), "float64", ()), ([np.float64(1), 2], "float64", (2,)), ([np.ones(2), np.zeros(2)], "float64", (2, 2)),
-    (range(3), "int64", (3,)), (np.int8(1), "int8", ())])
+@pytest.mark.parametrize("value,dtype,shape",
+                         [(1, "int32", ()), (-2**31, "int32", ()), (2**31, "int64", ()),
+                          (2**63, "uint64", ()), (1.0, "float32", ()), (True, "bool", ()),
+                          (1j, "complex128", ()), ("a", "string", ()), (b"a", "string", ()),
+                          ([], "float32", (0,)), ([[], []], "float32", (2, 0)),
+                          ([1, 2.5], "float32", (2,)), ([[1], [2]], "int32", (2, 1)),
+                          ([1, 2**40], "int64", (2,)), ([True, False], "bool", (2,)),
+                          (["a", b"b"], "string", (2,)), ((1, 2), "int32", (2,)),
+                          (np.float64(1), "float64", ()), ([np.float64(1), 2], "float64", (2,)),
+                          ([np.ones(2), np.zeros(2)], "float64", (2, 2)), (range(3), "int64", (3,)),
+                          (np.int8(1), "int8", ())])
 def test_natural_dtypes(value, dtype, shape):
     tensor = tn.constant(value)
     assert tensor.dtype == dtype
     assert tensor.shape.as_list() == list(shape)
 
 
-@pytest.mark.parametrize("value,dtype,error,text", [
-    (1.5, "int32", TypeError, "Expected int32, got 1.5 of type 'float' instead"),
-    (True, "int32", TypeError, "Expected int32, got True of type 'bool' instead"),
-    (1, "bool", TypeError, "Expected bool, got 1 of type 'int' instead"),
-    ("a", "float32", TypeError, "Expected float32, got 'a' of type 'str' instead"),
-    (1, "string", TypeError, "Expected string, got 1 of type 'int' instead"),
-    (1j, "float32", TypeError, "Expected float32, got 1j of type 'complex' instead"),
-    (300, "uint8", ValueError, "integer 300 does not fit uint8"),
-    (-1, "uint64", ValueError, "integer -1 does not fit uint64"),
-    (2**64, None, ValueError, "does not fit 64 bits"),
-    (None, None, ValueError, "None values not supported"),
-    ([[1, 2], [3]], None, ValueError, "Argument must be a dense tensor: a list on level 1 has 1 elements where earlier ones have 2"),
-    ([1, [2]], None, ValueError, "Argument must be a dense tensor"),
-    (["a", 1], None, TypeError, "mixes strings and numbers"),
-    (object(), None, TypeError, "Failed to convert object of type 'object' to Tensor"),
-    ([[[[[[[[[1]]]]]]]]], None, ValueError, "nested more than 8 deep"),
-    (np.zeros((1,) * 9), None, ValueError, "rank 9"),
-    (np.zeros(2, "M8[s]"), None, TypeError, "has no counterpart among tensor dtypes"),
-    (np.array([None]), None, TypeError, "only str and bytes make a string tensor")])
+@pytest.mark.parametrize("value,dtype,error,text",
+                         [(1.5, "int32", TypeError, "Expected int32, got "
+                           "1.5 of type 'float' instead"),
+                          (True, "int32", TypeError,
+                           "Expected int32, got True of type 'bool' instead"),
+                          (1, "bool", TypeError, "Expected bool, got 1 of type 'int' instead"),
+                          ("a", "float32", TypeError,
+                           "Expected float32, got 'a' of type 'str' instead"),
+                          (1, "string", TypeError, "Expected string, got 1 of type 'int' instead"),
+                          (1j, "float32", TypeError,
+                           "Expected float32, got 1j of type 'complex' instead"),
+                          (300, "uint8", ValueError, "integer 300 does not fit uint8"),
+                          (-1, "uint64", ValueError, "integer -1 does not fit uint64"),
+                          (2**64, None, ValueError, "does not fit 64 bits"),
+                          (None, None, ValueError, "None values not supported"),
+                          ([[1, 2], [3]], None, ValueError, "Argument must be a dense tensor: a "
+                           "list on level 1 has 1 elements where earlier ones have 2"),
+                          ([1, [2]], None, ValueError, "Argument must be a dense tensor"),
+                          (["a", 1], None, TypeError, "mixes strings and numbers"),
+                          (object(), None, TypeError,
+                           "Failed to convert object of type 'object' to Tensor"),
+                          ([[[[[[[[[1]]]]]]]]], None, ValueError, "nested more than 8 deep"),
+                          (np.zeros((1,) * 9), None, ValueError, "rank 9"),
+                          (np.zeros(2, "M8[s]"), None, TypeError,
+                           "has no counterpart among tensor dtypes"),
+                          (np.array([None]), None, TypeError,
+                           "only str and bytes make a string tensor")])
 def test_values_that_do_not_convert(value, dtype, error, text):
     with pytest.raises(error, match=text.replace("(", r"\(").replace(")", r"\)")):
         tn.constant(value, dtype)
@@ -85,9 +99,11 @@ def test_self_containing_list_is_refused():
         tn.constant(value)
 
 
-@pytest.mark.parametrize("given,needed,error", [
-    ("float64", "float32", None), ("int64", "int32", None), ("int32", "float32", None), ("bool", "float32", None),
-    ("float32", "int32", TypeError), ("float32", "bool", TypeError), ("complex64", "float32", TypeError)])
+@pytest.mark.parametrize("given,needed,error",
+                         [("float64", "float32", None), ("int64", "int32", None),
+                          ("int32", "float32", None), ("bool", "float32", None),
+                          ("float32", "int32", TypeError), ("float32", "bool", TypeError),
+                          ("complex64", "float32", TypeError)])
 def test_feeds_of_another_dtype(given, needed, error, evaluate):
     x = tn.placeholder(needed, [2])
     array = np.array([0, 1]).astype(given)
@@ -96,7 +112,8 @@ def test_feeds_of_another_dtype(given, needed, error, evaluate):
         assert result.dtype == needed
         np.testing.assert_array_equal(result, [0, 1])
     else:
-        with pytest.raises(error, match="an array of dtype %s was given where %s is needed" % (given, needed)):
+        with pytest.raises(error, match="an array of dtype %s was given where %s is needed"
+                           % (given, needed)):
             evaluate(tn.identity(x), {x: array})
 
 
@@ -107,7 +124,8 @@ def test_integers_that_do_not_fit_are_refused(evaluate):
 
 
 def test_strings(evaluate):
-    for array in (np.array(["a", "bä", ""]), np.array([b"a", "bä".encode(), b""]), np.array(["a", "bä", b""], object)):
+    for array in (np.array(["a", "bä", ""]), np.array([b"a", "bä".encode(), b""]),
+                  np.array(["a", "bä", b""], object)):
         x = tn.placeholder(tn.string, [3])
         assert evaluate(tn.identity(x), {x: array}).tolist() == [b"a", "bä".encode(), b""]
 
@@ -117,9 +135,11 @@ def test_bfloat16_crosses_as_bits(evaluate):
     x = tn.placeholder(tn.bfloat16, [3])
     wide = evaluate(tn.cast(x, tn.float32), {x: bits})
     np.testing.assert_array_equal(wide, [1, -2, np.inf])
-    assert evaluate(tn.cast(tn.constant([1.0, -2.0, np.inf]), tn.bfloat16)).tolist() == bits.tolist()
+    assert evaluate(tn.cast(tn.constant([1.0, -2.0, np.inf]),
+                            tn.bfloat16)).tolist() == bits.tolist()
     # Numbers are rounded to nearest, ties to even.
-    np.testing.assert_array_equal(evaluate(tn.identity(x), {x: np.float32([1 + 2**-9, 1 + 3 * 2**-8, 2])}),
+    np.testing.assert_array_equal(evaluate(tn.identity(x),
+                                           {x: np.float32([1 + 2**-9, 1 + 3 * 2**-8, 2])}),
                                   [0x3f80, 0x3f82, 0x4000])
     result, = tn._core.execute("Neg", [bits], {"T": "bfloat16"})
     assert result.dtype == np.uint16 and result[0] == 0xbf80

@@ -64,22 +64,32 @@ def test_views_keep_their_identity():
     x.note = "kept"
     x.op.note = "kept, too"
     y = tn.identity(x)
-    assert y.op.inputs[0] is x and y.op.inputs[0].note == "kept" and graph.get_operations()[0].note == "kept, too"
+    assert y.op.inputs[0] is x
+    assert y.op.inputs[0].note == "kept"
+    assert graph.get_operations()[0].note == "kept, too"
     assert x.consumers() == [y.op] and {x: 1}[x] == 1 and (x == y) is False
 
 
 def test_look_ups():
     graph = tn.get_default_graph()
     x = tn.placeholder(tn.float32, name="x")
-    assert graph.as_graph_element("x:0") is x and graph.as_graph_element("x") is x.op and graph.as_graph_element(x) is x
-    for call, error, text in (
-            (lambda: graph.get_operation_by_name("y"), KeyError, "refers to an Operation not in the graph"),
-            (lambda: graph.get_tensor_by_name("y:0"), KeyError, "refers to a Tensor which does not exist"),
-            (lambda: graph.get_tensor_by_name("x:1"), KeyError, "exists but only has 1 outputs"),
-            (lambda: graph.get_tensor_by_name("x"), ValueError, "Tensor names must be of the form"),
-            (lambda: graph.get_tensor_by_name("x:a"), ValueError, "not a valid one"),
-            (lambda: graph.as_graph_element(3), TypeError, "Can not convert a int into a Tensor or Operation"),
-            (lambda: tn.Graph().as_graph_element(x), ValueError, "is not an element of this graph")):
+    assert graph.as_graph_element("x:0") is x
+    assert graph.as_graph_element("x") is x.op
+    assert graph.as_graph_element(x) is x
+    for call, error, text in ((lambda: graph.get_operation_by_name("y"), KeyError,
+                               "refers to an Operation not in the graph"),
+                              (lambda: graph.get_tensor_by_name("y:0"), KeyError,
+                               "refers to a Tensor which does not exist"),
+                              (lambda: graph.get_tensor_by_name("x:1"), KeyError,
+                               "exists but only has 1 outputs"),
+                              (lambda: graph.get_tensor_by_name("x"), ValueError,
+                               "Tensor names must be of the form"),
+                              (lambda: graph.get_tensor_by_name("x:a"), ValueError,
+                               "not a valid one"),
+                              (lambda: graph.as_graph_element(3), TypeError,
+                               "Can not convert a int into a Tensor or Operation"),
+                              (lambda: tn.Graph().as_graph_element(x), ValueError,
+                               "is not an element of this graph")):
         with pytest.raises(error, match=text):
             call()
 
@@ -130,7 +140,8 @@ def test_control_dependencies():
             with tn.control_dependencies([a]):
                 f = tn.constant(5)
     assert c.op.control_inputs == [a.op, b.op]
-    assert d.op.control_inputs == [] and e.op.control_inputs == []  # d waits for c, which waits already
+    # d waits for c, which waits already
+    assert d.op.control_inputs == [] and e.op.control_inputs == []
     assert f.op.control_inputs == [a.op]
     with pytest.raises(TypeError, match="needed is an Operation or a Tensor"):
         tn.control_dependencies([3]).__enter__()
@@ -217,7 +228,8 @@ def test_graphs_in_files(tmp_path, evaluate):
         assert sess.run(tn.global_variables()[0]).tolist() == [[1], [2]]
     with tn.Graph().as_default():
         mine = tn.constant([[1.0, 1.0]])
-        y, init = tn.import_graph(path, name="copy", input_map={"x:0": mine}, return_elements=["y:0", "init"])
+        y, init = tn.import_graph(path, name="copy", input_map={"x:0": mine},
+                                  return_elements=["y:0", "init"])
         assert y.name == "copy/y:0" and "copy/x" in names()
         with tn.Session() as sess:
             sess.run(init)
@@ -226,8 +238,9 @@ def test_graphs_in_files(tmp_path, evaluate):
             tn.import_graph(path, return_elements=["z"])
 
 
-@pytest.mark.parametrize("content,error", [
-    (b"", tn.errors.OpError), (b"no graph at all", tn.errors.InvalidArgumentError), (None, tn.errors.NotFoundError)])
+@pytest.mark.parametrize("content,error", [(b"", tn.errors.OpError),
+                                           (b"no graph at all", tn.errors.InvalidArgumentError),
+                                           (None, tn.errors.NotFoundError)])
 def test_files_that_hold_no_graph(content, error, tmp_path):
     path = tmp_path / "graph"
     if content is not None:

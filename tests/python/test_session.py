@@ -66,7 +66,8 @@ def test_feeds():
         assert sess.run(v + 1, {v: [5, 5]}).tolist() == [6, 6]
         assert sess.run(z, {x: np.arange(3)}).tolist() == [1, 3, 5]
         default = tn.placeholder_with_default([1.0], [None])
-        assert sess.run(default).tolist() == [1] and sess.run(default, {default: [2, 3]}).tolist() == [2, 3]
+        assert sess.run(default).tolist() == [1] and sess.run(default,
+                                                              {default: [2, 3]}).tolist() == [2, 3]
 
 
 def test_default_sessions():
@@ -176,7 +177,8 @@ def test_timeout():
     with tn.Session() as sess:
         begun = time.monotonic()
         with pytest.raises(tn.errors.DeadlineExceededError) as info:
-            sess.run(y, {x: np.eye(800, dtype=np.float32)}, options=tn.RunOptions(timeout_in_ms=300))
+            sess.run(y, {x: np.eye(800, dtype=np.float32)},
+                     options=tn.RunOptions(timeout_in_ms=300))
         assert time.monotonic() - begun < 25
         assert isinstance(info.value, TimeoutError)
 
@@ -204,7 +206,8 @@ def test_other_threads_go_on_while_a_graph_runs():
     x, y = _slow_graph(2)
     with tn.Session() as sess:
         done = threading.Event()
-        thread = threading.Thread(target=lambda: (sess.run(y, {x: np.eye(800, dtype=np.float32)}), done.set()))
+        thread = threading.Thread(target=lambda: (sess.run(y, {x: np.eye(800, dtype=np.float32)}),
+                                                  done.set()))
         thread.start()
         count = 0
         while not done.is_set():
@@ -281,7 +284,8 @@ print(sess.run(tn.constant(1) + 1))
 
 
 def test_ctrl_c_interrupts_a_run():
-    result = subprocess.run([sys.executable, "-c", _INTERRUPTED], stdout=subprocess.PIPE, text=True, timeout=120, check=True)
+    result = subprocess.run([sys.executable, "-c", _INTERRUPTED], stdout=subprocess.PIPE, text=True,
+                            timeout=120, check=True)
     assert result.stdout.split() == ["interrupted", "True", "2"]
 
 
@@ -303,7 +307,8 @@ print(os.waitpid(child, 0)[1])
 
 
 def test_a_forked_child_runs_graphs():
-    result = subprocess.run([sys.executable, "-c", _FORKED], stdout=subprocess.PIPE, text=True, timeout=120, check=True)
+    result = subprocess.run([sys.executable, "-c", _FORKED], stdout=subprocess.PIPE, text=True,
+                            timeout=120, check=True)
     assert result.stdout.split() == ["300.0", "300.0", "0"]
 
 
@@ -325,7 +330,8 @@ print("leaving")
 
 
 def test_leaving_while_threads_run_is_no_crash():
-    result = subprocess.run([sys.executable, "-c", _EXITING], stdout=subprocess.PIPE, text=True, timeout=120, check=False)
+    result = subprocess.run([sys.executable, "-c", _EXITING], stdout=subprocess.PIPE, text=True,
+                            timeout=120, check=False)
     assert result.returncode == 0 and result.stdout.split() == ["leaving"]
 
 

@@ -29,7 +29,8 @@ def test_reuse_variables():
         v = tn.get_variable("v", [2])
         tn.get_variable_scope().reuse_variables()
         assert tn.get_variable("v") is v
-        with tn.variable_scope("inner"), pytest.raises(ValueError, match="a/inner/w does not exist"):
+        with tn.variable_scope("inner"), pytest.raises(ValueError,
+                                                       match="a/inner/w does not exist"):
             tn.get_variable("w", [1])
     with tn.variable_scope("a", reuse=True), tn.variable_scope("b", reuse=False) as inner:
         assert inner.reuse is True
@@ -43,17 +44,30 @@ def test_default_names():
     assert made == ["dense/v:0", "dense_1/v:0", "dense_2/v:0"]
 
 
-@pytest.mark.parametrize("call,text", [
-    (lambda: tn.get_variable("v", [2]), "Variable v already exists, disallowed"),
-    (lambda: _reusing(lambda: tn.get_variable("w", [2])), "Variable w does not exist, or was not created with tn.get_variable"),
-    (lambda: _reusing(lambda: tn.get_variable("v", [3])), r"specified shape \(3,\) and found shape \(2,\)"),
-    (lambda: _reusing(lambda: tn.get_variable("v", [2], tn.int32)), "specified dtype int32 and found dtype float32"),
-    (lambda: tn.get_variable("u"), "must be fully defined, but instead was <unknown>"),
-    (lambda: tn.get_variable("u", [None]), "must be fully defined"),
-    (lambda: tn.get_variable("u", [3], initializer=np.zeros(2, np.float32)), "must have the shape"),
-    (lambda: tn.get_variable("u", [3], tn.string), "An initializer for variable u of string is required"),
-    (lambda: tn.variable_scope("x", reuse="yes"), "reuse parameter must be"),
-    (lambda: tn.get_variable("u", [3], partitioner=3), "partitioner is not supported")])
+@pytest.mark.parametrize("call,text", [(lambda: tn.get_variable("v", [2]),
+                                        "Variable v already exists, disallowed"),
+                                       (lambda: _reusing(lambda: tn.get_variable("w", [2])),
+                                        "Variable w does not exist, or was not created with "
+                                        "tn.get_variable"),
+                                       (lambda: _reusing(lambda: tn.get_variable("v", [3])),
+                                        r"specified shape \(3,\) and found shape \(2,\)"),
+                                       (lambda: _reusing(lambda: tn.get_variable("v", [2],
+                                                                                 tn.int32)),
+                                        "specified dtype int32 and found dtype float32"),
+                                       (lambda: tn.get_variable("u"),
+                                        "must be fully defined, but instead was <unknown>"),
+                                       (lambda: tn.get_variable("u", [None]),
+                                        "must be fully defined"),
+                                       (lambda: tn.get_variable("u", [3],
+                                                                initializer=np.zeros(2,
+                                                                                     np.float32)),
+                                        "must have the shape"),
+                                       (lambda: tn.get_variable("u", [3], tn.string),
+                                        "An initializer for variable u of string is required"),
+                                       (lambda: tn.variable_scope("x", reuse="yes"),
+                                        "reuse parameter must be"),
+                                       (lambda: tn.get_variable("u", [3], partitioner=3),
+                                        "partitioner is not supported")])
 def test_what_is_refused(call, text):
     tn.get_variable("v", [2])
     with pytest.raises(ValueError, match=text):
@@ -67,7 +81,8 @@ def _reusing(function):
 
 def test_an_existing_variable_tells_where_it_was_made():
     tn.get_variable("here", [2])
-    with pytest.raises(ValueError, match="Originally defined at:\n\n  File .*test_variable_scope.py"):
+    with pytest.raises(ValueError,
+                       match="Originally defined at:\n\n  File .*test_variable_scope.py"):
         tn.get_variable("here", [2])
 
 
@@ -80,10 +95,14 @@ def test_initializers(evaluate):
         kind = tn.get_variable("kind", [2], initializer=tn.ones_initializer)
     zeros = tn.get_variable("zeros", [2], tn.int32)
     assert value.dtype == tn.float64 and tensor.shape == [2, 2]
-    assert [x.tolist() for x in evaluate([three, four, value, kind, zeros])] == [[3, 3], [4, 4], [1, 2], [1, 1], [0, 0]]
+    assert [x.tolist() for x in evaluate([three, four, value, kind, zeros])] == [[3, 3], [4, 4],
+                                                                                 [1, 2], [1, 1],
+                                                                                 [0, 0]]
     default = evaluate(tn.get_variable("default", [300, 200]))
     limit = np.sqrt(6 / 500)
-    assert abs(default).max() <= limit and abs(default).max() > 0.98 * limit and abs(default.mean()) < limit / 50
+    assert abs(default).max() <= limit
+    assert abs(default).max() > 0.98 * limit
+    assert abs(default.mean()) < limit / 50
 
 
 def test_regularizers(evaluate):

@@ -9,12 +9,16 @@ import treenail as tn
 
 def test_making():
     v = tn.Variable([1.0, 2.0], name="v")
-    assert v.name == "v:0" and v.dtype == tn.float32 and v.shape == [2] and v.op.type == "VarHandleOp"
+    assert v.name == "v:0"
+    assert v.dtype == tn.float32
+    assert v.shape == [2]
+    assert v.op.type == "VarHandleOp"
     assert tn.Variable(1, name="v").name == "v_1:0" and tn.Variable(1).name == "Variable:0"
     with tn.name_scope("a"):
         assert tn.Variable(1, name="w").name == "a/w:0"
     assert tn.Variable(lambda: tn.zeros([3]), name="f").shape == [3]
-    assert tn.Variable(np.zeros(2)).dtype == tn.float64 and tn.Variable(1, dtype=tn.float32).dtype == tn.float32
+    assert tn.Variable(np.zeros(2)).dtype == tn.float64
+    assert tn.Variable(1, dtype=tn.float32).dtype == tn.float32
     assert [n.split(":")[0] for n in (v.initializer.name, v.value().name)] == ["v/Assign", "v/read"]
     with pytest.raises(ValueError, match="initial_value must be specified"):
         tn.Variable()
@@ -24,7 +28,9 @@ def test_collections():
     a = tn.Variable(1.0)
     b = tn.Variable(1.0, trainable=False)
     c = tn.Variable(1.0, trainable=False, collections=[tn.GraphKeys.LOCAL_VARIABLES])
-    assert tn.global_variables() == [a, b] and tn.trainable_variables() == [a] and tn.local_variables() == [c]
+    assert tn.global_variables() == [a, b]
+    assert tn.trainable_variables() == [a]
+    assert tn.local_variables() == [c]
 
 
 def test_assignments():
@@ -59,10 +65,10 @@ def test_scatter():
 def test_operators(evaluate):
     v = tn.Variable([6.0, 8.0])
     w = tn.constant([2.0, 4.0])
-    results = evaluate([v + 1, 1 + v, v - w, w - v, v * v, v / w, 12 / v, v // 4, v % 4, v ** 2, 2 ** (v - 5), -v, abs(-v),
-                        v > w, v[0], v[::-1], np.float32([1, 1]) + v])
-    expected = [[7, 9], [7, 9], [4, 4], [-4, -4], [36, 64], [3, 2], [2, 1.5], [1, 2], [2, 0], [36, 64], [2, 8], [-6, -8],
-                [6, 8], [True, True], 6, [8, 6], [7, 9]]
+    results = evaluate([v + 1, 1 + v, v - w, w - v, v * v, v / w, 12 / v, v // 4, v % 4, v ** 2,
+                        2 ** (v - 5), -v, abs(-v), v > w, v[0], v[::-1], np.float32([1, 1]) + v])
+    expected = [[7, 9], [7, 9], [4, 4], [-4, -4], [36, 64], [3, 2], [2, 1.5], [1, 2], [2, 0],
+                [36, 64], [2, 8], [-6, -8], [6, 8], [True, True], 6, [8, 6], [7, 9]]
     for got, wanted in zip(results, expected):
         np.testing.assert_array_equal(got, wanted)
     matrix = tn.Variable([[1.0, 2.0], [3.0, 4.0]])

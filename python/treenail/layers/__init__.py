@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers: operations together with their variables, as functions (dense, conv2d, ...) and as classes (Dense, Conv2D, ...).
+"""Layers: operations together with their variables, as functions (dense, conv2d, ...) and as
+classes (Dense, Conv2D, ...).
 
-A class makes its variables at the first call and uses them again at every later one. A function makes a new layer at
-each call, unless it is told to share: by a name and reuse=True (or tn.AUTO_REUSE), or inside a variable_scope that reuses.
+A class makes its variables at the first call and uses them again at every later one. A function
+makes a new layer at each call, unless it is told to share: by a name and reuse=True (or
+tn.AUTO_REUSE), or inside a variable_scope that reuses.
 """
 
 from treenail.layers._base import InputSpec, Layer
-from treenail.layers._convolution import (Conv1D, Conv2D, Conv2DTranspose, SeparableConv2D, conv1d, conv2d,
-                                          conv2d_transpose, separable_conv2d)
+from treenail.layers._convolution import (Conv1D, Conv2D, Conv2DTranspose, SeparableConv2D, conv1d,
+                                          conv2d, conv2d_transpose, separable_conv2d)
 from treenail.layers._core_layers import Dense, Dropout, Flatten, dense, dropout, flatten
 from treenail.layers._normalization import BatchNormalization, batch_normalization
-from treenail.layers._pooling import (AveragePooling1D, AveragePooling2D, MaxPooling1D, MaxPooling2D, average_pooling1d,
-                                      average_pooling2d, max_pooling1d, max_pooling2d)
+from treenail.layers._pooling import (AveragePooling1D, AveragePooling2D, MaxPooling1D,
+                                      MaxPooling2D, average_pooling1d, average_pooling2d,
+                                      max_pooling1d, max_pooling2d)
 
-__all__ = ["Layer", "InputSpec", "Dense", "Dropout", "Flatten", "Conv1D", "Conv2D", "Conv2DTranspose", "SeparableConv2D",
-           "BatchNormalization", "AveragePooling1D", "AveragePooling2D", "MaxPooling1D", "MaxPooling2D", "dense", "dropout",
-           "flatten", "conv1d", "conv2d", "conv2d_transpose", "separable_conv2d", "batch_normalization",
+__all__ = ["Layer", "InputSpec", "Dense", "Dropout", "Flatten", "Conv1D", "Conv2D",
+           "Conv2DTranspose", "SeparableConv2D", "BatchNormalization", "AveragePooling1D",
+           "AveragePooling2D", "MaxPooling1D", "MaxPooling2D", "dense", "dropout", "flatten",
+           "conv1d", "conv2d", "conv2d_transpose", "separable_conv2d", "batch_normalization",
            "average_pooling1d", "average_pooling2d", "max_pooling1d", "max_pooling2d"]

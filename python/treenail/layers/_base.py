@@ -17,29 +17,37 @@ if TYPE_CHECKING:
 
 
 class InputSpec:
-    """What a layer asks of its input. ndim: the exact rank; min_ndim: the lowest; axes: {axis: extent}."""
+    """What a layer asks of its input. ndim: the exact rank; min_ndim: the lowest; axes: {axis:
+    extent}."""
 
-    def __init__(self, ndim: int | None = None, min_ndim: int | None = None, axes: dict | None = None) -> None:
+    def __init__(self, ndim: int | None = None, min_ndim: int | None = None,
+                 axes: dict | None = None) -> None:
         self.ndim, self.min_ndim, self.axes = ndim, min_ndim, axes or {}
 
     def check(self, shape: TensorShape, layer: str) -> None:
         """Raises ValueError when `shape` does not fit."""
         if self.ndim is not None and shape.ndims != self.ndim:
-            raise ValueError("Input 0 of layer %s is incompatible with the layer: expected ndim=%d, found ndim=%s. Full "
-                             "shape received: %s" % (layer, self.ndim, shape.ndims, shape))
+            raise ValueError("Input 0 of layer %s is incompatible with the layer: expected "
+                             "ndim=%d, found ndim=%s. Full shape received: %s"
+                             % (layer, self.ndim, shape.ndims, shape))
         if self.min_ndim is not None and (shape.ndims is None or shape.ndims < self.min_ndim):
-            raise ValueError("Input 0 of layer %s is incompatible with the layer: its rank is undefined or too small, but "
-                             "the layer requires min_ndim=%d. Full shape received: %s" % (layer, self.min_ndim, shape))
+            raise ValueError("Input 0 of layer %s is incompatible with the layer: its rank is "
+                             "undefined or too small, but "
+                             "the layer requires min_ndim=%d. Full shape received: %s"
+                             % (layer, self.min_ndim, shape))
         for axis, extent in self.axes.items():
             if shape[axis] not in (None, extent):
-                raise ValueError("Input 0 of layer %s is incompatible with the layer: expected axis %d of input shape to "
-                                 "have value %d but received input with shape %s" % (layer, axis, extent, shape))
+                raise ValueError("Input 0 of layer %s is incompatible with the layer: expected "
+                                 "axis %d of input shape to "
+                                 "have value %d but received input with shape %s"
+                                 % (layer, axis, extent, shape))
 
 
 def _snake_case(name: str) -> str:
     out = ""
     for i, c in enumerate(name):
-        lower_near = i > 0 and (name[i - 1].islower() or i + 1 < len(name) and name[i + 1].islower())
+        lower_near = i > 0 and (name[i - 1].islower() or i
+                                + 1 < len(name) and name[i + 1].islower())
         out += ("_" if c.isupper() and lower_near else "") + c.lower()
     return out
 
@@ -47,8 +55,9 @@ def _snake_case(name: str) -> str:
 class Layer:
     """A function with variables of its own.
 
-    A subclass defines build(input_shape), which makes variables with add_variable, and call(inputs).
-    trainable: whether its variables join TRAINABLE_VARIABLES. name: the variable scope, by default the class's name, made unique.
+    A subclass defines build(input_shape), which makes variables with add_variable, and
+    call(inputs). trainable: whether its variables join TRAINABLE_VARIABLES. name: the variable
+    scope, by default the class's name, made unique.
     """
 
     def __init__(self, trainable: bool = True, name: str | None = None, dtype: Any = None,
@@ -67,7 +76,7 @@ class Layer:
         self._losses: list = []
         self._updates: list = []
 
-    # --- For subclasses -----------------------------------------------------------------------------------------------
+    # --- For subclasses ---------------------------------------------------------------------------
 
     def build(self, input_shape: TensorShape) -> None:
         """Makes the variables for inputs of this shape."""
@@ -83,8 +92,9 @@ class Layer:
         """A variable of this layer; its regularizer's loss joins the layer's losses."""
         graph = get_default_graph()
         before = len(graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES))
-        variable = get_variable(name, shape, dtype or self._dtype or _core.float32, initializer, regularizer,
-                                trainable=trainable and self.trainable, constraint=constraint)
+        variable = get_variable(name, shape, dtype or self._dtype or _core.float32, initializer,
+                                regularizer, trainable=trainable and self.trainable,
+                                constraint=constraint)
         self._losses += graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES)[before:]
         self._variables.append(variable)
         if trainable:
@@ -106,15 +116,15 @@ class Layer:
             self._updates.append(update)
             get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, update)
 
-    # --- For callers --------------------------------------------------------------------------------------------------
+    # --- For callers ------------------------------------------------------------------------------
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         inputs = convert_to_tensor(inputs)
         graph = inputs.graph
         with graph.as_default():
             if self._scope is None:
-                opened = variable_scope(self._given_scope or self._given_name, _snake_case(type(self).__name__),
-                                        reuse=self._reuse)
+                opened = variable_scope(self._given_scope or self._given_name,
+                                        _snake_case(type(self).__name__), reuse=self._reuse)
             else:
                 opened = variable_scope(self._scope, reuse=True if self.built else self._reuse)
             with opened as scope:
@@ -147,8 +157,10 @@ class Layer:
     def scope_name(self) -> str:
         """The layer's variable scope. Raises ValueError before the first call."""
         if self._scope is None:
-            raise ValueError("No name available for layer scope because the layer \"%s\" has not been used yet. The scope "
-                             "name is determined the first time the layer instance is called." % self.name)
+            raise ValueError("No name available for layer scope because the layer \"%s\" has not "
+                             "been used yet. The scope "
+                             "name is determined the first time the layer instance is called."
+                             % self.name)
         return self._scope.name
 
     @property
@@ -199,15 +211,16 @@ def pair(value: Any, what: str, count: int = 2) -> tuple:
         return (value,) * count
     numbers = tuple(value)
     if len(numbers) != count or not all(isinstance(n, int) for n in numbers):
-        raise ValueError("The `%s` argument must be a tuple of %d integers. Received: %r" % (what, count, value))
+        raise ValueError("The `%s` argument must be a tuple of %d integers. Received: %r"
+                         % (what, count, value))
     return numbers
 
 
 def channel_axis(data_format: str, ndims: int) -> int:
     """The axis of the channels. Raises ValueError for an unknown data format."""
     if data_format not in ("channels_last", "channels_first"):
-        raise ValueError("The `data_format` argument must be one of \"channels_first\", \"channels_last\". Received: %r"
-                         % (data_format,))
+        raise ValueError("The `data_format` argument must be one of \"channels_first\", "
+                         "\"channels_last\". Received: %r" % (data_format,))
     return 1 if data_format == "channels_first" else ndims - 1
 
 
@@ -217,7 +230,8 @@ def op_data_format(data_format: str) -> str:
     return "NCHW" if data_format == "channels_first" else "NHWC"
 
 
-def known_extent(shape: TensorShape, axis: int, what: str = "channel dimension of the inputs") -> int:
+def known_extent(shape: TensorShape, axis: int,
+                 what: str = "channel dimension of the inputs") -> int:
     """shape[axis]. Raises ValueError when it is unknown."""
     extent = shape[axis] if shape.ndims is not None else None
     if extent is None:

@@ -10,7 +10,8 @@ from treenail._initializer_values import ZEROS
 from treenail._ops import ops
 from treenail._shape import TensorShape
 from treenail._treenail import Tensor
-from treenail.layers._base import (InputSpec, Layer, activated, channel_axis, known_extent, op_data_format, pair)
+from treenail.layers._base import (InputSpec, Layer, activated, channel_axis, known_extent,
+                                   op_data_format, pair)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,21 +21,28 @@ if TYPE_CHECKING:
 class _Convolution(Layer):
     """What convolution layers share: their arguments, kernel and bias."""
 
-    def __init__(self, rank: int, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
-                 data_format: str = "channels_last", dilation_rate: Any = 1, activation: Callable | None = None,
-                 use_bias: bool = True, kernel_initializer: Any = None, bias_initializer: Any = ZEROS,
-                 kernel_regularizer: Callable | None = None, bias_regularizer: Callable | None = None,
-                 activity_regularizer: Callable | None = None, kernel_constraint: Callable | None = None,
-                 bias_constraint: Callable | None = None, trainable: bool = True, name: str | None = None,
-                 **kwargs: Any) -> None:
+    def __init__(self, rank: int, filters: int, kernel_size: Any, strides: Any = 1,
+                 padding: str = "valid", data_format: str = "channels_last", dilation_rate: Any = 1,
+                 activation: Callable | None = None, use_bias: bool = True,
+                 kernel_initializer: Any = None, bias_initializer: Any = ZEROS,
+                 kernel_regularizer: Callable | None = None,
+                 bias_regularizer: Callable | None = None,
+                 activity_regularizer: Callable | None = None,
+                 kernel_constraint: Callable | None = None, bias_constraint: Callable | None = None,
+                 trainable: bool = True, name: str | None = None, **kwargs: Any) -> None:
         super().__init__(trainable, name, activity_regularizer=activity_regularizer, **kwargs)
         if padding.lower() not in ("valid", "same"):
-            raise ValueError("The `padding` argument must be one of \"valid\", \"same\". Received: %r" % (padding,))
+            raise ValueError("The `padding` argument must be one of \"valid\", \"same\". Received: "
+                             "%r" % (padding,))
         channel_axis(data_format, rank + 2)
         self.rank, self.filters = rank, filters
         self.kernel_size = pair(kernel_size, "kernel_size", rank)
-        self.strides, self.dilation_rate = pair(strides, "strides", rank), pair(dilation_rate, "dilation_rate", rank)
-        self.padding, self.data_format, self.activation, self.use_bias = padding.lower(), data_format, activation, use_bias
+        self.strides = pair(strides, "strides", rank)
+        self.dilation_rate = pair(dilation_rate, "dilation_rate", rank)
+        self.padding = padding.lower()
+        self.data_format = data_format
+        self.activation = activation
+        self.use_bias = use_bias
         self.kernel_initializer, self.bias_initializer = kernel_initializer, bias_initializer
         self.kernel_regularizer, self.bias_regularizer = kernel_regularizer, bias_regularizer
         self.kernel_constraint, self.bias_constraint = kernel_constraint, bias_constraint
@@ -49,14 +57,17 @@ class _Convolution(Layer):
         axis = channel_axis(self.data_format, self.rank + 2)
         channels = known_extent(input_shape, axis)
         self.input_spec = InputSpec(ndim=self.rank + 2, axes={axis: channels})
-        self.kernel = self.add_variable("kernel", self._kernel_shape(channels), initializer=self.kernel_initializer,
-                                        regularizer=self.kernel_regularizer, constraint=self.kernel_constraint)
+        self.kernel = self.add_variable("kernel", self._kernel_shape(channels),
+                                        initializer=self.kernel_initializer,
+                                        regularizer=self.kernel_regularizer,
+                                        constraint=self.kernel_constraint)
         self._build_bias()
 
     def _build_bias(self) -> None:
         if self.use_bias:
             self.bias = self.add_variable("bias", [self.filters], initializer=self.bias_initializer,
-                                          regularizer=self.bias_regularizer, constraint=self.bias_constraint)
+                                          regularizer=self.bias_regularizer,
+                                          constraint=self.bias_constraint)
 
     def _finish(self, outputs: Tensor, data_format: str) -> Tensor:
         if self.use_bias:
@@ -67,22 +78,23 @@ class _Convolution(Layer):
 class Conv2D(_Convolution):
     """activation(conv2d(inputs, kernel) + bias) for images.
 
-    Variables: kernel [height, width, in channels, filters], bias [filters]. padding: "valid" or "same"; data_format:
-    "channels_last" or "channels_first".
+    Variables: kernel [height, width, in channels, filters], bias [filters]. padding: "valid" or
+    "same"; data_format: "channels_last" or "channels_first".
     """
 
-    def __init__(self, filters: int, kernel_size: Any, strides: Any = (1, 1), padding: str = "valid",
-                 data_format: str = "channels_last", dilation_rate: Any = (1, 1), activation: Callable | None = None,
-                 use_bias: bool = True, kernel_initializer: Any = None, bias_initializer: Any = ZEROS,
-                 **kwargs: Any) -> None:
-        super().__init__(2, filters, kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias,
-                         kernel_initializer, bias_initializer, **kwargs)
+    def __init__(self, filters: int, kernel_size: Any, strides: Any = (1, 1),
+                 padding: str = "valid", data_format: str = "channels_last",
+                 dilation_rate: Any = (1, 1), activation: Callable | None = None,
+                 use_bias: bool = True, kernel_initializer: Any = None,
+                 bias_initializer: Any = ZEROS, **kwargs: Any) -> None:
+        super().__init__(2, filters, kernel_size, strides, padding, data_format, dilation_rate,
+                         activation, use_bias, kernel_initializer, bias_initializer, **kwargs)
 
     def call(self, inputs: Tensor) -> Tensor:
         """The outputs."""
         data_format = op_data_format(self.data_format)
-        outputs = nn.conv2d(inputs, self.kernel, self.strides, self.padding, data_format=data_format,
-                            dilations=self.dilation_rate)
+        outputs = nn.conv2d(inputs, self.kernel, self.strides, self.padding,
+                            data_format=data_format, dilations=self.dilation_rate)
         return self._finish(outputs, data_format)
 
 
@@ -93,17 +105,18 @@ class Conv1D(_Convolution):
     """
 
     def __init__(self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
-                 data_format: str = "channels_last", dilation_rate: Any = 1, activation: Callable | None = None,
-                 use_bias: bool = True, kernel_initializer: Any = None, bias_initializer: Any = ZEROS,
+                 data_format: str = "channels_last", dilation_rate: Any = 1,
+                 activation: Callable | None = None, use_bias: bool = True,
+                 kernel_initializer: Any = None, bias_initializer: Any = ZEROS,
                  **kwargs: Any) -> None:
-        super().__init__(1, filters, kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias,
-                         kernel_initializer, bias_initializer, **kwargs)
+        super().__init__(1, filters, kernel_size, strides, padding, data_format, dilation_rate,
+                         activation, use_bias, kernel_initializer, bias_initializer, **kwargs)
 
     def call(self, inputs: Tensor) -> Tensor:
         """The outputs."""
         last = self.data_format == "channels_last"
-        outputs = nn.conv1d(inputs, self.kernel, self.strides[0], self.padding, data_format="NWC" if last else "NCW",
-                            dilations=self.dilation_rate[0])
+        outputs = nn.conv1d(inputs, self.kernel, self.strides[0], self.padding, data_format="NWC"
+                            if last else "NCW", dilations=self.dilation_rate[0])
         if last:
             return self._finish(outputs, "NHWC")
         wide = ops.ExpandDims(outputs, 2)
@@ -116,11 +129,13 @@ class Conv2DTranspose(_Convolution):
     Variables: kernel [height, width, filters, in channels], bias [filters].
     """
 
-    def __init__(self, filters: int, kernel_size: Any, strides: Any = (1, 1), padding: str = "valid",
-                 data_format: str = "channels_last", activation: Callable | None = None, use_bias: bool = True,
-                 kernel_initializer: Any = None, bias_initializer: Any = ZEROS, **kwargs: Any) -> None:
-        super().__init__(2, filters, kernel_size, strides, padding, data_format, 1, activation, use_bias,
-                         kernel_initializer, bias_initializer, **kwargs)
+    def __init__(self, filters: int, kernel_size: Any, strides: Any = (1, 1),
+                 padding: str = "valid", data_format: str = "channels_last",
+                 activation: Callable | None = None, use_bias: bool = True,
+                 kernel_initializer: Any = None, bias_initializer: Any = ZEROS,
+                 **kwargs: Any) -> None:
+        super().__init__(2, filters, kernel_size, strides, padding, data_format, 1, activation,
+                         use_bias, kernel_initializer, bias_initializer, **kwargs)
 
     def _kernel_shape(self, channels: int) -> list:
         return list(self.kernel_size) + [self.filters, channels]
@@ -136,31 +151,38 @@ class Conv2DTranspose(_Convolution):
         sizes = shape_of(inputs)
         height = self._grown(sizes[height_axis], self.kernel_size[0], self.strides[0])
         width = self._grown(sizes[height_axis + 1], self.kernel_size[1], self.strides[1])
-        shape = [sizes[0], height, width, self.filters] if data_format == "NHWC" else [sizes[0], self.filters, height, width]
+        shape = [sizes[0], height, width, self.filters] if data_format == "NHWC" else [sizes[0],
+                                                                                       self.filters,
+                                                                                       height,
+                                                                                       width]
         if not all(isinstance(n, int) for n in shape):
             shape = ops.Pack([convert_to_tensor(n) for n in shape])
-        outputs = nn.conv2d_transpose(inputs, self.kernel, shape, self.strides, self.padding, data_format)
+        outputs = nn.conv2d_transpose(inputs, self.kernel, shape, self.strides, self.padding,
+                                      data_format)
         return self._finish(outputs, data_format)
 
 
 class SeparableConv2D(_Convolution):
     """A depthwise convolution, then a 1x1 convolution, then bias and activation.
 
-    Variables: depthwise_kernel [height, width, in channels, depth_multiplier], pointwise_kernel [1, 1, in channels *
-    depth_multiplier, filters], bias [filters].
+    Variables: depthwise_kernel [height, width, in channels, depth_multiplier], pointwise_kernel [1,
+    1, in channels * depth_multiplier, filters], bias [filters].
     """
 
-    def __init__(self, filters: int, kernel_size: Any, strides: Any = (1, 1), padding: str = "valid",
-                 data_format: str = "channels_last", dilation_rate: Any = (1, 1), depth_multiplier: int = 1,
-                 activation: Callable | None = None, use_bias: bool = True, depthwise_initializer: Any = None,
-                 pointwise_initializer: Any = None, bias_initializer: Any = ZEROS,
-                 depthwise_regularizer: Callable | None = None, pointwise_regularizer: Callable | None = None,
-                 **kwargs: Any) -> None:
-        super().__init__(2, filters, kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias,
-                         bias_initializer=bias_initializer, **kwargs)
+    def __init__(self, filters: int, kernel_size: Any, strides: Any = (1, 1),
+                 padding: str = "valid", data_format: str = "channels_last",
+                 dilation_rate: Any = (1, 1), depth_multiplier: int = 1,
+                 activation: Callable | None = None, use_bias: bool = True,
+                 depthwise_initializer: Any = None, pointwise_initializer: Any = None,
+                 bias_initializer: Any = ZEROS, depthwise_regularizer: Callable | None = None,
+                 pointwise_regularizer: Callable | None = None, **kwargs: Any) -> None:
+        super().__init__(2, filters, kernel_size, strides, padding, data_format, dilation_rate,
+                         activation, use_bias, bias_initializer=bias_initializer, **kwargs)
         self.depth_multiplier = depth_multiplier
-        self.depthwise_initializer, self.pointwise_initializer = depthwise_initializer, pointwise_initializer
-        self.depthwise_regularizer, self.pointwise_regularizer = depthwise_regularizer, pointwise_regularizer
+        self.depthwise_initializer = depthwise_initializer
+        self.pointwise_initializer = pointwise_initializer
+        self.depthwise_regularizer = depthwise_regularizer
+        self.pointwise_regularizer = pointwise_regularizer
         self.depthwise_kernel = self.pointwise_kernel = None
 
     def build(self, input_shape: TensorShape) -> None:
@@ -179,67 +201,81 @@ class SeparableConv2D(_Convolution):
     def call(self, inputs: Tensor) -> Tensor:
         """The outputs."""
         data_format = op_data_format(self.data_format)
-        outputs = nn.separable_conv2d(inputs, self.depthwise_kernel, self.pointwise_kernel, self.strides,
-                                      self.padding, self.dilation_rate, data_format=data_format)
+        outputs = nn.separable_conv2d(inputs, self.depthwise_kernel, self.pointwise_kernel,
+                                      self.strides, self.padding, self.dilation_rate,
+                                      data_format=data_format)
         return self._finish(outputs, data_format)
 
 
-def conv2d(inputs: Any, filters: int, kernel_size: Any, strides: Any = (1, 1), padding: str = "valid",
-           data_format: str = "channels_last", dilation_rate: Any = (1, 1), activation: Callable | None = None,
-           use_bias: bool = True, kernel_initializer: Any = None, bias_initializer: Any = ZEROS,
+def conv2d(inputs: Any, filters: int, kernel_size: Any, strides: Any = (1, 1),
+           padding: str = "valid", data_format: str = "channels_last", dilation_rate: Any = (1, 1),
+           activation: Callable | None = None, use_bias: bool = True,
+           kernel_initializer: Any = None, bias_initializer: Any = ZEROS,
            kernel_regularizer: Callable | None = None, bias_regularizer: Callable | None = None,
            activity_regularizer: Callable | None = None, kernel_constraint: Callable | None = None,
            bias_constraint: Callable | None = None, trainable: bool = True, name: str | None = None,
            reuse: Any = None) -> Tensor:
     """A new Conv2D layer applied to images."""
-    return Conv2D(filters, kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias,
-                  kernel_initializer, bias_initializer, kernel_regularizer=kernel_regularizer,
-                  bias_regularizer=bias_regularizer, activity_regularizer=activity_regularizer,
-                  kernel_constraint=kernel_constraint, bias_constraint=bias_constraint, trainable=trainable, name=name,
+    return Conv2D(filters, kernel_size, strides, padding, data_format, dilation_rate, activation,
+                  use_bias, kernel_initializer, bias_initializer,
+                  kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
+                  activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
+                  bias_constraint=bias_constraint, trainable=trainable, name=name,
                   _reuse=reuse)(inputs)
 
 
 def conv1d(inputs: Any, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
-           data_format: str = "channels_last", dilation_rate: Any = 1, activation: Callable | None = None,
-           use_bias: bool = True, kernel_initializer: Any = None, bias_initializer: Any = ZEROS,
+           data_format: str = "channels_last", dilation_rate: Any = 1,
+           activation: Callable | None = None, use_bias: bool = True,
+           kernel_initializer: Any = None, bias_initializer: Any = ZEROS,
            kernel_regularizer: Callable | None = None, bias_regularizer: Callable | None = None,
            activity_regularizer: Callable | None = None, kernel_constraint: Callable | None = None,
            bias_constraint: Callable | None = None, trainable: bool = True, name: str | None = None,
            reuse: Any = None) -> Tensor:
     """A new Conv1D layer applied to sequences."""
-    return Conv1D(filters, kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias,
-                  kernel_initializer, bias_initializer, kernel_regularizer=kernel_regularizer,
-                  bias_regularizer=bias_regularizer, activity_regularizer=activity_regularizer,
-                  kernel_constraint=kernel_constraint, bias_constraint=bias_constraint, trainable=trainable, name=name,
+    return Conv1D(filters, kernel_size, strides, padding, data_format, dilation_rate, activation,
+                  use_bias, kernel_initializer, bias_initializer,
+                  kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
+                  activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
+                  bias_constraint=bias_constraint, trainable=trainable, name=name,
                   _reuse=reuse)(inputs)
 
 
-def conv2d_transpose(inputs: Any, filters: int, kernel_size: Any, strides: Any = (1, 1), padding: str = "valid",
-                     data_format: str = "channels_last", activation: Callable | None = None, use_bias: bool = True,
+def conv2d_transpose(inputs: Any, filters: int, kernel_size: Any, strides: Any = (1, 1),
+                     padding: str = "valid", data_format: str = "channels_last",
+                     activation: Callable | None = None, use_bias: bool = True,
                      kernel_initializer: Any = None, bias_initializer: Any = ZEROS,
-                     kernel_regularizer: Callable | None = None, bias_regularizer: Callable | None = None,
-                     activity_regularizer: Callable | None = None, kernel_constraint: Callable | None = None,
-                     bias_constraint: Callable | None = None, trainable: bool = True, name: str | None = None,
-                     reuse: Any = None) -> Tensor:
+                     kernel_regularizer: Callable | None = None,
+                     bias_regularizer: Callable | None = None,
+                     activity_regularizer: Callable | None = None,
+                     kernel_constraint: Callable | None = None,
+                     bias_constraint: Callable | None = None, trainable: bool = True,
+                     name: str | None = None, reuse: Any = None) -> Tensor:
     """A new Conv2DTranspose layer applied to images."""
-    return Conv2DTranspose(filters, kernel_size, strides, padding, data_format, activation, use_bias,
-                           kernel_initializer, bias_initializer, kernel_regularizer=kernel_regularizer,
-                           bias_regularizer=bias_regularizer, activity_regularizer=activity_regularizer,
-                           kernel_constraint=kernel_constraint, bias_constraint=bias_constraint, trainable=trainable,
-                           name=name, _reuse=reuse)(inputs)
-
-
-def separable_conv2d(inputs: Any, filters: int, kernel_size: Any, strides: Any = (1, 1), padding: str = "valid",
-                     data_format: str = "channels_last", dilation_rate: Any = (1, 1), depth_multiplier: int = 1,
-                     activation: Callable | None = None, use_bias: bool = True, depthwise_initializer: Any = None,
-                     pointwise_initializer: Any = None, bias_initializer: Any = ZEROS,
-                     depthwise_regularizer: Callable | None = None, pointwise_regularizer: Callable | None = None,
-                     bias_regularizer: Callable | None = None, activity_regularizer: Callable | None = None,
-                     bias_constraint: Callable | None = None, trainable: bool = True, name: str | None = None,
-                     reuse: Any = None) -> Tensor:
-    """A new SeparableConv2D layer applied to images."""
-    return SeparableConv2D(filters, kernel_size, strides, padding, data_format, dilation_rate, depth_multiplier,
-                           activation, use_bias, depthwise_initializer, pointwise_initializer, bias_initializer,
-                           depthwise_regularizer, pointwise_regularizer, bias_regularizer=bias_regularizer,
-                           activity_regularizer=activity_regularizer, bias_constraint=bias_constraint,
+    return Conv2DTranspose(filters, kernel_size, strides, padding, data_format, activation,
+                           use_bias, kernel_initializer, bias_initializer,
+                           kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
+                           activity_regularizer=activity_regularizer,
+                           kernel_constraint=kernel_constraint, bias_constraint=bias_constraint,
                            trainable=trainable, name=name, _reuse=reuse)(inputs)
+
+
+def separable_conv2d(inputs: Any, filters: int, kernel_size: Any, strides: Any = (1, 1),
+                     padding: str = "valid", data_format: str = "channels_last",
+                     dilation_rate: Any = (1, 1), depth_multiplier: int = 1,
+                     activation: Callable | None = None, use_bias: bool = True,
+                     depthwise_initializer: Any = None, pointwise_initializer: Any = None,
+                     bias_initializer: Any = ZEROS, depthwise_regularizer: Callable | None = None,
+                     pointwise_regularizer: Callable | None = None,
+                     bias_regularizer: Callable | None = None,
+                     activity_regularizer: Callable | None = None,
+                     bias_constraint: Callable | None = None, trainable: bool = True,
+                     name: str | None = None, reuse: Any = None) -> Tensor:
+    """A new SeparableConv2D layer applied to images."""
+    return SeparableConv2D(filters, kernel_size, strides, padding, data_format, dilation_rate,
+                           depth_multiplier, activation, use_bias, depthwise_initializer,
+                           pointwise_initializer, bias_initializer, depthwise_regularizer,
+                           pointwise_regularizer, bias_regularizer=bias_regularizer,
+                           activity_regularizer=activity_regularizer,
+                           bias_constraint=bias_constraint, trainable=trainable, name=name,
+                           _reuse=reuse)(inputs)

@@ -21,12 +21,15 @@ if TYPE_CHECKING:
 class Dense(Layer):
     """activation(inputs @ kernel + bias): [..., n] gives [..., units].
 
-    Variables: kernel [n, units] (glorot_uniform unless kernel_initializer or the scope says otherwise), bias [units].
+    Variables: kernel [n, units] (glorot_uniform unless kernel_initializer or the scope says
+    otherwise), bias [units].
     """
 
-    def __init__(self, units: int, activation: Callable | None = None, use_bias: bool = True, kernel_initializer: Any = None,
-                 bias_initializer: Any = ZEROS, kernel_regularizer: Callable | None = None,
-                 bias_regularizer: Callable | None = None, activity_regularizer: Callable | None = None,
+    def __init__(self, units: int, activation: Callable | None = None, use_bias: bool = True,
+                 kernel_initializer: Any = None, bias_initializer: Any = ZEROS,
+                 kernel_regularizer: Callable | None = None,
+                 bias_regularizer: Callable | None = None,
+                 activity_regularizer: Callable | None = None,
                  kernel_constraint: Callable | None = None, bias_constraint: Callable | None = None,
                  trainable: bool = True, name: str | None = None, **kwargs: Any) -> None:
         super().__init__(trainable, name, activity_regularizer=activity_regularizer, **kwargs)
@@ -43,39 +46,46 @@ class Dense(Layer):
         """Makes kernel and bias."""
         count = known_extent(input_shape, -1, "last dimension of the inputs to `Dense`")
         self.input_spec = InputSpec(min_ndim=2, axes={-1: count})
-        self.kernel = self.add_variable("kernel", [count, self.units], initializer=self.kernel_initializer,
-                                        regularizer=self.kernel_regularizer, constraint=self.kernel_constraint)
+        self.kernel = self.add_variable("kernel", [count, self.units],
+                                        initializer=self.kernel_initializer,
+                                        regularizer=self.kernel_regularizer,
+                                        constraint=self.kernel_constraint)
         if self.use_bias:
             self.bias = self.add_variable("bias", [self.units], initializer=self.bias_initializer,
-                                          regularizer=self.bias_regularizer, constraint=self.bias_constraint)
+                                          regularizer=self.bias_regularizer,
+                                          constraint=self.bias_constraint)
 
     def call(self, inputs: Tensor) -> Tensor:
         """The outputs."""
         ndims = inputs.shape.ndims
-        outputs = ops.MatMul(inputs, self.kernel) if ndims == 2 else tensordot(inputs, self.kernel, [[ndims - 1], [0]])
+        outputs = ops.MatMul(inputs, self.kernel) if ndims == 2 else tensordot(inputs, self.kernel,
+                                                                               [[ndims - 1], [0]])
         if self.use_bias:
             outputs = ops.BiasAdd(outputs, self.bias)
         return activated(self.activation, outputs)
 
 
 def dense(inputs: Any, units: int, activation: Callable | None = None, use_bias: bool = True,
-          kernel_initializer: Any = None, bias_initializer: Any = ZEROS, kernel_regularizer: Callable | None = None,
-          bias_regularizer: Callable | None = None, activity_regularizer: Callable | None = None,
-          kernel_constraint: Callable | None = None, bias_constraint: Callable | None = None, trainable: bool = True,
-          name: str | None = None, reuse: Any = None) -> Tensor:
+          kernel_initializer: Any = None, bias_initializer: Any = ZEROS,
+          kernel_regularizer: Callable | None = None, bias_regularizer: Callable | None = None,
+          activity_regularizer: Callable | None = None, kernel_constraint: Callable | None = None,
+          bias_constraint: Callable | None = None, trainable: bool = True, name: str | None = None,
+          reuse: Any = None) -> Tensor:
     """A new Dense layer applied to inputs [..., n], which gives [..., units]."""
-    return Dense(units, activation, use_bias, kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer,
-                 activity_regularizer, kernel_constraint, bias_constraint, trainable, name, _reuse=reuse)(inputs)
+    return Dense(units, activation, use_bias, kernel_initializer, bias_initializer,
+                 kernel_regularizer, bias_regularizer, activity_regularizer, kernel_constraint,
+                 bias_constraint, trainable, name, _reuse=reuse)(inputs)
 
 
 class Dropout(Layer):
-    """Sets elements to 0 with probability `rate` while training and scales the others by 1 / (1 - rate).
+    """Sets elements to 0 with probability `rate` while training and scales the others by 1 / (1 -
+    rate).
 
     training: a bool, or a bool tensor (a placeholder): then the tensor decides in each run.
     """
 
-    def __init__(self, rate: float = 0.5, noise_shape: Any = None, seed: int | None = None, name: str | None = None,
-                 **kwargs: Any) -> None:
+    def __init__(self, rate: float = 0.5, noise_shape: Any = None, seed: int | None = None,
+                 name: str | None = None, **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)
         if isinstance(rate, (int, float)) and not 0 <= rate < 1:
             raise ValueError("rate must be in the range [0, 1), got %g" % rate)
@@ -92,16 +102,18 @@ class Dropout(Layer):
         return ops.Identity(inputs)
 
 
-def dropout(inputs: Any, rate: float = 0.5, noise_shape: Any = None, seed: int | None = None, training: Any = False,
-            name: str | None = None) -> Tensor:
-    """Elements set to 0 with probability `rate` where `training` (a bool or a bool tensor) says so."""
+def dropout(inputs: Any, rate: float = 0.5, noise_shape: Any = None, seed: int | None = None,
+            training: Any = False, name: str | None = None) -> Tensor:
+    """Elements set to 0 with probability `rate` where `training` (a bool or a bool tensor) says
+    so."""
     return Dropout(rate, noise_shape, seed, name)(inputs, training=training)
 
 
 class Flatten(Layer):
     """All axes but the first made one: [n, a, b, ...] gives [n, a * b * ...]."""
 
-    def __init__(self, data_format: str = "channels_last", name: str | None = None, **kwargs: Any) -> None:
+    def __init__(self, data_format: str = "channels_last", name: str | None = None,
+                 **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)
         self.data_format = data_format
         self.input_spec = InputSpec(min_ndim=2)

@@ -22,27 +22,33 @@ if TYPE_CHECKING:
 class BatchNormalization(Layer):
     """gamma * (x - mean) / sqrt(variance + epsilon) + beta, per entry of `axis` (the channels).
 
-    While training, mean and variance are those of the batch, and moving averages of them are kept by operations in the collection
-    UPDATE_OPS, which the training step must depend on; otherwise the moving averages are used. training: a bool, or a
-    bool tensor, which then decides in each run.
+    While training, mean and variance are those of the batch, and moving averages of them are kept
+    by operations in the collection UPDATE_OPS, which the training step must depend on; otherwise
+    the moving averages are used. training: a bool, or a bool tensor, which then decides in each
+    run.
 
-    Variables: gamma (unless scale is False), beta (unless center is False), moving_mean, moving_variance. fused: use the fused
-    operation, by default where it can: images whose channels are `axis`, and `training` known now. It keeps the variance with
-    Bessel's correction.
+    Variables: gamma (unless scale is False), beta (unless center is False), moving_mean,
+    moving_variance. fused: use the fused operation, by default where it can: images whose channels
+    are `axis`, and `training` known now. It keeps the variance with Bessel's correction.
     """
 
-    def __init__(self, axis: int = -1, momentum: float = 0.99, epsilon: float = 1e-3, center: bool = True, scale: bool = True,
-                 beta_initializer: Any = ZEROS, gamma_initializer: Any = ONES, moving_mean_initializer: Any = ZEROS,
+    def __init__(self, axis: int = -1, momentum: float = 0.99, epsilon: float = 1e-3,
+                 center: bool = True, scale: bool = True, beta_initializer: Any = ZEROS,
+                 gamma_initializer: Any = ONES, moving_mean_initializer: Any = ZEROS,
                  moving_variance_initializer: Any = ONES, beta_regularizer: Callable | None = None,
                  gamma_regularizer: Callable | None = None, beta_constraint: Callable | None = None,
-                 gamma_constraint: Callable | None = None, trainable: bool = True, name: str | None = None,
-                 fused: bool | None = None, **kwargs: Any) -> None:
+                 gamma_constraint: Callable | None = None, trainable: bool = True,
+                 name: str | None = None, fused: bool | None = None, **kwargs: Any) -> None:
         super().__init__(trainable, name, **kwargs)
         if isinstance(axis, (list, tuple)):
             if len(axis) != 1:
                 raise ValueError("axis must be one axis, not %r" % (axis,))
             axis = axis[0]
-        self.axis, self.momentum, self.epsilon, self.center, self.scale = axis, momentum, epsilon, center, scale
+        self.axis = axis
+        self.momentum = momentum
+        self.epsilon = epsilon
+        self.center = center
+        self.scale = scale
         self.beta_initializer, self.gamma_initializer = beta_initializer, gamma_initializer
         self.moving_mean_initializer = moving_mean_initializer
         self.moving_variance_initializer = moving_variance_initializer
@@ -62,13 +68,13 @@ class BatchNormalization(Layer):
         self.input_spec = InputSpec(ndim=ndims, axes={self.axis: channels})
         dtype = _core.float32 if self._dtype in (_core.float16, _core.bfloat16) else self._dtype
         if self.scale:
-            self.gamma = self.add_variable("gamma", [channels], dtype, self.gamma_initializer, self.gamma_regularizer,
-                                           constraint=self.gamma_constraint)
+            self.gamma = self.add_variable("gamma", [channels], dtype, self.gamma_initializer,
+                                           self.gamma_regularizer, constraint=self.gamma_constraint)
         if self.center:
-            self.beta = self.add_variable("beta", [channels], dtype, self.beta_initializer, self.beta_regularizer,
-                                          constraint=self.beta_constraint)
-        self.moving_mean = self.add_variable("moving_mean", [channels], dtype, self.moving_mean_initializer,
-                                             trainable=False)
+            self.beta = self.add_variable("beta", [channels], dtype, self.beta_initializer,
+                                          self.beta_regularizer, constraint=self.beta_constraint)
+        self.moving_mean = self.add_variable("moving_mean", [channels], dtype,
+                                             self.moving_mean_initializer, trainable=False)
         self.moving_variance = self.add_variable("moving_variance", [channels], dtype,
                                                  self.moving_variance_initializer, trainable=False)
 
@@ -77,15 +83,16 @@ class BatchNormalization(Layer):
         axis = self.axis % inputs.shape.ndims
         can_fuse = inputs.shape.ndims == 4 and axis in (1, 3) and not is_tensor(training)
         if self.fused and not can_fuse:
-            raise ValueError("fused batch normalization needs images [batch, height, width, channels] with axis -1 or 1 and "
-                             "a bool for training")
+            raise ValueError("fused batch normalization needs images [batch, height, width, "
+                             "channels] with axis -1 or 1 and a bool for training")
         if can_fuse and self.fused is not False:
             return self._fused(inputs, "NHWC" if axis == 3 else "NCHW", training)
         return self._plain(inputs, axis, training)
 
     def _update(self, mean: Tensor, variance: Tensor, rate: Any) -> None:
         for variable, value in ((self.moving_mean, mean), (self.moving_variance, variance)):
-            change = (variable.value() - ops.StopGradient(value)) * cast(convert_to_tensor(rate), variable.dtype)
+            change = (variable.value() - ops.StopGradient(value)) * cast(convert_to_tensor(rate),
+                                                                         variable.dtype)
             self.add_update(variable.assign_sub(change, name="AssignMovingAvg", read_value=False))
 
     def _fused(self, inputs: Tensor, data_format: str, training: Any) -> Tensor:
@@ -94,8 +101,8 @@ class BatchNormalization(Layer):
         gamma = self.gamma if self.scale else convert_to_tensor([1.0] * channels, dtype)
         beta = self.beta if self.center else convert_to_tensor([0.0] * channels, dtype)
         if not training:
-            return nn.fused_batch_norm(inputs, gamma, beta, self.moving_mean, self.moving_variance, self.epsilon,
-                                       data_format, is_training=False)[0]
+            return nn.fused_batch_norm(inputs, gamma, beta, self.moving_mean, self.moving_variance,
+                                       self.epsilon, data_format, is_training=False)[0]
         outputs, mean, variance = nn.fused_batch_norm(inputs, gamma, beta, epsilon=self.epsilon,
                                                       data_format=data_format, is_training=True)
         self._update(mean, variance, 1.0 - self.momentum)
@@ -121,20 +128,26 @@ class BatchNormalization(Layer):
             if values is None or axis == ndims - 1:
                 return values
             return ops.Reshape(values, [-1 if i == axis else 1 for i in range(ndims)])
-        outputs = nn.batch_normalization(cast(inputs, mean.dtype), spread(mean), spread(variance), spread(self.beta),
-                                         spread(self.gamma), self.epsilon)
+        outputs = nn.batch_normalization(cast(inputs, mean.dtype), spread(mean), spread(variance),
+                                         spread(self.beta), spread(self.gamma), self.epsilon)
         return cast(outputs, inputs.dtype)
 
 
-def batch_normalization(inputs: Any, axis: int = -1, momentum: float = 0.99, epsilon: float = 1e-3, center: bool = True,
-                        scale: bool = True, beta_initializer: Any = ZEROS, gamma_initializer: Any = ONES,
-                        moving_mean_initializer: Any = ZEROS, moving_variance_initializer: Any = ONES,
-                        beta_regularizer: Callable | None = None, gamma_regularizer: Callable | None = None,
-                        beta_constraint: Callable | None = None, gamma_constraint: Callable | None = None,
-                        training: Any = False, trainable: bool = True, name: str | None = None, reuse: Any = None,
+def batch_normalization(inputs: Any, axis: int = -1, momentum: float = 0.99, epsilon: float = 1e-3,
+                        center: bool = True, scale: bool = True, beta_initializer: Any = ZEROS,
+                        gamma_initializer: Any = ONES, moving_mean_initializer: Any = ZEROS,
+                        moving_variance_initializer: Any = ONES,
+                        beta_regularizer: Callable | None = None,
+                        gamma_regularizer: Callable | None = None,
+                        beta_constraint: Callable | None = None,
+                        gamma_constraint: Callable | None = None, training: Any = False,
+                        trainable: bool = True, name: str | None = None, reuse: Any = None,
                         fused: bool | None = None) -> Tensor:
-    """A new BatchNormalization layer applied to inputs. The training step must depend on the collection UPDATE_OPS."""
-    layer = BatchNormalization(axis, momentum, epsilon, center, scale, beta_initializer, gamma_initializer,
-                               moving_mean_initializer, moving_variance_initializer, beta_regularizer, gamma_regularizer,
-                               beta_constraint, gamma_constraint, trainable, name, fused, _reuse=reuse)
+    """A new BatchNormalization layer applied to inputs. The training step must depend on the
+    collection UPDATE_OPS."""
+    layer = BatchNormalization(axis, momentum, epsilon, center, scale, beta_initializer,
+                               gamma_initializer, moving_mean_initializer,
+                               moving_variance_initializer, beta_regularizer, gamma_regularizer,
+                               beta_constraint, gamma_constraint, trainable, name, fused,
+                               _reuse=reuse)
     return layer(inputs, training=training)

@@ -18,13 +18,16 @@ class _Pooling(Layer):
     _op = ""
     _rank = 2
 
-    def __init__(self, pool_size: Any, strides: Any, padding: str = "valid", data_format: str = "channels_last",
-                 name: str | None = None, **kwargs: Any) -> None:
+    def __init__(self, pool_size: Any, strides: Any, padding: str = "valid",
+                 data_format: str = "channels_last", name: str | None = None,
+                 **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)
         if padding.lower() not in ("valid", "same"):
-            raise ValueError("The `padding` argument must be one of \"valid\", \"same\". Received: %r" % (padding,))
+            raise ValueError("The `padding` argument must be one of \"valid\", \"same\". Received: "
+                             "%r" % (padding,))
         channel_axis(data_format, self._rank + 2)
-        self.pool_size, self.strides = pair(pool_size, "pool_size", self._rank), pair(strides, "strides", self._rank)
+        self.pool_size = pair(pool_size, "pool_size", self._rank)
+        self.strides = pair(strides, "strides", self._rank)
         self.padding, self.data_format = padding.lower(), data_format
         self.input_spec = InputSpec(ndim=self._rank + 2)
 
@@ -40,8 +43,8 @@ class _Pooling(Layer):
             window, strides = [1, 1] + window, [1, 1] + strides
         else:
             window, strides = [1] + window + [1], [1] + strides + [1]
-        outputs = getattr(ops, self._op)(inputs, ksize=window, strides=strides, padding=self.padding.upper(),
-                                         data_format=data_format)
+        outputs = getattr(ops, self._op)(inputs, ksize=window, strides=strides,
+                                         padding=self.padding.upper(), data_format=data_format)
         return ops.Squeeze(outputs, squeeze_dims=[axis]) if self._rank == 1 else outputs
 
 
@@ -69,8 +72,8 @@ class AveragePooling1D(_Pooling):
     _op, _rank = "AvgPool", 1
 
 
-def max_pooling2d(inputs: Any, pool_size: Any, strides: Any, padding: str = "valid", data_format: str = "channels_last",
-                  name: str | None = None) -> Tensor:
+def max_pooling2d(inputs: Any, pool_size: Any, strides: Any, padding: str = "valid",
+                  data_format: str = "channels_last", name: str | None = None) -> Tensor:
     """The largest value of each window of images."""
     return MaxPooling2D(pool_size, strides, padding, data_format, name)(inputs)
 
@@ -81,8 +84,8 @@ def average_pooling2d(inputs: Any, pool_size: Any, strides: Any, padding: str = 
     return AveragePooling2D(pool_size, strides, padding, data_format, name)(inputs)
 
 
-def max_pooling1d(inputs: Any, pool_size: Any, strides: Any, padding: str = "valid", data_format: str = "channels_last",
-                  name: str | None = None) -> Tensor:
+def max_pooling1d(inputs: Any, pool_size: Any, strides: Any, padding: str = "valid",
+                  data_format: str = "channels_last", name: str | None = None) -> Tensor:
     """The largest value of each window of sequences."""
     return MaxPooling1D(pool_size, strides, padding, data_format, name)(inputs)
 

@@ -1,24 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training: optimizers, learning-rate schedules, moving averages, the global step, checkpoints."""
 
-from treenail.train._checkpoint import (CheckpointState, checkpoint_exists, get_checkpoint_mtimes, get_checkpoint_state,
-                                        latest_checkpoint, list_variables, load_checkpoint, load_variable,
-                                        remove_checkpoint, update_checkpoint_state)
+from treenail.train._checkpoint import (CheckpointState, checkpoint_exists, get_checkpoint_mtimes,
+                                        get_checkpoint_state, latest_checkpoint, list_variables,
+                                        load_checkpoint, load_variable, remove_checkpoint,
+                                        update_checkpoint_state)
 from treenail.train._global_step import (assert_global_step, create_global_step, get_global_step,
                                          get_or_create_global_step, global_step)
 from treenail.train._moving_averages import ExponentialMovingAverage
 from treenail.train._optimizer import Optimizer
-from treenail.train._optimizers import (AdadeltaOptimizer, AdagradOptimizer, AdamOptimizer, FtrlOptimizer,
-                                        GradientDescentOptimizer, MomentumOptimizer, ProximalAdagradOptimizer,
-                                        ProximalGradientDescentOptimizer, RMSPropOptimizer)
+from treenail.train._optimizers import (AdadeltaOptimizer, AdagradOptimizer, AdamOptimizer,
+                                        FtrlOptimizer, GradientDescentOptimizer, MomentumOptimizer,
+                                        ProximalAdagradOptimizer, ProximalGradientDescentOptimizer,
+                                        RMSPropOptimizer)
 from treenail.train._saver import Saver
-from treenail.train._schedules import (cosine_decay, exponential_decay, inverse_time_decay, natural_exp_decay,
-                                       piecewise_constant, polynomial_decay)
+from treenail.train._schedules import (cosine_decay, exponential_decay, inverse_time_decay,
+                                       natural_exp_decay, piecewise_constant, polynomial_decay)
 
-__all__ = ["Optimizer", "GradientDescentOptimizer", "MomentumOptimizer", "AdamOptimizer", "AdagradOptimizer",
-           "RMSPropOptimizer", "FtrlOptimizer", "AdadeltaOptimizer", "ProximalGradientDescentOptimizer",
-           "ProximalAdagradOptimizer", "Saver", "CheckpointState", "get_checkpoint_state", "latest_checkpoint",
-           "update_checkpoint_state", "checkpoint_exists", "get_checkpoint_mtimes", "remove_checkpoint",
-           "list_variables", "load_variable", "load_checkpoint", "exponential_decay", "piecewise_constant",
-           "polynomial_decay", "natural_exp_decay", "inverse_time_decay", "cosine_decay", "ExponentialMovingAverage",
-           "get_global_step", "get_or_create_global_step", "create_global_step", "assert_global_step", "global_step"]
+__all__ = ["Optimizer", "GradientDescentOptimizer", "MomentumOptimizer", "AdamOptimizer",
+           "AdagradOptimizer", "RMSPropOptimizer", "FtrlOptimizer", "AdadeltaOptimizer",
+           "ProximalGradientDescentOptimizer", "ProximalAdagradOptimizer", "Saver",
+           "CheckpointState", "get_checkpoint_state", "latest_checkpoint",
+           "update_checkpoint_state", "checkpoint_exists", "get_checkpoint_mtimes",
+           "remove_checkpoint", "list_variables", "load_variable", "load_checkpoint",
+           "exponential_decay", "piecewise_constant", "polynomial_decay", "natural_exp_decay",
+           "inverse_time_decay", "cosine_decay", "ExponentialMovingAverage", "get_global_step",
+           "get_or_create_global_step", "create_global_step", "assert_global_step", "global_step"]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoint files, and the text file `checkpoint` that says which ones a directory holds.
 
-A checkpoint is one HDF5 file under the very name Saver.save gives back. The state file has TensorFlow 1's form:
+A checkpoint is one HDF5 file under the very name Saver.save gives back. The state file has
+TensorFlow 1's form:
 
     model_checkpoint_path: "model-200"
     all_model_checkpoint_paths: "model-100"
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
 
 
 class CheckpointState:
-    """What a state file says. model_checkpoint_path: the latest; all_model_checkpoint_paths: all, oldest first."""
+    """What a state file says. model_checkpoint_path: the latest; all_model_checkpoint_paths: all,
+    oldest first."""
 
-    def __init__(self, model_checkpoint_path: str = "", all_model_checkpoint_paths: Sequence = ()) -> None:
+    def __init__(self, model_checkpoint_path: str = "",
+                 all_model_checkpoint_paths: Sequence = ()) -> None:
         self.model_checkpoint_path = model_checkpoint_path
         self.all_model_checkpoint_paths = list(all_model_checkpoint_paths)
 
@@ -34,7 +37,8 @@ class CheckpointState:
 
 
 def share_hdf5_lock() -> None:
-    """Where h5py is loaded and libhdf5 is not thread-safe, takes h5py's lock around our own use of it."""
+    """Where h5py is loaded and libhdf5 is not thread-safe, takes h5py's lock around our own use of
+    it."""
     objects = sys.modules.get("h5py._objects")
     if objects is not None:
         _core.share_h5py_lock(objects.phil)
@@ -64,7 +68,8 @@ def _state_file(directory: str, latest_filename: str | None) -> str:
 
 
 def write_file(path: str, text: str) -> None:
-    """Writes a file beside `path`, then renames it: readers see the old text or the new one, never half of it."""
+    """Writes a file beside `path`, then renames it: readers see the old text or the new one, never
+    half of it."""
     temporary = "%s.tmp%d" % (path, os.getpid())
     try:
         with open(temporary, "w", encoding="utf-8") as stream:
@@ -78,9 +83,11 @@ def write_file(path: str, text: str) -> None:
         raise
 
 
-def update_checkpoint_state(save_dir: str, model_checkpoint_path: str, all_model_checkpoint_paths: Sequence | None = None,
+def update_checkpoint_state(save_dir: str, model_checkpoint_path: str,
+                            all_model_checkpoint_paths: Sequence | None = None,
                             latest_filename: str | None = None) -> None:
-    """Writes the state file of a directory. Paths inside the directory are stored relative to it."""
+    """Writes the state file of a directory. Paths inside the directory are stored relative to
+    it."""
     paths = list(all_model_checkpoint_paths or [])
     if model_checkpoint_path not in paths:
         paths.append(model_checkpoint_path)
@@ -94,8 +101,10 @@ def update_checkpoint_state(save_dir: str, model_checkpoint_path: str, all_model
     write_file(_state_file(save_dir or ".", latest_filename), "\n".join(lines) + "\n")
 
 
-def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> CheckpointState | None:
-    """What the state file of a directory says, or None when there is none. Raises DataLossError for another text."""
+def get_checkpoint_state(checkpoint_dir: str,
+                         latest_filename: str | None = None) -> CheckpointState | None:
+    """What the state file of a directory says, or None when there is none. Raises DataLossError for
+    another text."""
     path = _state_file(checkpoint_dir, latest_filename)
     try:
         with open(path, encoding="utf-8") as stream:
@@ -103,18 +112,21 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
     except FileNotFoundError:
         return None
     except UnicodeDecodeError:
-        raise errors.DataLossError(None, None, "%s is no checkpoint state file: it is not UTF-8 text" % path) from None
+        raise errors.DataLossError(None, None,
+                                   "%s is no checkpoint state file: it is not UTF-8 text"
+                                   % path) from None
     state = CheckpointState()
     for number, line in enumerate(lines, 1):
         key, _, value = line.partition(":")
         key = key.strip()
-        if not line.strip() or key in ("all_model_checkpoint_timestamps", "last_preserved_timestamp"):
+        if not line.strip() or key in ("all_model_checkpoint_timestamps",
+                                       "last_preserved_timestamp"):
             continue
         name = _unquoted(value.strip())
         if name is None or key not in ("model_checkpoint_path", "all_model_checkpoint_paths"):
-            raise errors.DataLossError(
-                None, None, "%s is no checkpoint state file: line %d is %r, needed is e.g. model_checkpoint_path: \"model-1\""
-                % (path, number, line[:80]))
+            raise errors.DataLossError(None, None, "%s is no checkpoint state file: line %d is %r, "
+                                       "needed is e.g. model_checkpoint_path: \"model-1\""
+                                       % (path, number, line[:80]))
         name = os.path.join(checkpoint_dir, name)
         if key == "model_checkpoint_path":
             state.model_checkpoint_path = name
@@ -140,7 +152,8 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
 
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Sequence) -> list:
-    """When each of these checkpoints was written, in seconds since 1970; those that are not there are left out."""
+    """When each of these checkpoints was written, in seconds since 1970; those that are not there
+    are left out."""
     return [os.path.getmtime(path) for path in checkpoint_prefixes if checkpoint_exists(path)]
 
 
@@ -157,7 +170,8 @@ def _resolved(path: str) -> str:
     if os.path.isdir(path):
         found = latest_checkpoint(path)
         if found is None:
-            raise errors.NotFoundError(None, None, "Couldn't find 'checkpoint' file or checkpoints in given directory %s" % path)
+            raise errors.NotFoundError(None, None, "Couldn't find 'checkpoint' file or checkpoints "
+                                       "in given directory %s" % path)
         return found
     return os.fspath(path)
 
@@ -168,7 +182,8 @@ class CheckpointReader:
     def __init__(self, path: str, allow_foreign: bool = False) -> None:
         share_hdf5_lock()
         self._path, self._foreign = _resolved(path), allow_foreign
-        self._entries = {name: (dtype, dims) for name, dtype, dims in _core.checkpoint_entries(self._path, allow_foreign)}
+        self._entries = {name: (dtype, dims) for name, dtype,
+                         dims in _core.checkpoint_entries(self._path, allow_foreign)}
 
     def get_variable_to_shape_map(self) -> dict:
         """{name: shape as a list}."""
@@ -190,7 +205,8 @@ class CheckpointReader:
 def load_checkpoint(ckpt_dir_or_file: str, allow_foreign: bool = False) -> CheckpointReader:
     """A reader for a checkpoint, or for the latest one of a directory.
 
-    allow_foreign: also take HDF5 files without Treenail's length and checksum; only for files you trust.
+    allow_foreign: also take HDF5 files without Treenail's length and checksum; only for files you
+    trust.
     """
     return CheckpointReader(ckpt_dir_or_file, allow_foreign)
 

@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 def assert_global_step(global_step_tensor: Any) -> None:
     """Raises TypeError or ValueError unless it is an integer scalar."""
     if not isinstance(global_step_tensor, (Variable, Tensor)):
-        raise TypeError("Existing \"global_step\" must be a Variable or Tensor: %r." % (global_step_tensor,))
+        raise TypeError("Existing \"global_step\" must be a Variable or Tensor: %r."
+                        % (global_step_tensor,))
     if not global_step_tensor.dtype.is_integer:
-        raise TypeError("Existing \"global_step\" does not have integer type: %s" % global_step_tensor.dtype.name)
+        raise TypeError("Existing \"global_step\" does not have integer type: %s"
+                        % global_step_tensor.dtype.name)
     if global_step_tensor.shape.ndims not in (0, None):
         raise ValueError("Existing \"global_step\" is not scalar: %s" % global_step_tensor.shape)
 

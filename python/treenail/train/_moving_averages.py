@@ -9,7 +9,8 @@ from treenail._framework import GraphKeys, add_to_collection, get_collection, na
 from treenail._math import cast
 from treenail._ops import ops
 from treenail._treenail import Operation, Tensor
-from treenail._variables import Variable, global_variables, moving_average_variables, trainable_variables
+from treenail._variables import (Variable, global_variables, moving_average_variables,
+                                 trainable_variables)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,15 +18,20 @@ if TYPE_CHECKING:
 
 
 class ExponentialMovingAverage:
-    """Keeps average = decay * average + (1 - decay) * value, updated whenever the operation of apply() runs.
+    """Keeps average = decay * average + (1 - decay) * value, updated whenever the operation of
+    apply() runs.
 
-    num_updates: a step count; the decay is then at most (1 + num_updates) / (10 + num_updates). zero_debias: averages of
-    variables begin at zero and are corrected for it, as those of tensors always are.
+    num_updates: a step count; the decay is then at most (1 + num_updates) / (10 + num_updates).
+    zero_debias: averages of variables begin at zero and are corrected for it, as those of tensors
+    always are.
     """
 
     def __init__(self, decay: Any, num_updates: Any = None, zero_debias: bool = False,
                  name: str = "ExponentialMovingAverage") -> None:
-        self._decay, self._num_updates, self._zero_debias, self._name = decay, num_updates, zero_debias, name
+        self._decay = decay
+        self._num_updates = num_updates
+        self._zero_debias = zero_debias
+        self._name = name
         self._averages: dict = {}
         self._biased: dict = {}
 
@@ -35,14 +41,16 @@ class ExponentialMovingAverage:
         return self._name
 
     def apply(self, var_list: Sequence | None = None) -> Operation:
-        """Makes the averages of these variables and tensors (all trainable variables) and gives the operation that updates them."""
+        """Makes the averages of these variables and tensors (all trainable variables) and gives the
+        operation that updates them."""
         values = trainable_variables() if var_list is None else list(var_list)
         for value in values:
             if not value.dtype.is_floating:
                 raise TypeError("The variables must be half, float, or double: %s" % value.name)
             if value not in self._averages:
                 self._make_average(value)
-            if isinstance(value, Variable) and value not in get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES):
+            known = get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES)
+            if isinstance(value, Variable) and value not in known:
                 add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, value)
         with name_scope(self._name):
             decay = convert_to_tensor(self._decay, name="decay")
@@ -61,7 +69,8 @@ class ExponentialMovingAverage:
             elif value.shape.is_fully_defined():
                 initial = ops.Fill(value.shape.as_list(), convert_to_tensor(0.0, value.dtype))
             else:
-                raise ValueError("the shape of %s must be fully known to keep its average" % value.name)
+                raise ValueError("the shape of %s must be fully known to keep its average"
+                                 % value.name)
             self._averages[value] = Variable(initial, trainable=False, name=name, collections=[
                 GraphKeys.GLOBAL_VARIABLES, GraphKeys.MOVING_AVERAGE_VARIABLES])
             if debias:
@@ -81,7 +90,8 @@ class ExponentialMovingAverage:
         biased, product = self._biased[value]
         new_biased = biased.value() - (biased.value() - current) * (1 - rate)
         new_product = product.value() * rate
-        return group(biased.assign(new_biased, read_value=False), product.assign(new_product, read_value=False),
+        return group(biased.assign(new_biased, read_value=False),
+                     product.assign(new_product, read_value=False),
                      average.assign(new_biased / (1 - new_product), read_value=False))
 
     def average(self, var: Any) -> Variable | None:
@@ -95,7 +105,8 @@ class ExponentialMovingAverage:
         return var.op.name + "/" + self._name
 
     def variables_to_restore(self, moving_avg_variables: Sequence | None = None) -> dict:
-        """{name: variable} for a Saver that loads averages in place of the variables they belong to."""
+        """{name: variable} for a Saver that loads averages in place of the variables they belong
+        to."""
         if moving_avg_variables is None:
             moving_avg_variables = trainable_variables() + moving_average_variables()
         averaged = list(dict.fromkeys(moving_avg_variables))

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from treenail._control import group
 from treenail._convert import IndexedSlices, convert_to_tensor
-from treenail._framework import (Graph, GraphKeys, control_dependencies, get_default_graph, name_scope)
+from treenail._framework import (Graph, GraphKeys, control_dependencies, get_default_graph,
+                                 name_scope)
 from treenail._gradients import gradients
 from treenail._math import cast
 from treenail._ops import ops
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 class Optimizer:
     """Minimises a loss by changing variables along its gradient.
 
-    A subclass defines _prepare (its hyperparameters as tensors), _create_slots, _apply_dense and _apply_sparse. use_locking
-    is accepted for programs that state it: updates of one variable never overlap.
+    A subclass defines _prepare (its hyperparameters as tensors), _create_slots, _apply_dense and
+    _apply_sparse. use_locking is accepted for programs that state it: updates of one variable never
+    overlap.
     """
 
     GATE_NONE, GATE_OP, GATE_GRAPH = 0, 1, 2
@@ -37,32 +39,35 @@ class Optimizer:
         """The name given to the constructor."""
         return self._name
 
-    # --- Steps --------------------------------------------------------------------------------------------------------
+    # --- Steps ------------------------------------------------------------------------------------
 
-    def minimize(self, loss: Any, global_step: Variable | None = None, var_list: Sequence | None = None,
-                 gate_gradients: int = GATE_OP, aggregation_method: Any = None,
-                 colocate_gradients_with_ops: bool = False, name: str | None = None, grad_loss: Any = None) -> Operation:
+    def minimize(self, loss: Any, global_step: Variable | None = None,
+                 var_list: Sequence | None = None, gate_gradients: int = GATE_OP,
+                 aggregation_method: Any = None, colocate_gradients_with_ops: bool = False,
+                 name: str | None = None, grad_loss: Any = None) -> Operation:
         """One training step: compute_gradients, then apply_gradients.
 
         Raises ValueError when the loss depends on none of the variables.
         """
-        pairs = self.compute_gradients(loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops,
-                                       grad_loss)
+        pairs = self.compute_gradients(loss, var_list, gate_gradients, aggregation_method,
+                                       colocate_gradients_with_ops, grad_loss)
         if all(gradient is None for gradient, _ in pairs):
-            raise ValueError("No gradients provided for any variable, check your graph for ops that do not support "
-                             "gradients, between variables %s and loss %s." % ([v.name for _, v in pairs], loss))
+            raise ValueError("No gradients provided for any variable, check your graph for ops "
+                             "that do not support gradients, between variables %s and loss %s."
+                             % ([v.name for _, v in pairs], loss))
         return self.apply_gradients(pairs, global_step, name)
 
-    def compute_gradients(self, loss: Any, var_list: Sequence | None = None, gate_gradients: int = GATE_OP,
-                          aggregation_method: Any = None, colocate_gradients_with_ops: bool = False,
-                          grad_loss: Any = None) -> list:
+    def compute_gradients(self, loss: Any, var_list: Sequence | None = None,
+                          gate_gradients: int = GATE_OP, aggregation_method: Any = None,
+                          colocate_gradients_with_ops: bool = False, grad_loss: Any = None) -> list:
         """[(gradient or None, variable)] for var_list, by default all trainable variables."""
         if gate_gradients not in (Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH):
-            raise ValueError("gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, "
-                             "Optimizer.GATE_GRAPH.  Not %s" % gate_gradients)
+            raise ValueError("gate_gradients must be one of: Optimizer.GATE_NONE, "
+                             "Optimizer.GATE_OP, Optimizer.GATE_GRAPH.  Not %s" % gate_gradients)
         loss = convert_to_tensor(loss)
         if not loss.dtype.is_floating:
-            raise ValueError("Invalid type %s for loss, expected a floating-point type." % loss.dtype.name)
+            raise ValueError("Invalid type %s for loss, expected a floating-point type."
+                             % loss.dtype.name)
         with loss.graph.as_default():
             variables = trainable_variables() if var_list is None else list(var_list)
         if not variables:
@@ -75,13 +80,16 @@ class Optimizer:
 
     def apply_gradients(self, grads_and_vars: Sequence, global_step: Variable | None = None,
                         name: str | None = None) -> Operation:
-        """One operation that updates every variable with its gradient, and then adds 1 to global_step."""
-        pairs = [(self._gradient(gradient, variable), variable) for gradient, variable in grads_and_vars]
+        """One operation that updates every variable with its gradient, and then adds 1 to
+        global_step."""
+        pairs = [(self._gradient(gradient, variable), variable) for gradient,
+                 variable in grads_and_vars]
         given = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
         if not pairs:
             raise ValueError("No variables provided.")
         if not given:
-            raise ValueError("No gradients provided for any variable: %s." % ([v.name for _, v in pairs],))
+            raise ValueError("No gradients provided for any variable: %s."
+                             % ([v.name for _, v in pairs],))
         graph = given[0][1].graph
         with graph.as_default(), graph.control_dependencies(None):
             self._create_slots([variable for _, variable in given])
@@ -140,7 +148,7 @@ class Optimizer:
         """The names of the slots that exist."""
         return sorted(self._slots)
 
-    # --- For subclasses -----------------------------------------------------------------------------------------------
+    # --- For subclasses ---------------------------------------------------------------------------
 
     def _create_slots(self, var_list: Sequence) -> None:
         """Makes the slots of these variables."""
@@ -162,11 +170,13 @@ class Optimizer:
 
     def _filled_slot(self, var: Variable, value: float, slot_name: str, op_name: str) -> Variable:
         def initial_value() -> Tensor:
-            shape = var.shape.as_list() if var.shape.is_fully_defined() else ops.Shape(var.initial_value)
+            known = var.shape.is_fully_defined()
+            shape = var.shape.as_list() if known else ops.Shape(var.initial_value)
             return ops.Fill(shape, convert_to_tensor(value, var.dtype))
         return self._get_or_make_slot(var, initial_value, slot_name, op_name)
 
-    def _get_or_make_slot(self, var: Variable, value: Callable, slot_name: str, op_name: str) -> Variable:
+    def _get_or_make_slot(self, var: Variable, value: Callable, slot_name: str,
+                          op_name: str) -> Variable:
         slots = self._slots.setdefault(slot_name, {})
         if var not in slots:
             graph = var.graph
@@ -174,7 +184,8 @@ class Optimizer:
                 slots[var] = Variable(value(), trainable=False, name=var.op.name + "/" + op_name)
         return slots[var]
 
-    def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Variable) -> Variable:
+    def _create_non_slot_variable(self, initial_value: Any, name: str,
+                                  colocate_with: Variable) -> Variable:
         key = name, colocate_with.graph
         if key not in self._non_slots:
             with colocate_with.graph.as_default(), colocate_with.graph.name_scope(None):

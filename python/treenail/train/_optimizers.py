@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class GradientDescentOptimizer(Optimizer):
     """var -= learning_rate * gradient."""
 
-    def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
+    def __init__(self, learning_rate: Any, use_locking: bool = False,
+                 name: str = "GradientDescent") -> None:
         super().__init__(use_locking, name)
         self._learning_rate = learning_rate
 
@@ -30,7 +31,8 @@ class GradientDescentOptimizer(Optimizer):
         return ops.ResourceApplyGradientDescent(var.handle, cast_to(self._rate, var), grad)
 
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
-        return ops.ResourceScatterSub(var.handle, grad.indices, grad.values * cast_to(self._rate, var))
+        return ops.ResourceScatterSub(var.handle, grad.indices, grad.values
+                                      * cast_to(self._rate, var))
 
 
 class MomentumOptimizer(Optimizer):
@@ -39,10 +41,12 @@ class MomentumOptimizer(Optimizer):
     use_nesterov: the gradient is looked ahead (Sutskever and others 2013). Slot: "momentum".
     """
 
-    def __init__(self, learning_rate: Any, momentum: Any, use_locking: bool = False, name: str = "Momentum",
-                 use_nesterov: bool = False) -> None:
+    def __init__(self, learning_rate: Any, momentum: Any, use_locking: bool = False,
+                 name: str = "Momentum", use_nesterov: bool = False) -> None:
         super().__init__(use_locking, name)
-        self._learning_rate, self._momentum, self._use_nesterov = learning_rate, momentum, use_nesterov
+        self._learning_rate = learning_rate
+        self._momentum = momentum
+        self._use_nesterov = use_nesterov
 
     def _create_slots(self, var_list: Sequence) -> None:
         for var in var_list:
@@ -53,26 +57,34 @@ class MomentumOptimizer(Optimizer):
         self._momentum_tensor = hyperparameter(self._momentum, "momentum")
 
     def _apply_dense(self, grad: Tensor, var: Variable) -> Operation:
-        return ops.ResourceApplyMomentum(var.handle, self.get_slot(var, "momentum").handle, cast_to(self._rate, var), grad,
-                                         cast_to(self._momentum_tensor, var), use_nesterov=self._use_nesterov)
+        return ops.ResourceApplyMomentum(var.handle, self.get_slot(var, "momentum").handle,
+                                         cast_to(self._rate, var), grad,
+                                         cast_to(self._momentum_tensor, var),
+                                         use_nesterov=self._use_nesterov)
 
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
         values, indices = self._sum_duplicates(grad)
-        return ops.ResourceSparseApplyMomentum(
-            var.handle, self.get_slot(var, "momentum").handle, cast_to(self._rate, var), values, indices,
-            cast_to(self._momentum_tensor, var), use_nesterov=self._use_nesterov)
+        return ops.ResourceSparseApplyMomentum(var.handle, self.get_slot(var, "momentum").handle,
+                                               cast_to(self._rate, var), values, indices,
+                                               cast_to(self._momentum_tensor, var),
+                                               use_nesterov=self._use_nesterov)
 
 
 class AdamOptimizer(Optimizer):
-    """Adam (Kingma and Ba 2014, arXiv:1412.6980), with epsilon outside of the bias correction as in TensorFlow 1.
+    """Adam (Kingma and Ba 2014, arXiv:1412.6980), with epsilon outside of the bias correction as in
+    TensorFlow 1.
 
-    Slots: "m", "v". Gathered rows are updated alone, with their moments decayed only when they are met.
+    Slots: "m", "v". Gathered rows are updated alone, with their moments decayed only when they are
+    met.
     """
 
-    def __init__(self, learning_rate: Any = 0.001, beta1: Any = 0.9, beta2: Any = 0.999, epsilon: Any = 1e-8,
-                 use_locking: bool = False, name: str = "Adam") -> None:
+    def __init__(self, learning_rate: Any = 0.001, beta1: Any = 0.9, beta2: Any = 0.999,
+                 epsilon: Any = 1e-8, use_locking: bool = False, name: str = "Adam") -> None:
         super().__init__(use_locking, name)
-        self._learning_rate, self._beta1, self._beta2, self._epsilon = learning_rate, beta1, beta2, epsilon
+        self._learning_rate = learning_rate
+        self._beta1 = beta1
+        self._beta2 = beta2
+        self._epsilon = epsilon
 
     def _create_slots(self, var_list: Sequence) -> None:
         first = min(var_list, key=lambda v: v.name)
@@ -89,21 +101,23 @@ class AdamOptimizer(Optimizer):
         self._epsilon_tensor = hyperparameter(self._epsilon, "epsilon")
 
     def _powers(self) -> tuple:
-        return self._get_non_slot_variable("beta1_power"), self._get_non_slot_variable("beta2_power")
+        return tuple(self._get_non_slot_variable(name) for name in ("beta1_power", "beta2_power"))
 
     def _numbers(self, var: Variable) -> list:
         power1, power2 = self._powers()
-        return [cast_to(t, var) for t in (power1.value(), power2.value(), self._rate, self._beta1_tensor,
-                                          self._beta2_tensor, self._epsilon_tensor)]
+        return [cast_to(t, var) for t in (power1.value(), power2.value(), self._rate,
+                                          self._beta1_tensor, self._beta2_tensor,
+                                          self._epsilon_tensor)]
 
     def _apply_dense(self, grad: Tensor, var: Variable) -> Operation:
-        return ops.ResourceApplyAdam(var.handle, self.get_slot(var, "m").handle, self.get_slot(var, "v").handle,
-                                     *self._numbers(var), grad)
+        return ops.ResourceApplyAdam(var.handle, self.get_slot(var, "m").handle,
+                                     self.get_slot(var, "v").handle, *self._numbers(var), grad)
 
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
         values, indices = self._sum_duplicates(grad)
-        return ops.ResourceSparseApplyAdam(var.handle, self.get_slot(var, "m").handle, self.get_slot(var, "v").handle,
-                                           *self._numbers(var), values, indices)
+        return ops.ResourceSparseApplyAdam(var.handle, self.get_slot(var, "m").handle,
+                                           self.get_slot(var, "v").handle, *self._numbers(var),
+                                           values, indices)
 
     def _finish(self, update_ops: Sequence, name_scope: str) -> Operation:
         power1, power2 = self._powers()
@@ -114,15 +128,17 @@ class AdamOptimizer(Optimizer):
 
 
 class AdagradOptimizer(Optimizer):
-    """accumulator += gradient**2; var -= learning_rate * gradient / sqrt(accumulator) (Duchi and others 2011).
+    """accumulator += gradient**2; var -= learning_rate * gradient / sqrt(accumulator) (Duchi and
+    others 2011).
 
     Slot: "accumulator".
     """
 
-    def __init__(self, learning_rate: Any, initial_accumulator_value: float = 0.1, use_locking: bool = False,
-                 name: str = "Adagrad") -> None:
+    def __init__(self, learning_rate: Any, initial_accumulator_value: float = 0.1,
+                 use_locking: bool = False, name: str = "Adagrad") -> None:
         if initial_accumulator_value <= 0.0:
-            raise ValueError("initial_accumulator_value must be positive: %s" % initial_accumulator_value)
+            raise ValueError("initial_accumulator_value must be positive: %s"
+                             % initial_accumulator_value)
         super().__init__(use_locking, name)
         self._learning_rate, self._initial = learning_rate, initial_accumulator_value
 
@@ -134,7 +150,8 @@ class AdagradOptimizer(Optimizer):
         self._rate = hyperparameter(self._learning_rate, "learning_rate")
 
     def _apply_dense(self, grad: Tensor, var: Variable) -> Operation:
-        return ops.ResourceApplyAdagrad(var.handle, self.get_slot(var, "accumulator").handle, cast_to(self._rate, var), grad)
+        return ops.ResourceApplyAdagrad(var.handle, self.get_slot(var, "accumulator").handle,
+                                        cast_to(self._rate, var), grad)
 
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
         values, indices = self._sum_duplicates(grad)
@@ -145,13 +162,18 @@ class AdagradOptimizer(Optimizer):
 class RMSPropOptimizer(Optimizer):
     """The gradient divided by the root of a moving mean of its square (Tieleman and Hinton 2012).
 
-    centered: the moving mean of the gradient is subtracted (Graves 2013). Slots: "rms", "momentum", "mg" when centered.
+    centered: the moving mean of the gradient is subtracted (Graves 2013). Slots: "rms", "momentum",
+    "mg" when centered.
     """
 
-    def __init__(self, learning_rate: Any, decay: Any = 0.9, momentum: Any = 0.0, epsilon: Any = 1e-10,
-                 use_locking: bool = False, centered: bool = False, name: str = "RMSProp") -> None:
+    def __init__(self, learning_rate: Any, decay: Any = 0.9, momentum: Any = 0.0,
+                 epsilon: Any = 1e-10, use_locking: bool = False, centered: bool = False,
+                 name: str = "RMSProp") -> None:
         super().__init__(use_locking, name)
-        self._learning_rate, self._decay, self._momentum, self._epsilon = learning_rate, decay, momentum, epsilon
+        self._learning_rate = learning_rate
+        self._decay = decay
+        self._momentum = momentum
+        self._epsilon = epsilon
         self._centered = centered
 
     def _create_slots(self, var_list: Sequence) -> None:
@@ -162,12 +184,15 @@ class RMSPropOptimizer(Optimizer):
             self._zeros_slot(var, "momentum", self._name)
 
     def _prepare(self) -> None:
-        self._numbers = [hyperparameter(self._learning_rate, "learning_rate"), hyperparameter(self._decay, "decay"),
-                         hyperparameter(self._momentum, "momentum"), hyperparameter(self._epsilon, "epsilon")]
+        self._numbers = [hyperparameter(self._learning_rate, "learning_rate"),
+                         hyperparameter(self._decay, "decay"),
+                         hyperparameter(self._momentum, "momentum"),
+                         hyperparameter(self._epsilon, "epsilon")]
 
     def _state(self, var: Variable) -> list:
         names = (["mg"] if self._centered else []) + ["rms", "momentum"]
-        return [var.handle] + [self.get_slot(var, n).handle for n in names] + [cast_to(n, var) for n in self._numbers]
+        return [var.handle] + [self.get_slot(var, n).handle
+                               for n in names] + [cast_to(n, var) for n in self._numbers]
 
     def _apply_dense(self, grad: Tensor, var: Variable) -> Operation:
         op = ops.ResourceApplyCenteredRMSProp if self._centered else ops.ResourceApplyRMSProp
@@ -175,27 +200,33 @@ class RMSPropOptimizer(Optimizer):
 
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
         values, indices = self._sum_duplicates(grad)
-        op = ops.ResourceSparseApplyCenteredRMSProp if self._centered else ops.ResourceSparseApplyRMSProp
+        kind = "Centered" if self._centered else ""
+        op = getattr(ops, "ResourceSparseApply%sRMSProp" % kind)
         return op(*self._state(var), values, indices)
 
 
 class FtrlOptimizer(Optimizer):
     """Follow the regularised leader (McMahan and others 2013). Slots: "accum", "linear"."""
 
-    def __init__(self, learning_rate: Any, learning_rate_power: Any = -0.5, initial_accumulator_value: float = 0.1,
-                 l1_regularization_strength: float = 0.0, l2_regularization_strength: float = 0.0,
-                 use_locking: bool = False, name: str = "Ftrl", accum_name: str | None = None,
-                 linear_name: str | None = None, l2_shrinkage_regularization_strength: float = 0.0) -> None:
+    def __init__(self, learning_rate: Any, learning_rate_power: Any = -0.5,
+                 initial_accumulator_value: float = 0.1, l1_regularization_strength: float = 0.0,
+                 l2_regularization_strength: float = 0.0, use_locking: bool = False,
+                 name: str = "Ftrl", accum_name: str | None = None, linear_name: str | None = None,
+                 l2_shrinkage_regularization_strength: float = 0.0) -> None:
         super().__init__(use_locking, name)
         for value, what in ((initial_accumulator_value, "initial_accumulator_value"),
                             (l1_regularization_strength, "l1_regularization_strength"),
                             (l2_regularization_strength, "l2_regularization_strength"),
-                            (l2_shrinkage_regularization_strength, "l2_shrinkage_regularization_strength")):
+                            (l2_shrinkage_regularization_strength,
+                             "l2_shrinkage_regularization_strength")):
             if value < 0.0:
                 raise ValueError("%s %f needs to be positive or zero" % (what, value))
         if learning_rate_power > 0.0:
-            raise ValueError("learning_rate_power %f needs to be negative or zero" % learning_rate_power)
-        self._learning_rate, self._power, self._initial = learning_rate, learning_rate_power, initial_accumulator_value
+            raise ValueError("learning_rate_power %f needs to be negative or zero"
+                             % learning_rate_power)
+        self._learning_rate = learning_rate
+        self._power = learning_rate_power
+        self._initial = initial_accumulator_value
         self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
         self._shrinkage = l2_shrinkage_regularization_strength
         self._accum_name, self._linear_name = accum_name, linear_name
@@ -206,26 +237,28 @@ class FtrlOptimizer(Optimizer):
             self._zeros_slot(var, "linear", self._linear_name or self._name)
 
     def _prepare(self) -> None:
-        self._numbers = [hyperparameter(self._learning_rate, "learning_rate"), hyperparameter(self._l1, "l1"),
-                         hyperparameter(self._l2, "l2"), hyperparameter(self._shrinkage, "l2_shrinkage"),
+        self._numbers = [hyperparameter(self._learning_rate, "learning_rate"),
+                         hyperparameter(self._l1, "l1"), hyperparameter(self._l2, "l2"),
+                         hyperparameter(self._shrinkage, "l2_shrinkage"),
                          hyperparameter(self._power, "lr_power")]
 
     def _apply_dense(self, grad: Tensor, var: Variable) -> Operation:
-        return ops.ResourceApplyFtrl(var.handle, self.get_slot(var, "accum").handle, self.get_slot(var, "linear").handle,
-                                     grad, *[cast_to(n, var) for n in self._numbers])
+        return ops.ResourceApplyFtrl(var.handle, self.get_slot(var, "accum").handle,
+                                     self.get_slot(var, "linear").handle, grad,
+                                     *[cast_to(n, var) for n in self._numbers])
 
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
         values, indices = self._sum_duplicates(grad)
-        return ops.ResourceSparseApplyFtrl(
-            var.handle, self.get_slot(var, "accum").handle, self.get_slot(var, "linear").handle, values, indices,
-            *[cast_to(n, var) for n in self._numbers])
+        return ops.ResourceSparseApplyFtrl(var.handle, self.get_slot(var, "accum").handle,
+                                           self.get_slot(var, "linear").handle, values, indices,
+                                           *[cast_to(n, var) for n in self._numbers])
 
 
 class AdadeltaOptimizer(Optimizer):
     """Adadelta (Zeiler 2012, arXiv:1212.5701). Slots: "accum", "accum_update"."""
 
-    def __init__(self, learning_rate: Any = 0.001, rho: Any = 0.95, epsilon: Any = 1e-8, use_locking: bool = False,
-                 name: str = "Adadelta") -> None:
+    def __init__(self, learning_rate: Any = 0.001, rho: Any = 0.95, epsilon: Any = 1e-8,
+                 use_locking: bool = False, name: str = "Adadelta") -> None:
         super().__init__(use_locking, name)
         self._learning_rate, self._rho, self._epsilon = learning_rate, rho, epsilon
 
@@ -235,8 +268,8 @@ class AdadeltaOptimizer(Optimizer):
             self._zeros_slot(var, "accum_update", self._name)
 
     def _prepare(self) -> None:
-        self._numbers = [hyperparameter(self._learning_rate, "learning_rate"), hyperparameter(self._rho, "rho"),
-                         hyperparameter(self._epsilon, "epsilon")]
+        self._numbers = [hyperparameter(self._learning_rate, "learning_rate"),
+                         hyperparameter(self._rho, "rho"), hyperparameter(self._epsilon, "epsilon")]
 
     def _state(self, var: Variable) -> list:
         slots = [self.get_slot(var, n).handle for n in ("accum", "accum_update")]
@@ -251,7 +284,8 @@ class AdadeltaOptimizer(Optimizer):
 
 
 class ProximalGradientDescentOptimizer(Optimizer):
-    """Gradient descent with L1 and L2 penalties applied by a proximal step (Duchi and Singer 2009)."""
+    """Gradient descent with L1 and L2 penalties applied by a proximal step (Duchi and Singer
+    2009)."""
 
     def __init__(self, learning_rate: Any, l1_regularization_strength: float = 0.0,
                  l2_regularization_strength: float = 0.0, use_locking: bool = False,
@@ -261,11 +295,13 @@ class ProximalGradientDescentOptimizer(Optimizer):
         self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
 
     def _prepare(self) -> None:
-        self._numbers = [hyperparameter(self._learning_rate, "learning_rate"), hyperparameter(self._l1, "l1"),
-                         hyperparameter(self._l2, "l2")]
+        self._numbers = [hyperparameter(self._learning_rate, "learning_rate"),
+                         hyperparameter(self._l1, "l1"), hyperparameter(self._l2, "l2")]
 
     def _apply_dense(self, grad: Tensor, var: Variable) -> Operation:
-        return ops.ResourceApplyProximalGradientDescent(var.handle, *[cast_to(n, var) for n in self._numbers], grad)
+        return ops.ResourceApplyProximalGradientDescent(var.handle,
+                                                        *[cast_to(n, var) for n in self._numbers],
+                                                        grad)
 
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
         values, indices = self._sum_duplicates(grad)
@@ -274,13 +310,15 @@ class ProximalGradientDescentOptimizer(Optimizer):
 
 
 class ProximalAdagradOptimizer(Optimizer):
-    """Adagrad with L1 and L2 penalties applied by a proximal step (Duchi and Singer 2009). Slot: "accumulator"."""
+    """Adagrad with L1 and L2 penalties applied by a proximal step (Duchi and Singer 2009). Slot:
+    "accumulator"."""
 
     def __init__(self, learning_rate: Any, initial_accumulator_value: float = 0.1,
                  l1_regularization_strength: float = 0.0, l2_regularization_strength: float = 0.0,
                  use_locking: bool = False, name: str = "ProximalAdagrad") -> None:
         if initial_accumulator_value <= 0.0:
-            raise ValueError("initial_accumulator_value must be positive: %s" % initial_accumulator_value)
+            raise ValueError("initial_accumulator_value must be positive: %s"
+                             % initial_accumulator_value)
         super().__init__(use_locking, name)
         self._learning_rate, self._initial = learning_rate, initial_accumulator_value
         self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
@@ -290,11 +328,12 @@ class ProximalAdagradOptimizer(Optimizer):
             self._filled_slot(var, self._initial, "accumulator", self._name)
 
     def _prepare(self) -> None:
-        self._numbers = [hyperparameter(self._learning_rate, "learning_rate"), hyperparameter(self._l1, "l1"),
-                         hyperparameter(self._l2, "l2")]
+        self._numbers = [hyperparameter(self._learning_rate, "learning_rate"),
+                         hyperparameter(self._l1, "l1"), hyperparameter(self._l2, "l2")]
 
     def _state(self, var: Variable) -> list:
-        return [var.handle, self.get_slot(var, "accumulator").handle] + [cast_to(n, var) for n in self._numbers]
+        slot = self.get_slot(var, "accumulator")
+        return [var.handle, slot.handle] + [cast_to(n, var) for n in self._numbers]
 
     def _apply_dense(self, grad: Tensor, var: Variable) -> Operation:
         return ops.ResourceApplyProximalAdagrad(*self._state(var), grad)

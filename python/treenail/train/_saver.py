@@ -15,8 +15,8 @@ from treenail._ops import ops
 from treenail._shape import TensorShape
 from treenail._treenail import Tensor
 from treenail._variables import Variable, global_variables
-from treenail.train._checkpoint import (checkpoint_exists, get_checkpoint_mtimes, remove_checkpoint, share_hdf5_lock,
-                                        update_checkpoint_state)
+from treenail.train._checkpoint import (checkpoint_exists, get_checkpoint_mtimes, remove_checkpoint,
+                                        share_hdf5_lock, update_checkpoint_state)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,22 +26,27 @@ if TYPE_CHECKING:
 class Saver:
     """Saves variables to checkpoints and restores them.
 
-    var_list: a list of variables, or {name in the checkpoint: variable}; all global variables when None. max_to_keep: the oldest
-    checkpoints are deleted beyond so many; None or 0 keeps all. keep_checkpoint_every_n_hours: one of that many hours is
-    kept for good. reshape: restore into another shape of as many elements. allow_empty: no variables are no error.
+    var_list: a list of variables, or {name in the checkpoint: variable}; all global variables when
+    None. max_to_keep: the oldest checkpoints are deleted beyond so many; None or 0 keeps all.
+    keep_checkpoint_every_n_hours: one of that many hours is kept for good. reshape: restore into
+    another shape of as many elements. allow_empty: no variables are no error.
 
-    A checkpoint is one HDF5 file, readable by h5py and h5dump. It appears under its name only when it is complete.
+    A checkpoint is one HDF5 file, readable by h5py and h5dump. It appears under its name only when
+    it is complete.
     """
 
-    def __init__(self, var_list: Any = None, reshape: bool = False, sharded: bool = False, max_to_keep: int | None = 5,
-                 keep_checkpoint_every_n_hours: float = 10000.0, name: str | None = None,
-                 restore_sequentially: bool = False, saver_def: Any = None, builder: Any = None,
-                 defer_build: bool = False, allow_empty: bool = False, write_version: Any = None,
-                 pad_step_number: bool = False, save_relative_paths: bool = False, filename: str | None = None) -> None:
+    def __init__(self, var_list: Any = None, reshape: bool = False, sharded: bool = False,
+                 max_to_keep: int | None = 5, keep_checkpoint_every_n_hours: float = 10000.0,
+                 name: str | None = None, restore_sequentially: bool = False, saver_def: Any = None,
+                 builder: Any = None, defer_build: bool = False, allow_empty: bool = False,
+                 write_version: Any = None, pad_step_number: bool = False,
+                 save_relative_paths: bool = False, filename: str | None = None) -> None:
         self._var_list, self._reshape, self._allow_empty = var_list, reshape, allow_empty
         self._max_to_keep = max_to_keep or 0
         self._keep_seconds = keep_checkpoint_every_n_hours * 3600
-        self._pad_step_number, self._name, self._filename = pad_step_number, name, filename or "model"
+        self._pad_step_number = pad_step_number
+        self._name = name
+        self._filename = filename or "model"
         self._last: list = []  # (path, time written), oldest first
         self._next_kept = time.time() + self._keep_seconds
         self._built = False
@@ -49,10 +54,11 @@ class Saver:
         if not defer_build:
             self.build()
 
-    # --- Operations ---------------------------------------------------------------------------------------------------
+    # --- Operations -------------------------------------------------------------------------------
 
     def build(self) -> None:
-        """Adds the saving and restoring operations to the graph; done by the constructor unless defer_build."""
+        """Adds the saving and restoring operations to the graph; done by the constructor unless
+        defer_build."""
         if self._built:
             return
         named = self._named_variables()
@@ -63,14 +69,17 @@ class Saver:
             self._empty = True
             return
         graph = next(iter(named.values())).graph
-        with graph.as_default(), graph.control_dependencies(None), graph.name_scope(self._name or "save"):
+        with graph.as_default(), graph.control_dependencies(None), graph.name_scope(self._name
+                                                                                    or "save"):
             names = list(named)
             self._path = placeholder_with_default(self._filename, shape=[], name="filename")
-            self._save_op = ops.Save(self._path, names, [""] * len(names), [v.value() for v in named.values()],
-                                     name="Save")
+            self._save_op = ops.Save(self._path, names, [""] * len(names),
+                                     [v.value() for v in named.values()], name="Save")
             dtypes = [v.dtype for v in named.values()]
-            values = ops.Restore(self._path, names, [""] * len(names), dtypes=dtypes, name="Restore")
-            assigns = [self._assign(variable, value) for variable, value in zip(named.values(), values)]
+            values = ops.Restore(self._path, names, [""] * len(names), dtypes=dtypes,
+                                 name="Restore")
+            assigns = [self._assign(variable, value) for variable,
+                       value in zip(named.values(), values)]
             self._restore_op = group(*assigns, name="restore_all")
         self._graph: Graph = graph
         graph.add_to_collection(GraphKeys.SAVERS, self)
@@ -83,7 +92,8 @@ class Saver:
     def _named_variables(self) -> dict:
         given = self._var_list
         if given is None:
-            given = global_variables() + get_default_graph().get_collection(GraphKeys.SAVEABLE_OBJECTS)
+            given = get_default_graph().get_collection(GraphKeys.SAVEABLE_OBJECTS)
+            given = global_variables() + given
         if isinstance(given, dict):
             named = dict(given)
         else:
@@ -97,24 +107,28 @@ class Saver:
                 named[name] = variable
         for name, variable in named.items():
             if not isinstance(variable, Variable):
-                raise TypeError("names_to_saveables must be a dict mapping string names to variables. Variable to save is "
-                                "not a Variable: %r" % (variable,))
+                raise TypeError("names_to_saveables must be a dict mapping string names to "
+                                "variables. Variable to save is not a Variable: %r"
+                                % (variable,))
             if not isinstance(name, str) or not name:
                 raise TypeError("the name of a saved variable must be a str, not %r" % (name,))
         return dict(sorted(named.items()))
 
-    # --- Saving -------------------------------------------------------------------------------------------------------
+    # --- Saving -----------------------------------------------------------------------------------
 
-    def save(self, sess: Any, save_path: str, global_step: Any = None, latest_filename: str | None = None,
-             meta_graph_suffix: str = "meta", write_meta_graph: bool = True, write_state: bool = True,
+    def save(self, sess: Any, save_path: str, global_step: Any = None,
+             latest_filename: str | None = None, meta_graph_suffix: str = "meta",
+             write_meta_graph: bool = True, write_state: bool = True,
              strip_default_attrs: bool = False) -> str | None:
-        """Writes a checkpoint and gives its path: save_path, with "-<step>" appended where global_step is given.
+        """Writes a checkpoint and gives its path: save_path, with "-<step>" appended where
+        global_step is given.
 
-        global_step: an int, or a tensor or variable evaluated in `sess`. latest_filename: the name of the state file
-        ("checkpoint"). The graph is not written: see Graph.save.
+        global_step: an int, or a tensor or variable evaluated in `sess`. latest_filename: the name
+        of the state file ("checkpoint"). The graph is not written: see Graph.save.
 
-        Raises ValueError when the directory does not exist, FailedPreconditionError when a variable has no value,
-        ResourceExhaustedError when the disk is full; the checkpoint before stays as it was.
+        Raises ValueError when the directory does not exist, FailedPreconditionError when a variable
+        has no value, ResourceExhaustedError when the disk is full; the checkpoint before stays as
+        it was.
         """
         if not self._built and not self._empty:
             self.build()
@@ -123,12 +137,14 @@ class Saver:
             raise ValueError("'latest_filename' must not contain path components")
         path = os.fspath(save_path)
         if global_step is not None:
-            if not isinstance(global_step, int):
-                global_step = int(sess.run(global_step)) if not hasattr(global_step, "item") else int(global_step)
+            if not hasattr(global_step, "__index__") or hasattr(global_step, "op"):
+                global_step = sess.run(global_step)
+            global_step = int(global_step)
             path += ("-%08d" if self._pad_step_number else "-%d") % global_step
         directory = os.path.dirname(path)
         if os.path.basename(path) == name:
-            raise ValueError("'latest_filename' collides with 'save_path': '%s' and '%s'" % (name, path))
+            raise ValueError("'latest_filename' collides with 'save_path': '%s' and '%s'"
+                             % (name, path))
         if not os.path.isdir(directory or "."):
             raise ValueError("Parent directory of %s doesn't exist, can't save." % path)
         if self._empty:
@@ -171,13 +187,14 @@ class Saver:
         present = [path for path in checkpoint_paths if checkpoint_exists(path)]
         self._last = list(zip(present, get_checkpoint_mtimes(present)))
 
-    # --- Restoring ----------------------------------------------------------------------------------------------------
+    # --- Restoring --------------------------------------------------------------------------------
 
     def restore(self, sess: Any, save_path: str) -> None:
         """Gives the variables the values of a checkpoint.
 
-        Raises ValueError when `save_path` is None or no checkpoint, NotFoundError when a variable is not in it, InvalidArgumentError
-        for other dtypes or shapes, DataLossError for a damaged file. Either all variables are restored or none is.
+        Raises ValueError when `save_path` is None or no checkpoint, NotFoundError when a variable
+        is not in it, InvalidArgumentError for other dtypes or shapes, DataLossError for a damaged
+        file. Either all variables are restored or none is.
         """
         if self._empty:
             return
@@ -193,15 +210,20 @@ class Saver:
         sess.run(self._restore_op, {self._path: path})
 
     def _check_shapes(self, path: str) -> None:
-        """Raises before anything is assigned; names and dtypes are the business of the one Restore operation."""
+        """Raises before anything is assigned; names and dtypes are the business of the one Restore
+        operation."""
         shapes = {name: dims for name, _, dims in _core.checkpoint_entries(path, False)}
         for name, variable in self._named.items():
             given, wanted = TensorShape(shapes.get(name)), variable.shape
-            fits = given.num_elements() == wanted.num_elements() if self._reshape else given.is_compatible_with(wanted)
+            fits = given.is_compatible_with(wanted)
+            if self._reshape:
+                fits = given.num_elements() == wanted.num_elements()
             if name in shapes and not fits:
-                raise errors.InvalidArgumentError(
-                    variable.op.name, variable.op, "Assign requires shapes of both tensors to match: variable %s has shape %s, "
-                    "in checkpoint %s it has shape %s" % (variable.op.name, wanted, path, given))
+                raise errors.InvalidArgumentError(variable.op.name, variable.op,
+                                                  "Assign requires shapes of both tensors to "
+                                                  "match: variable %s has shape %s, "
+                                                  "in checkpoint %s it has shape %s"
+                                                  % (variable.op.name, wanted, path, given))
 
     def __repr__(self) -> str:
         return "<tn.train.Saver of %s>" % (self._name or "save")

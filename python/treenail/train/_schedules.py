@@ -24,36 +24,42 @@ def _fraction(global_step: Any, decay_steps: Any, dtype: Any, staircase: bool) -
     return ops.Floor(fraction) if staircase else fraction
 
 
-def exponential_decay(learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False,
-                      name: str | None = None) -> Tensor:
-    """learning_rate * decay_rate ** (global_step / decay_steps); staircase: with the quotient rounded down."""
+def exponential_decay(learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any,
+                      staircase: bool = False, name: str | None = None) -> Tensor:
+    """learning_rate * decay_rate ** (global_step / decay_steps); staircase: with the quotient
+    rounded down."""
     with scope_of(name, "ExponentialDecay", [learning_rate, global_step]) as scope:
         rate = convert_to_tensor(learning_rate, name="learning_rate")
         exponent = _fraction(global_step, decay_steps, rate.dtype, staircase)
-        return ops.Mul(rate, ops.Pow(convert_to_tensor(decay_rate, rate.dtype), exponent), name=scope)
+        return ops.Mul(rate, ops.Pow(convert_to_tensor(decay_rate, rate.dtype), exponent),
+                       name=scope)
 
 
-def natural_exp_decay(learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False,
-                      name: str | None = None) -> Tensor:
+def natural_exp_decay(learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any,
+                      staircase: bool = False, name: str | None = None) -> Tensor:
     """learning_rate * exp(-decay_rate * global_step / decay_steps)."""
     with scope_of(name, "NaturalExpDecay", [learning_rate, global_step]) as scope:
         rate = convert_to_tensor(learning_rate, name="learning_rate")
-        exponent = -convert_to_tensor(decay_rate, rate.dtype) * _fraction(global_step, decay_steps, rate.dtype, staircase)
+        exponent = -convert_to_tensor(decay_rate, rate.dtype) * _fraction(global_step, decay_steps,
+                                                                          rate.dtype, staircase)
         return ops.Mul(rate, ops.Exp(exponent), name=scope)
 
 
-def inverse_time_decay(learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False,
-                       name: str | None = None) -> Tensor:
+def inverse_time_decay(learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any,
+                       staircase: bool = False, name: str | None = None) -> Tensor:
     """learning_rate / (1 + decay_rate * global_step / decay_steps)."""
     with scope_of(name, "InverseTimeDecay", [learning_rate, global_step]) as scope:
         rate = convert_to_tensor(learning_rate, name="learning_rate")
-        growth = convert_to_tensor(decay_rate, rate.dtype) * _fraction(global_step, decay_steps, rate.dtype, staircase)
+        growth = convert_to_tensor(decay_rate, rate.dtype) * _fraction(global_step, decay_steps,
+                                                                       rate.dtype, staircase)
         return ops.RealDiv(rate, 1 + growth, name=scope)
 
 
-def polynomial_decay(learning_rate: Any, global_step: Any, decay_steps: Any, end_learning_rate: Any = 0.0001,
-                     power: Any = 1.0, cycle: bool = False, name: str | None = None) -> Tensor:
-    """From learning_rate to end_learning_rate in decay_steps, along (1 - step / decay_steps) ** power; cycle: again and again."""
+def polynomial_decay(learning_rate: Any, global_step: Any, decay_steps: Any,
+                     end_learning_rate: Any = 0.0001, power: Any = 1.0, cycle: bool = False,
+                     name: str | None = None) -> Tensor:
+    """From learning_rate to end_learning_rate in decay_steps, along (1 - step / decay_steps) **
+    power; cycle: again and again."""
     with scope_of(name, "PolynomialDecay", [learning_rate, global_step]) as scope:
         rate = convert_to_tensor(learning_rate, name="learning_rate")
         end = convert_to_tensor(end_learning_rate, rate.dtype)
@@ -61,7 +67,8 @@ def polynomial_decay(learning_rate: Any, global_step: Any, decay_steps: Any, end
             raise ValueError("global_step is required for a learning-rate schedule.")
         step, steps = cast(global_step, rate.dtype), cast(decay_steps, rate.dtype)
         if cycle:
-            cycles = ops.Select(ops.Equal(step, ops.ZerosLike(step)), ops.OnesLike(step), ops.Ceil(step / steps))
+            cycles = ops.Select(ops.Equal(step, ops.ZerosLike(step)), ops.OnesLike(step),
+                                ops.Ceil(step / steps))
             steps = steps * cycles
         else:
             step = ops.Minimum(step, steps)
@@ -71,16 +78,20 @@ def polynomial_decay(learning_rate: Any, global_step: Any, decay_steps: Any, end
 
 def cosine_decay(learning_rate: Any, global_step: Any, decay_steps: Any, alpha: float = 0.0,
                  name: str | None = None) -> Tensor:
-    """Down half a cosine from learning_rate to alpha * learning_rate (Loshchilov and Hutter 2016)."""
+    """Down half a cosine from learning_rate to alpha * learning_rate (Loshchilov and Hutter
+    2016)."""
     with scope_of(name, "CosineDecay", [learning_rate, global_step]) as scope:
         rate = convert_to_tensor(learning_rate, name="learning_rate")
-        fraction = ops.Minimum(_fraction(global_step, decay_steps, rate.dtype, False), convert_to_tensor(1, rate.dtype))
+        fraction = ops.Minimum(_fraction(global_step, decay_steps, rate.dtype, False),
+                               convert_to_tensor(1, rate.dtype))
         decayed = (1 - alpha) * (0.5 * (1 + ops.Cos(fraction * math.pi))) + alpha
         return ops.Mul(rate, decayed, name=scope)
 
 
-def piecewise_constant(x: Any, boundaries: Sequence, values: Sequence, name: str | None = None) -> Tensor:
-    """values[0] while x <= boundaries[0], values[1] while x <= boundaries[1], ..., values[-1] beyond the last."""
+def piecewise_constant(x: Any, boundaries: Sequence, values: Sequence,
+                       name: str | None = None) -> Tensor:
+    """values[0] while x <= boundaries[0], values[1] while x <= boundaries[1], ..., values[-1]
+    beyond the last."""
     if len(boundaries) != len(values) - 1:
         raise ValueError("The length of boundaries should be 1 less than the length of values")
     with scope_of(name, "PiecewiseConstant", [x]) as scope:

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions on the arrangement of elements, against NumPy."""
+
+import numpy as np
+import pytest
+
+import treenail as tn
+
+A = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+V = np.array([3, 1, 2], np.int32)
+
+CASES = [(lambda: tn.shape(A), [2, 3, 4]), (lambda: tn.shape(A, out_type=tn.int64), [2, 3, 4]),
+         (lambda: tn.size(A), 24), (lambda: tn.rank(A), 3),
+         (lambda: tn.reshape(A, [4, -1]), A.reshape(4, -1)),
+         (lambda: tn.reshape(A, -1), A.reshape(-1)), (lambda: tn.expand_dims(A, 1), A[:, None]),
+         (lambda: tn.expand_dims(A, dim=-1), A[..., None]),
+         (lambda: tn.squeeze(A[:1, :, :1]), A[0, :, 0]),
+         (lambda: tn.squeeze(A[:1, :, :1], [0]), A[0, :, :1]),
+         (lambda: tn.squeeze(A[:1], axis=0), A[0]), (lambda: tn.zeros([2, 3]), np.zeros((2, 3))),
+         (lambda: tn.ones([2], tn.int32), [1, 1]), (lambda: tn.zeros([]), 0.0),
+         (lambda: tn.zeros(tn.shape(A)), np.zeros((2, 3, 4))),
+         (lambda: tn.zeros([2], tn.bool), [False, False]),
+         (lambda: tn.zeros([2], tn.string), np.array([b"", b""], object)),
+         (lambda: tn.ones(3), [1.0, 1, 1]), (lambda: tn.zeros_like(A), 0 * A),
+         (lambda: tn.ones_like(V, tn.float32), [1.0, 1, 1]),
+         (lambda: tn.fill([2, 2], 7), [[7, 7], [7, 7]]), (lambda: tn.range(5), np.arange(5)),
+         (lambda: tn.range(1, 10, 3), np.arange(1, 10, 3)), (lambda: tn.range(3.0), [0.0, 1, 2]),
+         (lambda: tn.range(5, 0, -2), [5, 3, 1]),
+         (lambda: tn.range(3, dtype=tn.float64), [0.0, 1, 2]),
+         (lambda: tn.linspace(0.0, 1.0, 5), np.linspace(0, 1, 5)),
+         (lambda: tn.one_hot([0, 2, -1], 3), [[1.0, 0, 0], [0, 0, 1], [0, 0, 0]]),
+         (lambda: tn.one_hot([1], 2, 5, 3), [[3, 5]]),
+         (lambda: tn.one_hot([0, 1], 3, axis=0), [[1.0, 0], [0, 1], [0, 0]]),
+         (lambda: tn.eye(2, 3), np.eye(2, 3)),
+         (lambda: tn.eye(2, batch_shape=[3]), np.broadcast_to(np.eye(2), (3, 2, 2))),
+         (lambda: tn.concat([A, A], 1), np.concatenate([A, A], 1)), (lambda: tn.concat([A], 0), A),
+         (lambda: tn.concat([V, [9]], axis=-1), [3, 1, 2, 9]), (lambda: tn.stack([V, V]), [V, V]),
+         (lambda: tn.stack([V, V], axis=1), np.stack([V, V], 1)), (lambda: tn.unstack(A)[1], A[1]),
+         (lambda: tn.unstack(A, axis=-1)[3], A[..., 3]), (lambda: tn.split(A, 2, 2)[1], A[..., 2:]),
+         (lambda: tn.split(A, [1, 2], 1)[1], A[:, 1:]),
+         (lambda: tn.split(A, [1, -1], 1)[1], A[:, 1:]), (lambda: tn.tile(V, [2]), np.tile(V, 2)),
+         (lambda: tn.transpose(A), A.T), (lambda: tn.transpose(A, [1, 0, 2]), A.transpose(1, 0, 2)),
+         (lambda: tn.matrix_transpose(A), A.transpose(0, 2, 1)),
+         (lambda: tn.pad(V, [[1, 2]]), [0, 3, 1, 2, 0, 0]),
+         (lambda: tn.pad(V, [[1, 1]], constant_values=9), [9, 3, 1, 2, 9]),
+         (lambda: tn.pad(V, [[2, 0]], "reflect"), [2, 1, 3, 1, 2]),
+         (lambda: tn.pad(V, [[2, 0]], "SYMMETRIC"), [1, 3, 3, 1, 2]),
+         (lambda: tn.slice(A, [0, 1, 0], [1, 2, -1]), A[:1, 1:3]),
+         (lambda: tn.strided_slice(V, [0], [3], [2]), V[::2]),
+         (lambda: tn.reverse(A, [1]), A[:, ::-1]), (lambda: tn.reverse(V, 0), V[::-1]),
+         (lambda: tn.roll(V, 1, 0), np.roll(V, 1)),
+         (lambda: tn.meshgrid(V, [1, 2])[0], np.meshgrid(V, [1, 2])[0]),
+         (lambda: tn.meshgrid(V, [1, 2], indexing="ij")[1],
+          np.meshgrid(V, [1, 2], indexing="ij")[1]),
+         (lambda: tn.gather(A, [1, 0, 1]), A[[1, 0, 1]]),
+         (lambda: tn.gather(A, [[0, 2]], axis=1), A[:, [[0, 2]]]),
+         (lambda: tn.gather(A, [[0], [1]], batch_dims=1, axis=1), A[[0, 1], [0, 1]][:, None]),
+         (lambda: tn.gather_nd(A, [[0, 1], [1, 2]]), A[[0, 1], [1, 2]]),
+         (lambda: tn.scatter_nd([[1], [1]], [2, 3], [3]), [0, 5, 0]),
+         (lambda: tn.boolean_mask(V, [True, False, True]), [3, 2]),
+         (lambda: tn.boolean_mask(A, [[True, False, True], [False] * 3]), A[0, [0, 2]]),
+         (lambda: tn.boolean_mask(A, [True, False, False, True], axis=2), A[..., [0, 3]]),
+         (lambda: tn.where([True, False, True]), [[0], [2]]),
+         (lambda: tn.where(A > 5, A, -A), np.where(A > 5, A, -A)),
+         (lambda: tn.where([True, False], A[0, :2], A[1, :2]), np.stack([A[0, 0], A[1, 1]])),
+         (lambda: tn.sequence_mask([1, 3]), [[True, False, False], [True] * 3]),
+         (lambda: tn.sequence_mask([1], 2, tn.float32), [[1.0, 0]]),
+         (lambda: tn.broadcast_to(V, [2, 3]), [V, V]), (lambda: tn.repeat(V, 2), np.repeat(V, 2)),
+         (lambda: tn.repeat(A, 2, 1), np.repeat(A, 2, 1)), (lambda: tn.sort(V), [1, 2, 3]),
+         (lambda: tn.sort(A, 0, "DESCENDING"), A[::-1]),
+         (lambda: tn.argsort([3.0, 1, 2]), [1, 2, 0]),
+         (lambda: tn.sort(np.uint8([3, 250, 1])), np.uint8([1, 3, 250])),
+         (lambda: tn.argsort([1, 1, 0]), [2, 0, 1]), (lambda: tn.unique([5, 3, 5]).idx, [0, 1, 0]),
+         (lambda: tn.dynamic_stitch([[2], [0, 1]], [[7], [8, 9]]), [8, 9, 7]),
+         (lambda: tn.dynamic_partition(V, [1, 0, 1], 2)[1], [3, 2]),
+         (lambda: tn.diag([1, 2]), [[1, 0], [0, 2]]),
+         (lambda: tn.tensor_scatter_update(V, [[1]], [9]), [3, 9, 2]), (lambda: tn.identity(V), V),
+         (lambda: tn.broadcast_dynamic_shape([2, 1], [3]), [2, 3]),
+         (lambda: tn.constant(3, shape=[2, 2]), [[3, 3], [3, 3]]),
+         (lambda: tn.constant([1, 2], shape=[4]), [1, 2, 2, 2]),
+         (lambda: tn.constant([1, 2, 3, 4], shape=[2, 2]), [[1, 2], [3, 4]]),
+         (lambda: tn.constant(np.arange(3.0), tn.int32), [0, 1, 2]),
+         (lambda: tn.space_to_depth(np.arange(4.0).reshape(1, 2, 2, 1), 2), [[[[0, 1, 2, 3.0]]]]),]
+
+
+@pytest.mark.parametrize("number", range(len(CASES)))
+def test_against_numpy(number, evaluate):
+    build, expected = CASES[number]
+    result, expected = evaluate(build()), np.asarray(expected)
+    assert result.shape == expected.shape and (result.dtype.kind == expected.dtype.kind
+                                               or result.dtype == np.int64)
+    np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("key", [0, -1, slice(None), slice(1, None), slice(None, -1),
+                                 slice(None, None, 2), slice(None, None, -1), (0, 1), (0, 1, 2),
+                                 (slice(None), 1), (Ellipsis, 0), (0, Ellipsis),
+                                 (slice(None), None, 1), (None, 0), (Ellipsis, slice(1, 3)),
+                                 (1, slice(0, 2), slice(3, None)), (), Ellipsis, None,
+                                 (slice(5, 2),), (slice(-100, 100), slice(2, 0, -1)), np.int64(1)])
+def test_subscripts(key, evaluate):
+    result = evaluate(tn.constant(A)[key])
+    np.testing.assert_array_equal(result, A[key])
+
+
+def test_subscripts_with_tensors(evaluate):
+    x, n = tn.constant(A), tn.constant(1)
+    wide = tn.constant(1, tn.int64)
+    for result, expected in ((x[n], A[1]), (x[:, n], A[:, 1]), (x[:, :n + 1], A[:, :2]),
+                             (x[0, n:, wide], A[0, 1:, 1]), (x[x > 20], A[A > 20]),
+                             (x[np.array([True, False])], A[:1])):
+        np.testing.assert_array_equal(evaluate(result), expected)
+
+
+@pytest.mark.parametrize("call,error,text", [(lambda: tn.constant(A)["a"], TypeError,
+                                              "valid indices"),
+                                             (lambda: tn.constant(A)[1.5], TypeError,
+                                              "valid indices"),
+                                             (lambda: tn.constant(A)[0, 0, 0, 0], ValueError,
+                                              "Index out of range using input dim 3"),
+                                             (lambda: tn.constant(A)[5], ValueError,
+                                              "out of bounds|is not in|5"),
+                                             (lambda: tn.constant(A)[::0], ValueError,
+                                              "stride|zero|non-zero"),
+                                             (lambda: tn.reshape(A, [5, -1]), ValueError,
+                                              "5|reshape"),
+                                             (lambda: tn.reshape(A, [-1, -1]), ValueError,
+                                              "-1|unknown"),
+                                             (lambda: tn.concat([A, [[[1]]]], 0), ValueError,
+                                              "should match"),
+                                             (lambda: tn.concat([tn.constant(A), tn.constant(V)],
+                                                                0), ValueError, "dtype"),
+                                             (lambda: tn.concat([A, A[:, :2]], 0), ValueError,
+                                              "shape|Dimension|extents"),
+                                             (lambda: tn.stack([V, V[:2]]), ValueError, "shape"),
+                                             (lambda: tn.unstack(tn.placeholder(tn.float32)),
+                                              ValueError, "Cannot infer num"),
+                                             (lambda: tn.unstack(A, axis=3), ValueError,
+                                              r"axis = 3 not in \[-3, 3\)"),
+                                             (lambda: tn.split(A, 5, 1), ValueError, "5"),
+                                             (lambda: tn.expand_dims(A), ValueError,
+                                              "Must specify an axis"),
+                                             (lambda: tn.expand_dims(A, 1, dim=1), ValueError,
+                                              "Cannot specify both"),
+                                             (lambda: tn.where(A > 0, A), ValueError,
+                                              "x and y must both be"),
+                                             (lambda: tn.pad(V, [[1, 1]], "WRAP"), ValueError,
+                                              "Unknown padding mode"),
+                                             (lambda: tn.boolean_mask(A, True), ValueError,
+                                              "mask cannot be scalar"),
+                                             (lambda: tn.boolean_mask(A, [True] * 3), ValueError,
+                                              "incompatible"),
+                                             (lambda: tn.constant([1, 2, 3], shape=[2]), ValueError,
+                                              "Too many elements provided. Needed at most 2, but "
+                                              "received 3"),
+                                             (lambda: tn.constant([1, 2], shape=[None]), ValueError,
+                                              "must be fully known"),
+                                             (lambda: tn.zeros([-1]), ValueError, "-1"),
+                                             (lambda: tn.zeros([2**62, 2**62]), ValueError,
+                                              "overflow|2\\^63|exceeds|4611686018427387904"),
+                                             (lambda: tn.placeholder(tn.float32, [2**62, 4]),
+                                              ValueError, "4611686018427387904"),
+                                             (lambda: tn.placeholder(tn.float32, [-5]), ValueError,
+                                              "-5"),
+                                             (lambda: tn.placeholder(tn.float32, "ab"), TypeError,
+                                              "must be a shape"),
+                                             (lambda: tn.placeholder(tn.float32, [1] * 9),
+                                              ValueError, "rank 9 is above 8"),
+                                             (lambda: tn.one_hot([1], -1), ValueError, "-1"),
+                                             (lambda: tn.transpose(A, [0, 0, 1]), ValueError,
+                                              "perm"),
+                                             (lambda: tn.sort(A, direction="UP"), ValueError,
+                                              "direction must be")])
+def test_what_is_refused(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_iteration_truth_and_length_are_refused():
+    x = tn.constant(A)
+    for call in (lambda: iter(x), lambda: bool(x), lambda: len(x), lambda: int(x), lambda: float(x),
+                 lambda: x in [1],):
+        try:
+            call()
+        except TypeError as error:
+            assert "ymbolic Tensor" in str(error) or "not allowed" in str(error)
+        else:
+            assert call() is False  # `in` compares identity
+    with pytest.raises(NotImplementedError, match="Cannot convert a symbolic Tensor"):
+        np.array(x)
+
+
+def test_static_values_flow_through_shape_arithmetic():
+    x = tn.placeholder(tn.float32, [None, 6])
+    n = tn.shape(x)
+    y = tn.reshape(x, tn.stack([n[0], 2, 3]))
+    assert y.shape.as_list() == [None, 2, 3]
+    assert tn.reshape(x, [-1, tn.shape(x)[1]]).shape.as_list() == [None, 6]
+    assert tn.zeros(tn.shape(tn.zeros([2, 3]))).shape == [2, 3]
+
+
+def test_functions_for_every_registered_op():
+    assert "MatMul" in dir(tn.raw_ops) and "mat_mul" in dir(tn.raw_ops)
+    assert tn.raw_ops.MatMul is tn.raw_ops.mat_mul and tn.raw_ops.MatMul.op_name == "MatMul"
+    for name in dir(tn.raw_ops):
+        function = getattr(tn.raw_ops, name)
+        assert callable(function) and function.__doc__
+    with pytest.raises(AttributeError, match="no op is called 'Nothing'"):
+        tn.raw_ops.Nothing
+    import inspect
+    assert str(inspect.signature(tn.raw_ops.MatMul)) == (
+        "(a, b, transpose_a=False, transpose_b=False, name=None)")
+    for call, text in ((lambda: tn.raw_ops.Add(1.0), "misses the argument 'y'"),
+                       (lambda: tn.raw_ops.Add(1.0, 2.0, z=3), "unexpected keyword argument 'z'"),
+                       (lambda: tn.raw_ops.Add(1.0, x=2.0), "several values for 'x'"),
+                       (lambda: tn.raw_ops.Relu(1.0, "n", 3), "at most 2 positional")):
+        with pytest.raises(TypeError, match=text):
+            call()

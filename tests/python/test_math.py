@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions on numbers against NumPy. What the ops compute is the business of tests/cases; here it
+is the Python functions."""
+
+import numpy as np
+import pytest
+
+import treenail as tn
+
+A = np.random.RandomState(1).randn(3, 4).astype(np.float32)
+B = np.random.RandomState(2).rand(3, 4).astype(np.float32) + 0.5
+M = np.random.RandomState(3).randn(2, 3, 4)
+N = np.random.RandomState(4).randn(2, 4, 5)
+Z = (A + 1j * B).astype(np.complex64)
+K = np.array([7, -7, 8], np.int32)
+J = np.array([2, 2, -3], np.int32)
+
+CASES = [(lambda: tn.add(A, B), A + B), (lambda: tn.subtract(A, B), A - B),
+         (lambda: tn.multiply(A, 2), A * 2), (lambda: tn.divide(A, B), A / B),
+         (lambda: tn.truediv(K, J), K / J), (lambda: tn.div(K, J), K // J),
+         (lambda: tn.floordiv(K, J), K // J), (lambda: tn.floormod(K, J), K % J),
+         (lambda: tn.mod(A, B), A % B), (lambda: tn.truncatediv(K, J), np.array([3, -3, -2])),
+         (lambda: tn.pow(B, 1.5), B ** 1.5), (lambda: tn.div_no_nan(A, [0.0, 1, 0, 2]),
+                                              np.where([0, 1, 0, 1], A / np.float32([1, 1, 1, 2]),
+                                                       0)), (lambda: tn.abs(A), abs(A)),
+         (lambda: tn.abs(Z), abs(Z)), (lambda: tn.negative(A), -A),
+         (lambda: tn.sign(A), np.sign(A)), (lambda: tn.square(A), A * A),
+         (lambda: tn.sqrt(B), np.sqrt(B)), (lambda: tn.exp(A), np.exp(A)),
+         (lambda: tn.log(B), np.log(B)), (lambda: tn.math.log1p(B), np.log1p(B)),
+         (lambda: tn.maximum(A, B), np.maximum(A, B)), (lambda: tn.minimum(A, 0), np.minimum(A, 0)),
+         (lambda: tn.round(A * 10), np.round(A * 10)), (lambda: tn.sin(A), np.sin(A)),
+         (lambda: tn.tanh(A), np.tanh(A)), (lambda: tn.sigmoid(A), 1 / (1 + np.exp(-A))),
+         (lambda: tn.log_sigmoid(A), -np.log1p(np.exp(-A))),
+         (lambda: tn.logical_and(A > 0, B > 1), (A > 0) & (B > 1)),
+         (lambda: tn.logical_xor(A > 0, B > 1), (A > 0) ^ (B > 1)),
+         (lambda: tn.equal(K, J), K == J), (lambda: tn.not_equal(K, 7), K != 7),
+         (lambda: tn.greater(A, B), A > B), (lambda: tn.less_equal(A, B), A <= B),
+         (lambda: tn.is_nan([1.0, np.nan]), [False, True]),
+         (lambda: tn.add_n([A, B, A]), A + B + A), (lambda: tn.add_n([A]), A),
+         (lambda: tn.scalar_mul(3, tn.constant(A)), 3 * A), (lambda: tn.real(Z), A),
+         (lambda: tn.imag(Z), B), (lambda: tn.conj(Z), A - 1j * B), (lambda: tn.complex(A, B), Z),
+         (lambda: tn.angle(Z), np.angle(Z)), (lambda: tn.real(A), A),
+         (lambda: tn.cast(A * 3, tn.int32), (A * 3).astype(np.int32)),
+         (lambda: tn.to_float(K), K.astype(np.float32)), (lambda: tn.cast(A, tn.bool), A != 0),
+         (lambda: tn.saturate_cast([300, -5], tn.uint8), [255, 0]),
+         (lambda: tn.reduce_sum(A), A.sum()), (lambda: tn.reduce_sum(A, 0), A.sum(0)),
+         (lambda: tn.reduce_sum(A, [0, 1]), A.sum()),
+         (lambda: tn.reduce_sum(A, axis=-1, keepdims=True), A.sum(1, keepdims=True)),
+         (lambda: tn.reduce_sum(A, reduction_indices=[1], keep_dims=True), A.sum(1, keepdims=True)),
+         (lambda: tn.reduce_mean(A, 1), A.mean(1)), (lambda: tn.reduce_prod(B, 0), B.prod(0)),
+         (lambda: tn.reduce_max(A, 1), A.max(1)), (lambda: tn.reduce_min(A), A.min()),
+         (lambda: tn.reduce_all(A > 0, 0), (A > 0).all(0)),
+         (lambda: tn.reduce_any(A > 0, 1), (A > 0).any(1)),
+         (lambda: tn.reduce_logsumexp(A, 1), np.log(np.exp(A).sum(1))),
+         (lambda: tn.reduce_logsumexp(A + 1000), 1000 + np.log(np.exp(A).sum())),
+         (lambda: tn.math.reduce_variance(A, 1), A.var(1)), (lambda: tn.reduce_std(A), A.std()),
+         (lambda: tn.reduce_euclidean_norm(A, 0), np.sqrt((A * A).sum(0))),
+         (lambda: tn.count_nonzero([[0, 1], [2, 3]], 0), [1, 2]),
+         (lambda: tn.argmax(A, 1), A.argmax(1)), (lambda: tn.argmin(A), A.argmin(0)),
+         (lambda: tn.argmax(A, axis=-1, output_type=tn.int32), A.argmax(1).astype(np.int32)),
+         (lambda: tn.cumsum(A, 1), A.cumsum(1)),
+         (lambda: tn.cumsum(K, reverse=True, exclusive=True), [1, 8, 0]),
+         (lambda: tn.cumprod(B, 0), B.cumprod(0)),
+         (lambda: tn.matmul(A, B, transpose_b=True), A @ B.T),
+         (lambda: tn.matmul(A, B, transpose_a=True), A.T @ B), (lambda: tn.matmul(M, N), M @ N),
+         (lambda: tn.matmul(M, M, transpose_b=True), M @ M.transpose(0, 2, 1)),
+         (lambda: tn.matmul(Z, Z, adjoint_a=True), Z.conj().T @ Z),
+         (lambda: tn.constant(A) @ A.T, A @ A.T), (lambda: tn.matvec(A, B[0]), A @ B[0]),
+         (lambda: tn.trace(A), np.trace(A)), (lambda: tn.tensordot(M, N, [[2], [1]]),
+                                              np.tensordot(M, N, [[2], [1]])),
+         (lambda: tn.tensordot(A, B.T, 1), A @ B.T),
+         (lambda: tn.tensordot(M, N, [[0, 2], [0, 1]]), np.tensordot(M, N, [[0, 2], [0, 1]])),
+         (lambda: tn.bincount([1, 1, 3]), [0, 2, 0, 1]),
+         (lambda: tn.bincount([1, 1, 3], minlength=6), [0, 2, 0, 1, 0, 0]),
+         (lambda: tn.bincount([1, 1, 3], maxlength=2), [0, 2]),
+         (lambda: tn.bincount([0, 1], weights=[0.5, 2.0]), [0.5, 2]),
+         (lambda: tn.confusion_matrix([0, 1, 1], [0, 1, 0]), [[1, 0], [1, 1]]),
+         (lambda: tn.clip_by_value(A, -0.5, 0.5), A.clip(-0.5, 0.5)),
+         (lambda: tn.clip_by_norm([3.0, 4.0], 1.0), [0.6, 0.8]),
+         (lambda: tn.clip_by_norm([0.3, 0.4], 1.0), [0.3, 0.4]),
+         (lambda: tn.clip_by_norm([[3.0, 4.0], [0.0, 0.0]], 1.0, [1]), [[0.6, 0.8], [0, 0]]),
+         (lambda: tn.global_norm([[3.0], None, [4.0]]), 5),
+         (lambda: tn.clip_by_global_norm([[3.0], None, [4.0]], 1.0)[0][2], [0.8]),
+         (lambda: tn.clip_by_global_norm([[0.3], [0.4]], 1.0)[0][0], [0.3]),
+         (lambda: tn.clip_by_average_norm([3.0, 4.0], 0.25), [0.3, 0.4]),
+         (lambda: 3 - tn.constant(A), 3 - A), (lambda: 2.0 / tn.constant(B), 2 / B),
+         (lambda: A + tn.constant(B), A + B), (lambda: tn.constant(K) / J, K / J),
+         (lambda: 7 // tn.constant(J), 7 // J),
+         (lambda: ~tn.constant([True, False]), [False, True]),
+         (lambda: tn.constant([True, False]) | True, [True, True]),
+         (lambda: tn.constant(A) ** 2, A ** 2), (lambda: tn.constant(A) >= 0, A >= 0),]
+
+
+@pytest.mark.parametrize("number", range(len(CASES)))
+def test_against_numpy(number, evaluate):
+    build, expected = CASES[number]
+    result = evaluate(build())
+    expected = np.asarray(expected)
+    assert result.shape == expected.shape
+    if expected.dtype.kind in "fc":
+        np.testing.assert_allclose(result, expected, rtol=2e-5, atol=1e-6)
+    else:
+        np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("equation,shapes", [("ij,jk->ik", [(2, 3), (3, 4)]),
+                                             ("bij,bjk->bik", [(2, 3, 4), (2, 4, 5)]),
+                                             ("ij->ji", [(2, 3)]), ("ij->", [(2, 3)]),
+                                             ("ij,ij->i", [(2, 3), (2, 3)]),
+                                             ("i,j->ij", [(2,), (3,)]),
+                                             ("ijk,kl", [(2, 3, 4), (4, 5)]),
+                                             ("bhqd,bhkd->bhqk", [(2, 3, 4, 5), (2, 3, 6, 5)]),
+                                             ("ij,jk,kl->il", [(2, 3), (3, 4), (4, 5)]),
+                                             ("abc,cd->adb", [(2, 3, 4), (4, 5)])])
+@pytest.mark.parametrize("known", [True, False])
+def test_einsum(equation, shapes, known, evaluate, rng):
+    arrays = [rng.randn(*s) for s in shapes]
+    tensors = [tn.placeholder(tn.float64, s if known else [None] * len(s)) for s in shapes]
+    result = evaluate(tn.einsum(equation, *tensors), dict(zip(tensors, arrays)))
+    np.testing.assert_allclose(result, np.einsum(equation, *arrays), rtol=1e-12)
+
+
+@pytest.mark.parametrize("equation,text", [("ij,jk->ik", "names 2 operands, 1 were given"),
+                                           ("ii->i", "repeats an index"),
+                                           ("ij->k", "index 'k' of the output is in no operand"),
+                                           ("...ij->ji", "only letters"),
+                                           ("ijk->i", "operand 'ijk' has rank 2")])
+def test_bad_equations(equation, text):
+    with pytest.raises(ValueError, match=text):
+        tn.einsum(equation, tn.zeros([2, 2]))
+
+
+def test_einsum_is_differentiable(evaluate, rng):
+    a, b = rng.randn(2, 3, 4), rng.randn(2, 4, 5)
+    ta, tb = tn.constant(a), tn.constant(b)
+    ga, gb = evaluate(tn.gradients(tn.einsum("bij,bjk->bik", ta, tb), [ta, tb]))
+    np.testing.assert_allclose(ga, np.einsum("bik,bjk->bij", np.ones((2, 3, 5)), b))
+    np.testing.assert_allclose(gb, np.einsum("bij,bik->bjk", a, np.ones((2, 3, 5))))
+
+
+def test_reductions_of_unknown_rank(evaluate):
+    x = tn.placeholder(tn.float32)
+    total = tn.reduce_sum(x)
+    assert evaluate(total, {x: A}) == pytest.approx(A.sum(), rel=1e-5)
+
+
+@pytest.mark.parametrize("call,error,text", [(lambda: tn.reduce_sum(A, 0, reduction_indices=1),
+                                              ValueError,
+                                              "Cannot specify both 'axis' and 'reduction_indices'"),
+                                             (lambda: tn.reduce_sum(A, 2), ValueError,
+                                              r"not in \[-2, 2\)|Invalid reduction|axis"),
+                                             (lambda: tn.matmul(A, A), ValueError,
+                                              r"inner dimensions differ|must be equal"),
+                                             (lambda: tn.matmul(A, B, transpose_a=True,
+                                                                adjoint_a=True), ValueError,
+                                              "Only one of transpose and adjoint"),
+                                             (lambda: tn.add_n([]), ValueError,
+                                              "at least one Tensor"),
+                                             (lambda: tn.constant(K) + 1.5, TypeError,
+                                              "Expected int32, got 1.5 of type 'float' instead"),
+                                             (lambda: tn.constant(A) + tn.constant(K), ValueError,
+                                              "int32.*float32|float32.*int32"),
+                                             (lambda: tn.truediv(tn.constant(A), tn.constant(K)),
+                                              (TypeError, ValueError), "dtype"),
+                                             (lambda: tn.constant(A) + [1.0, 2.0], ValueError,
+                                              r"Incompatible shapes: \[3,4\] vs. \[2\]"),
+                                             (lambda: tn.scalar_mul([1.0, 2.0], tn.constant(A)),
+                                              ValueError, "Only scalar multiply works"),
+                                             (lambda: tn.cast("a", tn.float32), ValueError,
+                                              "string"),
+                                             (lambda: tn.argmax(A, 5), ValueError, r"5"),
+                                             (lambda: tn.tensordot(A, B, [[0, 1], [0]]), ValueError,
+                                              "Different number of contraction axes")])
+def test_what_is_refused(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_matrix_product_with_numbers_takes_the_tensors_dtype(evaluate):
+    x = tn.constant([[1.0, 2.0]], tn.float64)
+    assert tn.matmul(x, [[1.0], [1.0]]).dtype == tn.float64
+    assert evaluate(tn.matmul([[1, 2]], x, transpose_b=True)).tolist() == [[5]]
