@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where values come from: constants, placeholders, fills and sequences; and the ops that hand a value on unchanged.
-// Shapes and their arithmetic: shape.cc.
+// Where values come from: constants, placeholders, fills and sequences; and the ops that hand a
+// value on unchanged. Shapes and their arithmetic: shape.cc.
 #include <cmath>
 #include <limits>
 
@@ -16,13 +16,14 @@ namespace {
 // Longer sequences are left to the kernel: shapes and axes are short.
 constexpr int64_t kMaxValueLength = 256;
 
-// --- Sources ------------------------------------------------------------------------------------------------------------
+// --- Sources ----------------------------------------------------------------------------------
 
 void const_shape(ShapeContext& c) {
   const Tensor& value = c.op().get<Tensor>("value");
   if (!value.defined()) throw invalid_argument("attribute \"value\" holds no tensor");
   if (value.dtype() != c.op().get_type("dtype")) {
-    throw invalid_argument("attribute \"value\" is ", value, ", but attribute \"dtype\" says ", c.op().get_type("dtype"));
+    throw invalid_argument("attribute \"value\" is ", value, ", but attribute \"dtype\" says ",
+                           c.op().get_type("dtype"));
   }
   c.set_output(0, value.shape());
   c.set_constant(0, value);
@@ -33,12 +34,13 @@ void placeholder_shape(ShapeContext& c) { c.set_output(0, c.op().get<PartialShap
 void placeholder_with_default_shape(ShapeContext& c) {
   const PartialShape& declared = c.op().get<PartialShape>("shape");
   if (!declared.compatible(c.input(0))) {
-    throw invalid_argument("the default has shape ", c.input(0), ", which does not match the declared shape ", declared);
+    throw invalid_argument("the default has shape ", c.input(0),
+                           ", which does not match the declared shape ", declared);
   }
   c.set_output(0, declared);
 }
 
-// --- The same value -----------------------------------------------------------------------------------------------------
+// --- The same value ---------------------------------------------------------------------------
 
 void identity_shape(ShapeContext& c) {
   for (int i = 0; i < c.num_outputs(); ++i) {
@@ -60,7 +62,7 @@ void prevented_gradient(GradientContext& c) {
   throw failed_precondition("gradient explicitly disabled. Reason: ", c.op().get_string("message"));
 }
 
-// --- Fills --------------------------------------------------------------------------------------------------------------
+// --- Fills ------------------------------------------------------------------------------------
 
 void fill_shape(ShapeContext& c) {
   c.with_rank(0, 1);
@@ -85,46 +87,56 @@ void fill_gradient(GradientContext& c) {
   c.set(1, c.e.call("Sum", {flat, c.e.const_ints(DType::kInt32, zero)}));
 }
 
-// --- Sequences ----------------------------------------------------------------------------------------------------------
+// --- Sequences --------------------------------------------------------------------------------
 
 double real_scalar(const Tensor& t) {
   switch (t.dtype()) {
-    case DType::kFloat32: return *t.data<float>();
-    case DType::kFloat64: return *t.data<double>();
-    case DType::kFloat16: return static_cast<float>(*t.data<Float16>());
-    case DType::kBFloat16: return static_cast<float>(*t.data<BFloat16>());
-    default: return static_cast<double>(scalar_int64(t));
+    case DType::kFloat32:
+      return *t.data<float>();
+    case DType::kFloat64:
+      return *t.data<double>();
+    case DType::kFloat16:
+      return static_cast<float>(*t.data<Float16>());
+    case DType::kBFloat16:
+      return static_cast<float>(*t.data<BFloat16>());
+    default:
+      return static_cast<double>(scalar_int64(t));
   }
 }
 
 int64_t integer_range_length(int64_t start, int64_t limit, int64_t delta) {
   if (delta == 0) throw invalid_argument("Requires delta != 0: 0");
   if (delta > 0 ? start > limit : start < limit) {
-    throw invalid_argument("Requires start ", delta > 0 ? "<=" : ">=", " limit when delta ", delta > 0 ? ">" : "<",
-                           " 0: ", start, "/", limit);
+    throw invalid_argument("Requires start ", delta > 0 ? "<=" : ">=", " limit when delta ",
+                           delta > 0 ? ">" : "<", " 0: ", start, "/", limit);
   }
   // In unsigned arithmetic: the distance between two int64 may exceed int64.
   const uint64_t distance = delta > 0 ? static_cast<uint64_t>(limit) - static_cast<uint64_t>(start)
                                       : static_cast<uint64_t>(start) - static_cast<uint64_t>(limit);
-  const uint64_t step = delta > 0 ? static_cast<uint64_t>(delta) : uint64_t{0} - static_cast<uint64_t>(delta);
+  const uint64_t step =
+      delta > 0 ? static_cast<uint64_t>(delta) : uint64_t{0} - static_cast<uint64_t>(delta);
   const uint64_t length = distance / step + (distance % step != 0 ? 1 : 0);
   if (length > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
-    throw invalid_argument("the range from ", start, " to ", limit, " by ", delta, " has too many elements");
+    throw invalid_argument("the range from ", start, " to ", limit, " by ", delta,
+                           " has too many elements");
   }
   return static_cast<int64_t>(length);
 }
 
 int64_t real_range_length(double start, double limit, double delta) {
   if (!std::isfinite(start) || !std::isfinite(limit) || !std::isfinite(delta)) {
-    throw invalid_argument("Requires finite start, limit and delta: ", start, "/", limit, "/", delta);
+    throw invalid_argument("Requires finite start, limit and delta: ", start, "/", limit, "/",
+                           delta);
   }
   if (delta == 0) throw invalid_argument("Requires delta != 0: 0");
   if (delta > 0 ? start > limit : start < limit) {
-    throw invalid_argument("Requires start ", delta > 0 ? "<=" : ">=", " limit when delta ", delta > 0 ? ">" : "<",
-                           " 0: ", start, "/", limit);
+    throw invalid_argument("Requires start ", delta > 0 ? "<=" : ">=", " limit when delta ",
+                           delta > 0 ? ">" : "<", " 0: ", start, "/", limit);
   }
   const double length = std::ceil(std::abs((limit - start) / delta));
-  if (!(length < 9.0e18)) throw invalid_argument("the range from ", start, " to ", limit, " by ", delta, " has too many elements");
+  if (!(length < 9.0e18))
+    throw invalid_argument("the range from ", start, " to ", limit, " by ", delta,
+                           " has too many elements");
   return static_cast<int64_t>(length);
 }
 
@@ -135,8 +147,9 @@ void range_shape(ShapeContext& c) {
       c.set_output(0, PartialShape{kUnknown});
       return;
     }
-    c.set_output(0, PartialShape{real_range_length(real_scalar(*c.constant(0)), real_scalar(*c.constant(1)),
-                                                   real_scalar(*c.constant(2)))});
+    c.set_output(
+        0, PartialShape{real_range_length(real_scalar(*c.constant(0)), real_scalar(*c.constant(1)),
+                                          real_scalar(*c.constant(2)))});
     return;
   }
   for (int i = 0; i < 3; ++i) {
@@ -178,7 +191,8 @@ void one_hot_shape(ShapeContext& c) {
     return;
   }
   if (axis > indices.rank()) {
-    throw invalid_argument("Expected axis to be -1 or between [0, ", indices.rank() + 1, "), but received ", axis);
+    throw invalid_argument("Expected axis to be -1 or between [0, ", indices.rank() + 1,
+                           "), but received ", axis);
   }
   const PartialValue* depth = c.value(1);
   int64_t extent = kUnknown;
@@ -190,55 +204,150 @@ void one_hot_shape(ShapeContext& c) {
 }
 
 void register_sources(OpRegistry& r) {
-  r.op("Const").output("output: dtype").attr("value: tensor").attr("dtype: type").shape(const_shape).not_differentiable()
+  r.op("Const")
+      .output("output: dtype")
+      .attr("value: tensor")
+      .attr("dtype: type")
+      .shape(const_shape)
+      .not_differentiable()
       .allocates_outputs()
       .doc("A constant tensor.\n\nvalue: the tensor; dtype: its element type.");
-  r.op("Placeholder").output("output: dtype").attr("dtype: type").attr("shape: shape = { unknown_rank: true }")
-      .shape(placeholder_shape).stateful().not_differentiable().allocates_outputs()
-      .doc("A value that every run must feed.\n\nshape: what fed values must match; unknown rank accepts any.\n"
-           "Errors: InvalidArgument when it is used without being fed.");
-  r.op("PlaceholderWithDefault").input("input: dtype").output("output: dtype").attr("dtype: type").attr("shape: shape")
-      .shape(placeholder_with_default_shape).data_dependent_shape().gradient(identity_gradient)
-      .doc("A value that a run may feed; otherwise it is `input`.\n\nshape: what fed values and `input` must match.");
+  r.op("Placeholder")
+      .output("output: dtype")
+      .attr("dtype: type")
+      .attr("shape: shape = { unknown_rank: true }")
+      .shape(placeholder_shape)
+      .stateful()
+      .not_differentiable()
+      .allocates_outputs()
+      .doc(
+          "A value that every run must feed.\n\nshape: what fed values must match; unknown rank "
+          "accepts any.\n"
+          "Errors: InvalidArgument when it is used without being fed.");
+  r.op("PlaceholderWithDefault")
+      .input("input: dtype")
+      .output("output: dtype")
+      .attr("dtype: type")
+      .attr("shape: shape")
+      .shape(placeholder_with_default_shape)
+      .data_dependent_shape()
+      .gradient(identity_gradient)
+      .doc(
+          "A value that a run may feed; otherwise it is `input`.\n\nshape: what fed values and "
+          "`input` must match.");
 }
 
 void register_hand_on(OpRegistry& r) {
-  r.op("Identity").input("input: T").output("output: T").attr("T: type").shape(identity_shape).view_of("input")
-      .gradient(identity_gradient).doc("The same value, under a name of its own.");
-  r.op("IdentityN").input("input: T").output("output: T").attr("T: list(type)").shape(identity_shape)
-      .gradient(identity_gradient).doc("The same values: output i is input i, available once all inputs are.");
-  r.op("StopGradient").input("input: T").output("output: T").attr("T: type").shape(identity_shape).view_of("input")
-      .not_differentiable().doc("The same value, taken as a constant by gradients.");
-  r.op("PreventGradient").input("input: T").output("output: T").attr("T: type").attr("message: string = ''")
-      .shape(identity_shape).view_of("input").gradient(prevented_gradient)
-      .doc("The same value; asking for a gradient through it is an error whose text ends with `message`.");
+  r.op("Identity")
+      .input("input: T")
+      .output("output: T")
+      .attr("T: type")
+      .shape(identity_shape)
+      .view_of("input")
+      .gradient(identity_gradient)
+      .doc("The same value, under a name of its own.");
+  r.op("IdentityN")
+      .input("input: T")
+      .output("output: T")
+      .attr("T: list(type)")
+      .shape(identity_shape)
+      .gradient(identity_gradient)
+      .doc("The same values: output i is input i, available once all inputs are.");
+  r.op("StopGradient")
+      .input("input: T")
+      .output("output: T")
+      .attr("T: type")
+      .shape(identity_shape)
+      .view_of("input")
+      .not_differentiable()
+      .doc("The same value, taken as a constant by gradients.");
+  r.op("PreventGradient")
+      .input("input: T")
+      .output("output: T")
+      .attr("T: type")
+      .attr("message: string = ''")
+      .shape(identity_shape)
+      .view_of("input")
+      .gradient(prevented_gradient)
+      .doc(
+          "The same value; asking for a gradient through it is an error whose text ends with "
+          "`message`.");
 }
 
 void register_fills(OpRegistry& r) {
-  r.op("Fill").input("dims: index_type").input("value: T").output("output: T").attr("T: type")
-      .attr("index_type: {int32, int64} = int32").host("dims").shape(fill_shape).gradient(fill_gradient)
+  r.op("Fill")
+      .input("dims: index_type")
+      .input("value: T")
+      .output("output: T")
+      .attr("T: type")
+      .attr("index_type: {int32, int64} = int32")
+      .host("dims")
+      .shape(fill_shape)
+      .gradient(fill_gradient)
       .doc("A tensor of shape `dims` in which every element is the scalar `value`.");
-  r.op("ZerosLike").input("x: T").output("y: T").attr("T: type").shape(unchanged_shape).not_differentiable()
+  r.op("ZerosLike")
+      .input("x: T")
+      .output("y: T")
+      .attr("T: type")
+      .shape(unchanged_shape)
+      .not_differentiable()
       .doc("Zeros (false, empty strings) in the shape of `x`, whose value is not read.");
-  r.op("OnesLike").input("x: T").output("y: T")
-      .attr("T: {bfloat16, half, float, double, int8, uint8, int16, uint16, int32, uint32, int64, uint64, complex64, complex128, bool}")
-      .shape(unchanged_shape).not_differentiable().doc("Ones (true) in the shape of `x`, whose value is not read.");
+  r.op("OnesLike")
+      .input("x: T")
+      .output("y: T")
+      .attr(
+          "T: {bfloat16, half, float, double, int8, uint8, int16, uint16, int32, uint32, int64, "
+          "uint64, complex64, complex128, bool}")
+      .shape(unchanged_shape)
+      .not_differentiable()
+      .doc("Ones (true) in the shape of `x`, whose value is not read.");
 }
 
 void register_sequences(OpRegistry& r) {
-  r.op("Range").input("start: Tidx").input("limit: Tidx").input("delta: Tidx").output("output: Tidx")
-      .attr("Tidx: {bfloat16, half, float, double, int32, int64} = int32").host("start").host("limit").host("delta")
-      .shape(range_shape).not_differentiable()
-      .doc("The numbers start, start + delta, start + 2 delta, ... up to but without `limit`.\n\n"
-           "Errors: InvalidArgument when delta is 0 or leads away from `limit`.");
-  r.op("LinSpace").input("start: T").input("stop: T").input("num: Tidx").output("output: T")
-      .attr("T: {bfloat16, half, float, double}").attr("Tidx: {int32, int64} = int32").host("num").shape(linspace_shape)
-      .not_differentiable().doc("`num` evenly spaced numbers from `start` to `stop`, both included.\n\nErrors: InvalidArgument unless num > 0.");
-  r.op("OneHot").input("indices: TI").input("depth: int32").input("on_value: T").input("off_value: T").output("output: T")
-      .attr("axis: int = -1").attr("T: type").attr("TI: {uint8, int32, int64} = int64").host("depth").shape(one_hot_shape)
+  r.op("Range")
+      .input("start: Tidx")
+      .input("limit: Tidx")
+      .input("delta: Tidx")
+      .output("output: Tidx")
+      .attr("Tidx: {bfloat16, half, float, double, int32, int64} = int32")
+      .host("start")
+      .host("limit")
+      .host("delta")
+      .shape(range_shape)
       .not_differentiable()
-      .doc("One-hot vectors: along a new axis of extent `depth`, element `indices` is on_value, the rest off_value.\n\n"
-           "axis: place of the new axis, -1 for last. An index outside [0, depth) gives a vector of off_value.");
+      .doc(
+          "The numbers start, start + delta, start + 2 delta, ... up to but without `limit`.\n\n"
+          "Errors: InvalidArgument when delta is 0 or leads away from `limit`.");
+  r.op("LinSpace")
+      .input("start: T")
+      .input("stop: T")
+      .input("num: Tidx")
+      .output("output: T")
+      .attr("T: {bfloat16, half, float, double}")
+      .attr("Tidx: {int32, int64} = int32")
+      .host("num")
+      .shape(linspace_shape)
+      .not_differentiable()
+      .doc(
+          "`num` evenly spaced numbers from `start` to `stop`, both included.\n\nErrors: "
+          "InvalidArgument unless num > 0.");
+  r.op("OneHot")
+      .input("indices: TI")
+      .input("depth: int32")
+      .input("on_value: T")
+      .input("off_value: T")
+      .output("output: T")
+      .attr("axis: int = -1")
+      .attr("T: type")
+      .attr("TI: {uint8, int32, int64} = int64")
+      .host("depth")
+      .shape(one_hot_shape)
+      .not_differentiable()
+      .doc(
+          "One-hot vectors: along a new axis of extent `depth`, element `indices` is on_value, the "
+          "rest off_value.\n\n"
+          "axis: place of the new axis, -1 for last. An index outside [0, depth) gives a vector of "
+          "off_value.");
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ PartialShape extents_from_value(const ShapeContext& c, int i) {
   if (const PartialValue* value = c.value(i)) {
     for (const auto& element : value->elements) {
       if (element && *element < 0) {
-        throw invalid_argument("Dimension ", *element, " must be >= 0: ", c.op().input_name(i), " spells a shape");
+        throw invalid_argument("Dimension ", *element, " must be >= 0: ", c.op().input_name(i),
+                               " spells a shape");
       }
     }
   }
@@ -52,40 +53,50 @@ int64_t product_of(std::span<const int64_t> dims) {
 int64_t sum_of_dims(int64_t a, int64_t b) {
   if (a == kUnknown || b == kUnknown) return kUnknown;
   int64_t sum = 0;
-  if (__builtin_add_overflow(a, b, &sum)) throw invalid_argument("the extent ", a, " + ", b, " exceeds 2^63 - 1");
+  if (__builtin_add_overflow(a, b, &sum))
+    throw invalid_argument("the extent ", a, " + ", b, " exceeds 2^63 - 1");
   return sum;
 }
 
 Value int_scalar(Emitter& e, int64_t value, DType dtype) {
-  return e.const_tensor(dtype == DType::kInt64 ? Tensor::scalar<int64_t>(value)
-                                               : Tensor::scalar<int32_t>(static_cast<int32_t>(value)));
+  return e.const_tensor(dtype == DType::kInt64
+                            ? Tensor::scalar<int64_t>(value)
+                            : Tensor::scalar<int32_t>(static_cast<int32_t>(value)));
 }
 
 Value int_vector(Emitter& e, std::initializer_list<int64_t> values, DType dtype) {
   return e.const_ints(dtype, std::span<const int64_t>(values.begin(), values.size()));
 }
 
-Value flattened(Emitter& e, Value x) { return e.shape(x).rank() == 1 ? x : e.reshape(x, int_vector(e, {-1})); }
+Value flattened(Emitter& e, Value x) {
+  return e.shape(x).rank() == 1 ? x : e.reshape(x, int_vector(e, {-1}));
+}
 
-Value sum_of_all(Emitter& e, Value x) { return e.call("Sum", {flattened(e, x), int_vector(e, {0})}); }
+Value sum_of_all(Emitter& e, Value x) {
+  return e.call("Sum", {flattened(e, x), int_vector(e, {0})});
+}
 
 Value element_of(Emitter& e, Value vector, int64_t i) {
-  return e.call("StridedSlice", {vector, int_vector(e, {i}), int_vector(e, {i + 1}), int_vector(e, {1})},
+  return e.call("StridedSlice",
+                {vector, int_vector(e, {i}), int_vector(e, {i + 1}), int_vector(e, {1})},
                 {{"shrink_axis_mask", 1}});
 }
 
-Value grouped_shape(Emitter& e, const PartialShape& shape, Value extents, std::span<const AxisGroup> groups) {
+Value grouped_shape(Emitter& e, const PartialShape& shape, Value extents,
+                    std::span<const AxisGroup> groups) {
   std::vector<int64_t> products;
   bool known = true;
   for (const AxisGroup& group : groups) {
-    if (group.end == -1 && !shape.rank_known()) {
+    const bool from_end = group.begin < 0 || group.end < 0 || group.end == kToEnd;
+    if (from_end && !shape.rank_known()) {
       known = false;
       break;
     }
-    const int end = group.end == -1 ? shape.rank() : group.end;
+    const auto counted = [&](int axis) { return axis < 0 ? axis + shape.rank() : axis; };
+    const int end = group.end == kToEnd ? shape.rank() : counted(group.end);
     int64_t dims[kMaxRank];
     int count = 0;
-    for (int axis = group.begin; axis < end; ++axis) dims[count++] = shape.dim(axis);
+    for (int axis = counted(group.begin); axis < end; ++axis) dims[count++] = shape.dim(axis);
     products.push_back(product_of({dims, static_cast<size_t>(count)}));
     known = known && products.back() != kUnknown;
   }
@@ -93,8 +104,10 @@ Value grouped_shape(Emitter& e, const PartialShape& shape, Value extents, std::s
 
   std::vector<Value> parts;
   for (const AxisGroup& group : groups) {
-    const Value size = int_vector(e, {group.end == -1 ? -1 : group.end - group.begin});
-    const Value slice = e.call("Slice", {extents, int_vector(e, {group.begin}), size});
+    const bool open = group.end == kToEnd;
+    const std::vector<Value> range = {extents, int_vector(e, {group.begin}),
+                                      int_vector(e, {open ? 0 : group.end}), int_vector(e, {1})};
+    const Value slice = e.call("StridedSlice", range, {{"end_mask", open ? 1 : 0}});
     parts.push_back(e.call("Prod", {slice, int_vector(e, {0})}));
   }
   return e.call("Pack", parts);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers of the shape rules and gradients of the array families (array, shape, slicing, joining, layout, gather, ...).
+// Helpers of the shape rules and gradients of the array families (array, shape, slicing, joining,
+// layout, gather, ...).
 #pragma once
 
 #include <cstdint>
@@ -18,27 +19,33 @@ std::optional<int64_t> known_scalar(const ShapeContext& c, int i);
 // All elements of input i when they are known.
 std::optional<std::vector<int64_t>> known_vector(const ShapeContext& c, int i);
 
-// The shape spelled by input i, where every element is an extent. Errors: InvalidArgument for a negative one.
+// The shape spelled by input i, where every element is an extent. Errors: InvalidArgument for a
+// negative one.
 PartialShape extents_from_value(const ShapeContext& c, int i);
 
-// An axis given as the scalar input i, counted from the end when negative; nothing while axis or rank is unknown.
-std::optional<int> known_axis(const ShapeContext& c, int i, int rank, std::string_view what = "axis");
+// An axis given as the scalar input i, counted from the end when negative; nothing while axis or
+// rank is unknown.
+std::optional<int> known_axis(const ShapeContext& c, int i, int rank,
+                              std::string_view what = "axis");
 
 // Product and sum of extents, kUnknown when one is unknown (a product with a known 0 is 0).
 int64_t product_of(std::span<const int64_t> dims);
 int64_t sum_of_dims(int64_t a, int64_t b);
 
-// --- Gradients ----------------------------------------------------------------------------------------------------------
+// --- Gradients --------------------------------------------------------------------------------
 
-// Axes [begin, end) of a shape; end -1: to the last one.
+// Axes [begin, end) of a shape; negative ones count from the end, kToEnd takes all that follow.
 struct AxisGroup {
   int begin;
   int end;
 };
+inline constexpr int kToEnd = kMaxRank + 1;
 
-// A shape vector (int32) that has one extent per group: the product over it of the extents of `shape`. A constant where they are
-// known, else computed from `extents`, the whole shape as a value.
-Value grouped_shape(Emitter& e, const PartialShape& shape, Value extents, std::span<const AxisGroup> groups);
+// A shape vector (int32) that has one extent per group: the product over it of the extents of
+// `shape`. A constant where they are known, else computed from `extents`, the whole shape as a
+// value.
+Value grouped_shape(Emitter& e, const PartialShape& shape, Value extents,
+                    std::span<const AxisGroup> groups);
 
 Value int_scalar(Emitter& e, int64_t value, DType dtype = DType::kInt32);
 Value int_vector(Emitter& e, std::initializer_list<int64_t> values, DType dtype = DType::kInt32);

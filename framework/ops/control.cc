@@ -6,8 +6,12 @@
 namespace treenail {
 
 void register_control_ops(OpRegistry& r) {
-  r.op("NoOp").shape(no_outputs_shape).not_differentiable().doc(
-      "Does nothing; control inputs make it wait for other operations, so it stands for all of them.");
+  r.op("NoOp")
+      .shape(no_outputs_shape)
+      .not_differentiable()
+      .doc(
+          "Does nothing; control inputs make it wait for other operations, so it stands for all of "
+          "them.");
   r.finish("control");
 }
 

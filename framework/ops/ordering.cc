@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that compare elements with each other: the largest ones, those that are true, those that are different.
+// Ops that compare elements with each other: the largest ones, those that are true, those that are
+// different.
 #include "framework/base/error.h"
 #include "framework/op/gradient.h"
 #include "framework/op/op_registry.h"
@@ -17,7 +18,8 @@ void top_k_shape(ShapeContext& c) {
   if (!input.rank_known()) return;
   const int last = input.rank() - 1;
   if (k && input[last] != kUnknown && *k > input[last]) {
-    throw invalid_argument("input must have at least k columns. Had ", input[last], ", needed ", *k);
+    throw invalid_argument("input must have at least k columns. Had ", input[last], ", needed ",
+                           *k);
   }
   for (int i = 0; i < 2; ++i) c.set_output(i, input.with_dim(last, k.value_or(kUnknown)));
 }
@@ -25,19 +27,17 @@ void top_k_shape(ShapeContext& c) {
 void top_k_gradient(GradientContext& c) {
   if (!c.has_gradient(0)) return;
   Emitter& e = c.e;
-  const PartialShape input = c.input_shape(0);
-  if (!input.rank_known()) throw unimplemented("the gradient of TopK needs the rank of its input");
-  const int last = input.rank() - 1;
-  const AxisGroup groups[] = {{0, last}, {last, last + 1}};
+  const AxisGroup groups[] = {{0, -1}, {-1, kToEnd}};
   const Value shape = c.input_shape_value(0);
-  const Value sizes = grouped_shape(e, input, shape, groups);  // [rows, columns]
+  const Value sizes = grouped_shape(e, c.input_shape(0), shape, groups);  // [rows, columns]
   const Value rows = element_of(e, sizes, 0);
   const Value columns = element_of(e, sizes, 1);
   const Value numbers = e.mul(e.call("Range", {int_scalar(e, 0), rows, int_scalar(e, 1)}), columns);
-  const Value k = element_of(e, e.call("Shape", {c.output(1)}), last);
+  const Value k = element_of(e, e.shape_of(c.output(1)), -1);
   const std::vector<Value> extents = {rows, k};
   const Value indices = e.reshape(c.output(1), e.call("Pack", extents));
-  const Value flat = e.reshape(e.add(indices, e.call("ExpandDims", {numbers, int_scalar(e, 1)})), int_vector(e, {-1, 1}));
+  const Value flat = e.reshape(e.add(indices, e.call("ExpandDims", {numbers, int_scalar(e, 1)})),
+                               int_vector(e, {-1, 1}));
   const Value size = e.reshape(e.mul(rows, columns), int_vector(e, {1}));
   c.set(0, e.reshape(e.call("ScatterNd", {flat, flattened(e, c.gradient(0)), size}), shape));
 }
@@ -46,8 +46,8 @@ void in_top_k_shape(ShapeContext& c) {
   const PartialShape predictions = c.with_rank(0, 2);
   const PartialShape targets = c.with_rank(1, 1);
   c.with_rank(2, 0);
-  const int64_t batch =
-      ShapeContext::merge_dim(predictions[0], targets[0], "First dimension of predictions and length of targets");
+  const int64_t batch = ShapeContext::merge_dim(
+      predictions[0], targets[0], "First dimension of predictions and length of targets");
   c.set_output(0, PartialShape{batch});
 }
 
@@ -66,25 +66,69 @@ void unique_shape(ShapeContext& c) {
 }  // namespace
 
 void register_ordering_ops(OpRegistry& r) {
-  r.op("TopK").input("input: T").input("k: Tk").output("values: T").output("indices: int32").attr("sorted: bool = true")
-      .attr("T: realnumbertype").attr("Tk: {int32, int64} = int32").host("k").shape(top_k_shape)
+  r.op("TopK")
+      .input("input: T")
+      .input("k: Tk")
+      .output("values: T")
+      .output("indices: int32")
+      .attr("sorted: bool = true")
+      .attr("T: realnumbertype")
+      .attr("Tk: {int32, int64} = int32")
+      .host("k")
+      .shape(top_k_shape)
       .gradient(top_k_gradient, {"indices"})
-      .doc("The k largest elements along the last axis and their indices there.\n\n"
-           "The larger comes first, of equal ones that with the lower index; NaN counts as larger than any number. sorted: false "
-           "allows any order.\nErrors: InvalidArgument when the axis has fewer than k elements.");
-  r.op("InTopK").input("predictions: float").input("targets: T").input("k: T").output("precision: bool")
-      .attr("T: {int32, int64} = int32").host("k").shape(in_top_k_shape).not_differentiable()
-      .doc("Whether the target's prediction is among the k largest of its row: fewer than k are larger.\n\n"
-           "predictions: [batch, classes]; targets: [batch]. False for a target out of range and for a row that is not finite.");
-  r.op("Where").input("input: T").output("index: int64").attr("T: {numbertype, bool} = bool").data_dependent_shape()
-      .shape(where_shape).not_differentiable()
-      .doc("The coordinates of the elements that are not zero (false), in row-major order: an int64 matrix [count, rank].");
-  r.op("Unique").input("x: T").output("y: T").output("idx: out_idx").attr("T: type").attr("out_idx: {int32, int64} = int32")
-      .data_dependent_shape().shape(unique_shape).not_differentiable()
-      .doc("The different elements of a vector in the order of their first occurrence, and for each element of `x` its place "
-           "there: x[i] = y[idx[i]]. Every NaN is different.");
-  r.op("UniqueWithCounts").input("x: T").output("y: T").output("idx: out_idx").output("count: out_idx").attr("T: type")
-      .attr("out_idx: {int32, int64} = int32").data_dependent_shape().shape(unique_shape).not_differentiable()
+      .doc(
+          "The k largest elements along the last axis and their indices there.\n\n"
+          "The larger comes first, of equal ones that with the lower index; NaN counts as larger "
+          "than any number. sorted: false "
+          "allows any order.\nErrors: InvalidArgument when the axis has fewer than k elements.");
+  r.op("InTopK")
+      .input("predictions: float")
+      .input("targets: T")
+      .input("k: T")
+      .output("precision: bool")
+      .attr("T: {int32, int64} = int32")
+      .host("k")
+      .shape(in_top_k_shape)
+      .not_differentiable()
+      .doc(
+          "Whether the target's prediction is among the k largest of its row: fewer than k are "
+          "larger.\n\n"
+          "predictions: [batch, classes]; targets: [batch]. False for a target out of range and "
+          "for a row that is not finite.");
+  r.op("Where")
+      .input("input: T")
+      .output("index: int64")
+      .attr("T: {numbertype, bool} = bool")
+      .data_dependent_shape()
+      .shape(where_shape)
+      .not_differentiable()
+      .doc(
+          "The coordinates of the elements that are not zero (false), in row-major order: an int64 "
+          "matrix [count, rank].");
+  r.op("Unique")
+      .input("x: T")
+      .output("y: T")
+      .output("idx: out_idx")
+      .attr("T: type")
+      .attr("out_idx: {int32, int64} = int32")
+      .data_dependent_shape()
+      .shape(unique_shape)
+      .not_differentiable()
+      .doc(
+          "The different elements of a vector in the order of their first occurrence, and for each "
+          "element of `x` its place "
+          "there: x[i] = y[idx[i]]. Every NaN is different.");
+  r.op("UniqueWithCounts")
+      .input("x: T")
+      .output("y: T")
+      .output("idx: out_idx")
+      .output("count: out_idx")
+      .attr("T: type")
+      .attr("out_idx: {int32, int64} = int32")
+      .data_dependent_shape()
+      .shape(unique_shape)
+      .not_differentiable()
       .doc("As Unique, and how often each different element occurs.");
   r.finish("ordering");
 }

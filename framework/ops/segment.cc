@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions over rows that belong to the same segment: SegmentX for ids that do not decrease, UnsortedSegmentX for ids in any
-// order with a stated number of segments. The gradients of both kinds are the same but for ids below 0, which are left out.
+// Reductions over rows that belong to the same segment: SegmentX for ids that do not decrease,
+// UnsortedSegmentX for ids in any order with a stated number of segments. The gradients of both
+// kinds are the same but for ids below 0, which are left out.
 #include "framework/base/error.h"
 #include "framework/op/gradient.h"
 #include "framework/op/op_registry.h"
@@ -17,7 +18,8 @@ void segment_shape(ShapeContext& c) {
   const PartialShape data = c.with_rank_at_least(0, 1);
   const PartialShape ids = c.with_rank(1, 1);
   if (!data.rank_known()) return;
-  ShapeContext::merge_dim(data[0], ids[0], "the first extent of data and the length of segment_ids");
+  ShapeContext::merge_dim(data[0], ids[0],
+                          "the first extent of data and the length of segment_ids");
   c.set_output(0, data.with_dim(0, kUnknown));
 }
 
@@ -26,7 +28,8 @@ void unsorted_segment_shape(ShapeContext& c) {
   const PartialShape& ids = c.input(1);
   c.with_rank(2, 0);
   const std::optional<int64_t> segments = known_scalar(c, 2);
-  if (segments && *segments < 0) throw invalid_argument("num_segments must be >= 0, got ", *segments);
+  if (segments && *segments < 0)
+    throw invalid_argument("num_segments must be >= 0, got ", *segments);
   if (!data.rank_known() || !ids.rank_known()) return;
   if (ids.rank() > data.rank() || !data.sub(0, ids.rank()).compatible(ids)) {
     throw invalid_argument("data.shape = ", data, " does not start with segment_ids.shape = ", ids);
@@ -34,12 +37,14 @@ void unsorted_segment_shape(ShapeContext& c) {
   c.set_output(0, data.sub(ids.rank(), data.rank()).inserted(0, segments.value_or(kUnknown)));
 }
 
-// --- Gradients ----------------------------------------------------------------------------------------------------------
-// A value of the result's shape is spread back over the rows it was made of; `Rows` does that for either kind of op.
+// --- Gradients --------------------------------------------------------------------------------
+// A value of the result's shape is spread back over the rows it was made of; `Rows` does that for
+// either kind of op.
 
 class Rows {
  public:
-  explicit Rows(GradientContext& c) : c_(c), e(c.e), ids_(c.input(1)), sorted_(c.op().num_inputs() == 2) {
+  explicit Rows(GradientContext& c)
+      : c_(c), e(c.e), ids_(c.input(1)), sorted_(c.op().num_inputs() == 2) {
     if (sorted_) return;
     const Value zero = e.const_scalar(e.dtype(ids_), 0);
     clipped_ = e.call("Maximum", {ids_, zero});
@@ -68,7 +73,8 @@ class Rows {
     const PartialShape all = e.shape(rows);
     if (ids.rank_known() && all.rank_known()) {
       mask_ = kept_;
-      for (int i = ids.rank(); i < all.rank(); ++i) mask_ = e.call("ExpandDims", {mask_, int_scalar(e, -1)});
+      for (int i = ids.rank(); i < all.rank(); ++i)
+        mask_ = e.call("ExpandDims", {mask_, int_scalar(e, -1)});
       return mask_;
     }
     const Value missing = e.sub(e.call("Rank", {rows}), e.call("Rank", {ids_}));
@@ -92,10 +98,12 @@ void mean_gradient(GradientContext& c) {
   Emitter& e = c.e;
   Rows rows(c);
   const Value ones = e.call("Fill", {c.input_shape_value(1), e.const_scalar(c.input_dtype(0), 1)});
-  Value counts = rows.reduce("Sum", ones);  // a vector: one axis per further axis of data is missing
+  Value counts =
+      rows.reduce("Sum", ones);  // a vector: one axis per further axis of data is missing
   const PartialShape data = c.input_shape(0);
   if (data.rank_known()) {
-    for (int i = 1; i < data.rank(); ++i) counts = e.call("ExpandDims", {counts, int_scalar(e, -1)});
+    for (int i = 1; i < data.rank(); ++i)
+      counts = e.call("ExpandDims", {counts, int_scalar(e, -1)});
   } else {
     const Value further = e.sub(e.call("Size", {c.input_shape_value(0)}), int_scalar(e, 1));
     const Value units = e.call("Fill", {e.reshape(further, int_vector(e, {1})), int_scalar(e, 1)});
@@ -128,7 +136,8 @@ void product_gradient(GradientContext& c) {
   const Value product_of_others = rows.spread(rows.reduce("Prod", others));
   const Value zeros = rows.spread(rows.reduce("Sum", e.cast(is_zero, dtype)));
   const Value without_zero = e.call("Equal", {zeros, zero});
-  const Value only_zero = e.call("LogicalAnd", {is_zero, e.call("Equal", {zeros, e.const_scalar(dtype, 1)})});
+  const Value only_zero =
+      e.call("LogicalAnd", {is_zero, e.call("Equal", {zeros, e.const_scalar(dtype, 1)})});
   const Value factor = e.call("Select", {without_zero, e.div(product_of_others, others),
                                          e.call("Select", {only_zero, product_of_others, zero})});
   c.set(0, e.mul(rows.spread(c.gradient()), e.conj(factor)));
@@ -146,8 +155,10 @@ struct Reduction {
 
 constexpr Reduction kSum = {"Sum", kNumbers, sum_gradient, false, false, "Sums", "0"};
 constexpr Reduction kProd = {"Prod", kNumbers, product_gradient, true, false, "Products", "1"};
-constexpr Reduction kMax = {"Max", kReals, extremum_gradient, true, true, "Maxima", "the lowest number of its dtype"};
-constexpr Reduction kMin = {"Min", kReals, extremum_gradient, true, true, "Minima", "the highest number of its dtype"};
+constexpr Reduction kMax = {
+    "Max", kReals, extremum_gradient, true, true, "Maxima", "the lowest number of its dtype"};
+constexpr Reduction kMin = {
+    "Min", kReals, extremum_gradient, true, true, "Minima", "the highest number of its dtype"};
 constexpr Reduction kMean = {"Mean", kReals, mean_gradient, false, false, "Means", "0"};
 
 void declare_gradient(OpDeclaration& op, const Reduction& reduction) {
@@ -165,22 +176,39 @@ void declare_gradient(OpDeclaration& op, const Reduction& reduction) {
 void register_segment_ops(OpRegistry& r) {
   for (const Reduction& reduction : {kSum, kProd, kMax, kMin, kMean}) {
     OpDeclaration op = r.op(concat("Segment", reduction.name));
-    op.input("data: T").input("segment_ids: Tindices").output("output: T").attr(reduction.types).attr("Tindices: {int32, int64}")
-        .data_dependent_shape().shape(segment_shape)
-        .doc(concat(reduction.verb, " of the rows of `data` that have the same segment id.\n\n"
-                    "segment_ids: one per row, not negative and not decreasing; the result has as many rows as the last id plus 1. "
-                    "A segment without rows is ", std::string_view(reduction.name) == "Prod" ? "1" : "0",
+    op.input("data: T")
+        .input("segment_ids: Tindices")
+        .output("output: T")
+        .attr(reduction.types)
+        .attr("Tindices: {int32, int64}")
+        .data_dependent_shape()
+        .shape(segment_shape)
+        .doc(concat(reduction.verb,
+                    " of the rows of `data` that have the same segment id.\n\n"
+                    "segment_ids: one per row, not negative and not decreasing; the result has as "
+                    "many rows as the last id plus 1. "
+                    "A segment without rows is ",
+                    std::string_view(reduction.name) == "Prod" ? "1" : "0",
                     ".\nErrors: InvalidArgument when ids decrease or are negative."));
     declare_gradient(op, reduction);
   }
   for (const Reduction& reduction : {kSum, kProd, kMax, kMin}) {
     OpDeclaration op = r.op(concat("UnsortedSegment", reduction.name));
-    op.input("data: T").input("segment_ids: Tindices").input("num_segments: Tnumsegments").output("output: T")
-        .attr(reduction.types).attr("Tindices: {int32, int64}").attr("Tnumsegments: {int32, int64} = int32").host("num_segments")
+    op.input("data: T")
+        .input("segment_ids: Tindices")
+        .input("num_segments: Tnumsegments")
+        .output("output: T")
+        .attr(reduction.types)
+        .attr("Tindices: {int32, int64}")
+        .attr("Tnumsegments: {int32, int64} = int32")
+        .host("num_segments")
         .shape(unsorted_segment_shape)
-        .doc(concat(reduction.verb, " of the rows of `data` that have the same segment id, ids in any order.\n\n"
-                    "segment_ids: its shape is a prefix of data.shape; rows with a negative id are left out. Rows are taken in "
-                    "their order. A segment without rows is ", reduction.empty,
+        .doc(concat(reduction.verb,
+                    " of the rows of `data` that have the same segment id, ids in any order.\n\n"
+                    "segment_ids: its shape is a prefix of data.shape; rows with a negative id are "
+                    "left out. Rows are taken in "
+                    "their order. A segment without rows is ",
+                    reduction.empty,
                     ".\nErrors: InvalidArgument for an id of num_segments or more."));
     declare_gradient(op, reduction);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sixteen blocks side by side: word k of all of them is one array, so that every round is the same operation on arrays.
-// The reference, one block at a time, is framework/base/philox.h.
+// Sixteen blocks side by side: word k of all of them is one array, so that every round is the same
+// operation on arrays. The reference, one block at a time, is framework/base/philox.h.
 #include "kernels/cpu/philox_fill.h"
 
 #include <algorithm>
@@ -10,7 +10,8 @@ namespace {
 
 constexpr int kLanes = 16;
 
-// Sixteen blocks from counter + `index` on, as long as adding lanes does not carry out of the lowest word.
+// Sixteen blocks from counter + `index` on, as long as adding lanes does not carry out of the
+// lowest word.
 void fill_lanes(const Philox::Block& counter, Philox::Key key, uint32_t* __restrict words) {
   uint32_t a[kLanes];
   uint32_t b[kLanes];
@@ -46,14 +47,16 @@ void fill_lanes(const Philox::Block& counter, Philox::Key key, uint32_t* __restr
 
 void fill_blocks(const Philox& stream, uint64_t first, int64_t blocks, uint32_t* words) {
   for (int64_t at = 0; at < blocks; at += kLanes) {
-    const Philox::Block counter = Philox::advanced(stream.counter(), first + static_cast<uint64_t>(at));
+    const Philox::Block counter =
+        Philox::advanced(stream.counter(), first + static_cast<uint64_t>(at));
     const int64_t count = std::min<int64_t>(kLanes, blocks - at);
     if (count == kLanes && counter[0] <= 0xffffffffu - kLanes) {
       fill_lanes(counter, stream.key(), words + 4 * at);
       continue;
     }
     for (int64_t i = 0; i < count; ++i) {
-      const Philox::Block block = Philox::generate(Philox::advanced(counter, static_cast<uint64_t>(i)), stream.key());
+      const Philox::Block block =
+          Philox::generate(Philox::advanced(counter, static_cast<uint64_t>(i)), stream.key());
       std::copy(block.begin(), block.end(), words + 4 * (at + i));
     }
   }

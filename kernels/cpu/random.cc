@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers of framework/ops/random.cc as TensorFlow 1 draws them: outputs come in groups (as many as one Philox block gives),
-// group g of a fixed-rate distribution uses block g, group g of one that rejects samples owns the 256 words per output from g on.
-// An execution reserves 256 blocks per output whatever it uses. log, sin and cos are the C library's, as in TensorFlow.
+// Random numbers of framework/ops/random.cc as TensorFlow 1 draws them: outputs come in groups (as
+// many as one Philox block gives), group g of a fixed-rate distribution uses block g, group g of
+// one that rejects samples owns the 256 words per output from g on. An execution reserves 256
+// blocks per output whatever it uses. log, sin and cos are the C library's, as in TensorFlow.
 // RandomShuffle and Multinomial: kernels/host/random.cc.
 #include <algorithm>
 #include <bit>
@@ -21,19 +22,23 @@ using KernelPtr = std::unique_ptr<Kernel>;
 
 constexpr uint64_t kBlocksPerOutput = 256;
 
-// --- From bits to numbers -----------------------------------------------------------------------------------------------
+// --- From bits to numbers ---------------------------------------------------------------------
 
 // 23 (52) random bits after the binary point of 1.0 ..., less 1.
-float unit_float(uint32_t word) { return std::bit_cast<float>((word & 0x7fffffu) | 0x3f800000u) - 1.0F; }
+float unit_float(uint32_t word) {
+  return std::bit_cast<float>((word & 0x7fffffu) | 0x3f800000u) - 1.0F;
+}
 double unit_double(uint32_t high, uint32_t low) {
   const uint64_t fraction = (static_cast<uint64_t>(high & 0xfffffu) << 32) | low;
   return std::bit_cast<double>(fraction | (uint64_t{1023} << 52)) - 1.0;
 }
 
-// Box-Muller: two uniform numbers to two normal ones. Tiny ones are raised, for the logarithm's sake.
+// Box-Muller: two uniform numbers to two normal ones. Tiny ones are raised, for the logarithm's
+// sake.
 void normal_pair(uint32_t word0, uint32_t word1, float* out) {
   const float u = std::max(unit_float(word0), 1.0e-7F);
-  const float angle = static_cast<float>(2.0 * std::numbers::pi * static_cast<double>(unit_float(word1)));
+  const float angle =
+      static_cast<float>(2.0 * std::numbers::pi * static_cast<double>(unit_float(word1)));
   const float radius = std::sqrt(-2.0F * std::log(u));
   out[0] = std::sin(angle) * radius;
   out[1] = std::cos(angle) * radius;
@@ -46,8 +51,9 @@ void normal_pair(const uint32_t* words, double* out) {
   out[1] = std::cos(angle) * radius;
 }
 
-// --- Distributions ------------------------------------------------------------------------------------------------------
-// convert(words, out, n): n outputs from the words of n / kGroup blocks. kWide types compute in float.
+// --- Distributions ----------------------------------------------------------------------------
+// convert(words, out, n): n outputs from the words of n / kGroup blocks. kWide types compute in
+// float.
 
 template <class T>
 struct Uniform {
@@ -114,25 +120,27 @@ constexpr int64_t kPieceBlocks = 4096;
 constexpr int64_t kTileBlocks = 64;
 
 template <class T, class Distribution>
-void fill(RunContext& c, const Philox& stream, const Distribution& distribution, T* out, int64_t n) {
+void fill(RunContext& c, const Philox& stream, const Distribution& distribution, T* out,
+          int64_t n) {
   constexpr int64_t kGroup = Distribution::kGroup;
   const int64_t groups = (n + kGroup - 1) / kGroup;
-  c.parallel_for(groups, kPieceBlocks, Distribution::kCost * kGroup, [&](int64_t begin, int64_t end) {
-    alignas(64) uint32_t words[4 * kTileBlocks];
-    T last[4];
-    for (int64_t group = begin; group < end; group += kTileBlocks) {
-      const int64_t blocks = std::min(kTileBlocks, end - group);
-      fill_blocks(stream, static_cast<uint64_t>(group), blocks, words);
-      const int64_t whole = std::min(blocks, n / kGroup - group);
-      distribution.convert(words, out + group * kGroup, whole * kGroup);
-      if (whole == blocks) continue;
-      distribution.convert(words + 4 * whole, last, kGroup);
-      std::copy(last, last + n % kGroup, out + (group + whole) * kGroup);
-    }
-  });
+  c.parallel_for(groups, kPieceBlocks, Distribution::kCost * kGroup,
+                 [&](int64_t begin, int64_t end) {
+                   alignas(64) uint32_t words[4 * kTileBlocks];
+                   T last[4];
+                   for (int64_t group = begin; group < end; group += kTileBlocks) {
+                     const int64_t blocks = std::min(kTileBlocks, end - group);
+                     fill_blocks(stream, static_cast<uint64_t>(group), blocks, words);
+                     const int64_t whole = std::min(blocks, n / kGroup - group);
+                     distribution.convert(words, out + group * kGroup, whole * kGroup);
+                     if (whole == blocks) continue;
+                     distribution.convert(words + 4 * whole, last, kGroup);
+                     std::copy(last, last + n % kGroup, out + (group + whole) * kGroup);
+                   }
+                 });
 }
 
-// --- Truncated normal: rejection ----------------------------------------------------------------------------------------
+// --- Truncated normal: rejection --------------------------------------------------------------
 
 template <class T>
 using RealOf = std::conditional_t<std::is_same_v<T, double>, double, float>;
@@ -177,7 +185,7 @@ void fill_truncated(RunContext& c, const Philox& stream, T* out, int64_t n) {
   });
 }
 
-// --- Kernels ------------------------------------------------------------------------------------------------------------
+// --- Kernels ----------------------------------------------------------------------------------
 
 // The numbers of one execution, for ops with a counter and those with a seed as input 1.
 class Source {
@@ -212,7 +220,9 @@ KernelPtr prepare_truncated(const PrepareContext& p) {
   const int64_t n = p.output_shape(0).num_elements();
   return dispatch<float, double, Float16, BFloat16>(p.output_type(0), [&]<class T>() -> KernelPtr {
     return make_kernel(
-        [n, source = Source(p)](RunContext& c) { fill_truncated<T>(c, source.next(c, n), c.output(0).data<T>(), n); },
+        [n, source = Source(p)](RunContext& c) {
+          fill_truncated<T>(c, source.next(c, n), c.output(0).data<T>(), n);
+        },
         50 + 15.0 * static_cast<double>(n));
   });
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums and differences of rows, and the walk over indices. Signed integers share the unsigned loops: sums wrap alike.
+// Sums and differences of rows, and the walk over indices. Signed integers share the unsigned
+// loops: sums wrap alike.
 #include "kernels/cpu/row_ops.h"
 
 #include <complex>
@@ -28,26 +29,37 @@ template <class Op>
 RowFn sum_fn(DType dtype) {
   switch (dtype) {
     case DType::kInt8:
-    case DType::kUInt8: return row_loop<Op, uint8_t>;
+    case DType::kUInt8:
+      return row_loop<Op, uint8_t>;
     case DType::kInt16:
-    case DType::kUInt16: return row_loop<Op, uint16_t>;
+    case DType::kUInt16:
+      return row_loop<Op, uint16_t>;
     case DType::kInt32:
-    case DType::kUInt32: return row_loop<Op, uint32_t>;
+    case DType::kUInt32:
+      return row_loop<Op, uint32_t>;
     case DType::kInt64:
-    case DType::kUInt64: return row_loop<Op, uint64_t>;
-    case DType::kFloat32: return row_loop<Op, float>;
-    case DType::kFloat64: return row_loop<Op, double>;
-    case DType::kFloat16: return row_loop<Op, Float16>;
-    case DType::kBFloat16: return row_loop<Op, BFloat16>;
-    case DType::kComplex64: return row_loop<Op, std::complex<float>>;
-    case DType::kComplex128: return row_loop<Op, std::complex<double>>;
-    default: throw_dtype_not_handled(dtype);
+    case DType::kUInt64:
+      return row_loop<Op, uint64_t>;
+    case DType::kFloat32:
+      return row_loop<Op, float>;
+    case DType::kFloat64:
+      return row_loop<Op, double>;
+    case DType::kFloat16:
+      return row_loop<Op, Float16>;
+    case DType::kBFloat16:
+      return row_loop<Op, BFloat16>;
+    case DType::kComplex64:
+      return row_loop<Op, std::complex<float>>;
+    case DType::kComplex128:
+      return row_loop<Op, std::complex<double>>;
+    default:
+      throw_dtype_not_handled(dtype);
   }
 }
 
 template <class Index>
-void scatter_from(RunContext& c, RowFn op, const RowTarget& target, std::span<const Index> indices, const std::byte* updates,
-                  bool one) {
+void scatter_from(RunContext& c, RowFn op, const RowTarget& target, std::span<const Index> indices,
+                  const std::byte* updates, bool one) {
   constexpr int64_t kWorkPerRange = 65536;
   const int64_t row_bytes = target.row_elements * target.element_bytes;
   const int64_t work = static_cast<int64_t>(indices.size()) * target.row_elements;
@@ -59,7 +71,8 @@ void scatter_from(RunContext& c, RowFn op, const RowTarget& target, std::span<co
     for (size_t i = 0; i < indices.size(); ++i) {
       const int64_t row = indices[i];
       if (row < first || row >= last) continue;
-      op(target.data + row * row_bytes, one ? updates : updates + static_cast<int64_t>(i) * row_bytes, target.row_elements, one);
+      op(target.data + row * row_bytes,
+         one ? updates : updates + static_cast<int64_t>(i) * row_bytes, target.row_elements, one);
     }
   });
 }
@@ -68,33 +81,38 @@ void scatter_from(RunContext& c, RowFn op, const RowTarget& target, std::span<co
 
 RowFn row_fn(RowOp op, DType dtype) {
   switch (op) {
-    case RowOp::kAdd: return sum_fn<Plus>(dtype);
-    case RowOp::kSubtract: return sum_fn<Minus>(dtype);
-    case RowOp::kMultiply: return multiply_fn(dtype);
+    case RowOp::kAdd:
+      return sum_fn<Plus>(dtype);
+    case RowOp::kSubtract:
+      return sum_fn<Minus>(dtype);
+    case RowOp::kMultiply:
+      return multiply_fn(dtype);
     case RowOp::kMinimum:
-    case RowOp::kMaximum: return order_fn(op, dtype);
+    case RowOp::kMaximum:
+      return order_fn(op, dtype);
   }
   throw_dtype_not_handled(dtype);
 }
 
-void scatter_rows(RunContext& c, RowFn op, const RowTarget& target, const Tensor& indices, const std::byte* updates,
-                  bool one) {
+void scatter_rows(RunContext& c, RowFn op, const RowTarget& target, const Tensor& indices,
+                  const std::byte* updates, bool one) {
   dispatch<int32_t, int64_t>(indices.dtype(), [&]<class Index>() {
     scatter_from<Index>(c, op, target, indices.values<Index>(), updates, one);
   });
 }
 
-void scatter_rows(RunContext& c, RowFn op, const RowTarget& target, const int64_t* indices, int64_t n,
-                  const std::byte* updates) {
+void scatter_rows(RunContext& c, RowFn op, const RowTarget& target, const int64_t* indices,
+                  int64_t n, const std::byte* updates) {
   scatter_from<int64_t>(c, op, target, {indices, static_cast<size_t>(n)}, updates, false);
 }
 
 void fill_zeros(RunContext& c, Tensor& output) {
   constexpr int64_t kPiece = int64_t{128} << 10;
   auto* bytes = static_cast<std::byte*>(output.raw());
-  c.parallel_for(static_cast<int64_t>(output.bytes()), kPiece, 0.05, [bytes](int64_t begin, int64_t end) {
-    std::memset(bytes + begin, 0, static_cast<size_t>(end - begin));
-  });
+  c.parallel_for(static_cast<int64_t>(output.bytes()), kPiece, 0.05,
+                 [bytes](int64_t begin, int64_t end) {
+                   std::memset(bytes + begin, 0, static_cast<size_t>(end - begin));
+                 });
 }
 
 }  // namespace treenail::cpu

@@ -45,19 +45,32 @@ struct Greatest {
 template <class Op>
 RowFn ordered_fn(DType dtype) {
   switch (dtype) {
-    case DType::kInt8: return row_loop<Op, int8_t>;
-    case DType::kUInt8: return row_loop<Op, uint8_t>;
-    case DType::kInt16: return row_loop<Op, int16_t>;
-    case DType::kUInt16: return row_loop<Op, uint16_t>;
-    case DType::kInt32: return row_loop<Op, int32_t>;
-    case DType::kUInt32: return row_loop<Op, uint32_t>;
-    case DType::kInt64: return row_loop<Op, int64_t>;
-    case DType::kUInt64: return row_loop<Op, uint64_t>;
-    case DType::kFloat32: return row_loop<Op, float>;
-    case DType::kFloat64: return row_loop<Op, double>;
-    case DType::kFloat16: return row_loop<Op, Float16>;
-    case DType::kBFloat16: return row_loop<Op, BFloat16>;
-    default: throw_dtype_not_handled(dtype);
+    case DType::kInt8:
+      return row_loop<Op, int8_t>;
+    case DType::kUInt8:
+      return row_loop<Op, uint8_t>;
+    case DType::kInt16:
+      return row_loop<Op, int16_t>;
+    case DType::kUInt16:
+      return row_loop<Op, uint16_t>;
+    case DType::kInt32:
+      return row_loop<Op, int32_t>;
+    case DType::kUInt32:
+      return row_loop<Op, uint32_t>;
+    case DType::kInt64:
+      return row_loop<Op, int64_t>;
+    case DType::kUInt64:
+      return row_loop<Op, uint64_t>;
+    case DType::kFloat32:
+      return row_loop<Op, float>;
+    case DType::kFloat64:
+      return row_loop<Op, double>;
+    case DType::kFloat16:
+      return row_loop<Op, Float16>;
+    case DType::kBFloat16:
+      return row_loop<Op, BFloat16>;
+    default:
+      throw_dtype_not_handled(dtype);
   }
 }
 
@@ -66,20 +79,31 @@ RowFn ordered_fn(DType dtype) {
 RowFn multiply_fn(DType dtype) {
   switch (dtype) {
     case DType::kInt8:
-    case DType::kUInt8: return row_loop<Times, uint8_t>;
+    case DType::kUInt8:
+      return row_loop<Times, uint8_t>;
     case DType::kInt16:
-    case DType::kUInt16: return row_loop<Times, uint16_t>;
+    case DType::kUInt16:
+      return row_loop<Times, uint16_t>;
     case DType::kInt32:
-    case DType::kUInt32: return row_loop<Times, uint32_t>;
+    case DType::kUInt32:
+      return row_loop<Times, uint32_t>;
     case DType::kInt64:
-    case DType::kUInt64: return row_loop<Times, uint64_t>;
-    case DType::kFloat32: return row_loop<Times, float>;
-    case DType::kFloat64: return row_loop<Times, double>;
-    case DType::kFloat16: return row_loop<Times, Float16>;
-    case DType::kBFloat16: return row_loop<Times, BFloat16>;
-    case DType::kComplex64: return row_loop<Times, std::complex<float>>;
-    case DType::kComplex128: return row_loop<Times, std::complex<double>>;
-    default: throw_dtype_not_handled(dtype);
+    case DType::kUInt64:
+      return row_loop<Times, uint64_t>;
+    case DType::kFloat32:
+      return row_loop<Times, float>;
+    case DType::kFloat64:
+      return row_loop<Times, double>;
+    case DType::kFloat16:
+      return row_loop<Times, Float16>;
+    case DType::kBFloat16:
+      return row_loop<Times, BFloat16>;
+    case DType::kComplex64:
+      return row_loop<Times, std::complex<float>>;
+    case DType::kComplex128:
+      return row_loop<Times, std::complex<double>>;
+    default:
+      throw_dtype_not_handled(dtype);
   }
 }
 

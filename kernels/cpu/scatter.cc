@@ -18,7 +18,8 @@ void add_at(RunContext& c, RowFn op, Tensor& output, const Tensor& indices, cons
   const int depth = static_cast<int>(indices.dim(indices.rank() - 1));
   const Shape& shape = output.shape();
   const RowTarget target{static_cast<std::byte*>(output.raw()), shape.sub(0, depth).num_elements(),
-                         shape.sub(depth, shape.rank()).num_elements(), static_cast<int64_t>(dtype_size(output.dtype()))};
+                         shape.sub(depth, shape.rank()).num_elements(),
+                         static_cast<int64_t>(dtype_size(output.dtype()))};
   const int64_t count = indices.shape().sub(0, indices.rank() - 1).num_elements();
   scatter_rows(c, op, target, numbers, count, static_cast<const std::byte*>(updates.raw()));
 }
@@ -50,9 +51,10 @@ KernelPtr prepare_tensor_scatter(const PrepareContext& p) {
         if (output.raw() != c.input(0).raw()) {
           auto* to = static_cast<std::byte*>(output.raw());
           const auto* from = static_cast<const std::byte*>(c.input(0).raw());
-          c.parallel_for(static_cast<int64_t>(output.bytes()), int64_t{128} << 10, 0.1, [&](int64_t begin, int64_t end) {
-            std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
-          });
+          c.parallel_for(static_cast<int64_t>(output.bytes()), int64_t{128} << 10, 0.1,
+                         [&](int64_t begin, int64_t end) {
+                           std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
+                         });
         }
         add_at(c, op, output, c.input(1), c.input(2));
       },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of framework/ops/segment.cc: rows combined into the row of their segment, in their order. The first row of a segment is
-// copied, later ones are combined with it, so that no neutral element is needed. Sums, products and means of half types run in float
-// and are rounded once at the end.
+// Kernels of framework/ops/segment.cc: rows combined into the row of their segment, in their order.
+// The first row of a segment is copied, later ones are combined with it, so that no neutral element
+// is needed. Sums, products and means of half types run in float and are rounded once at the end.
 #include <algorithm>
 #include <complex>
 #include <cstring>
@@ -22,10 +22,14 @@ enum class What : int { kSum, kProduct, kMaximum, kMinimum, kMean };
 
 constexpr RowOp row_op(What what) {
   switch (what) {
-    case What::kProduct: return RowOp::kMultiply;
-    case What::kMaximum: return RowOp::kMaximum;
-    case What::kMinimum: return RowOp::kMinimum;
-    default: return RowOp::kAdd;
+    case What::kProduct:
+      return RowOp::kMultiply;
+    case What::kMaximum:
+      return RowOp::kMaximum;
+    case What::kMinimum:
+      return RowOp::kMinimum;
+    default:
+      return RowOp::kAdd;
   }
 }
 
@@ -34,7 +38,8 @@ bool runs_in_float(What what, DType dtype) {
   return (dtype == DType::kFloat16 || dtype == DType::kBFloat16) && !order;
 }
 
-// What a segment without rows holds. Sorted ids leave gaps of 0 (TensorFlow), but products always begin with 1.
+// What a segment without rows holds. Sorted ids leave gaps of 0 (TensorFlow), but products always
+// begin with 1.
 template <class T>
 T value_of_gap(What what, bool sorted) {
   if (what == What::kProduct) return T(1);
@@ -44,8 +49,10 @@ T value_of_gap(What what, bool sorted) {
 
 Tensor gap_value(What what, bool sorted, DType dtype) {
   switch (dtype) {
-    case DType::kComplex64: return Tensor::scalar(std::complex<float>(value_of_gap<float>(what, sorted)));
-    case DType::kComplex128: return Tensor::scalar(std::complex<double>(value_of_gap<double>(what, sorted)));
+    case DType::kComplex64:
+      return Tensor::scalar(std::complex<float>(value_of_gap<float>(what, sorted)));
+    case DType::kComplex128:
+      return Tensor::scalar(std::complex<double>(value_of_gap<double>(what, sorted)));
     case DType::kFloat16: {
       const bool bound = !sorted && (what == What::kMaximum || what == What::kMinimum);
       const float finite = what == What::kMaximum ? -65504.0F : 65504.0F;
@@ -54,19 +61,23 @@ Tensor gap_value(What what, bool sorted, DType dtype) {
     case DType::kBFloat16: {
       Tensor value = Tensor::zeros(dtype, Shape());
       // Cut, not rounded: the largest float would round to infinity.
-      value.data<BFloat16>()->bits = static_cast<uint16_t>(std::bit_cast<uint32_t>(value_of_gap<float>(what, sorted)) >> 16);
+      value.data<BFloat16>()->bits =
+          static_cast<uint16_t>(std::bit_cast<uint32_t>(value_of_gap<float>(what, sorted)) >> 16);
       return value;
     }
-    default: break;
+    default:
+      break;
   }
-  return dispatch<float, double, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t>(
+  return dispatch<float, double, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t,
+                  uint64_t>(
       dtype, [&]<class T>() { return Tensor::scalar<T>(value_of_gap<T>(what, sorted)); });
 }
 
 template <class T>
 void divide_row(void* row, int64_t n, int64_t count) {
   T* at = static_cast<T*>(row);
-  using Wide = std::conditional_t<std::is_floating_point_v<T>, T, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
+  using Wide = std::conditional_t<std::is_floating_point_v<T>, T,
+                                  std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
   const Wide divisor = static_cast<Wide>(count);  // a count need not fit into T
   for (int64_t i = 0; i < n; ++i) at[i] = static_cast<T>(static_cast<Wide>(at[i]) / divisor);
 }
@@ -80,12 +91,12 @@ void divide(DType dtype, void* row, int64_t n, int64_t count) {
 struct Reduction {
   What what;
   bool sorted;
-  DType dtype;     // of data and result
-  DType running;   // in which rows are combined
-  RowFn combine;   // on rows of the running dtype
+  DType dtype;    // of data and result
+  DType running;  // in which rows are combined
+  RowFn combine;  // on rows of the running dtype
   Tensor gap;
-  int64_t row;     // elements
-  int64_t ids;     // number of them
+  int64_t row;  // elements
+  int64_t ids;  // number of them
 
   size_t running_bytes(int64_t segments) const {
     return running == dtype ? 0 : static_cast<size_t>(segments * row) * sizeof(float);
@@ -105,7 +116,8 @@ Reduction reduction_of(const PrepareContext& p, What what, bool sorted) {
   return r;
 }
 
-// One run: `counts` rows per segment, `rows` in the running dtype (the output itself where that is the result's).
+// One run: `counts` rows per segment, `rows` in the running dtype (the output itself where that is
+// the result's).
 struct Segments {
   const Reduction& r;
   int64_t count;
@@ -165,7 +177,8 @@ void Segments::complete(int64_t segment) const {
   const int64_t size = static_cast<int64_t>(dtype_size(r.dtype));
   auto* out = static_cast<std::byte*>(output.raw()) + segment * r.row * size;
   if (counts[segment] == 0) {
-    for (int64_t i = 0; i < r.row; ++i) std::memcpy(out + i * size, r.gap.raw(), static_cast<size_t>(size));
+    for (int64_t i = 0; i < r.row; ++i)
+      std::memcpy(out + i * size, r.gap.raw(), static_cast<size_t>(size));
     return;
   }
   std::byte* row = rows + segment * r.row * static_cast<int64_t>(dtype_size(r.running));
@@ -180,7 +193,8 @@ void Segments::complete(int64_t segment) const {
 }
 
 template <class Index>
-void Segments::take(std::span<const Index> ids, const std::byte* data, int64_t first, int64_t last) const {
+void Segments::take(std::span<const Index> ids, const std::byte* data, int64_t first,
+                    int64_t last) const {
   std::fill(counts + first, counts + last, int64_t{0});
   for (size_t i = 0; i < ids.size(); ++i) {
     const int64_t segment = ids[i];
@@ -189,27 +203,31 @@ void Segments::take(std::span<const Index> ids, const std::byte* data, int64_t f
   for (int64_t segment = first; segment < last; ++segment) complete(segment);
 }
 
-// Each piece owns a range of segments and looks through all ids; how many there are depends on the amount of work alone.
+// Each piece owns a range of segments and looks through all ids; how many there are depends on the
+// amount of work alone.
 void Segments::reduce(RunContext& c) const {
   constexpr int64_t kWorkPerRange = 65536;
   const int64_t work = r.ids * r.row;
   const int64_t ranges = std::clamp<int64_t>(work / kWorkPerRange, 1, 16);
   const int64_t grain = std::max<int64_t>(1, (count + ranges - 1) / ranges);
-  const double cost = static_cast<double>(work + r.ids + count * r.row) / static_cast<double>(std::max<int64_t>(count, 1));
+  const double cost = static_cast<double>(work + r.ids + count * r.row) /
+                      static_cast<double>(std::max<int64_t>(count, 1));
   const auto* data = static_cast<const std::byte*>(c.input(0).raw());
   dispatch<int32_t, int64_t>(c.input(1).dtype(), [&]<class Index>() {
     const std::span<const Index> ids = c.input(1).values<Index>();
-    c.parallel_for(count, grain, cost, [&](int64_t first, int64_t last) { take(ids, data, first, last); });
+    c.parallel_for(count, grain, cost,
+                   [&](int64_t first, int64_t last) { take(ids, data, first, last); });
   });
 }
 
-// --- Kernels ------------------------------------------------------------------------------------------------------------
+// --- Kernels ----------------------------------------------------------------------------------
 
 template <class Index>
 void check_below(const Tensor& ids, int64_t segments) {
   const std::span<const Index> values = ids.values<Index>();
   for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i] >= segments) throw_bad_index("segment_ids", ids.shape(), static_cast<int64_t>(i), values[i], segments);
+    if (values[i] >= segments)
+      throw_bad_index("segment_ids", ids.shape(), static_cast<int64_t>(i), values[i], segments);
   }
 }
 
@@ -217,7 +235,8 @@ template <What kWhat>
 KernelPtr prepare_unsorted(const PrepareContext& p) {
   const Reduction r = reduction_of(p, kWhat, false);
   const int64_t segments = p.output_shape(0).dim(0);
-  const double cost = 50 + static_cast<double>(p.input_shape(0).num_elements() + p.output_shape(0).num_elements());
+  const double cost =
+      50 + static_cast<double>(p.input_shape(0).num_elements() + p.output_shape(0).num_elements());
   const size_t counts_bytes = static_cast<size_t>(segments) * sizeof(int64_t);
   return make_kernel(
       [r, segments, counts_bytes](RunContext& c) {
@@ -227,7 +246,8 @@ KernelPtr prepare_unsorted(const PrepareContext& p) {
           check_below<int64_t>(c.input(1), segments);
         }
         Tensor& output = c.output(0);
-        std::byte* rows = r.running == r.dtype ? static_cast<std::byte*>(output.raw()) : c.scratch() + counts_bytes;
+        std::byte* rows = r.running == r.dtype ? static_cast<std::byte*>(output.raw())
+                                               : c.scratch() + counts_bytes;
         Segments{r, segments, reinterpret_cast<int64_t*>(c.scratch()), rows, output}.reduce(c);
       },
       cost, counts_bytes + r.running_bytes(segments));
@@ -238,10 +258,11 @@ template <class Index>
 int64_t check_sorted(const Tensor& ids) {
   const std::span<const Index> values = ids.values<Index>();
   for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i] < 0) throw invalid_argument("segment ids must be >= 0: segment_ids[", i, "] = ", values[i]);
+    if (values[i] < 0)
+      throw invalid_argument("segment ids must be >= 0: segment_ids[", i, "] = ", values[i]);
     if (i > 0 && values[i] < values[i - 1]) {
-      throw invalid_argument("segment ids are not increasing: segment_ids[", i - 1, "] = ", values[i - 1], ", segment_ids[", i,
-                             "] = ", values[i]);
+      throw invalid_argument("segment ids are not increasing: segment_ids[", i - 1,
+                             "] = ", values[i - 1], ", segment_ids[", i, "] = ", values[i]);
     }
   }
   return values.empty() ? 0 : static_cast<int64_t>(values.back()) + 1;
@@ -253,7 +274,8 @@ KernelPtr prepare_sorted(const PrepareContext& p) {
   return make_kernel(
       [r](RunContext& c) {
         const Tensor& ids = c.input(1);
-        const int64_t segments = ids.dtype() == DType::kInt32 ? check_sorted<int32_t>(ids) : check_sorted<int64_t>(ids);
+        const int64_t segments =
+            ids.dtype() == DType::kInt32 ? check_sorted<int32_t>(ids) : check_sorted<int64_t>(ids);
         Tensor output(r.dtype, c.input(0).shape().with_dim(0, segments));
         // The number of segments is known only now, so these come from the allocator's cache.
         Tensor counts(DType::kInt64, Shape({segments}));

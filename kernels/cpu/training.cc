@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of framework/ops/training.cc: one sweep over variable, slots and gradient together (training_sweeps.h), driven over a
-// whole variable or over rows of it. Half types go through float tiles. The variables are held exclusively for the update.
+// Kernels of framework/ops/training.cc: one sweep over variable, slots and gradient together
+// (training_sweeps.h), driven over a whole variable or over rows of it. Half types go through float
+// tiles. The variables are held exclusively for the update.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -48,13 +49,15 @@ Places places_of(const OpInstance& op) {
       places.scalars[places.num_scalars++] = i;
     }
   }
-  if (op.def().attr_index("use_nesterov") >= 0) places.options.nesterov = op.get_bool("use_nesterov");
-  if (op.def().attr_index("update_slots") >= 0) places.options.update_slots = op.get_bool("update_slots");
+  if (op.def().attr_index("use_nesterov") >= 0)
+    places.options.nesterov = op.get_bool("use_nesterov");
+  if (op.def().attr_index("update_slots") >= 0)
+    places.options.update_slots = op.get_bool("update_slots");
   return places;
 }
 
-// The locks of an update's variables, taken in the order of addresses: two updates that share variables cannot wait for each
-// other in a circle.
+// The locks of an update's variables, taken in the order of addresses: two updates that share
+// variables cannot wait for each other in a circle.
 class Locked {
  public:
   Locked(RunContext& c, int count, DType dtype) : count_(count) {
@@ -68,14 +71,16 @@ class Locked {
         if (later && (next < 0 || std::less<>()(variables_[i], variables_[next]))) next = i;
       }
       if (next < 0) {
-        throw invalid_argument("variable ", last->name(), " is given twice; var and slots must be different variables");
+        throw invalid_argument("variable ", last->name(),
+                               " is given twice; var and slots must be different variables");
       }
       last = variables_[next];
       writes_[next].emplace(*last);
     }
     for (int i = 0; i < count; ++i) {
       if (value(i).shape() == shape()) continue;
-      throw invalid_argument("var and slot do not have the same shape: ", shape(), " ", value(i).shape());
+      throw invalid_argument("var and slot do not have the same shape: ", shape(), " ",
+                             value(i).shape());
     }
   }
   const Shape& shape() const { return value(0).shape(); }
@@ -147,18 +152,22 @@ void run_dense(RunContext& c, const Places& places, const BoundRule<T>& rule) {
   const Tensor& gradient = c.input(places.gradient);
   const Locked locked(c, places.variables, dtype_of<T>);
   if (!(gradient.shape() == locked.shape())) {
-    throw invalid_argument("the gradient has shape ", gradient.shape(), ", needed is ", locked.shape(), " (the shape of var)");
+    throw invalid_argument("the gradient has shape ", gradient.shape(), ", needed is ",
+                           locked.shape(), " (the shape of var)");
   }
   T* base[kMaxVariables];
   locked.pointers(base);
   const T* g = gradient.data<T>();
-  c.parallel_for(gradient.num_elements(), kGrain, element_cost(places),
-                 [&](int64_t begin, int64_t end) { rule.apply(base, begin, g + begin, end - begin); });
+  c.parallel_for(
+      gradient.num_elements(), kGrain, element_cost(places),
+      [&](int64_t begin, int64_t end) { rule.apply(base, begin, g + begin, end - begin); });
 }
 
-// Calls body(first, last) for ranges of rows; who updates a row looks through all indices, so that repeated ones are applied
-// in their order. The number of ranges depends on the amount of work alone.
-void for_row_ranges(RunContext& c, int64_t rows, int64_t work, double cost, FunctionRef<void(int64_t, int64_t)> body) {
+// Calls body(first, last) for ranges of rows; who updates a row looks through all indices, so that
+// repeated ones are applied in their order. The number of ranges depends on the amount of work
+// alone.
+void for_row_ranges(RunContext& c, int64_t rows, int64_t work, double cost,
+                    FunctionRef<void(int64_t, int64_t)> body) {
   const int64_t ranges = std::clamp<int64_t>(work / (4 * kGrain), 1, 16);
   const int64_t grain = std::max<int64_t>(1, (rows + ranges - 1) / ranges);
   c.parallel_for(rows, grain, rows > 0 ? cost / static_cast<double>(rows) : 0, body);
@@ -174,7 +183,8 @@ struct SparseGradient {
 // Checks values and shapes of a sparse gradient against the variable it updates.
 SparseGradient checked_rows(RunContext& c, const Places& places, const Shape& variable) {
   SparseGradient g{&c.input(places.gradient), &c.input(places.indices), 0, 0};
-  if (variable.rank() < 1) throw invalid_argument("var must be at least 1 dimensional, it is a scalar");
+  if (variable.rank() < 1)
+    throw invalid_argument("var must be at least 1 dimensional, it is a scalar");
   g.rows = variable.dim(0);
   g.row_size = variable.removed(0).num_elements();
   const Shape wanted = variable.with_dim(0, g.indices->num_elements());
@@ -187,7 +197,8 @@ SparseGradient checked_rows(RunContext& c, const Places& places, const Shape& va
 }
 
 // Calls body(i, row) for the indices that fall into [first, last).
-void for_indices_in(const Tensor& indices, int64_t first, int64_t last, FunctionRef<void(int64_t, int64_t)> body) {
+void for_indices_in(const Tensor& indices, int64_t first, int64_t last,
+                    FunctionRef<void(int64_t, int64_t)> body) {
   dispatch<int32_t, int64_t>(indices.dtype(), [&]<class Index>() {
     const std::span<const Index> values = indices.values<Index>();
     for (size_t i = 0; i < values.size(); ++i) {
@@ -206,16 +217,19 @@ void run_sparse(RunContext& c, const Places& places, const BoundRule<T>& rule) {
   const T* g = gradient.values->data<T>();
   const int64_t size = gradient.row_size;
   const int64_t work = gradient.values->num_elements();
-  for_row_ranges(c, gradient.rows, work, element_cost(places) * static_cast<double>(work), [&](int64_t first, int64_t last) {
-    for_indices_in(*gradient.indices, first, last,
-                   [&](int64_t i, int64_t row) { rule.apply(base, row * size, g + i * size, size); });
-  });
+  for_row_ranges(c, gradient.rows, work, element_cost(places) * static_cast<double>(work),
+                 [&](int64_t first, int64_t last) {
+                   for_indices_in(*gradient.indices, first, last, [&](int64_t i, int64_t row) {
+                     rule.apply(base, row * size, g + i * size, size);
+                   });
+                 });
 }
 
 // Every row decays and moves; those of the gradient accumulate it in between.
 template <class T>
 void run_sparse_adam(RunContext& c, const Places& places, BoundRule<T> rule) {
-  const Sweep<ComputeType<T>> sweeps[] = {sweep_of<T>(UpdateRule::kAdamDecay), sweep_of<T>(UpdateRule::kAdamAccumulate),
+  const Sweep<ComputeType<T>> sweeps[] = {sweep_of<T>(UpdateRule::kAdamDecay),
+                                          sweep_of<T>(UpdateRule::kAdamAccumulate),
                                           sweep_of<T>(UpdateRule::kAdamMove)};
   BoundRule<T> decay = rule;
   BoundRule<T> accumulate = rule;
@@ -230,22 +244,26 @@ void run_sparse_adam(RunContext& c, const Places& places, BoundRule<T> rule) {
   const T* g = gradient.values->data<T>();
   const int64_t size = gradient.row_size;
   const int64_t work = locked.shape().num_elements();
-  for_row_ranges(c, gradient.rows, work, 1.2 * static_cast<double>(work), [&](int64_t first, int64_t last) {
-    const int64_t n = (last - first) * size;
-    decay.apply(base, first * size, base[1] + first * size, n);  // reads no gradient: m stands in for it
-    for_indices_in(*gradient.indices, first, last,
-                   [&](int64_t i, int64_t row) { accumulate.apply(base, row * size, g + i * size, size); });
-    move.apply(base, first * size, base[1] + first * size, n);
-  });
+  for_row_ranges(c, gradient.rows, work, 1.2 * static_cast<double>(work),
+                 [&](int64_t first, int64_t last) {
+                   const int64_t n = (last - first) * size;
+                   decay.apply(base, first * size, base[1] + first * size,
+                               n);  // reads no gradient: m stands in for it
+                   for_indices_in(*gradient.indices, first, last, [&](int64_t i, int64_t row) {
+                     accumulate.apply(base, row * size, g + i * size, size);
+                   });
+                   move.apply(base, first * size, base[1] + first * size, n);
+                 });
 }
 
-// --- Registration -------------------------------------------------------------------------------------------------------
+// --- Registration -----------------------------------------------------------------------------
 
 template <class T>
 void run_update(RunContext& c, const Places& places, UpdateRule which) {
   ComputeType<T> scalars[kMaxScalars];
   read_scalars<T>(c, places, scalars);
-  if (which == UpdateRule::kFtrl && scalars[4] == ComputeType<T>(-0.5)) which = UpdateRule::kFtrlSquareRoot;
+  if (which == UpdateRule::kFtrl && scalars[4] == ComputeType<T>(-0.5))
+    which = UpdateRule::kFtrlSquareRoot;
   const BoundRule<T> rule{sweep_of<T>(which), scalars, places.options, places.variables};
   if (places.indices < 0) {
     run_dense(c, places, rule);
@@ -259,10 +277,12 @@ void run_update(RunContext& c, const Places& places, UpdateRule which) {
 KernelPtr update_kernel(const PrepareContext& p, UpdateRule rule) {
   const Places places = places_of(p.op());
   // By elements of the gradient: the variable's shape may not be known yet.
-  const double cost = 100 + element_cost(places) * static_cast<double>(p.input_shape(places.gradient).num_elements());
+  const double cost = 100 + element_cost(places) *
+                                static_cast<double>(p.input_shape(places.gradient).num_elements());
   return make_kernel(
       [places, rule, dtype = p.op().get_type("T")](RunContext& c) {
-        dispatch<float, double, Float16, BFloat16>(dtype, [&]<class T>() { run_update<T>(c, places, rule); });
+        dispatch<float, double, Float16, BFloat16>(
+            dtype, [&]<class T>() { run_update<T>(c, places, rule); });
       },
       cost);
 }

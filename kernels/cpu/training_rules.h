@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formulas of framework/ops/training.cc, one element at a time: F is float or double, `s` the slots in the order of the
-// op's handles, the scalars come in the order of its inputs. Straight-line code, so that a sweep becomes vector code.
+// The formulas of framework/ops/training.cc, one element at a time: F is float or double, `s` the
+// slots in the order of the op's handles, the scalars come in the order of its inputs.
+// Straight-line code, so that a sweep becomes vector code.
 #pragma once
 
 #include <cmath>
@@ -35,7 +36,8 @@ struct ProximalGradientDescentRule {
   static constexpr int kSlots = 0;
   static constexpr int kScalars = 3;
   F alpha, l1, l2;
-  ProximalGradientDescentRule(const F* scalar, const UpdateOptions&) : alpha(scalar[0]), l1(scalar[1]), l2(scalar[2]) {}
+  ProximalGradientDescentRule(const F* scalar, const UpdateOptions&)
+      : alpha(scalar[0]), l1(scalar[1]), l2(scalar[2]) {}
   void operator()(F& var, F g) const { var = proximal(var - alpha * g, alpha, l1, l2); }
 };
 
@@ -45,7 +47,8 @@ struct MomentumRule {
   static constexpr int kScalars = 2;
   F lr, momentum;
   bool nesterov;
-  MomentumRule(const F* scalar, const UpdateOptions& o) : lr(scalar[0]), momentum(scalar[1]), nesterov(o.nesterov) {}
+  MomentumRule(const F* scalar, const UpdateOptions& o)
+      : lr(scalar[0]), momentum(scalar[1]), nesterov(o.nesterov) {}
   void operator()(F& var, F& accum, F g) const {
     accum = accum * momentum + g;
     const F step = nesterov ? g + momentum * accum : accum;
@@ -58,7 +61,8 @@ struct AdagradRule {
   static constexpr int kSlots = 1;
   static constexpr int kScalars = 1;
   F lr, grow;
-  AdagradRule(const F* scalar, const UpdateOptions& o) : lr(scalar[0]), grow(o.update_slots ? F(1) : F(0)) {}
+  AdagradRule(const F* scalar, const UpdateOptions& o)
+      : lr(scalar[0]), grow(o.update_slots ? F(1) : F(0)) {}
   void operator()(F& var, F& accum, F g) const {
     accum += grow * g * g;
     var -= lr * g / std::sqrt(accum);
@@ -70,7 +74,8 @@ struct ProximalAdagradRule {
   static constexpr int kSlots = 1;
   static constexpr int kScalars = 3;
   F lr, l1, l2;
-  ProximalAdagradRule(const F* scalar, const UpdateOptions&) : lr(scalar[0]), l1(scalar[1]), l2(scalar[2]) {}
+  ProximalAdagradRule(const F* scalar, const UpdateOptions&)
+      : lr(scalar[0]), l1(scalar[1]), l2(scalar[2]) {}
   void operator()(F& var, F& accum, F g) const {
     accum += g * g;
     const F a = lr / std::sqrt(accum);
@@ -83,7 +88,8 @@ struct AdadeltaRule {
   static constexpr int kSlots = 2;
   static constexpr int kScalars = 3;
   F lr, rho, epsilon;
-  AdadeltaRule(const F* scalar, const UpdateOptions&) : lr(scalar[0]), rho(scalar[1]), epsilon(scalar[2]) {}
+  AdadeltaRule(const F* scalar, const UpdateOptions&)
+      : lr(scalar[0]), rho(scalar[1]), epsilon(scalar[2]) {}
   void operator()(F& var, F& accum, F& accum_update, F g) const {
     accum = rho * accum + (F(1) - rho) * g * g;
     const F update = std::sqrt(accum_update + epsilon) / std::sqrt(accum + epsilon) * g;
@@ -99,8 +105,12 @@ struct AdamRule {
   F alpha, beta1, one_minus_beta1, one_minus_beta2, epsilon;
   bool nesterov;
   AdamRule(const F* scalar, const UpdateOptions& o)
-      : alpha(scalar[2] * std::sqrt(F(1) - scalar[1]) / (F(1) - scalar[0])), beta1(scalar[3]),
-        one_minus_beta1(F(1) - scalar[3]), one_minus_beta2(F(1) - scalar[4]), epsilon(scalar[5]), nesterov(o.nesterov) {}
+      : alpha(scalar[2] * std::sqrt(F(1) - scalar[1]) / (F(1) - scalar[0])),
+        beta1(scalar[3]),
+        one_minus_beta1(F(1) - scalar[3]),
+        one_minus_beta2(F(1) - scalar[4]),
+        epsilon(scalar[5]),
+        nesterov(o.nesterov) {}
   void operator()(F& var, F& m, F& v, F g) const {
     m += (g - m) * one_minus_beta1;
     v += (g * g - v) * one_minus_beta2;
@@ -115,7 +125,10 @@ struct AdaMaxRule {
   static constexpr int kScalars = 5;
   F alpha, one_minus_beta1, beta2, epsilon;
   AdaMaxRule(const F* scalar, const UpdateOptions&)
-      : alpha(scalar[1] / (F(1) - scalar[0])), one_minus_beta1(F(1) - scalar[2]), beta2(scalar[3]), epsilon(scalar[4]) {}
+      : alpha(scalar[1] / (F(1) - scalar[0])),
+        one_minus_beta1(F(1) - scalar[2]),
+        beta2(scalar[3]),
+        epsilon(scalar[4]) {}
   void operator()(F& var, F& m, F& v, F g) const {
     m += (g - m) * one_minus_beta1;
     const F decayed = beta2 * v;
@@ -161,7 +174,11 @@ struct FtrlRuleOf {
   static constexpr int kScalars = 5;
   F lr, l1, l2, l2_shrinkage, minus_power;
   FtrlRuleOf(const F* scalar, const UpdateOptions&)
-      : lr(scalar[0]), l1(scalar[1]), l2(scalar[2]), l2_shrinkage(scalar[3]), minus_power(-scalar[4]) {}
+      : lr(scalar[0]),
+        l1(scalar[1]),
+        l2(scalar[2]),
+        l2_shrinkage(scalar[3]),
+        minus_power(-scalar[4]) {}
   F power(F x) const {
     if constexpr (kSquareRoot) {
       return std::sqrt(x);
@@ -184,8 +201,9 @@ using FtrlRule = FtrlRuleOf<F, false>;
 template <class F>
 using FtrlSquareRootRule = FtrlRuleOf<F, true>;
 
-// --- Adam on rows: every row decays and moves, some accumulate a gradient -----------------------------------------------
-// The scalars are Adam's. The first and the last read no gradient.
+// --- Adam on rows: every row decays and moves, some accumulate a gradient
+// ----------------------------------------------- The scalars are Adam's. The first and the last
+// read no gradient.
 
 template <class F>
 struct AdamDecayRule {

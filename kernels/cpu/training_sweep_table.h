@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What training_float.cc and training_double.cc have in common: each formula as a loop, for one compute type.
+// What training_float.cc and training_double.cc have in common: each formula as a loop, for one
+// compute type.
 #pragma once
 
 #include "kernels/cpu/training_rules.h"
@@ -7,7 +8,8 @@
 namespace treenail::cpu {
 
 template <class Rule, class F>
-void sweep(const F* scalars, const UpdateOptions& options, F* const* at, const F* __restrict g, int64_t n) {
+void sweep(const F* scalars, const UpdateOptions& options, F* const* at, const F* __restrict g,
+           int64_t n) {
   const Rule rule(scalars, options);
   F* __restrict var = at[0];
   if constexpr (Rule::kSlots == 0) {
@@ -30,21 +32,36 @@ void sweep(const F* scalars, const UpdateOptions& options, F* const* at, const F
 template <class F>
 Sweep<F> find_sweep(UpdateRule rule) {
   switch (rule) {
-    case UpdateRule::kGradientDescent: return sweep<GradientDescentRule<F>, F>;
-    case UpdateRule::kProximalGradientDescent: return sweep<ProximalGradientDescentRule<F>, F>;
-    case UpdateRule::kMomentum: return sweep<MomentumRule<F>, F>;
-    case UpdateRule::kAdagrad: return sweep<AdagradRule<F>, F>;
-    case UpdateRule::kProximalAdagrad: return sweep<ProximalAdagradRule<F>, F>;
-    case UpdateRule::kAdadelta: return sweep<AdadeltaRule<F>, F>;
-    case UpdateRule::kAdam: return sweep<AdamRule<F>, F>;
-    case UpdateRule::kAdaMax: return sweep<AdaMaxRule<F>, F>;
-    case UpdateRule::kRMSProp: return sweep<RMSPropRule<F>, F>;
-    case UpdateRule::kCenteredRMSProp: return sweep<CenteredRMSPropRule<F>, F>;
-    case UpdateRule::kFtrl: return sweep<FtrlRule<F>, F>;
-    case UpdateRule::kFtrlSquareRoot: return sweep<FtrlSquareRootRule<F>, F>;
-    case UpdateRule::kAdamDecay: return sweep<AdamDecayRule<F>, F>;
-    case UpdateRule::kAdamAccumulate: return sweep<AdamAccumulateRule<F>, F>;
-    case UpdateRule::kAdamMove: return sweep<AdamMoveRule<F>, F>;
+    case UpdateRule::kGradientDescent:
+      return sweep<GradientDescentRule<F>, F>;
+    case UpdateRule::kProximalGradientDescent:
+      return sweep<ProximalGradientDescentRule<F>, F>;
+    case UpdateRule::kMomentum:
+      return sweep<MomentumRule<F>, F>;
+    case UpdateRule::kAdagrad:
+      return sweep<AdagradRule<F>, F>;
+    case UpdateRule::kProximalAdagrad:
+      return sweep<ProximalAdagradRule<F>, F>;
+    case UpdateRule::kAdadelta:
+      return sweep<AdadeltaRule<F>, F>;
+    case UpdateRule::kAdam:
+      return sweep<AdamRule<F>, F>;
+    case UpdateRule::kAdaMax:
+      return sweep<AdaMaxRule<F>, F>;
+    case UpdateRule::kRMSProp:
+      return sweep<RMSPropRule<F>, F>;
+    case UpdateRule::kCenteredRMSProp:
+      return sweep<CenteredRMSPropRule<F>, F>;
+    case UpdateRule::kFtrl:
+      return sweep<FtrlRule<F>, F>;
+    case UpdateRule::kFtrlSquareRoot:
+      return sweep<FtrlSquareRootRule<F>, F>;
+    case UpdateRule::kAdamDecay:
+      return sweep<AdamDecayRule<F>, F>;
+    case UpdateRule::kAdamAccumulate:
+      return sweep<AdamAccumulateRule<F>, F>;
+    case UpdateRule::kAdamMove:
+      return sweep<AdamMoveRule<F>, F>;
   }
   return nullptr;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One sweep of an optimiser's formula over arrays. The formulas (training_rules.h) are compiled here once per compute type, apart
-// from the many ways in which they are driven (training.cc): dense, by rows, through tiles of half types.
+// One sweep of an optimiser's formula over arrays. The formulas (training_rules.h) are compiled
+// here once per compute type, apart from the many ways in which they are driven (training.cc):
+// dense, by rows, through tiles of half types.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +31,11 @@ enum class UpdateRule : int {
   kAdamMove,
 };
 
-// at[0] is the variable, at[1] ... its slots, g the gradient, n elements each; none overlaps another.
+// at[0] is the variable, at[1] ... its slots, g the gradient, n elements each; none overlaps
+// another.
 template <class F>
-using Sweep = void (*)(const F* scalars, const UpdateOptions& options, F* const* at, const F* g, int64_t n);
+using Sweep = void (*)(const F* scalars, const UpdateOptions& options, F* const* at, const F* g,
+                       int64_t n);
 
 Sweep<float> float_sweep(UpdateRule rule);
 Sweep<double> double_sweep(UpdateRule rule);

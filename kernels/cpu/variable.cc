@@ -19,13 +19,14 @@ KernelPtr prepare_assign(const PrepareContext& p) {
   const DType dtype = p.op().get_type("dtype");
   const double cost = 30 + 0.5 * static_cast<double>(p.input_shape(1).num_elements());
   return make_kernel(
-      [dtype, op = row_fn(kOp, dtype), bytes = static_cast<int64_t>(dtype_size(dtype))](RunContext& c) {
+      [dtype, op = row_fn(kOp, dtype),
+       bytes = static_cast<int64_t>(dtype_size(dtype))](RunContext& c) {
         const Tensor& value = c.input(1);
         Variable& variable = variable_of_dtype(c.input(0), dtype);
         const Variable::Write write(variable);
         if (!(write.value().shape() == value.shape())) {
-          throw invalid_argument("variable ", variable.name(), " has shape ", write.value().shape(), ", the value has shape ",
-                                 value.shape());
+          throw invalid_argument("variable ", variable.name(), " has shape ", write.value().shape(),
+                                 ", the value has shape ", value.shape());
         }
         auto* to = static_cast<std::byte*>(write.value().raw());
         const auto* from = static_cast<const std::byte*>(value.raw());
@@ -39,7 +40,8 @@ KernelPtr prepare_assign(const PrepareContext& p) {
 template <RowOp kOp>
 KernelPtr prepare_scatter(const PrepareContext& p) {
   const DType dtype = p.op().get_type("dtype");
-  const double cost = 100 + static_cast<double>(p.input_shape(2).num_elements() + p.input_shape(1).num_elements());
+  const double cost =
+      100 + static_cast<double>(p.input_shape(2).num_elements() + p.input_shape(1).num_elements());
   return make_kernel(
       [dtype, op = row_fn(kOp, dtype)](RunContext& c) {
         const Tensor& indices = c.input(1);
@@ -48,9 +50,11 @@ KernelPtr prepare_scatter(const PrepareContext& p) {
         Tensor& value = write.value();
         check_row_updates(value.shape(), indices.shape(), updates.shape());
         check_indices("indices", indices, value.dim(0));
-        const RowTarget target{static_cast<std::byte*>(value.raw()), value.dim(0), value.shape().removed(0).num_elements(),
+        const RowTarget target{static_cast<std::byte*>(value.raw()), value.dim(0),
+                               value.shape().removed(0).num_elements(),
                                static_cast<int64_t>(dtype_size(dtype))};
-        scatter_rows(c, op, target, indices, static_cast<const std::byte*>(updates.raw()), updates.rank() == 0);
+        scatter_rows(c, op, target, indices, static_cast<const std::byte*>(updates.raw()),
+                     updates.rank() == 0);
       },
       cost);
 }

@@ -12,20 +12,20 @@ namespace {
 
 using KernelPtr = std::unique_ptr<Kernel>;
 
-// --- Sources ------------------------------------------------------------------------------------------------------------
+// --- Sources ----------------------------------------------------------------------------------
 
 KernelPtr prepare_const(const PrepareContext& p) {
-  return make_kernel([value = p.op().get<Tensor>("value")](RunContext& c) { c.set_output(0, value); }, 20);
+  return make_kernel(
+      [value = p.op().get<Tensor>("value")](RunContext& c) { c.set_output(0, value); }, 20);
 }
 
 KernelPtr prepare_placeholder(const PrepareContext& p) {
   const std::string name(p.node_name());
-  return make_kernel(
-      [message = concat("You must feed a value for placeholder tensor \"", name, "\" with dtype ", p.op().get_type("dtype"),
-                        " and shape ", p.op().get<PartialShape>("shape"))](RunContext&) {
-        throw Error(Code::kInvalidArgument, message);
-      },
-      20);
+  return make_kernel([message = concat("You must feed a value for placeholder tensor \"", name,
+                                       "\" with dtype ", p.op().get_type("dtype"), " and shape ",
+                                       p.op().get<PartialShape>("shape"))](
+                         RunContext&) { throw Error(Code::kInvalidArgument, message); },
+                     20);
 }
 
 // The input may lie in memory that the plan uses again: the values are copied.
@@ -34,7 +34,7 @@ KernelPtr prepare_placeholder_with_default(const PrepareContext& p) {
   return make_kernel([](RunContext& c) { c.set_output(0, c.input(0).deep_copy()); }, cost);
 }
 
-// --- Fills --------------------------------------------------------------------------------------------------------------
+// --- Fills ------------------------------------------------------------------------------------
 
 template <class T>
 KernelPtr fill_kernel(int64_t n, const T* constant) {
@@ -44,8 +44,9 @@ KernelPtr fill_kernel(int64_t n, const T* constant) {
       [n, fixed, from_input = constant == nullptr](RunContext& c) {
         const T value = from_input ? *elements<T>(c.input(1)) : fixed;
         T* out = elements<T>(c.output(0));
-        c.parallel_for(n, kMoveGrain<T>, kMoveCost<T>,
-                       [&](int64_t begin, int64_t end) { fill_elements(out + begin, value, end - begin); });
+        c.parallel_for(n, kMoveGrain<T>, kMoveCost<T>, [&](int64_t begin, int64_t end) {
+          fill_elements(out + begin, value, end - begin);
+        });
       },
       cost);
 }
@@ -74,17 +75,19 @@ T one() {
 
 KernelPtr prepare_ones_like(const PrepareContext& p) {
   const int64_t n = p.output_shape(0).num_elements();
-  return dispatch<float, double, Float16, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
-                  bool, std::complex<float>, std::complex<double>>(p.output_type(0), [n]<class T>() {
-    const T value = one<T>();
-    return fill_kernel<T>(n, &value);
-  });
+  return dispatch<float, double, Float16, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t,
+                  uint16_t, uint32_t, uint64_t, bool, std::complex<float>, std::complex<double>>(
+      p.output_type(0), [n]<class T>() {
+        const T value = one<T>();
+        return fill_kernel<T>(n, &value);
+      });
 }
 
 KernelPtr prepare_identity_n(const PrepareContext& p) {
   double cost = 0;
   for (int i = 0; i < p.num_inputs(); ++i) {
-    cost += 10 + 0.1 * static_cast<double>(p.input_shape(i).num_elements()) * static_cast<double>(dtype_size(p.input_type(i)));
+    cost += 10 + 0.1 * static_cast<double>(p.input_shape(i).num_elements()) *
+                     static_cast<double>(dtype_size(p.input_type(i)));
   }
   return make_kernel(
       [n = p.num_inputs()](RunContext& c) {
@@ -94,16 +97,19 @@ KernelPtr prepare_identity_n(const PrepareContext& p) {
             T* to = elements<T>(c.output(i));
             if (from == to) return;
             c.parallel_for(c.input(i).num_elements(), kMoveGrain<T>, kMoveCost<T>,
-                           [&](int64_t begin, int64_t end) { copy_elements(to + begin, from + begin, end - begin); });
+                           [&](int64_t begin, int64_t end) {
+                             copy_elements(to + begin, from + begin, end - begin);
+                           });
           });
         }
       },
       cost);
 }
 
-// --- Sequences ----------------------------------------------------------------------------------------------------------
+// --- Sequences --------------------------------------------------------------------------------
 
-// Computed from the index, not by repeated addition: no error builds up. Half types and float in double.
+// Computed from the index, not by repeated addition: no error builds up. Half types and float in
+// double.
 template <class T>
 KernelPtr range_kernel(const PrepareContext& p) {
   using Wide = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
@@ -165,7 +171,8 @@ KernelPtr linspace_kernel(const PrepareContext& p) {
         const double step = n > 1 ? (wide(last) - wide(first)) / static_cast<double>(n - 1) : 0.0;
         T* out = c.output(0).data<T>();
         c.parallel_for(n, kMoveGrain<T>, 1.0, [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) out[i] = narrow(wide(first) + static_cast<double>(i) * step);
+          for (int64_t i = begin; i < end; ++i)
+            out[i] = narrow(wide(first) + static_cast<double>(i) * step);
         });
         if (n > 1) out[n - 1] = last;
       },
@@ -173,10 +180,11 @@ KernelPtr linspace_kernel(const PrepareContext& p) {
 }
 
 KernelPtr prepare_linspace(const PrepareContext& p) {
-  return dispatch<float, double, Float16, BFloat16>(p.output_type(0), [&p]<class T>() { return linspace_kernel<T>(p); });
+  return dispatch<float, double, Float16, BFloat16>(
+      p.output_type(0), [&p]<class T>() { return linspace_kernel<T>(p); });
 }
 
-// --- OneHot -------------------------------------------------------------------------------------------------------------
+// --- OneHot -----------------------------------------------------------------------------------
 
 // The output is [prefix, depth, suffix], the indices are [prefix, suffix].
 template <class T, class Index>
@@ -211,8 +219,9 @@ KernelPtr prepare_one_hot(const PrepareContext& p) {
   const int64_t suffix = indices.sub(static_cast<int>(axis), indices.rank()).num_elements();
   const int64_t depth = output.dim(static_cast<int>(axis));
   return dispatch_element(p.output_type(0), [&]<class T>() {
-    return dispatch<uint8_t, int32_t, int64_t>(
-        p.input_type(0), [&]<class Index>() { return one_hot_kernel<T, Index>(prefix, depth, suffix); });
+    return dispatch<uint8_t, int32_t, int64_t>(p.input_type(0), [&]<class Index>() {
+      return one_hot_kernel<T, Index>(prefix, depth, suffix);
+    });
   });
 }
 

@@ -5,7 +5,9 @@
 namespace treenail::host {
 
 void register_control_kernels(KernelRegistry& r) {
-  r.add("NoOp", {}, [](const PrepareContext&) -> std::unique_ptr<Kernel> { return make_kernel([](RunContext&) {}, 1); });
+  r.add("NoOp", {}, [](const PrepareContext&) -> std::unique_ptr<Kernel> {
+    return make_kernel([](RunContext&) {}, 1);
+  });
 }
 
 }  // namespace treenail::host

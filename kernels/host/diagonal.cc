@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of framework/ops/diagonal.cc. Every tensor is a batch of matrices; a diagonal steps by one row and one column.
+// Kernels of framework/ops/diagonal.cc. Every tensor is a batch of matrices; a diagonal steps by
+// one row and one column.
 #include <algorithm>
 
 #include "framework/runtime/kernel_registry.h"
@@ -52,16 +53,22 @@ KernelPtr make_diagonal(DType dtype, const Matrices& m) {
 
 KernelPtr take_diagonal(DType dtype, const Matrices& m) {
   return dispatch_element(dtype, [&]<class T>() {
-    return per_matrix_kernel(Matrices{m.count, 1, m.diagonal()}, 1.0, [m](RunContext& c, int64_t i) {
-      const T* matrix = elements<T>(c.input(0)) + i * m.elements();
-      T* out = elements<T>(c.output(0)) + i * m.diagonal();
-      for (int64_t k = 0; k < m.diagonal(); ++k) out[k] = matrix[k * (m.columns + 1)];
-    });
+    return per_matrix_kernel(Matrices{m.count, 1, m.diagonal()}, 1.0,
+                             [m](RunContext& c, int64_t i) {
+                               const T* matrix = elements<T>(c.input(0)) + i * m.elements();
+                               T* out = elements<T>(c.output(0)) + i * m.diagonal();
+                               for (int64_t k = 0; k < m.diagonal(); ++k)
+                                 out[k] = matrix[k * (m.columns + 1)];
+                             });
   });
 }
 
-KernelPtr prepare_diag(const PrepareContext& p) { return make_diagonal(p.output_type(0), doubled(p.input_shape(0))); }
-KernelPtr prepare_diag_part(const PrepareContext& p) { return take_diagonal(p.output_type(0), doubled(p.output_shape(0))); }
+KernelPtr prepare_diag(const PrepareContext& p) {
+  return make_diagonal(p.output_type(0), doubled(p.input_shape(0)));
+}
+KernelPtr prepare_diag_part(const PrepareContext& p) {
+  return take_diagonal(p.output_type(0), doubled(p.output_shape(0)));
+}
 KernelPtr prepare_matrix_diag(const PrepareContext& p) {
   return make_diagonal(p.output_type(0), matrices_of(p.output_shape(0)));
 }
@@ -92,7 +99,8 @@ KernelPtr prepare_matrix_band_part(const PrepareContext& p) {
       T* out = elements<T>(c.output(0)) + i * m.elements();
       for (int64_t row = 0; row < m.rows; ++row) {
         const int64_t first = lower < 0 ? 0 : std::clamp<int64_t>(row - lower, 0, m.columns);
-        const int64_t last = upper < 0 ? m.columns : std::clamp<int64_t>(row + upper + 1, 0, m.columns);
+        const int64_t last =
+            upper < 0 ? m.columns : std::clamp<int64_t>(row + upper + 1, 0, m.columns);
         const int64_t kept = std::max<int64_t>(last - first, 0);
         T* to = out + row * m.columns;
         const T* from = in + row * m.columns;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of framework/ops/gather.cc that only move elements: Gather, GatherNd, TensorScatterUpdate. Those that add:
-// kernels/cpu/scatter.cc.
+// Kernels of framework/ops/gather.cc that only move elements: Gather, GatherNd,
+// TensorScatterUpdate. Those that add: kernels/cpu/scatter.cc.
 #include <algorithm>
 
 #include "framework/op/index_check.h"
@@ -12,9 +12,10 @@ namespace {
 
 using KernelPtr = std::unique_ptr<Kernel>;
 
-// --- Gather -------------------------------------------------------------------------------------------------------------
+// --- Gather -----------------------------------------------------------------------------------
 
-// params is [batch, outer, extent, inner], indices [batch, count], the result [batch, outer, count, inner].
+// params is [batch, outer, extent, inner], indices [batch, count], the result [batch, outer, count,
+// inner].
 struct GatherSpace {
   int64_t batch, outer, extent, inner, count;
 };
@@ -29,7 +30,8 @@ void gather_block(const T* params, const Index* indices, T* out, int64_t inner, 
     return;
   }
   for (int64_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) __builtin_prefetch(params + static_cast<int64_t>(indices[i + kAhead]) * inner);
+    if (i + kAhead < count)
+      __builtin_prefetch(params + static_cast<int64_t>(indices[i + kAhead]) * inner);
     copy_elements(out + i * inner, params + static_cast<int64_t>(indices[i]) * inner, inner);
   }
 }
@@ -50,7 +52,8 @@ KernelPtr gather_kernel(const GatherSpace& s) {
             const int64_t block = begin / s.count;
             const int64_t first = begin % s.count;
             const int64_t n = std::min(end - begin, s.count - first);
-            gather_block(params + block * s.extent * s.inner, indices + block / s.outer * s.count + first, out + begin * s.inner,
+            gather_block(params + block * s.extent * s.inner,
+                         indices + block / s.outer * s.count + first, out + begin * s.inner,
                          s.inner, n);
             begin += n;
           }
@@ -65,16 +68,19 @@ KernelPtr prepare_gather(const PrepareContext& p) {
   const int64_t given = scalar_int64(p.host_value(2));
   const int axis = static_cast<int>(given < 0 ? given + params.rank() : given);
   const int64_t given_batch = p.op().get_int("batch_dims");
-  const int batch_dims = static_cast<int>(given_batch < 0 ? given_batch + indices.rank() : given_batch);
-  const GatherSpace s{params.sub(0, batch_dims).num_elements(), params.sub(batch_dims, axis).num_elements(), params.dim(axis),
+  const int batch_dims =
+      static_cast<int>(given_batch < 0 ? given_batch + indices.rank() : given_batch);
+  const GatherSpace s{params.sub(0, batch_dims).num_elements(),
+                      params.sub(batch_dims, axis).num_elements(), params.dim(axis),
                       params.sub(axis + 1, params.rank()).num_elements(),
                       indices.sub(batch_dims, indices.rank()).num_elements()};
   return dispatch_element(p.output_type(0), [&]<class T>() {
-    return p.input_type(1) == DType::kInt32 ? gather_kernel<T, int32_t>(s) : gather_kernel<T, int64_t>(s);
+    return p.input_type(1) == DType::kInt32 ? gather_kernel<T, int32_t>(s)
+                                            : gather_kernel<T, int64_t>(s);
   });
 }
 
-// --- Multi-dimensional indices ------------------------------------------------------------------------------------------
+// --- Multi-dimensional indices ----------------------------------------------------------------
 
 // Indices [count, depth] choose rows of params: `rows` of them, each `row` elements.
 struct NdSpace {
@@ -85,7 +91,8 @@ struct NdSpace {
 
 NdSpace nd_space(const Shape& params, const Shape& indices) {
   const int depth = static_cast<int>(indices.dim(indices.rank() - 1));
-  return {params, indices.sub(0, indices.rank() - 1).num_elements(), params.sub(depth, params.rank()).num_elements()};
+  return {params, indices.sub(0, indices.rank() - 1).num_elements(),
+          params.sub(depth, params.rank()).num_elements()};
 }
 
 template <class T>
@@ -122,10 +129,12 @@ KernelPtr scatter_update_kernel(const NdSpace& s) {
         const T* updates = elements<T>(c.input(2));
         T* out = elements<T>(c.output(0));
         if (out != from) {
-          c.parallel_for(n, kMoveGrain<T>, kMoveCost<T>,
-                         [&](int64_t begin, int64_t end) { copy_elements(out + begin, from + begin, end - begin); });
+          c.parallel_for(n, kMoveGrain<T>, kMoveCost<T>, [&](int64_t begin, int64_t end) {
+            copy_elements(out + begin, from + begin, end - begin);
+          });
         }
-        for (int64_t i = 0; i < s.count; ++i) copy_elements(out + rows[i] * s.row, updates + i * s.row, s.row);
+        for (int64_t i = 0; i < s.count; ++i)
+          copy_elements(out + rows[i] * s.row, updates + i * s.row, s.row);
       },
       cost, static_cast<size_t>(s.count) * sizeof(int64_t));
 }

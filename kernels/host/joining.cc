@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of framework/ops/joining.cc. Around the axis, every array is [outer, extent * inner]: joining and taking apart copy one
-// such matrix per piece.
+// Kernels of framework/ops/joining.cc. Around the axis, every array is [outer, extent * inner]:
+// joining and taking apart copy one such matrix per piece.
 #include <vector>
 
 #include "framework/runtime/kernel_registry.h"
@@ -28,7 +28,8 @@ double total_cost(const std::vector<StridedCopy>& copies) {
   return cost;
 }
 
-// Piece i: `width` elements of each of `outer` rows, at `offset` in rows of `total` elements of the whole.
+// Piece i: `width` elements of each of `outer` rows, at `offset` in rows of `total` elements of the
+// whole.
 StridedCopy into_whole(DType dtype, int64_t outer, int64_t width, int64_t total, int64_t offset) {
   return StridedCopy(dtype).axis(outer, width, total).axis(width, 1, 1).offsets(0, offset).finish();
 }
@@ -41,7 +42,8 @@ KernelPtr join_kernel(std::vector<StridedCopy> copies) {
   const double cost = total_cost(copies);
   return make_kernel(
       [copies = std::move(copies)](RunContext& c) {
-        for (size_t i = 0; i < copies.size(); ++i) copies[i].run(c, c.input(static_cast<int>(i)).raw(), c.output(0).raw());
+        for (size_t i = 0; i < copies.size(); ++i)
+          copies[i].run(c, c.input(static_cast<int>(i)).raw(), c.output(0).raw());
       },
       cost);
 }
@@ -51,7 +53,8 @@ KernelPtr part_kernel(std::vector<StridedCopy> copies, int source) {
   const double cost = total_cost(copies);
   return make_kernel(
       [copies = std::move(copies), source](RunContext& c) {
-        for (size_t i = 0; i < copies.size(); ++i) copies[i].run(c, c.input(source).raw(), c.output(static_cast<int>(i)).raw());
+        for (size_t i = 0; i < copies.size(); ++i)
+          copies[i].run(c, c.input(source).raw(), c.output(static_cast<int>(i)).raw());
       },
       cost);
 }
@@ -65,7 +68,8 @@ KernelPtr prepare_concat(const PrepareContext& p) {
   int64_t offset = 0;
   for (int i = 0; i < n; ++i) {
     const int64_t width = p.input_shape(i).dim(axis) * a.inner;
-    copies.push_back(into_whole(p.output_type(0), a.outer, width, output.dim(axis) * a.inner, offset));
+    copies.push_back(
+        into_whole(p.output_type(0), a.outer, width, output.dim(axis) * a.inner, offset));
     offset += width;
   }
   return join_kernel(std::move(copies));
@@ -78,7 +82,8 @@ KernelPtr split_kernel(const PrepareContext& p, int source, int axis) {
   int64_t offset = 0;
   for (int i = 0; i < p.op().num_outputs(); ++i) {
     const int64_t width = p.output_shape(i).dim(axis) * a.inner;
-    copies.push_back(out_of_whole(p.output_type(i), a.outer, width, whole.dim(axis) * a.inner, offset));
+    copies.push_back(
+        out_of_whole(p.output_type(i), a.outer, width, whole.dim(axis) * a.inner, offset));
     offset += width;
   }
   return part_kernel(std::move(copies), source);
@@ -98,7 +103,8 @@ KernelPtr prepare_pack(const PrepareContext& p) {
   const Around a = around(output, axis);
   std::vector<StridedCopy> copies;
   for (int i = 0; i < p.num_inputs(); ++i) {
-    copies.push_back(into_whole(p.output_type(0), a.outer, a.inner, output.dim(axis) * a.inner, i * a.inner));
+    copies.push_back(
+        into_whole(p.output_type(0), a.outer, a.inner, output.dim(axis) * a.inner, i * a.inner));
   }
   return join_kernel(std::move(copies));
 }
@@ -109,7 +115,8 @@ KernelPtr prepare_unpack(const PrepareContext& p) {
   const Around a = around(whole, axis);
   std::vector<StridedCopy> copies;
   for (int i = 0; i < p.op().num_outputs(); ++i) {
-    copies.push_back(out_of_whole(p.output_type(i), a.outer, a.inner, whole.dim(axis) * a.inner, i * a.inner));
+    copies.push_back(
+        out_of_whole(p.output_type(i), a.outer, a.inner, whole.dim(axis) * a.inner, i * a.inner));
   }
   return part_kernel(std::move(copies), 0);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of framework/ops/layout.cc (but for borders: padding.cc), and BroadcastTo: strided copies.
+// Kernels of framework/ops/layout.cc (but for borders: padding.cc), and BroadcastTo: strided
+// copies.
 #include <algorithm>
 #include <complex>
 #include <vector>
@@ -15,10 +16,11 @@ namespace {
 using KernelPtr = std::unique_ptr<Kernel>;
 
 KernelPtr copy_kernel(const StridedCopy& copy) {
-  return make_kernel([copy](RunContext& c) { copy.run(c, c.input(0).raw(), c.output(0).raw()); }, copy.cost_ns());
+  return make_kernel([copy](RunContext& c) { copy.run(c, c.input(0).raw(), c.output(0).raw()); },
+                     copy.cost_ns());
 }
 
-// --- Transpose ----------------------------------------------------------------------------------------------------------
+// --- Transpose --------------------------------------------------------------------------------
 
 StridedCopy transposing_copy(const PrepareContext& p) {
   int64_t storage[kMaxRank];
@@ -28,7 +30,8 @@ StridedCopy transposing_copy(const PrepareContext& p) {
   StridedCopy copy(p.output_type(0));
   for (int i = 0; i < p.output_shape(0).rank(); ++i) {
     const int64_t axis = perm[static_cast<size_t>(i)];
-    copy.axis(p.output_shape(0).dim(i), from[static_cast<int>(axis < 0 ? axis + p.output_shape(0).rank() : axis)], to[i]);
+    copy.axis(p.output_shape(0).dim(i),
+              from[static_cast<int>(axis < 0 ? axis + p.output_shape(0).rank() : axis)], to[i]);
   }
   return copy.finish();
 }
@@ -41,22 +44,26 @@ KernelPtr conjugating_kernel(const StridedCopy& copy) {
       [copy](RunContext& c) {
         copy.run(c, c.input(0).raw(), c.output(0).raw());
         T* out = c.output(0).data<T>();
-        c.parallel_for(c.output(0).num_elements(), kMoveGrain<T>, kMoveCost<T>, [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) out[i] = std::conj(out[i]);
-        });
+        c.parallel_for(c.output(0).num_elements(), kMoveGrain<T>, kMoveCost<T>,
+                       [&](int64_t begin, int64_t end) {
+                         for (int64_t i = begin; i < end; ++i) out[i] = std::conj(out[i]);
+                       });
       },
       2 * copy.cost_ns());
 }
 
 KernelPtr prepare_conjugate_transpose(const PrepareContext& p) {
   switch (p.output_type(0)) {
-    case DType::kComplex64: return conjugating_kernel<std::complex<float>>(transposing_copy(p));
-    case DType::kComplex128: return conjugating_kernel<std::complex<double>>(transposing_copy(p));
-    default: return prepare_transpose(p);
+    case DType::kComplex64:
+      return conjugating_kernel<std::complex<float>>(transposing_copy(p));
+    case DType::kComplex128:
+      return conjugating_kernel<std::complex<double>>(transposing_copy(p));
+    default:
+      return prepare_transpose(p);
   }
 }
 
-// --- Repetition ---------------------------------------------------------------------------------------------------------
+// --- Repetition -------------------------------------------------------------------------------
 
 KernelPtr prepare_tile(const PrepareContext& p) {
   const Shape& input = p.input_shape(0);
@@ -86,7 +93,7 @@ KernelPtr prepare_broadcast_to(const PrepareContext& p) {
   return copy_kernel(copy.finish());
 }
 
-// --- Reversal -----------------------------------------------------------------------------------------------------------
+// --- Reversal ---------------------------------------------------------------------------------
 
 KernelPtr prepare_reverse(const PrepareContext& p) {
   const Shape& shape = p.input_shape(0);
@@ -107,8 +114,8 @@ KernelPtr prepare_reverse(const PrepareContext& p) {
 // Rows are the elements below both axes; every row is found by its coordinates.
 struct SequenceLayout {
   int64_t rows;
-  int64_t row;  // elements
-  int64_t seq_extent, seq_stride;      // strides in rows
+  int64_t row;                     // elements
+  int64_t seq_extent, seq_stride;  // strides in rows
   int64_t batch_extent, batch_stride;
 };
 
@@ -120,8 +127,8 @@ KernelPtr reverse_sequence_kernel(const SequenceLayout& s) {
         const std::span<const Length> lengths = c.input(1).values<Length>();
         for (size_t i = 0; i < lengths.size(); ++i) {
           if (lengths[i] >= 0 && lengths[i] <= s.seq_extent) continue;
-          throw invalid_argument("seq_lengths[", i, "] = ", lengths[i], " is not in [0, ", s.seq_extent,
-                                 "], the extent of input along seq_dim");
+          throw invalid_argument("seq_lengths[", i, "] = ", lengths[i], " is not in [0, ",
+                                 s.seq_extent, "], the extent of input along seq_dim");
         }
         const T* from = elements<T>(c.input(0));
         T* to = elements<T>(c.output(0));
@@ -129,8 +136,10 @@ KernelPtr reverse_sequence_kernel(const SequenceLayout& s) {
         c.parallel_for(s.rows, grain, row_cost, [&](int64_t begin, int64_t end) {
           for (int64_t at = begin; at < end; ++at) {
             const int64_t place = at / s.seq_stride % s.seq_extent;
-            const int64_t length = lengths[static_cast<size_t>(at / s.batch_stride % s.batch_extent)];
-            const int64_t source = place < length ? at + (length - 1 - 2 * place) * s.seq_stride : at;
+            const int64_t length =
+                lengths[static_cast<size_t>(at / s.batch_stride % s.batch_extent)];
+            const int64_t source =
+                place < length ? at + (length - 1 - 2 * place) * s.seq_stride : at;
             copy_elements(to + at * s.row, from + source * s.row, s.row);
           }
         });
@@ -155,15 +164,17 @@ KernelPtr prepare_reverse_sequence(const PrepareContext& p) {
   s.seq_stride = shape.sub(seq + 1, row_axis).num_elements();
   s.batch_stride = shape.sub(batch + 1, row_axis).num_elements();
   return dispatch_element(p.output_type(0), [&]<class T>() {
-    return p.input_type(1) == DType::kInt32 ? reverse_sequence_kernel<T, int32_t>(s) : reverse_sequence_kernel<T, int64_t>(s);
+    return p.input_type(1) == DType::kInt32 ? reverse_sequence_kernel<T, int32_t>(s)
+                                            : reverse_sequence_kernel<T, int64_t>(s);
   });
 }
 
-// --- Roll ---------------------------------------------------------------------------------------------------------------
+// --- Roll -------------------------------------------------------------------------------------
 
-// Each rolled axis is two pieces, its elements before and after the seam; the copy falls into one per combination of pieces.
-void add_rolled(const Shape& shape, const int64_t* shifts, int axis, StridedCopy copy, int64_t from, int64_t to,
-                std::vector<StridedCopy>& copies) {
+// Each rolled axis is two pieces, its elements before and after the seam; the copy falls into one
+// per combination of pieces.
+void add_rolled(const Shape& shape, const int64_t* shifts, int axis, StridedCopy copy, int64_t from,
+                int64_t to, std::vector<StridedCopy>& copies) {
   if (axis == shape.rank()) {
     copies.push_back(copy.offsets(from, to).finish());
     return;
@@ -174,7 +185,8 @@ void add_rolled(const Shape& shape, const int64_t* shifts, int axis, StridedCopy
   const auto piece = [&](int64_t source, int64_t target, int64_t size) {
     StridedCopy longer = copy;
     longer.axis(size, stride, stride);
-    add_rolled(shape, shifts, axis + 1, longer, from + source * stride, to + target * stride, copies);
+    add_rolled(shape, shifts, axis + 1, longer, from + source * stride, to + target * stride,
+               copies);
   };
   piece(0, shift, extent - shift);
   if (shift > 0) piece(extent - shift, 0, shift);
@@ -193,7 +205,8 @@ KernelPtr prepare_roll(const PrepareContext& p) {
     if (extent > 0) shifts[axis] = ((shifts[axis] + given[k] % extent) % extent + extent) % extent;
   }
   std::vector<StridedCopy> copies;
-  if (shape.num_elements() > 0) add_rolled(shape, shifts, 0, StridedCopy(p.output_type(0)), 0, 0, copies);
+  if (shape.num_elements() > 0)
+    add_rolled(shape, shifts, 0, StridedCopy(p.output_type(0)), 0, 0, copies);
   double cost = 5;
   for (const StridedCopy& copy : copies) cost += copy.cost_ns();
   return make_kernel(

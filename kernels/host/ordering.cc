@@ -22,9 +22,10 @@ auto comparable(T x) {
   }
 }
 
-// --- TopK ---------------------------------------------------------------------------------------------------------------
+// --- TopK -------------------------------------------------------------------------------------
 
-// Whether element a of a row stands before element b: larger, or equal and with the lower index. NaN is larger than any number.
+// Whether element a of a row stands before element b: larger, or equal and with the lower index.
+// NaN is larger than any number.
 template <class T>
 struct Before {
   const T* row;
@@ -64,9 +65,11 @@ KernelPtr top_k_kernel(int64_t rows, int64_t n, int64_t k) {
         const T* input = c.input(0).data<T>();
         T* values = c.output(0).data<T>();
         int32_t* indices = c.output(1).data<int32_t>();
-        c.parallel_for(rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(n, 1)), cost, [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) top_k_row(input + i * n, n, k, values + i * k, indices + i * k);
-        });
+        c.parallel_for(rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(n, 1)), cost,
+                       [&](int64_t begin, int64_t end) {
+                         for (int64_t i = begin; i < end; ++i)
+                           top_k_row(input + i * n, n, k, values + i * k, indices + i * k);
+                       });
       },
       cost * static_cast<double>(rows));
 }
@@ -74,14 +77,16 @@ KernelPtr top_k_kernel(int64_t rows, int64_t n, int64_t k) {
 KernelPtr prepare_top_k(const PrepareContext& p) {
   const Shape& input = p.input_shape(0);
   const int64_t n = input.dim(input.rank() - 1);
-  if (n > INT32_MAX) throw invalid_argument("TopK indices are int32; the last axis has ", n, " elements");
+  if (n > INT32_MAX)
+    throw invalid_argument("TopK indices are int32; the last axis has ", n, " elements");
   const int64_t rows = input.sub(0, input.rank() - 1).num_elements();
   const int64_t k = p.output_shape(0).dim(input.rank() - 1);
-  return dispatch<float, double, Float16, BFloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t>(
+  return dispatch<float, double, Float16, BFloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t,
+                  uint32_t, int64_t, uint64_t>(
       p.output_type(0), [&]<class T>() { return top_k_kernel<T>(rows, n, k); });
 }
 
-// --- InTopK -------------------------------------------------------------------------------------------------------------
+// --- InTopK -----------------------------------------------------------------------------------
 
 // Fewer than k predictions are larger than the target's; a row that is not finite tells nothing.
 bool in_top_k(const float* row, int64_t classes, int64_t target, int64_t k) {
@@ -105,18 +110,21 @@ KernelPtr in_top_k_kernel(const PrepareContext& p) {
         const float* predictions = c.input(0).data<float>();
         const Index* targets = c.input(1).data<Index>();
         bool* out = c.output(0).data<bool>();
-        c.parallel_for(batch, std::max<int64_t>(1, 32768 / std::max<int64_t>(classes, 1)), cost, [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) out[i] = in_top_k(predictions + i * classes, classes, targets[i], k);
-        });
+        c.parallel_for(batch, std::max<int64_t>(1, 32768 / std::max<int64_t>(classes, 1)), cost,
+                       [&](int64_t begin, int64_t end) {
+                         for (int64_t i = begin; i < end; ++i)
+                           out[i] = in_top_k(predictions + i * classes, classes, targets[i], k);
+                       });
       },
       cost * static_cast<double>(batch));
 }
 
 KernelPtr prepare_in_top_k(const PrepareContext& p) {
-  return p.input_type(1) == DType::kInt32 ? in_top_k_kernel<int32_t>(p) : in_top_k_kernel<int64_t>(p);
+  return p.input_type(1) == DType::kInt32 ? in_top_k_kernel<int32_t>(p)
+                                          : in_top_k_kernel<int64_t>(p);
 }
 
-// --- Where --------------------------------------------------------------------------------------------------------------
+// --- Where ------------------------------------------------------------------------------------
 
 template <class T>
 bool is_true(const T& x) {
@@ -146,8 +154,8 @@ void where(RunContext& c) {
 
 KernelPtr prepare_where(const PrepareContext& p) {
   const double cost = 50 + 3.0 * static_cast<double>(p.input_shape(0).num_elements());
-  return dispatch<bool, float, double, Float16, BFloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t,
-                  uint64_t, std::complex<float>, std::complex<double>>(
+  return dispatch<bool, float, double, Float16, BFloat16, int8_t, uint8_t, int16_t, uint16_t,
+                  int32_t, uint32_t, int64_t, uint64_t, std::complex<float>, std::complex<double>>(
       p.input_type(0), [&]<class T>() -> KernelPtr { return make_kernel(where<T>, cost); });
 }
 

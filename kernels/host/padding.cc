@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of the border ops in framework/ops/layout.cc: Pad, MirrorPad and its adjoint. Rows run along the last axis.
+// Kernels of the border ops in framework/ops/layout.cc: Pad, MirrorPad and its adjoint. Rows run
+// along the last axis.
 #include <algorithm>
 #include <complex>
 
@@ -34,13 +35,15 @@ struct PaddedSpace {
   }
 };
 
-// `inner`: the shape without borders. With `merge`, an axis without borders is taken into the one before it.
+// `inner`: the shape without borders. With `merge`, an axis without borders is taken into the one
+// before it.
 PaddedSpace space_of(const Shape& inner, const Tensor& paddings, bool merge) {
   PaddedSpace space;
   int count = 0;
   for (int i = 0; i < inner.rank(); ++i) {
     const auto at = [&](int64_t k) -> int64_t {
-      return paddings.dtype() == DType::kInt32 ? paddings.data<int32_t>()[2 * i + k] : paddings.data<int64_t>()[2 * i + k];
+      return paddings.dtype() == DType::kInt32 ? paddings.data<int32_t>()[2 * i + k]
+                                               : paddings.data<int64_t>()[2 * i + k];
     };
     const PaddedAxis axis{inner.dim(i), at(0), at(1)};
     if (merge && count > 0 && axis.before == 0 && axis.after == 0) {
@@ -63,7 +66,7 @@ int64_t row_grain(int64_t row) {
   return std::max<int64_t>(1, kMoveGrain<T> / std::max<int64_t>(row, 1));
 }
 
-// --- Pad ----------------------------------------------------------------------------------------------------------------
+// --- Pad --------------------------------------------------------------------------------------
 
 // The inner row that lies at outer row `flat`, or -1 when it is all border.
 int64_t inner_row_of(const PaddedSpace& s, int64_t flat) {
@@ -89,19 +92,20 @@ KernelPtr pad_kernel(const PaddedSpace& s) {
         const T value = *elements<T>(c.input(2));
         T* to = elements<T>(c.output(0));
         const PaddedAxis& row = s.row();
-        c.parallel_for(rows, row_grain<T>(width), row_cost<T>(width), [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            const int64_t source = inner_row_of(s, i);
-            T* out = to + i * width;
-            if (source < 0) {
-              fill_elements(out, value, width);
-              continue;
-            }
-            fill_elements(out, value, row.before);
-            copy_elements(out + row.before, from + source * row.inner, row.inner);
-            fill_elements(out + row.before + row.inner, value, row.after);
-          }
-        });
+        c.parallel_for(rows, row_grain<T>(width), row_cost<T>(width),
+                       [&](int64_t begin, int64_t end) {
+                         for (int64_t i = begin; i < end; ++i) {
+                           const int64_t source = inner_row_of(s, i);
+                           T* out = to + i * width;
+                           if (source < 0) {
+                             fill_elements(out, value, width);
+                             continue;
+                           }
+                           fill_elements(out, value, row.before);
+                           copy_elements(out + row.before, from + source * row.inner, row.inner);
+                           fill_elements(out + row.before + row.inner, value, row.after);
+                         }
+                       });
       },
       row_cost<T>(width) * static_cast<double>(rows));
 }
@@ -111,9 +115,10 @@ KernelPtr prepare_pad(const PrepareContext& p) {
   return dispatch_element(p.output_type(0), [&]<class T>() { return pad_kernel<T>(space); });
 }
 
-// --- MirrorPad ----------------------------------------------------------------------------------------------------------
+// --- MirrorPad --------------------------------------------------------------------------------
 
-// Where the element at place `at` of the padded axis comes from. offset 1: the edge is not repeated (REFLECT).
+// Where the element at place `at` of the padded axis comes from. offset 1: the edge is not repeated
+// (REFLECT).
 int64_t mirrored(const PaddedAxis& axis, int64_t offset, int64_t at) {
   const int64_t inside = at - axis.before;
   if (inside < 0) return -inside - 1 + offset;
@@ -130,35 +135,40 @@ KernelPtr mirror_pad_kernel(const PaddedSpace& s, int64_t offset) {
         const T* from = elements<T>(c.input(0));
         T* to = elements<T>(c.output(0));
         const PaddedAxis& row = s.row();
-        c.parallel_for(rows, row_grain<T>(width), row_cost<T>(width), [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            int64_t source = 0;
-            int64_t stride = 1;
-            int64_t rest = i;
-            for (int k = s.rank - 1; k-- > 0;) {
-              source += mirrored(s.axes[k], offset, rest % s.axes[k].outer()) * stride;
-              rest /= s.axes[k].outer();
-              stride *= s.axes[k].inner;
-            }
-            const T* in = from + source * row.inner;
-            T* out = to + i * width;
-            for (int64_t j = 0; j < row.before; ++j) out[j] = in[mirrored(row, offset, j)];
-            copy_elements(out + row.before, in, row.inner);
-            for (int64_t j = row.before + row.inner; j < width; ++j) out[j] = in[mirrored(row, offset, j)];
-          }
-        });
+        c.parallel_for(
+            rows, row_grain<T>(width), row_cost<T>(width), [&](int64_t begin, int64_t end) {
+              for (int64_t i = begin; i < end; ++i) {
+                int64_t source = 0;
+                int64_t stride = 1;
+                int64_t rest = i;
+                for (int k = s.rank - 1; k-- > 0;) {
+                  source += mirrored(s.axes[k], offset, rest % s.axes[k].outer()) * stride;
+                  rest /= s.axes[k].outer();
+                  stride *= s.axes[k].inner;
+                }
+                const T* in = from + source * row.inner;
+                T* out = to + i * width;
+                for (int64_t j = 0; j < row.before; ++j) out[j] = in[mirrored(row, offset, j)];
+                copy_elements(out + row.before, in, row.inner);
+                for (int64_t j = row.before + row.inner; j < width; ++j)
+                  out[j] = in[mirrored(row, offset, j)];
+              }
+            });
       },
       row_cost<T>(width) * static_cast<double>(rows));
 }
 
-int64_t mirror_offset(const PrepareContext& p) { return p.op().get_string("mode") == "REFLECT" ? 1 : 0; }
+int64_t mirror_offset(const PrepareContext& p) {
+  return p.op().get_string("mode") == "REFLECT" ? 1 : 0;
+}
 
 KernelPtr prepare_mirror_pad(const PrepareContext& p) {
   const PaddedSpace space = space_of(p.input_shape(0), p.host_value(1), false);
-  return dispatch_element(p.output_type(0), [&]<class T>() { return mirror_pad_kernel<T>(space, mirror_offset(p)); });
+  return dispatch_element(p.output_type(0),
+                          [&]<class T>() { return mirror_pad_kernel<T>(space, mirror_offset(p)); });
 }
 
-// --- MirrorPadGrad ------------------------------------------------------------------------------------------------------
+// --- MirrorPadGrad ----------------------------------------------------------------------------
 
 template <class T>
 T sum(T a, T b) {
@@ -180,7 +190,8 @@ int sources_of(const PaddedAxis& axis, int64_t offset, int64_t at, int64_t* out)
   return count;
 }
 
-// Adds what folds onto one inner row: the rows of the border that mirror it, axis by axis, then along the row itself.
+// Adds what folds onto one inner row: the rows of the border that mirror it, axis by axis, then
+// along the row itself.
 template <class T>
 struct Folder {
   const PaddedSpace& s;
@@ -241,14 +252,19 @@ KernelPtr prepare_mirror_pad_grad(const PrepareContext& p) {
   const int64_t offset = mirror_offset(p);
   switch (p.output_type(0)) {
     case DType::kInt8:
-    case DType::kUInt8: return mirror_pad_grad_kernel<uint8_t>(s, offset);
+    case DType::kUInt8:
+      return mirror_pad_grad_kernel<uint8_t>(s, offset);
     case DType::kInt16:
-    case DType::kUInt16: return mirror_pad_grad_kernel<uint16_t>(s, offset);
+    case DType::kUInt16:
+      return mirror_pad_grad_kernel<uint16_t>(s, offset);
     case DType::kInt32:
-    case DType::kUInt32: return mirror_pad_grad_kernel<uint32_t>(s, offset);
+    case DType::kUInt32:
+      return mirror_pad_grad_kernel<uint32_t>(s, offset);
     case DType::kInt64:
-    case DType::kUInt64: return mirror_pad_grad_kernel<uint64_t>(s, offset);
-    default: break;
+    case DType::kUInt64:
+      return mirror_pad_grad_kernel<uint64_t>(s, offset);
+    default:
+      break;
   }
   return dispatch<float, double, Float16, BFloat16, std::complex<float>, std::complex<double>>(
       p.output_type(0), [&]<class T>() { return mirror_pad_grad_kernel<T>(s, offset); });

@@ -52,7 +52,8 @@ int64_t merged_rows(RunContext& c, int n) {
     const std::span<const int32_t> indices = c.input(i).values<int32_t>();
     for (size_t k = 0; k < indices.size(); ++k) {
       if (indices[k] < 0) {
-        throw invalid_argument("indices[", i, "] holds ", indices[k], " at place ", k, "; indices must not be negative");
+        throw invalid_argument("indices[", i, "] holds ", indices[k], " at place ", k,
+                               "; indices must not be negative");
       }
       rows = std::max<int64_t>(rows, int64_t{indices[k]} + 1);
     }
@@ -70,7 +71,8 @@ void stitch(RunContext& c, int n) {
   for (int i = 0; i < n; ++i) {
     const std::span<const int32_t> indices = c.input(i).values<int32_t>();
     const T* from = elements<T>(c.input(n + i));
-    for (size_t k = 0; k < indices.size(); ++k) copy_elements(to + indices[k] * row, from + static_cast<int64_t>(k) * row, row);
+    for (size_t k = 0; k < indices.size(); ++k)
+      copy_elements(to + indices[k] * row, from + static_cast<int64_t>(k) * row, row);
   }
   c.set_output(0, std::move(merged));
 }
@@ -78,7 +80,8 @@ void stitch(RunContext& c, int n) {
 KernelPtr prepare_dynamic_stitch(const PrepareContext& p) {
   const int n = p.num_inputs() / 2;
   double cost = 200;
-  for (int i = 0; i < n; ++i) cost += 2.0 * static_cast<double>(p.input_shape(n + i).num_elements());
+  for (int i = 0; i < n; ++i)
+    cost += 2.0 * static_cast<double>(p.input_shape(n + i).num_elements());
   return dispatch_element(p.output_type(0), [&]<class T>() -> KernelPtr {
     return make_kernel([n](RunContext& c) { stitch<T>(c, n); }, cost);
   });

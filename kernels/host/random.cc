@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomShuffle and Multinomial of framework/ops/random.cc: permuting rows and drawing classes. Other distributions:
-// kernels/cpu/random.cc.
+// RandomShuffle and Multinomial of framework/ops/random.cc: permuting rows and drawing classes.
+// Other distributions: kernels/cpu/random.cc.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -18,7 +18,7 @@ namespace {
 
 using KernelPtr = std::unique_ptr<Kernel>;
 
-// --- RandomShuffle ------------------------------------------------------------------------------------------------------
+// --- RandomShuffle ----------------------------------------------------------------------------
 
 // A Fisher-Yates shuffle from the front; number i of the stream moves place i.
 void shuffle(const Philox& stream, int64_t* order, int64_t n) {
@@ -47,22 +47,26 @@ KernelPtr prepare_shuffle(const PrepareContext& p) {
           }
           auto* order = reinterpret_cast<int64_t*>(c.scratch());
           shuffle(stream.next(static_cast<uint64_t>(rows - 1 + 3) / 4), order, rows);
-          c.parallel_for(rows, std::max<int64_t>(1, kMoveGrain<T> / row), row_cost, [&](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; ++i) copy_elements(to + i * row, from + order[i] * row, row);
-          });
+          c.parallel_for(rows, std::max<int64_t>(1, kMoveGrain<T> / row), row_cost,
+                         [&](int64_t begin, int64_t end) {
+                           for (int64_t i = begin; i < end; ++i)
+                             copy_elements(to + i * row, from + order[i] * row, row);
+                         });
         },
-        50 + (10 + row_cost) * static_cast<double>(rows), static_cast<size_t>(rows) * sizeof(int64_t));
+        50 + (10 + row_cost) * static_cast<double>(rows),
+        static_cast<size_t>(rows) * sizeof(int64_t));
   });
 }
 
-// --- Multinomial --------------------------------------------------------------------------------------------------------
+// --- Multinomial ------------------------------------------------------------------------------
 
 double wide(float x) { return x; }
 double wide(double x) { return x; }
 double wide(Float16 x) { return static_cast<float>(x); }
 double wide(BFloat16 x) { return static_cast<float>(x); }
 
-// Running sums of exp(logit - maximum), not normalised; logits that are not finite add nothing. Returns the total.
+// Running sums of exp(logit - maximum), not normalised; logits that are not finite add nothing.
+// Returns the total.
 template <class T>
 double cumulate(const T* logits, int64_t classes, double* sums) {
   double maximum = std::numeric_limits<double>::lowest();
@@ -94,7 +98,8 @@ KernelPtr multinomial_kernel(const PrepareContext& p) {
   return make_kernel(
       [batch, classes, samples, row_cost, stream = CountedStream(p)](RunContext& c) {
         if (batch == 0 || samples == 0) return;
-        const Philox numbers = stream.next(static_cast<uint64_t>(batch) * static_cast<uint64_t>((samples + 3) / 4 * 8) * 256);
+        const Philox numbers = stream.next(static_cast<uint64_t>(batch) *
+                                           static_cast<uint64_t>((samples + 3) / 4 * 8) * 256);
         auto* sums = reinterpret_cast<double*>(c.scratch());
         const T* logits = c.input(0).data<T>();
         Out* out = c.output(0).data<Out>();
@@ -104,7 +109,8 @@ KernelPtr multinomial_kernel(const PrepareContext& p) {
             const double total = cumulate(logits + b * classes, classes, row);
             if (total == 0) throw invalid_argument("row ", b, " of logits has no finite element");
             for (int64_t j = 0; j < samples; ++j) {
-              const double wanted = unit_double(numbers, static_cast<uint64_t>(b * samples + j)) * total;
+              const double wanted =
+                  unit_double(numbers, static_cast<uint64_t>(b * samples + j)) * total;
               const int64_t found = std::upper_bound(row, row + classes, wanted) - row;
               out[b * samples + j] = static_cast<Out>(found);
             }
@@ -116,7 +122,8 @@ KernelPtr multinomial_kernel(const PrepareContext& p) {
 
 KernelPtr prepare_multinomial(const PrepareContext& p) {
   return dispatch<float, double, Float16, BFloat16>(p.input_type(0), [&p]<class T>() {
-    return p.output_type(0) == DType::kInt32 ? multinomial_kernel<T, int32_t>(p) : multinomial_kernel<T, int64_t>(p);
+    return p.output_type(0) == DType::kInt32 ? multinomial_kernel<T, int32_t>(p)
+                                             : multinomial_kernel<T, int64_t>(p);
   });
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of framework/ops/shape.cc. Reshape, ExpandDims and Squeeze are views and need none; BroadcastTo is in layout.cc.
+// Kernels of framework/ops/shape.cc. Reshape, ExpandDims and Squeeze are views and need none;
+// BroadcastTo is in layout.cc.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -18,7 +19,8 @@ void store(Tensor& out, std::span<const int64_t> values) {
   for (size_t i = 0; i < values.size(); ++i) {
     to[i] = static_cast<T>(values[i]);
     if (to[i] != values[i]) {
-      throw invalid_argument("output_type must be int64 since the value ", values[i], " does not fit into ", out.dtype());
+      throw invalid_argument("output_type must be int64 since the value ", values[i],
+                             " does not fit into ", out.dtype());
     }
   }
 }
@@ -36,7 +38,8 @@ KernelPtr prepare_shape(const PrepareContext& p) {
   for (int i = 0; i < p.num_inputs(); ++i) shapes.push_back(p.input_shape(i));
   return make_kernel(
       [shapes = std::move(shapes)](RunContext& c) {
-        for (size_t i = 0; i < shapes.size(); ++i) store_ints(c.output(static_cast<int>(i)), shapes[i].dims());
+        for (size_t i = 0; i < shapes.size(); ++i)
+          store_ints(c.output(static_cast<int>(i)), shapes[i].dims());
       },
       10);
 }
@@ -45,7 +48,9 @@ KernelPtr scalar_kernel(int64_t value) {
   return make_kernel([value](RunContext& c) { store_ints(c.output(0), {&value, 1}); }, 5);
 }
 
-KernelPtr prepare_size(const PrepareContext& p) { return scalar_kernel(p.input_shape(0).num_elements()); }
+KernelPtr prepare_size(const PrepareContext& p) {
+  return scalar_kernel(p.input_shape(0).num_elements());
+}
 KernelPtr prepare_rank(const PrepareContext& p) { return scalar_kernel(p.input_shape(0).rank()); }
 
 KernelPtr prepare_broadcast_args(const PrepareContext& p) {
@@ -63,7 +68,8 @@ KernelPtr prepare_broadcast_args(const PrepareContext& p) {
       if (shape[i] != 1) result[offset + i] = shape[i];
     }
   }
-  return make_kernel([result = std::move(result)](RunContext& c) { store_ints(c.output(0), result); }, 10);
+  return make_kernel(
+      [result = std::move(result)](RunContext& c) { store_ints(c.output(0), result); }, 10);
 }
 
 template <class T>
@@ -75,7 +81,8 @@ void invert_permutation(RunContext& c) {
     if (x[i] < 0 || static_cast<uint64_t>(x[i]) >= x.size()) {
       throw invalid_argument("x[", i, "] = ", x[i], " is not between 0 and ", x.size());
     }
-    if (y[x[i]] != T(-1)) throw invalid_argument("x[", i, "] = ", x[i], " is duplicated in the input.");
+    if (y[x[i]] != T(-1))
+      throw invalid_argument("x[", i, "] = ", x[i], " is duplicated in the input.");
     y[x[i]] = static_cast<T>(i);
   }
 }
@@ -93,9 +100,11 @@ KernelPtr prepare_concat_offset(const PrepareContext& p) {
   const int axis = static_cast<int>(given < 0 ? given + rank : given);
   for (int i = 1; i < n; ++i) {
     for (int k = 0; k < rank; ++k) {
-      if (k == axis || p.host_value(i + 1).data<int32_t>()[k] == p.host_value(1).data<int32_t>()[k]) continue;
-      throw invalid_argument("All dimensions except ", axis, " must match. Input ", i, " has shape ",
-                             tensor_values(p.host_value(i + 1)), " and doesn't match input 0 with shape ",
+      if (k == axis || p.host_value(i + 1).data<int32_t>()[k] == p.host_value(1).data<int32_t>()[k])
+        continue;
+      throw invalid_argument("All dimensions except ", axis, " must match. Input ", i,
+                             " has shape ", tensor_values(p.host_value(i + 1)),
+                             " and doesn't match input 0 with shape ",
                              tensor_values(p.host_value(1)));
     }
   }
@@ -122,14 +131,17 @@ void unravel_index(RunContext& c) {
   const std::span<const T> dims = c.input(1).values<T>();
   int64_t total = 1;
   for (T dim : dims) {
-    if (dim <= 0) throw invalid_argument("Input dims cannot contain ", dim, " <= 0: ", tensor_values(c.input(1)));
+    if (dim <= 0)
+      throw invalid_argument("Input dims cannot contain ", dim,
+                             " <= 0: ", tensor_values(c.input(1)));
     total = checked_product(total, dim);
   }
   T* out = c.output(0).data<T>();
   for (size_t i = 0; i < indices.size(); ++i) {
     int64_t rest = indices[i];
     if (rest < 0 || rest >= total) {
-      throw invalid_argument("index is out of bound as with dims: indices[", i, "] = ", rest, " is not in [0, ", total, ")");
+      throw invalid_argument("index is out of bound as with dims: indices[", i, "] = ", rest,
+                             " is not in [0, ", total, ")");
     }
     for (size_t k = dims.size(); k-- > 0;) {
       out[k * indices.size() + i] = static_cast<T>(rest % dims[k]);

@@ -13,7 +13,8 @@ namespace {
 using KernelPtr = std::unique_ptr<Kernel>;
 
 KernelPtr copy_kernel(const StridedCopy& copy) {
-  return make_kernel([copy](RunContext& c) { copy.run(c, c.input(0).raw(), c.output(0).raw()); }, copy.cost_ns());
+  return make_kernel([copy](RunContext& c) { copy.run(c, c.input(0).raw(), c.output(0).raw()); },
+                     copy.cost_ns());
 }
 
 KernelPtr prepare_slice(const PrepareContext& p) {
@@ -37,7 +38,8 @@ SliceSpec slice_of(const PrepareContext& p, const Shape& shape, int first) {
   const auto begin = partial_value_of(p.host_value(first));
   const auto end = partial_value_of(p.host_value(first + 1));
   const auto strides = partial_value_of(p.host_value(first + 2));
-  return resolve_slice(shape, begin.get(), end.get(), strides.get(), p.input_shape(first).dim(0), SliceMasks::of(p.op()));
+  return resolve_slice(shape, begin.get(), end.get(), strides.get(), p.input_shape(first).dim(0),
+                       SliceMasks::of(p.op()));
 }
 
 // Copies between the sliced places of an array of shape `whole` and a dense array of the slice.
@@ -53,7 +55,8 @@ StridedCopy slice_copy(DType dtype, const Shape& whole, const SliceSpec& spec, b
   int64_t offset = 0;
   for (int i = 0; i < whole.rank(); ++i) {
     const SliceAxis& axis = spec.axes[static_cast<size_t>(i)];
-    const int64_t step = axis.count > 1 ? strides[i] * *axis.stride : 1;  // the stride of one element may be anything
+    const int64_t step = axis.count > 1 ? strides[i] * *axis.stride
+                                        : 1;  // the stride of one element may be anything
     offset += *axis.begin * strides[i];
     if (into_whole) {
       copy.axis(axis.count, dense[i], step);
@@ -65,7 +68,8 @@ StridedCopy slice_copy(DType dtype, const Shape& whole, const SliceSpec& spec, b
 }
 
 KernelPtr prepare_strided_slice(const PrepareContext& p) {
-  return copy_kernel(slice_copy(p.output_type(0), p.input_shape(0), slice_of(p, p.input_shape(0), 1), false));
+  return copy_kernel(
+      slice_copy(p.output_type(0), p.input_shape(0), slice_of(p, p.input_shape(0), 1), false));
 }
 
 KernelPtr prepare_strided_slice_grad(const PrepareContext& p) {
@@ -75,8 +79,9 @@ KernelPtr prepare_strided_slice_grad(const PrepareContext& p) {
     return make_kernel(
         [copy, n = shape.num_elements()](RunContext& c) {
           T* out = elements<T>(c.output(0));
-          c.parallel_for(n, kMoveGrain<T>, kMoveCost<T>,
-                         [&](int64_t begin, int64_t end) { fill_elements(out + begin, T(), end - begin); });
+          c.parallel_for(n, kMoveGrain<T>, kMoveCost<T>, [&](int64_t begin, int64_t end) {
+            fill_elements(out + begin, T(), end - begin);
+          });
           copy.run(c, c.input(4).raw(), out);
         },
         copy.cost_ns() + kMoveCost<T> * static_cast<double>(shape.num_elements()));

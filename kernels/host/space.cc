@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of framework/ops/space.cc. An element of a block is a strided part of the large image and a dense part of the small one.
+// Kernels of framework/ops/space.cc. An element of a block is a strided part of the large image and
+// a dense part of the small one.
 #include <algorithm>
 #include <vector>
 
@@ -61,7 +62,9 @@ StridedCopy BlockCopy::part(int64_t place) const {
     small_offset += first * of_small[i + 1];
   }
   for (int i = m + 1; i < large.rank(); ++i) add(large.dim(i), of_large[i], of_small[i]);
-  return copy.offsets(to_small ? large_offset : small_offset, to_small ? small_offset : large_offset).finish();
+  return copy
+      .offsets(to_small ? large_offset : small_offset, to_small ? small_offset : large_offset)
+      .finish();
 }
 
 KernelPtr prepare_block_copy(const PrepareContext& p, bool to_small) {
@@ -74,14 +77,16 @@ KernelPtr prepare_block_copy(const PrepareContext& p, bool to_small) {
   for (int64_t size : as_int64(p.host_value(1), storage)) {
     const size_t i = blocks.block.size();
     const auto at = [&](size_t k) -> int64_t {
-      return borders.dtype() == DType::kInt32 ? borders.data<int32_t>()[2 * i + k] : borders.data<int64_t>()[2 * i + k];
+      return borders.dtype() == DType::kInt32 ? borders.data<int32_t>()[2 * i + k]
+                                              : borders.data<int64_t>()[2 * i + k];
     };
     bordered = bordered || at(0) != 0 || at(1) != 0;
     blocks.block.push_back(size);
     blocks.before.push_back(at(0));
   }
   std::vector<StridedCopy> copies;
-  if (p.output_shape(0).num_elements() > 0) copies = blocks.all();  // else the number of places has no bound
+  if (p.output_shape(0).num_elements() > 0)
+    copies = blocks.all();  // else the number of places has no bound
   double cost = 0;
   for (const StridedCopy& copy : copies) cost += copy.cost_ns();
   return dispatch_element(p.output_type(0), [&]<class T>() -> KernelPtr {
@@ -89,8 +94,9 @@ KernelPtr prepare_block_copy(const PrepareContext& p, bool to_small) {
     return make_kernel(
         [copies = std::move(copies), zeros](RunContext& c) {
           T* out = elements<T>(c.output(0));
-          c.parallel_for(zeros, kMoveGrain<T>, kMoveCost<T>,
-                         [&](int64_t begin, int64_t end) { fill_elements(out + begin, T(), end - begin); });
+          c.parallel_for(zeros, kMoveGrain<T>, kMoveCost<T>, [&](int64_t begin, int64_t end) {
+            fill_elements(out + begin, T(), end - begin);
+          });
           for (const StridedCopy& copy : copies) copy.run(c, c.input(0).raw(), out);
         },
         cost + kMoveCost<T> * static_cast<double>(zeros));
@@ -100,7 +106,8 @@ KernelPtr prepare_block_copy(const PrepareContext& p, bool to_small) {
 KernelPtr prepare_space_to_batch(const PrepareContext& p) { return prepare_block_copy(p, true); }
 KernelPtr prepare_batch_to_space(const PrepareContext& p) { return prepare_block_copy(p, false); }
 
-// Axes in the order (batch, height, block row, width, block column, depth), with strides in the wide and in the deep image.
+// Axes in the order (batch, height, block row, width, block column, depth), with strides in the
+// wide and in the deep image.
 KernelPtr prepare_depth(const PrepareContext& p, bool to_depth) {
   const Shape& wide = to_depth ? p.input_shape(0) : p.output_shape(0);
   const Shape& deep = to_depth ? p.output_shape(0) : p.input_shape(0);
@@ -122,7 +129,8 @@ KernelPtr prepare_depth(const PrepareContext& p, bool to_depth) {
   add(block, of_wide[w], wide.dim(d) * of_deep[d]);
   add(wide.dim(d), of_wide[d], of_deep[d]);
   copy.finish();
-  return make_kernel([copy](RunContext& c) { copy.run(c, c.input(0).raw(), c.output(0).raw()); }, copy.cost_ns());
+  return make_kernel([copy](RunContext& c) { copy.run(c, c.input(0).raw(), c.output(0).raw()); },
+                     copy.cost_ns());
 }
 
 KernelPtr prepare_space_to_depth(const PrepareContext& p) { return prepare_depth(p, true); }

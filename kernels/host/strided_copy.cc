@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Axes are put in the order of the target's strides, neighbours that continue each other become one axis, and neighbouring elements
-// that stay together become one larger element. What is left is copied in one of four ways:
-// rows (both innermost strides 1), fills (source stride 0), blocks (the source is contiguous along another axis than the target: a
-// block of whole cache lines is turned in a buffer), or element by element.
+// Axes are put in the order of the target's strides, neighbours that continue each other become one
+// axis, and neighbouring elements that stay together become one larger element. What is left is
+// copied in one of four ways: rows (both innermost strides 1), fills (source stride 0), blocks (the
+// source is contiguous along another axis than the target: a block of whole cache lines is turned
+// in a buffer), or element by element.
 #include "kernels/host/strided_copy.h"
 
 #include <algorithm>
@@ -93,7 +94,8 @@ void StridedCopy::widen_elements() {
     if (bytes > 16 || (bytes & (bytes - 1)) != 0) return;
     const auto whole = [&](int64_t stride) { return stride % last.extent == 0; };
     bool aligned = whole(from_offset_) && whole(to_offset_);
-    for (int i = 0; i + 1 < num_axes_; ++i) aligned = aligned && whole(axes_[i].from) && whole(axes_[i].to);
+    for (int i = 0; i + 1 < num_axes_; ++i)
+      aligned = aligned && whole(axes_[i].from) && whole(axes_[i].to);
     if (!aligned) return;
     --num_axes_;
     from_offset_ /= last.extent;
@@ -155,19 +157,30 @@ void StridedCopy::locate(int64_t flat, int outer, int64_t& from, int64_t& to) co
 
 void StridedCopy::run(RunContext& c, const void* from, void* to) const {
   if (way_ == Way::kNothing) return;
-  const auto as = [&]<class T>() { run_as<T>(c, static_cast<const T*>(from), static_cast<T*>(to)); };
+  const auto as = [&]<class T>() {
+    run_as<T>(c, static_cast<const T*>(from), static_cast<T*>(to));
+  };
   switch (dtype_) {
-    case DType::kString: return as.template operator()<StringElement>();
-    case DType::kResource: return as.template operator()<ResourceElement>();
-    case DType::kVariant: return as.template operator()<VariantElement>();
-    default: break;
+    case DType::kString:
+      return as.template operator()<StringElement>();
+    case DType::kResource:
+      return as.template operator()<ResourceElement>();
+    case DType::kVariant:
+      return as.template operator()<VariantElement>();
+    default:
+      break;
   }
   switch (element_bytes_) {
-    case 1: return as.template operator()<uint8_t>();
-    case 2: return as.template operator()<uint16_t>();
-    case 4: return as.template operator()<uint32_t>();
-    case 8: return as.template operator()<uint64_t>();
-    default: return as.template operator()<Bits128>();
+    case 1:
+      return as.template operator()<uint8_t>();
+    case 2:
+      return as.template operator()<uint16_t>();
+    case 4:
+      return as.template operator()<uint32_t>();
+    case 8:
+      return as.template operator()<uint64_t>();
+    default:
+      return as.template operator()<Bits128>();
   }
 }
 
@@ -204,25 +217,27 @@ void StridedCopy::run_rows(RunContext& c, const T* from, T* to) const {
   int64_t rows = 1;
   for (int i = 0; i + 1 < num_axes_; ++i) rows *= axes_[i].extent;
   const int64_t grain = std::max<int64_t>(1, kMoveGrain<T> / row.extent);
-  c.parallel_for(rows, grain, 3 + element_cost * static_cast<double>(row.extent), [&](int64_t begin, int64_t end) {
-    const Axis& near = axes_[num_axes_ - 2];
-    for (int64_t flat = begin; flat < end;) {
-      int64_t from_at = 0;
-      int64_t to_at = 0;
-      locate(flat, num_axes_ - 1, from_at, to_at);
-      const int64_t run = std::min(end - flat, near.extent - flat % near.extent);
-      for (int64_t i = 0; i < run; ++i) {
-        move(from_at, to_at, row.extent);
-        from_at += near.from;
-        to_at += near.to;
-      }
-      flat += run;
-    }
-  });
+  c.parallel_for(rows, grain, 3 + element_cost * static_cast<double>(row.extent),
+                 [&](int64_t begin, int64_t end) {
+                   const Axis& near = axes_[num_axes_ - 2];
+                   for (int64_t flat = begin; flat < end;) {
+                     int64_t from_at = 0;
+                     int64_t to_at = 0;
+                     locate(flat, num_axes_ - 1, from_at, to_at);
+                     const int64_t run = std::min(end - flat, near.extent - flat % near.extent);
+                     for (int64_t i = 0; i < run; ++i) {
+                       move(from_at, to_at, row.extent);
+                       from_at += near.from;
+                       to_at += near.to;
+                     }
+                     flat += run;
+                   }
+                 });
 }
 
-// The source is contiguous along axis `num_axes_ - 2`, the target along the last. A block holds whole cache lines of both, so
-// that each line is read once and written once, wherever the rows lie relative to each other.
+// The source is contiguous along axis `num_axes_ - 2`, the target along the last. A block holds
+// whole cache lines of both, so that each line is read once and written once, wherever the rows lie
+// relative to each other.
 template <class T>
 void StridedCopy::run_blocks(RunContext& c, const T* from, T* to) const {
   constexpr int64_t kSide = kLineBytes / static_cast<int64_t>(sizeof(T));
@@ -233,32 +248,36 @@ void StridedCopy::run_blocks(RunContext& c, const T* from, T* to) const {
   const int64_t strips = (across.extent + kSide - 1) / kSide;
   const int64_t strip_bytes = kLineBytes * along.extent;
   const int64_t grain = std::max<int64_t>(1, kMoveBytes / strip_bytes);
-  c.parallel_for(outer * strips, grain, 0.3 * static_cast<double>(strip_bytes), [&](int64_t begin, int64_t end) {
-    T block[kSide][kSide];
-    for (int64_t unit = begin; unit < end; ++unit) {
-      int64_t from_at = 0;
-      int64_t to_at = 0;
-      locate(unit / strips, num_axes_ - 2, from_at, to_at);
-      const int64_t first = unit % strips * kSide;
-      const int64_t height = std::min(kSide, across.extent - first);
-      const T* source = from + from_at + first;
-      T* target = to + to_at + first * across.to;
-      for (int64_t x = 0; x < along.extent; x += kSide) {
-        const int64_t width = std::min(kSide, along.extent - x);
-        if (width == kSide && height == kSide) {
-          for (int64_t i = 0; i < kSide; ++i) {
-            const T* line = source + (x + i) * along.from;
-            for (int64_t j = 0; j < kSide; ++j) block[j][i] = load(line + j);
-          }
-          for (int64_t j = 0; j < kSide; ++j) std::memcpy(static_cast<void*>(target + j * across.to + x), block[j], kLineBytes);
-          continue;
-        }
-        for (int64_t j = 0; j < height; ++j) {
-          copy_strided(target + j * across.to + x, 1, source + j + x * along.from, along.from, width);
-        }
-      }
-    }
-  });
+  c.parallel_for(outer * strips, grain, 0.3 * static_cast<double>(strip_bytes),
+                 [&](int64_t begin, int64_t end) {
+                   T block[kSide][kSide];
+                   for (int64_t unit = begin; unit < end; ++unit) {
+                     int64_t from_at = 0;
+                     int64_t to_at = 0;
+                     locate(unit / strips, num_axes_ - 2, from_at, to_at);
+                     const int64_t first = unit % strips * kSide;
+                     const int64_t height = std::min(kSide, across.extent - first);
+                     const T* source = from + from_at + first;
+                     T* target = to + to_at + first * across.to;
+                     for (int64_t x = 0; x < along.extent; x += kSide) {
+                       const int64_t width = std::min(kSide, along.extent - x);
+                       if (width == kSide && height == kSide) {
+                         for (int64_t i = 0; i < kSide; ++i) {
+                           const T* line = source + (x + i) * along.from;
+                           for (int64_t j = 0; j < kSide; ++j) block[j][i] = load(line + j);
+                         }
+                         for (int64_t j = 0; j < kSide; ++j)
+                           std::memcpy(static_cast<void*>(target + j * across.to + x), block[j],
+                                       kLineBytes);
+                         continue;
+                       }
+                       for (int64_t j = 0; j < height; ++j) {
+                         copy_strided(target + j * across.to + x, 1, source + j + x * along.from,
+                                      along.from, width);
+                       }
+                     }
+                   }
+                 });
 }
 
 Strides dense_strides(const Shape& shape) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one way in which elements move between layouts: a copy between two arrays of the same extents, each with strides of its own.
-// Transposing, slicing, tiling, broadcasting, reversing, joining and splitting are all such copies; what differs is the strides.
-// How it is done (rows, blocks, single elements) is decided once, when the plan is made.
+// The one way in which elements move between layouts: a copy between two arrays of the same
+// extents, each with strides of its own. Transposing, slicing, tiling, broadcasting, reversing,
+// joining and splitting are all such copies; what differs is the strides. How it is done (rows,
+// blocks, single elements) is decided once, when the plan is made.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +21,15 @@ class StridedCopy {
 
   explicit StridedCopy(DType dtype) : dtype_(dtype) {}
 
-  // Axes from the outermost to the innermost; strides and offsets in elements, a stride may be 0 (source) or negative.
+  // Axes from the outermost to the innermost; strides and offsets in elements, a stride may be 0
+  // (source) or negative.
   StridedCopy& axis(int64_t extent, int64_t from_stride, int64_t to_stride);
   StridedCopy& offsets(int64_t from, int64_t to);
   // Call once after the last axis.
   StridedCopy& finish();
 
-  // Distinct places of the target must not overlap. Plain elements of equal size may stand for each other.
+  // Distinct places of the target must not overlap. Plain elements of equal size may stand for each
+  // other.
   void run(RunContext& c, const void* from, void* to) const;
   double cost_ns() const;
   int64_t num_elements() const { return elements_; }
@@ -54,7 +57,8 @@ class StridedCopy {
   Way way_ = Way::kNothing;
   int num_axes_ = 0;
   int block_axis_ = -1;
-  int64_t element_bytes_ = 0;  // of the elements that are moved: neighbours may have been taken together
+  int64_t element_bytes_ =
+      0;  // of the elements that are moved: neighbours may have been taken together
   int64_t elements_ = 1;
   int64_t from_offset_ = 0;
   int64_t to_offset_ = 0;

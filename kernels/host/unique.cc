@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unique and UniqueWithCounts of framework/ops/ordering.cc: an open-addressing table of first occurrences. Plain elements are compared
-// by their bits, but floating-point zeros are all one and every NaN is different.
+// Unique and UniqueWithCounts of framework/ops/ordering.cc: an open-addressing table of first
+// occurrences. Plain elements are compared by their bits, but floating-point zeros are all one and
+// every NaN is different.
 #include <algorithm>
 #include <bit>
 
@@ -20,7 +21,8 @@ struct Key {
   bool nan = false;
 };
 
-// One floating-point number of `width` bits, `fraction` of them its fraction, in the low bits of an integer.
+// One floating-point number of `width` bits, `fraction` of them its fraction, in the low bits of an
+// integer.
 void canonical_number(uint64_t& bits, int width, int fraction, bool& nan) {
   const uint64_t sign = uint64_t{1} << (width - 1);
   const uint64_t magnitude = bits & (sign - 1);
@@ -35,10 +37,18 @@ Key<T> key_of(DType dtype, const T& element) {
   if constexpr (std::is_integral_v<T>) {
     uint64_t bits = element;
     switch (dtype) {
-      case DType::kFloat16: canonical_number(bits, 16, 10, key.nan); break;
-      case DType::kBFloat16: canonical_number(bits, 16, 7, key.nan); break;
-      case DType::kFloat32: canonical_number(bits, 32, 23, key.nan); break;
-      case DType::kFloat64: canonical_number(bits, 64, 52, key.nan); break;
+      case DType::kFloat16:
+        canonical_number(bits, 16, 10, key.nan);
+        break;
+      case DType::kBFloat16:
+        canonical_number(bits, 16, 7, key.nan);
+        break;
+      case DType::kFloat32:
+        canonical_number(bits, 32, 23, key.nan);
+        break;
+      case DType::kFloat64:
+        canonical_number(bits, 64, 52, key.nan);
+        break;
       case DType::kComplex64: {
         uint64_t low = bits & 0xffffffffu;
         uint64_t high = bits >> 32;
@@ -47,7 +57,8 @@ Key<T> key_of(DType dtype, const T& element) {
         bits = high << 32 | low;
         break;
       }
-      default: break;
+      default:
+        break;
     }
     key.value = static_cast<T>(bits);
   } else if constexpr (std::is_same_v<T, Bits128>) {
@@ -71,10 +82,7 @@ uint64_t hash_of(const StringElement& x) {
   return mixed(hash);
 }
 template <class T>
-  requires std::is_integral_v<T>
-uint64_t hash_of(T x) {
-  return mixed(x);
-}
+requires std::is_integral_v<T> uint64_t hash_of(T x) { return mixed(x); }
 
 bool same(const Bits128& a, const Bits128& b) { return a.low == b.low && a.high == b.high; }
 template <class T>
@@ -82,8 +90,8 @@ bool same(const T& a, const T& b) {
   return a == b;
 }
 
-// For each element the number of its value, in the order of first occurrences; firsts[number] is where that was. The number of
-// different values.
+// For each element the number of its value, in the order of first occurrences; firsts[number] is
+// where that was. The number of different values.
 template <class T>
 int64_t number_values(const Tensor& x, int64_t* numbers, int64_t* firsts) {
   const int64_t n = x.num_elements();
@@ -101,7 +109,8 @@ int64_t number_values(const Tensor& x, int64_t* numbers, int64_t* firsts) {
       continue;
     }
     uint64_t at = hash_of(key.value) & (capacity - 1);
-    while (slots[at] >= 0 && !same(key_of(x.dtype(), values[firsts[slots[at]]]).value, key.value)) at = (at + 1) & (capacity - 1);
+    while (slots[at] >= 0 && !same(key_of(x.dtype(), values[firsts[slots[at]]]).value, key.value))
+      at = (at + 1) & (capacity - 1);
     if (slots[at] < 0) {
       slots[at] = count;
       firsts[count++] = i;
@@ -140,7 +149,8 @@ void unique(RunContext& c, DType index, bool with_counts) {
 KernelPtr prepare_unique(const PrepareContext& p) {
   const DType index = p.output_type(1);
   if (index == DType::kInt32 && p.input_shape(0).num_elements() > INT32_MAX) {
-    throw invalid_argument("out_idx must be int64 for ", p.input_shape(0).num_elements(), " elements");
+    throw invalid_argument("out_idx must be int64 for ", p.input_shape(0).num_elements(),
+                           " elements");
   }
   const bool with_counts = p.op().num_outputs() == 3;
   const double cost = 200 + 20.0 * static_cast<double>(p.input_shape(0).num_elements());
@@ -148,7 +158,8 @@ KernelPtr prepare_unique(const PrepareContext& p) {
     if constexpr (std::is_same_v<T, ResourceElement> || std::is_same_v<T, VariantElement>) {
       throw_dtype_not_handled(p.input_type(0));
     } else {
-      return make_kernel([index, with_counts](RunContext& c) { unique<T>(c, index, with_counts); }, cost);
+      return make_kernel([index, with_counts](RunContext& c) { unique<T>(c, index, with_counts); },
+                         cost);
     }
   });
 }

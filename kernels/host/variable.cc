@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of framework/ops/variable.cc that compute nothing. Arithmetic on variables: kernels/cpu/variable.cc.
+// Kernels of framework/ops/variable.cc that compute nothing. Arithmetic on variables:
+// kernels/cpu/variable.cc.
 #include "framework/runtime/variable.h"
 
 #include <vector>
@@ -27,8 +28,10 @@ KernelPtr prepare_handle(const PrepareContext& p) {
         },
         100);
   }
-  IntrusivePtr<Variable> variable = named_variable(p.resources(), op.get_string("container"), name, dtype, shape);
-  return make_kernel([variable](RunContext& c) { c.output(0).data<ResourceElement>()->object = variable; }, 10);
+  IntrusivePtr<Variable> variable =
+      named_variable(p.resources(), op.get_string("container"), name, dtype, shape);
+  return make_kernel(
+      [variable](RunContext& c) { c.output(0).data<ResourceElement>()->object = variable; }, 10);
 }
 
 KernelPtr prepare_read(const PrepareContext& p) {
@@ -51,7 +54,8 @@ KernelPtr prepare_variable_shape(const PrepareContext& p) {
         for (int i = 0; i < value.rank(); ++i) {
           shape.data<int32_t>()[i] = static_cast<int32_t>(value.dim(i));
           if (shape.data<int32_t>()[i] != value.dim(i)) {
-            throw invalid_argument("out_type must be int64 since the extent ", value.dim(i), " does not fit into int32");
+            throw invalid_argument("out_type must be int64 since the extent ", value.dim(i),
+                                   " does not fit into int32");
           }
         }
         c.set_output(0, std::move(shape));
@@ -60,7 +64,9 @@ KernelPtr prepare_variable_shape(const PrepareContext& p) {
 }
 
 KernelPtr prepare_is_initialized(const PrepareContext&) {
-  return make_kernel([](RunContext& c) { *c.output(0).data<bool>() = variable_from(c.input(0)).initialized(); }, 20);
+  return make_kernel(
+      [](RunContext& c) { *c.output(0).data<bool>() = variable_from(c.input(0)).initialized(); },
+      20);
 }
 
 KernelPtr prepare_destroy(const PrepareContext& p) {
@@ -79,7 +85,7 @@ KernelPtr prepare_assign(const PrepareContext&) {
   return make_kernel([](RunContext& c) { variable_from(c.input(0)).assign(c.input(1)); }, 50);
 }
 
-// --- Rows ---------------------------------------------------------------------------------------------------------------
+// --- Rows -------------------------------------------------------------------------------------
 
 template <class T, class Index>
 void gather_rows(RunContext& c, const Tensor& value, const Shape& output_shape) {
@@ -90,10 +96,12 @@ void gather_rows(RunContext& c, const Tensor& value, const Shape& output_shape) 
   const T* from = elements<T>(value);
   T* to = elements<T>(output);
   const int64_t grain = row >= kMoveGrain<T> ? 1 : kMoveGrain<T> / (row > 0 ? row : 1);
-  c.parallel_for(static_cast<int64_t>(indices.size()), grain, 2 + kMoveCost<T> * static_cast<double>(row),
-                 [&](int64_t begin, int64_t end) {
+  c.parallel_for(static_cast<int64_t>(indices.size()), grain,
+                 2 + kMoveCost<T> * static_cast<double>(row), [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i) {
-                     copy_elements(to + i * row, from + static_cast<int64_t>(indices[static_cast<size_t>(i)]) * row, row);
+                     copy_elements(
+                         to + i * row,
+                         from + static_cast<int64_t>(indices[static_cast<size_t>(i)]) * row, row);
                    }
                  });
   c.set_output(0, std::move(output));
@@ -105,7 +113,8 @@ KernelPtr prepare_resource_gather(const PrepareContext& p) {
   return make_kernel(
       [dtype](RunContext& c) {
         const Tensor value = variable_of_dtype(c.input(0), dtype).read();
-        if (value.rank() < 1) throw invalid_argument("params must be at least 1 dimensional, the variable is a scalar");
+        if (value.rank() < 1)
+          throw invalid_argument("params must be at least 1 dimensional, the variable is a scalar");
         const Shape shape = c.input(1).shape().concatenated(value.shape().removed(0));
         dispatch_element(dtype, [&]<class T>() {
           if (c.input(1).dtype() == DType::kInt32) {
@@ -152,7 +161,8 @@ KernelPtr prepare_scatter_update(const PrepareContext& p) {
           }
         });
       },
-      100 + 0.1 * static_cast<double>(p.input_shape(2).num_elements()) * static_cast<double>(dtype_size(dtype)));
+      100 + 0.1 * static_cast<double>(p.input_shape(2).num_elements()) *
+                static_cast<double>(dtype_size(dtype)));
 }
 
 }  // namespace
