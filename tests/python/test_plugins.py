@@ -97,7 +97,14 @@ def test_the_program_of_the_readme_gives_its_output():
                                rtol=0.02)
 
 
-def test_the_first_program_of_the_guide():
-    status, out, error = in_new_process(code_blocks("docs/guide.md", "python")[0])
+def test_the_programs_of_the_guide(tmp_path):
+    """One after another, each with the names of those before."""
+    blocks = code_blocks("docs/guide.md", "python")
+    images = "images = tn.placeholder(tn.float32, [None, 28, 28, 1])\n"
+    session = "session = tn.Session()\nsession.run(tn.global_variables_initializer())\n"
+    program = "import os\nos.chdir(%r)\n" % str(tmp_path) + "\n".join(
+        (images if "conv2d" in block else session if "saver" in block else "") + block
+        for block in blocks)
+    status, out, error = in_new_process(program)
     assert status == 0, error
     assert out.splitlines() == ["y:0 (?, 2)", "[[4. 6.]]"]
