@@ -18,7 +18,8 @@ void read_spatial(const OpInstance& op, const char* name, const WindowAttrs& w, 
   const std::string text = to_text(op.attr(name));
   if (list.size() != 4) throw invalid_argument(name, " needs 4 elements, one per axis, got ", text);
   for (const int64_t x : list) {
-    if (x <= 0 || x > kLargest) throw invalid_argument(name, " must be between 1 and ", kLargest, ", got ", text);
+    if (x <= 0 || x > kLargest)
+      throw invalid_argument(name, " must be between 1 and ", kLargest, ", got ", text);
   }
   if (list[0] != 1 || list[static_cast<size_t>(w.channel_axis())] != 1) {
     throw invalid_argument(name, " must be 1 for batch and channels, got ", text);
@@ -31,7 +32,8 @@ void read_explicit(const OpInstance& op, WindowAttrs& w) {
   const std::string text = to_text(op.attr("explicit_paddings"));
   if (w.padding != Padding::kExplicit) {
     if (!list.empty()) {
-      throw invalid_argument("explicit_paddings must be empty unless padding is \"EXPLICIT\", got ", text);
+      throw invalid_argument("explicit_paddings must be empty unless padding is \"EXPLICIT\", got ",
+                             text);
     }
     return;
   }
@@ -61,7 +63,9 @@ WindowAttrs WindowAttrs::of(const OpInstance& op) {
   const OpDef& def = op.def();
   w.channels_second = def.attr_index("data_format") >= 0 && op.get_string("data_format") == "NCHW";
   const std::string& padding = op.get_string("padding");
-  w.padding = padding == "SAME" ? Padding::kSame : padding == "VALID" ? Padding::kValid : Padding::kExplicit;
+  w.padding = padding == "SAME"    ? Padding::kSame
+              : padding == "VALID" ? Padding::kValid
+                                   : Padding::kExplicit;
   read_spatial(op, "strides", w, w.stride);
   if (def.attr_index("dilations") >= 0) read_spatial(op, "dilations", w, w.dilation);
   if (def.attr_index("ksize") >= 0) read_spatial(op, "ksize", w, w.size);
@@ -76,7 +80,8 @@ WindowAxis WindowAttrs::axis(int i, int64_t input, int64_t taps) const {
   a.stride = stride[i];
   a.dilation = dilation[i];
   a.output = kUnknown;
-  if (padding == Padding::kSame && input != kUnknown) a.output = input / a.stride + (input % a.stride != 0 ? 1 : 0);
+  if (padding == Padding::kSame && input != kUnknown)
+    a.output = input / a.stride + (input % a.stride != 0 ? 1 : 0);
   if (input == kUnknown || taps == kUnknown) return a;
   if (taps < 1) throw invalid_argument("the window has extent ", taps, ", needed is at least 1");
   const int64_t extent = checked_product(taps - 1, a.dilation) + 1;
@@ -89,12 +94,14 @@ WindowAxis WindowAttrs::axis(int i, int64_t input, int64_t taps) const {
   }
   a.pad_before = pad[i][0];
   a.pad_after = pad[i][1];
-  if (input > (int64_t{1} << 61)) throw invalid_argument("an image side of ", input, " is too large");
+  if (input > (int64_t{1} << 61))
+    throw invalid_argument("an image side of ", input, " is too large");
   const int64_t padded = input + a.pad_before + a.pad_after;
   if (padded < extent) {
     if (padded + a.stride < extent) {
-      throw invalid_argument("Computed output size would be negative: input ", input, " with padding (", a.pad_before,
-                             ", ", a.pad_after, "), effective window ", extent, ", stride ", a.stride);
+      throw invalid_argument("Computed output size would be negative: input ", input,
+                             " with padding (", a.pad_before, ", ", a.pad_after,
+                             "), effective window ", extent, ", stride ", a.stride);
     }
     a.output = 0;
   } else {
@@ -103,7 +110,8 @@ WindowAxis WindowAttrs::axis(int i, int64_t input, int64_t taps) const {
   return a;
 }
 
-PartialShape WindowAttrs::shape(int64_t batch, int64_t height, int64_t width, int64_t channels) const {
+PartialShape WindowAttrs::shape(int64_t batch, int64_t height, int64_t width,
+                                int64_t channels) const {
   return channels_second ? PartialShape({batch, channels, height, width})
                          : PartialShape({batch, height, width, channels});
 }

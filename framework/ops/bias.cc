@@ -33,18 +33,22 @@ void bias_add_shape(ShapeContext& c) {
 void bias_add_gradient(GradientContext& c) {
   const Value g = c.gradient();
   c.set(0, g);
-  if (c.needed(1)) c.set(1, c.e.call("BiasAddGrad", {g}, {{"data_format", c.op().get_string("data_format")}}));
+  if (c.needed(1))
+    c.set(1, c.e.call("BiasAddGrad", {g}, {{"data_format", c.op().get_string("data_format")}}));
 }
 
 void bias_add_grad_shape(ShapeContext& c) {
   const PartialShape value = c.with_rank_at_least(0, 2);
-  c.set_output(0, PartialShape({value.rank_known() ? value.dim(channel_axis(c.op(), value)) : kUnknown}));
+  c.set_output(
+      0, PartialShape({value.rank_known() ? value.dim(channel_axis(c.op(), value)) : kUnknown}));
 }
 
 // A sum over all but the channels: its adjoint repeats the gradient along them.
 void bias_add_grad_gradient(GradientContext& c) {
-  const Value zeros = c.e.call("Fill", {c.input_shape_value(0), c.e.const_scalar(c.input_dtype(0), 0)});
-  c.set(0, c.e.call("BiasAdd", {zeros, c.gradient()}, {{"data_format", c.op().get_string("data_format")}}));
+  const Value zeros =
+      c.e.call("Fill", {c.input_shape_value(0), c.e.const_scalar(c.input_dtype(0), 0)});
+  c.set(0, c.e.call("BiasAdd", {zeros, c.gradient()},
+                    {{"data_format", c.op().get_string("data_format")}}));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two-dimensional convolution, full and depthwise, and the two products its gradients are made of. Each is linear in both of
-// its operands, so the gradients of all of them are one another. Computed in kernels/cpu/convolution.cc, depthwise.cc.
+// Two-dimensional convolution, full and depthwise, and the two products its gradients are made of.
+// Each is linear in both of its operands, so the gradients of all of them are one another. Computed
+// in kernels/cpu/convolution.cc, depthwise.cc.
 #include <cstdint>
 #include <string_view>
 
@@ -16,10 +17,13 @@ namespace {
 
 bool is_depthwise(const OpInstance& op) { return op.name().starts_with("Depthwise"); }
 
-int64_t product_or_unknown(int64_t a, int64_t b) { return a == kUnknown || b == kUnknown ? kUnknown : checked_product(a, b); }
+int64_t product_or_unknown(int64_t a, int64_t b) {
+  return a == kUnknown || b == kUnknown ? kUnknown : checked_product(a, b);
+}
 
 // The output of convolving `input` with `filter`, both of rank 4.
-PartialShape convolved(const OpInstance& op, const PartialShape& input, const PartialShape& filter) {
+PartialShape convolved(const OpInstance& op, const PartialShape& input,
+                       const PartialShape& filter) {
   const WindowAttrs w = WindowAttrs::of(op);
   const int64_t channels = input.dim(w.channel_axis()), wanted = filter.dim(2);
   if (channels != kUnknown && wanted != kUnknown && channels != wanted) {
@@ -29,19 +33,22 @@ PartialShape convolved(const OpInstance& op, const PartialShape& input, const Pa
   const WindowAxis rows = w.axis(0, input.dim(w.spatial_axis(0)), filter.dim(0));
   const WindowAxis columns = w.axis(1, input.dim(w.spatial_axis(1)), filter.dim(1));
   const int64_t depth =
-      is_depthwise(op) ? product_or_unknown(channels != kUnknown ? channels : wanted, filter.dim(3)) : filter.dim(3);
+      is_depthwise(op) ? product_or_unknown(channels != kUnknown ? channels : wanted, filter.dim(3))
+                       : filter.dim(3);
   return w.shape(input.dim(0), rows.output, columns.output, depth);
 }
 
-void forward_shape(ShapeContext& c) { c.set_output(0, convolved(c.op(), c.with_rank(0, 4), c.with_rank(1, 4))); }
+void forward_shape(ShapeContext& c) {
+  c.set_output(0, convolved(c.op(), c.with_rank(0, 4), c.with_rank(1, 4)));
+}
 
 // Checks that a convolution of these operands gives a gradient of this shape.
-void check_gradient_shape(const OpInstance& op, const PartialShape& input, const PartialShape& filter,
-                          const PartialShape& gradient) {
+void check_gradient_shape(const OpInstance& op, const PartialShape& input,
+                          const PartialShape& filter, const PartialShape& gradient) {
   const PartialShape wanted = convolved(op, input, filter);
   if (!wanted.compatible(gradient)) {
-    throw invalid_argument("out_backprop has shape ", gradient, ", but convolving ", input, " with filter ", filter,
-                           " gives ", wanted);
+    throw invalid_argument("out_backprop has shape ", gradient, ", but convolving ", input,
+                           " with filter ", filter, " gives ", wanted);
   }
 }
 
@@ -78,14 +85,19 @@ struct Family {
   }
   NamedAttrs attrs() const {
     NamedAttrs list;
-    for (const char* name : {"strides", "padding", "explicit_paddings", "data_format", "dilations"}) {
+    for (const char* name :
+         {"strides", "padding", "explicit_paddings", "data_format", "dilations"}) {
       list.emplace_back(name, c.op().attr(name));
     }
     return list;
   }
   Value convolve(Value x, Value w) const { return c.e.call(forward, {x, w}, attrs()); }
-  Value to_input(Value sizes, Value w, Value g) const { return c.e.call(input, {sizes, w, g}, attrs()); }
-  Value to_filter(Value x, Value sizes, Value g) const { return c.e.call(filter, {x, sizes, g}, attrs()); }
+  Value to_input(Value sizes, Value w, Value g) const {
+    return c.e.call(input, {sizes, w, g}, attrs());
+  }
+  Value to_filter(Value x, Value sizes, Value g) const {
+    return c.e.call(filter, {x, sizes, g}, attrs());
+  }
 };
 
 void forward_gradient(GradientContext& c) {
@@ -144,7 +156,9 @@ void declare_filter_gradient(OpDeclaration op, const char* doc) {
 }  // namespace
 
 void register_convolution_ops(OpRegistry& r) {
-  declare_forward(r.op("Conv2D"), R"(Convolves images with a bank of filters (a cross-correlation: filters are not flipped).
+  declare_forward(
+      r.op("Conv2D"),
+      R"(Convolves images with a bank of filters (a cross-correlation: filters are not flipped).
 
 input is [batch, height, width, in_channels] ("NHWC") or [batch, in_channels, height, width] ("NCHW"); filter is
 [filter_height, filter_width, in_channels, out_channels]. strides and dilations have one element per axis of the input, 1
@@ -152,13 +166,15 @@ for batch and channels. padding "SAME" pads with zeros so that the output has ce
 extra one goes behind), "VALID" does not pad, "EXPLICIT" pads by explicit_paddings, two numbers per axis.
 Errors: InvalidArgument for other ranks, differing channels, or a window that does not fit.)");
 
-  declare_input_gradient(r.op("Conv2DBackpropInput"), R"(Computes the gradient of Conv2D with respect to its input.
+  declare_input_gradient(r.op("Conv2DBackpropInput"),
+                         R"(Computes the gradient of Conv2D with respect to its input.
 
 input_sizes is the shape of that input, filter its filter, out_backprop the gradient of its output; the attributes are those
 of the Conv2D. Also known as transposed convolution. The output has shape input_sizes.
 Errors: InvalidArgument when out_backprop has not the shape that Conv2D would give.)");
 
-  declare_filter_gradient(r.op("Conv2DBackpropFilter"), R"(Computes the gradient of Conv2D with respect to its filter.
+  declare_filter_gradient(r.op("Conv2DBackpropFilter"),
+                          R"(Computes the gradient of Conv2D with respect to its filter.
 
 input is the input of that Conv2D, filter_sizes the shape of its filter, out_backprop the gradient of its output; the
 attributes are those of the Conv2D. The output has shape filter_sizes.
@@ -170,14 +186,16 @@ filter is [filter_height, filter_width, channels, multiplier]: channel c of the 
 c * multiplier ... c * multiplier + multiplier - 1. Layouts, strides, padding and dilations are those of Conv2D.
 Errors: InvalidArgument for other ranks, differing channels, or a window that does not fit.)");
 
-  declare_input_gradient(r.op("DepthwiseConv2dNativeBackpropInput"),
-                         R"(Computes the gradient of DepthwiseConv2dNative with respect to its input.
+  declare_input_gradient(
+      r.op("DepthwiseConv2dNativeBackpropInput"),
+      R"(Computes the gradient of DepthwiseConv2dNative with respect to its input.
 
 input_sizes is the shape of that input; the attributes are those of the DepthwiseConv2dNative.
 Errors: InvalidArgument when out_backprop has not the shape that DepthwiseConv2dNative would give.)");
 
-  declare_filter_gradient(r.op("DepthwiseConv2dNativeBackpropFilter"),
-                          R"(Computes the gradient of DepthwiseConv2dNative with respect to its filter.
+  declare_filter_gradient(
+      r.op("DepthwiseConv2dNativeBackpropFilter"),
+      R"(Computes the gradient of DepthwiseConv2dNative with respect to its filter.
 
 filter_sizes is the shape of that filter; the attributes are those of the DepthwiseConv2dNative.
 Errors: InvalidArgument when out_backprop has not the shape that DepthwiseConv2dNative would give.)");

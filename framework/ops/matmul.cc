@@ -14,11 +14,12 @@ namespace {
 
 const char* flag_text(bool transposed, const char* word) { return transposed ? word : ""; }
 
-void check_inner(const PartialShape& a, int64_t a_inner, bool trans_a, const PartialShape& b, int64_t b_inner,
-                 bool trans_b, const char* name_a, const char* name_b) {
+void check_inner(const PartialShape& a, int64_t a_inner, bool trans_a, const PartialShape& b,
+                 int64_t b_inner, bool trans_b, const char* name_a, const char* name_b) {
   if (a_inner == kUnknown || b_inner == kUnknown || a_inner == b_inner) return;
-  throw invalid_argument("inner dimensions differ: ", name_a, " is ", a, flag_text(trans_a, " (transposed)"), ", ",
-                         name_b, " is ", b, flag_text(trans_b, " (transposed)"));
+  throw invalid_argument("inner dimensions differ: ", name_a, " is ", a,
+                         flag_text(trans_a, " (transposed)"), ", ", name_b, " is ", b,
+                         flag_text(trans_b, " (transposed)"));
 }
 
 void matmul_shape(ShapeContext& c) {
@@ -28,7 +29,8 @@ void matmul_shape(ShapeContext& c) {
   c.set_output(0, PartialShape({a.dim(trans_a ? 1 : 0), b.dim(trans_b ? 0 : 1)}));
 }
 
-// The four products of a gradient differ in order and flags only. `op` takes x, y and two flags named as given.
+// The four products of a gradient differ in order and flags only. `op` takes x, y and two flags
+// named as given.
 struct ProductRule {
   Emitter& e;
   const char* op;
@@ -39,8 +41,8 @@ struct ProductRule {
   }
 };
 
-void product_gradient(GradientContext& c, const ProductRule& product, Value x, Value y, bool tx, bool ty,
-                      Value& gx, Value& gy) {
+void product_gradient(GradientContext& c, const ProductRule& product, Value x, Value y, bool tx,
+                      bool ty, Value& gx, Value& gy) {
   const Value g = c.gradient();
   if (c.needed(0)) {
     if (tx) {
@@ -59,9 +61,11 @@ void product_gradient(GradientContext& c, const ProductRule& product, Value x, V
 }
 
 void matmul_gradient(GradientContext& c) {
-  // transpose_* does not conjugate, so the operands are conjugated here; conj() is the identity for real dtypes.
+  // transpose_* does not conjugate, so the operands are conjugated here; conj() is the identity for
+  // real dtypes.
   Value gx, gy;
-  product_gradient(c, {c.e, "MatMul", "transpose_a", "transpose_b"}, c.needed(1) ? c.e.conj(c.input(0)) : Value(),
+  product_gradient(c, {c.e, "MatMul", "transpose_a", "transpose_b"},
+                   c.needed(1) ? c.e.conj(c.input(0)) : Value(),
                    c.needed(0) ? c.e.conj(c.input(1)) : Value(), c.op().get_bool("transpose_a"),
                    c.op().get_bool("transpose_b"), gx, gy);
   if (c.needed(0)) c.set(0, gx);
@@ -76,15 +80,17 @@ void batch_matmul_shape(ShapeContext& c) {
   }
   const bool adj_x = c.op().get_bool("adj_x"), adj_y = c.op().get_bool("adj_y");
   const int rx = x.rank(), ry = y.rank();
-  check_inner(x, x.dim(rx - (adj_x ? 2 : 1)), adj_x, y, y.dim(ry - (adj_y ? 1 : 2)), adj_y, "x", "y");
+  check_inner(x, x.dim(rx - (adj_x ? 2 : 1)), adj_x, y, y.dim(ry - (adj_y ? 1 : 2)), adj_y, "x",
+              "y");
   const PartialShape batch = ShapeContext::broadcast(x.sub(0, rx - 2), y.sub(0, ry - 2));
-  c.set_output(0, batch.concatenated(PartialShape({x.dim(rx - (adj_x ? 1 : 2)), y.dim(ry - (adj_y ? 2 : 1))})));
+  c.set_output(0, batch.concatenated(
+                      PartialShape({x.dim(rx - (adj_x ? 1 : 2)), y.dim(ry - (adj_y ? 2 : 1))})));
 }
 
 void batch_matmul_gradient(GradientContext& c) {
   Value gx, gy;
-  product_gradient(c, {c.e, "BatchMatMul", "adj_x", "adj_y"}, c.input(0), c.input(1), c.op().get_bool("adj_x"),
-                   c.op().get_bool("adj_y"), gx, gy);
+  product_gradient(c, {c.e, "BatchMatMul", "adj_x", "adj_y"}, c.input(0), c.input(1),
+                   c.op().get_bool("adj_x"), c.op().get_bool("adj_y"), gx, gy);
   if (c.needed(0)) c.set(0, c.sum_to_input(gx, 0));
   if (c.needed(1)) c.set(1, c.sum_to_input(gy, 1));
 }

@@ -19,7 +19,8 @@ int channel_axis(const OpInstance& op) { return op.get_string("data_format") == 
 PartialShape per_channel(ShapeContext& c, int i, int64_t& channels, const char* name) {
   const PartialShape shape = c.with_rank(i, 1);
   if (channels != kUnknown && shape.dim(0) != kUnknown && shape.dim(0) != channels) {
-    throw invalid_argument(name, " must have one element per channel, ", channels, ", got shape ", shape);
+    throw invalid_argument(name, " must have one element per channel, ", channels, ", got shape ",
+                           shape);
   }
   if (channels == kUnknown) channels = shape.dim(0);
   return shape;
@@ -31,18 +32,21 @@ void batch_norm_shape(ShapeContext& c) {
   int64_t channels = x.dim(axis);
   per_channel(c, 1, channels, "scale");
   per_channel(c, 2, channels, "offset");
-  const bool estimates_unused = c.op().get_bool("is_training") && c.op().get_float("exponential_avg_factor") == 1.0;
+  const bool estimates_unused =
+      c.op().get_bool("is_training") && c.op().get_float("exponential_avg_factor") == 1.0;
   for (int i = 3; i < 5; ++i) {
     // The batch's own statistics replace the estimates altogether: these may then be empty.
     const PartialShape given = c.with_rank(i, 1);
-    if (!(estimates_unused && given.dim(0) == 0)) per_channel(c, i, channels, i == 3 ? "mean" : "variance");
+    if (!(estimates_unused && given.dim(0) == 0))
+      per_channel(c, i, channels, i == 3 ? "mean" : "variance");
   }
   c.set_output(0, x.with_dim(axis, channels));
   for (int i = 1; i < 5; ++i) c.set_output(i, PartialShape({channels}));
 }
 
 void batch_norm_grad_shape(ShapeContext& c) {
-  const PartialShape x = ShapeContext::merge(c.with_rank(0, 4), c.with_rank(1, 4), "y_backprop and x");
+  const PartialShape x =
+      ShapeContext::merge(c.with_rank(0, 4), c.with_rank(1, 4), "y_backprop and x");
   const int axis = channel_axis(c.op());
   int64_t channels = x.dim(axis);
   per_channel(c, 2, channels, "scale");
@@ -59,8 +63,8 @@ NamedAttrs batch_norm_attrs(const GradientContext& c) {
           {"is_training", c.op().attr("is_training")}};
 }
 
-// Images and per-channel values together, all in the dtype of the statistics; spread per-channel values have the shape
-// [1, C, 1, 1] or [1, 1, 1, C].
+// Images and per-channel values together, all in the dtype of the statistics; spread per-channel
+// values have the shape [1, C, 1, 1] or [1, 1, 1, C].
 struct ChannelTerms {
   GradientContext& c;
   Emitter& e;
@@ -71,7 +75,8 @@ struct ChannelTerms {
   ChannelTerms(GradientContext& c, DType type) : c(c), e(c.e), type(type) {
     const bool second = channel_axis(c.op()) == 1;
     axes = second ? std::vector<int64_t>{0, 2, 3} : std::vector<int64_t>{0, 1, 2};
-    const std::vector<int64_t> spread = second ? std::vector<int64_t>{1, -1, 1, 1} : std::vector<int64_t>{1, 1, 1, -1};
+    const std::vector<int64_t> spread =
+        second ? std::vector<int64_t>{1, -1, 1, 1} : std::vector<int64_t>{1, 1, 1, -1};
     spread_shape = e.const_ints(DType::kInt32, spread);
   }
   Value wide(Value x) const { return e.cast(x, type); }
@@ -86,7 +91,8 @@ struct ChannelTerms {
 
 Value add_to(Emitter& e, Value sum, Value term) { return sum.valid() ? e.add(sum, term) : term; }
 
-// What arrives at the statistics themselves: used ones (reserve spaces) and new estimates, which contain them.
+// What arrives at the statistics themselves: used ones (reserve spaces) and new estimates, which
+// contain them.
 struct StatisticsGradient {
   Value mean, variance;          // of the statistics used
   Value old_mean, old_variance;  // of the estimates given
@@ -97,7 +103,9 @@ StatisticsGradient statistics_gradient(GradientContext& c, const ChannelTerms& t
   const bool training = c.op().get_bool("is_training");
   StatisticsGradient g;
   auto add = [&](Value& sum, int output, Value weight) {
-    if (c.has_gradient(output)) sum = add_to(t.e, sum, weight.valid() ? t.e.mul(c.gradient(output), weight) : c.gradient(output));
+    if (c.has_gradient(output))
+      sum = add_to(t.e, sum,
+                   weight.valid() ? t.e.mul(c.gradient(output), weight) : c.gradient(output));
   };
   add(g.mean, 3, Value());
   add(g.variance, 4, Value());
@@ -119,7 +127,8 @@ StatisticsGradient statistics_gradient(GradientContext& c, const ChannelTerms& t
   return g;
 }
 
-// y's own gradient is FusedBatchNormGrad's; beyond it lies what goes through mean and variance as values.
+// y's own gradient is FusedBatchNormGrad's; beyond it lies what goes through mean and variance as
+// values.
 void batch_norm_gradient(GradientContext& c) {
   Emitter& e = c.e;
   const ChannelTerms t(c, c.input_dtype(1));
@@ -127,7 +136,8 @@ void batch_norm_gradient(GradientContext& c) {
   const Value mean = c.output(3), variance = c.output(4);
   Value dx;
   Value count;
-  if (training && (c.has_gradient(1) || c.has_gradient(2) || c.has_gradient(3) || c.has_gradient(4))) {
+  if (training &&
+      (c.has_gradient(1) || c.has_gradient(2) || c.has_gradient(3) || c.has_gradient(4))) {
     auto size = [&](Value x) { return e.cast(e.call("Size", {x}), t.type); };
     count = e.div(size(c.input(0)), size(c.input(1)));
   }
@@ -139,11 +149,13 @@ void batch_norm_gradient(GradientContext& c) {
     c.set(1, out[1]);
     c.set(2, out[2]);
     if (!training && (c.needed(3) || c.needed(4))) {
-      // y = (x - mean) r scale + offset: by mean -r scale per element, by variance -1/2 r^2 of what scale gets.
+      // y = (x - mean) r scale + offset: by mean -r scale per element, by variance -1/2 r^2 of what
+      // scale gets.
       const Value r = e.call("Rsqrt", {e.add(variance, t.constant(c.op().get_float("epsilon")))});
       g.mean = add_to(e, g.mean, e.neg(e.mul(e.mul(r, c.input(1)), out[2])));
       const Value half = t.constant(-0.5);
-      g.variance = add_to(e, g.variance, e.mul(half, e.mul(e.mul(e.square(r), c.input(1)), out[1])));
+      g.variance =
+          add_to(e, g.variance, e.mul(half, e.mul(e.mul(e.square(r), c.input(1)), out[1])));
     }
   }
   if (!training) {
@@ -158,7 +170,8 @@ void batch_norm_gradient(GradientContext& c) {
       through = e.mul(each, e.sub(x, t.spread(mean)));
     }
     if (g.mean.valid()) {
-      const Value zeros = through.valid() ? through : e.call("Fill", {c.input_shape_value(0), t.constant(0)});
+      const Value zeros =
+          through.valid() ? through : e.call("Fill", {c.input_shape_value(0), t.constant(0)});
       through = e.add(zeros, t.spread(e.div(g.mean, count)));
     }
     dx = add_to(e, dx, e.cast(through, c.input_dtype(0)));
@@ -168,14 +181,17 @@ void batch_norm_gradient(GradientContext& c) {
   if (c.needed(4) && g.old_variance.valid()) c.set(4, g.old_variance);
 }
 
-// FusedBatchNormGrad computes dx = s r P(g), ds = sum(g h), do = sum(g), with h = (x - mean) r, r = 1 / sqrt(var + epsilon)
-// and, in training, P(u) = u - mean(u) - h mean(u h), else P(u) = u. Let a, b, c be the gradients of dx, ds and do. Then
+// FusedBatchNormGrad computes dx = s r P(g), ds = sum(g h), do = sum(g), with h = (x - mean) r, r =
+// 1 / sqrt(var + epsilon) and, in training, P(u) = u - mean(u) - h mean(u h), else P(u) = u. Let a,
+// b, c be the gradients of dx, ds and do. Then
 //   d/dg = s r P(a) + b h + c            d/ds = sum(a r P(g))
-//   d/dx = -s r^2 (h mean(a P(g)) + mean(g h) P(a) + mean(a h) P(g)) + b r P(g)        in training, and b r g otherwise,
-// where mean and variance in training are those of x, so that x alone carries their part; reserve spaces get nothing then,
-// and otherwise, by dr/dvar = -r^3 / 2,
+//   d/dx = -s r^2 (h mean(a P(g)) + mean(g h) P(a) + mean(a h) P(g)) + b r P(g)        in training,
+//   and b r g otherwise,
+// where mean and variance in training are those of x, so that x alone carries their part; reserve
+// spaces get nothing then, and otherwise, by dr/dvar = -r^3 / 2,
 //   d/dmean = -b r sum(g)                d/dvar = -r^2 / 2 (sum(a s r g) + b sum(g h))
-void reserve_space_gradients(GradientContext& c, const ChannelTerms& t, Value g, Value h, Value s, Value r) {
+void reserve_space_gradients(GradientContext& c, const ChannelTerms& t, Value g, Value h, Value s,
+                             Value r) {
   Emitter& e = c.e;
   if (c.needed(3) && c.has_gradient(1)) {
     c.set(3, t.sum(e.neg(e.mul(t.spread(c.gradient(1)), e.mul(r, g)))));
@@ -205,8 +221,9 @@ void batch_norm_grad_gradient(GradientContext& c) {
     dg = e.mul(e.mul(s, r), pa);
     if (c.needed(2)) c.set(2, t.sum(e.mul(a, e.mul(r, pg))));
     if (training) {
-      const Value all = e.add(e.mul(h, t.mean(e.mul(a, pg))), e.add(e.mul(t.mean(e.mul(g, h)), pa),
-                                                                   e.mul(t.mean(e.mul(a, h)), pg)));
+      const Value all =
+          e.add(e.mul(h, t.mean(e.mul(a, pg))),
+                e.add(e.mul(t.mean(e.mul(g, h)), pa), e.mul(t.mean(e.mul(a, h)), pg)));
       dx = e.neg(e.mul(e.mul(s, e.square(r)), all));
     }
   }
@@ -245,7 +262,8 @@ void declare_batch_norm(OpRegistry& r) {
       .in_place("x", "y")
       .shape(batch_norm_shape)
       .gradient(batch_norm_gradient, {"x", "scale", "reserve_space_1", "reserve_space_2"})
-      .doc(R"(Normalises each channel of the images: y = (x - mean) / sqrt(variance + epsilon) * scale + offset.
+      .doc(
+          R"(Normalises each channel of the images: y = (x - mean) / sqrt(variance + epsilon) * scale + offset.
 
 x is [batch, height, width, channels] ("NHWC") or [batch, channels, height, width] ("NCHW"); scale, offset, mean and variance
 have one element per channel. U is float, or double where T is double.
@@ -273,7 +291,8 @@ Errors: InvalidArgument for another rank of x, or vectors of another size than c
       .attr("is_training: bool = true")
       .in_place("y_backprop", "x_backprop")
       .shape(batch_norm_grad_shape)
-      .gradient(batch_norm_grad_gradient, {"y_backprop", "x", "scale", "reserve_space_1", "reserve_space_2"})
+      .gradient(batch_norm_grad_gradient,
+                {"y_backprop", "x", "scale", "reserve_space_1", "reserve_space_2"})
       .doc(R"(Computes the gradients of FusedBatchNorm.
 
 y_backprop is the gradient of its y; x and scale are its inputs, reserve_space_1 and reserve_space_2 the mean and variance it
@@ -283,7 +302,8 @@ functions of x, and their part is in x_backprop (also in the gradient of this op
 
 PartialShape same_as_input(ShapeContext& c, int i, const PartialShape& input, const char* name) {
   if (!c.input(i).compatible(input)) {
-    throw invalid_argument(name, " has shape ", c.input(i), ", needed is that of the image, ", input);
+    throw invalid_argument(name, " has shape ", c.input(i), ", needed is that of the image, ",
+                           input);
   }
   return ShapeContext::merge(input, c.input(i), name);
 }
@@ -298,7 +318,8 @@ void lrn_grad_shape(ShapeContext& c) {
 
 NamedAttrs lrn_attrs(const GradientContext& c) {
   NamedAttrs list;
-  for (const char* name : {"depth_radius", "bias", "alpha", "beta"}) list.emplace_back(name, c.op().attr(name));
+  for (const char* name : {"depth_radius", "bias", "alpha", "beta"})
+    list.emplace_back(name, c.op().attr(name));
   return list;
 }
 
@@ -306,8 +327,9 @@ void lrn_gradient(GradientContext& c) {
   c.set(0, c.e.call("LRNGrad", {c.gradient(), c.input(0), c.output(0)}, lrn_attrs(c)));
 }
 
-// LRNGrad computes dx = g q - 2 alpha beta x W(p), with n = bias + alpha W(x^2), q = n^-beta, p = g y / n, y = x q, and W the
-// sum over neighbouring channels, which is symmetric. With a the gradient of dx, F = sum(a dx) and v = W(a x):
+// LRNGrad computes dx = g q - 2 alpha beta x W(p), with n = bias + alpha W(x^2), q = n^-beta, p = g
+// y / n, y = x q, and W the sum over neighbouring channels, which is symmetric. With a the gradient
+// of dx, F = sum(a dx) and v = W(a x):
 //   dF/dg = a q - 2 alpha beta v y / n
 //   dF/dx = -2 alpha beta (a W(p) + v g q / n) + 2 alpha x W(dF/dn)
 //   dF/dn = -beta a g q / n + 2 alpha beta (beta + 1) v p / n
@@ -328,12 +350,14 @@ struct ChannelWindow {
     const int sizes[] = {4, 1};
     rows = e.emit("Concat", all, {}, sizes).at(0);
     const int64_t taps[] = {1, 2 * c.op().get_int("depth_radius") + 1, 1, 1};
-    filter = e.call("Fill", {e.const_ints(DType::kInt32, taps), e.const_scalar(c.input_dtype(1), 1)});
+    filter =
+        e.call("Fill", {e.const_ints(DType::kInt32, taps), e.const_scalar(c.input_dtype(1), 1)});
   }
   Value ends(int64_t x) const { return e.const_ints(DType::kInt32, {&x, 1}); }
   Value operator()(Value x) const {
     const std::vector<int64_t> ones(4, 1);
-    const Value sums = e.call("Conv2D", {e.reshape(x, rows), filter}, {{"strides", ones}, {"padding", "SAME"}});
+    const Value sums =
+        e.call("Conv2D", {e.reshape(x, rows), filter}, {{"strides", ones}, {"padding", "SAME"}});
     return e.reshape(sums, shape);
   }
 };
@@ -345,7 +369,8 @@ void lrn_grad_gradient(GradientContext& c) {
   auto scalar = [&](double x) { return e.const_scalar(type, x); };
   const double alpha = c.op().get_float("alpha"), beta = c.op().get_float("beta");
   const Value g = c.input(0), x = c.input(1), a = c.gradient();
-  const Value n = e.add(scalar(c.op().get_float("bias")), e.mul(scalar(alpha), window(e.square(x))));
+  const Value n =
+      e.add(scalar(c.op().get_float("bias")), e.mul(scalar(alpha), window(e.square(x))));
   const Value q = e.call("Pow", {n, scalar(-beta)});
   const Value v = window(e.mul(a, x));
   if (c.needed(0)) {
@@ -353,9 +378,11 @@ void lrn_grad_gradient(GradientContext& c) {
   }
   if (!c.needed(1)) return;
   const Value q_n = e.div(q, n), p = e.mul(e.mul(g, x), q_n);
-  const Value direct = e.mul(scalar(-2 * alpha * beta), e.add(e.mul(a, window(p)), e.mul(v, e.mul(g, q_n))));
-  const Value through_n = e.add(e.mul(scalar(-beta), e.mul(e.mul(a, g), q_n)),
-                                e.mul(scalar(2 * alpha * beta * (beta + 1)), e.div(e.mul(v, p), n)));
+  const Value direct =
+      e.mul(scalar(-2 * alpha * beta), e.add(e.mul(a, window(p)), e.mul(v, e.mul(g, q_n))));
+  const Value through_n =
+      e.add(e.mul(scalar(-beta), e.mul(e.mul(a, g), q_n)),
+            e.mul(scalar(2 * alpha * beta * (beta + 1)), e.div(e.mul(v, p), n)));
   c.set(1, e.add(direct, e.mul(scalar(2 * alpha), e.mul(x, window(through_n)))));
 }
 

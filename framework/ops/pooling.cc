@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maximum and average over sliding windows, and the ops their gradients are made of. Computed in kernels/cpu/pooling.cc.
+// Maximum and average over sliding windows, and the ops their gradients are made of. Computed in
+// kernels/cpu/pooling.cc.
 #include <cstdint>
 
 #include "framework/base/error.h"
@@ -17,8 +18,8 @@ WindowAttrs window_attrs(const OpInstance& op) {
   for (int i = 0; i < 2; ++i) {
     // A window of padding alone has no maximum and no average.
     if (w.pad[i][0] >= w.size[i] || w.pad[i][1] >= w.size[i]) {
-      throw invalid_argument("explicit_paddings must be smaller than the window, got ", w.pad[i][0], " and ", w.pad[i][1],
-                             " for a window of ", w.size[i]);
+      throw invalid_argument("explicit_paddings must be smaller than the window, got ", w.pad[i][0],
+                             " and ", w.pad[i][1], " for a window of ", w.size[i]);
     }
   }
   return w;
@@ -55,7 +56,8 @@ void max_pool_grad_shape(ShapeContext& c) {
 void max_pool_grad_grad_shape(ShapeContext& c) {
   const PartialShape input = c.with_rank(0, 4), output = pooled(c.op(), input);
   if (!c.with_rank(2, 4).compatible(input)) {
-    throw invalid_argument("grad has shape ", c.input(2), ", needed is that of orig_input, ", input);
+    throw invalid_argument("grad has shape ", c.input(2), ", needed is that of orig_input, ",
+                           input);
   }
   c.set_output(0, checked(c.with_rank(1, 4), output, "orig_output"));
 }
@@ -90,7 +92,8 @@ void max_pool_grad_gradient(GradientContext& c) {
 }
 
 void max_pool_grad_grad_gradient(GradientContext& c) {
-  if (c.needed(2)) c.set(2, c.e.call("MaxPoolGrad", {c.input(0), c.input(1), c.gradient()}, same_attrs(c)));
+  if (c.needed(2))
+    c.set(2, c.e.call("MaxPoolGrad", {c.input(0), c.input(1), c.gradient()}, same_attrs(c)));
 }
 
 void avg_pool_gradient(GradientContext& c) {
@@ -138,7 +141,8 @@ element of its window (rows first) that equals the maximum, or is NaN where the 
   attributes(second)
       .shape(max_pool_grad_grad_shape)
       .gradient(max_pool_grad_grad_gradient, {"orig_input", "orig_output"})
-      .doc(R"(Picks, for each window of a MaxPool, the element of grad where that window has its first maximum.
+      .doc(
+          R"(Picks, for each window of a MaxPool, the element of grad where that window has its first maximum.
 
 orig_input and orig_output are input and output of the MaxPool; grad has the shape of orig_input: it is the gradient of what
 MaxPoolGrad gives.)");

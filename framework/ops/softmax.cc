@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax over the last axis, and the cross-entropy losses computed with it. Computed in kernels/cpu/softmax.cc.
+// Softmax over the last axis, and the cross-entropy losses computed with it. Computed in
+// kernels/cpu/softmax.cc.
 #include <cstdint>
 
 #include "framework/base/error.h"
@@ -34,7 +35,8 @@ void log_softmax_gradient(GradientContext& c) {
 void cross_entropy_shape(ShapeContext& c) {
   const PartialShape logits = c.with_rank(0, 2), labels = c.with_rank(1, 2);
   if (!logits.compatible(labels)) {
-    throw invalid_argument("logits and labels must be same size: logits_size=", logits, " labels_size=", labels);
+    throw invalid_argument("logits and labels must be same size: logits_size=", logits,
+                           " labels_size=", labels);
   }
   const PartialShape both = ShapeContext::merge(logits, labels, "logits and labels");
   c.set_output(0, PartialShape({both.dim(0)}));
@@ -45,8 +47,9 @@ void sparse_cross_entropy_shape(ShapeContext& c) {
   const PartialShape logits = c.with_rank(0, 2), labels = c.with_rank(1, 1);
   const int64_t rows = logits.dim(0), count = labels.dim(0);
   if (rows != kUnknown && count != kUnknown && rows != count) {
-    throw invalid_argument("logits and labels must have the same first dimension, got logits shape ", logits,
-                           " and labels shape ", labels);
+    throw invalid_argument(
+        "logits and labels must have the same first dimension, got logits shape ", logits,
+        " and labels shape ", labels);
   }
   const int64_t batch = rows != kUnknown ? rows : count;
   c.set_output(0, PartialShape({batch}));
@@ -59,8 +62,8 @@ Value scale_rows(Emitter& e, Value per_row, Value matrix) {
   return e.mul(e.call("ExpandDims", {per_row, axis}), matrix);
 }
 
-// d loss / d logits is the second output; the gradient that arrives at that output itself (a second derivative) passes
-// through the softmax's Jacobian: (g - sum(g s)) s.
+// d loss / d logits is the second output; the gradient that arrives at that output itself (a second
+// derivative) passes through the softmax's Jacobian: (g - sum(g s)) s.
 Value cross_entropy_logits_gradient(GradientContext& c) {
   Value sum;
   if (c.has_gradient(0)) sum = scale_rows(c.e, c.gradient(0), c.output(1));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The geometry MatMul and BatchMatMul share: one product per batch entry, broadcast batches, and which entry of each
-// operand it takes. Rows of a batch that share one right operand are one tall product.
+// The geometry MatMul and BatchMatMul share: one product per batch entry, broadcast batches, and
+// which entry of each operand it takes. Rows of a batch that share one right operand are one tall
+// product.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,9 @@ struct BatchProduct {
   bool trans_a = false, trans_b = false;
   bool adjoint = false;  // transposition conjugates
   int rank = 0;          // of the batch
-  int64_t extent[kMaxRank] = {}, step_a[kMaxRank] = {}, step_b[kMaxRank] = {};  // steps in matrices; 0: broadcast
-  bool same_b = true;    // one right operand for the whole batch
+  int64_t extent[kMaxRank] = {}, step_a[kMaxRank] = {},
+          step_b[kMaxRank] = {};  // steps in matrices; 0: broadcast
+  bool same_b = true;             // one right operand for the whole batch
 
   // For an op of two inputs with flags transpose_* (MatMul) or adj_*.
   static BatchProduct of(const PrepareContext& c);
@@ -24,7 +26,10 @@ struct BatchProduct {
   int64_t a_elements() const { return m * k; }
   int64_t b_elements() const { return k * n; }
   int64_t c_elements() const { return m * n; }
-  double work() const { return static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k); }
+  double work() const {
+    return static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) *
+           static_cast<double>(k);
+  }
 
   // Which matrices entry `index` of the batch multiplies.
   void entries(int64_t index, int64_t& a, int64_t& b) const;

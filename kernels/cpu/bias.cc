@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// BiasAdd and BiasAddGrad. With channels last the bias is repeated to a pattern of at least a few vectors, so that few channels
-// cost no more than many; the sum over rows works on as many rows together as fill whole vectors.
+// BiasAdd and BiasAddGrad. With channels last the bias is repeated to a pattern of at least a few
+// vectors, so that few channels cost no more than many; the sum over rows works on as many rows
+// together as fill whole vectors.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -71,12 +72,13 @@ std::unique_ptr<Kernel> prepare_add(const PrepareContext& c) {
         [e, grain](RunContext& c) {
           const T *x = c.input(0).data<T>(), *bias = c.input(1).data<T>();
           T* y = c.output(0).data<T>();
-          c.parallel_for(e.outer * e.channels, grain, 0.15 * static_cast<double>(e.inner), [&](int64_t i, int64_t end) {
-            for (; i < end; ++i) {
-              const Computed<T> b = static_cast<Computed<T>>(bias[i % e.channels]);
-              add_bias<T, true>(x + i * e.inner, &b, y + i * e.inner, e.inner);
-            }
-          });
+          c.parallel_for(e.outer * e.channels, grain, 0.15 * static_cast<double>(e.inner),
+                         [&](int64_t i, int64_t end) {
+                           for (; i < end; ++i) {
+                             const Computed<T> b = static_cast<Computed<T>>(bias[i % e.channels]);
+                             add_bias<T, true>(x + i * e.inner, &b, y + i * e.inner, e.inner);
+                           }
+                         });
         },
         cost);
   }
@@ -89,13 +91,15 @@ std::unique_ptr<Kernel> prepare_add(const PrepareContext& c) {
         const T *x = c.input(0).data<T>(), *bias = c.input(1).data<T>();
         T* y = c.output(0).data<T>();
         auto* pattern = reinterpret_cast<Computed<T>*>(c.scratch());
-        for (int64_t i = 0; i < repeat; ++i) to_computed(bias, pattern + i * e.channels, e.channels);
-        c.parallel_for(periods, grain, 0.15 * static_cast<double>(period), [&](int64_t i, int64_t end) {
-          for (; i < end; ++i) {
-            const int64_t at = i * period;
-            add_bias<T, false>(x + at, pattern, y + at, std::min(period, total - at));
-          }
-        });
+        for (int64_t i = 0; i < repeat; ++i)
+          to_computed(bias, pattern + i * e.channels, e.channels);
+        c.parallel_for(
+            periods, grain, 0.15 * static_cast<double>(period), [&](int64_t i, int64_t end) {
+              for (; i < end; ++i) {
+                const int64_t at = i * period;
+                add_bias<T, false>(x + at, pattern, y + at, std::min(period, total - at));
+              }
+            });
       },
       cost, static_cast<size_t>(period) * sizeof(Computed<T>));
 }
@@ -139,7 +143,8 @@ std::unique_ptr<Kernel> prepare_grad_last(const Extents& e) {
         for (int64_t channel = 0; channel < s.channels; ++channel) {
           C total = 0;
           s.for_partials(channel, per_piece, [&](int64_t at, int64_t) { total += partial[at]; });
-          for (int64_t row = s.rest_begin(); row < s.rows; ++row) total += static_cast<C>(x[row * s.channels + channel]);
+          for (int64_t row = s.rest_begin(); row < s.rows; ++row)
+            total += static_cast<C>(x[row * s.channels + channel]);
           out[channel] = T(total);
         }
       },
@@ -187,7 +192,8 @@ std::unique_ptr<Kernel> prepare_grad_second(const Extents& e) {
         c.parallel_for(e.channels, grain, cost_per_channel, [&](int64_t channel, int64_t end) {
           for (; channel < end; ++channel) {
             C total = 0;
-            for (int64_t i = 0; i < e.outer; ++i) total += sum_run(x + (i * e.channels + channel) * e.inner, e.inner);
+            for (int64_t i = 0; i < e.outer; ++i)
+              total += sum_run(x + (i * e.channels + channel) * e.inner, e.inner);
             out[channel] = T(total);
           }
         });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening the BLAS adapter, and the measured borders between BLAS and our own product (docs: bench/kernels).
+// Opening the BLAS adapter, and the measured borders between BLAS and our own product (docs:
+// bench/kernels).
 #include "kernels/cpu/blas.h"
 
 #include <algorithm>
@@ -12,20 +13,22 @@ namespace treenail::cpu {
 namespace {
 
 const BlasApi* open_blas() {
-  const AdapterRequest request = {"blas", kBlasAbi, sizeof(BlasApi), "matrix products by the system's BLAS",
-                                  "a BLAS (Debian: libopenblas0, Fedora: flexiblas-openblas-openmp)"};
+  const AdapterRequest request = {
+      "blas", kBlasAbi, sizeof(BlasApi), "matrix products by the system's BLAS",
+      "a BLAS (Debian: libopenblas0, Fedora: flexiblas-openblas-openmp)"};
   const auto* api = static_cast<const BlasApi*>(try_open_adapter(request));
   return api != nullptr && api->concurrent() != 0 ? api : nullptr;
 }
 
 template <class T>
-void block(BlasProduct<T, T> gemm, const Product<T>& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+void block(BlasProduct<T, T> gemm, const Product<T>& p, int64_t m0, int64_t m1, int64_t n0,
+           int64_t n1) {
   const T* a = p.a + (p.trans_a ? m0 : m0 * p.lda);
   const T* b = p.b + (p.trans_b ? n0 * p.ldb : n0);
   gemm(p.trans_a ? kBlasTranspose : kBlasPlain, p.trans_b ? kBlasTranspose : kBlasPlain,
-       static_cast<int32_t>(m1 - m0), static_cast<int32_t>(n1 - n0), static_cast<int32_t>(p.k), T(1), a,
-       static_cast<int32_t>(p.lda), b, static_cast<int32_t>(p.ldb), p.add_to_c ? T(1) : T(0),
-       p.c + m0 * p.ldc + n0, static_cast<int32_t>(p.ldc));
+       static_cast<int32_t>(m1 - m0), static_cast<int32_t>(n1 - n0), static_cast<int32_t>(p.k),
+       T(1), a, static_cast<int32_t>(p.lda), b, static_cast<int32_t>(p.ldb),
+       p.add_to_c ? T(1) : T(0), p.c + m0 * p.ldc + n0, static_cast<int32_t>(p.ldc));
 }
 
 }  // namespace
@@ -40,8 +43,9 @@ bool prefer_blas(int64_t m, int64_t n, int64_t k) {
   if (m > widest || n > widest || k > widest) return false;
   const int64_t least = std::min({m, n, k});
   const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  // A fused level of our own ties with BLAS until the packed operands outgrow the caches; below it BLAS, which dispatches to
-  // the CPU's own instructions, is up to three times faster as soon as a product outweighs the call.
+  // A fused level of our own ties with BLAS until the packed operands outgrow the caches; below it
+  // BLAS, which dispatches to the CPU's own instructions, is up to three times faster as soon as a
+  // product outweighs the call.
   const bool large = kFused ? least >= 768 : (least >= 8 && work >= 32 * 32 * 32);
   return large && blas() != nullptr && blas()->tuned() != 0;
 }
@@ -70,11 +74,13 @@ BlockCut cut_for_blas(int64_t m, int64_t n, int64_t k) {
   return cut;
 }
 
-void blas_block(const BlasApi& api, const Product<float>& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+void blas_block(const BlasApi& api, const Product<float>& p, int64_t m0, int64_t m1, int64_t n0,
+                int64_t n1) {
   block<float>(api.sgemm, p, m0, m1, n0, n1);
 }
 
-void blas_block(const BlasApi& api, const Product<double>& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+void blas_block(const BlasApi& api, const Product<double>& p, int64_t m0, int64_t m1, int64_t n0,
+                int64_t n1) {
   block<double>(api.dgemm, p, m0, m1, n0, n1);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Geometry of a convolution, and the padded copy of a band of rows: it is read many times from the nearest cache, so the
-// copy costs little, and the tiles never ask where the image ends.
+// Geometry of a convolution, and the padded copy of a band of rows: it is read many times from the
+// nearest cache, so the copy costs little, and the tiles never ask where the image ends.
 #include <algorithm>
 #include <cstring>
 
@@ -23,7 +23,9 @@ ConvGeometry ConvGeometry::of(const OpInstance& op, const Shape& input, const Sh
 namespace {
 
 // Elements from the first to behind the last that the windows of an axis cover, padding included.
-int64_t covered(const WindowAxis& a, int64_t windows) { return (windows - 1) * a.stride + a.extent(); }
+int64_t covered(const WindowAxis& a, int64_t windows) {
+  return (windows - 1) * a.stride + a.extent();
+}
 
 bool axis_padded(const WindowAxis& a) {
   return a.pad_before > 0 || covered(a, a.output) - a.pad_before > a.input;
@@ -34,7 +36,9 @@ bool axis_padded(const WindowAxis& a) {
 bool is_padded(const ConvGeometry& g) { return axis_padded(g.rows) || axis_padded(g.columns); }
 
 int64_t band_elements(const ConvGeometry& g, int64_t output_rows) {
-  return is_padded(g) ? covered(g.rows, output_rows) * covered(g.columns, g.columns.output) * g.channels : 0;
+  return is_padded(g)
+             ? covered(g.rows, output_rows) * covered(g.columns, g.columns.output) * g.channels
+             : 0;
 }
 
 template <class T>
@@ -56,7 +60,8 @@ Band<T> padded_band(const ConvGeometry& g, const T* image, int64_t begin, int64_
       continue;
     }
     std::fill_n(to, left * g.channels, T(0));
-    std::memcpy(to + left * g.channels, image + row * row_elements, static_cast<size_t>(inside * g.channels) * sizeof(T));
+    std::memcpy(to + left * g.channels, image + row * row_elements,
+                static_cast<size_t>(inside * g.channels) * sizeof(T));
     std::fill_n(to + (left + inside) * g.channels, right * g.channels, T(0));
   }
   return {copy, stride};

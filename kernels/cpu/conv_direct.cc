@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Direct convolution as a matrix product that never builds its left matrix: with channels last, the taps of one filter row
-// are contiguous in the image, so a tile of neighbouring output pixels reads them in place. Filters are packed into panels
-// once per run. The gradient of the input is the same convolution with flipped filters where the stride is 1, and is added
-// up tap by tap elsewhere.
+// Direct convolution as a matrix product that never builds its left matrix: with channels last, the
+// taps of one filter row are contiguous in the image, so a tile of neighbouring output pixels reads
+// them in place. Filters are packed into panels once per run. The gradient of the input is the same
+// convolution with flipped filters where the stride is 1, and is added up tap by tap elsewhere.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -21,7 +21,8 @@ int64_t panels(int64_t columns) {
   return (columns + kTileColumns<T> - 1) / kTileColumns<T>;
 }
 
-// Output pixels of one row per tile: as even as possible, a tile of one row would wait for its own results.
+// Output pixels of one row per tile: as even as possible, a tile of one row would wait for its own
+// results.
 template <class T>
 int64_t pixels_per_tile(int64_t width, int64_t columns) {
   const int64_t most = tile_rows<T>(columns);
@@ -29,43 +30,50 @@ int64_t pixels_per_tile(int64_t width, int64_t columns) {
   return (width + tiles - 1) / tiles;
 }
 
-// Both kinds of panels for a filter [taps, channels, filters]; k counts taps and, within one, what is summed over.
+// Both kinds of panels for a filter [taps, channels, filters]; k counts taps and, within one, what
+// is summed over.
 template <class T>
 void pack_forward(const RunContext& c, const ConvGeometry& g, const T* filter, T* packed) {
   const int64_t k = g.taps() * g.channels;
-  c.parallel_for(panels<T>(g.filters), 1, 0.3 * static_cast<double>(k * kTileColumns<T>), [&](int64_t p, int64_t end) {
-    for (; p < end; ++p) {
-      const int64_t o = p * kTileColumns<T>;
-      pack_panels(filter + o, g.filters, k, std::min<int64_t>(kTileColumns<T>, g.filters - o),
-                 packed + p * k * kTileColumns<T>);
-    }
-  });
+  c.parallel_for(panels<T>(g.filters), 1, 0.3 * static_cast<double>(k * kTileColumns<T>),
+                 [&](int64_t p, int64_t end) {
+                   for (; p < end; ++p) {
+                     const int64_t o = p * kTileColumns<T>;
+                     pack_panels(filter + o, g.filters, k,
+                                 std::min<int64_t>(kTileColumns<T>, g.filters - o),
+                                 packed + p * k * kTileColumns<T>);
+                   }
+                 });
 }
 
 // Panels over input channels; `flip` turns the order of the taps around.
 template <class T>
-void pack_backward(const RunContext& c, const ConvGeometry& g, const T* filter, bool flip, T* packed) {
+void pack_backward(const RunContext& c, const ConvGeometry& g, const T* filter, bool flip,
+                   T* packed) {
   const int64_t taps = g.taps(), step = g.filters * kTileColumns<T>;
-  c.parallel_for(panels<T>(g.channels), 1, 0.5 * static_cast<double>(taps * step), [&](int64_t p, int64_t end) {
-    for (; p < end; ++p) {
-      const int64_t first = p * kTileColumns<T>;
-      const int64_t columns = std::min<int64_t>(kTileColumns<T>, g.channels - first);
-      for (int64_t tap = 0; tap < taps; ++tap) {
-        const int64_t from = flip ? taps - 1 - tap : tap;
-        pack_panel_transposed(filter + (from * g.channels + first) * g.filters, g.filters, g.filters, columns,
-                              packed + (p * taps + tap) * step);
-      }
-    }
-  });
+  c.parallel_for(panels<T>(g.channels), 1, 0.5 * static_cast<double>(taps * step),
+                 [&](int64_t p, int64_t end) {
+                   for (; p < end; ++p) {
+                     const int64_t first = p * kTileColumns<T>;
+                     const int64_t columns = std::min<int64_t>(kTileColumns<T>, g.channels - first);
+                     for (int64_t tap = 0; tap < taps; ++tap) {
+                       const int64_t from = flip ? taps - 1 - tap : tap;
+                       pack_panel_transposed(filter + (from * g.channels + first) * g.filters,
+                                             g.filters, g.filters, columns,
+                                             packed + (p * taps + tap) * step);
+                     }
+                   }
+                 });
 }
 
-// How the images are shared out: a unit is a band of output rows of one image; a chunk takes units one after the other and
-// owns one padded band. By shape alone.
+// How the images are shared out: a unit is a band of output rows of one image; a chunk takes units
+// one after the other and owns one padded band. By shape alone.
 struct Units {
   int64_t band, bands, units, per_chunk, chunks;
   explicit Units(const ConvGeometry& g) {
     constexpr double kUnitWork = 1 << 20;  // multiply-adds
-    const double row = std::max(1.0, static_cast<double>(g.columns.output) * static_cast<double>(g.filter_elements()));
+    const double row = std::max(
+        1.0, static_cast<double>(g.columns.output) * static_cast<double>(g.filter_elements()));
     const int64_t wanted = static_cast<int64_t>(std::clamp(kUnitWork / row, 1.0, 1e9));
     // At least a few rows, so that the rows around a band are not copied too often.
     band = std::min(g.rows.output, std::max<int64_t>(wanted, 2 * g.rows.taps));
@@ -73,7 +81,8 @@ struct Units {
     band = (g.rows.output + bands - 1) / bands;
     bands = (g.rows.output + band - 1) / band;
     units = g.batch * bands;
-    per_chunk = std::max<int64_t>(1, static_cast<int64_t>(kUnitWork / (row * static_cast<double>(band))));
+    per_chunk =
+        std::max<int64_t>(1, static_cast<int64_t>(kUnitWork / (row * static_cast<double>(band))));
     per_chunk = std::max(per_chunk, (units + kMaxChunks - 1) / kMaxChunks);
     chunks = (units + per_chunk - 1) / per_chunk;
   }
@@ -84,13 +93,17 @@ int64_t aligned(int64_t elements) { return (elements + 15) / 16 * 16; }
 template <class T>
 class DirectForward final : public ConvAlgorithm<T> {
  public:
-  // `g` is the convolution computed. With `original` the filter is that of another one, of which this is the gradient of the
-  // input: flipped, channels exchanged.
+  // `g` is the convolution computed. With `original` the filter is that of another one, of which
+  // this is the gradient of the input: flipped, channels exchanged.
   DirectForward(const ConvGeometry& g, const ConvGeometry* original)
-      : g_(g), original_(original != nullptr ? *original : g), flipped_(original != nullptr), units_(g),
+      : g_(g),
+        original_(original != nullptr ? *original : g),
+        flipped_(original != nullptr),
+        units_(g),
         filter_elements_(aligned(panels<T>(g.filters) * g.taps() * g.channels * kTileColumns<T>)),
         band_elements_(aligned(band_elements(g, units_.band))) {
-    this->scratch_bytes = static_cast<size_t>(filter_elements_ + units_.chunks * band_elements_) * sizeof(T);
+    this->scratch_bytes =
+        static_cast<size_t>(filter_elements_ + units_.chunks * band_elements_) * sizeof(T);
     this->cost_ns = g.multiply_adds() / product_rate<T>();
   }
 
@@ -126,15 +139,16 @@ class DirectForward final : public ConvAlgorithm<T> {
       for (int64_t y = 0; y < rows; ++y) {
         const T* const line = band.first + y * g_.rows.stride * band.row_stride;
         for (int64_t x = 0; x < width; x += step) {
-          pixels(line + x * g_.columns.stride * g_.channels, band.row_stride, panel, std::min(step, width - x), columns,
-                 out + (y * width + x) * g_.filters + o);
+          pixels(line + x * g_.columns.stride * g_.channels, band.row_stride, panel,
+                 std::min(step, width - x), columns, out + (y * width + x) * g_.filters + o);
         }
       }
     }
   }
 
   // One tile: some pixels of a row, one panel of filters.
-  void pixels(const T* from, int64_t row_stride, const T* panel, int64_t count, int64_t columns, T* out) const {
+  void pixels(const T* from, int64_t row_stride, const T* panel, int64_t count, int64_t columns,
+              T* out) const {
     TileCall<T> t{};
     t.a_row = g_.columns.stride * g_.channels;
     t.a_step = 1;
@@ -175,14 +189,15 @@ void windows_inside(const WindowAxis& a, int64_t tap, int64_t& first, int64_t& e
   first = std::min(first, end);
 }
 
-// The gradient of the input, for strides: each tap adds a product to the pixels it met. A chunk is one image's channels of one
-// panel: nobody else writes there.
+// The gradient of the input, for strides: each tap adds a product to the pixels it met. A chunk is
+// one image's channels of one panel: nobody else writes there.
 template <class T>
 class ScatterInput final : public ConvAlgorithm<T> {
  public:
   explicit ScatterInput(const ConvGeometry& g) : g_(g) {
     this->scratch_bytes =
-        static_cast<size_t>(panels<T>(g.channels) * g.taps() * g.filters * kTileColumns<T>) * sizeof(T);
+        static_cast<size_t>(panels<T>(g.channels) * g.taps() * g.filters * kTileColumns<T>) *
+        sizeof(T);
     this->cost_ns = 1.3 * g.multiply_adds() / product_rate<T>();
   }
 
@@ -195,7 +210,8 @@ class ScatterInput final : public ConvAlgorithm<T> {
       const int64_t first = p * kTileColumns<T>;
       T* const to = out + image * g_.input_pixels() * g_.channels + first;
       const int64_t columns = std::min<int64_t>(kTileColumns<T>, g_.channels - first);
-      for (int64_t i = 0; i < g_.input_pixels(); ++i) std::fill_n(to + i * g_.channels, columns, T(0));
+      for (int64_t i = 0; i < g_.input_pixels(); ++i)
+        std::fill_n(to + i * g_.channels, columns, T(0));
       for (int64_t tap = 0; tap < g_.taps(); ++tap) {
         add_tap(tap, b + image * g_.output_pixels() * g_.filters,
                 packed + (p * g_.taps() + tap) * g_.filters * kTileColumns<T>, columns, to);
@@ -253,7 +269,8 @@ ConvPtr<T> direct_forward(const ConvGeometry& g) {
 
 template <class T>
 ConvPtr<T> direct_input(const ConvGeometry& g) {
-  if (g.plain_stride() && g.rows.pad_before < g.rows.extent() && g.columns.pad_before < g.columns.extent()) {
+  if (g.plain_stride() && g.rows.pad_before < g.rows.extent() &&
+      g.columns.pad_before < g.columns.extent()) {
     ConvGeometry back = g;
     back.channels = g.filters;
     back.filters = g.channels;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of the filter by direct convolution: for each filter row, (taps x channels) by filters, summed over pixels.
-// Both operands of a block of pixels stay in the nearest caches: the padded band of the image, read in place, and the output
-// gradient, packed a panel at a time. Images are cut into a fixed number of parts whose sums are added in order.
+// The gradient of the filter by direct convolution: for each filter row, (taps x channels) by
+// filters, summed over pixels. Both operands of a block of pixels stay in the nearest caches: the
+// padded band of the image, read in place, and the output gradient, packed a panel at a time.
+// Images are cut into a fixed number of parts whose sums are added in order.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -22,7 +23,8 @@ class DirectFilter final : public ConvAlgorithm<T> {
     constexpr int64_t kBlockPixels = 256, kParts = 16, kPartialElements = 1 << 22;
     band_ = std::clamp<int64_t>(kBlockPixels / g.columns.output, 1, g.rows.output);
     const int64_t panels = (g.filters + kTileColumns<T> - 1) / kTileColumns<T>;
-    parts_ = std::clamp<int64_t>(kPartialElements / g.filter_elements(), 1, std::min(kParts, g.batch));
+    parts_ =
+        std::clamp<int64_t>(kPartialElements / g.filter_elements(), 1, std::min(kParts, g.batch));
     groups_ = std::clamp<int64_t>(kParts / parts_, 1, panels);
     group_columns_ = (panels + groups_ - 1) / groups_ * kTileColumns<T>;
     groups_ = (g.filters + group_columns_ - 1) / group_columns_;
@@ -30,7 +32,8 @@ class DirectFilter final : public ConvAlgorithm<T> {
     panel_elements_ = aligned(band_ * g.columns.output * kTileColumns<T>);
     partial_elements_ = parts_ > 1 ? aligned(g.filter_elements()) : 0;
     this->scratch_bytes =
-        static_cast<size_t>(parts_ * partial_elements_ + parts_ * groups_ * (band_elements_ + panel_elements_)) *
+        static_cast<size_t>(parts_ * partial_elements_ +
+                            parts_ * groups_ * (band_elements_ + panel_elements_)) *
         sizeof(T);
     this->cost_ns = 1.1 * g.multiply_adds() / product_rate<T>();
   }
@@ -43,7 +46,8 @@ class DirectFilter final : public ConvAlgorithm<T> {
       T* const band = buffers + chunk * (band_elements_ + panel_elements_);
       T* const to = parts_ > 1 ? partials + part * partial_elements_ : out;
       bool first = true;
-      for (int64_t image = g_.batch * part / parts_; image < g_.batch * (part + 1) / parts_; ++image) {
+      for (int64_t image = g_.batch * part / parts_; image < g_.batch * (part + 1) / parts_;
+           ++image) {
         for (int64_t y = 0; y < g_.rows.output; y += band_) {
           const int64_t end = std::min(g_.rows.output, y + band_);
           const Band<T> rows =
@@ -59,7 +63,8 @@ class DirectFilter final : public ConvAlgorithm<T> {
 
  private:
   // Adds the block's pixels to the columns of one group.
-  void add_block(const Band<T>& band, const T* gradient, int64_t rows, int64_t group, T* panel, T* to, bool add) const {
+  void add_block(const Band<T>& band, const T* gradient, int64_t rows, int64_t group, T* panel,
+                 T* to, bool add) const {
     const int64_t pixels = rows * g_.columns.output;
     const int64_t end = std::min(g_.filters, (group + 1) * group_columns_);
     for (int64_t o = group * group_columns_; o < end; o += kTileColumns<T>) {
@@ -69,20 +74,21 @@ class DirectFilter final : public ConvAlgorithm<T> {
         const T* line = band.first + r * g_.rows.dilation * band.row_stride;
         T* const row = to + r * g_.columns.taps * g_.channels * g_.filters + o;
         if (g_.columns.dilation == 1) {
-          add_run(line, g_.columns.taps * g_.channels, band.row_stride, rows, panel, columns, row, add);
+          add_run(line, g_.columns.taps * g_.channels, band.row_stride, rows, panel, columns, row,
+                  add);
           continue;
         }
         for (int64_t s = 0; s < g_.columns.taps; ++s) {
-          add_run(line + s * g_.columns.dilation * g_.channels, g_.channels, band.row_stride, rows, panel, columns,
-                  row + s * g_.channels * g_.filters, add);
+          add_run(line + s * g_.columns.dilation * g_.channels, g_.channels, band.row_stride, rows,
+                  panel, columns, row + s * g_.channels * g_.filters, add);
         }
       }
     }
   }
 
   // `count` contiguous rows of the filter's matrix, one panel.
-  void add_run(const T* from, int64_t count, int64_t row_stride, int64_t rows, const T* panel, int64_t columns, T* to,
-               bool add) const {
+  void add_run(const T* from, int64_t count, int64_t row_stride, int64_t rows, const T* panel,
+               int64_t columns, T* to, bool add) const {
     TileCall<T> t{};
     t.depth = g_.columns.output;
     t.segments = rows;
@@ -93,7 +99,8 @@ class DirectFilter final : public ConvAlgorithm<T> {
     t.ldb = kTileColumns<T>;
     t.ldc = g_.filters;
     t.add = add;
-    const int64_t most = tile_rows<T>(columns), tiles = (count + most - 1) / most, step = (count + tiles - 1) / tiles;
+    const int64_t most = tile_rows<T>(columns), tiles = (count + most - 1) / most,
+                  step = (count + tiles - 1) / tiles;
     for (int64_t i = 0; i < count; i += step) {
       t.a = from + i;
       t.c = to + i * g_.filters;
@@ -103,17 +110,19 @@ class DirectFilter final : public ConvAlgorithm<T> {
 
   void add_partials(const RunContext& c, const T* partials, T* out) const {
     constexpr int64_t kGrain = 4096;
-    c.parallel_for(g_.filter_elements(), kGrain, 0.1 * static_cast<double>(parts_), [&](int64_t begin, int64_t end) {
-      std::copy(partials + begin, partials + end, out + begin);
-      for (int64_t part = 1; part < parts_; ++part) {
-        const T* from = partials + part * partial_elements_;
-        for (int64_t i = begin; i < end; ++i) out[i] += from[i];
-      }
-    });
+    c.parallel_for(g_.filter_elements(), kGrain, 0.1 * static_cast<double>(parts_),
+                   [&](int64_t begin, int64_t end) {
+                     std::copy(partials + begin, partials + end, out + begin);
+                     for (int64_t part = 1; part < parts_; ++part) {
+                       const T* from = partials + part * partial_elements_;
+                       for (int64_t i = begin; i < end; ++i) out[i] += from[i];
+                     }
+                   });
   }
 
   ConvGeometry g_;
-  int64_t band_, parts_, groups_, group_columns_, band_elements_, panel_elements_, partial_elements_;
+  int64_t band_, parts_, groups_, group_columns_, band_elements_, panel_elements_,
+      partial_elements_;
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of the input where the input has few channels: a tile over them would be mostly empty. Instead each output
-// pixel's gradient times the whole filter, taps and channels as columns, is folded into the image: the taps of one filter row
-// are contiguous there. Images are cut apart, so nobody else adds to the same pixels.
+// The gradient of the input where the input has few channels: a tile over them would be mostly
+// empty. Instead each output pixel's gradient times the whole filter, taps and channels as columns,
+// is folded into the image: the taps of one filter row are contiguous there. Images are cut apart,
+// so nobody else adds to the same pixels.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -34,7 +35,8 @@ class FoldInput final : public ConvAlgorithm<T> {
     per_chunk_ = std::max(per_chunk_, (g.batch + Workspaces::kMost - 1) / Workspaces::kMost);
     chunks_ = (g.batch + per_chunk_ - 1) / per_chunk_;
     this->scratch_bytes =
-        static_cast<size_t>(filter_elements_ + chunks_ * (line_elements_ + image_elements_)) * sizeof(T);
+        static_cast<size_t>(filter_elements_ + chunks_ * (line_elements_ + image_elements_)) *
+        sizeof(T);
     this->cost_ns = 1.5 * static_cast<double>(g.batch) * image / product_rate<T>();
   }
 
@@ -42,7 +44,8 @@ class FoldInput final : public ConvAlgorithm<T> {
     T* const filter = reinterpret_cast<T*>(scratch);
     for (int64_t i = 0; i < g_.taps() * g_.channels; i += kTileColumns<T>) {
       pack_panel_transposed(a + i * g_.filters, g_.filters, g_.filters,
-                            std::min<int64_t>(kTileColumns<T>, g_.taps() * g_.channels - i), filter + i * g_.filters);
+                            std::min<int64_t>(kTileColumns<T>, g_.taps() * g_.channels - i),
+                            filter + i * g_.filters);
     }
     Workspaces workspaces;
     c.run_chunks(chunks_, this->cost_ns, [&](int64_t chunk) {
@@ -53,7 +56,8 @@ class FoldInput final : public ConvAlgorithm<T> {
       for (int64_t image = chunk * per_chunk_; image < end; ++image) {
         std::fill_n(folded, image_elements_, T(0));
         for (int64_t y = 0; y < g_.rows.output; ++y) {
-          unfold_row(b + (image * g_.rows.output + y) * g_.columns.output * g_.filters, filter, line);
+          unfold_row(b + (image * g_.rows.output + y) * g_.columns.output * g_.filters, filter,
+                     line);
           fold_row(line, folded + y * g_.rows.stride * width_ * g_.channels);
         }
         copy_out(folded, out + image * g_.input_pixels() * g_.channels);
@@ -102,14 +106,17 @@ class FoldInput final : public ConvAlgorithm<T> {
       const int64_t from = y + g_.rows.pad_before;
       const int64_t reached = from < height_ ? inside : 0;
       if (reached > 0) {
-        std::memcpy(out + y * row, folded + (from * width_ + left) * n, static_cast<size_t>(reached * n) * sizeof(T));
+        std::memcpy(out + y * row, folded + (from * width_ + left) * n,
+                    static_cast<size_t>(reached * n) * sizeof(T));
       }
-      std::fill(out + y * row + reached * n, out + (y + 1) * row, T(0));  // no window reaches so far
+      std::fill(out + y * row + reached * n, out + (y + 1) * row,
+                T(0));  // no window reaches so far
     }
   }
 
   ConvGeometry g_;
-  int64_t row_, unfolded_, height_, width_, filter_elements_, line_elements_, image_elements_, per_chunk_, chunks_;
+  int64_t row_, unfolded_, height_, width_, filter_elements_, line_elements_, image_elements_,
+      per_chunk_, chunks_;
 };
 
 }  // namespace

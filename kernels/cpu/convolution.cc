@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv2D, depthwise convolution and their gradients: which algorithm a shape gets, and layouts and 16-bit dtypes around it. The choice looks at
-// shape, level and libraries only. Algorithms: winograd*.cc (3 x 3 and
-// 5 x 5, stride 1), conv_fold.cc (gradients of few channels), depthwise.cc, conv_direct*.cc (any convolution).
+// Conv2D, depthwise convolution and their gradients: which algorithm a shape gets, and layouts and
+// 16-bit dtypes around it. The choice looks at shape, level and libraries only. Algorithms:
+// winograd*.cc (3 x 3 and 5 x 5, stride 1), conv_fold.cc (gradients of few channels), depthwise.cc,
+// conv_direct*.cc (any convolution).
 #include "kernels/cpu/convolution.h"
 
 #include <algorithm>
@@ -21,7 +22,8 @@ ConvPtr<T> choose(ConvPass pass, const ConvGeometry& g) {
   if (g.depthwise) return depthwise_pass<T>(pass, g);
   if constexpr (std::is_same_v<T, float>) {
     if (prefer_winograd(g, pass)) {
-      return pass == ConvPass::kFilter ? winograd_filter(g) : winograd_forward(g, pass == ConvPass::kInput);
+      return pass == ConvPass::kFilter ? winograd_filter(g)
+                                       : winograd_forward(g, pass == ConvPass::kInput);
     }
   }
   switch (pass) {
@@ -58,12 +60,15 @@ class ConvKernel final : public Kernel {
   using C = ComputedIn<T>;
 
   ConvKernel(ConvPass pass, const ConvGeometry& g, bool channels_second)
-      : pass_(pass), algorithm_(choose<C>(pass, g)), filter_elements_(g.filter_elements()),
+      : pass_(pass),
+        algorithm_(choose<C>(pass, g)),
+        filter_elements_(g.filter_elements()),
         images_{g.batch, g.input_pixels(), g.channels, channels_second},
         results_{g.batch, g.output_pixels(), g.filters, channels_second},
         filter_scratch_(sizeof(T) == 2 ? (filter_elements_ + 15) / 16 * 16 : 0) {
-    scratch_bytes = algorithm_->scratch_bytes +
-                    static_cast<size_t>(images_.scratch() + results_.scratch() + filter_scratch_) * sizeof(C);
+    scratch_bytes =
+        algorithm_->scratch_bytes +
+        static_cast<size_t>(images_.scratch() + results_.scratch() + filter_scratch_) * sizeof(C);
     cost_ns = algorithm_->cost_ns + 100;
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the convolution algorithms share: the geometry, and the interface of one pass over float or double images with
-// channels last. Layout and 16-bit dtypes are converted around a pass, in convolution.cc, which also chooses it.
+// What the convolution algorithms share: the geometry, and the interface of one pass over float or
+// double images with channels last. Layout and 16-bit dtypes are converted around a pass, in
+// convolution.cc, which also chooses it.
 #pragma once
 
 #include <cstddef>
@@ -27,23 +28,27 @@ struct ConvGeometry {
   int64_t output_pixels() const { return rows.output * columns.output; }
   int64_t filter_elements() const { return taps() * filters * (depthwise ? 1 : channels); }
   double multiply_adds() const {
-    return static_cast<double>(batch) * static_cast<double>(output_pixels()) * static_cast<double>(filter_elements());
+    return static_cast<double>(batch) * static_cast<double>(output_pixels()) *
+           static_cast<double>(filter_elements());
   }
   bool plain_stride() const { return rows.stride == 1 && columns.stride == 1; }
   bool dilated() const { return rows.dilation > 1 || columns.dilation > 1; }
   // Nothing to compute; gradients are zero.
-  bool empty() const { return batch == 0 || output_pixels() == 0 || input_pixels() == 0 || filter_elements() == 0; }
+  bool empty() const {
+    return batch == 0 || output_pixels() == 0 || input_pixels() == 0 || filter_elements() == 0;
+  }
 };
 
 enum class ConvPass { kForward, kInput, kFilter };
 
-// One pass, prepared. Operands a and b: input and filter (forward), filter and output gradient (input), input and output
-// gradient (filter). Scratch is aligned to 64 bytes.
+// One pass, prepared. Operands a and b: input and filter (forward), filter and output gradient
+// (input), input and output gradient (filter). Scratch is aligned to 64 bytes.
 template <class T>
 class ConvAlgorithm {
  public:
   virtual ~ConvAlgorithm() = default;
-  virtual void run(const RunContext& c, const T* a, const T* b, T* out, std::byte* scratch) const = 0;
+  virtual void run(const RunContext& c, const T* a, const T* b, T* out,
+                   std::byte* scratch) const = 0;
   size_t scratch_bytes = 0;
   double cost_ns = 0;
 };
@@ -64,7 +69,8 @@ bool prefer_fold(const ConvGeometry& g);
 template <class T>
 ConvPtr<T> fold_input(const ConvGeometry& g);
 
-// Winograd's algorithm (winograd_forward.cc, winograd_filter.cc), and whether it is the fastest for a shape (winograd.cc).
+// Winograd's algorithm (winograd_forward.cc, winograd_filter.cc), and whether it is the fastest for
+// a shape (winograd.cc).
 bool prefer_winograd(const ConvGeometry& g, ConvPass pass);
 ConvPtr<float> winograd_forward(const ConvGeometry& g, bool backward);
 ConvPtr<float> winograd_filter(const ConvGeometry& g);
@@ -80,8 +86,8 @@ struct Band {
   int64_t row_stride;  // elements
 };
 
-// Rows of `image` ([rows.input, columns.input, channels]) that output rows [begin, end) cover, with zeros around them where
-// the padding asks for it, in `copy` (band_elements).
+// Rows of `image` ([rows.input, columns.input, channels]) that output rows [begin, end) cover, with
+// zeros around them where the padding asks for it, in `copy` (band_elements).
 template <class T>
 Band<T> padded_band(const ConvGeometry& g, const T* image, int64_t begin, int64_t end, T* copy);
 int64_t band_elements(const ConvGeometry& g, int64_t output_rows);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Depthwise convolution in all three passes: vectors of channels, no channel meets another. Channels are first repeated once
-// per multiplier and padded to whole vectors, in a padded copy of a band of the image; then every pass is one loop over taps.
+// Depthwise convolution in all three passes: vectors of channels, no channel meets another.
+// Channels are first repeated once per multiplier and padded to whole vectors, in a padded copy of
+// a band of the image; then every pass is one loop over taps.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -8,9 +9,9 @@
 
 #include "framework/runtime/kernel.h"
 #include "framework/runtime/kernel_registry.h"
+#include "kernels/cpu/convolution.h"
 #include "kernels/cpu/half_tiles.h"
 #include "kernels/cpu/layout.h"
-#include "kernels/cpu/convolution.h"
 #include "kernels/cpu/registers.h"
 
 namespace treenail::cpu {
@@ -22,7 +23,7 @@ int64_t aligned(int64_t elements) { return (elements + 15) / 16 * 16; }
 template <class T>
 struct Depthwise {
   ConvGeometry g;
-  int64_t multiplier, width;  // width: output channels rounded up to whole vectors
+  int64_t multiplier, width;        // width: output channels rounded up to whole vectors
   int64_t band_rows, band_columns;  // of the padded copy of a whole image
 
   explicit Depthwise(const ConvGeometry& geometry) : g(geometry) {
@@ -38,7 +39,8 @@ struct Depthwise {
     return static_cast<double>(g.batch * g.output_pixels()) * static_cast<double>(g.taps() * width);
   }
 
-  // One image row, or zeros where there is none, spread out: padded left and right, channels repeated.
+  // One image row, or zeros where there is none, spread out: padded left and right, channels
+  // repeated.
   void spread_row(const T* image, int64_t row, T* to) const {
     std::fill_n(to, band_columns * width, T(0));
     if (row < 0 || row >= g.rows.input) return;
@@ -82,13 +84,14 @@ class DepthwiseForward final : public ConvAlgorithm<T> {
   explicit DepthwiseForward(const ConvGeometry& g) : d_(g) {
     constexpr int64_t kMaxChunks = 64;
     const double row = static_cast<double>(g.columns.output * g.taps() * d_.width);
-    band_ = std::clamp<int64_t>(static_cast<int64_t>(262144 / row), std::min<int64_t>(g.rows.output, 2 * g.rows.taps),
-                                g.rows.output);
+    band_ = std::clamp<int64_t>(static_cast<int64_t>(262144 / row),
+                                std::min<int64_t>(g.rows.output, 2 * g.rows.taps), g.rows.output);
     bands_ = (g.rows.output + band_ - 1) / band_;
     per_chunk_ = std::max<int64_t>((g.batch * bands_ + kMaxChunks - 1) / kMaxChunks, 1);
     chunks_ = (g.batch * bands_ + per_chunk_ - 1) / per_chunk_;
     filter_elements_ = aligned(g.taps() * d_.width);
-    this->scratch_bytes = static_cast<size_t>(filter_elements_ + chunks_ * d_.band_elements(band_)) * sizeof(T);
+    this->scratch_bytes =
+        static_cast<size_t>(filter_elements_ + chunks_ * d_.band_elements(band_)) * sizeof(T);
     this->cost_ns = d_.work() / kLanes<T> * 0.5;
   }
 
@@ -150,8 +153,8 @@ class DepthwiseForward final : public ConvAlgorithm<T> {
   int64_t band_, bands_, per_chunk_, chunks_, filter_elements_;
 };
 
-// The gradient of the input: each output pixel adds to the pixels its window met, in a padded image of one block of
-// channels; then multipliers are added up and the padding is left out.
+// The gradient of the input: each output pixel adds to the pixels its window met, in a padded image
+// of one block of channels; then multipliers are added up and the padding is left out.
 template <class T>
 class DepthwiseInput final : public ConvAlgorithm<T> {
  public:
@@ -165,7 +168,8 @@ class DepthwiseInput final : public ConvAlgorithm<T> {
     chunks_ = (g.batch * blocks_ + per_chunk_ - 1) / per_chunk_;
     image_elements_ = aligned(d_.band_rows * d_.band_columns * width_);
     filter_elements_ = aligned(g.taps() * width_);
-    this->scratch_bytes = static_cast<size_t>(chunks_ * (image_elements_ + filter_elements_)) * sizeof(T);
+    this->scratch_bytes =
+        static_cast<size_t>(chunks_ * (image_elements_ + filter_elements_)) * sizeof(T);
     this->cost_ns = d_.work() / kLanes<T>;
   }
 
@@ -186,7 +190,8 @@ class DepthwiseInput final : public ConvAlgorithm<T> {
         std::fill_n(sums, image_elements_, T(0));
         const T* gradient = b + image * g.output_pixels() * g.filters + first * d_.multiplier;
         for (int64_t pixel = 0; pixel < g.output_pixels(); ++pixel) {
-          add_pixel(pixel / g.columns.output, pixel % g.columns.output, gradient + pixel * g.filters, used, filter, sums);
+          add_pixel(pixel / g.columns.output, pixel % g.columns.output,
+                    gradient + pixel * g.filters, used, filter, sums);
         }
         fold(sums, channels, out + image * g.input_pixels() * g.channels + first);
       }
@@ -194,16 +199,20 @@ class DepthwiseInput final : public ConvAlgorithm<T> {
   }
 
  private:
-  void add_pixel(int64_t y, int64_t x, const T* gradient, int64_t used, const T* filter, T* sums) const {
+  void add_pixel(int64_t y, int64_t x, const T* gradient, int64_t used, const T* filter,
+                 T* sums) const {
     const ConvGeometry& g = d_.g;
     T* const at = sums + (y * g.rows.stride * d_.band_columns + x * g.columns.stride) * width_;
     for (int64_t i = 0; i < used; i += kLanes<T>) {
       const int64_t count = used - i;
-      const Vec<T> v = count >= kLanes<T> ? load<Vec<T>>(gradient + i) : load_part<Vec<T>>(gradient + i, count);
+      const Vec<T> v =
+          count >= kLanes<T> ? load<Vec<T>>(gradient + i) : load_part<Vec<T>>(gradient + i, count);
       for (int64_t r = 0; r < g.rows.taps; ++r) {
         for (int64_t s = 0; s < g.columns.taps; ++s) {
-          T* to = at + (r * g.rows.dilation * d_.band_columns + s * g.columns.dilation) * width_ + i;
-          store(to, load<Vec<T>>(to) + v * load<Vec<T>>(filter + (r * g.columns.taps + s) * width_ + i));
+          T* to =
+              at + (r * g.rows.dilation * d_.band_columns + s * g.columns.dilation) * width_ + i;
+          store(to, load<Vec<T>>(to) +
+                        v * load<Vec<T>>(filter + (r * g.columns.taps + s) * width_ + i));
         }
       }
     }
@@ -232,8 +241,8 @@ class DepthwiseInput final : public ConvAlgorithm<T> {
   int64_t block_, blocks_, width_, per_chunk_, chunks_, image_elements_, filter_elements_;
 };
 
-// The gradient of the filter: per channel the sum over pixels of image times output gradient, over a fixed number of parts of
-// the batch, which are added in order.
+// The gradient of the filter: per channel the sum over pixels of image times output gradient, over
+// a fixed number of parts of the batch, which are added in order.
 template <class T>
 class DepthwiseFilter final : public ConvAlgorithm<T> {
  public:
@@ -242,7 +251,8 @@ class DepthwiseFilter final : public ConvAlgorithm<T> {
     band_ = std::clamp<int64_t>(256 / g.columns.output, 1, g.rows.output);
     partial_elements_ = aligned(g.taps() * d_.width);
     gradient_elements_ = aligned(band_ * g.columns.output * d_.width);
-    this->scratch_bytes = static_cast<size_t>(parts_ * (partial_elements_ + gradient_elements_ + d_.band_elements(band_))) *
+    this->scratch_bytes = static_cast<size_t>(parts_ * (partial_elements_ + gradient_elements_ +
+                                                        d_.band_elements(band_))) *
                           sizeof(T);
     this->cost_ns = d_.work() / kLanes<T> * 0.7;
   }
@@ -256,7 +266,8 @@ class DepthwiseFilter final : public ConvAlgorithm<T> {
       T* const gradient = band + d_.band_elements(band_);
       T* const sums = partials + part * partial_elements_;
       std::fill_n(sums, partial_elements_, T(0));
-      for (int64_t image = g.batch * part / parts_; image < g.batch * (part + 1) / parts_; ++image) {
+      for (int64_t image = g.batch * part / parts_; image < g.batch * (part + 1) / parts_;
+           ++image) {
         for (int64_t y = 0; y < g.rows.output; y += band_) {
           const int64_t end = std::min(g.rows.output, y + band_);
           d_.spread_band(a + image * g.input_pixels() * g.channels, y, end, band);
@@ -272,7 +283,8 @@ class DepthwiseFilter final : public ConvAlgorithm<T> {
     for (int64_t tap = 0; tap < g.taps(); ++tap) {
       for (int64_t i = 0; i < g.filters; ++i) {
         T total = partials[tap * d_.width + i];
-        for (int64_t part = 1; part < parts_; ++part) total += partials[part * partial_elements_ + tap * d_.width + i];
+        for (int64_t part = 1; part < parts_; ++part)
+          total += partials[part * partial_elements_ + tap * d_.width + i];
         out[tap * g.filters + i] = total;
       }
     }
@@ -282,14 +294,16 @@ class DepthwiseFilter final : public ConvAlgorithm<T> {
   void add_tap(int64_t tap, const T* band, const T* gradient, int64_t rows, T* sums) const {
     const ConvGeometry& g = d_.g;
     const int64_t r = tap / g.columns.taps, s = tap % g.columns.taps;
-    const T* const first = band + (r * g.rows.dilation * d_.band_columns + s * g.columns.dilation) * d_.width;
+    const T* const first =
+        band + (r * g.rows.dilation * d_.band_columns + s * g.columns.dilation) * d_.width;
     for (int64_t i = 0; i < d_.width; i += kLanes<T>) {
       Vec<T> sum{};
       for (int64_t y = 0; y < rows; ++y) {
         const T* x = first + y * g.rows.stride * d_.band_columns * d_.width + i;
         const T* dy = gradient + y * g.columns.output * d_.width + i;
         for (int64_t p = 0; p < g.columns.output; ++p) {
-          sum += load<Vec<T>>(x + p * g.columns.stride * d_.width) * load<Vec<T>>(dy + p * d_.width);
+          sum +=
+              load<Vec<T>>(x + p * g.columns.stride * d_.width) * load<Vec<T>>(dy + p * d_.width);
         }
       }
       T* const to = sums + tap * d_.width + i;

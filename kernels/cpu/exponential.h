@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// exp of a vector of numbers that are zero or negative, as softmax needs it: no overflow to mind, results below the smallest
-// normal number are zero, NaN stays NaN. Range reduction by ln 2 in two parts, then a polynomial: within 1.1 units in the
-// last place (float: Cephes' coefficients, double: Taylor's up to degree 13).
+// exp of a vector of numbers that are zero or negative, as softmax needs it: no overflow to mind,
+// results below the smallest normal number are zero, NaN stays NaN. Range reduction by ln 2 in two
+// parts, then a polynomial: within 1.1 units in the last place (float: Cephes' coefficients,
+// double: Taylor's up to degree 13).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@
 namespace treenail::cpu {
 
 TN_INLINE VecF exp_of_negative(VecF x) {
-  constexpr float kMagic = 12582912.0F;  // 1.5 * 2^23: adding it leaves the rounded integer in the low bits
+  constexpr float kMagic =
+      12582912.0F;  // 1.5 * 2^23: adding it leaves the rounded integer in the low bits
   const VecF shifted = mul_add(x, splat<VecF>(1.44269504088896341F), splat<VecF>(kMagic));
   const VecF n = shifted - kMagic;
   VecF f = mul_add(n, splat<VecF>(-0.693359375F), x);
@@ -35,9 +37,17 @@ TN_INLINE VecD exp_of_negative(VecD x) {
   VecD f = mul_add(n, splat<VecD>(-6.93147180369123816490e-01), x);
   f = mul_add(n, splat<VecD>(-1.90821492927058770002e-10), f);
   VecD p = splat<VecD>(1.0 / 6227020800.0);
-  constexpr double kCoefficients[] = {1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0,
-                                      1.0 / 40320.0,     1.0 / 5040.0,     1.0 / 720.0,     1.0 / 120.0,
-                                      1.0 / 24.0,        1.0 / 6.0,        0.5};
+  constexpr double kCoefficients[] = {1.0 / 479001600.0,
+                                      1.0 / 39916800.0,
+                                      1.0 / 3628800.0,
+                                      1.0 / 362880.0,
+                                      1.0 / 40320.0,
+                                      1.0 / 5040.0,
+                                      1.0 / 720.0,
+                                      1.0 / 120.0,
+                                      1.0 / 24.0,
+                                      1.0 / 6.0,
+                                      0.5};
   for (const double c : kCoefficients) p = mul_add(p, f, splat<VecD>(c));
   p = mul_add(p, f * f, f) + 1.0;
   const VecD scaled = bits<VecD>((VecL)(bits<VecL>(p) + (bits<VecL>(shifted) << 52)));

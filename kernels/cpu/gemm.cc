@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrix product behind gemm.h. Panels of B, kDepth rows by one register tile's columns each, are packed into a stack
-// buffer, several at a time so that B is read in longer runs; each then stays in L1 and meets every row tile of A. A is read in place by rows; a transposed A is packed by blocks of rows.
-// Each pass over kDepth sums from zero and then adds to C: rounding error grows with kDepth + k / kDepth instead of k.
-// Few rows read B in place (it is read once), one row or one column is a matrix-vector product (gemv.h).
+// The matrix product behind gemm.h. Panels of B, kDepth rows by one register tile's columns each,
+// are packed into a stack buffer, several at a time so that B is read in longer runs; each then
+// stays in L1 and meets every row tile of A. A is read in place by rows; a transposed A is packed
+// by blocks of rows. Each pass over kDepth sums from zero and then adds to C: rounding error grows
+// with kDepth + k / kDepth instead of k. Few rows read B in place (it is read once), one row or one
+// column is a matrix-vector product (gemv.h).
 #include "kernels/cpu/gemm.h"
 
 #include <algorithm>
@@ -16,28 +18,37 @@ namespace {
 
 constexpr int64_t kDepth = 256;
 constexpr int64_t kGroupPanels = 4;  // panels packed together: 64 KiB of float
-constexpr int64_t kPackedRows = 96;  // rows of a packed block of A: 96 KiB of float, in L2
-static_assert(kPackedRows % kTileRows == 0);
+// A packed block of A: in L2, and on the stack. As many rows as fit, the fewer the deeper.
+template <class T>
+constexpr int64_t kPackedElements = (192 << 10) / sizeof(T);
 
-// A stored [k, rows] → panels [rows / kTileRows][k][kTileRows]; rows behind the last one are not read later.
+// A stored [k, rows] → panels [rows / kTileRows][k][kTileRows]; rows behind the last one are not
+// read later. Rows of A are read in order; a vector written spills over into the panel's next k,
+// which is written afterwards.
 template <class T>
 void pack_a(const T* a, int64_t lda, int64_t depth, int64_t rows, T* packed) {
-  for (int64_t i = 0; i < rows; i += kTileRows) {
-    const int64_t count = std::min<int64_t>(kTileRows, rows - i);
-    T* panel = packed + i * depth;
-    if (count == kTileRows) {
-      for (int64_t k = 0; k < depth; ++k) {
-        for (int r = 0; r < kTileRows; ++r) panel[k * kTileRows + r] = a[k * lda + i + r];
+  constexpr int vectors = (kTileRows + kLanes<T> - 1) / kLanes<T>;
+  constexpr int64_t reach = vectors * kLanes<T>;
+  for (int64_t k = 0; k < depth; ++k) {
+    const T* from = a + k * lda;
+    T* to = packed + k * kTileRows;
+    int64_t i = 0;
+    if (k + (reach + kTileRows - 1) / kTileRows <= depth) {
+      for (; i + reach <= rows; i += kTileRows) {
+        for (int v = 0; v < vectors; ++v)
+          store(to + v * kLanes<T>, load<Vec<T>>(from + i + v * kLanes<T>));
+        to += kTileRows * depth;
       }
-    } else {
-      for (int64_t k = 0; k < depth; ++k) {
-        for (int64_t r = 0; r < count; ++r) panel[k * kTileRows + r] = a[k * lda + i + r];
-      }
+    }
+    for (; i < rows; i += kTileRows) {
+      for (int64_t r = 0; r < std::min<int64_t>(kTileRows, rows - i); ++r) to[r] = from[i + r];
+      to += kTileRows * depth;
     }
   }
 }
 
-// Where the rows of A of one pass lie: element (i, k) of tile t at first[t * tile + i * row + k * step].
+// Where the rows of A of one pass lie: element (i, k) of tile t at first[t * tile + i * row + k *
+// step].
 template <class T>
 struct RowsOfA {
   const T* first;
@@ -63,7 +74,8 @@ class BlockProduct {
   }
 
  private:
-  // Fetches the lines of the next panels of B into L2, a few per tile: no hardware prefetcher finds them.
+  // Fetches the lines of the next panels of B into L2, a few per tile: no hardware prefetcher finds
+  // them.
   struct Ahead {
     const T* line;
     int64_t outer_step, inner_count, inner = 0, left = 0, per_call = 0;
@@ -81,7 +93,7 @@ class BlockProduct {
   };
   Ahead next_panels(int64_t k0, int64_t j, int64_t end, int64_t depth, int64_t calls) const {
     constexpr int64_t per_line = 64 / sizeof(T);
-    if (j >= end) return {nullptr, 0, 1};
+    if (j >= end || depth == 0) return {nullptr, 0, 1};
     const int64_t contiguous = p_.trans_b ? depth : end - j;
     Ahead ahead{p_.trans_b ? p_.b + j * p_.ldb + k0 : p_.b + k0 * p_.ldb + j, p_.ldb,
                 (contiguous + per_line - 1) / per_line};
@@ -91,11 +103,12 @@ class BlockProduct {
   }
 
   void run_packed_a() {
-    alignas(64) T packed[kPackedRows * kDepth];
+    alignas(64) T packed[kPackedElements<T>];
     for (int64_t k0 = 0; k0 < p_.k; k0 += kDepth) {
       const int64_t depth = std::min(kDepth, p_.k - k0);
-      for (int64_t i = m0_; i < m1_; i += kPackedRows) {
-        const int64_t rows = std::min(kPackedRows, m1_ - i);
+      const int64_t most = kPackedElements<T> / depth / kTileRows * kTileRows;
+      for (int64_t i = m0_; i < m1_; i += most) {
+        const int64_t rows = std::min(most, m1_ - i);
         pack_a(p_.a + k0 * p_.lda + i, p_.lda, depth, rows, packed);
         columns(k0, i, i + rows, {packed, kTileRows * depth, 1, kTileRows});
       }
@@ -119,15 +132,20 @@ class BlockProduct {
         pack_panels(p_.b + k0 * p_.ldb + j0, p_.ldb, depth, end - j0, panels);
       } else if ((end - j0) % width != 0) {
         const int64_t whole = (end - j0) / width * width;
-        pack_panels(p_.b + k0 * p_.ldb + j0 + whole, p_.ldb, depth, end - j0 - whole, panels + whole * depth);
+        pack_panels(p_.b + k0 * p_.ldb + j0 + whole, p_.ldb, depth, end - j0 - whole,
+                    panels + whole * depth);
       }
-      Ahead ahead = next_panels(k0, end, std::min(n1_, end + group), depth, tiles * ((end - j0 + width - 1) / width));
+      const int64_t calls = tiles * ((end - j0 + width - 1) / width);
+      Ahead ahead = end < n1_
+                        ? next_panels(k0, end, std::min(n1_, end + group), depth, calls)
+                        : next_panels(k0 + kDepth, n0_, std::min(n1_, n0_ + group),
+                                      std::clamp<int64_t>(p_.k - k0 - kDepth, 0, kDepth), calls);
       for (int64_t j = j0; j < end; j += width) {
         const int64_t count = std::min(width, end - j);
         const bool direct = in_place && count == width;
         const T* b = direct ? p_.b + k0 * p_.ldb + j : panels + (j - j0) * depth;
-        run_tiles(TileCall<T>{depth, a.first, a.row, a.step, b, direct ? p_.ldb : width, p_.c + row0 * p_.ldc + j, p_.ldc,
-                              p_.add_to_c || k0 > 0},
+        run_tiles(TileCall<T>{depth, a.first, a.row, a.step, b, direct ? p_.ldb : width,
+                              p_.c + row0 * p_.ldc + j, p_.ldc, p_.add_to_c || k0 > 0},
                   row1 - row0, count, a.tile, ahead);
       }
     }
@@ -151,7 +169,8 @@ class BlockProduct {
 template <class T>
 void multiply(const Product<T>& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
   if (p.k == 0) {
-    for (int64_t i = m0; i < m1 && !p.add_to_c; ++i) std::fill(p.c + i * p.ldc + n0, p.c + i * p.ldc + n1, T(0));
+    for (int64_t i = m0; i < m1 && !p.add_to_c; ++i)
+      std::fill(p.c + i * p.ldc + n0, p.c + i * p.ldc + n1, T(0));
   } else if (p.m == 1 && !p.trans_a) {
     multiply_row(p, n0, n1);
   } else if (p.n == 1 && p.ldc == 1 && (p.trans_b || p.ldb == 1)) {
@@ -184,22 +203,28 @@ void multiply_block(const Product<double>& p, int64_t m0, int64_t m1, int64_t n0
 }
 
 BlockCut cut_product(int64_t m, int64_t n, int64_t k, bool trans_a) {
-  // A block of about this many multiply-adds is worth handing to another thread (some 20 microseconds).
-  constexpr double kBlockWork = 1 << 20;
+  // A block of about this many multiply-adds is worth handing to another thread (some 20
+  // microseconds).
+  const double block_work = trans_a ? 2 << 20 : 1 << 20;
   constexpr int64_t kMaxBlocks = 64;
   BlockCut cut{std::max<int64_t>(m, 1), std::max<int64_t>(n, 1), 1, 1};
-  const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(std::max<int64_t>(k, 1));
-  const int64_t wanted = static_cast<int64_t>(std::clamp(work / kBlockWork, 1.0, double{kMaxBlocks}));
+  const double work = static_cast<double>(m) * static_cast<double>(n) *
+                      static_cast<double>(std::max<int64_t>(k, 1));
+  const int64_t wanted =
+      static_cast<int64_t>(std::clamp(work / block_work, 1.0, double{kMaxBlocks}));
   if (wanted == 1) return cut;
-  // Every block of rows packs B anew, so rows are cut into few blocks of many rows; columns take what remains.
-  const int64_t rows_at_least = trans_a ? kPackedRows : 4 * kPackedRows;
+  // Every block of rows packs B anew, so rows are cut into few blocks of many rows, and columns
+  // take what remains, but no fewer than are packed together.
+  const int64_t rows_at_least = trans_a ? 128 : 384;
+  constexpr int64_t columns_at_least = kGroupPanels * kTileColumns<float>;
   if (m >= 2 * rows_at_least) {
     cut.rows = std::max(rows_at_least, round_up((m + wanted - 1) / wanted, kTileRows));
     cut.row_blocks = (m + cut.rows - 1) / cut.rows;
   }
   const int64_t columns_wanted = (wanted + cut.row_blocks - 1) / cut.row_blocks;
   if (columns_wanted > 1) {
-    cut.columns = std::max<int64_t>(kTileColumns<float> * 2, round_up((n + columns_wanted - 1) / columns_wanted, kTileColumns<float>));
+    cut.columns = round_up(std::max((n + columns_wanted - 1) / columns_wanted, columns_at_least),
+                           kTileColumns<float>);
     cut.column_blocks = std::max<int64_t>(1, (n + cut.columns - 1) / cut.columns);
   }
   return cut;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own matrix product: C = op(A) op(B), row-major, op transposing where asked. Single-threaded on a block of C; who cuts
-// C into blocks and hands them to the pool: matmul.cc, convolution. Register tile and block sizes follow the ISA level.
-// An element's bits depend on m, n, k and the transposition flags, never on the block it was computed in.
+// Our own matrix product: C = op(A) op(B), row-major, op transposing where asked. Single-threaded
+// on a block of C; who cuts C into blocks and hands them to the pool: matmul.cc, convolution.
+// Register tile and block sizes follow the ISA level. An element's bits depend on m, n, k and the
+// transposition flags, never on the block it was computed in.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,7 @@ void multiply_block(const Product<double>& p, int64_t m0, int64_t m1, int64_t n0
 
 // How a product is cut into blocks for the pool: by its shape alone.
 struct BlockCut {
-  int64_t rows = 1, columns = 1;            // of one block; the last ones are shorter
+  int64_t rows = 1, columns = 1;  // of one block; the last ones are shorter
   int64_t row_blocks = 1, column_blocks = 1;
   int64_t blocks() const { return row_blocks * column_blocks; }
 };
@@ -49,7 +50,8 @@ constexpr double product_rate() {
 }
 template <class T>
 double product_cost_ns(int64_t m, int64_t n, int64_t k) {
-  return 20 + static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) / product_rate<T>();
+  return 20 + static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) /
+                  product_rate<T>();
 }
 
 }  // namespace treenail::cpu

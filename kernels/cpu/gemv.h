@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One row times a matrix: bound by reading B, so B is read once, in order. Columns of an untransposed B stand in registers
-// while its rows stream by; a transposed B is a dot product per row. Used by gemm.cc; a header because it is generic.
+// One row times a matrix: bound by reading B, so B is read once, in order. Columns of an
+// untransposed B stand in registers while its rows stream by; a transposed B is a dot product per
+// row. Used by gemm.cc; a header because it is generic.
 #pragma once
 
 #include <algorithm>
@@ -25,17 +26,20 @@ void row_times_columns(int64_t k, const T* x, const T* b, int64_t ldb, T* y, boo
     b += ldb;
   }
 #pragma GCC unroll 8
-  for (int v = 0; v < Vectors; ++v) store(y + v * lanes, add ? load<Vec<T>>(y + v * lanes) + sum[v] : sum[v]);
+  for (int v = 0; v < Vectors; ++v)
+    store(y + v * lanes, add ? load<Vec<T>>(y + v * lanes) + sum[v] : sum[v]);
 }
 
-// Fewer columns than a vector: the same arithmetic on whole vectors, of which the last rows of B, behind which its storage
-// may end, are copied first.
+// Fewer columns than a vector: the same arithmetic on whole vectors, of which the last rows of B,
+// behind which its storage may end, are copied first.
 template <class T>
-void row_times_few_columns(int64_t k, const T* x, const T* b, int64_t ldb, T* y, int64_t columns, bool add) {
+void row_times_few_columns(int64_t k, const T* x, const T* b, int64_t ldb, T* y, int64_t columns,
+                           bool add) {
   T padded[kLanes<T>] = {};
   Vec<T> sum{};
   const int64_t whole = std::max<int64_t>(0, k - (kLanes<T> - columns + ldb - 1) / ldb);
-  for (int64_t i = 0; i < whole; ++i) sum = mul_add(splat<Vec<T>>(x[i]), load<Vec<T>>(b + i * ldb), sum);
+  for (int64_t i = 0; i < whole; ++i)
+    sum = mul_add(splat<Vec<T>>(x[i]), load<Vec<T>>(b + i * ldb), sum);
   for (int64_t i = whole; i < k; ++i) {
     for (int64_t j = 0; j < columns; ++j) padded[j] = b[i * ldb + j];
     sum = mul_add(splat<Vec<T>>(x[i]), load<Vec<T>>(padded), sum);
@@ -56,7 +60,8 @@ void row_dots(int64_t k, const T* x, const T* b, int64_t ldb, T* y, bool add) {
     for (int q = 0; q < chains; ++q) {
       const Vec<T> a = load<Vec<T>>(x + i + q * lanes);
 #pragma GCC unroll 4
-      for (int r = 0; r < Rows; ++r) sum[r][q] = mul_add(a, load<Vec<T>>(b + r * ldb + i + q * lanes), sum[r][q]);
+      for (int r = 0; r < Rows; ++r)
+        sum[r][q] = mul_add(a, load<Vec<T>>(b + r * ldb + i + q * lanes), sum[r][q]);
     }
   }
   for (; i < k; i += lanes) {
@@ -83,14 +88,16 @@ void multiply_row(const Product<T>& p, int64_t n0, int64_t n1) {
   constexpr int wide = 8;
   int64_t j = n0;
   if (p.trans_b) {
-    // The rows of B taken together never change a row's own sums, yet Rows == 1 uses other chains: one row at a time
-    // only where n is 1, so that a cut of the columns keeps the bits.
+    // The rows of B taken together never change a row's own sums, yet Rows == 1 uses other chains:
+    // one row at a time only where n is 1, so that a cut of the columns keeps the bits.
     if (p.n == 1) {
       row_dots<T, 1>(p.k, p.a, p.b, p.ldb, p.c, p.add_to_c);
       return;
     }
-    for (; j + 4 <= n1; j += 4) row_dots<T, 4>(p.k, p.a, p.b + j * p.ldb, p.ldb, p.c + j, p.add_to_c);
-    for (; j + 2 <= n1; j += 2) row_dots<T, 2>(p.k, p.a, p.b + j * p.ldb, p.ldb, p.c + j, p.add_to_c);
+    for (; j + 4 <= n1; j += 4)
+      row_dots<T, 4>(p.k, p.a, p.b + j * p.ldb, p.ldb, p.c + j, p.add_to_c);
+    for (; j + 2 <= n1; j += 2)
+      row_dots<T, 2>(p.k, p.a, p.b + j * p.ldb, p.ldb, p.c + j, p.add_to_c);
     if (j < n1) {
       T both[2];
       row_dots<T, 2>(p.k, p.a, p.b + j * p.ldb, 0, both, false);
@@ -101,7 +108,8 @@ void multiply_row(const Product<T>& p, int64_t n0, int64_t n1) {
   for (; j + wide * lanes <= n1; j += wide * lanes) {
     row_times_columns<T, wide>(p.k, p.a, p.b + j, p.ldb, p.c + j, p.add_to_c);
   }
-  for (; j + lanes <= n1; j += lanes) row_times_columns<T, 1>(p.k, p.a, p.b + j, p.ldb, p.c + j, p.add_to_c);
+  for (; j + lanes <= n1; j += lanes)
+    row_times_columns<T, 1>(p.k, p.a, p.b + j, p.ldb, p.c + j, p.add_to_c);
   if (j < n1) row_times_few_columns<T>(p.k, p.a, p.b + j, p.ldb, p.c + j, n1 - j, p.add_to_c);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays of float16 and bfloat16 to float and back, rounding to nearest even, branch-free so that they become vector code.
-// The scalar reference is framework/tensor/half.h; the case tests compare all 65,536 values.
+// Arrays of float16 and bfloat16 to float and back, rounding to nearest even, branch-free so that
+// they become vector code. The scalar reference is framework/tensor/half.h; the case tests compare
+// all 65,536 values.
 #pragma once
 
 #include <bit>
@@ -11,7 +12,8 @@
 namespace treenail::cpu {
 
 inline void widen(const BFloat16* from, float* to, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i] = std::bit_cast<float>(static_cast<uint32_t>(from[i].bits) << 16);
+  for (int64_t i = 0; i < n; ++i)
+    to[i] = std::bit_cast<float>(static_cast<uint32_t>(from[i].bits) << 16);
 }
 
 inline void narrow(const float* from, BFloat16* to, int64_t n) {
@@ -32,7 +34,8 @@ inline void widen(const Float16* from, float* to, int64_t n) {
     const uint32_t exponent = shifted & kExponent;
     const uint32_t normal = shifted + ((127u - 15u) << 23);
     const uint32_t special = normal + ((128u - 16u) << 23);
-    const uint32_t tiny = std::bit_cast<uint32_t>(std::bit_cast<float>(normal + (1u << 23)) - kSmallest);
+    const uint32_t tiny =
+        std::bit_cast<uint32_t>(std::bit_cast<float>(normal + (1u << 23)) - kSmallest);
     const uint32_t magnitude = exponent == kExponent ? special : exponent == 0 ? tiny : normal;
     to[i] = std::bit_cast<float>(magnitude | ((h & 0x8000u) << 16));
   }
@@ -48,7 +51,8 @@ inline void narrow(const float* from, Float16* to, int64_t n) {
     const uint32_t x = bits ^ sign;
     const uint32_t special = x > 0x7f800000u ? 0x7e00u | ((x >> 13) & 0x3ffu) : 0x7c00u;
     // The addition shifts the significand into place and rounds it, to nearest even.
-    const uint32_t tiny = std::bit_cast<uint32_t>(std::bit_cast<float>(x) + std::bit_cast<float>(kMagic)) - kMagic;
+    const uint32_t tiny =
+        std::bit_cast<uint32_t>(std::bit_cast<float>(x) + std::bit_cast<float>(kMagic)) - kMagic;
     const uint32_t normal = (x - ((127u - 15u) << 23) + 0xfffu + ((x >> 13) & 1u)) >> 13;
     const uint32_t magnitude = x >= kOverflow ? special : x < kNormal ? tiny : normal;
     to[i].bits = static_cast<uint16_t>(magnitude | (sign >> 16));

@@ -33,11 +33,13 @@ void transpose_matrix(const T* from, int64_t rows, int64_t columns, T* to) {
 }
 
 template <class T>
-void transpose_images(const RunContext& c, int64_t batch, int64_t rows, int64_t columns, const T* from, T* to) {
+void transpose_images(const RunContext& c, int64_t batch, int64_t rows, int64_t columns,
+                      const T* from, T* to) {
   const int64_t image = rows * columns;
-  c.parallel_for(batch, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, image)), 0.5 * static_cast<double>(image),
-                 [&](int64_t i, int64_t end) {
-                   for (; i < end; ++i) transpose_matrix(from + i * image, rows, columns, to + i * image);
+  c.parallel_for(batch, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, image)),
+                 0.5 * static_cast<double>(image), [&](int64_t i, int64_t end) {
+                   for (; i < end; ++i)
+                     transpose_matrix(from + i * image, rows, columns, to + i * image);
                  });
 }
 
@@ -49,12 +51,15 @@ int64_t ImageLayout<T>::scratch() const {
   return plain() ? 0 : one * ((channels_second ? 1 : 0) + (sizeof(T) == 2 ? 1 : 0));
 }
 
-// 16-bit images in the other layout take two steps: widened into the second part of scratch, then transposed into the first.
+// 16-bit images in the other layout take two steps: widened into the second part of scratch, then
+// transposed into the first.
 template <class T>
-const ComputedIn<T>* ImageLayout<T>::read(const RunContext& c, const T* from, ComputedIn<T>* scratch) const {
+const ComputedIn<T>* ImageLayout<T>::read(const RunContext& c, const T* from,
+                                          ComputedIn<T>* scratch) const {
   if constexpr (sizeof(T) == 2) {
     float* const wide = channels_second ? scratch + (elements() + 15) / 16 * 16 : scratch;
-    c.parallel_for(elements(), kGrain, 0.3, [&](int64_t i, int64_t end) { widen(from + i, wide + i, end - i); });
+    c.parallel_for(elements(), kGrain, 0.3,
+                   [&](int64_t i, int64_t end) { widen(from + i, wide + i, end - i); });
     if (channels_second) transpose_images<float>(c, batch, channels, pixels, wide, scratch);
     return scratch;
   } else {
@@ -73,14 +78,16 @@ ComputedIn<T>* ImageLayout<T>::target(T* to, ComputedIn<T>* scratch) const {
 }
 
 template <class T>
-void ImageLayout<T>::write(const RunContext& c, const ComputedIn<T>* computed, T* to, ComputedIn<T>* scratch) const {
+void ImageLayout<T>::write(const RunContext& c, const ComputedIn<T>* computed, T* to,
+                           ComputedIn<T>* scratch) const {
   if constexpr (sizeof(T) == 2) {
     if (channels_second) {
       float* const turned = scratch + (elements() + 15) / 16 * 16;
       transpose_images<float>(c, batch, pixels, channels, computed, turned);
       computed = turned;
     }
-    c.parallel_for(elements(), kGrain, 0.5, [&](int64_t i, int64_t end) { narrow(computed + i, to + i, end - i); });
+    c.parallel_for(elements(), kGrain, 0.5,
+                   [&](int64_t i, int64_t end) { narrow(computed + i, to + i, end - i); });
   } else if (channels_second) {
     transpose_images<T>(c, batch, pixels, channels, computed, to);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images between the layouts [channels, pixels] and [pixels, channels], and between storage dtypes and what is computed in:
-// what the image kernels put around their own arithmetic, which knows float or double with channels last only.
+// Images between the layouts [channels, pixels] and [pixels, channels], and between storage dtypes
+// and what is computed in: what the image kernels put around their own arithmetic, which knows
+// float or double with channels last only.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +29,8 @@ struct ImageLayout {
   const ComputedIn<T>* read(const RunContext& c, const T* from, ComputedIn<T>* scratch) const;
   // Where to compute such images, and afterwards their way into `to`.
   ComputedIn<T>* target(T* to, ComputedIn<T>* scratch) const;
-  void write(const RunContext& c, const ComputedIn<T>* computed, T* to, ComputedIn<T>* scratch) const;
+  void write(const RunContext& c, const ComputedIn<T>* computed, T* to,
+             ComputedIn<T>* scratch) const;
 };
 
 }  // namespace treenail::cpu

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Local response normalisation over neighbouring channels, and its gradient. One pixel at a time in a padded copy, so that the
-// window at the first and last channels needs no test; sums over a window are added in the order of channels.
+// Local response normalisation over neighbouring channels, and its gradient. One pixel at a time in
+// a padded copy, so that the window at the first and last channels needs no test; sums over a
+// window are added in the order of channels.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -28,11 +29,14 @@ struct Lrn {
     pixels = channels == 0 ? 0 : shape.num_elements() / channels;
     // A wider window than the channels sees all of them.
     radius = std::min<int64_t>(c.op().get_int("depth_radius"), channels);
-    if (radius < 0) throw invalid_argument("depth_radius must not be negative, got ", c.op().get_int("depth_radius"));
+    if (radius < 0)
+      throw invalid_argument("depth_radius must not be negative, got ",
+                             c.op().get_int("depth_radius"));
     bias = static_cast<C>(c.op().get_float("bias"));
     alpha = static_cast<C>(c.op().get_float("alpha"));
     beta = static_cast<C>(c.op().get_float("beta"));
-    grain = std::max<int64_t>(std::max<int64_t>(1, 2048 / std::max<int64_t>(1, channels)), (pixels + 63) / 64);
+    grain = std::max<int64_t>(std::max<int64_t>(1, 2048 / std::max<int64_t>(1, channels)),
+                              (pixels + 63) / 64);
     chunks = (pixels + grain - 1) / grain;
     cost = 50 + static_cast<double>(pixels * channels) * (10 + 0.2 * static_cast<double>(radius));
   }
@@ -71,7 +75,8 @@ template <class C>
 
 // dx = g n^-beta - 2 alpha beta x W(g y / n)
 template <class C>
-[[gnu::noinline]] void gradient_pixel(const Lrn<C>& l, const C* g, const C* x, const C* y, C* dx, C* rows) {
+[[gnu::noinline]] void gradient_pixel(const Lrn<C>& l, const C* g, const C* x, const C* y, C* dx,
+                                      C* rows) {
   C *const padded = rows, *const n = rows + l.row(), *const sums = n + l.row();
   l.norm(x, padded, n);
   for (int64_t i = 0; i < l.channels; ++i) padded[l.radius + i] = g[i] * y[i] / n[i];
@@ -80,7 +85,8 @@ template <class C>
   for (int64_t i = 0; i < l.channels; ++i) dx[i] = g[i] * l.power(n[i]) - factor * x[i] * sums[i];
 }
 
-// Runs pixel(inputs, output, rows) over all pixels; 16-bit pixels are widened one at a time into rows of scratch.
+// Runs pixel(inputs, output, rows) over all pixels; 16-bit pixels are widened one at a time into
+// rows of scratch.
 template <class T, int kInputs, class F>
 std::unique_ptr<Kernel> prepare_pixels(const PrepareContext& c, F pixel) {
   using C = ComputedIn<T>;

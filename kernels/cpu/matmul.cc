@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMul and BatchMatMul on floating dtypes: cutting into pieces, BLAS or our own product, 16-bit operands by way of float.
-// int32 and complex: matmul_plain.cc. The product itself: gemm.cc.
+// MatMul and BatchMatMul on floating dtypes: cutting into pieces, BLAS or our own product, 16-bit
+// operands by way of float. int32 and complex: matmul_plain.cc. The product itself: gemm.cc.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -16,7 +16,8 @@
 namespace treenail::cpu {
 namespace {
 
-// How the products of a batch are shared out: blocks of one product, or several small products per piece.
+// How the products of a batch are shared out: blocks of one product, or several small products per
+// piece.
 struct Pieces {
   BlockCut cut;
   int64_t products = 1;  // per piece, when a product is one block
@@ -27,15 +28,16 @@ struct Pieces {
     cut = api != nullptr ? cut_for_blas(g.m, g.n, g.k) : cut_product(g.m, g.n, g.k, g.trans_a);
     if (cut.blocks() == 1) {
       constexpr double kPieceWork = 1 << 20;
-      const double one = std::max(1.0, g.work() / static_cast<double>(std::max<int64_t>(1, g.batch)));
+      const double one =
+          std::max(1.0, g.work() / static_cast<double>(std::max<int64_t>(1, g.batch)));
       products = static_cast<int64_t>(std::clamp(kPieceWork / one, 1.0, 65536.0));
     }
   }
 };
 
 template <class T>
-void multiply_batch(const RunContext& c, const BatchProduct& g, const Pieces& pieces, double cost, const T* a,
-                    const T* b, T* out) {
+void multiply_batch(const RunContext& c, const BatchProduct& g, const Pieces& pieces, double cost,
+                    const T* a, const T* b, T* out) {
   const BlasScope scope(pieces.api);
   auto one = [&](const Product<T>& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
     if (pieces.api != nullptr) {
@@ -49,13 +51,15 @@ void multiply_batch(const RunContext& c, const BatchProduct& g, const Pieces& pi
     const int64_t chunks = (g.batch + pieces.products - 1) / pieces.products;
     c.run_chunks(chunks, cost, [&](int64_t chunk) {
       const int64_t end = std::min(g.batch, (chunk + 1) * pieces.products);
-      for (int64_t i = chunk * pieces.products; i < end; ++i) one(g.product(a, b, out, i), 0, g.m, 0, g.n);
+      for (int64_t i = chunk * pieces.products; i < end; ++i)
+        one(g.product(a, b, out, i), 0, g.m, 0, g.n);
     });
     return;
   }
   c.run_chunks(g.batch * cut.blocks(), cost, [&](int64_t chunk) {
     const int64_t block = chunk % cut.blocks();
-    const int64_t m0 = block / cut.column_blocks * cut.rows, n0 = block % cut.column_blocks * cut.columns;
+    const int64_t m0 = block / cut.column_blocks * cut.rows,
+                  n0 = block % cut.column_blocks * cut.columns;
     one(g.product(a, b, out, chunk / cut.blocks()), m0, std::min(g.m, m0 + cut.rows), n0,
         std::min(g.n, n0 + cut.columns));
   });
@@ -68,7 +72,8 @@ std::unique_ptr<Kernel> prepare_float(const PrepareContext& c) {
   const double cost = g.batch * product_cost_ns<T>(g.m, g.n, g.k);
   return make_kernel(
       [g, pieces, cost](RunContext& c) {
-        multiply_batch<T>(c, g, pieces, cost, c.input(0).data<T>(), c.input(1).data<T>(), c.output(0).data<T>());
+        multiply_batch<T>(c, g, pieces, cost, c.input(0).data<T>(), c.input(1).data<T>(),
+                          c.output(0).data<T>());
       },
       cost);
 }
@@ -83,20 +88,25 @@ std::unique_ptr<Kernel> prepare_half(const PrepareContext& c) {
   const int64_t a_size = c.input_shape(0).num_elements(), b_size = c.input_shape(1).num_elements();
   const int64_t out_size = c.output_shape(0).num_elements();
   constexpr int64_t kGrain = 16384;
-  const double cost = g.batch * product_cost_ns<float>(g.m, g.n, g.k) + 0.5 * (a_size + b_size + out_size);
+  const double cost =
+      g.batch * product_cost_ns<float>(g.m, g.n, g.k) + 0.5 * (a_size + b_size + out_size);
   return make_kernel(
       [=](RunContext& c) {
         float* const a = reinterpret_cast<float*>(c.scratch());
         float* const b = a + padded(a_size);
         float* const out = b + padded(b_size);
         const T *from_a = c.input(0).data<T>(), *from_b = c.input(1).data<T>();
-        c.parallel_for(a_size, kGrain, 0.3, [&](int64_t i, int64_t end) { widen(from_a + i, a + i, end - i); });
-        c.parallel_for(b_size, kGrain, 0.3, [&](int64_t i, int64_t end) { widen(from_b + i, b + i, end - i); });
+        c.parallel_for(a_size, kGrain, 0.3,
+                       [&](int64_t i, int64_t end) { widen(from_a + i, a + i, end - i); });
+        c.parallel_for(b_size, kGrain, 0.3,
+                       [&](int64_t i, int64_t end) { widen(from_b + i, b + i, end - i); });
         multiply_batch<float>(c, g, pieces, cost, a, b, out);
         T* const to = c.output(0).data<T>();
-        c.parallel_for(out_size, kGrain, 0.6, [&](int64_t i, int64_t end) { narrow(out + i, to + i, end - i); });
+        c.parallel_for(out_size, kGrain, 0.6,
+                       [&](int64_t i, int64_t end) { narrow(out + i, to + i, end - i); });
       },
-      cost, static_cast<size_t>(padded(a_size) + padded(b_size) + padded(out_size)) * sizeof(float));
+      cost,
+      static_cast<size_t>(padded(a_size) + padded(b_size) + padded(out_size)) * sizeof(float));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of int32 (wrapping around) and complex elements. Complex ones go to BLAS where there is one; without it,
-// and for integers always, rows of B scaled by elements of A are added up, in the order of k.
+// Matrix products of int32 (wrapping around) and complex elements. Complex ones go to BLAS where
+// there is one; without it, and for integers always, rows of B scaled by elements of A are added
+// up, in the order of k.
 #include <algorithm>
 #include <complex>
 #include <cstdint>
@@ -57,7 +58,8 @@ void plain_rows(const Product<T>& p, bool conjugate, int64_t m0, int64_t m1) {
           continue;
         }
         T row[kColumns];
-        for (int64_t j = 0; j < columns; ++j) row[j] = adjoint_of(p.b[(j0 + j) * p.ldb + k], conjugate);
+        for (int64_t j = 0; j < columns; ++j)
+          row[j] = adjoint_of(p.b[(j0 + j) * p.ldb + k], conjugate);
         add_scaled(a, row, to, columns);
       }
     }
@@ -74,9 +76,10 @@ template <class T>
 void blas_product(const BlasApi& api, const Product<T>& p, bool conjugate) {
   const int32_t turned = conjugate ? kBlasAdjoint : kBlasTranspose;
   const T one(1), zero(0);
-  blas_function<T>(api)(p.trans_a ? turned : kBlasPlain, p.trans_b ? turned : kBlasPlain, static_cast<int32_t>(p.m),
-                        static_cast<int32_t>(p.n), static_cast<int32_t>(p.k), &one, p.a, static_cast<int32_t>(p.lda),
-                        p.b, static_cast<int32_t>(p.ldb), &zero, p.c, static_cast<int32_t>(p.ldc));
+  blas_function<T>(api)(p.trans_a ? turned : kBlasPlain, p.trans_b ? turned : kBlasPlain,
+                        static_cast<int32_t>(p.m), static_cast<int32_t>(p.n),
+                        static_cast<int32_t>(p.k), &one, p.a, static_cast<int32_t>(p.lda), p.b,
+                        static_cast<int32_t>(p.ldb), &zero, p.c, static_cast<int32_t>(p.ldc));
 }
 
 // Element is the tensor's type, T the type computed in (uint32_t for int32_t: overflow is defined).
@@ -90,8 +93,9 @@ std::unique_ptr<Kernel> prepare(const PrepareContext& c) {
   }
   // A piece: so many rows of one product, all of it by BLAS.
   const double row_work = std::max(1.0, static_cast<double>(g.n) * static_cast<double>(g.k));
-  const int64_t rows = api != nullptr ? std::max<int64_t>(1, g.m)
-                                      : static_cast<int64_t>(std::clamp(65536 / row_work, 1.0, 1e9));
+  const int64_t rows = api != nullptr
+                           ? std::max<int64_t>(1, g.m)
+                           : static_cast<int64_t>(std::clamp(65536 / row_work, 1.0, 1e9));
   const int64_t row_blocks = std::max<int64_t>(1, (g.m + rows - 1) / rows);
   const double cost = 50 + g.work() * (is_complex_type<T> ? 1.0 : 0.5);
   return make_kernel(
@@ -117,7 +121,9 @@ std::unique_ptr<Kernel> prepare(const PrepareContext& c) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> prepare_matmul_int32(const PrepareContext& c) { return prepare<int32_t, uint32_t>(c); }
+std::unique_ptr<Kernel> prepare_matmul_int32(const PrepareContext& c) {
+  return prepare<int32_t, uint32_t>(c);
+}
 std::unique_ptr<Kernel> prepare_matmul_complex64(const PrepareContext& c) {
   return prepare<std::complex<float>, std::complex<float>>(c);
 }

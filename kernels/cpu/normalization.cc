@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// FusedBatchNorm and its gradient, on [pixels, channels] in float or double. Mean and variance come from one pass over memory:
-// each piece takes its own mean and squared deviations while it is in cache, and pieces are combined by Chan's formula,
-// so that a large mean costs no digits.
+// FusedBatchNorm and its gradient, on [pixels, channels] in float or double. Mean and variance come
+// from one pass over memory: each piece takes its own mean and squared deviations while it is in
+// cache, and pieces are combined by Chan's formula, so that a large mean costs no digits.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -51,10 +51,11 @@ struct Sample {
   }
 };
 
-// Mean and biased variance per channel. Partials: per piece a group's width of means, then of squared deviations.
+// Mean and biased variance per channel. Partials: per piece a group's width of means, then of
+// squared deviations.
 template <class C>
-void batch_statistics(const RunContext& c, const RowGroups<C>& s, const C* x, C* partials, double cost, C* mean,
-                      C* variance) {
+void batch_statistics(const RunContext& c, const RowGroups<C>& s, const C* x, C* partials,
+                      double cost, C* mean, C* variance) {
   c.run_chunks(s.pieces, cost, [&](int64_t piece) {
     const C* from = x + s.piece_begin(piece) * s.width;
     const int64_t count = s.piece_groups(piece);
@@ -77,7 +78,8 @@ void batch_statistics(const RunContext& c, const RowGroups<C>& s, const C* x, C*
     s.for_partials(channel, 2 * s.width, [&](int64_t at, int64_t count) {
       all.add(static_cast<C>(count), partials[at], partials[at + s.width]);
     });
-    for (int64_t row = s.rest_begin(); row < s.rows; ++row) all.add(1, x[row * s.channels + channel], 0);
+    for (int64_t row = s.rest_begin(); row < s.rows; ++row)
+      all.add(1, x[row * s.channels + channel], 0);
     mean[channel] = all.mean;
     variance[channel] = all.squares / all.count;
   }
@@ -113,8 +115,12 @@ struct BatchNorm {
   double cost;
 
   BatchNorm(const OpInstance& op, const Shape& x)
-      : images(op, x), groups(images.rows(), std::max<int64_t>(1, images.channels)), pattern(groups),
-        epsilon(static_cast<C>(op.get_float("epsilon"))), training(op.get_bool("is_training")), cost(images.cost()) {
+      : images(op, x),
+        groups(images.rows(), std::max<int64_t>(1, images.channels)),
+        pattern(groups),
+        epsilon(static_cast<C>(op.get_float("epsilon"))),
+        training(op.get_bool("is_training")),
+        cost(images.cost()) {
     const bool has_factor = op.def().attr_index("exponential_avg_factor") >= 0;
     factor = has_factor ? static_cast<C>(op.get_float("exponential_avg_factor")) : C(1);
   }
@@ -124,14 +130,14 @@ struct BatchNorm {
 
 template <class C>
 struct Channels {
-  const C *scale, *offset, *mean, *variance;           // inputs; mean and variance may be empty when unused
+  const C *scale, *offset, *mean, *variance;  // inputs; mean and variance may be empty when unused
   C *new_mean, *new_variance, *used_mean, *used_variance;  // outputs
 };
 
 // Fills the four statistics outputs.
 template <class C>
-[[gnu::noinline]] void statistics(const RunContext& c, const BatchNorm<C>& b, const C* x, const Channels<C>& ch,
-                                  C* partials) {
+[[gnu::noinline]] void statistics(const RunContext& c, const BatchNorm<C>& b, const C* x,
+                                  const Channels<C>& ch, C* partials) {
   const int64_t n = b.images.channels, count = b.images.rows();
   if (!b.training) {
     std::copy_n(ch.mean, n, ch.used_mean);
@@ -158,12 +164,15 @@ template <class C>
 }
 
 template <class C>
-[[gnu::noinline]] void normalize(const RunContext& c, const BatchNorm<C>& b, const C* x, const Channels<C>& ch, C* patterns,
-                                 C* y) {
+[[gnu::noinline]] void normalize(const RunContext& c, const BatchNorm<C>& b, const C* x,
+                                 const Channels<C>& ch, C* patterns, C* y) {
   const int64_t n = b.images.channels;
-  C *const mean = patterns, *const factor = mean + b.pattern.period, *const offset = factor + b.pattern.period;
+  C *const mean = patterns, *const factor = mean + b.pattern.period,
+           *const offset = factor + b.pattern.period;
   b.pattern.fill(mean, n, [&](int64_t i) { return ch.used_mean[i]; });
-  b.pattern.fill(factor, n, [&](int64_t i) { return ch.scale[i] / std::sqrt(ch.used_variance[i] + b.epsilon); });
+  b.pattern.fill(factor, n, [&](int64_t i) {
+    return ch.scale[i] / std::sqrt(ch.used_variance[i] + b.epsilon);
+  });
   b.pattern.fill(offset, n, [&](int64_t i) { return ch.offset[i]; });
   b.pattern.sweep(c, b.images.elements(), [&](int64_t at, int64_t count) {
     const C* from = x + at;
@@ -199,8 +208,9 @@ std::unique_ptr<Kernel> prepare_batch_norm(const PrepareContext& c) {
 
 // The gradients; sums over a channel's elements: of dy, and of dy * (x - mean).
 template <class C>
-[[gnu::noinline]] void gradient(const RunContext& c, const BatchNorm<C>& b, const C* dy, const C* x, const C* scale,
-                                const C* mean, const C* variance, C* scratch, C* dx, C* dscale, C* doffset) {
+[[gnu::noinline]] void gradient(const RunContext& c, const BatchNorm<C>& b, const C* dy, const C* x,
+                                const C* scale, const C* mean, const C* variance, C* scratch, C* dx,
+                                C* dscale, C* doffset) {
   const RowGroups<C>& s = b.groups;
   const int64_t n = b.images.channels;
   C *const partials = scratch, *const a = scratch + b.partials(), *const m = a + b.pattern.period,
@@ -209,10 +219,12 @@ template <class C>
   c.run_chunks(s.pieces, b.cost, [&](int64_t piece) {
     const int64_t at = s.piece_begin(piece) * s.width;
     C* const sums = partials + piece * 2 * s.width;
-    add_rows(dy + at, s.piece_groups(piece), s.width, sums, [](Vec<C> g, int64_t, int64_t) { return g; });
-    add_rows(dy + at, s.piece_groups(piece), s.width, sums + s.width, [&](Vec<C> g, int64_t i, int64_t column) {
-      return g * (load<Vec<C>>(x + at + i) - load<Vec<C>>(m + column));
-    });
+    add_rows(dy + at, s.piece_groups(piece), s.width, sums,
+             [](Vec<C> g, int64_t, int64_t) { return g; });
+    add_rows(dy + at, s.piece_groups(piece), s.width, sums + s.width,
+             [&](Vec<C> g, int64_t i, int64_t column) {
+               return g * (load<Vec<C>>(x + at + i) - load<Vec<C>>(m + column));
+             });
   });
   for (int64_t channel = 0; channel < n; ++channel) {
     C sum = 0, product = 0;
@@ -245,7 +257,8 @@ template <class C>
   b.pattern.sweep(c, b.images.elements(), [&](int64_t at, int64_t some) {
     const C *g = dy + at, *from = x + at;
     C* to = dx + at;
-    for (int64_t i = 0; i < some; ++i) to[i] = k[i] * (g[i] - shift[i] - (from[i] - m[i]) * per_deviation[i]);
+    for (int64_t i = 0; i < some; ++i)
+      to[i] = k[i] * (g[i] - shift[i] - (from[i] - m[i]) * per_deviation[i]);
   });
 }
 
@@ -270,8 +283,8 @@ std::unique_ptr<Kernel> prepare_batch_norm_grad(const PrepareContext& c) {
         const C* x = layout.read(c, c.input(1).data<T>(), for_x);
         T* const out = c.output(0).data<T>();
         C* const dx = layout.target(out, for_dx);
-        gradient(c, b, dy, x, c.input(2).data<C>(), c.input(3).data<C>(), c.input(4).data<C>(), for_dx + conversion, dx,
-                 dscale, doffset);
+        gradient(c, b, dy, x, c.input(2).data<C>(), c.input(3).data<C>(), c.input(4).data<C>(),
+                 for_dx + conversion, dx, dscale, doffset);
         layout.write(c, dx, out, for_dx);
       },
       2 * b.cost, static_cast<size_t>(3 * conversion + b.partials() + b.patterns()) * sizeof(C));
@@ -279,7 +292,8 @@ std::unique_ptr<Kernel> prepare_batch_norm_grad(const PrepareContext& c) {
 
 template <class T>
 void register_type(KernelRegistry& r) {
-  const std::vector<TypeConstraint> types = {{"T", {dtype_of<T>}}, {"U", {dtype_of<ComputedIn<T>>}}};
+  const std::vector<TypeConstraint> types = {{"T", {dtype_of<T>}},
+                                             {"U", {dtype_of<ComputedIn<T>>}}};
   r.add("FusedBatchNorm", types, prepare_batch_norm<T>);
   r.add("FusedBatchNormGrad", types, prepare_batch_norm_grad<T>);
 }

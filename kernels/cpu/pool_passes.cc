@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pooling passes, a vector of channels at a time with all taps of a window in turn. Where a pixel's channels do not fill
-// its last vector, whole vectors are still read and written: what spills over into the next pixels is either masked to change
-// nothing or written again, since pixels of a row are visited in order; only at the end of a row is it cut off.
+// The pooling passes, a vector of channels at a time with all taps of a window in turn. Where a
+// pixel's channels do not fill its last vector, whole vectors are still read and written: what
+// spills over into the next pixels is either masked to change nothing or written again, since
+// pixels of a row are visited in order; only at the end of a row is it cut off.
 #include "kernels/cpu/pool_passes.h"
 
 #include <type_traits>
@@ -11,7 +12,8 @@
 namespace treenail::cpu {
 namespace {
 
-// An array that may be read and written up to its end. With kWhole, channels fill whole vectors and nothing needs a test.
+// An array that may be read and written up to its end. With kWhole, channels fill whole vectors and
+// nothing needs a test.
 template <class C, bool kWhole>
 struct Span {
   using E = std::remove_const_t<C>;
@@ -52,9 +54,10 @@ template <class F>
 void for_output_rows(const RunContext& c, const Pool& p, double cost, F body) {
   const int64_t rows = p.batch * p.rows.output;
   const double row = cost / static_cast<double>(rows);
-  c.parallel_for(rows, std::max<int64_t>(1, static_cast<int64_t>(20000 / row)), row, [&](int64_t i, int64_t end) {
-    for (; i < end; ++i) body(i / p.rows.output, i % p.rows.output);
-  });
+  c.parallel_for(rows, std::max<int64_t>(1, static_cast<int64_t>(20000 / row)), row,
+                 [&](int64_t i, int64_t end) {
+                   for (; i < end; ++i) body(i / p.rows.output, i % p.rows.output);
+                 });
 }
 
 // body(image) for every image: windows may overlap, so an image's gradient has one writer.
@@ -67,18 +70,23 @@ void for_images(const RunContext& c, const Pool& p, double cost, F body) {
                  });
 }
 
-// f(where the tap's pixel begins, tap, where its row ends) for the taps of window (y, x), rows first.
+// f(where the tap's pixel begins, tap, where its row ends) for the taps of window (y, x), rows
+// first.
 template <class F>
-TN_INLINE void for_taps(const Pool& p, const WindowRange& r, const WindowRange& s, int64_t y, int64_t x, F f) {
-  const int64_t top = y * p.rows.stride - p.rows.pad_before, left = x * p.columns.stride - p.columns.pad_before;
+TN_INLINE void for_taps(const Pool& p, const WindowRange& r, const WindowRange& s, int64_t y,
+                        int64_t x, F f) {
+  const int64_t top = y * p.rows.stride - p.rows.pad_before,
+                left = x * p.columns.stride - p.columns.pad_before;
   for (int64_t i = r.begin; i < r.end; ++i) {
     for (int64_t j = s.begin; j < s.end; ++j) {
-      f((i * p.columns.input + j) * p.channels, (i - top) * p.columns.taps + (j - left), (i + 1) * p.columns.input * p.channels);
+      f((i * p.columns.input + j) * p.channels, (i - top) * p.columns.taps + (j - left),
+        (i + 1) * p.columns.input * p.channels);
     }
   }
 }
 
-// For each window of row y: reduce(channel, channels left, window) gives the vector to store at its output pixel.
+// For each window of row y: reduce(channel, channels left, window) gives the vector to store at its
+// output pixel.
 template <bool kWhole, class C, class F>
 TN_INLINE void reduce_row(const Pool& p, int64_t y, C* out, F reduce) {
   const WindowRange r(p.rows, y);
@@ -92,8 +100,11 @@ TN_INLINE void reduce_row(const Pool& p, int64_t y, C* out, F reduce) {
   }
 }
 
-// Whether every pixel of an axis lies in exactly one window: then gradients are stored, not added up.
-bool tiled(const WindowAxis& a) { return a.stride == a.taps && a.pad_before == 0 && a.output * a.stride >= a.input; }
+// Whether every pixel of an axis lies in exactly one window: then gradients are stored, not added
+// up.
+bool tiled(const WindowAxis& a) {
+  return a.stride == a.taps && a.pad_before == 0 && a.output * a.stride >= a.input;
+}
 
 template <class C>
 using MaskOf = Int<Vec<C>>;
@@ -109,7 +120,8 @@ TN_INLINE MaskOf<C> first_lanes(int64_t count) {
 // The lanes where v is the window's maximum (or NaN like it) for the first time; `taken` remembers.
 template <class C>
 TN_INLINE MaskOf<C> first_maxima(Vec<C> v, Vec<C> largest, MaskOf<C>& taken) {
-  const MaskOf<C> here = (MaskOf<C>)(v == largest) | ((MaskOf<C>)(v != v) & (MaskOf<C>)(largest != largest));
+  const MaskOf<C> here =
+      (MaskOf<C>)(v == largest) | ((MaskOf<C>)(v != v) & (MaskOf<C>)(largest != largest));
   const MaskOf<C> first = here & ~taken;
   taken |= here;
   return first;
@@ -121,7 +133,8 @@ TN_INLINE Vec<C> masked(MaskOf<C> mask, Vec<C> v) {
 }
 
 template <class C, bool kStored, bool kWhole>
-void max_gradient_of_image(const Pool& p, const C* image, const C* pooled, const C* gradients, C* dx) {
+void max_gradient_of_image(const Pool& p, const C* image, const C* pooled, const C* gradients,
+                           C* dx) {
   const int64_t in = p.input_pixels() * p.channels, out = p.output_pixels() * p.channels;
   const Span<const C, kWhole> x = span<kWhole>(image, in), y = span<kWhole>(pooled, out),
                               dy = span<kWhole>(gradients, out);
@@ -132,20 +145,25 @@ void max_gradient_of_image(const Pool& p, const C* image, const C* pooled, const
     for (int64_t column = 0; column < p.columns.output; ++column) {
       const WindowRange s(p.columns, column);
       for (int64_t i = 0; i < p.channels; i += kLanes<C>) {
-        const int64_t left = p.channels - i, at = (row * p.columns.output + column) * p.channels + i;
+        const int64_t left = p.channels - i,
+                      at = (row * p.columns.output + column) * p.channels + i;
         const Vec<C> largest = y.read(at, left);
         const Vec<C> whole = dy.read(at, left);
         const Vec<C> gradient = kWhole ? whole : masked<C>(first_lanes<C>(left), whole);
         MaskOf<C> taken{};
-        for_taps(p, r, s, row, column, [&](int64_t pixel, int64_t, int64_t row_end) __attribute__((always_inline)) {
-          const Vec<C> share = masked<C>(first_maxima<C>(x.read(pixel + i, left), largest, taken), gradient);
-          if (kStored) {
-            // What spills over must be written later: not so where the next pixel's first vector is done already.
-            to.write(pixel + i, share, left, p.channels <= kLanes<C> ? row_end : 0);
-          } else {
-            to.write(pixel + i, to.read(pixel + i, left) + share, left, row_end);
-          }
-        });
+        for_taps(
+            p, r, s, row,
+            column, [&](int64_t pixel, int64_t, int64_t row_end) __attribute__((always_inline)) {
+              const Vec<C> share =
+                  masked<C>(first_maxima<C>(x.read(pixel + i, left), largest, taken), gradient);
+              if (kStored) {
+                // What spills over must be written later: not so where the next pixel's first
+                // vector is done already.
+                to.write(pixel + i, share, left, p.channels <= kLanes<C> ? row_end : 0);
+              } else {
+                to.write(pixel + i, to.read(pixel + i, left) + share, left, row_end);
+              }
+            });
       }
     }
   }
@@ -163,10 +181,12 @@ void max_pool(const RunContext& c, const Pool& p, const C* x, C* y) {
           p, row, y + (image * p.rows.output + row) * row_elements,
           [&](const WindowRange& r, const WindowRange& s, int64_t column, int64_t i, int64_t left) {
             Vec<C> most = from.read((r.begin * p.columns.input + s.begin) * p.channels + i, left);
-            for_taps(p, r, s, row, column, [&](int64_t pixel, int64_t, int64_t) __attribute__((always_inline)) {
-              const Vec<C> v = from.read(pixel + i, left);
-              most = ((MaskOf<C>)(v > most) | (MaskOf<C>)(v != v)) ? v : most;  // NaN wins
-            });
+            for_taps(
+                p, r, s, row,
+                column, [&](int64_t pixel, int64_t, int64_t) __attribute__((always_inline)) {
+                  const Vec<C> v = from.read(pixel + i, left);
+                  most = ((MaskOf<C>)(v > most) | (MaskOf<C>)(v != v)) ? v : most;  // NaN wins
+                });
             return most;
           });
     });
@@ -187,7 +207,8 @@ void max_pool_taps(const RunContext& c, const Pool& p, const C* x, C* y, int32_t
           bool first = true;
           for_taps(p, r, s, row, column, [&](int64_t pixel, int64_t tap, int64_t) {
             const Vec<C> v = from.read(pixel + i, left);
-            MaskOf<C> better = (MaskOf<C>)(v > most) | ((MaskOf<C>)(v != v) & (MaskOf<C>)(most == most));
+            MaskOf<C> better =
+                (MaskOf<C>)(v > most) | ((MaskOf<C>)(v != v) & (MaskOf<C>)(most == most));
             if (first) better = ~MaskOf<C>{};
             first = false;
             most = better ? v : most;
@@ -211,9 +232,11 @@ void average_pool(const RunContext& c, const Pool& p, const C* x, C* y) {
           p, row, y + (image * p.rows.output + row) * row_elements,
           [&](const WindowRange& r, const WindowRange& s, int64_t column, int64_t i, int64_t left) {
             Vec<C> sum{};
-            for_taps(p, r, s, row, column, [&](int64_t pixel, int64_t, int64_t) __attribute__((always_inline)) {
-              sum += from.read(pixel + i, left);
-            });
+            for_taps(
+                p, r, s, row,
+                column, [&](int64_t pixel, int64_t, int64_t) __attribute__((always_inline)) {
+                  sum += from.read(pixel + i, left);
+                });
             return sum / static_cast<C>((r.end - r.begin) * (s.end - s.begin));
           });
     });
@@ -221,25 +244,30 @@ void average_pool(const RunContext& c, const Pool& p, const C* x, C* y) {
 }
 
 template <class C>
-void max_pool_gradient(const RunContext& c, const Pool& p, const C* x, const C* y, const C* dy, C* dx) {
+void max_pool_gradient(const RunContext& c, const Pool& p, const C* x, const C* y, const C* dy,
+                       C* dx) {
   const int64_t in = p.input_pixels() * p.channels, out = p.output_pixels() * p.channels;
   const bool stored = tiled(p.rows) && tiled(p.columns);
   by_channels<C>(p, [&]<bool kWhole>(std::bool_constant<kWhole>) {
     for_images(c, p, 2 * p.cost(), [&](int64_t image) {
       if (stored) {
-        max_gradient_of_image<C, true, kWhole>(p, x + image * in, y + image * out, dy + image * out, dx + image * in);
+        max_gradient_of_image<C, true, kWhole>(p, x + image * in, y + image * out, dy + image * out,
+                                               dx + image * in);
       } else {
-        max_gradient_of_image<C, false, kWhole>(p, x + image * in, y + image * out, dy + image * out, dx + image * in);
+        max_gradient_of_image<C, false, kWhole>(p, x + image * in, y + image * out,
+                                                dy + image * out, dx + image * in);
       }
     });
   });
 }
 
 template <class C>
-void max_pool_second_gradient(const RunContext& c, const Pool& p, const C* x, const C* y, const C* g, C* out) {
+void max_pool_second_gradient(const RunContext& c, const Pool& p, const C* x, const C* y,
+                              const C* g, C* out) {
   const int64_t in = p.input_pixels() * p.channels, row_elements = p.columns.output * p.channels;
   for_output_rows(c, p, 2 * p.cost(), [&](int64_t image, int64_t row) {
-    const Span<const C, false> from = span<false>(x + image * in, in), second = span<false>(g + image * in, in);
+    const Span<const C, false> from = span<false>(x + image * in, in),
+                               second = span<false>(g + image * in, in);
     const int64_t at = (image * p.rows.output + row) * row_elements;
     const Span<const C, false> pooled = span<false>(y + at, row_elements);
     reduce_row<false>(
@@ -248,10 +276,12 @@ void max_pool_second_gradient(const RunContext& c, const Pool& p, const C* x, co
           const Vec<C> largest = pooled.read(column * p.channels + i, left);
           MaskOf<C> taken{};
           Vec<C> picked{};
-          for_taps(p, r, s, row, column, [&](int64_t pixel, int64_t, int64_t) __attribute__((always_inline)) {
-            const MaskOf<C> first = first_maxima<C>(from.read(pixel + i, left), largest, taken);
-            picked = first ? second.read(pixel + i, left) : picked;
-          });
+          for_taps(
+              p, r, s, row,
+              column, [&](int64_t pixel, int64_t, int64_t) __attribute__((always_inline)) {
+                const MaskOf<C> first = first_maxima<C>(from.read(pixel + i, left), largest, taken);
+                picked = first ? second.read(pixel + i, left) : picked;
+              });
           return picked;
         });
   });
@@ -270,23 +300,28 @@ void average_pool_gradient(const RunContext& c, const Pool& p, const C* dy, C* d
         const WindowRange s(p.columns, column);
         const C count = static_cast<C>((r.end - r.begin) * (s.end - s.begin));
         for (int64_t i = 0; i < p.channels; i += kLanes<C>) {
-          const int64_t left = p.channels - i, at = (row * p.columns.output + column) * p.channels + i;
+          const int64_t left = p.channels - i,
+                        at = (row * p.columns.output + column) * p.channels + i;
           const Vec<C> share = masked<C>(first_lanes<C>(left), gradient.read(at, left) / count);
-          for_taps(p, r, s, row, column, [&](int64_t pixel, int64_t, int64_t row_end) __attribute__((always_inline)) {
-            to.write(pixel + i, to.read(pixel + i, left) + share, left, row_end);
-          });
+          for_taps(
+              p, r, s, row,
+              column, [&](int64_t pixel, int64_t, int64_t row_end) __attribute__((always_inline)) {
+                to.write(pixel + i, to.read(pixel + i, left) + share, left, row_end);
+              });
         }
       }
     }
   });
 }
 
-#define TREENAIL_POOL(C)                                                                              \
-  template void max_pool(const RunContext&, const Pool&, const C*, C*);                               \
-  template void average_pool(const RunContext&, const Pool&, const C*, C*);                           \
-  template void max_pool_taps(const RunContext&, const Pool&, const C*, C*, int32_t*);                \
-  template void max_pool_gradient(const RunContext&, const Pool&, const C*, const C*, const C*, C*);  \
-  template void max_pool_second_gradient(const RunContext&, const Pool&, const C*, const C*, const C*, C*); \
+#define TREENAIL_POOL(C)                                                                        \
+  template void max_pool(const RunContext&, const Pool&, const C*, C*);                         \
+  template void average_pool(const RunContext&, const Pool&, const C*, C*);                     \
+  template void max_pool_taps(const RunContext&, const Pool&, const C*, C*, int32_t*);          \
+  template void max_pool_gradient(const RunContext&, const Pool&, const C*, const C*, const C*, \
+                                  C*);                                                          \
+  template void max_pool_second_gradient(const RunContext&, const Pool&, const C*, const C*,    \
+                                         const C*, C*);                                         \
   template void average_pool_gradient(const RunContext&, const Pool&, const C*, C*);
 TREENAIL_POOL(float)
 TREENAIL_POOL(double)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling over images of float or double with channels last: geometry, and the passes that pool_passes.cc computes.
-// Layouts, other dtypes and registration: pooling.cc.
+// Pooling over images of float or double with channels last: geometry, and the passes that
+// pool_passes.cc computes. Layouts, other dtypes and registration: pooling.cc.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,9 @@ struct Pool {
   }
   int64_t input_pixels() const { return rows.input * columns.input; }
   int64_t output_pixels() const { return rows.output * columns.output; }
-  bool empty() const { return batch == 0 || channels == 0 || input_pixels() == 0 || output_pixels() == 0; }
+  bool empty() const {
+    return batch == 0 || channels == 0 || input_pixels() == 0 || output_pixels() == 0;
+  }
   double cost() const {
     return 50 + 0.15 * static_cast<double>(batch * output_pixels() * channels) *
                     static_cast<double>(rows.taps * columns.taps);
@@ -51,10 +53,12 @@ void average_pool(const RunContext& c, const Pool& p, const C* x, C* y);
 template <class C>
 void max_pool_taps(const RunContext& c, const Pool& p, const C* x, C* y, int32_t* taps);
 template <class C>
-void max_pool_gradient(const RunContext& c, const Pool& p, const C* x, const C* y, const C* dy, C* dx);
+void max_pool_gradient(const RunContext& c, const Pool& p, const C* x, const C* y, const C* dy,
+                       C* dx);
 // out = g, of the input's size, at the first maximum of each window.
 template <class C>
-void max_pool_second_gradient(const RunContext& c, const Pool& p, const C* x, const C* y, const C* g, C* out);
+void max_pool_second_gradient(const RunContext& c, const Pool& p, const C* x, const C* y,
+                              const C* g, C* out);
 template <class C>
 void average_pool_gradient(const RunContext& c, const Pool& p, const C* dy, C* dx);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maximum and average pooling and their gradients as kernels: layouts and 16-bit dtypes around the passes of pool_passes.h.
+// Maximum and average pooling and their gradients as kernels: layouts and 16-bit dtypes around the
+// passes of pool_passes.h.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -14,7 +15,8 @@
 namespace treenail::cpu {
 namespace {
 
-// The kernels: images of up to three inputs brought into computed form, one pass, the result brought back.
+// The kernels: images of up to three inputs brought into computed form, one pass, the result
+// brought back.
 template <class T>
 class Images {
  public:
@@ -22,7 +24,8 @@ class Images {
   explicit Images(const Pool& p)
       : in_{p.batch, p.input_pixels(), p.channels, p.channels_second},
         out_{p.batch, p.output_pixels(), p.channels, p.channels_second} {}
-  // Scratch for `inputs` images of the input's size and `outputs` of the output's, results included.
+  // Scratch for `inputs` images of the input's size and `outputs` of the output's, results
+  // included.
   size_t bytes(int64_t inputs, int64_t outputs) const {
     return static_cast<size_t>(inputs * in_.scratch() + outputs * out_.scratch()) * sizeof(C);
   }
@@ -30,7 +33,8 @@ class Images {
   // The steps of one run; scratch is handed out in their order.
   class Run {
    public:
-    Run(const Images& images, RunContext& c) : i_(images), c_(c), free_(reinterpret_cast<C*>(c.scratch())) {}
+    Run(const Images& images, RunContext& c)
+        : i_(images), c_(c), free_(reinterpret_cast<C*>(c.scratch())) {}
     const C* read(int input, bool pooled) {
       const ImageLayout<T>& layout = pooled ? i_.out_ : i_.in_;
       return layout.read(c_, c_.input(input).data<T>(), take(layout));
@@ -61,7 +65,8 @@ class Images {
   ImageLayout<T> in_, out_;
 };
 
-template <class T, void (*kPass)(const RunContext&, const Pool&, const ComputedIn<T>*, ComputedIn<T>*)>
+template <class T,
+          void (*kPass)(const RunContext&, const Pool&, const ComputedIn<T>*, ComputedIn<T>*)>
 std::unique_ptr<Kernel> prepare_forward(const PrepareContext& c) {
   const Pool p(c.op(), c.input_shape(0));
   if (p.empty()) return make_kernel([](RunContext&) {});
@@ -82,12 +87,14 @@ void write_positions(const Pool& p, bool with_batch, const int32_t* taps, Index*
   const int64_t pixels = p.output_pixels();
   for (int64_t i = 0; i < p.batch * pixels; ++i) {
     const int64_t y = i % pixels / p.columns.output, x = i % p.columns.output;
-    const int64_t top = y * p.rows.stride - p.rows.pad_before, left = x * p.columns.stride - p.columns.pad_before;
+    const int64_t top = y * p.rows.stride - p.rows.pad_before,
+                  left = x * p.columns.stride - p.columns.pad_before;
     const int64_t image = with_batch ? i / pixels * p.rows.input : 0;
     for (int64_t channel = 0; channel < p.channels; ++channel) {
       const int32_t tap = taps[i * p.channels + channel];
       const int64_t row = image + top + tap / p.columns.taps, column = left + tap % p.columns.taps;
-      to[i * p.channels + channel] = static_cast<Index>((row * p.columns.input + column) * p.channels + channel);
+      to[i * p.channels + channel] =
+          static_cast<Index>((row * p.columns.input + column) * p.channels + channel);
     }
   }
 }
@@ -99,8 +106,8 @@ std::unique_ptr<Kernel> prepare_argmax(const PrepareContext& c) {
   const bool with_batch = c.op().get_bool("include_batch_in_index");
   const int64_t positions = (with_batch ? p.batch : 1) * p.input_pixels() * p.channels;
   if (positions - 1 > std::numeric_limits<Index>::max()) {
-    throw invalid_argument("argmax of ", positions, " positions does not fit into ", dtype_of<Index>,
-                           "; use Targmax = int64");
+    throw invalid_argument("argmax of ", positions, " positions does not fit into ",
+                           dtype_of<Index>, "; use Targmax = int64");
   }
   const Images<T> images(p);
   const size_t bytes = images.bytes(1, 1);
@@ -113,13 +120,15 @@ std::unique_ptr<Kernel> prepare_argmax(const PrepareContext& c) {
         run.finish();
         write_positions(p, with_batch, taps, c.output(1).data<Index>());
       },
-      3 * p.cost(), bytes + static_cast<size_t>(p.batch * p.output_pixels() * p.channels) * sizeof(int32_t));
+      3 * p.cost(),
+      bytes + static_cast<size_t>(p.batch * p.output_pixels() * p.channels) * sizeof(int32_t));
 }
 
 template <class T>
 std::unique_ptr<Kernel> zeros() {
-  return make_kernel(
-      [](RunContext& c) { std::fill_n(c.output(0).data<T>(), c.output(0).num_elements(), T(0.0F)); });
+  return make_kernel([](RunContext& c) {
+    std::fill_n(c.output(0).data<T>(), c.output(0).num_elements(), T(0.0F));
+  });
 }
 
 template <class T>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the matrix and convolution kernels need beyond vec.h: compile-time unrolling, transposition of a square of
-// registers, the sum over a vector's lanes in a fixed order, and what register files look like.
+// What the matrix and convolution kernels need beyond vec.h: compile-time unrolling, transposition
+// of a square of registers, the sum over a vector's lanes in a fixed order, and what register files
+// look like.
 #pragma once
 
 #include <cstdint>
@@ -29,10 +30,12 @@ template <int N, class F>
 TN_INLINE void unroll(F&& f) {
   [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
     (f(std::integral_constant<int, I>{}), ...);
-  }(std::make_integer_sequence<int, N>{});
+  }
+  (std::make_integer_sequence<int, N>{});
 }
 
-// One step of a transposition, between rows whose numbers differ by S: lane l comes from a (0 .. n - 1) or b (n .. 2n - 1).
+// One step of a transposition, between rows whose numbers differ by S: lane l comes from a (0 .. n
+// - 1) or b (n .. 2n - 1).
 constexpr int exchanged_lane(int n, int s, bool high, int l) {
   if (high) return (l & s) != 0 ? n + l : l + s;
   return (l & s) != 0 ? n + l - s : l;
@@ -40,14 +43,15 @@ constexpr int exchanged_lane(int n, int s, bool high, int l) {
 template <class T, int S, bool kHigh>
 TN_INLINE Vec<T> exchange(Vec<T> a, Vec<T> b) {
   constexpr int n = kLanes<T>;
-  return [&]<int... L>(std::integer_sequence<int, L...>) __attribute__((always_inline)) -> Vec<T> {
+  return [&]<int... L>(std::integer_sequence<int, L...>) __attribute__((always_inline))->Vec<T> {
 #if defined(__clang__) || __GNUC__ >= 12
     return __builtin_shufflevector(a, b, exchanged_lane(n, S, kHigh, L)...);
 #else
     using Lane = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
     return __builtin_shuffle(a, b, Vector<Lane>{exchanged_lane(n, S, kHigh, L)...});
 #endif
-  }(std::make_integer_sequence<int, n>{});
+  }
+  (std::make_integer_sequence<int, n>{});
 }
 
 // rows[i][j] becomes rows[j][i], for as many rows as a vector has lanes.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over the rows of a [rows, channels] matrix, per channel, in an order that follows from the shape alone. Few channels
-// would leave vectors half empty, so as many rows as make whole vectors form a group; some groups form a piece, which is
-// added up from zero and may be another thread's; rows that fill no group are added last.
+// Sums over the rows of a [rows, channels] matrix, per channel, in an order that follows from the
+// shape alone. Few channels would leave vectors half empty, so as many rows as make whole vectors
+// form a group; some groups form a piece, which is added up from zero and may be another thread's;
+// rows that fill no group are added last.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +16,8 @@ namespace treenail::cpu {
 template <class C>
 struct RowGroups {
   int64_t rows, channels;
-  int64_t group, width;      // rows of a group, elements of a group (whole vectors)
-  int64_t groups;            // complete ones
+  int64_t group, width;  // rows of a group, elements of a group (whole vectors)
+  int64_t groups;        // complete ones
   int64_t per_piece, pieces;
 
   RowGroups(int64_t rows, int64_t channels) : rows(rows), channels(channels) {
@@ -27,20 +28,25 @@ struct RowGroups {
     pieces = (groups + per_piece - 1) / per_piece;
   }
   int64_t piece_begin(int64_t piece) const { return piece * per_piece; }  // in groups
-  int64_t piece_groups(int64_t piece) const { return std::min(per_piece, groups - piece * per_piece); }
+  int64_t piece_groups(int64_t piece) const {
+    return std::min(per_piece, groups - piece * per_piece);
+  }
   int64_t rest_begin() const { return groups * group; }  // in rows
 
-  // Per channel: combines partials[piece * stride + ...] over pieces and the lanes of a group, in this order.
+  // Per channel: combines partials[piece * stride + ...] over pieces and the lanes of a group, in
+  // this order.
   template <class F>
   void for_partials(int64_t channel, int64_t stride, F f) const {
     for (int64_t piece = 0; piece < pieces; ++piece) {
-      for (int64_t i = 0; i < group; ++i) f(piece * stride + i * channels + channel, piece_groups(piece));
+      for (int64_t i = 0; i < group; ++i)
+        f(piece * stride + i * channels + channel, piece_groups(piece));
     }
   }
 };
 
-// sum[0:width] = the sum over `count` rows of f(vector, where it lies in x, its first column). Rows are `width` apart, a
-// multiple of a vector's lanes. Blocks of rows are summed from zero, so that the error grows with kBlock + count / kBlock.
+// sum[0:width] = the sum over `count` rows of f(vector, where it lies in x, its first column). Rows
+// are `width` apart, a multiple of a vector's lanes. Blocks of rows are summed from zero, so that
+// the error grows with kBlock + count / kBlock.
 template <class C, int kVectors, class F>
 TN_INLINE void add_columns(const C* x, int64_t count, int64_t width, int64_t column, C* sum, F& f) {
   constexpr int lanes = kLanes<C>;
@@ -64,7 +70,8 @@ template <class C, class F>
 TN_INLINE void add_rows(const C* x, int64_t count, int64_t width, C* sum, F f) {
   constexpr int wide = 4;
   int64_t j = 0;
-  for (; j + wide * kLanes<C> <= width; j += wide * kLanes<C>) add_columns<C, wide>(x, count, width, j, sum, f);
+  for (; j + wide * kLanes<C> <= width; j += wide * kLanes<C>)
+    add_columns<C, wide>(x, count, width, j, sum, f);
   for (; j < width; j += kLanes<C>) add_columns<C, 1>(x, count, width, j, sum, f);
 }
 

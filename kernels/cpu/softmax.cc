@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax, LogSoftmax and the cross entropies, row by row, in float or double; rows of 16-bit elements are widened into
-// scratch memory first. The last elements of a row run the same vector code on a padded vector.
+// Softmax, LogSoftmax and the cross entropies, row by row, in float or double; rows of 16-bit
+// elements are widened into scratch memory first. The last elements of a row run the same vector
+// code on a padded vector.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -47,7 +48,8 @@ TN_INLINE void store_some(C* to, Vec<C> v, int64_t n) {
 template <class C>
 inline constexpr C kLowest = -std::numeric_limits<C>::infinity();
 
-// What every op here needs of a row. NaN in it, or +inf, makes the sum NaN and with it every result.
+// What every op here needs of a row. NaN in it, or +inf, makes the sum NaN and with it every
+// result.
 template <class C>
 struct Row {
   const C* x;
@@ -57,11 +59,13 @@ struct Row {
 
   Row(const C* x, int64_t n) : x(x), n(n) {
     Vec<C> most = splat<Vec<C>>(kLowest<C>);
-    for_vectors<C>(x, n, kLowest<C>, [&](Vec<C> v, int64_t, int64_t) { most = v > most ? v : most; });
+    for_vectors<C>(x, n, kLowest<C>,
+                   [&](Vec<C> v, int64_t, int64_t) { most = v > most ? v : most; });
     for (int i = 0; i < kLanes<C>; ++i) largest = std::max<C>(largest, most[i]);
   }
 
-  // Adds up the exponentials; f(exp, x - largest, index, count) sees each vector, and may write over x there.
+  // Adds up the exponentials; f(exp, x - largest, index, count) sees each vector, and may write
+  // over x there.
   template <class F>
   void add_exponentials(F f) {
     Vec<C> total{};
@@ -79,9 +83,11 @@ struct Row {
 template <class C>
 void softmax_row(const C* x, C* y, int64_t n) {
   Row<C> row(x, n);
-  row.add_exponentials([&](Vec<C> e, Vec<C>, int64_t i, int64_t some) { store_some(y + i, e, some); });
+  row.add_exponentials(
+      [&](Vec<C> e, Vec<C>, int64_t i, int64_t some) { store_some(y + i, e, some); });
   const Vec<C> inverse = splat<Vec<C>>(C(1) / row.sum);
-  for_vectors<C>(y, n, C(0), [&](Vec<C> e, int64_t i, int64_t some) { store_some(y + i, e * inverse, some); });
+  for_vectors<C>(y, n, C(0),
+                 [&](Vec<C> e, int64_t i, int64_t some) { store_some(y + i, e * inverse, some); });
 }
 
 template <class C>
@@ -89,7 +95,9 @@ void log_softmax_row(const C* x, C* y, int64_t n) {
   Row<C> row(x, n);
   row.add_exponentials([](Vec<C>, Vec<C>, int64_t, int64_t) {});
   const C largest = row.largest, log_sum = std::log(row.sum);
-  for_vectors<C>(x, n, C(0), [&](Vec<C> v, int64_t i, int64_t some) { store_some(y + i, v - largest - log_sum, some); });
+  for_vectors<C>(x, n, C(0), [&](Vec<C> v, int64_t i, int64_t some) {
+    store_some(y + i, v - largest - log_sum, some);
+  });
 }
 
 template <class C>
@@ -120,10 +128,12 @@ template <class C>
 void sparse_cross_entropy_row(const C* x, int64_t label, C* loss, C* y, int64_t n) {
   Row<C> row(x, n);
   const C at_label = x[label] - row.largest;
-  row.add_exponentials([&](Vec<C> e, Vec<C>, int64_t i, int64_t some) { store_some(y + i, e, some); });
+  row.add_exponentials(
+      [&](Vec<C> e, Vec<C>, int64_t i, int64_t some) { store_some(y + i, e, some); });
   *loss = std::log(row.sum) - at_label;
   const Vec<C> inverse = splat<Vec<C>>(C(1) / row.sum);
-  for_vectors<C>(y, n, C(0), [&](Vec<C> e, int64_t i, int64_t some) { store_some(y + i, e * inverse, some); });
+  for_vectors<C>(y, n, C(0),
+                 [&](Vec<C> e, int64_t i, int64_t some) { store_some(y + i, e * inverse, some); });
   y[label] -= C(1);
 }
 
@@ -140,7 +150,8 @@ struct Rows {
   }
 };
 
-// Rows [begin, end) of a tensor as float or double: the tensor's own, or widened into scratch memory at the same place.
+// Rows [begin, end) of a tensor as float or double: the tensor's own, or widened into scratch
+// memory at the same place.
 template <class T>
 inline constexpr bool is_half = sizeof(T) == 2;
 template <class T>
@@ -191,7 +202,8 @@ std::unique_ptr<Kernel> prepare_rows(const PrepareContext& c) {
       r.cost, scratch_for<T>(r, 1));
 }
 
-// Shared by both losses: row(x, y, loss, index of the row) for each row, results narrowed where needed.
+// Shared by both losses: row(x, y, loss, index of the row) for each row, results narrowed where
+// needed.
 template <class T, class F>
 void run_losses(RunContext& c, const Rows& r, F row) {
   float* const scratch = reinterpret_cast<float*>(c.scratch());
@@ -213,11 +225,12 @@ std::unique_ptr<Kernel> prepare_cross_entropy(const PrepareContext& c) {
   return make_kernel(
       [r](RunContext& c) {
         float* const wide_labels = reinterpret_cast<float*>(c.scratch()) + r.rows * (r.classes + 1);
-        run_losses<T>(c, r, [&](const Computed<T>* x, Computed<T>* y, Computed<T>* loss, int64_t i) {
-          const int64_t at = i * r.classes;
-          const Computed<T>* labels = read_rows<T>(c.input(1), wide_labels, at, at + r.classes);
-          cross_entropy_row(x, labels + at, loss, y, r.classes);
-        });
+        run_losses<T>(
+            c, r, [&](const Computed<T>* x, Computed<T>* y, Computed<T>* loss, int64_t i) {
+              const int64_t at = i * r.classes;
+              const Computed<T>* labels = read_rows<T>(c.input(1), wide_labels, at, at + r.classes);
+              cross_entropy_row(x, labels + at, loss, y, r.classes);
+            });
       },
       r.cost, scratch_for<T>(r, 2));
 }
@@ -226,7 +239,8 @@ template <class Label>
 void check_labels(const Label* labels, int64_t count, int64_t classes) {
   for (int64_t i = 0; i < count; ++i) {
     if (labels[i] < 0 || labels[i] >= classes) {
-      throw invalid_argument("Received a label value of ", labels[i], " which is outside the valid range of [0, ", classes,
+      throw invalid_argument("Received a label value of ", labels[i],
+                             " which is outside the valid range of [0, ", classes,
                              ").  It is labels[", i, "].");
     }
   }
@@ -240,9 +254,10 @@ std::unique_ptr<Kernel> prepare_sparse(const PrepareContext& c) {
       [r, count](RunContext& c) {
         const Label* labels = c.input(1).data<Label>();
         check_labels(labels, count, r.classes);
-        run_losses<T>(c, r, [&](const Computed<T>* x, Computed<T>* y, Computed<T>* loss, int64_t i) {
-          sparse_cross_entropy_row(x, static_cast<int64_t>(labels[i]), loss, y, r.classes);
-        });
+        run_losses<T>(
+            c, r, [&](const Computed<T>* x, Computed<T>* y, Computed<T>* loss, int64_t i) {
+              sparse_cross_entropy_row(x, static_cast<int64_t>(labels[i]), loss, y, r.classes);
+            });
       },
       r.cost, scratch_for<T>(r, 1));
 }
@@ -253,8 +268,10 @@ void register_type(KernelRegistry& r) {
   r.add("Softmax", {type}, prepare_rows<T, softmax_row<Computed<T>>>);
   r.add("LogSoftmax", {type}, prepare_rows<T, log_softmax_row<Computed<T>>>);
   r.add("SoftmaxCrossEntropyWithLogits", {type}, prepare_cross_entropy<T>);
-  r.add("SparseSoftmaxCrossEntropyWithLogits", {type, {"Tlabels", {DType::kInt32}}}, prepare_sparse<T, int32_t>);
-  r.add("SparseSoftmaxCrossEntropyWithLogits", {type, {"Tlabels", {DType::kInt64}}}, prepare_sparse<T, int64_t>);
+  r.add("SparseSoftmaxCrossEntropyWithLogits", {type, {"Tlabels", {DType::kInt32}}},
+        prepare_sparse<T, int32_t>);
+  r.add("SparseSoftmaxCrossEntropyWithLogits", {type, {"Tlabels", {DType::kInt64}}},
+        prepare_sparse<T, int64_t>);
 }
 
 }  // namespace

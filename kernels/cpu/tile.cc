@@ -109,8 +109,8 @@ void any_tile(int64_t rows, int64_t columns, const TileCall<T>& t) {
   }
 }
 
-// Columns behind the last are never copied out of a tile: whatever lies there in B is taken along, but for the rows at
-// whose end B may end.
+// Columns behind the last are never copied out of a tile: whatever lies there in B is taken along,
+// but for the rows at whose end B may end.
 template <class T>
 void pack_narrow(const T* b, int64_t ldb, int64_t depth, int64_t columns, T* panel) {
   constexpr int lanes = kLanes<T>;
@@ -137,7 +137,8 @@ void pack(const T* b, int64_t ldb, int64_t depth, int64_t columns, T* panels) {
     const T* from = b + k * ldb;
     T* to = panels + k * width;
     for (int64_t j = 0; j < whole; j += width) {
-      for (int v = 0; v < kTileVectors; ++v) store(to + v * lanes, load<Vec<T>>(from + j + v * lanes));
+      for (int v = 0; v < kTileVectors; ++v)
+        store(to + v * lanes, load<Vec<T>>(from + j + v * lanes));
       to += depth * width;
     }
   }
@@ -160,15 +161,20 @@ void pack_transposed(const T* b, int64_t ldb, int64_t depth, int64_t columns, T*
       }
     }
     for (; k < depth; ++k) {
-      for (int64_t i = j; i < j + lanes; ++i) panel[k * width + i] = i < columns ? b[i * ldb + k] : T(0);
+      for (int64_t i = j; i < j + lanes; ++i)
+        panel[k * width + i] = i < columns ? b[i * ldb + k] : T(0);
     }
   }
 }
 
 }  // namespace
 
-void run_tile(int64_t rows, int64_t columns, const TileCall<float>& t) { any_tile(rows, columns, t); }
-void run_tile(int64_t rows, int64_t columns, const TileCall<double>& t) { any_tile(rows, columns, t); }
+void run_tile(int64_t rows, int64_t columns, const TileCall<float>& t) {
+  any_tile(rows, columns, t);
+}
+void run_tile(int64_t rows, int64_t columns, const TileCall<double>& t) {
+  any_tile(rows, columns, t);
+}
 
 void pack_panels(const float* b, int64_t ldb, int64_t depth, int64_t columns, float* panels) {
   pack(b, ldb, depth, columns, panels);
@@ -176,10 +182,12 @@ void pack_panels(const float* b, int64_t ldb, int64_t depth, int64_t columns, fl
 void pack_panels(const double* b, int64_t ldb, int64_t depth, int64_t columns, double* panels) {
   pack(b, ldb, depth, columns, panels);
 }
-void pack_panel_transposed(const float* b, int64_t ldb, int64_t depth, int64_t columns, float* panel) {
+void pack_panel_transposed(const float* b, int64_t ldb, int64_t depth, int64_t columns,
+                           float* panel) {
   pack_transposed(b, ldb, depth, columns, panel);
 }
-void pack_panel_transposed(const double* b, int64_t ldb, int64_t depth, int64_t columns, double* panel) {
+void pack_panel_transposed(const double* b, int64_t ldb, int64_t depth, int64_t columns,
+                           double* panel) {
   pack_transposed(b, ldb, depth, columns, panel);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which convolutions Winograd's algorithm computes faster than the direct one: from the shape alone.
+// Which convolutions Winograd's algorithm computes faster than the direct one: from the shape
+// alone.
 #include <algorithm>
 
 #include "kernels/cpu/convolution.h"
@@ -9,7 +10,8 @@ namespace treenail::cpu {
 
 bool prefer_winograd(const ConvGeometry& g, ConvPass pass) {
   const int64_t taps = g.rows.taps;
-  if (!g.plain_stride() || g.dilated() || g.columns.taps != taps || (taps != 3 && taps != 5)) return false;
+  if (!g.plain_stride() || g.dilated() || g.columns.taps != taps || (taps != 3 && taps != 5))
+    return false;
   if (g.channels % kPanel != 0 || g.filters % kPanel != 0) return false;
   if (g.rows.pad_before >= taps || g.columns.pad_before >= taps) return false;
   constexpr int64_t out = 4;
@@ -20,11 +22,13 @@ bool prefer_winograd(const ConvGeometry& g, ConvPass pass) {
   const double pairs = static_cast<double>(g.channels * g.filters);
   // Multiply-adds, and transforms counted as so many multiply-adds per point and channel.
   constexpr double kTransform = 24;
-  const double ours = tiles * points * (pairs + kTransform * static_cast<double>(g.channels + g.filters));
+  const double ours =
+      tiles * points * (pairs + kTransform * static_cast<double>(g.channels + g.filters));
   const double direct = static_cast<double>(g.output_pixels() * g.taps()) * pairs;
   // The filters are transformed at every run: a few tiles do not pay for it.
   const double filters = points * pairs * 4;
-  return ours * static_cast<double>(g.batch) + filters < 0.9 * direct * static_cast<double>(g.batch);
+  return ours * static_cast<double>(g.batch) + filters <
+         0.9 * direct * static_cast<double>(g.batch);
 }
 
 }  // namespace treenail::cpu

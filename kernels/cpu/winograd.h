@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Winograd's minimal filtering F(Out, Taps): matrices, and the transforms of one tile, a vector of channels at a time.
-//   output = A^T [ (G filter G^T) . (B^T input B) ] A         tiles of kSize = Out + Taps - 1 points
-// The matrices follow from interpolation points: 0, pairs +-p, and infinity. A pair shares its even and odd parts, which
-// halves the work of every transform. Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015; the
-// points of 6-point tiles keep the error 2.3 to 4 times smaller than 1, 2 (performance measurements). Users: winograd*.cc.
+// Winograd's minimal filtering F(Out, Taps): matrices, and the transforms of one tile, a vector of
+// channels at a time.
+//   output = A^T [ (G filter G^T) . (B^T input B) ] A         tiles of kSize = Out + Taps - 1
+//   points
+// The matrices follow from interpolation points: 0, pairs +-p, and infinity. A pair shares its even
+// and odd parts, which halves the work of every transform. Source: Lavin and Gray, Fast Algorithms
+// for Convolutional Neural Networks, 2015; the points of 6-point tiles keep the error 2.3 to 4
+// times smaller than 1, 2 (performance measurements). Users: winograd*.cc.
 #pragma once
 
 #include <algorithm>
@@ -56,8 +59,10 @@ struct Winograd {
         m.bt[j][k] = c[k];
         largest = std::max(largest, c[k] < 0 ? -c[k] : c[k]);
       }
-      for (int i = 0; i < kOut; ++i) m.at[i][j] = j == last ? (i == kOut - 1 ? 1 : 0) : power(p[j], i);
-      for (int k = 0; k < kTaps; ++k) m.g[j][k] = j == last ? (k == kTaps - 1 ? 1 : 0) : power(p[j], k) / scale;
+      for (int i = 0; i < kOut; ++i)
+        m.at[i][j] = j == last ? (i == kOut - 1 ? 1 : 0) : power(p[j], i);
+      for (int k = 0; k < kTaps; ++k)
+        m.g[j][k] = j == last ? (k == kTaps - 1 ? 1 : 0) : power(p[j], k) / scale;
       // A power of two moves from B^T to G, exactly, so that neither has large entries.
       double factor = 1;
       while (largest * factor > 6) factor *= 0.5;
@@ -83,7 +88,8 @@ struct Winograd {
 
   using Entry = double (*)(int, int);
 
-  // The first k < in of one parity (0, 1), or any (-1), where a row's entry is not zero; `in` when there is none.
+  // The first k < in of one parity (0, 1), or any (-1), where a row's entry is not zero; `in` when
+  // there is none.
   static constexpr int first_entry(Entry entry, int row, int in, int parity) {
     for (int k = 0; k < in; ++k) {
       if ((parity < 0 || k % 2 == parity) && entry(row, k) != 0) return k;
@@ -118,14 +124,16 @@ struct Winograd {
     unroll<kPairs>([&](auto q) __attribute__((always_inline)) {
       constexpr int j = 1 + 2 * q.value;
       constexpr int even_entry = first_entry(kEntry, j, kIn, 0);
-      constexpr bool even_negated = even_entry < kIn && kEntry(j, even_entry) != kEntry(j + 1, even_entry);
+      constexpr bool even_negated =
+          even_entry < kIn && kEntry(j, even_entry) != kEntry(j + 1, even_entry);
       const VecF even = dot<kEntry, j, kIn, 0>(in), odd = dot<kEntry, j, kIn, 1>(in);
       out[j] = even + odd;
       out[j + 1] = even_negated ? odd - even : even - odd;
     });
   }
 
-  // out = matrix * in for A^T and G^T (kSize columns): columns 2q + 1 and 2q + 2 are the pair, equal or opposite.
+  // out = matrix * in for A^T and G^T (kSize columns): columns 2q + 1 and 2q + 2 are the pair,
+  // equal or opposite.
   template <Entry kEntry, int kRows>
   static TN_INLINE void from_points(const VecF* in, VecF* out) {
     VecF sums[kPairs], differences[kPairs];
@@ -135,7 +143,8 @@ struct Winograd {
     });
     unroll<kRows>([&](auto i) __attribute__((always_inline)) {
       VecF sum{};
-      auto add = [&]<int kColumn>(std::integral_constant<int, kColumn>, VecF x) __attribute__((always_inline)) {
+      auto add = [&]<int kColumn>(std::integral_constant<int, kColumn>, VecF x)
+          __attribute__((always_inline)) {
         constexpr float c = static_cast<float>(kEntry(i.value, kColumn));
         if constexpr (c != 0) sum = mul_add(x, splat<VecF>(c), sum);
       };
@@ -150,10 +159,11 @@ struct Winograd {
     });
   }
 
-  // to = matrix * from * matrix^T for a square of kIn x kIn points, rows `row` and columns `column` elements apart; result
-  // point (i, j) goes to to[(i * kSize + j) * step].
+  // to = matrix * from * matrix^T for a square of kIn x kIn points, rows `row` and columns `column`
+  // elements apart; result point (i, j) goes to to[(i * kSize + j) * step].
   template <Entry kEntry, int kIn>
-  static TN_INLINE void square_to_points(const float* from, int64_t row, int64_t column, float* to, int64_t step) {
+  static TN_INLINE void square_to_points(const float* from, int64_t row, int64_t column, float* to,
+                                         int64_t step) {
     VecF half[kSize][kIn];
     for (int j = 0; j < kIn; ++j) {
       VecF in[kIn], out[kSize];

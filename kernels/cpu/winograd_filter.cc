@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradient of the filter by Winograd's algorithm, the adjoint of the forward pass:
 //   d filter = G^T [ sum over tiles of (B^T input B) . (A d_output A^T) ] G
-// Batches of tiles are transformed, then one product per point adds them to its sums: no two threads add to one number.
+// Batches of tiles are transformed, then one product per point adds them to its sums: no two
+// threads add to one number.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -38,7 +39,8 @@ class WinogradFilter final : public ConvAlgorithm<float> {
     this->cost_ns = 1.3 * static_cast<double>(grid_.tiles()) * work_;
   }
 
-  void run(const RunContext& c, const float* a, const float* b, float* out, std::byte* scratch) const override {
+  void run(const RunContext& c, const float* a, const float* b, float* out,
+           std::byte* scratch) const override {
     float* const sums = reinterpret_cast<float*>(scratch);
     float* const inputs = sums + sum_elements_;
     float* const gradients = inputs + input_elements_;
@@ -52,11 +54,12 @@ class WinogradFilter final : public ConvAlgorithm<float> {
   }
 
  private:
-  void transform(const RunContext& c, const float* a, const float* b, int64_t first, int64_t count, float* inputs,
-                 float* gradients, float* edges) const {
+  void transform(const RunContext& c, const float* a, const float* b, int64_t first, int64_t count,
+                 float* inputs, float* gradients, float* edges) const {
     const ImageView images = {a, g_.rows.input, g_.columns.input, g_.channels};
     const ImageView results = {b, g_.rows.output, g_.columns.output, g_.filters};
-    const int64_t in_step = point_step(tiles_, g_.channels), out_step = point_step(tiles_, g_.filters);
+    const int64_t in_step = point_step(tiles_, g_.channels),
+                  out_step = point_step(tiles_, g_.filters);
     Workspaces workspaces;
     const double cost = 0.4 * W::kPoints * static_cast<double>(count * (g_.channels + g_.filters));
     c.run_chunks((count + per_chunk_ - 1) / per_chunk_, cost, [&](int64_t chunk) {
@@ -67,43 +70,46 @@ class WinogradFilter final : public ConvAlgorithm<float> {
         int64_t image, row, column;
         grid_.locate(first + t, image, row, column);
         const int64_t y = row * kOut, x = column * kOut;
-        const Square in =
-            square_at(images, image, y - g_.rows.pad_before, x - g_.columns.pad_before, W::kSize, edge);
+        const Square in = square_at(images, image, y - g_.rows.pad_before,
+                                    x - g_.columns.pad_before, W::kSize, edge);
         for (int64_t i = 0; i < g_.channels; i += kLanes<float>) {
-          W::template square_to_points<W::bt, W::kSize>(in.first + i, in.row, in.column,
-                                                        inputs + panel_offset(tiles_, t, i), in_step);
+          W::template square_to_points<W::bt, W::kSize>(
+              in.first + i, in.row, in.column, inputs + panel_offset(tiles_, t, i), in_step);
         }
         const Square out = square_at(results, image, y, x, kOut, edge);
         for (int64_t o = 0; o < g_.filters; o += kLanes<float>) {
-          W::template square_to_points<W::a, kOut>(out.first + o, out.row, out.column,
-                                                   gradients + panel_offset(tiles_, t, o), out_step);
+          W::template square_to_points<W::a, kOut>(
+              out.first + o, out.row, out.column, gradients + panel_offset(tiles_, t, o), out_step);
         }
       }
     });
   }
 
   // Sums [point][channels][filters].
-  void add_products(const RunContext& c, int64_t count, bool add, const float* inputs, const float* gradients,
-                    float* sums) const {
-    const int64_t in_step = point_step(tiles_, g_.channels), out_step = point_step(tiles_, g_.filters);
-    c.parallel_for(W::kPoints, 1, static_cast<double>(count) * work_ / W::kPoints, [&](int64_t point, int64_t end) {
-      TileCall<float> t{};
-      t.depth = count;
-      t.a_row = 1;
-      t.a_step = kPanel;
-      t.ldb = kPanel;
-      t.ldc = g_.filters;
-      t.add = add;
-      for (; point < end; ++point) {
-        float* const to = sums + point * g_.channels * g_.filters;
-        for (int64_t o = 0; o < g_.filters; o += kPanel) {
-          t.b = gradients + point * out_step + o * tiles_;
-          for (int64_t i = 0; i < g_.channels; i += kPanel) {
-            rows_of_panel(inputs + point * in_step + i * tiles_, to + i * g_.filters + o, t);
-          }
-        }
-      }
-    });
+  void add_products(const RunContext& c, int64_t count, bool add, const float* inputs,
+                    const float* gradients, float* sums) const {
+    const int64_t in_step = point_step(tiles_, g_.channels),
+                  out_step = point_step(tiles_, g_.filters);
+    c.parallel_for(W::kPoints, 1, static_cast<double>(count) * work_ / W::kPoints,
+                   [&](int64_t point, int64_t end) {
+                     TileCall<float> t{};
+                     t.depth = count;
+                     t.a_row = 1;
+                     t.a_step = kPanel;
+                     t.ldb = kPanel;
+                     t.ldc = g_.filters;
+                     t.add = add;
+                     for (; point < end; ++point) {
+                       float* const to = sums + point * g_.channels * g_.filters;
+                       for (int64_t o = 0; o < g_.filters; o += kPanel) {
+                         t.b = gradients + point * out_step + o * tiles_;
+                         for (int64_t i = 0; i < g_.channels; i += kPanel) {
+                           rows_of_panel(inputs + point * in_step + i * tiles_,
+                                         to + i * g_.filters + o, t);
+                         }
+                       }
+                     }
+                   });
   }
 
   // The kPanel channels of one panel in register tiles as even as they come.
@@ -119,16 +125,19 @@ class WinogradFilter final : public ConvAlgorithm<float> {
 
   void transform_back(const RunContext& c, const float* sums, float* out) const {
     const int64_t step = g_.channels * g_.filters;
-    c.parallel_for(g_.channels, 4, 0.5 * W::kPoints * static_cast<double>(g_.filters), [&](int64_t i, int64_t end) {
-      for (; i < end; ++i) {
-        for (int64_t o = 0; o < g_.filters; o += kLanes<float>) {
-          const int64_t at = i * g_.filters + o;
-          W::template square_from_points<W::gt, kTaps>(
-              sums + at, step,
-              [&](int r, int s, VecF v) __attribute__((always_inline)) { store(out + (r * kTaps + s) * step + at, v); });
-        }
-      }
-    });
+    c.parallel_for(g_.channels, 4, 0.5 * W::kPoints * static_cast<double>(g_.filters),
+                   [&](int64_t i, int64_t end) {
+                     for (; i < end; ++i) {
+                       for (int64_t o = 0; o < g_.filters; o += kLanes<float>) {
+                         const int64_t at = i * g_.filters + o;
+                         W::template square_from_points<W::gt, kTaps>(
+                             sums + at,
+                             step, [&](int r, int s, VecF v) __attribute__((always_inline)) {
+                               store(out + (r * kTaps + s) * step + at, v);
+                             });
+                       }
+                     }
+                   });
   }
 
   ConvGeometry g_;

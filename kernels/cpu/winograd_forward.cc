@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution of stride 1 by Winograd's algorithm, and the gradient of its input, which is the same with flipped filters. A
-// group of tiles goes through transform, one matrix product per point, and back while it stays in the second-level cache.
+// Convolution of stride 1 by Winograd's algorithm, and the gradient of its input, which is the same
+// with flipped filters. A group of tiles goes through transform, one matrix product per point, and
+// back while it stays in the second-level cache.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -43,12 +44,14 @@ class WinogradForward final : public ConvAlgorithm<float> {
     input_elements_ = aligned(W::kPoints * point_step(group_, channels_));
     result_elements_ = aligned(W::kPoints * point_step(group_, filters_));
     edge_elements_ = aligned(W::kPoints * channels_);
-    this->scratch_bytes = static_cast<size_t>(filter_elements_ + chunks_ * workspace()) * sizeof(float);
+    this->scratch_bytes =
+        static_cast<size_t>(filter_elements_ + chunks_ * workspace()) * sizeof(float);
     this->cost_ns = 1.3 * static_cast<double>(grid_.tiles()) * W::kPoints *
                     static_cast<double>(channels_ * filters_) / product_rate<float>();
   }
 
-  void run(const RunContext& c, const float* a, const float* b, float* out, std::byte* scratch) const override {
+  void run(const RunContext& c, const float* a, const float* b, float* out,
+           std::byte* scratch) const override {
     float* const filters = reinterpret_cast<float*>(scratch);
     transform_filters(c, backward_ ? a : b, filters);
     const ImageView images = {backward_ ? b : a, in_height_, in_width_, channels_};
@@ -89,8 +92,10 @@ class WinogradForward final : public ConvAlgorithm<float> {
     });
   }
 
-  // For the gradient the filter is stored [taps][filters_][channels_], taps in the wrong order: squares of channels are turned.
-  void flipped_square(const float* filter, int64_t channel, int64_t o, int64_t step, float* to) const {
+  // For the gradient the filter is stored [taps][filters_][channels_], taps in the wrong order:
+  // squares of channels are turned.
+  void flipped_square(const float* filter, int64_t channel, int64_t o, int64_t step,
+                      float* to) const {
     constexpr int lanes = kLanes<float>;
     float turned[lanes][kTaps * kTaps * lanes];
     for (int tap = 0; tap < kTaps * kTaps; ++tap) {
@@ -106,24 +111,27 @@ class WinogradForward final : public ConvAlgorithm<float> {
     }
   }
 
-  void run_group(const ImageView& images, int64_t first, int64_t count, const float* filters, float* space,
-                 float* out) const {
+  void run_group(const ImageView& images, int64_t first, int64_t count, const float* filters,
+                 float* space, float* out) const {
     float* const results = space + input_elements_;
     float* const edge = results + result_elements_;
     const int64_t in_step = point_step(group_, channels_), out_step = point_step(group_, filters_);
     for (int64_t t = 0; t < count; ++t) {
       int64_t image, row, column;
       grid_.locate(first + t, image, row, column);
-      const Square s = square_at(images, image, row * kOut - top_, column * kOut - left_, W::kSize, edge);
+      const Square s =
+          square_at(images, image, row * kOut - top_, column * kOut - left_, W::kSize, edge);
       for (int64_t i = 0; i < channels_; i += kLanes<float>) {
         W::template square_to_points<W::bt, W::kSize>(s.first + i, s.row, s.column,
                                                       space + panel_offset(group_, t, i), in_step);
       }
     }
     for (int64_t point = 0; point < W::kPoints; ++point) {
-      multiply(space + point * in_step, filters + point * channels_ * filters_, count, results + point * out_step);
+      multiply(space + point * in_step, filters + point * channels_ * filters_, count,
+               results + point * out_step);
     }
-    for (int64_t t = 0; t < count; ++t) write_tile(first + t, results + panel_offset(group_, t, 0), out_step, out);
+    for (int64_t t = 0; t < count; ++t)
+      write_tile(first + t, results + panel_offset(group_, t, 0), out_step, out);
   }
 
   void multiply(const float* tiles, const float* filters, int64_t count, float* results) const {
@@ -154,7 +162,8 @@ class WinogradForward final : public ConvAlgorithm<float> {
     float* const to = out + ((image * out_height_ + y) * out_width_ + x) * filters_;
     for (int64_t o = 0; o < filters_; o += kLanes<float>) {
       W::template square_from_points<W::at, kOut>(
-          results + panel_offset(group_, 0, o), step, [&](int i, int j, VecF v) __attribute__((always_inline)) {
+          results + panel_offset(group_, 0, o),
+          step, [&](int i, int j, VecF v) __attribute__((always_inline)) {
             if (i < rows && j < columns) store(to + (i * out_width_ + j) * filters_ + o, v);
           });
     }
@@ -163,7 +172,8 @@ class WinogradForward final : public ConvAlgorithm<float> {
   bool backward_;
   int64_t channels_, filters_, in_height_, in_width_, out_height_, out_width_, top_, left_;
   TileGrid grid_;
-  int64_t group_, per_chunk_, chunks_, filter_elements_, input_elements_, result_elements_, edge_elements_;
+  int64_t group_, per_chunk_, chunks_, filter_elements_, input_elements_, result_elements_,
+      edge_elements_;
 };
 
 }  // namespace

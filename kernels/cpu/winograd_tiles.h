@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where Winograd's tiles lie in a batch of images, and the memory of transformed tiles: [point][channels / kPanel][tile][kPanel],
-// so that one layout serves as left and as right operand of the register tile. Shared by winograd.cc and winograd_filter.cc.
+// Where Winograd's tiles lie in a batch of images, and the memory of transformed tiles:
+// [point][channels / kPanel][tile][kPanel], so that one layout serves as left and as right operand
+// of the register tile. Shared by winograd.cc and winograd_filter.cc.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,8 @@ namespace treenail::cpu {
 
 inline constexpr int64_t kPanel = kTileColumns<float>;
 
-// One side of the convolution cut into tiles: the images read from (input points) or written to (outputs).
+// One side of the convolution cut into tiles: the images read from (input points) or written to
+// (outputs).
 struct TileGrid {
   int64_t batch, tile_rows, tile_columns;
   int64_t tiles() const { return batch * tile_rows * tile_columns; }
@@ -34,19 +36,21 @@ struct ImageView {
   int64_t height, width, channels;
 };
 
-// The square of `size` points whose first lies at (y, x), possibly outside, of one image: in place when it is inside, else
-// a copy in `edge` (size * size * channels) with zeros around.
+// The square of `size` points whose first lies at (y, x), possibly outside, of one image: in place
+// when it is inside, else a copy in `edge` (size * size * channels) with zeros around.
 struct Square {
   const float* first;
   int64_t row, column;
 };
-inline Square square_at(const ImageView& images, int64_t image, int64_t y, int64_t x, int size, float* edge) {
+inline Square square_at(const ImageView& images, int64_t image, int64_t y, int64_t x, int size,
+                        float* edge) {
   const int64_t n = images.channels;
   const float* const base = images.data + image * images.height * images.width * n;
   if (y >= 0 && x >= 0 && y + size <= images.height && x + size <= images.width) {
     return {base + (y * images.width + x) * n, images.width * n, n};
   }
-  const int64_t left = std::clamp<int64_t>(-x, 0, size), right = std::clamp<int64_t>(images.width - x, left, size);
+  const int64_t left = std::clamp<int64_t>(-x, 0, size),
+                right = std::clamp<int64_t>(images.width - x, left, size);
   for (int64_t i = 0; i < size; ++i) {
     float* const to = edge + i * size * n;
     if (y + i < 0 || y + i >= images.height) {
@@ -61,8 +65,8 @@ inline Square square_at(const ImageView& images, int64_t image, int64_t y, int64
   return {edge, size * n, n};
 }
 
-// Elements between one point's matrix and the next: one cache line more than it fills, lest all points of a tile fall into
-// one set of the cache.
+// Elements between one point's matrix and the next: one cache line more than it fills, lest all
+// points of a tile fall into one set of the cache.
 inline int64_t point_step(int64_t tiles, int64_t channels) { return tiles * channels + 16; }
 
 // Where the vector of channels at `channel` of `tile` lies within a point's matrix.

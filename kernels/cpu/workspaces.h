@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Working memory for chunks that run at the same time: the lowest free workspace is taken, which is the one still in the
-// cache. Which one a chunk gets changes nothing in its results.
+// Working memory for chunks that run at the same time: the lowest free workspace is taken, which is
+// the one still in the cache. Which one a chunk gets changes nothing in its results.
 #pragma once
 
 #include <atomic>

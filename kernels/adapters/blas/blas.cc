@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The system's BLAS behind blas_api.h. Only standard CBLAS symbols are linked, so that the distribution's alternatives keep
-// working after installation; what differs between libraries (thread counts, names) is looked up at run time.
+// The system's BLAS behind blas_api.h. Only standard CBLAS symbols are linked, so that the
+// distribution's alternatives keep working after installation; what differs between libraries
+// (thread counts, names) is looked up at run time.
 #include "kernels/adapters/blas/blas_api.h"
 
 #include <dlfcn.h>
@@ -10,11 +11,16 @@
 #include <mutex>
 
 extern "C" {
-// Standard CBLAS; declared here because each library ships a cblas.h of its own. 101: row-major; 111 to 113: transforms.
-void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
-void cblas_dgemm(int, int, int, int, int, int, double, const double*, int, const double*, int, double, double*, int);
-void cblas_cgemm(int, int, int, int, int, int, const void*, const void*, int, const void*, int, const void*, void*, int);
-void cblas_zgemm(int, int, int, int, int, int, const void*, const void*, int, const void*, int, const void*, void*, int);
+// Standard CBLAS; declared here because each library ships a cblas.h of its own. 101: row-major;
+// 111 to 113: transforms.
+void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float,
+                 float*, int);
+void cblas_dgemm(int, int, int, int, int, int, double, const double*, int, const double*, int,
+                 double, double*, int);
+void cblas_cgemm(int, int, int, int, int, int, const void*, const void*, int, const void*, int,
+                 const void*, void*, int);
+void cblas_zgemm(int, int, int, int, int, int, const void*, const void*, int, const void*, int,
+                 const void*, void*, int);
 const void* treenail_adapter(void);
 }
 
@@ -24,7 +30,8 @@ namespace {
 constexpr int kRowMajor = 101;
 int transform(int32_t t) { return 111 + t; }
 
-// Functions that only some libraries have, found in this adapter's own dependencies: the process may hold other BLAS too.
+// Functions that only some libraries have, found in this adapter's own dependencies: the process
+// may hold other BLAS too.
 class Library {
  public:
   static Library& instance() {
@@ -47,13 +54,15 @@ class Library {
   void end() {
     const std::lock_guard<std::mutex> lock(mutex_);
     // What somebody set meanwhile is theirs: only our own 1 is taken back.
-    if (--users_ == 0 && set_threads_ != nullptr && get_threads_ != nullptr && found_ != 1 && get_threads_() == 1) {
+    if (--users_ == 0 && set_threads_ != nullptr && get_threads_ != nullptr && found_ != 1 &&
+        get_threads_() == 1) {
       set_threads_(found_);
     }
   }
 
-  // One thread for the calls of this thread, while it lives, where the count is OpenMP's or BLIS's. BLIS kept its count for
-  // the process once and keeps it per thread now; set around each call it is right both ways.
+  // One thread for the calls of this thread, while it lives, where the count is OpenMP's or BLIS's.
+  // BLIS kept its count for the process once and keeps it per thread now; set around each call it
+  // is right both ways.
   class OneThread {
    public:
     explicit OneThread(const Library& library) : library_(library) {
@@ -85,7 +94,9 @@ class Library {
 
   Library() {
     Dl_info self;
-    if (::dladdr(reinterpret_cast<void*>(&treenail_adapter), &self) == 0 || self.dli_fname == nullptr) return;
+    if (::dladdr(reinterpret_cast<void*>(&treenail_adapter), &self) == 0 ||
+        self.dli_fname == nullptr)
+      return;
     void* handle = ::dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     if (handle == nullptr) return;
     omp_get_ = find<Get>(handle, "omp_get_max_threads");
@@ -153,35 +164,42 @@ class Library {
   Set set_threads_ = nullptr;
   Get omp_get_ = nullptr;
   Set omp_set_ = nullptr;
-  int64_t (*blis_get_)() = nullptr;  // dim_t, 64 bits wide in the distributions' builds; -1 when nobody set it
+  int64_t (*blis_get_)() =
+      nullptr;  // dim_t, 64 bits wide in the distributions' builds; -1 when nobody set it
   void (*blis_set_)(int64_t) = nullptr;
   std::mutex mutex_;
   int users_ = 0;
   int found_ = 1;
 };
 
-void sgemm(int32_t ta, int32_t tb, int32_t m, int32_t n, int32_t k, float alpha, const float* a, int32_t lda,
-           const float* b, int32_t ldb, float beta, float* c, int32_t ldc) {
+void sgemm(int32_t ta, int32_t tb, int32_t m, int32_t n, int32_t k, float alpha, const float* a,
+           int32_t lda, const float* b, int32_t ldb, float beta, float* c, int32_t ldc) {
   const Library::OneThread scope(Library::instance());
-  cblas_sgemm(kRowMajor, transform(ta), transform(tb), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  cblas_sgemm(kRowMajor, transform(ta), transform(tb), m, n, k, alpha, a, lda, b, ldb, beta, c,
+              ldc);
 }
 
-void dgemm(int32_t ta, int32_t tb, int32_t m, int32_t n, int32_t k, double alpha, const double* a, int32_t lda,
-           const double* b, int32_t ldb, double beta, double* c, int32_t ldc) {
+void dgemm(int32_t ta, int32_t tb, int32_t m, int32_t n, int32_t k, double alpha, const double* a,
+           int32_t lda, const double* b, int32_t ldb, double beta, double* c, int32_t ldc) {
   const Library::OneThread scope(Library::instance());
-  cblas_dgemm(kRowMajor, transform(ta), transform(tb), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  cblas_dgemm(kRowMajor, transform(ta), transform(tb), m, n, k, alpha, a, lda, b, ldb, beta, c,
+              ldc);
 }
 
-void cgemm(int32_t ta, int32_t tb, int32_t m, int32_t n, int32_t k, const void* alpha, const void* a, int32_t lda,
-           const void* b, int32_t ldb, const void* beta, void* c, int32_t ldc) {
+void cgemm(int32_t ta, int32_t tb, int32_t m, int32_t n, int32_t k, const void* alpha,
+           const void* a, int32_t lda, const void* b, int32_t ldb, const void* beta, void* c,
+           int32_t ldc) {
   const Library::OneThread scope(Library::instance());
-  cblas_cgemm(kRowMajor, transform(ta), transform(tb), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  cblas_cgemm(kRowMajor, transform(ta), transform(tb), m, n, k, alpha, a, lda, b, ldb, beta, c,
+              ldc);
 }
 
-void zgemm(int32_t ta, int32_t tb, int32_t m, int32_t n, int32_t k, const void* alpha, const void* a, int32_t lda,
-           const void* b, int32_t ldb, const void* beta, void* c, int32_t ldc) {
+void zgemm(int32_t ta, int32_t tb, int32_t m, int32_t n, int32_t k, const void* alpha,
+           const void* a, int32_t lda, const void* b, int32_t ldb, const void* beta, void* c,
+           int32_t ldc) {
   const Library::OneThread scope(Library::instance());
-  cblas_zgemm(kRowMajor, transform(ta), transform(tb), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  cblas_zgemm(kRowMajor, transform(ta), transform(tb), m, n, k, alpha, a, lda, b, ldb, beta, c,
+              ldc);
 }
 
 constexpr BlasApi kApi = {
