@@ -119,6 +119,7 @@ class Layer:
     # --- For callers ------------------------------------------------------------------------------
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Applies the layer; the first call makes its variables."""
         inputs = convert_to_tensor(inputs)
         graph = inputs.graph
         with graph.as_default():

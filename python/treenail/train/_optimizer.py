@@ -204,11 +204,18 @@ class Optimizer:
 
 
 def hyperparameter(value: Any, name: str) -> Any:
-    """A hyperparameter as a tensor; a function is called first. None stays None."""
+    """A number as it is, anything else as a tensor; a function is called first."""
     value = value() if callable(value) else value
-    return None if value is None else convert_to_tensor(value, name=name)
+    return value if isinstance(value, (int, float)) else convert_to_tensor(value, name=name)
 
 
-def cast_to(value: Tensor, var: Variable) -> Tensor:
+def in_dtype(value: Any, dtype: Any) -> Tensor:
+    """A hyperparameter in this dtype; a number is not rounded to float32 on its way to float64."""
+    if isinstance(value, (int, float)):
+        return convert_to_tensor(value, dtype)
+    return cast(value, dtype)
+
+
+def cast_to(value: Any, var: Variable) -> Tensor:
     """A hyperparameter in the dtype of a variable."""
-    return cast(value, var.dtype)
+    return in_dtype(value, var.dtype)

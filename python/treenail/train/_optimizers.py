@@ -7,9 +7,9 @@ from treenail._control import group
 from treenail._convert import IndexedSlices
 from treenail._framework import control_dependencies
 from treenail._ops import ops
-from treenail._treenail import Operation, Tensor
+from treenail._treenail import Operation, Tensor, float32, float64
 from treenail._variables import Variable
-from treenail.train._optimizer import Optimizer, cast_to, hyperparameter
+from treenail.train._optimizer import Optimizer, cast_to, hyperparameter, in_dtype
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,8 +88,10 @@ class AdamOptimizer(Optimizer):
 
     def _create_slots(self, var_list: Sequence) -> None:
         first = min(var_list, key=lambda v: v.name)
+        double = any(v.dtype == float64 for v in var_list)
         for name, value in (("beta1_power", self._beta1), ("beta2_power", self._beta2)):
-            self._create_non_slot_variable(hyperparameter(value, name), name, first)
+            value = in_dtype(hyperparameter(value, name), float64 if double else float32)
+            self._create_non_slot_variable(value, name, first)
         for var in var_list:
             self._zeros_slot(var, "m", self._name)
             self._zeros_slot(var, "v", self._name)
@@ -122,8 +124,9 @@ class AdamOptimizer(Optimizer):
     def _finish(self, update_ops: Sequence, name_scope: str) -> Operation:
         power1, power2 = self._powers()
         with control_dependencies(update_ops):
-            updates = [power1.assign(power1.read_value() * self._beta1_tensor, read_value=False),
-                       power2.assign(power2.read_value() * self._beta2_tensor, read_value=False)]
+            updates = [power.assign(power.read_value() * cast_to(beta, power), read_value=False)
+                       for power, beta in ((power1, self._beta1_tensor),
+                                           (power2, self._beta2_tensor))]
         return group(*list(update_ops) + updates, name=name_scope)
 
 

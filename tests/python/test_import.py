@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What importing the package does and does not do; who may import it."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import treenail as tn
+
+
+def run(program, **environment):
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, check=False, timeout=120,
+                          env=dict(os.environ, **environment))
+
+
+def test_importing_is_frugal():
+    result = run("""
+        import os, sys
+        import treenail as tn
+        assert "numpy" not in sys.modules
+        assert len(os.listdir("/proc/self/task")) == 1
+        maps = open("/proc/self/maps").read()
+        for name in ("adapters", "kernels", "blas", "hdf5", "dnnl"):
+            assert "/" + name not in maps and "lib" + name not in maps, name
+        tn.nn, tn.layers, tn.train, tn.losses, tn.errors, tn.float32, tn.Session, tn.placeholder
+        x = tn.placeholder(tn.float32, [None, 3])
+        tn.layers.dense(x, 4)
+        assert "numpy" not in sys.modules
+        """)
+    assert result.returncode == 0, result.stderr
+
+
+def test_sub_interpreters_are_refused():
+    try:
+        import _xxsubinterpreters  # noqa: F401
+    except ImportError:
+        pytest.skip("this Python has no _xxsubinterpreters")
+    result = run("""
+        import _xxsubinterpreters as interpreters
+        import treenail
+        inner = interpreters.create()
+        interpreters.run_string(inner, '''
+        try:
+            import treenail
+        except ImportError as error:
+            print(error)
+        '''.replace("        ", ""))
+        """)
+    assert "treenail runs in the main interpreter only" in result.stdout, result
+
+
+def test_importing_again_gives_the_same():
+    result = run("""
+        import sys
+        import treenail
+        first = treenail._core.Tensor
+        for name in [n for n in sys.modules if n.startswith("treenail")]:
+            del sys.modules[name]
+        import treenail
+        assert treenail._core.Tensor is first
+        print(treenail.Session().run(treenail.constant(3)))
+        """)
+    assert result.stdout.split() == ["3"], result.stderr
+
+
+def test_what_the_package_tells_about_itself():
+    info = tn.build_info()
+    assert info["version"] == tn.__version__
+    assert info["kernel_level"] in info["installed_kernel_levels"]
+    assert info["num_threads"] >= 1 and set(info) >= {
+        "build_id", "build_type", "machine", "isa_baseline", "kernel_levels", "features",
+        "cpu_features"}
+    text = repr(info)
+    for path in (os.path.dirname(tn.__file__), os.path.expanduser("~")):
+        assert path == "/" or path not in text
+
+
+def test_every_level_that_runs_here_can_be_asked_for():
+    for level in tn.build_info()["installed_kernel_levels"]:
+        result = run("import treenail as tn; print(tn.build_info()['kernel_level'], "
+                     "tn.Session().run(tn.constant(1.0) + 2.0))", TREENAIL_CPU_ISA=level)
+        if result.returncode == 0:
+            assert result.stdout.split() == [level, "3.0"]
+        else:
+            assert "FailedPreconditionError" in result.stderr
+
+
+def test_an_unknown_level_is_a_sentence():
+    result = run("import treenail as tn; tn.Session().run(tn.constant(1.0) + 2.0)",
+                 TREENAIL_CPU_ISA="x87")
+    assert result.returncode == 1 and "x87" in result.stderr and "Traceback" in result.stderr
+
+
+def test_names():
+    listed = dir(tn)
+    for name in tn.__all__:
+        assert name in listed and hasattr(tn, name)
+    for name in ("matmul", "exp", "maximum", "nn", "float32", "zeros_initializer"):
+        assert name in listed
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        tn.nothing
+    assert tn.exp is tn.raw_ops.Exp and tn.math.exp is tn.exp and tn.sigmoid is tn.nn.sigmoid
+    assert "log" in dir(tn.math)
+
+
+def test_every_public_name_has_a_docstring():
+    import types
+    bare = []
+    modules = [tn, tn.nn, tn.layers, tn.train, tn.losses, tn.errors, tn.initializers,
+               tn.regularizers]
+    for module in modules:
+        for name in getattr(module, "__all__", None) or dir(module):
+            if name.startswith("_"):
+                continue
+            value = getattr(module, name)
+            if isinstance(value, (type, types.FunctionType)) and not value.__doc__:
+                bare.append(module.__name__ + "." + name)
+            if isinstance(value, type) and value.__module__.startswith("treenail"):
+                bare += ["%s.%s.%s" % (module.__name__, name, m) for m, f in vars(value).items()
+                         if not m.startswith("_") and callable(f) and not f.__doc__
+                         and name not in ("Tensor", "Operation")]
+    assert bare == []

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tn.layers: variables, names, sharing, training flags."""
+
+import numpy as np
+import pytest
+
+import treenail as tn
+
+X = np.random.RandomState(1).randn(4, 3).astype(np.float32)
+IMAGES = np.random.RandomState(2).rand(4, 6, 6, 3).astype(np.float32)
+
+
+def names(variables=None):
+    return [v.name for v in (tn.global_variables() if variables is None else variables)]
+
+
+def test_dense(evaluate):
+    y = tn.layers.dense(X, 2, activation=tn.nn.relu, name="d",
+                        kernel_initializer=tn.initializers.constant([[1, 2], [3, 4], [5, 6]]),
+                        bias_initializer=tn.ones_initializer())
+    wanted = np.maximum(X @ np.array([[1, 2], [3, 4], [5, 6]], np.float32) + 1, 0)
+    np.testing.assert_allclose(evaluate(y), wanted, rtol=1e-5)
+    assert names() == ["d/kernel:0", "d/bias:0"]
+    assert y.name.startswith("d/Relu")
+
+
+def test_dense_of_higher_rank(evaluate):
+    y = tn.layers.dense(IMAGES, 5, use_bias=False, kernel_initializer=tn.ones_initializer())
+    assert y.shape == [4, 6, 6, 5]
+    np.testing.assert_allclose(evaluate(y), IMAGES.sum(-1, keepdims=True).repeat(5, -1), rtol=1e-5)
+
+
+def test_names_are_numbered_and_scoped():
+    tn.layers.dense(X, 2)
+    tn.layers.dense(X, 2)
+    with tn.variable_scope("net"):
+        tn.layers.conv2d(IMAGES, 2, 3, use_bias=False)
+        tn.layers.conv2d(IMAGES, 2, 3, use_bias=False)
+    assert names() == ["dense/kernel:0", "dense/bias:0", "dense_1/kernel:0", "dense_1/bias:0",
+                       "net/conv2d/kernel:0", "net/conv2d_1/kernel:0"]
+
+
+def test_sharing():
+    layer = tn.layers.Dense(2, name="shared")
+    assert layer.name == "shared" and not layer.built
+    with pytest.raises(ValueError, match="has not been used yet"):
+        layer.scope_name
+    layer(X)
+    layer(X + 1)
+    assert names() == ["shared/kernel:0", "shared/bias:0"]
+    assert layer.scope_name == "shared" and layer.count_params() == 8
+    assert layer.variables == [layer.kernel, layer.bias] == layer.trainable_variables
+    with pytest.raises(ValueError, match="shared/kernel already exists"):
+        tn.layers.dense(X, 2, name="shared")
+    tn.layers.dense(X, 2, name="shared", reuse=True)
+    with tn.variable_scope("a", reuse=tn.AUTO_REUSE):
+        tn.layers.dense(X, 2, name="b")
+    with tn.variable_scope("a", reuse=True):
+        tn.layers.dense(X, 2, name="b")
+    assert names() == ["shared/kernel:0", "shared/bias:0", "a/b/kernel:0", "a/b/bias:0"]
+
+
+def test_convolution(evaluate):
+    y = tn.layers.conv2d(IMAGES, 4, (3, 2), strides=2, padding="same", dilation_rate=1,
+                         activation=tn.nn.relu, name="c")
+    assert y.shape == [4, 3, 3, 4] and tn.global_variables()[0].shape == [3, 2, 3, 4]
+    kernel = tn.global_variables()[0]
+    wanted = tn.nn.relu(tn.nn.conv2d(IMAGES, kernel, 2, "SAME"))
+    with tn.Session() as sess:
+        sess.run(tn.global_variables_initializer())
+        np.testing.assert_allclose(*sess.run([y, wanted]), rtol=1e-5, atol=1e-6)
+    first = tn.layers.conv2d(IMAGES.transpose(0, 3, 1, 2), 4, 3, data_format="channels_first")
+    assert first.shape == [4, 4, 4, 4]
+    assert tn.layers.conv1d(IMAGES[:, 0], 7, 3).shape == [4, 4, 7]
+    assert tn.layers.conv1d(IMAGES[:, 0].transpose(0, 2, 1), 7, 3,
+                            data_format="channels_first").shape == [4, 7, 4]
+    assert tn.layers.conv2d_transpose(IMAGES, 2, 3, 2, "same").shape == [4, 12, 12, 2]
+    assert tn.layers.conv2d_transpose(IMAGES, 2, 3, 2).shape == [4, 13, 13, 2]
+    assert tn.layers.separable_conv2d(IMAGES, 8, 3, depth_multiplier=2).shape == [4, 4, 4, 8]
+    evaluate([first])
+
+
+def test_transposed_convolution_of_unknown_extents(evaluate):
+    x = tn.placeholder(tn.float32, [None, None, None, 3])
+    y = tn.layers.conv2d_transpose(x, 2, 3, 2, "same")
+    assert evaluate(y, {x: IMAGES}).shape == (4, 12, 12, 2)
+
+
+def test_pooling(evaluate):
+    blocks = IMAGES.reshape(4, 3, 2, 3, 2, 3)
+    np.testing.assert_array_equal(evaluate(tn.layers.max_pooling2d(IMAGES, 2, 2)),
+                                  blocks.max((2, 4)))
+    np.testing.assert_allclose(evaluate(tn.layers.average_pooling2d(IMAGES, (2, 2), 2)),
+                               blocks.mean((2, 4)), rtol=1e-6)
+    first = IMAGES.transpose(0, 3, 1, 2)
+    np.testing.assert_array_equal(
+        evaluate(tn.layers.max_pooling2d(first, 2, 2, data_format="channels_first")),
+        blocks.max((2, 4)).transpose(0, 3, 1, 2))
+    np.testing.assert_array_equal(evaluate(tn.layers.max_pooling1d(IMAGES[0], 2, 2)),
+                                  IMAGES[0].reshape(6, 3, 2, 3).max(2))
+    np.testing.assert_allclose(evaluate(tn.layers.average_pooling1d(IMAGES[0], 3, 3)),
+                               IMAGES[0].reshape(6, 2, 3, 3).mean(2), rtol=1e-6)
+
+
+def test_flatten(evaluate):
+    assert tn.layers.flatten(IMAGES).shape == [4, 108]
+    x = tn.placeholder(tn.float32, [None, None, 3])
+    np.testing.assert_array_equal(evaluate(tn.layers.flatten(x), {x: IMAGES[0]}),
+                                  IMAGES[0].reshape(6, -1))
+    y = tn.layers.flatten(IMAGES.transpose(0, 3, 1, 2), data_format="channels_first")
+    np.testing.assert_array_equal(evaluate(y), IMAGES.reshape(4, -1))
+
+
+def test_dropout_by_a_placeholder():
+    x = tn.constant(np.ones((200, 200), np.float32))
+    training = tn.placeholder(tn.bool, [])
+    y = tn.layers.dropout(x, 0.25, seed=1, training=training)
+    with tn.Session() as sess:
+        assert (sess.run(y, {training: False}) == 1).all()
+        dropped = sess.run(y, {training: True})
+        assert sorted(set(dropped.ravel().tolist())) == [0, np.float32(1 / 0.75)]
+        assert (sess.run(tn.layers.dropout(x, 0.5)) == 1).all()
+        assert (sess.run(tn.layers.dropout(x, 0.5, training=True)) == 0).any()
+
+
+def _normalized(x, axes):
+    return (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + 1e-3)
+
+
+@pytest.mark.parametrize("shape,axis,fused", [
+    ((40, 3), -1, None), ((10, 4, 4, 3), -1, None), ((10, 4, 4, 3), -1, False),
+    ((10, 3, 4, 4), 1, None), ((10, 3, 5), 1, None)])
+def test_batch_normalization(shape, axis, fused, rng):
+    x = (rng.randn(*shape) * 3 + 1).astype(np.float32)
+    axes = tuple(i for i in range(len(shape)) if i != axis % len(shape))
+    layer = tn.layers.BatchNormalization(axis=axis, momentum=0.9, fused=fused)
+    training, inference = layer(x, training=True), layer(x, training=False)
+    assert names() == ["batch_normalization/%s:0" % n
+                       for n in ("gamma", "beta", "moving_mean", "moving_variance")]
+    assert names(tn.trainable_variables()) == names()[:2]
+    updates = tn.get_collection(tn.GraphKeys.UPDATE_OPS)
+    assert len(updates) == 2 == len(layer.updates)
+    with tn.Session() as sess:
+        sess.run(tn.global_variables_initializer())
+        np.testing.assert_allclose(sess.run(training), _normalized(x, axes), rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(sess.run(inference), x / np.sqrt(1 + 1e-3), rtol=1e-4)
+        sess.run(updates)
+        count = x.size / 3
+        bessel = count / (count - 1) if len(shape) == 4 and fused is not False else 1.0
+        np.testing.assert_allclose(sess.run(layer.moving_mean), 0.1 * x.mean(axes), rtol=1e-4)
+        np.testing.assert_allclose(sess.run(layer.moving_variance),
+                                   0.9 + 0.1 * x.var(axes) * bessel, rtol=1e-4)
+
+
+def test_batch_normalization_by_a_placeholder(rng):
+    x = (rng.randn(50, 3) * 2 + 5).astype(np.float32)
+    training = tn.placeholder(tn.bool, [])
+    y = tn.layers.batch_normalization(tn.constant(x), training=training)
+    updates = tn.get_collection(tn.GraphKeys.UPDATE_OPS)
+    slope = tn.gradients(tn.reduce_sum(y * y), tn.trainable_variables()[0])[0]
+    with tn.Session() as sess:
+        sess.run(tn.global_variables_initializer())
+        np.testing.assert_allclose(sess.run(y, {training: True}), _normalized(x, 0), rtol=1e-3,
+                                   atol=1e-4)
+        sess.run(updates, {training: False})
+        np.testing.assert_allclose(sess.run(y, {training: False}), x / np.sqrt(1 + 1e-3),
+                                   rtol=1e-4)
+        sess.run(updates, {training: True})
+        np.testing.assert_allclose(sess.run("batch_normalization/moving_mean:0"), 0.01 * x.mean(0),
+                                   rtol=1e-4)
+        assert np.isfinite(sess.run(slope, {training: True})).all()
+
+
+def test_options_of_batch_normalization():
+    tn.layers.batch_normalization(X, center=False, scale=False, name="plain")
+    assert names() == ["plain/moving_mean:0", "plain/moving_variance:0"]
+    half = tn.layers.BatchNormalization(name="half")
+    assert half(tn.cast(X, tn.float16)).dtype == tn.float16
+    assert half.gamma.dtype == tn.float32
+
+
+def test_regularizers_and_constraints(evaluate):
+    tn.layers.dense(X, 2, kernel_regularizer=tn.regularizers.l1(2.0), name="d",
+                    kernel_initializer=tn.ones_initializer(), kernel_constraint=abs,
+                    activity_regularizer=lambda y: tn.reduce_sum(y) * 0)
+    losses = tn.losses.get_regularization_losses()
+    assert len(losses) == 2 and evaluate(losses[0]) == 12
+    assert tn.global_variables()[0].constraint is abs
+
+
+def test_layers_of_ones_own(evaluate):
+    class Scale(tn.layers.Layer):
+        def build(self, input_shape):
+            self.factor = self.add_variable("factor", [input_shape[-1]],
+                                            initializer=tn.constant_initializer(3))
+
+        def call(self, inputs, twice=False):
+            return inputs * self.factor * (2 if twice else 1)
+
+    layer = Scale()
+    np.testing.assert_array_equal(evaluate(layer(X, twice=True)), X * 6)
+    assert names() == ["scale/factor:0"] and layer.dtype == tn.float32
+
+
+@pytest.mark.parametrize("call,text", [
+    (lambda: tn.layers.dense(X[0], 2), "requires min_ndim=2"),
+    (lambda: tn.layers.dense(tn.placeholder(tn.float32, [2, None]), 2), "last dimension"),
+    (lambda: tn.layers.dense(X, 0), "units must be a positive int"),
+    (lambda: tn.layers.conv2d(X, 2, 3), "expected ndim=4, found ndim=2"),
+    (lambda: tn.layers.conv2d(IMAGES, 2, (3, 3, 3)), "`kernel_size` argument must be a tuple of 2"),
+    (lambda: tn.layers.conv2d(IMAGES, 2, 3, padding="full"), "`padding` argument must be one of"),
+    (lambda: tn.layers.conv2d(IMAGES, 2, 3, data_format="NHWC"), "`data_format` argument must be"),
+    (lambda: tn.layers.dropout(X, 1.0), r"rate must be in the range \[0, 1\)"),
+    (lambda: tn.layers.batch_normalization(X, axis=3), "Invalid axis: 3"),
+    (lambda: tn.layers.batch_normalization(X, fused=True), "fused batch normalization needs"),
+    (lambda: _different_inputs(), "expected axis -1 of input shape to have value 3")])
+def test_what_is_refused(call, text):
+    with pytest.raises(ValueError, match=text):
+        call()
+
+
+def _different_inputs():
+    layer = tn.layers.Dense(2)
+    layer(X)
+    layer(X[:, :2])
+
+
+def test_an_unknown_argument_is_refused():
+    with pytest.raises(TypeError, match="Keyword argument not understood: colour"):
+        tn.layers.Dense(2, colour=3)
