@@ -8,3 +8,5 @@ PythonExtension(name="_treenail", component="binding")
 PythonPackage(name="treenail", root="python/treenail",
               files=["python/treenail/**/*.py", "python/treenail/**/*.pyi",
                      "python/treenail/**/py.typed"])
+Script(name="generate", present="python/tools/generate.py", needs=["all"],
+       help="rewrite the committed stubs and the op reference")
