@@ -86,7 +86,7 @@ def test_handles_of_one_name_are_one_variable():
 def test_adding_in_place(op, function, dtype, shape):
     a, b = values(shape, dtype), values(shape, dtype, 1)
     variable = Variable(dtype, a)
-    variable.call(op, b)
+    variable.call(op, tensor(b, dtype))
     np.testing.assert_array_equal(variable.read(), function(a, b).astype(a.dtype))
 
 
@@ -150,7 +150,7 @@ def test_scattering_rows(name, function, dtype, shape, indices):
     start = values(shape, dtype)
     updates = values(indices.shape + shape[1:], dtype, 1)
     variable = Variable(dtype, start)
-    variable.call("ResourceScatter" + name, indices, updates)
+    variable.call("ResourceScatter" + name, indices, tensor(updates, dtype))
     wanted = start.copy()
     with np.errstate(over="ignore"):
         function(wanted, indices, updates)
