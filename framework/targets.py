@@ -44,5 +44,5 @@ SharedLibrary(
                 "capi", "host_kernels"],
     generated=["ops_table.cc", "host_kernels_table.cc"])
 
-Headers(root="framework/capi/include", files=["framework/capi/include/treenail/*.h",
-                                             "framework/capi/include/treenail/*.hpp"])
+Headers(root="framework/capi/include",
+        files=["framework/capi/include/treenail/*.h", "framework/capi/include/treenail/*.hpp"])
