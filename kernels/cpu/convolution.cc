@@ -21,6 +21,7 @@ template <class T>
 ConvPtr<T> choose(ConvPass pass, const ConvGeometry& g) {
   if (g.depthwise) return depthwise_pass<T>(pass, g);
   if constexpr (std::is_same_v<T, float>) {
+    if (ConvPtr<float> theirs = onednn_pass(pass, g)) return theirs;
     if (prefer_winograd(g, pass)) {
       return pass == ConvPass::kFilter ? winograd_filter(g)
                                        : winograd_forward(g, pass == ConvPass::kInput);

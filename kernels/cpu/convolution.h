@@ -63,6 +63,9 @@ ConvPtr<T> direct_input(const ConvGeometry& g);
 template <class T>
 ConvPtr<T> direct_filter(const ConvGeometry& g);  // conv_direct_filter.cc
 
+// oneDNN (conv_onednn.cc): null where it is absent, has no such convolution, or would be slower.
+ConvPtr<float> onednn_pass(ConvPass pass, const ConvGeometry& g);
+
 // The gradient of an input of few channels (conv_fold.cc).
 template <class T>
 bool prefer_fold(const ConvGeometry& g);
