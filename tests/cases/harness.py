@@ -335,6 +335,7 @@ class Op:
 OPS: Dict[str, Op] = {}
 # Ops that have no case, with the reason; tests elsewhere that cover them.
 WITHOUT_CASE: Dict[str, str] = {}
+WITHOUT_GRADIENT_CASE: Dict[str, str] = {}
 
 
 def op(name: str, oracle: Callable[..., Any], **options: Any) -> Op:
@@ -348,6 +349,11 @@ def op(name: str, oracle: Callable[..., Any], **options: Any) -> Op:
 def no_case(name: str, reason: str) -> None:
     """The op has no case, for a reason: name the test that covers it."""
     WITHOUT_CASE[name] = reason
+
+
+def no_gradient_case(name: str, reason: str) -> None:
+    """The op's gradient has no case of its own, for a reason: name what covers it."""
+    WITHOUT_GRADIENT_CASE[name] = reason
 
 
 # Shapes that every element-wise op should meet: 0-d, empty, odd sizes around the vector widths,
