@@ -46,7 +46,8 @@ inline std::string file_bytes(const std::string& path) {
 }
 
 inline void write_bytes(const std::string& path, const std::string& bytes) {
-  std::filesystem::remove(path);  // some file systems flush a file that is overwritten, for milliseconds
+  std::filesystem::remove(
+      path);  // some file systems flush a file that is overwritten, for milliseconds
   std::ofstream(path, std::ios::binary) << bytes;
 }
 

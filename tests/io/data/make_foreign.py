@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes foreign.h5: what h5py makes of dtypes, filters and types that Treenail does not write itself."""
+"""Writes foreign.h5: dtypes, filters and types of h5py that Treenail does not write itself."""
 
 import os
 
