@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Speed of the heavy kernels, shape by shape, through immediate execution: GFLOP/s of the direct
+// method for products and convolutions (so an algorithm of fewer multiplications may pass the
+// machine's peak), GB/s for what moves memory. Arguments of a benchmark: threads. TREENAIL_CPU_ISA
+// picks the level, which the context line names.
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/base/text.h"
+#include "framework/base/thread_pool.h"
+#include "framework/eager/execute.h"
+#include "framework/op/op_registry.h"
+#include "framework/runtime/kernel_library.h"
+#include "framework/tensor/tensor.h"
+
+namespace treenail {
+namespace {
+
+Tensor random_tensor(const Shape& shape) {
+  Tensor t(DType::kFloat32, shape);
+  std::mt19937 engine(1);
+  std::uniform_real_distribution<float> number(-1, 1);
+  for (int64_t i = 0; i < t.num_elements(); ++i) t.data<float>()[i] = number(engine);
+  return t;
+}
+
+struct Measured {
+  std::string name, op;
+  std::vector<Tensor> inputs;
+  NamedAttrs attrs;
+  double flops = 0, bytes = 0;
+};
+
+void measure(benchmark::State& state, const Measured& m) {
+  ThreadPool::instance().set_num_threads(static_cast<int>(state.range(0)));
+  std::vector<DType> types;
+  for (const Tensor& input : m.inputs) types.push_back(input.dtype());
+  const OpInstance op = resolve_op(OpRegistry::instance().get(m.op), types, m.attrs);
+  for (auto _ : state) benchmark::DoNotOptimize(execute(op, m.inputs));
+  const auto rate = benchmark::Counter::kIsIterationInvariantRate;
+  if (m.flops > 0) state.counters["GFLOP/s"] = benchmark::Counter(m.flops * 1e-9, rate);
+  if (m.bytes > 0) state.counters["GB/s"] = benchmark::Counter(m.bytes * 1e-9, rate);
+}
+
+void add(Measured m) {
+  auto* bench =
+      benchmark::RegisterBenchmark(m.name.c_str(), [m](benchmark::State& s) { measure(s, m); });
+  bench->ArgName("threads")->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMicrosecond);
+}
+
+void product(int64_t m, int64_t n, int64_t k, bool ta, bool tb) {
+  Measured x;
+  x.name =
+      concat("MatMul/", m, "x", n, "x", k, ta ? "/a_transposed" : "", tb ? "/b_transposed" : "");
+  x.op = "MatMul";
+  x.inputs = {random_tensor(ta ? Shape{k, m} : Shape{m, k}),
+              random_tensor(tb ? Shape{n, k} : Shape{k, n})};
+  x.attrs = {{"transpose_a", ta}, {"transpose_b", tb}};
+  x.flops = 2.0 * static_cast<double>(m * n * k);
+  add(std::move(x));
+}
+
+struct Convolution {
+  int64_t batch, side, channels, filters, taps, stride;
+  const char* padding;
+};
+
+Tensor int32_vector(const Shape& shape) {
+  Tensor t(DType::kInt32, Shape{shape.rank()});
+  for (int i = 0; i < shape.rank(); ++i) t.data<int32_t>()[i] = static_cast<int32_t>(shape.dim(i));
+  return t;
+}
+
+void convolution(const Convolution& c, bool depthwise) {
+  const Shape image = {c.batch, c.side, c.side, c.channels};
+  const Shape filter = {c.taps, c.taps, c.channels, c.filters};
+  const std::string forward = depthwise ? "DepthwiseConv2dNative" : "Conv2D";
+  Measured x;
+  x.attrs = {{"strides", std::vector<int64_t>{1, c.stride, c.stride, 1}}, {"padding", c.padding}};
+  x.inputs = {random_tensor(image), random_tensor(filter)};
+  const Tensor out = execute(forward, x.inputs, x.attrs)[0];
+  const std::string shape =
+      concat("/", c.batch, "x", c.side, "x", c.side, "x", c.channels, "/", c.taps, "x", c.taps, "x",
+             c.filters, "/", c.padding, "/stride_", c.stride);
+  x.flops = 2.0 * static_cast<double>(out.num_elements() * c.taps * c.taps) *
+            static_cast<double>(depthwise ? 1 : c.channels);
+  x.op = forward;
+  x.name = forward + shape;
+  add(x);
+  const Tensor gradient = random_tensor(out.shape());
+  x.op = forward + "BackpropInput";
+  x.name = x.op + shape;
+  Measured to_input = x;
+  to_input.inputs = {int32_vector(image), x.inputs[1], gradient};
+  add(std::move(to_input));
+  x.op = forward + "BackpropFilter";
+  x.name = x.op + shape;
+  x.inputs = {x.inputs[0], int32_vector(filter), gradient};
+  add(std::move(x));
+}
+
+// An op bound by memory: bytes are those of inputs and outputs.
+void streaming(const std::string& op, std::vector<Tensor> inputs, NamedAttrs attrs = {}) {
+  Measured x;
+  x.op = op;
+  x.inputs = std::move(inputs);
+  x.attrs = std::move(attrs);
+  x.name = op;
+  for (const Tensor& input : x.inputs) x.bytes += static_cast<double>(input.bytes());
+  for (const Tensor& output : execute(op, x.inputs, x.attrs))
+    x.bytes += static_cast<double>(output.bytes());
+  x.name += concat("/", x.inputs[0].shape());
+  add(std::move(x));
+}
+
+void register_all() {
+  // The products of an MLP 784-512-512-10 at batch 64, of a dense layer behind a convolution, and
+  // square ones.
+  for (const auto& [n, k] :
+       {std::pair<int64_t, int64_t>{512, 784}, {512, 512}, {10, 512}, {1024, 3136}}) {
+    product(64, n, k, false, false);
+    product(64, k, n, false, true);
+    product(k, n, 64, true, false);
+  }
+  product(1, 512, 784, false, false);
+  product(1, 512, 784, false, true);
+  for (const int64_t side : {32, 128, 256, 1024}) product(side, side, side, false, false);
+
+  const Convolution convolutions[] = {
+      {64, 28, 1, 32, 5, 1, "SAME"},   {64, 14, 32, 64, 5, 1, "SAME"},
+      {64, 28, 1, 6, 5, 1, "SAME"},    {64, 14, 6, 16, 5, 1, "VALID"},
+      {8, 56, 64, 64, 3, 1, "SAME"},   {8, 28, 128, 128, 3, 1, "SAME"},
+      {8, 14, 256, 256, 3, 1, "SAME"}, {8, 7, 512, 512, 3, 1, "SAME"},
+      {8, 56, 64, 128, 3, 2, "SAME"},  {8, 28, 128, 512, 1, 1, "SAME"},
+      {2, 224, 3, 64, 7, 2, "SAME"},
+  };
+  for (const Convolution& c : convolutions) convolution(c, false);
+  convolution({8, 56, 64, 1, 3, 1, "SAME"}, true);
+
+  const Tensor image = random_tensor({64, 28, 28, 32}), channels = random_tensor({32});
+  Tensor ones(DType::kFloat32, Shape{32});
+  for (int i = 0; i < 32; ++i) ones.data<float>()[i] = 1;
+  const NamedAttrs window = {{"ksize", std::vector<int64_t>{1, 2, 2, 1}},
+                             {"strides", std::vector<int64_t>{1, 2, 2, 1}},
+                             {"padding", "SAME"}};
+  const Tensor pooled = execute("MaxPool", std::vector<Tensor>{image}, window)[0];
+  streaming("MaxPool", {image}, window);
+  streaming("MaxPoolGrad", {image, pooled, pooled}, window);
+  streaming("AvgPool", {image}, window);
+  streaming("BiasAdd", {image, channels});
+  streaming("BiasAddGrad", {image});
+  streaming("FusedBatchNorm", {image, channels, channels, channels, channels});
+  streaming("FusedBatchNormGrad", {image, image, channels, channels, ones});
+  streaming("LRN", {image});
+  streaming("Softmax", {random_tensor({1024, 1024})});
+  streaming("LogSoftmax", {random_tensor({1024, 1024})});
+  streaming("SoftmaxCrossEntropyWithLogits",
+            {random_tensor({1024, 1024}), random_tensor({1024, 1024})});
+}
+
+}  // namespace
+}  // namespace treenail
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::AddCustomContext("kernels", std::string(treenail::kernel_level_in_use()));
+  treenail::register_all();
+  benchmark::RunSpecifiedBenchmarks();
+}
