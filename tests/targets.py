@@ -34,8 +34,8 @@ Component(name="features_plugin", sources=["tests/capi/plugin/features.c"], need
 Component(name="clash_plugin", sources=["tests/capi/plugin/clash.c"], needs=["capi"])
 Component(name="broken_plugin", sources=["tests/capi/plugin/broken.c"], needs=["capi"])
 Component(name="kernels_test", sources=["tests/kernels/*.cc"], headers=["tests/kernels/*.h"],
-          needs=["test_support", "cpu_kernels", "host_kernels", "adapter_interfaces", "runtime",
-                 "kernel_api", "graph", "op", "tensor", "io", "base"],
+          needs=["test_support", "cpu_kernels", "host_kernels", "adapter_interfaces", "eager",
+                 "runtime", "kernel_api", "graph", "op", "tensor", "io", "base"],
           external=["gtest", "eigen3"])
 
 Plugin(name="example", component="example_plugin", install=False)
