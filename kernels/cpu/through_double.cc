@@ -44,6 +44,37 @@ void unary_through_double(void* y, const void* a, const void*, const void*, int6
   if (n > 0) store_part(r, evaluate<Op>(load_part<HalfVecF>(p, n)), n);
 }
 
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+// In float, but for the elements too large for it, which go through double each by itself.
+template <class Op>
+TN_INLINE VecF evaluate_float(VecF x) {
+  VecF y = Op::apply(x);
+  const auto large = ~(absolute(x) <= splat<VecF>(kMostFloatRadians));
+  if (__builtin_expect(any(large), 0)) {
+    HalfVecF half[2];
+    std::memcpy(half, &x, sizeof x);
+    half[0] = evaluate<Op>(half[0]);
+    half[1] = evaluate<Op>(half[1]);
+    VecF slow;
+    std::memcpy(&slow, half, sizeof slow);
+    y = large ? slow : y;
+  }
+  return y;
+}
+template <class Op>
+void sine_loop(void* y, const void* a, const void*, const void*, int64_t n, const LoopParams&) {
+  constexpr int64_t kWide = kLanes<float>;
+  const auto* p = static_cast<const float*>(a);
+  auto* r = static_cast<float*>(y);
+  for (; n >= kWide; n -= kWide, p += kWide, r += kWide)
+    store(r, evaluate_float<Op>(load<VecF>(p)));
+  if (n > 0) store_part(r, evaluate_float<Op>(load_part<VecF>(p, n)), n);
+}
+#else
+template <class Op>
+constexpr LoopFn sine_loop = unary_through_double<Op>;
+#endif
+
 // Where |x| is small the first terms of the series are exact enough, and the closed form would
 // cancel.
 TN_INLINE VecD near_zero(VecD x, double below, VecD series, VecD closed) {
@@ -101,10 +132,24 @@ struct Atanh : Unlimited {
 struct Sin : Limited {
   TN_INLINE static VecD apply(VecD x) { return x == VecD{} ? x : sine_cosine(x).sine; }
   static float library(float x) { return std::sin(x); }
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  TN_INLINE static VecF apply(VecF x) {
+    const QuadrantF q = quadrant(x);
+    const VecF y = (q.n & 1) != 0 ? q.cosine : q.sine;
+    return x == VecF{} ? x : ((q.n & 2) != 0 ? -y : y);
+  }
+#endif
 };
 struct Cos : Limited {
   TN_INLINE static VecD apply(VecD x) { return sine_cosine(x).cosine; }
   static float library(float x) { return std::cos(x); }
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  TN_INLINE static VecF apply(VecF x) {
+    const QuadrantF q = quadrant(x);
+    const VecF y = (q.n & 1) != 0 ? q.sine : q.cosine;
+    return ((q.n + 1) & 2) != 0 ? -y : y;
+  }
+#endif
 };
 struct Tan : Limited {
   TN_INLINE static VecD apply(VecD x) {
@@ -123,7 +168,7 @@ TN_INLINE auto is_whole(VecD y) {
 TN_INLINE auto is_odd(VecD y) { return is_whole(y) & ~is_whole(y * number(0.5)); }
 
 // |x|^y = e^(y log|x|), then the cases in which IEEE 754's pow departs from that.
-TN_INLINE VecD power(VecD x, VecD y) {
+__attribute__((noinline)) VecD power_anywhere(VecD x, VecD y) {
   const VecD a = absolute(x), infinity = number(kInfinity);
   VecD r = exp(y * log(a));
   const auto one_to_infinity = (a == number(1)) & (y == y);
@@ -134,6 +179,12 @@ TN_INLINE VecD power(VecD x, VecD y) {
   r = not_real ? number(kNaN) : r;
   const auto always_one = (y == VecD{}) | (x == number(1));
   return always_one ? number(1) : r;
+}
+TN_INLINE VecD power(VecD x, VecD y) {
+  const VecD t = y * log_normal(x);
+  const auto plain =
+      (x >= number(1e-300)) & (x < number(kInfinity)) & (absolute(t) <= number(kExpNormal<VecD>));
+  return __builtin_expect(any(~plain), 0) ? power_anywhere(x, y) : exp_normal(t);
 }
 
 TN_ONE_BODY void run_power(float* y, const float* a, int64_t sa, const float* b, int64_t sb,
@@ -165,8 +216,8 @@ constexpr DType kF = DType::kFloat32;
 
 constexpr host::TileOp kOps[] = {
     {"Log1p", kF, {{unary_through_double<Log1p>}}, 2.0f},
-    {"Sin", kF, {{unary_through_double<Sin>}}, 1.0f},
-    {"Cos", kF, {{unary_through_double<Cos>}}, 1.0f},
+    {"Sin", kF, {{sine_loop<Sin>}}, 1.0f},
+    {"Cos", kF, {{sine_loop<Cos>}}, 1.0f},
     {"Tan", kF, {{unary_through_double<Tan>}}, 1.5f},
     {"Sinh", kF, {{unary_through_double<Sinh>}}, 2.0f},
     {"Cosh", kF, {{unary_through_double<Cosh>}}, 2.0f},

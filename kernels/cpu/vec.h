@@ -173,18 +173,4 @@ TN_INLINE V copy_sign(V x, V from) {
   return bits<V>((I)(bits<I>(absolute(x)) | bits<I>(sign_bit(from))));
 }
 
-// Is any lane's mask set?
-template <class M>
-TN_INLINE bool any(M mask) {
-  if constexpr (std::is_arithmetic_v<M>) {
-    return mask != 0;
-  } else {
-    uint64_t words[sizeof(M) / 8];
-    std::memcpy(words, &mask, sizeof(M));
-    uint64_t all = 0;
-    for (uint64_t word : words) all |= word;
-    return all != 0;
-  }
-}
-
 }  // namespace treenail::cpu

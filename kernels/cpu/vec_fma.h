@@ -90,4 +90,24 @@ TN_INLINE VecD square_root(VecD x) {
 #endif
 }
 
+// Is any lane of a comparison's result (all ones or all zeros each) set?
+template <class M>
+TN_INLINE bool any(M mask) {
+#if defined(__AVX512F__)
+  return _mm512_test_epi64_mask((__m512i)mask, (__m512i)mask) != 0;
+#elif defined(__AVX__)
+  return _mm256_testz_si256((__m256i)mask, (__m256i)mask) == 0;
+#elif defined(__SSE2__)
+  return _mm_movemask_epi8((__m128i)mask) != 0;
+#elif defined(__aarch64__)
+  return vmaxvq_u32((uint32x4_t)mask) != 0;
+#else
+  uint64_t words[sizeof(M) / 8];
+  std::memcpy(words, &mask, sizeof(M));
+  uint64_t all = 0;
+  for (uint64_t word : words) all |= word;
+  return all != 0;
+#endif
+}
+
 }  // namespace treenail::cpu

@@ -98,12 +98,29 @@ TN_INLINE VecD expm1_reduced(VecD r) {
   return mul_add(r * r, polynomial(r, kQ), r);
 }
 
+// e^x where the result is a normal number: |x| <= kExpNormal.
 template <class V>
-TN_INLINE V exp(V x) {
+inline constexpr ElementOf<V> kExpNormal = sizeof(ElementOf<V>) == 4 ? ElementOf<V>(87)
+                                                                     : ElementOf<V>(708);
+template <class V>
+TN_INLINE V exp_normal(V x) {
+  constexpr int kMantissa = sizeof(ElementOf<V>) == 4 ? 23 : 52;
+  const ExpParts<V> p = exp_reduce(x);
+  const V y = expm1_reduced(p.r) + splat<V>(ElementOf<V>(1));
+  return bits<V>((Int<V>)((Unsigned<V>)bits<Int<V>>(y) + ((Unsigned<V>)p.n.n << kMantissa)));
+}
+// Everywhere, with the same bits where both apply.
+template <class V>
+__attribute__((noinline)) inline V exp_anywhere(V x) {
   using T = ElementOf<V>;
   constexpr bool kFloat = sizeof(T) == 4;
   const ExpParts<V> p = exp_reduce(clamp(x, kFloat ? T(-104) : T(-746), kFloat ? T(89) : T(710)));
   return scale(expm1_reduced(p.r) + splat<V>(T(1)), p.n.value, p.n.n);
+}
+template <class V>
+TN_INLINE V exp(V x) {
+  if (__builtin_expect(any(~(absolute(x) <= splat<V>(kExpNormal<V>))), 0)) return exp_anywhere(x);
+  return exp_normal(x);
 }
 
 // 2^n (e^r - 1) + (2^n - 1): no cancellation for small x, where n is 0. Halved until the end, so
@@ -137,46 +154,54 @@ TN_INLINE LogParts<V> log_reduce(V x) {
   return {e, m - splat<V>(T(1))};
 }
 
-// The values that the reduction does not cover.
-template <class V>
-TN_INLINE V log_special(V x, V y) {
-  using L = std::numeric_limits<ElementOf<V>>;
-  y = x == splat<V>(L::infinity()) ? x : y;
-  y = x == V{} ? splat<V>(-L::infinity()) : y;
-  y = x < V{} ? splat<V>(L::quiet_NaN()) : y;
-  return x != x ? x : y;
-}
-
-TN_INLINE VecF log(VecF x) {
+// log of positive normal numbers; `bias` is added to the exponent.
+TN_INLINE VecF log_normal(VecF x, VecF bias = VecF{}) {
   constexpr float kP[] = {0.333333135f,  -0.250000089f, 0.200021192f,  -0.166679963f, 0.142195508f,
                           -0.124055915f, 0.118881747f,  -0.116756409f, 0.0674660131f};  // 2^-30.3
-  const auto tiny = x < splat<VecF>(std::numeric_limits<float>::min());
-  const LogParts<VecF> p = log_reduce(tiny ? x * splat<VecF>(8388608.0f) : x);
-  const VecF e = tiny ? p.e - splat<VecF>(23.0f) : p.e;
+  const LogParts<VecF> p = log_reduce(x);
+  const VecF e = p.e + bias;
   const VecF f2 = p.f * p.f;
   VecF y = f2 * p.f * polynomial(p.f, kP);
   y = mul_add(e, splat<VecF>(-2.12194440054690583e-4f), y);
   y = mul_add(f2, splat<VecF>(-0.5f), y);
-  y = mul_add(e, splat<VecF>(0.693359375f), p.f + y);
-  return log_special(x, y);
+  return mul_add(e, splat<VecF>(0.693359375f), p.f + y);
 }
 
 // s = f / (2 + f): log(1 + f) = 2 atanh(s) = f - f²/2 + s (f²/2 + R(s²)), as in fdlibm.
-TN_INLINE VecD log(VecD x) {
+TN_INLINE VecD log_normal(VecD x, VecD bias = VecD{}) {
   constexpr double kR[] = {6.666666666666735130e-01, 3.999999999940941908e-01,
                            2.857142874366239149e-01, 2.222219843214978396e-01,
                            1.818357216161805012e-01, 1.531383769920937332e-01,
                            1.479819860511658591e-01};
-  const auto tiny = x < splat<VecD>(std::numeric_limits<double>::min());
-  const LogParts<VecD> p = log_reduce(tiny ? x * splat<VecD>(4503599627370496.0) : x);
-  const VecD e = tiny ? p.e - splat<VecD>(52.0) : p.e;
+  const LogParts<VecD> p = log_reduce(x);
+  const VecD e = p.e + bias;
   const VecD s = p.f / (splat<VecD>(2.0) + p.f);
   const VecD z = s * s;
   const VecD r = z * polynomial(z, kR);
   const VecD half_square = splat<VecD>(0.5) * p.f * p.f;
   const VecD low = mul_add(s, half_square + r, e * splat<VecD>(1.90821492927058770002e-10));
-  const VecD y = e * splat<VecD>(6.93147180369123816490e-01) - ((half_square - low) - p.f);
-  return log_special(x, y);
+  return e * splat<VecD>(6.93147180369123816490e-01) - ((half_square - low) - p.f);
+}
+
+// Everywhere, with the same bits for normal numbers.
+template <class V>
+__attribute__((noinline)) inline V log_anywhere(V x) {
+  using T = ElementOf<V>;
+  using L = std::numeric_limits<T>;
+  constexpr T kScale = sizeof(T) == 4 ? T(8388608.0) : T(4503599627370496.0);
+  constexpr T kBias = sizeof(T) == 4 ? T(-23) : T(-52);
+  const auto tiny = x < splat<V>(L::min());
+  V y = log_normal(tiny ? x * splat<V>(kScale) : x, tiny ? splat<V>(kBias) : V{});
+  y = x == splat<V>(L::infinity()) ? x : y;
+  y = x == V{} ? splat<V>(-L::infinity()) : y;
+  y = x < V{} ? splat<V>(L::quiet_NaN()) : y;
+  return x != x ? x : y;
+}
+template <class V>
+TN_INLINE V log(V x) {
+  using L = std::numeric_limits<ElementOf<V>>;
+  const auto special = ~((x >= splat<V>(L::min())) & (x <= splat<V>(L::max())));
+  return __builtin_expect(any(special), 0) ? log_anywhere(x) : log_normal(x);
 }
 
 // log(1 + e) for e in [0, 1]: 2 atanh(s) with s = e / (2 + e).
@@ -188,15 +213,13 @@ TN_INLINE VecF log1p_unit(VecF e) {
   return mul_add(s * z, polynomial(z, kP), s + s);
 }
 
-// x + x³ P(x²) near 0, 1 - 2 / (e^2|x| + 1) elsewhere.
+// With m = e^2|x| - 1: m / (m + 2). Beyond 10 it rounds to 1.
 TN_INLINE VecF tanh(VecF x) {
-  constexpr float kP[] = {-0.333332807f, 0.133314416f, -0.0537397154f, 0.0206390899f,
-                          -0.00570499059f};  // 2^-27.8
-  const VecF a = absolute(x);
-  const VecF z = x * x;
-  const VecF near_zero = mul_add(x * z, polynomial(z, kP), x);
-  const VecF far = splat<VecF>(1.0f) - splat<VecF>(2.0f) / (exp(a + a) + splat<VecF>(1.0f));
-  return copy_sign(a < splat<VecF>(0.625f) ? near_zero : far, x);
+  const VecF a = absolute(x), most = splat<VecF>(10.0f);
+  const ExpParts<VecF> p = exp_reduce((a > most ? most : a) * splat<VecF>(2.0f));
+  const VecF power = power_of_two<VecF>(p.n.n);
+  const VecF m = mul_add(power, expm1_reduced(p.r), power - splat<VecF>(1.0f));
+  return copy_sign(m / (m + splat<VecF>(2.0f)), x);
 }
 
 // With e = exp(-|x|): 1 / (1 + e), or e / (1 + e) for negative x, whose small values keep their
@@ -224,7 +247,7 @@ TN_INLINE ErfParts erf_parts(VecF x) {
   const VecF a = absolute(x);
   const VecF z = x * x;
   const VecF log_tail = polynomial(clamp(a, 0.92f, 4.1f), kTail);
-  const VecF tail = a > splat<VecF>(4.1f) ? VecF{} : exp(log_tail);
+  const VecF tail = a > splat<VecF>(4.1f) ? VecF{} : exp_normal(log_tail);
   return {tail, mul_add(x, polynomial(z, kSmall), x), a > splat<VecF>(0.93f)};
 }
 TN_INLINE VecF erf(VecF x) {
@@ -255,5 +278,29 @@ TN_INLINE SineCosine sine_cosine(VecD x) {
   const auto negative_sine = (n.n & 2) != 0, negative_cosine = ((n.n + 1) & 2) != 0;
   return {negative_sine ? -s : s, negative_cosine ? -c : c};
 }
+
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+// In float alone where products are exact inside a sum: pi/2 in three parts. Up to
+// kMostFloatRadians.
+inline constexpr float kMostFloatRadians = 30000.0f;
+struct QuadrantF {
+  VecF sine;  // of r, the rest after n quarter turns
+  VecF cosine;
+  Int<VecF> n;
+};
+TN_INLINE QuadrantF quadrant(VecF x) {
+  constexpr float kSine[] = {-0.166666552f, 0.00833215844f, -0.00019514958f};     // 2^-28
+  constexpr float kCosine[] = {0.0416666456f, -0.00138873642f, 2.44380899e-05f};  // 2^-33
+  const Rounded<VecF> n = round_small(x * splat<VecF>(0.636619747f));
+  VecF r = mul_add(n.value, splat<VecF>(-1.5707964f), x);
+  r = mul_add(n.value, splat<VecF>(4.371139e-08f), r);
+  r = mul_add(n.value, splat<VecF>(1.7151245e-15f), r);
+  const VecF z = r * r;
+  const VecF sine = mul_add(r * z, polynomial(z, kSine), r);
+  const VecF cosine =
+      mul_add(z * z, polynomial(z, kCosine), mul_add(z, splat<VecF>(-0.5f), splat<VecF>(1.0f)));
+  return {sine, cosine, n.n};
+}
+#endif
 
 }  // namespace treenail::cpu

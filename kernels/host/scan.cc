@@ -62,6 +62,24 @@ void scan_columns(const T* x, T* y, const AxisSplit& s, int64_t m, Direction d) 
   }
 }
 
+// One row of neighbouring elements.
+template <bool kProduct, class T>
+void scan_row(const T* x, T* y, int64_t n, Direction d) {
+  using A = Accumulator<T>;
+  A total = A(kProduct ? 1 : 0);
+  const int64_t step = d.reverse ? -1 : 1;
+  if (d.reverse) x += n - 1, y += n - 1;
+  for (int64_t k = 0; k < n; ++k, x += step, y += step) {
+    const A value = static_cast<A>(*x), before = total;
+    if constexpr (kProduct) {
+      total = before * value;
+    } else {
+      total = before + value;
+    }
+    *y = static_cast<T>(d.exclusive ? before : total);
+  }
+}
+
 template <bool kProduct, class T>
 void scan(RunContext& c, const AxisSplit& s, Direction d) {
   const T* x = c.input(0).data<T>();
@@ -73,7 +91,11 @@ void scan(RunContext& c, const AxisSplit& s, Direction d) {
     for (int64_t item = begin; item < end; ++item) {
       const int64_t left = item % strips * kStrip,
                     offset = item / strips * s.extent * s.inner + left;
-      scan_columns<kProduct>(x + offset, y + offset, s, std::min(kStrip, s.inner - left), d);
+      if (s.inner == 1) {
+        scan_row<kProduct>(x + offset, y + offset, s.extent, d);
+      } else {
+        scan_columns<kProduct>(x + offset, y + offset, s, std::min(kStrip, s.inner - left), d);
+      }
     }
   });
 }

@@ -28,32 +28,21 @@ bool mergeable(const TileSpace& space, int axis, int64_t next_extent, const int6
   return true;
 }
 
+// Runs are short here (a longer inner axis is walked row by row), so elements are moved in line.
 template <int kSize>
-void copy_strided(const std::byte* from, int64_t stride, int64_t n, std::byte* to) {
-  if (stride == 1) {
-    std::memcpy(to, from, static_cast<size_t>(n) * kSize);
-    return;
-  }
-  for (int64_t i = 0; i < n; ++i) {
-    std::memcpy(to + i * kSize, from + i * stride * kSize, kSize);
-  }
-}
-
-using CopyFn = void (*)(const std::byte* from, int64_t stride, int64_t n, std::byte* to);
-
-CopyFn copy_function(int element_size) {
-  switch (element_size) {
-    case 1:
-      return copy_strided<1>;
-    case 2:
-      return copy_strided<2>;
-    case 4:
-      return copy_strided<4>;
-    case 8:
-      return copy_strided<8>;
-    default:
-      assert(element_size == 16);
-      return copy_strided<16>;
+void gather(const TileSpace& space, int operand, const std::byte* from, int64_t begin, int64_t n,
+            std::byte* to) {
+  const int64_t inner = space.inner();
+  const int64_t step = space.operands[static_cast<size_t>(operand)].stride[space.rank - 1] * kSize;
+  OuterPosition position(space, begin / inner);
+  int64_t column = begin % inner;
+  while (n > 0) {
+    const int64_t run = std::min(n, inner - column);
+    const std::byte* at = from + position.offset(operand) * kSize + column * step;
+    for (int64_t i = 0; i < run; ++i, at += step, to += kSize) std::memcpy(to, at, kSize);
+    n -= run;
+    column = 0;
+    position.advance();
   }
 }
 
@@ -116,20 +105,20 @@ void OuterPosition::advance() {
 
 void gather_tile(const TileSpace& space, int operand, const void* base, int element_size,
                  int64_t begin, int64_t n, void* tile) {
-  const CopyFn copy = copy_function(element_size);
-  const int64_t inner = space.inner();
-  const int64_t stride = space.operands[operand].stride[space.rank - 1];
-  OuterPosition position(space, begin / inner);
-  int64_t column = begin % inner;
   const auto* from = static_cast<const std::byte*>(base);
   auto* to = static_cast<std::byte*>(tile);
-  while (n > 0) {
-    const int64_t run = std::min(n, inner - column);
-    copy(from + (position.offset(operand) + column * stride) * element_size, stride, run, to);
-    to += run * element_size;
-    n -= run;
-    column = 0;
-    position.advance();
+  switch (element_size) {
+    case 1:
+      return gather<1>(space, operand, from, begin, n, to);
+    case 2:
+      return gather<2>(space, operand, from, begin, n, to);
+    case 4:
+      return gather<4>(space, operand, from, begin, n, to);
+    case 8:
+      return gather<8>(space, operand, from, begin, n, to);
+    default:
+      assert(element_size == 16);
+      return gather<16>(space, operand, from, begin, n, to);
   }
 }
 

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tile engine prepares: one loop over memory, one loop row by row, or a program over
+// tiles. Everything that depends on shapes is decided here already; how: tile_engine.cc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "framework/runtime/kernel.h"
+#include "kernels/host/tile_engine.h"
+#include "kernels/host/tile_loops.h"
+#include "kernels/host/tile_space.h"
+
+namespace treenail::host {
+
+// Below this inner extent rows are too short for a call of a loop each: several are put together in
+// a tile. Up to kLongestTiledRow also longer ones are, where no operand needs gathering for it.
+inline constexpr int64_t kShortestRow = 64;
+inline constexpr int64_t kLongestTiledRow = 256;
+inline constexpr int kMaxRegisters = 16;
+
+// One loop over memory: all operands are whole arrays or single elements.
+class DirectKernel final : public Kernel {
+ public:
+  void run(RunContext& c) const override;
+
+  LoopFn loop = nullptr;
+  LoopParams params;
+  int64_t elements = 0;
+  int64_t piece = 0;
+  double ns = 0;
+  int arity = 0;
+  int input[kMaxOperands] = {};
+  int64_t step[kMaxOperands] = {};  // bytes from element to element: 0 for a single element
+  int64_t output_step = 0;
+};
+
+// One loop, row by row: an operand is an array or a single element within each row.
+class RowsKernel final : public Kernel {
+ public:
+  void run(RunContext& c) const override;
+
+  TileSpace space;
+  LoopFn loop = nullptr;
+  LoopParams params;
+  int64_t piece = 0;
+  double ns = 0;
+  int arity = 0;
+  int input[kMaxOperands] = {};
+  int64_t size[kMaxOperands] = {};    // bytes of an element
+  int64_t column[kMaxOperands] = {};  // bytes from column to column, 0 for a single element
+  int64_t output_size = 0;
+
+ private:
+  void walk(RunContext& c, int64_t begin, int64_t end) const;
+};
+
+// A step with everything about shapes decided.
+struct ResolvedStep {
+  LoopFn loop;
+  LoopParams params;
+  int operand[kMaxOperands];
+  int arity;
+  int result;
+  bool single;  // computes one element
+};
+
+// Where an input's elements come from: an array, one element, the same row again and again, or
+// gathered.
+enum class Source : uint8_t { kArray, kSingle, kPeriodic, kGather };
+
+class ProgramKernel final : public Kernel {
+ public:
+  void run(RunContext& c) const override;
+
+  TileSpace space;
+  std::vector<ResolvedStep> steps;
+  std::vector<Source> sources;  // per input
+  std::vector<int> sizes;       // bytes of an element, per register
+  std::vector<int> slot_of;     // per register: number of its tile, -1 for none
+  int64_t tile_elements = 0;
+  int64_t piece = 0;
+  double ns = 0;
+  int slots = 0;
+  bool by_rows = false;
+
+ private:
+  struct Walk;
+  void walk_rows(Walk& w, int64_t begin, int64_t end) const;
+  void walk_tiles(Walk& w, int64_t begin, int64_t end) const;
+  void run_tile(Walk& w, int64_t begin, int64_t n) const;
+};
+
+}  // namespace treenail::host
