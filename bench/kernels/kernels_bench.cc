@@ -47,7 +47,7 @@ void measure(benchmark::State& state, const Measured& m) {
   if (m.bytes > 0) state.counters["GB/s"] = benchmark::Counter(m.bytes * 1e-9, rate);
 }
 
-void add(Measured m) {
+void add(const Measured& m) {
   auto* bench =
       benchmark::RegisterBenchmark(m.name.c_str(), [m](benchmark::State& s) { measure(s, m); });
   bench->ArgName("threads")->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMicrosecond);

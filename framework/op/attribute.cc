@@ -76,7 +76,7 @@ uint64_t hash_of(const std::string& v) { return hash_text(v); }
 uint64_t hash_of(DType v) { return static_cast<uint64_t>(v); }
 
 uint64_t hash_of(const PartialShape& v) {
-  uint64_t hash = static_cast<uint64_t>(v.rank() + 2);
+  uint64_t hash = static_cast<uint64_t>(v.rank()) + 2;
   for (int64_t dim : v.dims()) hash = hash_combine(hash, static_cast<uint64_t>(dim));
   return hash;
 }

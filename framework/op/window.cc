@@ -45,12 +45,12 @@ void read_explicit(const OpInstance& op, WindowAttrs& w) {
       throw invalid_argument("explicit_paddings must be between 0 and ", kLargest, ", got ", text);
     }
   }
-  const auto channel = static_cast<size_t>(2 * w.channel_axis());
+  const auto channel = size_t{2} * static_cast<size_t>(w.channel_axis());
   if (list[0] != 0 || list[1] != 0 || list[channel] != 0 || list[channel + 1] != 0) {
     throw invalid_argument("explicit_paddings must be 0 for batch and channels, got ", text);
   }
   for (int i = 0; i < 2; ++i) {
-    const auto at = static_cast<size_t>(2 * w.spatial_axis(i));
+    const auto at = size_t{2} * static_cast<size_t>(w.spatial_axis(i));
     w.pad[i][0] = list[at];
     w.pad[i][1] = list[at + 1];
   }

@@ -191,8 +191,9 @@ struct FtrlRuleOf {
     const F new_power = power(grown);
     linear += g + F(2) * l2_shrinkage * var - (new_power - power(accum)) / lr * var;
     const F quadratic = new_power / lr + F(2) * l2;
-    const F x = sign_of(linear) * l1 - linear;
-    var = std::abs(linear) > l1 ? x / quadratic : F(0);
+    // Divided whether needed or not: a division under a condition is not made vector code.
+    const F moved = (sign_of(linear) * l1 - linear) / quadratic;
+    var = std::abs(linear) > l1 ? moved : F(0);
     accum = grown;
   }
 };

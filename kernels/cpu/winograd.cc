@@ -17,7 +17,9 @@ bool prefer_winograd(const ConvGeometry& g, ConvPass pass) {
   constexpr int64_t out = 4;
   const int64_t height = pass == ConvPass::kInput ? g.rows.input : g.rows.output;
   const int64_t width = pass == ConvPass::kInput ? g.columns.input : g.columns.output;
-  const double tiles = static_cast<double>((height + out - 1) / out * ((width + out - 1) / out));
+  const int64_t tiles_down = (height + out - 1) / out;
+  const int64_t tiles_across = (width + out - 1) / out;
+  const double tiles = static_cast<double>(tiles_down * tiles_across);
   const double points = static_cast<double>((out + taps - 1) * (out + taps - 1));
   const double pairs = static_cast<double>(g.channels * g.filters);
   // Multiply-adds, and transforms counted as so many multiply-adds per point and channel.

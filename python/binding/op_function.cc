@@ -186,7 +186,7 @@ PyObject* get_parameters(PyObject* self, void*) {
   return guarded([&] {
     const Signature& s = signature_of(self);
     Ref list = checked(PyList_New(0));
-    const auto add = [&](PyObject* name, bool required, Ref value) {
+    const auto add = [&](PyObject* name, bool required, const Ref& value) {
       Ref entry = checked(Py_BuildValue("(OOO)", name, required ? Py_True : Py_False, value.get()));
       checked(PyList_Append(list.get(), entry.get()));
     };

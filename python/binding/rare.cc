@@ -131,6 +131,7 @@ py::dict memory_info() {
 void add_rare(PyObject* module) {
   static bool translator = false;
   if (!translator) {
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): the type is pybind11's
     py::register_exception_translator([](std::exception_ptr pointer) {
       try {
         if (pointer) std::rethrow_exception(pointer);

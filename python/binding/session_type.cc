@@ -191,7 +191,7 @@ int64_t timeout_of(PyObject* options) {
 }
 
 void fill_metadata(PyObject* object, const RunMetadata& metadata) {
-  const auto set = [&](const char* name, Ref value) {
+  const auto set = [&](const char* name, const Ref& value) {
     checked(PyObject_SetAttrString(object, name, value.get()));
   };
   set("nodes_executed", checked(PyLong_FromLongLong(metadata.nodes_executed)));

@@ -3,7 +3,10 @@
 
 import os
 import re
+import shutil
 import subprocess
+
+import pytest
 
 
 def snapshot(root):
@@ -209,6 +212,49 @@ int blue() { return 1; }
 def test_compiler_of_several_words(small_tree):
     small_tree.configure("CXX=env LC_ALL=C g++")
     small_tree.ninja("obj/core/framework/base/base.cc.o")
+
+
+@pytest.mark.parametrize("arguments", [
+    ["--lto"], ["--coverage"], ["--pch=yes"], ["--buildtype=debug"], ["--werror", "CXX=clang++"]],
+    ids=" ".join)
+def test_modes_build_and_run(small_tree, arguments):
+    if "CXX=clang++" in arguments and shutil.which("clang++") is None:
+        pytest.skip("clang++ is not installed")
+    small_tree.configure(*arguments)
+    small_tree.ninja()
+    done = subprocess.run([small_tree.root / "build/python3", "-c",
+                           "import treenail; print(treenail.count())"],
+                          stdout=subprocess.PIPE, check=True)
+    assert done.stdout == b"1\n"
+
+
+def other_interpreters():
+    """Interpreters of other versions than the distribution's, with headers."""
+    found = {}
+    for name in ["python3"] + ["python3.%d" % minor for minor in range(9, 20)]:
+        path = shutil.which(name)
+        done = subprocess.run([path or "false", "-c", "import sys, sysconfig, os; "
+                               "assert os.path.exists(sysconfig.get_path('include') + "
+                               "'/Python.h'); print(sys.version_info[:2])"],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+        if done.returncode == 0:
+            found.setdefault(done.stdout, path)
+    own = subprocess.run(["/usr/bin/python3", "-c", "import sys; print(sys.version_info[:2])"],
+                         stdout=subprocess.PIPE, check=True).stdout
+    return [path for version, path in found.items() if version != own]
+
+
+def test_two_interpreters_one_core(small_tree):
+    others = other_interpreters()
+    if not others:
+        pytest.skip("there is no second interpreter with headers")
+    small_tree.configure("--python=/usr/bin/python3", "--python=" + others[0])
+    small_tree.ninja()
+    for python in ("/usr/bin/python3", others[0]):
+        done = subprocess.run([python, "-B", "-c", "import treenail; print(treenail.count())"],
+                              env={"PYTHONPATH": str(small_tree.root / "build/python")},
+                              stdout=subprocess.PIPE, check=True)
+        assert done.stdout == b"1\n"
 
 
 def test_core_needs_the_system_alone_and_exports_its_nodes_only(built_tree):

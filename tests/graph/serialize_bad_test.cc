@@ -146,7 +146,7 @@ TEST(BadGraphFile, ChangedBytes) {
 }
 
 TEST(BadGraphFile, Tensors) {
-  const auto head = [](int dtype, std::vector<int64_t> dims) {
+  const auto head = [](int dtype, const std::vector<int64_t>& dims) {
     std::string bytes = little(static_cast<uint64_t>(dtype), 1) + little(dims.size(), 1);
     for (int64_t dim : dims) bytes += little(static_cast<uint64_t>(dim), 8);
     return bytes;

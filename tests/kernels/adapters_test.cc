@@ -54,8 +54,8 @@ std::vector<T> random_values(size_t count, unsigned seed) {
 
 template <class T>
 T element(const std::vector<T>& matrix, int ld, int32_t transform, int row, int column) {
-  if (transform == kBlasPlain) return matrix[static_cast<size_t>(row * ld + column)];
-  const T x = matrix[static_cast<size_t>(column * ld + row)];
+  if (transform == kBlasPlain) return matrix[static_cast<size_t>(int64_t{row} * ld + column)];
+  const T x = matrix[static_cast<size_t>(int64_t{column} * ld + row)];
   return transform == kBlasAdjoint ? conjugated(x) : x;
 }
 

@@ -215,7 +215,7 @@ TEST(Session, NamesWhatIsMissingOrWrong) {
   Session session(b.graph);
   GraphBuilder other;
   const Output foreign = other.placeholder(DType::kFloat32, {}, "foreign");
-  const auto run = [&](std::string feed, Tensor t, std::string fetch) {
+  const auto run = [&](const std::string& feed, const Tensor& t, const std::string& fetch) {
     return [=, &session] { session.run({{feed, t}}, {fetch}); };
   };
   const Tensor good = Tensor::zeros(DType::kFloat32, Shape({2, 3}));
