@@ -215,6 +215,58 @@ std::string_view attr_kind_name(AttrKind kind) {
   return "an unknown kind";
 }
 
+AttrValue::AttrValue() = default;
+AttrValue::AttrValue(const AttrValue& other) = default;
+AttrValue::AttrValue(AttrValue&& other) noexcept = default;
+AttrValue& AttrValue::operator=(const AttrValue& other) = default;
+AttrValue& AttrValue::operator=(AttrValue&& other) noexcept = default;
+AttrValue::~AttrValue() = default;
+
+AttrValue::AttrValue(int value) : data_(static_cast<int64_t>(value)) {}
+AttrValue::AttrValue(int64_t value) : data_(value) {}
+AttrValue::AttrValue(double value) : data_(value) {}
+AttrValue::AttrValue(float value) : data_(static_cast<double>(value)) {}
+AttrValue::AttrValue(bool value) : data_(value) {}
+AttrValue::AttrValue(const char* value) : data_(std::string(value)) {}
+AttrValue::AttrValue(std::string value) : data_(std::move(value)) {}
+AttrValue::AttrValue(DType value) : data_(value) {}
+AttrValue::AttrValue(PartialShape value) : data_(value) {}
+AttrValue::AttrValue(Shape value) : data_(PartialShape(value)) {}
+AttrValue::AttrValue(Tensor value) : data_(std::move(value)) {}
+AttrValue::AttrValue(FunctionAttr value) : data_(std::move(value)) {}
+AttrValue::AttrValue(std::vector<int64_t> value) : data_(std::move(value)) {}
+AttrValue::AttrValue(std::vector<double> value) : data_(std::move(value)) {}
+AttrValue::AttrValue(std::vector<bool> value) : data_(std::move(value)) {}
+AttrValue::AttrValue(std::vector<std::string> value) : data_(std::move(value)) {}
+AttrValue::AttrValue(std::vector<DType> value) : data_(std::move(value)) {}
+AttrValue::AttrValue(std::vector<PartialShape> value) : data_(std::move(value)) {}
+AttrValue::AttrValue(std::vector<Tensor> value) : data_(std::move(value)) {}
+AttrValue::AttrValue(std::vector<FunctionAttr> value) : data_(std::move(value)) {}
+
+bool AttrValue::defined() const { return data_.index() != 0; }
+
+template <class T>
+const T& AttrValue::get() const {
+  if (const T* value = std::get_if<T>(&data_)) return *value;
+  throw_kind_mismatch(AttrValue(T{}).kind());
+}
+template const int64_t& AttrValue::get() const;
+template const double& AttrValue::get() const;
+template const bool& AttrValue::get() const;
+template const std::string& AttrValue::get() const;
+template const DType& AttrValue::get() const;
+template const PartialShape& AttrValue::get() const;
+template const Tensor& AttrValue::get() const;
+template const FunctionAttr& AttrValue::get() const;
+template const std::vector<int64_t>& AttrValue::get() const;
+template const std::vector<double>& AttrValue::get() const;
+template const std::vector<bool>& AttrValue::get() const;
+template const std::vector<std::string>& AttrValue::get() const;
+template const std::vector<DType>& AttrValue::get() const;
+template const std::vector<PartialShape>& AttrValue::get() const;
+template const std::vector<Tensor>& AttrValue::get() const;
+template const std::vector<FunctionAttr>& AttrValue::get() const;
+
 AttrKind AttrValue::kind() const {
   static_assert(std::size(kKinds) == std::variant_size_v<decltype(data_)>);
   return kKinds[data_.index()];

@@ -55,38 +55,45 @@ struct FunctionAttr {
 
 class AttrValue {
  public:
-  AttrValue() = default;
-  AttrValue(int value) : data_(static_cast<int64_t>(value)) {}   // NOLINT: conversions are meant
-  AttrValue(int64_t value) : data_(value) {}                     // NOLINT
-  AttrValue(double value) : data_(value) {}                      // NOLINT
-  AttrValue(float value) : data_(static_cast<double>(value)) {}  // NOLINT
-  AttrValue(bool value) : data_(value) {}                        // NOLINT
-  AttrValue(const char* value) : data_(std::string(value)) {}    // NOLINT
-  AttrValue(std::string value) : data_(std::move(value)) {}      // NOLINT
-  AttrValue(DType value) : data_(value) {}                       // NOLINT
-  AttrValue(PartialShape value) : data_(value) {}                // NOLINT
-  AttrValue(Shape value) : data_(PartialShape(value)) {}         // NOLINT
-  AttrValue(Tensor value) : data_(std::move(value)) {}           // NOLINT
-  AttrValue(FunctionAttr value) : data_(std::move(value)) {}     // NOLINT
-  AttrValue(std::vector<int64_t> value) : data_(std::move(value)) {}       // NOLINT
-  AttrValue(std::vector<double> value) : data_(std::move(value)) {}        // NOLINT
-  AttrValue(std::vector<bool> value) : data_(std::move(value)) {}          // NOLINT
-  AttrValue(std::vector<std::string> value) : data_(std::move(value)) {}   // NOLINT
-  AttrValue(std::vector<DType> value) : data_(std::move(value)) {}         // NOLINT
-  AttrValue(std::vector<PartialShape> value) : data_(std::move(value)) {}  // NOLINT
-  AttrValue(std::vector<Tensor> value) : data_(std::move(value)) {}        // NOLINT
-  AttrValue(std::vector<FunctionAttr> value) : data_(std::move(value)) {}  // NOLINT
+  // Every member that touches the variant is defined in attribute.cc: instantiated in each file
+  // that includes this, they would cost a fifth of a second of its compilation.
+  AttrValue();
+  AttrValue(const AttrValue& other);
+  AttrValue(AttrValue&& other) noexcept;
+  AttrValue& operator=(const AttrValue& other);
+  AttrValue& operator=(AttrValue&& other) noexcept;
+  ~AttrValue();
+
+  // NOLINTBEGIN(google-explicit-constructor): conversions are meant
+  AttrValue(int value);
+  AttrValue(int64_t value);
+  AttrValue(double value);
+  AttrValue(float value);
+  AttrValue(bool value);
+  AttrValue(const char* value);
+  AttrValue(std::string value);
+  AttrValue(DType value);
+  AttrValue(PartialShape value);
+  AttrValue(Shape value);
+  AttrValue(Tensor value);
+  AttrValue(FunctionAttr value);
+  AttrValue(std::vector<int64_t> value);
+  AttrValue(std::vector<double> value);
+  AttrValue(std::vector<bool> value);
+  AttrValue(std::vector<std::string> value);
+  AttrValue(std::vector<DType> value);
+  AttrValue(std::vector<PartialShape> value);
+  AttrValue(std::vector<Tensor> value);
+  AttrValue(std::vector<FunctionAttr> value);
+  // NOLINTEND(google-explicit-constructor)
 
   AttrKind kind() const;
-  bool defined() const { return data_.index() != 0; }
+  bool defined() const;
 
   // The value as T (int64_t, double, bool, std::string, DType, PartialShape, Tensor, FunctionAttr
   // or a std::vector of these). Errors: InvalidArgument naming both kinds.
   template <class T>
-  const T& get() const {
-    if (const T* value = std::get_if<T>(&data_)) return *value;
-    throw_kind_mismatch(AttrValue(T{}).kind());
-  }
+  const T& get() const;
 
   // An empty list literal has no element kind of its own; this is the value as `kind` where that is
   // lossless (int → float, empty list → any list, int list → float list). Errors: InvalidArgument.

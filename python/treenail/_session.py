@@ -51,7 +51,8 @@ class ConfigProto:
     """Options of a session.
 
     intra_op_parallelism_threads: threads that work on one operation, for the whole process; 0
-    leaves it as it is. inter_op_..., allow_soft_placement, log_device_placement, device_count and
+    leaves it as it is. allow_soft_placement: an operation whose device is not here runs on the CPU
+    instead of raising InvalidArgumentError. inter_op_..., log_device_placement, device_count and
     gpu_options are accepted and change nothing on one CPU.
     """
 
@@ -132,7 +133,8 @@ class Session(_core.SessionBase):
         if config.intra_op_parallelism_threads > 0:
             _core.set_num_threads(config.intra_op_parallelism_threads)
         self._open(graph or get_default_graph(), options.do_constant_folding and not plain,
-                   options.do_common_subexpression_elimination and not plain)
+                   options.do_common_subexpression_elimination and not plain,
+                   config.allow_soft_placement)
         if config.operation_timeout_in_ms:
             self._default_options = RunOptions(timeout_in_ms=config.operation_timeout_in_ms)
             self.run = self._run_with_timeout

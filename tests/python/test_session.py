@@ -155,6 +155,13 @@ def test_configuration():
     config = tn.ConfigProto(graph_options=tn.GraphOptions(options))
     with tn.Session(config=config) as sess:
         assert sess.run(tn.constant(1.0) + 1.0) == 2
+    with tn.device("/gpu:0"):
+        placed = tn.constant(1.0, name="placed") + 1.0
+    with tn.Session(config=tn.ConfigProto(allow_soft_placement=True)) as sess:
+        assert sess.run(placed) == 2
+    with tn.Session() as sess, pytest.raises(tn.errors.InvalidArgumentError,
+                                             match='cannot be placed on "/gpu:0"'):
+        sess.run(placed)
     with pytest.raises(TypeError, match="config must be"):
         tn.Session(config={})
     with pytest.raises(TypeError, match="graph must be"):
