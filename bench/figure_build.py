@@ -2,7 +2,7 @@
 """How long the build takes on two processors, in a copy of the tree, without a compiler cache.
 
 The product alone, one kernel level: configure from nothing, everything, nothing to do, and one
-kernel file touched (compiled, and its library linked again).
+kernel file touched (compiled, and its library linked again): the one that takes longest.
 """
 
 import os
@@ -10,13 +10,16 @@ import resource
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from typing import Callable, List
 
 from harness import SOURCE, Outcome, Row, limit_cpus, run
 
-TOUCHED = "kernels/cpu/arithmetic.cc"
+sys.path.insert(0, os.path.join(SOURCE, "gen", "tools"))
+import build_times  # noqa: E402
+
 FLAGS = ("--kernel-isas=none",)
 
 
@@ -74,9 +77,15 @@ def measure(rounds: int) -> Outcome:
         def ninja() -> float:
             return clock(lambda: command("ninja", "-C", build, "-j2"))
 
-        def touch() -> float:
+        def dearest_kernel() -> str:
+            seconds = build_times.read(os.path.join(build, ".ninja_log"))
+            _, output = max((took, output) for output, took in seconds.items()
+                            if "/kernels/cpu/" in output and output.endswith(".cc.o"))
+            return output[output.index("kernels/cpu/"):-len(".o")]
+
+        def touch(source: str) -> float:
             later = time.time() + 1
-            os.utime(os.path.join(tree, TOUCHED), (later, later))
+            os.utime(os.path.join(tree, source), (later, later))
             return ninja()
 
         times = max(3, rounds)
@@ -85,12 +94,13 @@ def measure(rounds: int) -> Outcome:
         full = ninja()
         used = processor_seconds() - used
         nothing = statistics.median(ninja() for _ in range(times))
-        touched = statistics.median(touch() for _ in range(times))
+        dearest = dearest_kernel()
+        touched = statistics.median(touch(dearest) for _ in range(times))
     rows: List[Row] = [
         Row("configure", configured, "s", 2.0),
         Row("full build from clean, one kernel level, 2 processors", full, "s", 150.0),
         Row("ninja with nothing to do", nothing, "s", 0.1),
-        Row("ninja after touching %s" % TOUCHED, touched, "s", 8.0),
+        Row("ninja after touching %s" % dearest, touched, "s", 8.0),
     ]
     rows[1].note = "one run; %.0f s of processor time" % used
     return Outcome(rows)

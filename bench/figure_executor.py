@@ -26,7 +26,8 @@ def measure(build: str, rounds: int) -> Outcome:
     outcome = Outcome()
     program = os.path.join(build, "bench/executor_bench")
     if not os.path.exists(program):
-        outcome.skipped.append("executor: no %s; configure found no Google Benchmark" % program)
+        outcome.skipped.append("executor: no %s; `ninja bench` builds it where Google Benchmark is "
+                               "installed" % program)
         return outcome
     found = medians(program, max(3, rounds))
     outcome.rows.append(Row("Session::run of a one-op graph, from C++", found["run_chain/1"] / 1e3,

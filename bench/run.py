@@ -8,6 +8,7 @@ worth little: the load is recorded with them.
 
 import argparse
 import datetime
+import importlib.util
 import os
 import re
 import sys
@@ -107,7 +108,11 @@ def merge(path: str, fresh: Dict[str, str]) -> str:
 def main(arguments: List[str]) -> int:
     options = parse(arguments)
     wanted = options.only or list(TITLES)
-    command = "bench/run.py" + "".join(" --only %s" % n for n in options.only or ())
+    if importlib.util.find_spec("treenail") is None:
+        print("There is no module treenail for %s. `ninja bench` runs this with the launcher of "
+              "its build; so does build/python3 bench/run.py" % sys.executable, file=sys.stderr)
+        return 1
+    command = "build/python3 bench/run.py" + "".join(" --only %s" % n for n in options.only or ())
     command += " --rounds %d" % options.rounds
     measures = families(options)
     fresh, missed = {}, 0
