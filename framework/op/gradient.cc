@@ -114,10 +114,12 @@ Value Emitter::sum_to_shape_of(Value gradient, Value like, std::span<const Parti
   }
   const Value sum =
       axes.empty() ? gradient : call("Sum", {gradient, const_ints(DType::kInt32, axes)});
-  // What is left differs from `like` at most by axes of extent 1.
-  return wide.rank() - static_cast<int>(axes.size()) == target.rank()
-             ? sum
-             : reshape(sum, shape_of(like));
+  // Where just the surplus leading axes were summed, the others stand for `like`'s one by one; else
+  // axes of extent 1 are missing or left over.
+  const auto surplus = static_cast<size_t>(wide.rank() - target.rank());
+  bool leading = axes.size() == surplus;
+  for (size_t i = 0; i < axes.size(); ++i) leading &= axes[i] == static_cast<int64_t>(i);
+  return leading ? sum : reshape(sum, shape_of(like));
 }
 
 Value Emitter::densified(const Gradient& gradient) {

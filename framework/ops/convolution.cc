@@ -10,6 +10,7 @@
 #include "framework/op/op_registry.h"
 #include "framework/op/shape_context.h"
 #include "framework/op/window.h"
+#include "framework/ops/array_rules.h"
 #include "framework/tensor/shape.h"
 
 namespace treenail {
@@ -53,7 +54,7 @@ void check_gradient_shape(const OpInstance& op, const PartialShape& input,
 }
 
 PartialShape rank4_from_value(ShapeContext& c, int i, std::string_view name) {
-  const PartialShape shape = c.shape_from_value(i);
+  const PartialShape shape = extents_from_value(c, i);
   if (shape.rank_known() && shape.rank() != 4) {
     throw invalid_argument(name, " needs 4 elements, got ", shape.rank());
   }

@@ -8,6 +8,7 @@
 #include "framework/op/op_registry.h"
 #include "framework/op/shape_context.h"
 #include "framework/op/window.h"
+#include "framework/ops/array_rules.h"
 #include "framework/tensor/shape.h"
 
 namespace treenail {
@@ -63,7 +64,7 @@ void max_pool_grad_grad_shape(ShapeContext& c) {
 }
 
 void avg_pool_grad_shape(ShapeContext& c) {
-  PartialShape input = c.shape_from_value(0);
+  PartialShape input = extents_from_value(c, 0);
   if (input.rank_known() && input.rank() != 4) {
     throw invalid_argument("orig_input_shape needs 4 elements, got ", input.rank());
   }

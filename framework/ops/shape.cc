@@ -201,6 +201,26 @@ void invert_permutation_shape(ShapeContext& c) {
   c.set_value(0, std::move(value));
 }
 
+// Input i of ConcatOffset against input 0: extents differ along `axis` alone.
+void check_concatenated(const ShapeContext& c, const PartialValue& shape, int i, int64_t axis) {
+  const auto& first = c.value(1)->elements;
+  if (shape.elements.size() != first.size()) {
+    throw invalid_argument("input ", i, " should contain ", first.size(), " elements, but got ",
+                           shape.elements.size());
+  }
+  for (size_t k = 0; k < first.size(); ++k) {
+    const auto& extent = shape.elements[k];
+    if (!extent) continue;
+    if (*extent < 0) {
+      throw invalid_argument("input ", i, " holds the extent ", *extent,
+                             "; extents are not negative");
+    }
+    if (static_cast<int64_t>(k) == axis || !first[k] || *first[k] == *extent) continue;
+    throw invalid_argument("All dimensions except ", axis, " must match. Input ", i, " has extent ",
+                           *extent, " in dimension ", k, ", input 0 has ", *first[k]);
+  }
+}
+
 void concat_offset_shape(ShapeContext& c) {
   c.with_rank(0, 0);
   const std::optional<int64_t> given = known_scalar(c, 0);
@@ -215,10 +235,7 @@ void concat_offset_shape(ShapeContext& c) {
   std::optional<int64_t> offset = 0;
   for (int i = 0; i < n; ++i) {
     const PartialValue* shape = c.value(i + 1);
-    if (shape != nullptr && static_cast<int>(shape->elements.size()) != rank) {
-      throw invalid_argument("input ", i, " should contain ", rank, " elements, but got ",
-                             shape->elements.size());
-    }
+    if (shape != nullptr) check_concatenated(c, *shape, i, axis);
     PartialValue value;
     value.elements.assign(static_cast<size_t>(rank), 0);
     value.elements[static_cast<size_t>(axis)] = offset;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "framework/base/thread_pool.h"
+#include "framework/runtime/interrupt.h"
 
 namespace treenail {
 
@@ -24,6 +25,7 @@ void RunContext::parallel_for(int64_t total, int64_t grain, double cost_ns_per_i
     return;
   }
   const auto piece = [total, grain, body](int64_t i) {
+    poll_interrupt();
     const int64_t begin = i * grain;
     body(begin, total - begin < grain ? total : begin + grain);
   };
@@ -38,7 +40,11 @@ void RunContext::run_chunks(int64_t chunks, double cost_ns, FunctionRef<void(int
     body(0);
     return;
   }
-  ThreadPool::instance().run_chunks(chunks, body, cost_ns, token_);
+  const auto chunk = [body](int64_t i) {
+    poll_interrupt();
+    body(i);
+  };
+  ThreadPool::instance().run_chunks(chunks, chunk, cost_ns, token_);
 }
 
 }  // namespace treenail

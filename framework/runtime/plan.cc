@@ -447,13 +447,46 @@ std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Topology> topology,
 
 Plan::~Plan() = default;
 
+namespace {
+
+// No node's own doing, but the largest value tells most about who asked for so much.
+Error arena_error(const Plan& plan, const Error& error) {
+  const Node* largest = nullptr;
+  const Slot* value = nullptr;
+  int64_t most = -1;
+  for (const PlanNode& p : plan.nodes) {
+    for (int i = 0; i < p.node->num_outputs(); ++i) {
+      const Slot& slot = plan.slots[static_cast<size_t>(p.first_output + i)];
+      if (slot.kind != Slot::Kind::kArena) continue;
+      const int64_t bytes =
+          slot.shape.shape().num_elements() * static_cast<int64_t>(dtype_size(slot.dtype));
+      if (bytes <= most) continue;
+      most = bytes;
+      largest = p.node;
+      value = &slot;
+    }
+  }
+  if (largest == nullptr) return error;
+  return located_error(
+      *largest,
+      Error(error.code(), concat(error.message(), "; the intermediate values of this run ", "need ",
+                                 plan.arena_bytes, " bytes, the largest is ", value->dtype,
+                                 value->shape, " of this node")));
+}
+
+}  // namespace
+
 Frame::Frame(const Plan& plan)
     : values(plan.constants),
       arena_bytes(plan.arena_bytes),
       uses(new std::atomic<int32_t>[plan.slots.size()]),
       waiting(new std::atomic<int32_t>[plan.nodes.size()]) {
   if (arena_bytes != 0) {
-    arena = static_cast<std::byte*>(Allocator::host().allocate(static_cast<size_t>(arena_bytes)));
+    try {
+      arena = static_cast<std::byte*>(Allocator::host().allocate(static_cast<size_t>(arena_bytes)));
+    } catch (const Error& error) {
+      throw arena_error(plan, error);
+    }
   }
   const IntrusivePtr<Buffer> buffer = Buffer::arena(arena, static_cast<size_t>(arena_bytes));
   for (size_t i = 0; i < plan.slots.size(); ++i) {

@@ -62,6 +62,7 @@ class BlockProduct {
       : p_(p), m0_(m0), m1_(m1), n0_(n0), n1_(n1) {}
 
   void run() {
+    if (m0_ == m1_ || n0_ == n1_) return;
     if (p_.trans_a && n1_ - n0_ > 2 * kTileColumns<T>) {
       run_packed_a();
       return;

@@ -98,16 +98,6 @@ KernelPtr prepare_concat_offset(const PrepareContext& p) {
   const int rank = static_cast<int>(p.input_shape(1).num_elements());
   const int64_t given = scalar_int64(p.host_value(0));
   const int axis = static_cast<int>(given < 0 ? given + rank : given);
-  for (int i = 1; i < n; ++i) {
-    for (int k = 0; k < rank; ++k) {
-      if (k == axis || p.host_value(i + 1).data<int32_t>()[k] == p.host_value(1).data<int32_t>()[k])
-        continue;
-      throw invalid_argument("All dimensions except ", axis, " must match. Input ", i,
-                             " has shape ", tensor_values(p.host_value(i + 1)),
-                             " and doesn't match input 0 with shape ",
-                             tensor_values(p.host_value(1)));
-    }
-  }
   std::vector<int64_t> offsets;
   int64_t offset = 0;
   for (int i = 0; i < n; ++i) {

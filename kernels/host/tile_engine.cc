@@ -236,6 +236,8 @@ int TileProgram::add_conversion(int reg, DType to) {
 std::unique_ptr<Kernel> make_tile_kernel(const TileProgram& program,
                                          std::span<const Shape* const> inputs,
                                          const Shape& output) {
+  // No space to walk: its positions would have no extent to count by.
+  if (output.num_elements() == 0) return make_kernel([](RunContext&) {});
   auto kernel = std::make_unique<ProgramKernel>();
   kernel->space = make_tile_space(output, inputs);
   choose_sources(*kernel);

@@ -62,7 +62,6 @@ struct ProgramKernel::Walk {
 };
 
 void ProgramKernel::run(RunContext& c) const {
-  if (space.elements == 0) return;
   const auto walk = [&](int64_t begin, int64_t end) {
     Walk w;
     for (size_t r = 0; r < slot_of.size(); ++r) {

@@ -222,6 +222,7 @@ for family, name in ((FAMILY, "Conv2D"), (NATIVE, "DepthwiseConv2dNative")):
     conv.error("InvalidArgument", "padding", (1, 2, 2, 1), (1, 1, 1, 1), strides=ONES, padding="same")
     conv.error("InvalidArgument", "the window has extent 0", (1, 2, 2, 1), (0, 1, 1, 1), strides=ONES, padding="SAME")
     to_input.error("InvalidArgument", r"out_backprop has shape \[1,3,3,1\], but convolving \[1,4,4,1\] with filter \[2,2,1,1\] gives \[1,4,4,1\]", [1, 4, 4, 1], (2, 2, 1, 1), (1, 3, 3, 1), strides=ONES, padding="SAME")
+    to_input.error("InvalidArgument", "Dimension -1 must be >= 0: input_sizes", [-1, 4, 4, 1], (2, 2, 1, 1), (1, 4, 4, 1), strides=ONES, padding="SAME")
     to_input.error("InvalidArgument", "input_sizes needs 4 elements, got 3", [4, 4, 1], (2, 2, 1, 1), (1, 4, 4, 1), strides=ONES, padding="SAME")
     to_filter.error("InvalidArgument", "out_backprop has shape", (1, 4, 4, 1), [2, 2, 1, 1], (1, 3, 3, 1), strides=ONES, padding="SAME")
     to_filter.error("InvalidArgument", "filter_sizes needs 4 elements, got 2", (1, 4, 4, 1), [2, 2], (1, 3, 3, 1), strides=ONES, padding="SAME")

@@ -28,9 +28,11 @@ def batch_matmul(x, y, adj_x=False, adj_y=False):
 products = op("MatMul", matmul, dtypes=NUMBERS, norm=True, ulps=16, grad=2)
 # [m, n, k]: each side 0 and 1, sizes around the register tile, several blocks of k, one row and one column of each kind.
 SIZES = ((2, 3, 4), (0, 3, 2), (3, 0, 2), (3, 2, 0), (1, 1, 1), (7, 5, 9), (6, 16, 8), (13, 33, 17))
+# An empty side next to sides that fill whole tiles: what an empty batch gives a layer.
+EMPTY = ((0, 64, 3), (0, 80, 70), (70, 0, 80), (70, 80, 0))
 LARGE = ((64, 10, 520), (1, 130, 300), (130, 1, 300), (1, 1, 1000), (5, 70, 257), (200, 100, 64), (65, 129, 600))
 for ta, tb in FLAGS:
-    for m, n, k in SIZES + LARGE:
+    for m, n, k in SIZES + EMPTY + LARGE:
         products.case(
             (k, m) if ta else (m, k),
             (n, k) if tb else (k, n),

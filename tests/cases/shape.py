@@ -114,6 +114,8 @@ op("ConcatOffset", offsets, dtypes=("int32",)).case(1, many([2, 3], [2, 5], [2, 
 ).error("InvalidArgument", r"concat_dim = 2 is not in \[-2, 2\)", 2, many([1, 2], [1, 2])).error(
     "InvalidArgument", "All dimensions except 1 must match", 1, many([1, 2], [3, 2])
 ).error(
+    "InvalidArgument", r"input 1 holds the extent -2", 0, many([1, 2], [-2, 2])
+).error(
     "InvalidArgument", "should contain 2 elements, but got 1", 1, many([1, 2], [3])
 )
 

@@ -131,3 +131,27 @@ def test_gradient_nodes_carry_the_place_of_their_origin():
               if op.name.startswith("gradients/Gather")]
     assert places and all(place == y.op._creation for place in places)
     assert gradient is not None
+
+
+def test_gradients_through_broadcasting_with_unknown_extents():
+    """Summing an inner axis leaves a leading one of extent 1 that is not the operand's own."""
+    a, b = tn.placeholder(tn.float32, [None, 1]), tn.placeholder(tn.float32, [None, 1])
+    y = (a * b) * tn.constant([[[1.0, 2.0, 3.0]]])
+    gradient = tn.gradients(y, a)[0]
+    with tn.Session() as sess:
+        got = sess.run(gradient, {a: np.ones((3, 1)), b: [[1], [2], [3]]})
+    np.testing.assert_array_equal(got, [[6], [12], [18]])
+
+
+@pytest.mark.parametrize("small, large", [
+    ((3, 1), (1, 1, 5)), ((3, 1), (2, 1, 5)), ((1, 4), (3, 1, 1)), ((1,), (1, 1)),
+    ((2, 1, 1), (1, 5)), ((4, 1), (1, 4, 1)), ((1, 1), (5,)), ((3, 1, 2), (1, 4, 1))])
+@pytest.mark.parametrize("known", [True, False])
+def test_gradients_of_broadcast_sums_are_counts(small, large, known):
+    value = np.ones(small, np.float32)
+    x = tn.constant(value) if known else tn.placeholder(tn.float32, [None] * len(small))
+    gradient = tn.gradients(x + tn.ones(large), x)[0]
+    repeats = np.broadcast(value, np.ones(large)).size / value.size
+    with tn.Session() as sess:
+        got = sess.run(gradient, {} if known else {x: value})
+    np.testing.assert_array_equal(got, np.full(small, repeats, np.float32))
