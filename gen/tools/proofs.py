@@ -261,13 +261,7 @@ def reproducible():
                 ("one", {"LC_ALL": "C", "TZ": "UTC"}, 0o022, "1"),
                 ("second longer", {"LC_ALL": "C.UTF-8", "TZ": "Asia/Tokyo"}, 0o077, "3"))):
             source = os.path.join(scratch, name, "tree%d" % index)
-            names = run(["git", "-C", SOURCE, "ls-files", "-z", "-co",
-                         "--exclude-standard"]).split("\0")
-            for leaf in names:
-                if leaf and os.path.isfile(os.path.join(SOURCE, leaf)):
-                    target = os.path.join(source, leaf)
-                    os.makedirs(os.path.dirname(target), exist_ok=True)
-                    shutil.copy(os.path.join(SOURCE, leaf), target)
+            tracked_files(source)
             build, place = os.path.join(source, "b"), os.path.join(scratch, "d%d" % index)
             settings = dict(settings, CCACHE_DISABLE="1")
             before = os.umask(umask)
@@ -355,9 +349,45 @@ def aarch64():
     return "; ".join(done)
 
 
+def tracked_files(into):
+    """A copy of the files that git knows or would know."""
+    names = run(["git", "-C", SOURCE, "ls-files", "-z", "-co", "--exclude-standard"]).split("\0")
+    for leaf in names:
+        if leaf and os.path.isfile(os.path.join(SOURCE, leaf)):
+            target = os.path.join(into, leaf)
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            shutil.copy(os.path.join(SOURCE, leaf), target)
+
+
+def fresh_machine():
+    """in a new Debian with git and Python alone, ci/smoke installs, builds and trains"""
+    if not shutil.which("debootstrap") or not shutil.which("apt-get"):
+        raise NotRun("it needs Debian's debootstrap")
+    if os.getuid() != 0:
+        raise NotRun("only root can enter another root directory")
+    with open("/etc/os-release", encoding="utf-8") as stream:
+        release = re.search(r"^VERSION_CODENAME=(\w+)", stream.read(), re.MULTILINE).group(1)
+    mirror = run(["apt-get", "indextargets", "--format", "$(REPO_URI)",
+                  "Codename: " + release]).split()
+    if not mirror:
+        raise NotRun("apt knows no repository of " + release)
+    with tempfile.TemporaryDirectory() as root:
+        run(["debootstrap", "--variant=minbase", "--include=ca-certificates,git,python3", release,
+             root, mirror[0]])
+        shutil.copy("/etc/resolv.conf", os.path.join(root, "etc/resolv.conf"))
+        tracked_files(os.path.join(root, "treenail"))
+        # In a mount namespace of their own these mounts end with the process.
+        inside = ("mount -t proc proc \"$0/proc\" && mount --rbind /dev \"$0/dev\" && "
+                  "exec chroot \"$0\" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "
+                  "LC_ALL=C.UTF-8 /treenail/ci/smoke")
+        text = run(["unshare", "--mount", "--propagation", "private", "sh", "-c", inside, root])
+        accuracies = re.findall(r"^ok +(\w+: test accuracy [\d.]+)", text, re.MULTILINE)
+        return "%s; %s" % (mirror[0], ", ".join(accuracies))
+
+
 QUICK = (missing_deps, nothing_to_do, baseline_instructions, oldest_cpu, lower_level)
 SLOW = QUICK + (address_undefined, thread, every_level, emulated_levels, reproducible,
-                without_features, clang, documentation, aarch64)
+                without_features, clang, documentation, aarch64, fresh_machine)
 
 
 def prove(function):
