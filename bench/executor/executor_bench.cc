@@ -16,7 +16,9 @@ namespace {
 
 // Runs with one fed float and one fetched one, prepared as a training loop would.
 void run_graph(benchmark::State& state, const test::GraphBuilder& b, Output x, Output y) {
-  Session session(b.graph);
+  SessionOptions options;
+  options.fuse_elementwise = false;
+  Session session(b.graph, options);
   const auto signature = session.signature(std::vector{x}, std::vector{y}, {});
   const std::vector<Tensor> feeds = {test::floats({1.5F})};
   for (auto _ : state) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Session.run of a one-op graph and of a chain of 1,000 tiny ops, from Python."""
+"""Session.run of a one-op graph and of a chain of 1,000 tiny ops, unfused, from Python."""
 
 import os
 import sys
@@ -19,7 +19,8 @@ def main() -> None:
     chain = x
     for _ in range(CHAIN):
         chain = tn.add(chain, x)
-    session = tn.Session()
+    options = tn.OptimizerOptions(do_elementwise_fusion=False)
+    session = tn.Session(config=tn.ConfigProto(graph_options=tn.GraphOptions(options)))
     value = np.array([1.5], np.float32)
     assert session.run(one, {x: value})[0] == -1.5
     assert session.run(chain, {x: value})[0] == 1.5 * (CHAIN + 1)

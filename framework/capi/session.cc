@@ -99,6 +99,7 @@ tn_session* tn_session_new(tn_graph* graph, const tn_session_options* options,
     wanted.fold_constants = given.fold_constants != 0;
     wanted.merge_common_subexpressions = given.merge_common_subexpressions != 0;
     wanted.allow_soft_placement = given.allow_soft_placement != 0;
+    wanted.fuse_elementwise = given.fuse_elementwise != 0;
     wanted.resources = given.share_state_with != nullptr
                            ? given.share_state_with->resources
                            : std::make_shared<treenail::ResourceManager>();

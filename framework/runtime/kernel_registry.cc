@@ -78,6 +78,7 @@ std::string type_attrs_text(const OpInstance& op) {
 struct KernelRegistry::Impl {
   mutable std::shared_mutex mutex;
   std::unordered_map<std::string, std::vector<Entry>> by_op;
+  ElementwiseFuser fuser;  // set while kernels register, before anyone looks
 };
 
 KernelRegistry::KernelRegistry() : impl_(std::make_unique<Impl>()) {}
@@ -126,6 +127,9 @@ void KernelRegistry::add_all(std::vector<KernelRegistration> kernels) {
   impl_->by_op.reserve(impl_->by_op.size() + by_op.size());
   for (auto& [op, entries] : by_op) impl_->by_op[op] = std::move(entries);
 }
+
+void KernelRegistry::set_fuser(const ElementwiseFuser& fuser) { impl_->fuser = fuser; }
+const ElementwiseFuser& KernelRegistry::fuser() const { return impl_->fuser; }
 
 PrepareFn KernelRegistry::find(const OpInstance& op) const {
   const std::shared_lock lock(impl_->mutex);

@@ -12,6 +12,7 @@
 
 #include "framework/op/op_def.h"
 #include "framework/runtime/kernel.h"
+#include "framework/runtime/kernel_fusion.h"
 
 namespace treenail {
 
@@ -44,6 +45,10 @@ class KernelRegistry {
 
   // What a plugin brings: all of it, or nothing when one is there already. Errors: AlreadyExists.
   void add_all(std::vector<KernelRegistration> kernels);
+
+  // What computes groups of element-wise ops; without it nothing is fused.
+  void set_fuser(const ElementwiseFuser& fuser);
+  const ElementwiseFuser& fuser() const;
 
   // Errors: Unimplemented, naming op, dtypes and what is registered.
   PrepareFn find(const OpInstance& op) const;

@@ -28,7 +28,8 @@ struct PlanNode {
     kDynamic,  // infer, prepare and allocate at run time
   };
   Kind kind = Kind::kKernel;
-  const Node* node = nullptr;  // of the topology's graph
+  const Node* node = nullptr;  // of the topology's graph; of a fused group the last one
+  bool fused = false;          // the kernel computes a group (fusion.h)
   std::unique_ptr<Kernel> kernel;
   std::vector<int32_t> inputs;  // slots
   int32_t first_output = 0;     // slots of outputs follow one another

@@ -215,7 +215,7 @@ std::shared_ptr<const Plan> Session::Impl::plan_for(const Graph& graph, Signatur
     signature.topology =
         make_topology(graph, signature.feeds, signature.fetches, signature.targets, *resources,
                       {options.fold_constants, options.merge_common_subexpressions,
-                       options.allow_soft_placement});
+                       options.allow_soft_placement, options.fuse_elementwise});
   }
   // The key stands in memory that steady-state runs reuse.
   thread_local std::vector<int64_t> key;

@@ -23,6 +23,7 @@ struct SessionOptions {
   bool merge_common_subexpressions = true;
   // A node that asks for a device that is not there runs on the CPU instead of being refused.
   bool allow_soft_placement = false;
+  bool fuse_elementwise = true;
   // Another session's state (same task); null: state of its own.
   std::shared_ptr<ResourceManager> resources;
 };

@@ -145,6 +145,7 @@ std::shared_ptr<const Topology> make_topology(const Graph& graph, std::span<cons
   auto topology = std::make_shared<Topology>();
   topology->graph = std::make_unique<Graph>();
   topology->epoch = graph.epoch();
+  topology->fuse_elementwise = options.fuse_elementwise;
   Copier copier(graph, feeds, *topology);
   for (size_t i = 0; i < fetches.size(); ++i) {
     const Output value = copier.copy(fetches[i]);

@@ -21,6 +21,7 @@ struct TopologyOptions {
   bool fold_constants = true;
   bool merge_common_subexpressions = true;
   bool allow_soft_placement = false;
+  bool fuse_elementwise = true;
 };
 
 struct Topology {
@@ -34,7 +35,8 @@ struct Topology {
   // Variables whose declared shape is partial and which no node here assigns: their present shape
   // is part of the key of a specialisation.
   std::vector<IntrusivePtr<Variable>> shape_variables;
-  int64_t epoch = 0;  // of the user's graph
+  int64_t epoch = 0;             // of the user's graph
+  bool fuse_elementwise = true;  // its specialisations may run element-wise nodes together
 };
 
 // Errors: as prepare() of the ops that name state. The caller holds graph.mutex() at least shared.

@@ -85,29 +85,47 @@ void choose_sources(ProgramKernel& kernel) {
   }
 }
 
-// Builds the resolved steps; `single` says per register whether it is one element.
+// Builds the resolved steps; `single` says per register whether it is one element. A register lives
+// in a tile from the step that makes it (a gathered input: from the start) to its last use; then
+// the tile serves another, a result also in place.
 class Resolver {
  public:
-  Resolver(const TileProgram& program, ProgramKernel& kernel) : program_(program), kernel_(kernel) {
+  Resolver(const TileProgram& program, ProgramKernel& kernel)
+      : program_(program),
+        kernel_(kernel),
+        last_use_(static_cast<size_t>(program.registers()), -1) {
     for (int r = 0; r < program.registers(); ++r)
       new_register(static_cast<int>(dtype_size(program.dtype(r))));
+    const auto steps = program.steps();
+    for (size_t i = 0; i < steps.size(); ++i) {
+      for (int k = 0; k < steps[i].arity; ++k)
+        last_use_[static_cast<size_t>(steps[i].operand[k])] = static_cast<int>(i);
+    }
     for (size_t k = 0; k < kernel.sources.size(); ++k) {
       single_[k] = kernel.sources[k] == Source::kSingle;
-      if (kernel.sources[k] == Source::kGather || kernel.sources[k] == Source::kPeriodic) {
-        give_slot(static_cast<int>(k));
-      }
+      if (kernel.sources[k] == Source::kGather || kernel.sources[k] == Source::kPeriodic)
+        kernel_.slot_of[k] = new_tile();
+      // What a periodic tile holds is used again for the next tile.
+      if (kernel.sources[k] == Source::kPeriodic) last_use_[k] = INT32_MAX;
     }
   }
 
-  void resolve() {
+  // False where the program needs more registers or tiles than there are.
+  bool resolve() {
     const int inputs = program_.inputs();
     const auto steps = program_.steps();
     for (size_t i = 0; i < steps.size(); ++i) {
       const bool last = i + 1 == steps.size();
-      resolve_step(steps[i], inputs + static_cast<int>(i), last);
+      resolve_step(steps[i], static_cast<int>(i), inputs + static_cast<int>(i), last);
     }
+    if (kernel_.sizes.size() > kMaxRegisters || kernel_.slots > kMaxTiles) return false;
     const int widest = *std::max_element(kernel_.sizes.begin(), kernel_.sizes.end());
-    kernel_.tile_elements = kernel_.slots > 0 || !kernel_.by_rows ? kTileBytes / widest : INT64_MAX;
+    kernel_.tile_stride = kTileBytes;
+    while (kernel_.tile_stride > 1024 && kernel_.tile_stride * kernel_.slots > kTilesBytes)
+      kernel_.tile_stride /= 2;
+    kernel_.tile_elements =
+        kernel_.slots > 0 || !kernel_.by_rows ? kernel_.tile_stride / widest : INT64_MAX;
+    return true;
   }
 
  private:
@@ -115,14 +133,17 @@ class Resolver {
     kernel_.sizes.push_back(element_size);
     kernel_.slot_of.push_back(-1);
     single_.push_back(false);
-    if (kernel_.sizes.size() > kMaxRegisters)
-      throw internal_error("a tile program needs too many registers");
     return static_cast<int>(kernel_.sizes.size()) - 1;
   }
 
-  void give_slot(int reg) { kernel_.slot_of[static_cast<size_t>(reg)] = kernel_.slots++; }
+  int new_tile() {
+    if (free_.empty()) return kernel_.slots++;
+    const int tile = free_.back();
+    free_.pop_back();
+    return tile;
+  }
 
-  void resolve_step(const TileProgram::Step& step, int result, bool last) {
+  void resolve_step(const TileProgram::Step& step, int number, int result, bool last) {
     ResolvedStep resolved{nullptr, step.params, {}, step.arity, result, true};
     unsigned mask = 0;
     for (int k = 0; k < step.arity; ++k) {
@@ -135,22 +156,49 @@ class Resolver {
     }
     if (resolved.single) mask = 0;
     resolved.loop = step.loops.variants[mask];
+    std::vector<int> spread;
     if (!resolved.loop) {
       for (int k = 0; k < step.arity; ++k) {
-        if (mask & (1u << k)) resolved.operand[k] = spread_register(step.operand[k]);
+        if (mask & (1u << k)) {
+          resolved.operand[k] = spread_register(step.operand[k]);
+          spread.push_back(resolved.operand[k]);
+        }
       }
       resolved.loop = step.loops.variants[0];
     }
     single_[static_cast<size_t>(result)] = resolved.single;
-    if (!last) give_slot(result);
+    place_result(step, number, result, last);
+    for (const int reg : spread) free_.push_back(kernel_.slot_of[static_cast<size_t>(reg)]);
     kernel_.steps.push_back(resolved);
+  }
+
+  // Frees the tiles of operands used last; the result takes one of them where the elements are of
+  // one size and the loop reads a whole tile of it: then it is exactly in place.
+  void place_result(const TileProgram::Step& step, int number, int result, bool last) {
+    const auto out = static_cast<size_t>(result);
+    for (int k = 0; k < step.arity; ++k) {
+      const auto operand = static_cast<size_t>(step.operand[k]);
+      const bool again =
+          std::find(step.operand, step.operand + k, step.operand[k]) != step.operand + k;
+      if (again || last_use_[operand] != number || kernel_.slot_of[operand] < 0) continue;
+      const bool in_place = !last && kernel_.slot_of[out] < 0 && !single_[operand] &&
+                            kernel_.sizes[operand] == kernel_.sizes[out];
+      if (in_place) {
+        kernel_.slot_of[out] = kernel_.slot_of[operand];
+      } else {
+        freed_.push_back(kernel_.slot_of[operand]);
+      }
+    }
+    if (!last && kernel_.slot_of[out] < 0) kernel_.slot_of[out] = new_tile();
+    free_.insert(free_.end(), freed_.begin(), freed_.end());
+    freed_.clear();
   }
 
   // The register's one element, repeated over a tile.
   int spread_register(int reg) {
     const int size = kernel_.sizes[static_cast<size_t>(reg)];
     const int wide = new_register(size);
-    give_slot(wide);
+    kernel_.slot_of[static_cast<size_t>(wide)] = new_tile();
     kernel_.steps.push_back({spread_loop(size), {}, {reg}, 1, wide, false});
     return wide;
   }
@@ -158,6 +206,9 @@ class Resolver {
   const TileProgram& program_;
   ProgramKernel& kernel_;
   std::vector<bool> single_;
+  std::vector<int> last_use_;  // by the program's register: number of the step
+  std::vector<int> free_;      // tiles
+  std::vector<int> freed_;     // tiles, from the next step on
 };
 
 double memory_ns(const ProgramKernel& kernel) {
@@ -241,7 +292,7 @@ std::unique_ptr<Kernel> make_tile_kernel(const TileProgram& program,
   auto kernel = std::make_unique<ProgramKernel>();
   kernel->space = make_tile_space(output, inputs);
   choose_sources(*kernel);
-  Resolver(program, *kernel).resolve();
+  if (!Resolver(program, *kernel).resolve()) return nullptr;
   for (const TileProgram::Step& step : program.steps()) kernel->ns += step.ns;
   kernel->ns += memory_ns(*kernel);
   kernel->piece = piece_elements(kernel->space.elements, kernel->ns);
@@ -254,10 +305,23 @@ std::unique_ptr<Kernel> make_tile_kernel(const TileProgram& program,
   return kernel;
 }
 
+int add_tile_op(TileProgram& program, const TileOp& entry, const OpInstance& op,
+                std::span<const int> operands) {
+  int converted[kMaxOperands];
+  for (size_t k = 0; k < operands.size(); ++k) {
+    converted[k] = program.add_conversion(operands[k], compute_type(program.dtype(operands[k])));
+  }
+  LoopParams params;
+  if (entry.read_params) entry.read_params(op, params);
+  const int result = program.add_step(entry.loops, {converted, operands.size()},
+                                      compute_type(op.output_type(0)), entry.ns, params);
+  return program.add_conversion(result, op.output_type(0));
+}
+
 std::unique_ptr<Kernel> prepare_elementwise(const PrepareContext& c) {
   const OpInstance& op = c.op();
   const int arity = c.num_inputs();
-  const TileOp* entry = find_tile_op(op.name(), compute_type(c.input_type(arity - 1)));
+  const TileOp* entry = find_tile_op(op);
   if (!entry) throw unimplemented("no loops for ", op.name(), " on ", c.input_type(arity - 1));
   TileProgram program;
   const Shape* shapes[kMaxOperands];
@@ -266,14 +330,9 @@ std::unique_ptr<Kernel> prepare_elementwise(const PrepareContext& c) {
     shapes[k] = &c.input_shape(k);
     operands[k] = program.add_input(c.input_type(k));
   }
-  for (int k = 0; k < arity; ++k)
-    operands[k] = program.add_conversion(operands[k], compute_type(c.input_type(k)));
-  LoopParams params;
-  if (entry->read_params) entry->read_params(op, params);
-  const int result = program.add_step(entry->loops, {operands, static_cast<size_t>(arity)},
-                                      compute_type(c.output_type(0)), entry->ns, params);
-  program.add_conversion(result, c.output_type(0));
-  return make_tile_kernel(program, {shapes, static_cast<size_t>(arity)}, c.output_shape(0));
+  const auto n = static_cast<size_t>(arity);
+  add_tile_op(program, *entry, op, {operands, n});
+  return make_tile_kernel(program, {shapes, n}, c.output_shape(0));
 }
 
 }  // namespace treenail::host

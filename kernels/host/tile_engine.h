@@ -57,8 +57,13 @@ class TileProgram {
   int inputs_ = 0;
 };
 
+// The steps that compute `op` by `entry` on registers of its inputs' types; returns the register of
+// the result, of the op's output type.
+int add_tile_op(TileProgram& program, const TileOp& entry, const OpInstance& op,
+                std::span<const int> operands);
+
 // The kernel that runs `program` (at least one step) on inputs of these shapes; output 0 has shape
-// `output`.
+// `output`. Null where the program needs more tiles than a walk has: no op alone does.
 std::unique_ptr<Kernel> make_tile_kernel(const TileProgram& program,
                                          std::span<const Shape* const> inputs, const Shape& output);
 

@@ -55,7 +55,7 @@ void RowsKernel::walk(RunContext& c, int64_t begin, int64_t end) const {
 
 // One piece of work under way: where inputs and the output lie, and where each register is now.
 struct ProgramKernel::Walk {
-  alignas(64) std::byte slots[kMaxRegisters * kTileBytes];
+  alignas(64) std::byte slots[kMaxTiles * kTileBytes];
   const std::byte* base[kMaxRegisters];
   void* pointer[kMaxRegisters];
   std::byte* output;
@@ -65,7 +65,7 @@ void ProgramKernel::run(RunContext& c) const {
   const auto walk = [&](int64_t begin, int64_t end) {
     Walk w;
     for (size_t r = 0; r < slot_of.size(); ++r) {
-      w.pointer[r] = slot_of[r] < 0 ? nullptr : w.slots + slot_of[r] * kTileBytes;
+      w.pointer[r] = slot_of[r] < 0 ? nullptr : w.slots + slot_of[r] * tile_stride;
     }
     for (size_t k = 0; k < sources.size(); ++k) {
       w.base[k] = static_cast<const std::byte*>(c.input(static_cast<int>(k)).raw());

@@ -18,7 +18,11 @@ namespace treenail::host {
 // a tile. Up to kLongestTiledRow also longer ones are, where no operand needs gathering for it.
 inline constexpr int64_t kShortestRow = 64;
 inline constexpr int64_t kLongestTiledRow = 256;
-inline constexpr int kMaxRegisters = 16;
+inline constexpr int kMaxRegisters = 128;
+// Tiles alive at once. A program beyond that is refused.
+inline constexpr int kMaxTiles = 24;
+// What all tiles together may take of the first-level cache.
+inline constexpr int64_t kTilesBytes = 24 << 10;
 
 // One loop over memory: all operands are whole arrays or single elements.
 class DirectKernel final : public Kernel {
@@ -80,6 +84,7 @@ class ProgramKernel final : public Kernel {
   std::vector<int> sizes;       // bytes of an element, per register
   std::vector<int> slot_of;     // per register: number of its tile, -1 for none
   int64_t tile_elements = 0;
+  int64_t tile_stride = 0;  // bytes from tile to tile
   int64_t piece = 0;
   double ns = 0;
   int slots = 0;

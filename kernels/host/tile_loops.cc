@@ -68,6 +68,11 @@ const TileOp* find_tile_op(std::string_view op, DType key) {
   return hit == t.ops.end() ? nullptr : &hit->second;
 }
 
+const TileOp* find_tile_op(const OpInstance& op) {
+  const int inputs = op.num_inputs();
+  return inputs == 0 ? nullptr : find_tile_op(op.name(), compute_type(op.input_type(inputs - 1)));
+}
+
 const Conversion* find_conversion(DType from, DType to) {
   Table& t = table();
   std::lock_guard lock(t.mutex);

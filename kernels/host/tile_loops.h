@@ -81,6 +81,7 @@ void add_tile_ops(KernelRegistry& registry, std::span<const TileOp> ops);
 void add_conversions(std::span<const Conversion> conversions);
 
 const TileOp* find_tile_op(std::string_view op, DType key);  // nullptr when there is none
+const TileOp* find_tile_op(const OpInstance& op);            // by the type of its last input
 const Conversion* find_conversion(DType from, DType to);     // nullptr when there is none
 
 }  // namespace treenail::host

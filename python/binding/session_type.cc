@@ -277,15 +277,17 @@ PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
   });
 }
 
-// _open(graph, fold_constants, merge_common_subexpressions, allow_soft_placement)
+// _open(graph, fold_constants, merge_common_subexpressions, allow_soft_placement,
+//       fuse_elementwise)
 PyObject* open(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
-    if (nargs != 4) throw_type_error("_open() takes a graph and three flags");
+    if (nargs != 5) throw_type_error("_open() takes a graph and four flags");
     GraphObject* graph = graph_from(args[0]);
     SessionOptions options;
     options.fold_constants = checked(PyObject_IsTrue(args[1])) == 1;
     options.merge_common_subexpressions = checked(PyObject_IsTrue(args[2])) == 1;
     options.allow_soft_placement = checked(PyObject_IsTrue(args[3])) == 1;
+    options.fuse_elementwise = checked(PyObject_IsTrue(args[4])) == 1;
     SessionState& s = *cast(self)->state;
     if (s.session) throw_python(PyExc_RuntimeError, "the session is open already");
     s.session = std::make_shared<Session>(graph->state->graph, options);

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 
 class OptimizerOptions:
-    """How a session simplifies its copy of the graph."""
+    """How a session changes its copy of the graph; results have the same bits whichever it does.
+
+    do_common_subexpression_elimination: what is computed twice is computed once.
+    do_constant_folding: what depends on constants alone is computed when the plan is made.
+    do_elementwise_fusion: connected element-wise operations run as one kernel, in one sweep through
+    memory. opt_level: L0 (or OFF) does none of these.
+    """
 
     DEFAULT = L1 = 0
     L0 = -1
@@ -23,11 +29,13 @@ class OptimizerOptions:
     ON_1 = 1
 
     def __init__(self, opt_level: int = 0, do_common_subexpression_elimination: bool = True,
-                 do_constant_folding: bool = True, global_jit_level: int = 0) -> None:
+                 do_constant_folding: bool = True, global_jit_level: int = 0,
+                 do_elementwise_fusion: bool = True) -> None:
         self.opt_level = opt_level
         self.do_common_subexpression_elimination = do_common_subexpression_elimination
         self.do_constant_folding = do_constant_folding
         self.global_jit_level = global_jit_level
+        self.do_elementwise_fusion = do_elementwise_fusion
 
 
 class GraphOptions:
@@ -134,7 +142,8 @@ class Session(_core.SessionBase):
             _core.set_num_threads(config.intra_op_parallelism_threads)
         self._open(graph or get_default_graph(), options.do_constant_folding and not plain,
                    options.do_common_subexpression_elimination and not plain,
-                   config.allow_soft_placement)
+                   config.allow_soft_placement,
+                   options.do_elementwise_fusion and not plain)
         if config.operation_timeout_in_ms:
             self._default_options = RunOptions(timeout_in_ms=config.operation_timeout_in_ms)
             self.run = self._run_with_timeout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element-wise operations that run as one kernel: the same bits as one by one, whatever the graph."""
+"""Element-wise operations that run as one kernel: the same bits as one by one, in any graph."""
 
 import numpy as np
 import pytest

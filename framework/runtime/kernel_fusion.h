@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several element-wise ops as one kernel: what the runtime hands to the kernels, and what it gets
+// back. Which ops go together: fusion.h. How they are computed: kernels/host.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "framework/op/op_def.h"
+#include "framework/runtime/kernel.h"
+#include "framework/tensor/shape.h"
+
+namespace treenail {
+
+// Ops of one output each, in an order that fits their dependencies. Operands and results are
+// numbered: first the inputs, then the steps. The last step's result is the output; every step's
+// result has its shape, inputs broadcast to it.
+struct ElementwiseGroup {
+  struct Step {
+    const OpInstance* op = nullptr;
+    std::vector<int> operands;
+  };
+  std::vector<DType> input_types;
+  std::vector<Shape> input_shapes;
+  std::vector<Step> steps;
+  Shape output_shape;
+};
+
+struct ElementwiseFuser {
+  // Can the op be a step?
+  bool (*accepts)(const OpInstance& op) = nullptr;
+  // The kernel of the whole group: the same bits as its ops one after the other. Null where the
+  // group is too large.
+  std::unique_ptr<Kernel> (*prepare)(const ElementwiseGroup& group) = nullptr;
+};
+
+}  // namespace treenail

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shapes, constants, kernels and edges of a plan; its memory: plan_arena.cc.
+#include "framework/runtime/plan_builder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "framework/base/error.h"
+#include "framework/base/thread_pool.h"
+#include "framework/runtime/handle_info.h"
+#include "framework/runtime/immediate.h"
+#include "framework/runtime/kernel_registry.h"
+#include "framework/runtime/schedule.h"
+
+namespace treenail {
+namespace {
+
+bool all_constant(std::span<const ValueInfo> infos) {
+  return std::all_of(infos.begin(), infos.end(),
+                     [](const ValueInfo& info) { return info.constant != nullptr; });
+}
+
+}  // namespace
+
+PlanBuilder::PlanBuilder(std::shared_ptr<const Topology> topology,
+                         std::span<const PartialShape> feed_shapes, ResourceManager& resources)
+    : plan_(std::make_shared<Plan>()),
+      topology_(*topology),
+      feed_shapes_(feed_shapes),
+      resources_(resources) {
+  plan_->topology = std::move(topology);
+  plan_->resources = &resources;
+}
+
+std::shared_ptr<const Plan> PlanBuilder::build() {
+  infer();
+  find_needed();
+  find_groups();
+  make_nodes();
+  connect();
+  mark_escaping();
+  plan_->side_by_side = faster_side_by_side(plan_->nodes, ThreadPool::instance().num_threads());
+  plan_arena();
+  count_uses();
+  return std::move(plan_);
+}
+
+void PlanBuilder::infer() {
+  states_.resize(static_cast<size_t>(topology_.graph->num_nodes()));
+  for (const Node* node : topology_.order) {
+    NodeState& s = state(*node);
+    s.infos.resize(static_cast<size_t>(node->num_outputs()));
+    s.first_slot = static_cast<int32_t>(plan_->slots.size());
+    plan_->slots.resize(plan_->slots.size() + s.infos.size());
+    plan_->constants.resize(plan_->slots.size());
+    try {
+      infer_node(*node, s);
+    } catch (const Error& error) {
+      throw located_error(*node, error);
+    }
+    for (size_t i = 0; i < s.infos.size(); ++i) {
+      Slot& out = slot(s.first_slot + static_cast<int32_t>(i));
+      out.dtype = s.infos[i].dtype;
+      out.shape = s.infos[i].shape;
+    }
+  }
+  plan_->arg_slots.assign(feed_shapes_.size(), -1);
+  for (size_t i = 0; i < topology_.args.size(); ++i) {
+    if (topology_.args[i] != nullptr) plan_->arg_slots[i] = state(*topology_.args[i]).first_slot;
+  }
+  for (const Node* retval : topology_.retvals)
+    plan_->fetch_slots.push_back(slot_of(retval->input(0)));
+}
+
+void PlanBuilder::infer_node(const Node& node, NodeState& s) {
+  if (node.type() == "_Arg") {
+    s.infos[0].dtype = node.op().output_type(0);
+    s.infos[0].shape = feed_shapes_[static_cast<size_t>(node.op().get_int("index"))];
+    s.given = true;
+    slot(s.first_slot).kind = Slot::Kind::kArg;
+    return;
+  }
+  if (const auto handle = topology_.handles.find(&node); handle != topology_.handles.end()) {
+    s.infos[0] = node.info(0);
+    s.infos[0].handle = planned_handle_info(handle->second);
+    set_constant(s, 0, handle->second);
+    s.given = true;
+    return;
+  }
+  std::vector<const ValueInfo*> inputs;
+  for (const Output& input : node.inputs()) inputs.push_back(&info(input));
+  infer_shapes(node.op(), inputs, s.infos);
+  if (node.op().def().stateful || s.infos.empty()) return;
+  if (!all_constant(s.infos)) {
+    std::vector<Tensor> folded = fold_constant(node.op(), inputs, s.infos);
+    for (size_t i = 0; i < folded.size(); ++i) {
+      s.infos[i].shape = folded[i].shape();
+      s.infos[i].value = partial_value_of(folded[i]);
+      s.infos[i].constant = std::make_shared<const Tensor>(std::move(folded[i]));
+    }
+  }
+  if (!all_constant(s.infos)) return;
+  s.given = true;
+  for (size_t i = 0; i < s.infos.size(); ++i) set_constant(s, i, *s.infos[i].constant);
+}
+
+// A variable that this plan assigns may change its shape on the way: only the declared shape is
+// certain then.
+std::shared_ptr<const HandleInfo> PlanBuilder::planned_handle_info(const Tensor& handle) const {
+  const auto* variable =
+      dynamic_cast<const Variable*>(handle.data<ResourceElement>()->object.get());
+  if (variable == nullptr) return nullptr;
+  const auto& keyed = topology_.shape_variables;
+  const bool in_key =
+      std::any_of(keyed.begin(), keyed.end(), [&](const auto& v) { return v.get() == variable; });
+  if (in_key) return handle_info_of(handle);
+  return std::make_shared<const HandleInfo>(
+      HandleInfo{variable->dtype(), variable->declared_shape()});
+}
+
+void PlanBuilder::set_constant(const NodeState& s, size_t i, const Tensor& value) {
+  const int32_t out = s.first_slot + static_cast<int32_t>(i);
+  slot(out).kind = Slot::Kind::kConstant;
+  plan_->constants[static_cast<size_t>(out)] = value;
+}
+
+// A value whose consumers all became constants is not computed, unless computing it changes state.
+void PlanBuilder::find_needed() {
+  for (const Node* node : topology_.targets) state(*node).needed = true;
+  for (const Node* node : topology_.retvals) state(*node).needed = true;
+  for (auto it = topology_.order.rbegin(); it != topology_.order.rend(); ++it) {
+    const Node& node = **it;
+    NodeState& s = state(node);
+    if (node.op().def().stateful) s.needed = true;
+    if (!s.needed) continue;
+    for (const Node* before : node.control_inputs()) state(*before).needed = true;
+    if (s.given) continue;
+    for (const Output& input : node.inputs()) state(*input.node).needed = true;
+  }
+}
+
+void PlanBuilder::find_groups() {
+  const ElementwiseFuser& fuser = KernelRegistry::instance().fuser();
+  if (!topology_.fuse_elementwise || fuser.accepts == nullptr) return;
+  std::vector<FusionCandidate> candidates(states_.size());
+  for (const Node* node : topology_.order) {
+    const NodeState& s = state(*node);
+    FusionCandidate& c = candidates[index(*node)];
+    c.runs = s.needed && !s.given;
+    const bool shapes_known =
+        std::all_of(node->inputs().begin(), node->inputs().end(),
+                    [&](const Output& input) { return info(input).shape.fully_known(); });
+    if (shapes_known && !s.infos.empty() && s.infos[0].shape.fully_known()) {
+      c.shape = &s.infos[0].shape;
+    }
+  }
+  for (const FusionGroup& group : find_fusion_groups(topology_.order, candidates, fuser))
+    add_group(group, fuser);
+}
+
+void PlanBuilder::add_group(const FusionGroup& group, const ElementwiseFuser& fuser) {
+  std::vector<Shape> shapes;
+  for (const Output& input : group.inputs) shapes.push_back(info(input).shape.shape());
+  const Shape output = state(*group.members.back()).infos[0].shape.shape();
+  std::unique_ptr<Kernel> kernel = fuser.prepare(describe_group(group, std::move(shapes), output));
+  if (kernel == nullptr) return;
+  for (const Node* member : group.members) state(*member).fused = member != group.members.back();
+  groups_.push_back({group, std::move(kernel)});
+}
+
+void PlanBuilder::make_nodes() {
+  auto next = groups_.begin();
+  for (const Node* node : topology_.order) {
+    NodeState& s = state(*node);
+    if (s.given || !s.needed || s.fused || node->type() == "_Retval") continue;
+    s.plan_node = static_cast<int32_t>(plan_->nodes.size());
+    PlanNode& p = plan_->nodes.emplace_back();
+    p.node = node;
+    p.first_output = s.first_slot;
+    std::span<const Output> inputs = node->inputs();
+    if (next != groups_.end() && next->group.members.back() == node) {
+      inputs = next->group.inputs;
+      p.kernel = std::move(next->kernel);
+      p.fused = true;
+      for (const Node* member : next->group.members) state(*member).plan_node = s.plan_node;
+      ++next;
+    }
+    for (const Output& input : inputs) p.inputs.push_back(slot_of(input));
+    try {
+      choose_kind(*node, s, p);
+    } catch (const Error& error) {
+      throw located_error(*node, error);
+    }
+    if (p.kernel) plan_->cost_ns += p.kernel->cost_ns;
+  }
+}
+
+void PlanBuilder::choose_kind(const Node& node, NodeState& s, PlanNode& p) {
+  const OpDef& def = node.op().def();
+  const bool inputs_planned =
+      std::all_of(node.inputs().begin(), node.inputs().end(),
+                  [&](const Output& input) { return info(input).shape.fully_known(); });
+  bool hosts_known = true;
+  for (int i = 0; i < node.op().num_inputs(); ++i) {
+    if (node.op().input_def(i).host && !info(node.input(i)).constant) hosts_known = false;
+  }
+  const bool outputs_planned =
+      std::all_of(s.infos.begin(), s.infos.end(),
+                  [](const ValueInfo& info) { return info.shape.fully_known(); });
+  if (p.fused) {
+    place_outputs(s, p);
+  } else if (node.type() == "NoOp") {
+    p.kind = PlanNode::Kind::kOrder;
+  } else if (def.view_of >= 0 && outputs_planned) {
+    choose_view(def, s, p);
+  } else if (inputs_planned && hosts_known && (outputs_planned || def.allocates_outputs)) {
+    prepare_kernel(node, s, p, outputs_planned);
+  } else {
+    p.kind = PlanNode::Kind::kDynamic;
+    for (size_t i = 0; i < s.infos.size(); ++i)
+      slot(s.first_slot + static_cast<int32_t>(i)).kind = Slot::Kind::kRun;
+  }
+}
+
+void PlanBuilder::choose_view(const OpDef& def, const NodeState& s, PlanNode& p) {
+  p.kind = PlanNode::Kind::kView;
+  p.view_shape = s.infos[0].shape.shape();
+  const int32_t source = p.inputs[static_cast<size_t>(def.view_of)];
+  const Slot::Kind kind = slot(source).kind;
+  slot(s.first_slot).kind = kind == Slot::Kind::kArena ? Slot::Kind::kArena : Slot::Kind::kRun;
+  view_source_.resize(plan_->slots.size(), -1);
+  view_source_[static_cast<size_t>(s.first_slot)] = source;
+}
+
+void PlanBuilder::prepare_kernel(const Node& node, const NodeState& s, PlanNode& p,
+                                 bool outputs_planned) {
+  std::vector<Shape> input_shapes, output_shapes;
+  std::vector<const Tensor*> host_values;
+  for (const Output& input : node.inputs()) {
+    input_shapes.push_back(info(input).shape.shape());
+    host_values.push_back(info(input).constant.get());
+  }
+  for (const ValueInfo& out : s.infos) {
+    if (outputs_planned) output_shapes.push_back(out.shape.shape());
+  }
+  const NodeServices services{&resources_, node.original_name()};
+  const ArrayPrepareContext context(node.op(), input_shapes, output_shapes, host_values, services);
+  p.kernel = KernelRegistry::instance().find(node.op())(context);
+  place_outputs(s, p);
+}
+
+void PlanBuilder::place_outputs(const NodeState& s, PlanNode& p) {
+  for (size_t i = 0; i < s.infos.size(); ++i) {
+    const int32_t out = s.first_slot + static_cast<int32_t>(i);
+    if (p.node->op().def().allocates_outputs) {
+      slot(out).kind = Slot::Kind::kRun;
+      if (slot(out).shape.fully_known()) p.kernel_gives.push_back(out);
+    } else {
+      slot(out).kind = is_plain(slot(out).dtype) ? Slot::Kind::kArena : Slot::Kind::kRun;
+      if (slot(out).kind == Slot::Kind::kRun) p.fresh.push_back(out);
+    }
+  }
+}
+
+// A fused member's edges are its group's.
+void PlanBuilder::connect() {
+  before_.resize(plan_->nodes.size());
+  passed_on_.resize(states_.size());
+  for (const Node* node : topology_.order) {
+    std::vector<int32_t> waits;
+    for (const Output& input : node->inputs()) add_waits(*input.node, waits);
+    for (const Node* before : node->control_inputs()) add_waits(*before, waits);
+    const int32_t p = state(*node).plan_node;
+    std::vector<int32_t>& all = p < 0 ? passed_on_[index(*node)] : before_[static_cast<size_t>(p)];
+    all.insert(all.end(), waits.begin(), waits.end());
+    std::erase(all, p);
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+  }
+  for (size_t p = 0; p < plan_->nodes.size(); ++p) {
+    plan_->nodes[p].waits_for = static_cast<int32_t>(before_[p].size());
+    for (const int32_t earlier : before_[p]) {
+      plan_->nodes[static_cast<size_t>(earlier)].successors.push_back(static_cast<int32_t>(p));
+    }
+  }
+}
+
+// A node that does not run passes on what it would have waited for.
+void PlanBuilder::add_waits(const Node& before, std::vector<int32_t>& waits) {
+  if (const int32_t p = state(before).plan_node; p >= 0) {
+    waits.push_back(p);
+  } else {
+    const std::vector<int32_t>& earlier = passed_on_[index(before)];
+    waits.insert(waits.end(), earlier.begin(), earlier.end());
+  }
+}
+
+}  // namespace treenail
