@@ -232,20 +232,28 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:
 
 # --- Joining and parting --------------------------------------------------------------------------
 
+def _check_some(values: Sequence) -> None:
+    if not values:
+        raise ValueError("values is an empty list; needed is at least one tensor")
+
+
 def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
-    """Tensors joined along an existing axis."""
+    """Tensors joined along an existing axis. Raises ValueError for an empty list."""
     if not isinstance(values, (list, tuple)):
         values = [values]
+    _check_some(values)
     if len(values) == 1:
         return ops.Identity(values[0], name=name)
     return ops.Concat(list(values), axis, name=name)
 
 
 def stack(values: Sequence, axis: int = 0, name: str | None = "stack") -> Tensor:
-    """Tensors of one shape joined along a new axis."""
+    """Tensors of one shape joined along a new axis. Raises ValueError for an empty list."""
     if isinstance(values, Tensor):
         values = unstack(values)
-    return ops.Pack(list(values), axis=axis, name=name)
+    values = list(values)
+    _check_some(values)
+    return ops.Pack(values, axis=axis, name=name)
 
 
 def unstack(value: Any, num: int | None = None, axis: int = 0,
@@ -427,7 +435,10 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
 def boolean_mask(tensor: Any, mask: Any, name: str | None = "boolean_mask",
                  axis: int | None = None) -> Tensor:
     """The elements (or slices) where `mask` is true; mask's axes are those of `tensor` from `axis`
-    (0) on."""
+    (0) on.
+
+    Raises ValueError for shapes known to differ, InvalidArgumentError when run with such.
+    """
     with scope_of(name, "boolean_mask", [tensor, mask]):
         tensor, mask = convert_to_tensor(tensor), convert_to_tensor(mask, _core.bool)
         axis = axis or 0
@@ -437,11 +448,18 @@ def boolean_mask(tensor: Any, mask: Any, name: str | None = "boolean_mask",
         if mask.shape.ndims == 0:
             raise ValueError("mask cannot be scalar.")
         end = axis + mask.shape.ndims
-        tensor.shape[axis:end].assert_is_compatible_with(mask.shape)
-        sizes = ops.Shape(tensor)
-        flat = ops.Reshape(tensor, concat([sizes[:axis], [-1], sizes[end:]], 0))
-        return ops.Gather(flat, ops.Squeeze(ops.Where(ops.Reshape(mask, [-1])), squeeze_dims=[1]),
-                          axis)
+        masked = tensor.shape[axis:end]
+        masked.assert_is_compatible_with(mask.shape)
+        sizes = ops.Shape(tensor, out_type=_core.int64)
+        if masked.is_fully_defined() and mask.shape.is_fully_defined():
+            count = convert_to_tensor(mask.shape.num_elements(), _core.int64)
+        else:
+            # BroadcastArgs refuses extents that differ, reshaping to the product 1 beside another.
+            count = ops.Prod(ops.BroadcastArgs(sizes[axis:end],
+                                               ops.Shape(mask, out_type=_core.int64)), [0])
+        flat = ops.Reshape(tensor, concat([sizes[:axis], ops.ExpandDims(count, 0), sizes[end:]], 0))
+        chosen = ops.Where(ops.Reshape(mask, ops.ExpandDims(count, 0)))
+        return ops.Gather(flat, ops.Squeeze(chosen, squeeze_dims=[1]), axis)
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:

@@ -49,24 +49,66 @@ def _summed(tensor: Tensor, labels: str, keep: str) -> tuple:
     return ops.Sum(tensor, axes), "".join(c for c in labels if c in keep)
 
 
-def _sizes(tensor: Tensor, labels: str) -> dict:
-    static = tensor.shape
-    dynamic = None
-    result = {}
-    for i, c in enumerate(labels):
-        extent = static[i] if static.ndims is not None else None
-        if extent is None:
-            if dynamic is None:
-                dynamic = ops.Shape(tensor)
-            extent = dynamic[i]
-        result[c] = extent
-    return result
+def _text(shape: Any) -> str:
+    return "[%s]" % ",".join("?" if d is None else "%d" % d for d in shape)
+
+
+def _check_extents(equation: str, tensors: list, labels: list) -> None:
+    """Raises ValueError where known extents contradict; 1 goes with any other, as in NumPy."""
+    seen: dict = {}
+    for i, (tensor, part) in enumerate(zip(tensors, labels)):
+        for c, extent in zip(part, tensor.shape if tensor.shape.ndims is not None else ()):
+            if extent in (None, 1):
+                continue
+            first, before = seen.setdefault(c, (i, extent))
+            if before != extent:
+                raise ValueError("einsum equation %r: index %r has extent %d in operand %d (%s) "
+                                 "and %d in operand %d (%s)"
+                                 % (equation, c, before, first, _text(tensors[first].shape),
+                                    extent, i, _text(tensor.shape)))
+
+
+def _without_ones(tensors: list, labels: list) -> tuple:
+    """Drops an axis known to be 1 where another operand has the index with perhaps more: to stretch
+    it and to leave it out is the same."""
+    extents = [list(t.shape) if t.shape.ndims is not None else [None] * len(part)
+               for t, part in zip(tensors, labels)]
+    wider = {c for part, known in zip(labels, extents) for c, e in zip(part, known) if e != 1}
+    result, kept = [], []
+    for tensor, part, known in zip(tensors, labels, extents):
+        ones = [i for i, c in enumerate(part) if known[i] == 1 and c in wider]
+        result.append(ops.Squeeze(tensor, squeeze_dims=ones) if ones else tensor)
+        kept.append("".join(c for i, c in enumerate(part) if i not in ones))
+    return result, kept
+
+
+class _Extents:
+    """The extents of one tensor by index: numbers where known, else scalars of its Shape."""
+
+    def __init__(self, tensor: Tensor, labels: str) -> None:
+        self._tensor, self._labels, self._dynamic = tensor, labels, None
+        self._static = list(tensor.shape) if tensor.shape.ndims is not None else (
+            [None] * len(labels))
+
+    def known(self, c: str) -> int | None:
+        return self._static[self._labels.index(c)]
+
+    def of(self, c: str) -> Any:
+        i = self._labels.index(c)
+        if self._static[i] is not None:
+            return self._static[i]
+        if self._dynamic is None:
+            self._dynamic = ops.Shape(self._tensor, out_type="int64")
+        return self._dynamic[i]
+
+    def all(self, labels: str) -> list:
+        return [self.of(c) for c in labels]
 
 
 def _extent_vector(extents: list) -> Any:
     if all(isinstance(e, int) for e in extents):
-        return extents
-    return ops.Pack([convert_to_tensor(e, "int32") for e in extents])
+        return convert_to_tensor(extents, "int64")
+    return ops.Pack([convert_to_tensor(e, "int64") for e in extents])
 
 
 def _product(extents: list) -> Any:
@@ -76,28 +118,48 @@ def _product(extents: list) -> Any:
     return total
 
 
+def _stretched(a: Tensor, a_extents: _Extents, rows: str, b: Tensor, b_extents: _Extents,
+               columns: str, batch: str, inner: str) -> tuple:
+    """a [batch, rows, inner] and b [batch, inner, columns] with equal contracted extents. Where
+    these are not all known, a run compares them, and stretches 1 as NumPy does."""
+    same = [a_extents.known(c) is not None and a_extents.known(c) == b_extents.known(c)
+            for c in inner]
+    if all(same):
+        return a, b, a_extents.all(inner)
+    merged = ops.BroadcastArgs(_extent_vector(a_extents.all(inner)),
+                               _extent_vector(b_extents.all(inner)))
+    shared = [merged[i] for i in range(len(inner))]
+    a = ops.BroadcastTo(a, _extent_vector(a_extents.all(batch + rows) + shared))
+    b = ops.BroadcastTo(b, _extent_vector(b_extents.all(batch) + shared + b_extents.all(columns)))
+    return a, b, shared
+
+
 def _pair(a: Tensor, a_labels: str, b: Tensor, b_labels: str, keep: str) -> tuple:
-    """a and b contracted to the indices in `keep`, by one batched matrix product."""
+    """a and b contracted to the indices in `keep`, by one batched matrix product.
+
+    The indices that stay and are in both are its batch axes, one each: the product itself compares
+    and broadcasts them.
+    """
     a, a_labels = _summed(a, a_labels, keep + b_labels)
     b, b_labels = _summed(b, b_labels, keep + a_labels)
     shared = [c for c in a_labels if c in b_labels]
     batch = "".join(c for c in shared if c in keep)
     inner = "".join(c for c in shared if c not in keep)
-    a_free = "".join(c for c in a_labels if c not in shared)
-    b_free = "".join(c for c in b_labels if c not in shared)
-    a = _ordered(a, a_labels, batch + a_free + inner)
-    b = _ordered(b, b_labels, batch + inner + b_free)
-    sizes = {**_sizes(a, batch + a_free + inner), **_sizes(b, batch + inner + b_free)}
-
-    def matrix(tensor: Tensor, rows: str, columns: str) -> Tensor:
-        extents = [sizes[c] for c in batch] + [_product([sizes[c] for c in rows]),
-                                               _product([sizes[c] for c in columns])]
-        return ops.Reshape(tensor, _extent_vector(extents))
-
-    a_matrix, b_matrix = matrix(a, a_free, inner), matrix(b, inner, b_free)
+    rows = "".join(c for c in a_labels if c not in shared)
+    columns = "".join(c for c in b_labels if c not in shared)
+    a = _ordered(a, a_labels, batch + rows + inner)
+    b = _ordered(b, b_labels, batch + inner + columns)
+    a_extents, b_extents = _Extents(a, batch + rows + inner), _Extents(b, batch + inner + columns)
+    a, b, contracted = _stretched(a, a_extents, rows, b, b_extents, columns, batch, inner)
+    depth = _product(contracted)
+    a_matrix = ops.Reshape(a, _extent_vector(a_extents.all(batch)
+                                             + [_product(a_extents.all(rows)), depth]))
+    b_matrix = ops.Reshape(b, _extent_vector(b_extents.all(batch)
+                                             + [depth, _product(b_extents.all(columns))]))
     product = ops.BatchMatMul(a_matrix, b_matrix) if batch else ops.MatMul(a_matrix, b_matrix)
-    labels = batch + a_free + b_free
-    return ops.Reshape(product, _extent_vector([sizes[c] for c in labels])), labels
+    batch_extents = _Extents(product, batch + "??")
+    extents = batch_extents.all(batch) + a_extents.all(rows) + b_extents.all(columns)
+    return ops.Reshape(product, _extent_vector(extents)), batch + rows + columns
 
 
 def einsum(equation: str, inputs: Sequence, name: str | None) -> Tensor:
@@ -111,6 +173,8 @@ def einsum(equation: str, inputs: Sequence, name: str | None) -> Tensor:
             if tensor.shape.ndims is not None and tensor.shape.ndims != len(part):
                 raise ValueError("einsum equation %r: operand %r has rank %d"
                                  % (equation, part, tensor.shape.ndims))
+        _check_extents(equation, tensors, labels)
+        tensors, labels = _without_ones(tensors, labels)
         result, have = tensors[0], labels[0]
         for i in range(1, len(tensors)):
             keep = output + "".join(labels[i + 1:])

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import builtins
+from operator import index as _index
 
 from treenail import _treenail as _core
-from treenail._array import _one_of, concat, shape_of
+from treenail._array import _one_of, concat
 from treenail._convert import (IndexedSlices, constant_value, convert_n_to_tensor,
                                convert_to_tensor, scope_of)
 from treenail._ops import ops
@@ -385,19 +386,24 @@ def trace(x: Any, name: str | None = None) -> Tensor:
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """The sum of products over the given axes: axes = n, the last n of a and the first n of b; or
-    (axes of a, axes of b)."""
+    (axes of a, axes of b).
+
+    Raises ValueError for axes out of range or named twice and for known extents that differ,
+    InvalidArgumentError when run with extents that do.
+    """
     with scope_of(name, "Tensordot", [a, b]):
         a = convert_to_tensor(a)
         b = convert_to_tensor(b, None if hasattr(b, "dtype") else a.dtype)
         if a.shape.ndims is None or b.shape.ndims is None:
             raise ValueError("the ranks of the operands of tn.tensordot must be known")
         a_axes, b_axes = _contracted(a.shape.ndims, b.shape.ndims, axes)
-        a_matrix, a_free = _as_matrix(a, a_axes, last=True)
-        b_matrix, b_free = _as_matrix(b, b_axes, last=False)
+        depth = _contracted_size(a, a_axes, b, b_axes)
+        a_matrix, a_free = _as_matrix(a, a_axes, depth, last=True)
+        b_matrix, b_free = _as_matrix(b, b_axes, depth, last=False)
         product = ops.MatMul(a_matrix, b_matrix)
         if isinstance(a_free, list) and isinstance(b_free, list):
             return ops.Reshape(product, a_free + b_free)
-        return ops.Reshape(product, concat([convert_to_tensor(f, _core.int32) for f in (a_free,
+        return ops.Reshape(product, concat([convert_to_tensor(f, _core.int64) for f in (a_free,
                                                                                         b_free)],
                                            0))
 
@@ -407,6 +413,7 @@ def _contracted(a_rank: int, b_rank: int, axes: Any) -> tuple:
         axes = constant_value(axes)
         if axes is None:
             raise ValueError("the axes of tn.tensordot must be constants")
+    if hasattr(axes, "tolist"):
         axes = axes.tolist()
     if isinstance(axes, int):
         if axes < 0 or axes > builtins.min(a_rank, b_rank):
@@ -414,41 +421,75 @@ def _contracted(a_rank: int, b_rank: int, axes: Any) -> tuple:
                              "%d" % axes)
         return list(builtins.range(a_rank - axes, a_rank)), list(builtins.range(axes))
     a_axes, b_axes = axes
-    a_axes = [a_axes] if isinstance(a_axes, int) else list(a_axes)
-    b_axes = [b_axes] if isinstance(b_axes, int) else list(b_axes)
+    a_axes = _axes_in_range(a_axes, a_rank, "a")
+    b_axes = _axes_in_range(b_axes, b_rank, "b")
     if len(a_axes) != len(b_axes):
         raise ValueError("Different number of contraction axes 'a' and 'b', %s != %s."
                          % (len(a_axes), len(b_axes)))
-    return [x % a_rank for x in a_axes], [x % b_rank for x in b_axes]
+    return a_axes, b_axes
 
 
-def _as_matrix(tensor: Tensor, axes: list, last: bool) -> tuple:
-    """`tensor` with `axes` as one side of a matrix and the extents of the others, as a list where
-    known."""
+def _axes_in_range(axes: Any, rank: int, operand: str) -> list:
+    result: list = []
+    if hasattr(axes, "tolist"):
+        axes = axes.tolist()
+    for axis in [axes] if isinstance(axes, int) else list(axes):
+        number = _index(axis)
+        if not -rank <= number < rank:
+            raise ValueError("tensordot: axis %d of '%s' is not in [%d, %d)"
+                             % (number, operand, -rank, rank))
+        if number % rank in result:
+            raise ValueError("tensordot: axis %d of '%s' is contracted twice"
+                             % (number % rank, operand))
+        result.append(number % rank)
+    return result
+
+
+def _contracted_size(a: Tensor, a_axes: list, b: Tensor, b_axes: list) -> Any:
+    """The product of the contracted extents: a number where known, else one that a run finds when
+    the extents of a and b agree."""
+    product: Any = 1
+    for i, j in zip(a_axes, b_axes):
+        left, right = a.shape[i], b.shape[j]
+        if None not in (left, right) and left != right:
+            raise ValueError("tensordot: axis %d of 'a' (shape %s) has extent %d, but axis %d of "
+                             "'b' (shape %s) has %d" % (i, a.shape, left, j, b.shape, right))
+        product = None if product is None or None in (left, right) else product * left
+    if product is not None:
+        return product
+    # Reshaping both to the product of the merged extents refuses 1 beside another extent, too.
+    sizes = [ops.Gather(ops.Shape(x, out_type=_core.int64), axes, 0) for x, axes in ((a, a_axes),
+                                                                                     (b, b_axes))]
+    return ops.Prod(ops.BroadcastArgs(*sizes), [0])
+
+
+def _as_matrix(tensor: Tensor, axes: list, depth: Any, last: bool) -> tuple:
+    """`tensor` with `axes` (product of extents: `depth`) as one side of a matrix and the extents of
+    the others, as a list where known."""
     free = [i for i in builtins.range(tensor.shape.ndims) if i not in axes]
     perm = free + axes if last else axes + free
     if perm != list(builtins.range(tensor.shape.ndims)):
         tensor = ops.Transpose(tensor, perm)
-    sizes = shape_of(tensor)
     split = len(free) if last else len(axes)
-    if isinstance(sizes, list):
-        rows = columns = 1
-        for i, extent in enumerate(sizes):
-            if i < split:
-                rows *= extent
-            else:
-                columns *= extent
+    kept: Any = tensor.shape.as_list()[:split] if last else tensor.shape.as_list()[split:]
+    others: Any = 1
+    if None in kept:
+        sizes = ops.Shape(tensor, out_type=_core.int64)
         kept = sizes[:split] if last else sizes[split:]
-        return ops.Reshape(tensor, [rows, columns]), kept
-    rows, columns = ops.Prod(sizes[:split], [0]), ops.Prod(sizes[split:], [0])
-    return ops.Reshape(tensor, ops.Pack([rows, columns])), sizes[:split] if last else sizes[split:]
+        others = ops.Prod(kept, [0])
+    else:
+        for extent in kept:
+            others *= extent
+    sides = [convert_to_tensor(side, _core.int64) for side in (others, depth)]
+    return ops.Reshape(tensor, ops.Pack(sides if last else sides[::-1])), kept
 
 
 def einsum(equation: str, *inputs: Any, name: str | None = None) -> Tensor:
     """Sums of products named by index letters: einsum("ij,jk->ik", a, b) is the matrix product.
 
-    An index appears once per operand; ellipses are not understood. Raises ValueError
-    for an equation that does not fit the inputs.
+    An index appears once per operand; ellipses are not understood. An index has one extent in all
+    operands; 1 is stretched, as in NumPy. Raises ValueError for an equation that does not fit the
+    inputs, InvalidArgumentError when run with extents that contradict.
     """
     from treenail._einsum import einsum as compute
     return compute(equation, inputs, name)

@@ -143,6 +143,7 @@ def mean_pairwise_squared_error(labels: Any, predictions: Any, weights: Any = 1.
         total = reduce_sum(difference, axes, keepdims=True)
         square_of_sum = _zero_safe_quotient(2.0 * ops.Square(total), count * (count - 1))
         weights = cast(convert_to_tensor(weights), difference.dtype)
+        _check_weights(weights, difference)
         loss = (squares - square_of_sum) * weights
         mean = _zero_safe_quotient(reduce_sum(loss), _present(loss, weights))
         add_loss(mean, loss_collection)

@@ -325,6 +325,8 @@ def batch_normalization(x: Any, mean: Any, variance: Any, offset: Any, scale: An
     None."""
     with scope_of(name, "batchnorm", [x, mean, variance, scale, offset]):
         x = convert_to_tensor(x)
+        if not (x.dtype.is_floating or x.dtype.is_complex):
+            raise ValueError("batch_normalization needs a floating x, not %r" % x)
         factor = ops.Rsqrt(ops.Add(convert_to_tensor(variance, x.dtype),
                                    convert_to_tensor(variance_epsilon, x.dtype)))
         if scale is not None:
@@ -458,6 +460,7 @@ def softmax_cross_entropy_with_logits_v2(labels: Any, logits: Any, axis: int | N
         else:
             sizes = shape_of(logits)
             classes = sizes[-1]
+            _check_same_shape(logits, labels)
             loss = ops.SoftmaxCrossEntropyWithLogits(
                 ops.Reshape(logits, [-1, classes]), ops.Reshape(labels, [-1, classes]))[0]
             loss = ops.Reshape(loss, sizes[:-1])
@@ -500,6 +503,9 @@ def sparse_softmax_cross_entropy_with_logits(_sentinel: Any = None, labels: Any 
         if None not in ranks and ranks[0] != ranks[1] - 1:
             raise ValueError("Rank mismatch: Rank of labels (received %s) should equal rank of "
                              "logits minus 1 (received %s)." % ranks)
+        if not labels.shape.is_compatible_with(logits.shape[:-1]):
+            raise ValueError("labels must have the shape of logits without the last axis, but have "
+                             "%s; logits have %s" % (labels.shape, logits.shape))
         narrow = logits.dtype if logits.dtype in (_core.float16, _core.bfloat16) else None
         if narrow:
             logits = cast(logits, _core.float32)
@@ -514,6 +520,12 @@ def sparse_softmax_cross_entropy_with_logits(_sentinel: Any = None, labels: Any 
         return cast(loss, narrow) if narrow else loss
 
 
+def _check_same_shape(logits: Tensor, labels: Tensor) -> None:
+    if not labels.shape.is_compatible_with(logits.shape):
+        raise ValueError("logits and labels must have the same shape (%s vs %s)"
+                         % (logits.shape, labels.shape))
+
+
 def sigmoid_cross_entropy_with_logits(_sentinel: Any = None, labels: Any = None, logits: Any = None,
                                       name: str | None = None) -> Tensor:
     """-labels * log(sigmoid(x)) - (1 - labels) * log(1 - sigmoid(x)) for logits x, computed so that
@@ -522,9 +534,7 @@ def sigmoid_cross_entropy_with_logits(_sentinel: Any = None, labels: Any = None,
     with scope_of(name, "logistic_loss", [logits, labels]) as scope:
         logits = convert_to_tensor(logits)
         labels = convert_to_tensor(labels, logits.dtype)
-        if not labels.shape.is_compatible_with(logits.shape):
-            raise ValueError("logits and labels must have the same shape (%s vs %s)"
-                             % (logits.shape, labels.shape))
+        _check_same_shape(logits, labels)
         zeros = ops.ZerosLike(logits)
         positive = ops.GreaterEqual(logits, zeros)
         relu_logits = ops.Select(positive, logits, zeros)
@@ -535,11 +545,16 @@ def sigmoid_cross_entropy_with_logits(_sentinel: Any = None, labels: Any = None,
 def weighted_cross_entropy_with_logits(labels: Any = None, logits: Any = None,
                                        pos_weight: Any = None, name: str | None = None,
                                        targets: Any = None) -> Tensor:
-    """sigmoid_cross_entropy_with_logits with positive labels weighted by pos_weight."""
+    """sigmoid_cross_entropy_with_logits with positive labels weighted by pos_weight, a number or
+    what broadcasts to the logits.
+
+    Raises ValueError when labels and logits are known to differ in shape, as that does.
+    """
     labels = _one_of(labels, targets, "labels", "targets")
     with scope_of(name, "logistic_loss", [logits, labels]) as scope:
         logits = convert_to_tensor(logits)
         labels = convert_to_tensor(labels, logits.dtype)
+        _check_same_shape(logits, labels)
         weight = 1 + (convert_to_tensor(pos_weight, logits.dtype) - 1) * labels
         softplus_part = ops.Log1p(ops.Exp(-ops.Abs(logits))) + ops.Relu(-logits)
         return ops.Add((1 - labels) * logits, weight * softplus_part, name=scope)

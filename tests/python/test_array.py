@@ -150,6 +150,10 @@ def test_subscripts_with_tensors(evaluate):
                                               "mask cannot be scalar"),
                                              (lambda: tn.boolean_mask(A, [True] * 3), ValueError,
                                               "incompatible"),
+                                             (lambda: tn.stack([]), ValueError,
+                                              "values is an empty list; needed is at least one"),
+                                             (lambda: tn.concat([], 0), ValueError,
+                                              "values is an empty list; needed is at least one"),
                                              (lambda: tn.constant([1, 2, 3], shape=[2]), ValueError,
                                               "Too many elements provided. Needed at most 2, but "
                                               "received 3"),
@@ -216,3 +220,23 @@ def test_functions_for_every_registered_op():
                        (lambda: tn.raw_ops.Relu(1.0, "n", 3), "at most 2 positional")):
         with pytest.raises(TypeError, match=text):
             call()
+
+
+@pytest.mark.parametrize("shape,mask,axis", [((4, 2), (3,), 0), ((4, 2), (5,), 0),
+                                             ((4, 2), (2, 4), 0), ((4, 2), (1,), 1),
+                                             ((6, 2), (3, 4), 0)])
+def test_masks_of_another_shape_are_refused_at_run_time(shape, mask, axis, evaluate):
+    x = tn.placeholder(tn.float32)
+    m = tn.placeholder(tn.bool, [None] * len(mask))
+    with pytest.raises(tn.errors.InvalidArgumentError, match="boolean_mask"):
+        evaluate(tn.boolean_mask(x, m, axis=axis), {x: np.zeros(shape), m: np.ones(mask, bool)})
+
+
+@pytest.mark.parametrize("shape,axes,axis", [((4, 2), 1, 0), ((4, 2), 2, 0), ((2, 3, 4), 2, 1),
+                                             ((0, 2), 1, 0)])
+def test_masks_of_unknown_shape(shape, axes, axis, evaluate, rng):
+    array = rng.rand(*shape).astype(np.float32)
+    chosen = rng.rand(*shape[axis:axis + axes]) > 0.5
+    x, m = tn.placeholder(tn.float32), tn.placeholder(tn.bool, [None] * axes)
+    np.testing.assert_array_equal(evaluate(tn.boolean_mask(x, m, axis=axis), {x: array, m: chosen}),
+                                  array[(slice(None),) * axis + (chosen,)])

@@ -212,6 +212,8 @@ def test_layers_of_ones_own(evaluate):
     (lambda: tn.layers.conv2d(IMAGES, 2, 3, data_format="NHWC"), "`data_format` argument must be"),
     (lambda: tn.layers.dropout(X, 1.0), r"rate must be in the range \[0, 1\)"),
     (lambda: tn.layers.batch_normalization(X, axis=3), "Invalid axis: 3"),
+    (lambda: tn.layers.batch_normalization([[1, 2]], name="bn"),
+     "layer 'bn' needs a floating input to normalise, not one of dtype int32"),
     (lambda: tn.layers.batch_normalization(X, fused=True), "fused batch normalization needs"),
     (lambda: _different_inputs(), "expected axis -1 of input shape to have value 3")])
 def test_what_is_refused(call, text):

@@ -75,6 +75,7 @@ def test_the_total_loss(evaluate):
     (lambda: tn.losses.mean_squared_error(A, None), "predictions must not be None"),
     (lambda: tn.losses.mean_squared_error(A[:2], A), "are incompatible"),
     (lambda: tn.losses.mean_squared_error(A, A, [1.0, 2.0]), "weights can not be broadcast"),
+    (lambda: tn.losses.mean_pairwise_squared_error(A, A, [1.0] * 4), "weights can not be broad"),
     (lambda: tn.losses.mean_squared_error(A, A, reduction="max"), "Invalid ReductionKey max"),
     (lambda: tn.losses.cosine_distance(A, A), "You must specify 'axis'"),
     (lambda: tn.losses.get_total_loss(), "no losses to sum")])

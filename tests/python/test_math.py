@@ -130,6 +130,78 @@ def test_bad_equations(equation, text):
         tn.einsum(equation, tn.zeros([2, 2]))
 
 
+@pytest.mark.parametrize("equation,shapes", [
+    ("ij,jk->ik", [(2, 1), (3, 4)]), ("ij,jk->ik", [(2, 3), (1, 4)]),
+    ("ij,ij->ij", [(2, 1), (1, 3)]), ("bij,bjk->bik", [(1, 2, 3), (4, 3, 2)]),
+    ("ijk,jkl->il", [(2, 1, 4), (3, 4, 2)]),
+    ("ij,ij,ij->i", [(1, 3), (2, 1), (2, 3)]), ("ij,ij->", [(1, 1), (1, 1)]),
+    ("ij,jk->ik", [(2, 0), (1, 3)])])
+@pytest.mark.parametrize("known", [True, False])
+def test_einsum_stretches_one_as_numpy_does(equation, shapes, known, evaluate, rng):
+    arrays = [rng.randn(*s) for s in shapes]
+    tensors = [tn.placeholder(tn.float64, s if known else [None] * len(s)) for s in shapes]
+    product = tn.einsum(equation, *tensors)
+    result, gradients = evaluate([product, tn.gradients(product, tensors)],
+                                 dict(zip(tensors, arrays)))
+    expected = np.einsum(equation, *arrays)
+    assert result.shape == expected.shape
+    np.testing.assert_allclose(result, expected, rtol=1e-12)
+    # The sum of the products is linear in each operand: Euler's identity.
+    for array, gradient in zip(arrays, gradients):
+        assert gradient.shape == array.shape
+        np.testing.assert_allclose((array * gradient).sum(), expected.sum(), rtol=1e-10)
+
+
+@pytest.mark.parametrize("equation,shapes,index", [
+    ("ij,ij->ij", [(2, 3), (3, 2)], "i"), ("ij,jk->ik", [(2, 6), (3, 4)], "j"),
+    ("bij,bjk->bik", [(2, 3, 4), (4, 2, 5)], "b"), ("bij,bjk->bik", [(2, 3, 4), (2, 2, 5)], "j"),
+    ("bij,bjk->bik", [(2, 3, 4), (4, 4, 5)], "b"), ("ijk,jkl->il", [(2, 2, 3), (3, 2, 2)], "j"),
+    ("ij,jk,kj->i", [(2, 3), (3, 4), (4, 2)], "j")])
+def test_contradicting_extents_of_einsum(equation, shapes, index, evaluate):
+    with pytest.raises(ValueError, match="einsum equation '%s': index '%s' has extent"
+                       % (equation, index)):
+        tn.einsum(equation, *[tn.ones(s) for s in shapes])
+    tensors = [tn.placeholder(tn.float32, [None] * len(s)) for s in shapes]
+    with pytest.raises(tn.errors.InvalidArgumentError):
+        evaluate(tn.einsum(equation, *tensors), {t: np.ones(s) for t, s in zip(tensors, shapes)})
+
+
+TENSORDOT = [((2, 3), (3, 2), [[0, 1], [0, 1]]), ((2, 1), (2, 3), [[0, 1], [0, 1]]),
+             ((6, 2), (3, 4), [[0, 1], [0, 1]]), ((2, 3), (4, 2), 1)]
+
+
+@pytest.mark.parametrize("a,b,axes", TENSORDOT)
+def test_contradicting_extents_of_tensordot(a, b, axes, evaluate):
+    with pytest.raises(ValueError, match="tensordot: axis . of 'a' .* has extent"):
+        tn.tensordot(tn.ones(a), tn.ones(b), axes)
+    x, y = (tn.placeholder(tn.float32, [None] * len(s)) for s in (a, b))
+    with pytest.raises(tn.errors.InvalidArgumentError):
+        evaluate(tn.tensordot(x, y, axes), {x: np.ones(a), y: np.ones(b)})
+    x = tn.placeholder(tn.float32, [a[0], None])
+    with pytest.raises(ValueError):
+        evaluate(tn.tensordot(x, tn.ones(b), axes), {x: np.ones(a)})
+
+
+@pytest.mark.parametrize("axes,text", [
+    ([[0], [5]], r"axis 5 of 'b' is not in \[-2, 2\)"),
+    ([[-7], [0]], r"axis -7 of 'a' is not in \[-2, 2\)"),
+    ([[0, -2], [0, 1]], "axis 0 of 'a' is contracted twice"), ([[0], [0, 1]], "Different number")])
+def test_bad_axes_of_tensordot(axes, text):
+    with pytest.raises(ValueError, match=text):
+        tn.tensordot(tn.ones([2, 2]), tn.ones([2, 2]), axes)
+
+
+@pytest.mark.parametrize("axes", [0, 2, [[0, 1], [1, 0]], [[-1], [0]], np.array([[2], [1]])])
+@pytest.mark.parametrize("known", [True, False])
+def test_tensordot(axes, known, evaluate, rng):
+    a, b = rng.randn(2, 3, 3), rng.randn(3, 3, 4)
+    if not isinstance(axes, int) and len(axes[0]) == 2:
+        b = rng.randn(3, 2, 4)
+    x, y = (tn.placeholder(tn.float64, v.shape if known else [None] * 3) for v in (a, b))
+    np.testing.assert_allclose(evaluate(tn.tensordot(x, y, axes), {x: a, y: b}),
+                               np.tensordot(a, b, axes), rtol=1e-12)
+
+
 def test_einsum_is_differentiable(evaluate, rng):
     a, b = rng.randn(2, 3, 4), rng.randn(2, 4, 5)
     ta, tb = tn.constant(a), tn.constant(b)

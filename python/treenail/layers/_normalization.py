@@ -64,6 +64,9 @@ class BatchNormalization(Layer):
             raise ValueError("Input has undefined rank: %s" % input_shape)
         if not -ndims <= self.axis < ndims:
             raise ValueError("Invalid axis: %d for an input of rank %d" % (self.axis, ndims))
+        if not self._dtype.is_floating:
+            raise ValueError("layer %r needs a floating input to normalise, not one of dtype %s"
+                             % (self.name, self._dtype.name))
         channels = known_extent(input_shape, self.axis, "normalised dimension of the inputs")
         self.input_spec = InputSpec(ndim=ndims, axes={self.axis: channels})
         dtype = _core.float32 if self._dtype in (_core.float16, _core.bfloat16) else self._dtype
