@@ -67,6 +67,16 @@ bool nearly_magic(const Block& block) {
   return equal >= 6 && std::memcmp(block.bytes, kHdf5Magic, sizeof kHdf5Magic) != 0;
 }
 
+// The signature of a graph file differs in one byte: a checkpoint with that byte damaged still has
+// the checksum of its first block.
+bool is_graph_file(Block block) {
+  constexpr int kLetter = 3;
+  if (block.bytes[kLetter] != 'G') return false;
+  block.bytes[kLetter] = kMagic[kLetter];
+  return std::memcmp(block.bytes, kMagic, sizeof kMagic) == 0 &&
+         block.get(kCrcAt, 4) != block.crc();
+}
+
 }  // namespace
 
 void seal_frame(const FileDescriptor& file, const std::string& path) {
@@ -85,6 +95,9 @@ bool check_frame(const FileDescriptor& file, const std::string& path, bool allow
   Block block;
   const size_t got = read_at(file, 0, block.bytes, sizeof block.bytes, path);
   if (got == 0) throw data_loss(path, " is empty; needed is a checkpoint");
+  if (is_graph_file(block)) {
+    throw invalid_argument(path, " is a graph file, no checkpoint: tn.load_graph reads it");
+  }
   const bool begins = std::memcmp(block.bytes, kMagic, std::min(got, sizeof kMagic)) == 0;
   if (!begins && !nearly_magic(block)) {
     if (!is_hdf5(file, size, path)) {

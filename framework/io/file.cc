@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/io/temporary_name.h"
 
 namespace treenail {
 namespace {
@@ -58,6 +58,19 @@ int open_retrying(const char* path, int flags, mode_t mode = 0) {
     fd = ::open(path, flags | O_CLOEXEC, mode);
   } while (fd < 0 && errno == EINTR);
   return fd;
+}
+
+// What is no regular file is something that others hold open or depend on: a pipe, a socket, a
+// device. A file in its place would cut them off.
+void check_replaceable(const std::string& path) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return;
+  if (S_ISDIR(status.st_mode)) throw_file_error(EISDIR, "write", path);
+  const char* kind = S_ISFIFO(status.st_mode)   ? "a named pipe"
+                     : S_ISSOCK(status.st_mode) ? "a socket"
+                                                : "a device";
+  throw failed_precondition("cannot write ", path, ": it is ", kind,
+                            ", which a file would replace; needed is the name of a file");
 }
 
 }  // namespace
@@ -130,14 +143,10 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   if (path_.empty() || path_.find('\0') != std::string::npos) {
     throw invalid_argument("\"", path_, "\" is no file name");
   }
-  struct stat status = {};
-  if (::stat(path_.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
-    throw_file_error(EISDIR, "write", path_);
-  }
-  static std::atomic<uint32_t> counter{0};
+  check_replaceable(path_);
+  remove_abandoned(path_);
   do {
-    temporary_ = concat(path_, ".tmp-", static_cast<int64_t>(::getpid()), "-",
-                        counter.fetch_add(1, std::memory_order_relaxed));
+    temporary_ = temporary_name(path_);
     file_ = FileDescriptor(open_retrying(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL, 0666));
   } while (file_.get() < 0 &&
            errno == EEXIST);  // left by a process of the same number that was killed
@@ -150,6 +159,7 @@ AtomicFile::~AtomicFile() {
 
 void AtomicFile::commit() {
   if (::fsync(file_.get()) != 0) throw_file_error(errno, "write", path_);
+  check_replaceable(path_);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw_file_error(errno, "replace", path_);
   done_ = true;
   file_.reset();

@@ -41,10 +41,12 @@ void write_at(const FileDescriptor& file, int64_t offset, const void* data, size
               const std::string& path);
 
 // A new file beside `path`, under a name of its own until commit() puts it in place of whatever is
-// there. Unless committed, nothing is left and `path` is untouched.
+// there, if that is a file. Unless committed, nothing is left and `path` is untouched; what a
+// killed process left of an earlier attempt is removed.
 class AtomicFile {
  public:
-  // Makes the empty file. Errors: as throw_file_error.
+  // Makes the empty file. Errors: as throw_file_error; FailedPrecondition where `path` is a
+  // directory, a pipe, a socket or a device.
   explicit AtomicFile(std::string path);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;

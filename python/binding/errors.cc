@@ -55,7 +55,11 @@ std::string_view text_of(PyObject* object, const char* what) {
   if (PyUnicode_Check(object)) {
     Py_ssize_t size = 0;
     const char* data = PyUnicode_AsUTF8AndSize(object, &size);
-    if (data == nullptr) throw PythonError();
+    if (data == nullptr) {  // a lone surrogate
+      if (!PyErr_ExceptionMatches(PyExc_UnicodeError)) throw PythonError();
+      PyErr_Clear();
+      throw_value_error(what, " ", repr_of(object), " cannot be encoded as UTF-8");
+    }
     return {data, static_cast<size_t>(size)};
   }
   if (PyBytes_Check(object)) {

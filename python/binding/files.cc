@@ -8,6 +8,7 @@
 
 #include "framework/graph/serialize.h"
 #include "framework/io/checkpoint.h"
+#include "framework/io/file.h"
 #include "python/binding/attributes.h"
 #include "python/binding/dtypes.h"
 #include "python/binding/graph_lock.h"
@@ -19,9 +20,13 @@
 namespace treenail::python {
 namespace {
 
+// str, bytes or os.PathLike, in the file system's encoding, whose undecodable bytes Python keeps as
+// surrogates.
 std::string path_from(PyObject* object) {
-  Ref path = checked(PyOS_FSPath(object));
-  return std::string(text_of(path.get(), "a path"));
+  PyObject* path = nullptr;
+  if (PyUnicode_FSConverter(object, &path) == 0) throw PythonError();
+  const Ref held = Ref::steal(path);
+  return std::string(text_of(path, "a path"));
 }
 
 // --- Checkpoints ---------------------------------------------------------------------------------
@@ -83,6 +88,24 @@ PyObject* checkpoint_tensor(PyObject*, PyObject* const* args, Py_ssize_t nargs) 
       tensor = reader->read(name);
     }
     return array_from_tensor(std::move(tensor), false).release();
+  });
+}
+
+// --- Text ----------------------------------------------------------------------------------------
+
+// write_file(path, text): whole, in place of what was there, or not at all.
+PyObject* write_file(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&] {
+    if (nargs != 2) throw_type_error("write_file() takes a path and a text");
+    const std::string path = path_from(args[0]);
+    const std::string text(text_of(args[1], "the text"));
+    {
+      const GilRelease release;
+      AtomicFile file(path);
+      write_at(file.file(), 0, text.data(), text.size(), path);
+      file.commit();
+    }
+    return none();
   });
 }
 
@@ -227,6 +250,7 @@ void add_files(PyObject* module) {
        "one."},
       {"checkpoint_entries", fast(checkpoint_entries), METH_FASTCALL, nullptr},
       {"checkpoint_tensor", fast(checkpoint_tensor), METH_FASTCALL, nullptr},
+      {"write_file", fast(write_file), METH_FASTCALL, nullptr},
       {"save_graph", fast(write_graph_file), METH_FASTCALL, nullptr},
       {"import_graph", fast(import_graph_file), METH_FASTCALL, nullptr},
       {"load_graph_into", fast(load_graph_into), METH_FASTCALL, nullptr},

@@ -2,6 +2,8 @@
 """Checkpoints: saving, restoring, keeping and deleting, state files, damaged files."""
 
 import os
+import pathlib
+import stat
 
 import numpy as np
 import pytest
@@ -239,3 +241,69 @@ def test_state_files(tmp_path):
         (tmp_path / "checkpoint").write_bytes(text)
         with pytest.raises(tn.errors.DataLossError, match="is no checkpoint state file"):
             tn.train.get_checkpoint_state(str(tmp_path))
+
+
+@pytest.mark.parametrize("path", [os.fsencode, pathlib.Path], ids=["bytes", "PathLike"])
+def test_paths_of_other_kinds(path, model, tmp_path):
+    saver = tn.train.Saver()
+    saved = saver.save(model[2], path(str(tmp_path / "model")), global_step=np.int64(3))
+    assert saved == str(tmp_path / "model-3")
+    saver.restore(model[2], path(saved))
+    assert tn.train.latest_checkpoint(path(str(tmp_path))) == saved
+    assert tn.train.load_checkpoint(path(saved)).has_tensor("w")
+    with pytest.raises(TypeError, match="str, bytes or os.PathLike"):
+        saver.save(model[2], 3)
+    with pytest.raises(ValueError, match="cannot be encoded as UTF-8"):
+        saver.save(model[2], os.fsencode(str(tmp_path)) + b"/\xff")
+    assert sorted(os.listdir(tmp_path)) == ["checkpoint", "model-3"]
+
+
+def test_a_pipe_is_not_replaced(model, tmp_path):
+    pipe = str(tmp_path / "pipe")
+    os.mkfifo(pipe)
+    for write in (lambda: tn.train.Saver().save(model[2], pipe),
+                  lambda: tn.get_default_graph().save(pipe)):
+        with pytest.raises(tn.errors.FailedPreconditionError, match="it is a named pipe, which a "
+                                                                    "file would replace"):
+            write()
+    assert stat.S_ISFIFO(os.stat(pipe).st_mode) and os.listdir(tmp_path) == ["pipe"]
+
+
+@pytest.mark.parametrize("make,kind", [(os.mkdir, "a directory"), (os.mkfifo, "no regular file")])
+def test_a_state_file_that_is_none(make, kind, model, tmp_path):
+    make(str(tmp_path / "checkpoint"))
+    for use in (lambda: tn.train.Saver().save(model[2], str(tmp_path / "model")),
+                lambda: tn.train.latest_checkpoint(str(tmp_path)),
+                lambda: tn.train.get_checkpoint_state(str(tmp_path)),
+                lambda: tn.train.load_checkpoint(str(tmp_path)),
+                lambda: tn.train.update_checkpoint_state(str(tmp_path), "model")):
+        with pytest.raises(tn.errors.FailedPreconditionError,
+                           match="checkpoint is %s; needed in its place" % kind):
+            use()
+    assert os.listdir(tmp_path) == ["checkpoint"]
+    tn.train.Saver().save(model[2], str(tmp_path / "model"), write_state=False)
+
+
+def test_a_graph_file_is_no_checkpoint(model, tmp_path):
+    tn.get_default_graph().save(tmp_path / "graph")
+    with pytest.raises(tn.errors.InvalidArgumentError,
+                       match="is a graph file, no checkpoint: tn.load_graph reads it"):
+        tn.train.load_checkpoint(tmp_path / "graph")
+
+
+@pytest.mark.parametrize("step", [1.5, [1, 2], np.array([3]), "a"])
+def test_steps_that_are_no_numbers(step, model, tmp_path):
+    if not isinstance(step, str):
+        with pytest.raises(TypeError, match="global_step must be an int or a scalar integer tenso"):
+            tn.train.Saver().save(model[2], str(tmp_path / "model"), global_step=step)
+        step = tn.constant(step)
+    with pytest.raises((TypeError, ValueError)):
+        tn.train.Saver().save(model[2], str(tmp_path / "model"), global_step=step)
+    assert not os.listdir(tmp_path)
+
+
+def test_a_negative_number_of_checkpoints_to_keep(model):
+    with pytest.raises(ValueError, match="max_to_keep must be at least 0, or None, not -1"):
+        tn.train.Saver(max_to_keep=-1)
+    with pytest.raises(TypeError):
+        tn.train.Saver(max_to_keep="5")

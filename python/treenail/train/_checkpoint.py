@@ -67,20 +67,26 @@ def _state_file(directory: str, latest_filename: str | None) -> str:
     return os.path.join(directory, latest_filename or "checkpoint")
 
 
-def write_file(path: str, text: str) -> None:
-    """Writes a file beside `path`, then renames it: readers see the old text or the new one, never
-    half of it."""
-    temporary = "%s.tmp%d" % (path, os.getpid())
+def path_text(path: Any) -> str:
+    """A path (str, bytes or os.PathLike) as str. Raises TypeError for anything else, ValueError for
+    one that is not UTF-8: state files are."""
+    text = os.fsdecode(path)
     try:
-        with open(temporary, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.remove(temporary)
-        raise
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError("the path %r cannot be encoded as UTF-8" % (text,)) from None
+    return text
+
+
+def check_state_file(directory: str, latest_filename: str | None) -> str:
+    """The path of the state file. Raises FailedPreconditionError where something else stands in its
+    place."""
+    path = _state_file(directory, latest_filename)
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise errors.FailedPreconditionError(
+            None, None, "%s is %s; needed in its place is a checkpoint state file or nothing"
+            % (path, "a directory" if os.path.isdir(path) else "no regular file"))
+    return path
 
 
 def update_checkpoint_state(save_dir: str, model_checkpoint_path: str,
@@ -88,9 +94,11 @@ def update_checkpoint_state(save_dir: str, model_checkpoint_path: str,
                             latest_filename: str | None = None) -> None:
     """Writes the state file of a directory. Paths inside the directory are stored relative to
     it."""
-    paths = list(all_model_checkpoint_paths or [])
+    model_checkpoint_path = path_text(model_checkpoint_path)
+    paths = [path_text(path) for path in all_model_checkpoint_paths or []]
     if model_checkpoint_path not in paths:
         paths.append(model_checkpoint_path)
+    save_dir = path_text(save_dir)
     base = os.path.abspath(save_dir or ".")
 
     def stored(path: str) -> str:
@@ -98,14 +106,15 @@ def update_checkpoint_state(save_dir: str, model_checkpoint_path: str,
         return os.path.abspath(path) if relative.startswith(os.pardir) else relative
     lines = ["model_checkpoint_path: %s" % _quoted(stored(model_checkpoint_path))]
     lines += ["all_model_checkpoint_paths: %s" % _quoted(stored(path)) for path in paths]
-    write_file(_state_file(save_dir or ".", latest_filename), "\n".join(lines) + "\n")
+    _core.write_file(check_state_file(save_dir or ".", latest_filename), "\n".join(lines) + "\n")
 
 
 def get_checkpoint_state(checkpoint_dir: str,
                          latest_filename: str | None = None) -> CheckpointState | None:
     """What the state file of a directory says, or None when there is none. Raises DataLossError for
-    another text."""
-    path = _state_file(checkpoint_dir, latest_filename)
+    another text, FailedPreconditionError where it is no file."""
+    checkpoint_dir = path_text(checkpoint_dir)
+    path = check_state_file(checkpoint_dir, latest_filename)
     try:
         with open(path, encoding="utf-8") as stream:
             lines = stream.read().splitlines()
@@ -167,13 +176,14 @@ def remove_checkpoint(checkpoint_prefix: str) -> None:
 
 def _resolved(path: str) -> str:
     """A checkpoint, or the latest one of a directory. Raises NotFoundError."""
+    path = path_text(path)
     if os.path.isdir(path):
         found = latest_checkpoint(path)
         if found is None:
             raise errors.NotFoundError(None, None, "Couldn't find 'checkpoint' file or checkpoints "
                                        "in given directory %s" % path)
         return found
-    return os.fspath(path)
+    return path
 
 
 class CheckpointReader:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import time
+from operator import index
 
 from treenail import _treenail as _core
 from treenail import errors
@@ -15,12 +16,23 @@ from treenail._ops import ops
 from treenail._shape import TensorShape
 from treenail._treenail import Tensor
 from treenail._variables import Variable, global_variables
-from treenail.train._checkpoint import (checkpoint_exists, get_checkpoint_mtimes, remove_checkpoint,
-                                        share_hdf5_lock, update_checkpoint_state)
+from treenail.train._checkpoint import (check_state_file, checkpoint_exists, get_checkpoint_mtimes,
+                                        path_text, remove_checkpoint, share_hdf5_lock,
+                                        update_checkpoint_state)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Sequence
+
+
+def _step_number(sess: Any, step: Any) -> int:
+    value = sess.run(step) if hasattr(step, "op") or isinstance(step, str) else step
+    if getattr(value, "shape", ()) == ():
+        try:
+            return index(value)
+        except TypeError:
+            pass
+    raise TypeError("global_step must be an int or a scalar integer tensor, not %r" % (step,))
 
 
 class Saver:
@@ -42,6 +54,8 @@ class Saver:
                  write_version: Any = None, pad_step_number: bool = False,
                  save_relative_paths: bool = False, filename: str | None = None) -> None:
         self._var_list, self._reshape, self._allow_empty = var_list, reshape, allow_empty
+        if max_to_keep is not None and index(max_to_keep) < 0:
+            raise ValueError("max_to_keep must be at least 0, or None, not %d" % max_to_keep)
         self._max_to_keep = max_to_keep or 0
         self._keep_seconds = keep_checkpoint_every_n_hours * 3600
         self._pad_step_number = pad_step_number
@@ -126,8 +140,12 @@ class Saver:
         global_step: an int, or a tensor or variable evaluated in `sess`. latest_filename: the name
         of the state file ("checkpoint"). The graph is not written: see Graph.save.
 
-        Raises ValueError when the directory does not exist, FailedPreconditionError when a variable
-        has no value, ResourceExhaustedError when the disk is full; the checkpoint before stays as
+        save_path: str, bytes or os.PathLike. What a killed process left of an earlier save under
+        this path is removed.
+
+        Raises ValueError when the directory does not exist, TypeError for another global_step,
+        FailedPreconditionError when a variable has no value and where something other than a file
+        has the name, ResourceExhaustedError when the disk is full; the checkpoint before stays as
         it was.
         """
         if not self._built and not self._empty:
@@ -135,18 +153,17 @@ class Saver:
         name = latest_filename or "checkpoint"
         if os.path.split(name)[0]:
             raise ValueError("'latest_filename' must not contain path components")
-        path = os.fspath(save_path)
+        path = path_text(save_path)
         if global_step is not None:
-            if not hasattr(global_step, "__index__") or hasattr(global_step, "op"):
-                global_step = sess.run(global_step)
-            global_step = int(global_step)
-            path += ("-%08d" if self._pad_step_number else "-%d") % global_step
+            path += ("-%08d" if self._pad_step_number else "-%d") % _step_number(sess, global_step)
         directory = os.path.dirname(path)
         if os.path.basename(path) == name:
             raise ValueError("'latest_filename' collides with 'save_path': '%s' and '%s'"
                              % (name, path))
         if not os.path.isdir(directory or "."):
             raise ValueError("Parent directory of %s doesn't exist, can't save." % path)
+        if write_state:
+            check_state_file(directory, name)
         if self._empty:
             return None
         share_hdf5_lock()
@@ -200,7 +217,7 @@ class Saver:
             return
         if save_path is None:
             raise ValueError("Can't load save_path when it is None.")
-        path = os.fspath(save_path)
+        path = path_text(save_path)
         if not self._built:
             self.build()
         if not checkpoint_exists(path):
