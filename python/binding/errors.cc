@@ -10,6 +10,19 @@
 namespace treenail::python {
 namespace {
 
+// Messages quote what was given. A zero byte would end the line that a terminal or a log shows.
+std::string printable(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\0') {
+      out += "\\0";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
 void set_error(const Error& error, PyObject* graph) {
   PyObject* make_error = state().make_error;
   if (make_error == nullptr) {
@@ -17,8 +30,9 @@ void set_error(const Error& error, PyObject* graph) {
     return;
   }
   // Messages may hold bytes of a hostile file: never fail on what is not UTF-8.
+  const std::string message = printable(error.message());
   Ref text = Ref::steal(PyUnicode_DecodeUTF8(
-      error.message().data(), static_cast<Py_ssize_t>(error.message().size()), "backslashreplace"));
+      message.data(), static_cast<Py_ssize_t>(message.size()), "backslashreplace"));
   Ref code = Ref::steal(PyLong_FromLong(static_cast<long>(error.code())));
   if (!text || !code) return;
   PyObject* arguments[] = {code.get(), text.get(), graph ? graph : Py_None};
@@ -46,7 +60,7 @@ void translate_exception(PyObject* graph) noexcept {
 }
 
 void throw_python(PyObject* type, std::string_view text) {
-  Ref message = text_object(text);
+  Ref message = text_object(printable(text));
   PyErr_SetObject(type, message.get());
   throw PythonError();
 }

@@ -149,7 +149,7 @@ PyObject* gradients(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
         const std::vector<Output> xs = outputs_of(args[2], graph, false);
         const std::vector<Output> grad_ys = outputs_of(args[3], graph, true);
         const std::vector<Output> stops = outputs_of(args[4], graph, false);
-        const std::string name = concat(graph->state->scope, text_of(args[5], "name"));
+        const std::string name = concat(graph->state->context().scope, text_of(args[5], "name"));
         std::vector<GraphGradient> result;
         {
           const GilRelease release;
@@ -196,7 +196,7 @@ PyObject* set_gradient_map(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
     while (PyDict_Next(args[1], &position, &key, &value) != 0) {
       map.emplace(text_of(key, "an op type"), text_of(value, "a gradient name"));
     }
-    graph_from(args[0])->state->gradient_map = std::move(map);
+    graph_from(args[0])->state->context().gradient_map = std::move(map);
     return none();
   });
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "framework/op/op_registry.h"
+#include "framework/placement/device_name.h"
 #include "python/binding/creation.h"
 #include "python/binding/graph_lock.h"
 #include "python/binding/module.h"
@@ -26,7 +27,7 @@ PyObject* process_graph = nullptr;
 PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
   return guarded([&] {
     Ref self = checked(type->tp_alloc(type, 0));
-    cast(self.get())->state = new GraphState{std::make_shared<Graph>(), {}, {}, {}, {}, {}, {}};
+    cast(self.get())->state = new GraphState{std::make_shared<Graph>(), {}, {}};
     return self.release();
   });
 }
@@ -61,6 +62,7 @@ void destroy(PyObject* self) {
   PyObject_GC_UnTrack(self);
   if (cast(self)->weakrefs != nullptr) PyObject_ClearWeakRefs(self);
   clear(self);
+  if (cast(self)->state != nullptr) drop_building_context(state_of(self).context_id);
   delete cast(self)->state;
   type->tp_free(self);
   Py_DECREF(reinterpret_cast<PyObject*>(type));
@@ -70,12 +72,12 @@ void destroy(PyObject* self) {
 
 std::string full_name(const GraphState& s, std::string_view wanted) {
   if (wanted.ends_with('/')) return std::string(wanted.substr(0, wanted.size() - 1));
-  return concat(s.scope, wanted);
+  return concat(s.context().scope, wanted);
 }
 
 std::vector<Node*> control_inputs_for(const GraphState& s, const NewNode& node) {
   std::vector<Node*> result;
-  for (const Controller& controller : s.controllers) {
+  for (const Controller& controller : s.context().controllers) {
     if (controller.clears) result.clear();
     const bool implied =
         std::any_of(node.inputs.begin(), node.inputs.end(),
@@ -98,16 +100,20 @@ PyObject* unique_name(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
 }
 
 PyObject* get_scope(PyObject* self, void*) {
-  return guarded([&] { return text_object(state_of(self).scope).release(); });
+  return guarded([&] { return text_object(state_of(self).context().scope).release(); });
 }
 int set_scope(PyObject* self, PyObject* value, void*) {
-  return guarded_status([&] { state_of(self).scope = text_of(value, "a name scope"); });
+  return guarded_status([&] { state_of(self).context().scope = text_of(value, "a name scope"); });
 }
 PyObject* get_device(PyObject* self, void*) {
-  return guarded([&] { return text_object(state_of(self).device).release(); });
+  return guarded([&] { return text_object(state_of(self).context().device).release(); });
 }
 int set_device(PyObject* self, PyObject* value, void*) {
-  return guarded_status([&] { state_of(self).device = text_of(value, "a device"); });
+  return guarded_status([&] {
+    const std::string_view name = text_of(value, "a device");
+    parse_device_name(name);  // for its errors
+    state_of(self).context().device = name;
+  });
 }
 
 PyObject* push_controllers(PyObject* self, PyObject* nodes) {
@@ -124,16 +130,17 @@ PyObject* push_controllers(PyObject* self, PyObject* nodes) {
         }
       }
     }
-    state_of(self).controllers.push_back(std::move(controller));
+    state_of(self).context().controllers.push_back(std::move(controller));
     return none();
   });
 }
 PyObject* pop_controllers(PyObject* self, PyObject*) {
-  if (!state_of(self).controllers.empty()) state_of(self).controllers.pop_back();
+  if (!state_of(self).context().controllers.empty())
+    state_of(self).context().controllers.pop_back();
   return none();
 }
 PyObject* has_controllers(PyObject* self, PyObject*) {
-  const auto& controllers = state_of(self).controllers;
+  const auto& controllers = state_of(self).context().controllers;
   return bool_object(!controllers.empty() &&
                      !(controllers.back().clears && controllers.back().inputs.empty()));
 }
@@ -365,7 +372,7 @@ Node& add_node(GraphObject* graph, const NewNode& node) {
   const std::string_view wanted = node.name.empty() ? std::string_view(node.def->name) : node.name;
   const std::string name = node.absolute ? std::string(wanted) : full_name(s, wanted);
   std::vector<Node*> control_inputs;
-  if (!s.controllers.empty() || !node.control_inputs.empty())
+  if (!s.context().controllers.empty() || !node.control_inputs.empty())
     control_inputs = control_inputs_for(s, node);
   NodeSpec node_spec;
   node_spec.op = node.def->name;
@@ -375,15 +382,15 @@ Node& add_node(GraphObject* graph, const NewNode& node) {
   node_spec.attrs = node.attrs;
   node_spec.arg_sizes = node.arg_sizes;
   node_spec.control_inputs = control_inputs;
-  node_spec.device = s.device;
+  node_spec.device = s.context().device;
   node_spec.creation = capture_creation();
   Graph& g = *s.graph;
   Node& added = writing(g, [&]() -> Node& { return g.add(node_spec); });
-  for (Controller& controller : s.controllers) controller.made.insert(&added);
-  if (!s.gradient_map.empty()) {
-    if (const auto it = s.gradient_map.find(node.def->name); it != s.gradient_map.end()) {
-      s.gradient_overrides.emplace(&added, it->second);
-    }
+  BuildingContext& context = s.context();
+  for (Controller& controller : context.controllers) controller.made.insert(&added);
+  if (!context.gradient_map.empty()) {
+    const auto it = context.gradient_map.find(node.def->name);
+    if (it != context.gradient_map.end()) s.gradient_overrides.emplace(&added, it->second);
   }
   return added;
 }

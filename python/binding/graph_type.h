@@ -1,28 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Python type GraphBase, which treenail.Graph extends: a share of a C++ graph, the views handed
-// out for its nodes, and the building context that every new node meets: name scope, device,
-// control dependencies.
+// out for its nodes, and the key of its building contexts.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "framework/graph/graph.h"
+#include "python/binding/building_context.h"
 #include "python/binding/python_api.h"
 
 namespace treenail::python {
-
-// One `with control_dependencies(...)`. A node that depends on one of `made` needs no edge from
-// `inputs` of its own.
-struct Controller {
-  bool clears = false;  // control_dependencies(None): outer ones do not count
-  std::vector<Node*> inputs;
-  std::unordered_set<const Node*> made;
-};
 
 // Owned references; made once, kept for the graph's life.
 struct NodeViews {
@@ -33,13 +23,12 @@ struct NodeViews {
 
 struct GraphState {
   std::shared_ptr<Graph> graph;
-  std::string scope;  // "" or "a/b/"
-  std::string device;
-  std::vector<Controller> controllers;
   std::vector<NodeViews> views;  // by node id
-  // Names of gradient rules: for op types from now on, and of the nodes added under such a map.
-  std::map<std::string, std::string> gradient_map;
+  // Names of gradient rules of the nodes added under a gradient map.
   std::unordered_map<const Node*, std::string> gradient_overrides;
+  const uint64_t context_id = new_context_id();
+
+  BuildingContext& context() const { return building_context(context_id); }
 };
 
 struct GraphObject {

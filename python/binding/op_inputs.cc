@@ -217,7 +217,7 @@ std::vector<Output> OpInputs::outputs(GraphObject* graph) const {
           call_.name.empty() ? std::string_view(call_.def->name) : call_.name;
       const bool absolute = wanted.ends_with('/');
       base = absolute ? std::string(wanted.substr(0, wanted.size() - 1))
-                      : concat(graph->state->scope, wanted);
+                      : concat(graph->state->context().scope, wanted);
       Graph& g = *graph->state->graph;
       if (!absolute) base = writing(g, [&] { return g.unique_name(base, false); });
     }

@@ -3,11 +3,12 @@
 collections.
 
 The graph itself lives in the compiled module; Graph adds the building context that Python code
-steers. As in TensorFlow 1 this context belongs to the graph, the stack of default graphs to the
-thread.
+steers. This context belongs to the graph and the thread, the stack of default graphs to the thread.
 """
 
 from __future__ import annotations
+
+import threading
 
 from treenail import _treenail as _core
 from treenail._treenail import Operation, Tensor
@@ -93,6 +94,13 @@ class _ControlDependencies:
         self._graph._pop_controllers()
 
 
+class _GradientMaps(threading.local):
+    """Each thread's {op type: name of a gradient}."""
+
+    def __init__(self) -> None:
+        self.current: dict = {}
+
+
 class _GradientOverrideMap:
     __slots__ = ("_graph", "_map", "_old")
 
@@ -100,13 +108,15 @@ class _GradientOverrideMap:
         self._graph, self._map = graph, op_type_map
 
     def __enter__(self) -> None:
-        self._old = dict(self._graph._gradient_map)
-        self._graph._gradient_map.update(self._map)
-        _core.set_gradient_map(self._graph, self._graph._gradient_map)
+        self._old = self._graph._gradient_maps.current
+        self._set({**self._old, **self._map})
 
     def __exit__(self, *unused) -> None:
-        self._graph._gradient_map = self._old
-        _core.set_gradient_map(self._graph, self._old)
+        self._set(self._old)
+
+    def _set(self, op_type_map: dict) -> None:
+        _core.set_gradient_map(self._graph, op_type_map)
+        self._graph._gradient_maps.current = op_type_map
 
 
 class NullContext:
@@ -128,14 +138,15 @@ class Graph(_core.GraphBase):
     """A dataflow graph: operations in creation order, each taking outputs of earlier ones.
 
     Every operation is added to the innermost graph of `with graph.as_default()`, or to the
-    process-wide default graph. A graph may be built and run by several threads; the building
-    context (scopes, devices, dependencies) is the graph's, so threads that build the same graph at
-    once share it.
+    process-wide default graph. A graph may be built and run by several threads. Name scopes,
+    devices, control dependencies, gradient overrides and variable scopes are each thread's own: a
+    thread begins outside all of them. (TensorFlow 1 does so for variable scopes, and for the rest
+    after Graph.switch_to_thread_local.)
     """
 
     def __init__(self) -> None:
         self._collections: dict = {}
-        self._gradient_map: dict = {}
+        self._gradient_maps = _GradientMaps()
         self._device_functions: list = []
         self._next_op_seed = 0
 
@@ -152,6 +163,7 @@ class Graph(_core.GraphBase):
         scope entered before. None or '' is the root. Raises ValueError for a name with other
         characters than letters, digits and _ . - / \\ >.
         """
+        check_scope_type(name)
         if not name:
             scope = ""
         elif name[-1] == "/":
@@ -171,13 +183,19 @@ class Graph(_core.GraphBase):
 
     def device(self, device_name_or_function: str | Callable | None) -> _Restore:
         """A context manager in which new operations ask for this device ('/cpu:0'); None: no
-        wish."""
+        wish.
+
+        Raises InvalidArgumentError (a ValueError) on entering for what is no device name; whether
+        there is such a device is found out when the operations run.
+        """
         device = device_name_or_function
         if callable(device):
             raise TypeError("device functions are not supported: give the name of a device, such "
                             "as '/cpu:0'")
         if device is not None and not isinstance(device, str):
             raise TypeError("a device must be a str or None, not %r" % (device,))
+        if device and device[0] != "/":
+            device = "/" + device
         return _Restore(self, "_device", _merged_device(self._device, device), None)
 
     def control_dependencies(self, control_inputs) -> _ControlDependencies:
@@ -349,9 +367,16 @@ def _flat_list(values) -> list:
     return [values]
 
 
+def check_scope_type(name: Any) -> None:
+    """Raises TypeError for what is neither a str nor None."""
+    if name is not None and not isinstance(name, str):
+        raise TypeError("a scope name must be a str, not %r of type '%s'"
+                        % (name, type(name).__name__))
+
+
 def _check_scope_name(name: str, inside: bool) -> None:
     first = name[0]
-    if not isinstance(name, str) or not _NAME_CHARACTERS.issuperset(name) or (
+    if not _NAME_CHARACTERS.issuperset(name) or (
             not inside and not (first.isalnum() or first in "._")):
         raise ValueError("'%s' is not a valid scope name: needed are letters, digits and _ . - / "
                          "\\ >, beginning with a letter, a digit, . or _" % name)
@@ -391,6 +416,7 @@ class name_scope:  # noqa: N801 (TensorFlow's name)
     def __init__(self, name: str | None, default_name: str | None = None,
                  values: Sequence | None = None) -> None:
         self._name = default_name if name is None else name
+        check_scope_type(self._name)
         self._values = values
         self._default = default_name
         if self._name is None and values is not None:

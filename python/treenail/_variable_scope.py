@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sharing variables by name: variable_scope and get_variable. Each graph keeps one store of
-variables by full name."""
+variables by full name; which scope is open is each thread's own, as in TensorFlow 1."""
 
 from __future__ import annotations
 
+import threading
+
 from treenail import _treenail as _core
 from treenail._convert import convert_to_tensor
-from treenail._framework import Graph, GraphKeys, get_default_graph
+from treenail._framework import Graph, GraphKeys, check_scope_type, get_default_graph
 from treenail._shape import TensorShape
 from treenail._treenail import Tensor
 from treenail._variables import Variable
@@ -24,12 +26,12 @@ class _AutoReuse:
 AUTO_REUSE = _AutoReuse()
 
 
-class _Store:
-    """The variables of a graph by full name, the current scope, and how often each scope name was
-    opened."""
+class _Store(threading.local):
+    """The current scope of a thread and how often it opened each scope name; with these, common to
+    all threads, the variables of the graph by full name, and the lock under which one is made."""
 
-    def __init__(self) -> None:
-        self.variables: dict = {}
+    def __init__(self, variables: dict, lock: Any) -> None:
+        self.variables, self.lock = variables, lock
         self.scope_counts: dict = {}
         self.current = VariableScope(False)
 
@@ -37,8 +39,8 @@ class _Store:
 def _store(graph: Graph | None = None) -> _Store:
     graph = graph or get_default_graph()
     store = graph.__dict__.get("_variable_store")
-    if store is None:
-        store = graph._variable_store = _Store()
+    if store is None:  # of several threads that find none, one wins
+        store = graph.__dict__.setdefault("_variable_store", _Store({}, threading.RLock()))
     return store
 
 
@@ -165,6 +167,8 @@ class variable_scope:  # noqa: N801 (TensorFlow's name)
                  auxiliary_name_scope: bool = True) -> None:
         if name_or_scope is None and default_name is None:
             raise TypeError("If default_name is None then name_or_scope is required")
+        if not isinstance(name_or_scope, VariableScope):
+            check_scope_type(default_name if name_or_scope is None else name_or_scope)
         if partitioner is not None:
             raise ValueError("partitioner is not supported: variables live on one device")
         if reuse is False:
@@ -294,13 +298,30 @@ def _true_getter(name: str, shape: Any = None, dtype: Any = _core.float32, initi
                  constraint: Callable | None = None, **unused: Any) -> Variable:
     store = _store()
     dtype = _core.as_dtype(dtype)
+    shape, shape_given = _shape_of_variable(name, shape), shape is not None
+    with store.lock:
+        return _found_or_made(store, name, shape, shape_given, dtype, initializer, regularizer,
+                              reuse, trainable, collections, validate_shape, constraint)
+
+
+def _shape_of_variable(name: str, shape: Any) -> TensorShape:
+    try:
+        return TensorShape(shape)
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind("variable %s of shape %r: %s" % (name, shape, error)) from None
+
+
+def _found_or_made(store: _Store, name: str, shape: TensorShape, shape_given: bool, dtype: Any,
+                   initializer: Any, regularizer: Any, reuse: Any, trainable: bool,
+                   collections: Sequence | None, validate_shape: bool, constraint: Any) -> Variable:
     found = store.variables.get(name)
     if found is not None:
-        return _shared(found, name, shape, dtype, reuse)
+        return _shared(found, name, shape if shape_given else None, dtype, reuse)
     if reuse is True:
         raise ValueError("Variable %s does not exist, or was not created with tn.get_variable(). "
                          "Did you mean to set reuse=tn.AUTO_REUSE in VarScope?" % name)
-    variable = _new(name, TensorShape(shape), shape is not None, dtype, initializer, trainable,
+    variable = _new(name, shape, shape_given, dtype, initializer, trainable,
                     collections, validate_shape, constraint)
     store.variables[name] = variable
     if regularizer is not None:

@@ -72,6 +72,13 @@ def _finalized(sess):
     tn.constant(1)
 
 
+def _on_a_device_of_another_kind(sess):
+    x = tn.placeholder(tn.float32, [])
+    with tn.device("/device:XPU:0"):
+        y = tn.negative(x, name="far")
+    sess.run(y, {x: 1.0})
+
+
 SHAPES = [
     ("matmul of different inner dimensions",
      lambda s: tn.matmul(tn.zeros([64, 784]), tn.zeros([512, 10]), name="h1/MatMul"), ValueError,
@@ -132,7 +139,15 @@ NAMES = [
      LookupError, "MatMull.*MatMul"),
     ("a name with a space", lambda s: tn.constant(1, name="a b"), ValueError,
      r'\[Const node "a b"\] not a valid node name'),
+    ("a name that holds a zero byte", lambda s: tn.constant(1, name="a\0b"), ValueError,
+     r'\[Const node "a\\0b"\] not a valid node name'),
     ("a name that is no str", lambda s: tn.constant(1, name=3), TypeError, "name must be a str"),
+    ("a name that is no device", lambda s: tn.device("/foo:bar").__enter__(), ValueError,
+     '"/foo:bar" is not a device name: needed is /job:NAME/replica:N/task:N/device:TYPE:N'),
+    ("a device that is not here", _on_a_device_of_another_kind, E.InvalidArgumentError,
+     r'\[.* node "far"\] cannot be placed on "/device:XPU:0": this process has /job:localhost'),
+    ("a scope name that is no str", lambda s: tn.name_scope(3), TypeError,
+     "a scope name must be a str, not 3 of type 'int'"),
     ("a fetch of an unknown operation", lambda s: s.run("nothing"), ValueError,
      "Fetch argument 'nothing' cannot be interpreted as a Tensor. .*not in the graph"),
     ("a fetch of an unknown output", lambda s: s.run([tn.constant(1).op.name + ":3"]), ValueError,

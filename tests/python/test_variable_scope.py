@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """variable_scope and get_variable."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -141,3 +143,97 @@ def test_each_graph_has_variables_of_its_own():
     tn.get_variable("v", [1])
     with tn.Graph().as_default():
         assert tn.get_variable("v", [2]).shape == [2]
+
+
+def in_threads(count, work):
+    """Runs work(i) in so many threads that all wait for each other at work's barrier."""
+    failures, barrier = [], threading.Barrier(count)
+
+    def guarded(i):
+        try:
+            work(i, barrier)
+        except BaseException as error:
+            failures.append(error)
+            barrier.abort()
+    threads = [threading.Thread(target=guarded, args=(i,)) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert not failures, failures
+
+
+def test_threads_do_not_enter_each_others_variable_scopes():
+    graph, names = tn.Graph(), [None] * 8
+
+    def work(i, barrier):
+        with graph.as_default():
+            barrier.wait()
+            with tn.variable_scope("s", reuse=tn.AUTO_REUSE) as scope:
+                barrier.wait()  # all are inside
+                assert tn.get_variable_scope() is scope
+                own = tn.get_variable("w%d" % i, [1])
+                shared = tn.get_variable("shared", [1])
+                with tn.variable_scope(None, "inner") as inner:
+                    barrier.wait()
+                    names[i] = own.name, shared.name, inner.name
+            barrier.wait()
+            assert tn.get_variable_scope().name == ""
+    in_threads(8, work)
+    assert names == [("s/w%d:0" % i, "s/shared:0", "s/inner") for i in range(8)]
+    with graph.as_default():
+        assert len(tn.global_variables()) == 9
+
+
+def test_threads_do_not_enter_each_others_contexts():
+    graph, seen = tn.Graph(), [None] * 8
+    with graph.as_default(), tn.name_scope("main"), tn.device("/gpu:7"):
+        first = tn.no_op(name="first")
+        with graph.control_dependencies([first]):
+            def work(i, barrier):
+                with graph.as_default():
+                    own = tn.no_op(name="own%d" % i)
+                    assert own.name == "own%d" % i and not own.device and not own.control_inputs
+                    barrier.wait()
+                    with tn.name_scope("t%d" % i), tn.device("/cpu:%d" % i), (
+                            graph.control_dependencies([own])), graph.gradient_override_map(
+                            {"NoOp": "G%d" % i}):
+                        barrier.wait()  # all are inside
+                        op = tn.no_op(name="op")
+                        seen[i] = (op.name, op.device, [c.name for c in op.control_inputs],
+                                   graph._gradient_maps.current)
+                        barrier.wait()
+                    assert graph.get_name_scope() == "" and not graph._gradient_maps.current
+            in_threads(8, work)
+        assert tn.no_op(name="last").name == "main/last" and graph.get_name_scope() == "main"
+    assert seen == [("t%d/op" % i, "/cpu:%d" % i, ["own%d" % i], {"NoOp": "G%d" % i})
+                    for i in range(8)]
+
+
+def test_contexts_of_graphs_that_are_gone_do_not_gather():
+    for _ in range(200):
+        graph = tn.Graph()
+        scope = graph.name_scope("left_open")
+        assert scope.__enter__() == "left_open/"
+        assert graph.get_name_scope() == "left_open"
+        with tn.Graph().as_default() as other:
+            assert other.get_name_scope() == "" and tn.constant(1).name == "Const:0"
+
+
+@pytest.mark.parametrize("name", [3, 1.5, ("a",)])
+def test_scope_names_that_are_no_str(name):
+    for scope in (tn.name_scope, tn.variable_scope, tn.get_default_graph().name_scope,
+                  lambda n: tn.variable_scope(None, n)):
+        with pytest.raises(TypeError, match="a scope name must be a str, not .* of type '%s'"
+                           % type(name).__name__):
+            with scope(name):
+                pass
+    assert tn.get_default_graph().get_name_scope() == ""
+
+
+@pytest.mark.parametrize("shape,error,text", [
+    ([-1], ValueError, r"variable a/zz of shape \[-1\]: .*-1"),
+    (["x"], TypeError, r"variable a/zz of shape \['x'\]")])
+def test_shapes_that_no_variable_has(shape, error, text):
+    with tn.variable_scope("a"), pytest.raises(error, match=text):
+        tn.get_variable("zz", shape)

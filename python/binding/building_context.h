@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What new nodes meet: name scope, device, control dependencies, gradient overrides. A thread has
+// one such context per graph, so threads that build one graph at once do not enter each other's
+// scopes. Nothing here owns a Python object: a thread may end when nobody may touch one any more.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "framework/graph/graph.h"
+#include "python/binding/python_api.h"
+
+namespace treenail::python {
+
+// One `with control_dependencies(...)`. A node that depends on one of `made` needs no edge from
+// `inputs` of its own.
+struct Controller {
+  bool clears = false;  // control_dependencies(None): outer ones do not count
+  std::vector<Node*> inputs;
+  std::unordered_set<const Node*> made;
+};
+
+struct BuildingContext {
+  std::string scope;  // "" or "a/b/"
+  std::string device;
+  std::vector<Controller> controllers;
+  // {op type: name of a gradient rule} for the nodes added from now on.
+  std::map<std::string, std::string> gradient_map;
+
+  bool empty() const {
+    return scope.empty() && device.empty() && controllers.empty() && gradient_map.empty();
+  }
+};
+
+// A number that no other graph of this process has or had.
+uint64_t new_context_id();
+// This thread's context of the graph. Valid until another graph's is asked for.
+BuildingContext& building_context(uint64_t graph_id);
+// Forgets it: the graph is gone.
+void drop_building_context(uint64_t graph_id);
+
+}  // namespace treenail::python
