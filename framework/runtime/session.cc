@@ -68,6 +68,9 @@ class Session::Signature {
   std::atomic<double> cost_ns{0};
 };
 
+// A program that fetches ever other sets of values does not grow without bound.
+constexpr size_t kMostSignatures = 512;
+
 struct Session::Impl {
   SessionOptions options;
   std::shared_ptr<ResourceManager> resources;
@@ -76,7 +79,14 @@ struct Session::Impl {
   bool closed = false;
   std::vector<Frame*> running;
   using Key = std::vector<std::pair<int64_t, int64_t>>;
-  std::map<Key, std::shared_ptr<Signature>> signatures;
+  struct Kept {
+    std::shared_ptr<Signature> signature;
+    uint64_t asked = 0;  // number of the last request for it
+  };
+  std::map<Key, Kept> signatures;
+  uint64_t requests = 0;
+
+  void forget_oldest();
 
   std::shared_ptr<const Plan> plan_for(const Graph& graph, Signature& signature,
                                        std::span<const Tensor> feeds, bool& specialized);
@@ -194,13 +204,25 @@ std::shared_ptr<Session::Signature> Session::signature(std::span<const Output> f
     key.emplace_back(target->id(), -1);
   }
   const std::lock_guard lock(impl_->mutex);
-  std::shared_ptr<Signature>& entry = impl_->signatures[std::move(key)];
-  if (!entry) {
-    entry = std::make_shared<Signature>(std::vector<Output>(feeds.begin(), feeds.end()),
-                                        std::vector<Output>(fetches.begin(), fetches.end()),
-                                        std::vector<Node*>(targets.begin(), targets.end()));
+  Impl::Kept& entry = impl_->signatures[std::move(key)];
+  entry.asked = ++impl_->requests;
+  if (!entry.signature) {
+    entry.signature =
+        std::make_shared<Signature>(std::vector<Output>(feeds.begin(), feeds.end()),
+                                    std::vector<Output>(fetches.begin(), fetches.end()),
+                                    std::vector<Node*>(targets.begin(), targets.end()));
+    impl_->forget_oldest();
   }
-  return entry;
+  return entry.signature;
+}
+
+// Only its plans go; whoever still holds the signature may go on running it.
+void Session::Impl::forget_oldest() {
+  if (signatures.size() <= kMostSignatures) return;
+  const auto oldest = std::min_element(
+      signatures.begin(), signatures.end(),
+      [](const auto& a, const auto& b) { return a.second.asked < b.second.asked; });
+  signatures.erase(oldest);
 }
 
 std::shared_ptr<const Plan> Session::Impl::plan_for(const Graph& graph, Signature& signature,

@@ -52,7 +52,8 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   class Signature;
-  // The same (feeds, fetches, targets) give the same Signature; cheap to keep. Errors:
+  // The same (feeds, fetches, targets) give the same Signature, as long as it is held or among the
+  // 512 asked for last. Errors:
   // InvalidArgument (a value of another graph, a value fed twice, a feed of a resource).
   std::shared_ptr<Signature> signature(std::span<const Output> feeds,
                                        std::span<const Output> fetches,

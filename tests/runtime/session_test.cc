@@ -124,6 +124,21 @@ TEST(Session, IntermediateMemoryIsSharedOnlyAcrossDisjointLives) {
   }
 }
 
+TEST(Session, PlansOfOldFetchesAreForgotten) {
+  GraphBuilder b;
+  const Output x = b.placeholder(DType::kFloat32, {1}, "x");
+  std::vector<Output> values{x};
+  for (int i = 0; i < 600; ++i) values.push_back(b.op("Neg", {values.back()}));
+  Session session(b.graph);
+  std::weak_ptr<Session::Signature> first =
+      session.signature(std::vector{x}, std::vector{values[1]}, {});
+  const auto held = session.signature(std::vector{x}, std::vector{values[2]}, {});
+  EXPECT_FALSE(first.expired());
+  for (const Output& value : values) session.signature(std::vector{x}, std::vector{value}, {});
+  EXPECT_TRUE(first.expired());
+  EXPECT_EQ(session.run(held, std::vector{floats({3})})[0].data<float>()[0], 3);
+}
+
 TEST(Session, ShapeArithmeticBecomesConstant) {
   GraphBuilder b;
   const Output x = b.placeholder(DType::kFloat32, {kUnknown, 3}, "x");
