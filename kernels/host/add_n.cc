@@ -9,6 +9,7 @@
 #include "framework/base/error.h"
 #include "framework/runtime/kernel.h"
 #include "framework/runtime/kernel_registry.h"
+#include "kernels/host/fusion.h"
 #include "kernels/host/tile_engine.h"
 #include "kernels/host/tile_loops.h"
 
@@ -60,6 +61,22 @@ class AddNKernel final : public Kernel {
   }
 };
 
+int add_sum(TileProgram& program, const OpInstance& op, std::span<const int> operands) {
+  const DType stored = op.output_type(0), compute = compute_type(stored);
+  const TileOp& add = *find_tile_op("Add", compute);
+  int sum = program.add_conversion(operands[0], compute);
+  for (const int operand : operands.subspan(1)) {
+    const int both[] = {sum, program.add_conversion(operand, compute)};
+    sum = program.add_step(add.loops, both, compute, add.ns);
+  }
+  return program.add_conversion(sum, stored);
+}
+
+// One input is a copy, which is no step.
+bool adds(const OpInstance& op) {
+  return op.num_inputs() > 1 && find_tile_op("Add", compute_type(op.output_type(0))) != nullptr;
+}
+
 std::unique_ptr<Kernel> prepare_add_n(const PrepareContext& c) {
   const DType stored = c.output_type(0), compute = compute_type(stored);
   const TileOp* add = find_tile_op("Add", compute);
@@ -80,6 +97,9 @@ std::unique_ptr<Kernel> prepare_add_n(const PrepareContext& c) {
 
 }  // namespace
 
-void register_add_n_kernels(KernelRegistry& registry) { registry.add("AddN", {}, prepare_add_n); }
+void register_add_n_kernels(KernelRegistry& registry) {
+  registry.add("AddN", {}, prepare_add_n);
+  add_fusible_op("AddN", adds, add_sum);
+}
 
 }  // namespace treenail::host

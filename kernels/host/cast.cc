@@ -12,6 +12,7 @@
 #include "framework/runtime/kernel.h"
 #include "framework/runtime/kernel_registry.h"
 #include "kernels/host/each_loops.h"
+#include "kernels/host/fusion.h"
 #include "kernels/host/tile_loops.h"
 
 namespace treenail::host {
@@ -137,6 +138,12 @@ int64_t output_bytes(const PrepareContext& c) {
   return c.output_shape(0).num_elements() * static_cast<int64_t>(dtype_size(c.output_type(0)));
 }
 
+int add_cast_steps(TileProgram& program, const OpInstance& op, std::span<const int> operands) {
+  return add_cast(program, operands[0], op.output_type(0));
+}
+
+bool changes_type(const OpInstance& op) { return op.input_type(0) != op.output_type(0); }
+
 std::unique_ptr<Kernel> prepare_cast(const PrepareContext& c) {
   if (c.input_type(0) == c.output_type(0)) return copy_kernel(output_bytes(c));
   TileProgram program;
@@ -189,6 +196,7 @@ int add_cast(TileProgram& program, int reg, DType to) {
 void register_cast_kernels(KernelRegistry& registry) {
   add_conversions(kConversions);
   registry.add("Cast", {}, prepare_cast);
+  add_fusible_op("Cast", changes_type, add_cast_steps);
   registry.add("Bitcast", {}, prepare_bitcast);
 }
 

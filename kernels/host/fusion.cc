@@ -1,21 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 // A group of element-wise ops as one tile program: each op's own loops on tiles, its result rounded
 // to its own dtype before the next reads it, so that bits are those of the ops one by one.
+#include "kernels/host/fusion.h"
+
+#include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "framework/runtime/kernel_registry.h"
-#include "kernels/host/cast.h"
-#include "kernels/host/tile_engine.h"
 
 namespace treenail::host {
 namespace {
 
-bool is_cast(const OpInstance& op) {
-  return op.name() == "Cast" && op.input_type(0) != op.output_type(0);
+struct FusibleOp {
+  bool (*accepts)(const OpInstance& op);
+  AddStepsFn steps;
+};
+
+struct Table {
+  std::mutex mutex;
+  std::map<std::string_view, FusibleOp> ops;
+};
+
+Table& table() {
+  static Table* const instance = new Table;  // never destroyed, as the kernels' tables
+  return *instance;
 }
 
-bool accepts(const OpInstance& op) { return is_cast(op) || find_tile_op(op) != nullptr; }
+int add_table_op(TileProgram& program, const OpInstance& op, std::span<const int> operands) {
+  return add_tile_op(program, *find_tile_op(op), op, operands);
+}
+
+// Null where the op cannot be a step.
+AddStepsFn find_steps(const OpInstance& op) {
+  if (find_tile_op(op) != nullptr) return add_table_op;
+  Table& t = table();
+  const std::lock_guard lock(t.mutex);
+  const auto at = t.ops.find(op.name());
+  return at != t.ops.end() && at->second.accepts(op) ? at->second.steps : nullptr;
+}
+
+bool accepts(const OpInstance& op) { return find_steps(op) != nullptr; }
 
 std::unique_ptr<Kernel> prepare(const ElementwiseGroup& group) {
   TileProgram program;
@@ -25,9 +51,7 @@ std::unique_ptr<Kernel> prepare(const ElementwiseGroup& group) {
     std::vector<int> operands;
     for (const int operand : step.operands)
       operands.push_back(registers[static_cast<size_t>(operand)]);
-    registers.push_back(is_cast(*step.op)
-                            ? add_cast(program, operands[0], step.op->output_type(0))
-                            : add_tile_op(program, *find_tile_op(*step.op), *step.op, operands));
+    registers.push_back(find_steps(*step.op)(program, *step.op, operands));
   }
   std::vector<const Shape*> shapes;
   for (const Shape& shape : group.input_shapes) shapes.push_back(&shape);
@@ -35,6 +59,12 @@ std::unique_ptr<Kernel> prepare(const ElementwiseGroup& group) {
 }
 
 }  // namespace
+
+void add_fusible_op(std::string_view op, bool (*accepts)(const OpInstance& op), AddStepsFn steps) {
+  Table& t = table();
+  const std::lock_guard lock(t.mutex);
+  t.ops.insert_or_assign(op, FusibleOp{accepts, steps});
+}
 
 void register_fusion_kernels(KernelRegistry& registry) { registry.set_fuser({accepts, prepare}); }
 

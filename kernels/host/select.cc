@@ -7,6 +7,7 @@
 #include "framework/runtime/kernel.h"
 #include "framework/runtime/kernel_registry.h"
 #include "kernels/host/elements.h"
+#include "kernels/host/fusion.h"
 #include "kernels/host/tile_engine.h"
 #include "kernels/host/tile_space.h"
 
@@ -60,6 +61,13 @@ void select_counted(RunContext& c, const TileSpace& space) {
   }
 }
 
+int add_select(TileProgram& program, const OpInstance& op, std::span<const int> operands) {
+  const DType dtype = op.output_type(0);
+  return program.add_step(loops_for(dtype_size(dtype)), operands, dtype, 0.1f);
+}
+
+bool selects_plain_elements(const OpInstance& op) { return is_plain(op.output_type(0)); }
+
 std::unique_ptr<Kernel> prepare_select(const PrepareContext& c) {
   const Shape* shapes[] = {&c.input_shape(0), &c.input_shape(1), &c.input_shape(2)};
   const DType dtype = c.output_type(0);
@@ -67,7 +75,7 @@ std::unique_ptr<Kernel> prepare_select(const PrepareContext& c) {
     TileProgram program;
     const int operands[] = {program.add_input(DType::kBool), program.add_input(dtype),
                             program.add_input(dtype)};
-    program.add_step(loops_for(dtype_size(dtype)), operands, dtype, 0.1f);
+    add_select(program, c.op(), operands);
     return make_tile_kernel(program, shapes, c.output_shape(0));
   }
   TileSpace space = make_tile_space(c.output_shape(0), shapes);
@@ -91,6 +99,7 @@ std::unique_ptr<Kernel> prepare_select(const PrepareContext& c) {
 void add_select_kernels(KernelRegistry& registry, const SelectLoops& loops) {
   level_loops() = loops;
   registry.add("Select", {}, prepare_select);
+  add_fusible_op("Select", selects_plain_elements, add_select);
 }
 
 }  // namespace treenail::host

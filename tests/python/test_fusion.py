@@ -46,11 +46,17 @@ def random_expression(random, dtype, shape, others, nodes):
     feeds = {}
     values = [feed(shape), feed(shape)] + [feed(extents) for extents in others]
     for _ in range(nodes):
-        operation = random.randint(3)
+        operation = random.randint(5)
         first = values[random.randint(len(values))]
         if operation == 0 and not (dtype.name == "uint8"):
             values.append(UNARY[kind][random.randint(len(UNARY[kind]))](first))
-        elif operation == 1 and kind == "float":
+        elif operation == 1:
+            chosen = [values[random.randint(len(values))] for _ in range(3)]
+            condition = tn.equal(chosen[0], chosen[1])
+            values.append(tn.raw_ops.Select(condition, chosen[1] + chosen[2], chosen[2] + first))
+        elif operation == 2:
+            values.append(tn.add_n([values[0], values[1], values[0] + first]))
+        elif operation == 3 and kind == "float":
             second = values[random.randint(len(values))]
             values.append(tn.cast(tn.cast(first, tn.float64) * 1.5, dtype) + second)
         else:
