@@ -6,7 +6,8 @@ The map (docs/build.md tells more):
   configure  the order of the steps                   options  what the user asked for
   deps       the one table of external dependencies   distro   which distribution this is
   examine    which questions are asked           facts    the answers, as plain records
-  probe      how they are asked; the only module that runs processes
+  probe      runs processes, the only module that does; what they are asked stands in
+             toolchain, libraries and interpreters
   isa        instruction set levels                   records  what a targets.py may say
   model      targets.py files read and resolved       plan*    records + facts -> edges (pure)
   ninja      edges -> text (pure)                     install  where each file goes (pure)

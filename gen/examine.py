@@ -9,11 +9,12 @@ import shutil
 from typing import Dict, List, Sequence, Set, Tuple
 
 from gen import distro as distros
-from gen import isa, probe
+from gen import interpreters, isa, libraries, probe
 from gen.deps import BY_NAME, FEATURES
 from gen.errors import ConfigureError
 from gen.facts import DISTRIBUTION_PYTHON, External, Facts, Interpreter
 from gen.options import Options
+from gen.toolchain import Answers, Toolchain
 
 WARNINGS = ("-Wall", "-Wextra", "-Wno-psabi", "-Wno-unused-parameter",
             "-Wno-missing-field-initializers", "-Wcast-qual", "-Wnon-virtual-dtor",
@@ -39,7 +40,7 @@ def _tool(options: Options, variable: str, triplet: str, name: str) -> str:
     return prefixed if triplet and shutil.which(prefixed) else name
 
 
-def _features(prober: probe.Prober, tools: probe.Toolchain, pkg: Sequence[str], options: Options,
+def _features(prober: probe.Prober, tools: Toolchain, pkg: Sequence[str], options: Options,
               wanted: Set[str], distro: distros.Distro, triplet: str) -> Dict[str, External]:
     found = {}
     for dep in FEATURES:
@@ -54,9 +55,9 @@ def _features(prober: probe.Prober, tools: probe.Toolchain, pkg: Sequence[str], 
                 False, why_not="not wanted (%s)" % (option if asked else "--auto-features=no"))
             continue
         if dep.name == "blas":
-            result = probe.find_blas(prober, tools, pkg, options.get("blas"), triplet)
+            result = libraries.find_blas(prober, tools, pkg, options.get("blas"), triplet)
         else:
-            result = probe.find_library(prober, tools, pkg, dep)
+            result = libraries.find_library(prober, tools, pkg, dep)
         if not result.found and state == "yes":
             name = ("--blas=" + options.get("blas") if options.get("blas") != "auto" or
                     dep.name != "blas" else "--auto-features=yes")
@@ -72,9 +73,9 @@ def _features(prober: probe.Prober, tools: probe.Toolchain, pkg: Sequence[str], 
     return found
 
 
-def _required(prober: probe.Prober, tools: probe.Toolchain, pkg: Sequence[str], name: str,
+def _required(prober: probe.Prober, tools: Toolchain, pkg: Sequence[str], name: str,
               distro: distros.Distro) -> External:
-    result = probe.find_library(prober, tools, pkg, BY_NAME[name])
+    result = libraries.find_library(prober, tools, pkg, BY_NAME[name])
     if not result.found:
         missing = name if shutil.which(pkg[0]) else "pkg-config"
         raise ConfigureError("%s is needed (%s): %s; %s" % (
@@ -88,16 +89,16 @@ def _ninja(prober: probe.Prober, distro: distros.Distro) -> str:
     if path is None:
         raise ConfigureError("ninja was not found; " + distro.install_hint("ninja"))
     _, version, _ = prober.run([path, "--version"])
-    if probe.version_tuple(version) < probe.version_tuple(BY_NAME["ninja"].minimum):
+    if libraries.version_tuple(version) < libraries.version_tuple(BY_NAME["ninja"].minimum):
         raise ConfigureError("%s is version %s; %s or later is needed" % (
             path, version.strip(), BY_NAME["ninja"].minimum))
     return path
 
 
-def _pybind11(prober: probe.Prober, tools: probe.Toolchain, pkg: Sequence[str],
+def _pybind11(prober: probe.Prober, tools: Toolchain, pkg: Sequence[str],
               pythons: Sequence[Interpreter], distro: distros.Distro) -> External:
     """Headers alone are needed: pkg-config, else the Python package's own, else the plain path."""
-    result = probe.pkg_config(prober, pkg, "pybind11", BY_NAME["pybind11"].minimum)
+    result = libraries.pkg_config(prober, pkg, "pybind11", BY_NAME["pybind11"].minimum)
     if result.found:
         return result
     for include in [p.facts["pybind11"] for p in pythons if p.facts["pybind11"]] + ["/usr/include"]:
@@ -108,10 +109,14 @@ def _pybind11(prober: probe.Prober, tools: probe.Toolchain, pkg: Sequence[str],
         BY_NAME["pybind11"].why, result.why_not, distro.install_hint("pybind11")))
 
 
-def _isa(tools: probe.Toolchain, options: Options, machine: str,
-         macros: Set[str]) -> Tuple[isa.Choice, List[str]]:
-    chosen = isa.choose(machine, macros, tools.cxxflags + tools.cflags,
-                        options.get("isa-baseline") or None, options.get("kernel-isas"))
+def _isa(tools: Toolchain, options: Options, machine: str,
+         answers: Answers) -> Tuple[isa.Choice, List[str]]:
+    isa.refuse_disagreement(machine, answers.cc_macros, answers.cxx_macros)
+    named = {variable: words for variable, words in tools.words.items()
+             if variable in ("CXX", "CPPFLAGS", "CXXFLAGS") and isa.names_isa(words)}
+    chosen = isa.choose(machine, answers.cxx_macros, [w for ws in named.values() for w in ws],
+                        options.get("isa-baseline") or None, options.get("kernel-isas"),
+                        " and ".join(named))
     refused = []
     for level in chosen.extra:
         if not tools.accepts(level.flags):
@@ -151,16 +156,17 @@ def examine(prober: probe.Prober, options: Options, features: Set[str]) -> Facts
     """Ask everything; raises ConfigureError where something needed is missing."""
     distro = distros.this_distro()
     triplet = _triplet(options)
-    tools = probe.Toolchain(prober, options, triplet, distro)
+    tools = Toolchain(prober, options, triplet, distro)
     if triplet:
         distro = distros.for_triplet(distro, triplet)
     facts = Facts(distro=distro, cross=bool(triplet))
-    facts.cc, facts.cxx, macros = tools.examine()
-    facts.machine = tools.machine(macros, facts.cxx.triplet)
+    answers = tools.examine()
+    facts.cc, facts.cxx = answers.cc, answers.cxx
+    facts.machine = tools.machine(answers.cxx_macros, facts.cxx.triplet)
     if triplet and facts.cxx.triplet.split("-")[0] != triplet.split("-")[0]:
         raise ConfigureError("--host=%s, but '%s' compiles for %s" % (
             triplet, " ".join(tools.cxx), facts.cxx.triplet))
-    facts.isa, facts.refused_levels = _isa(tools, options, facts.machine, macros)
+    facts.isa, facts.refused_levels = _isa(tools, options, facts.machine, answers)
     facts.warnings = tools.accepted(WARNINGS)
     facts.compile_flags = tools.accepted(COMPILE_FLAGS)
     if facts.machine == "x86_64" and tools.accepts(["-mneeded"]):
@@ -178,7 +184,7 @@ def examine(prober: probe.Prober, options: Options, features: Set[str]) -> Facts
     facts.externals.update(
         _features(prober, tools, pkg, options, features, distro, facts.multiarch))
     for name in ("gtest", "benchmark"):
-        result = probe.find_library(prober, tools, pkg, BY_NAME[name])
+        result = libraries.find_library(prober, tools, pkg, BY_NAME[name])
         if not result.found:
             result = External(False, why_not="%s; %s" % (
                 result.why_not, distro.install_hint(name)))
@@ -188,15 +194,15 @@ def examine(prober: probe.Prober, options: Options, features: Set[str]) -> Facts
     return facts
 
 
-def _pythons(prober: probe.Prober, tools: probe.Toolchain, pkg: Sequence[str], options: Options,
+def _pythons(prober: probe.Prober, tools: Toolchain, pkg: Sequence[str], options: Options,
              facts: Facts, triplet: str) -> None:
     if triplet:
         facts.pythons = (_cross_python(options, triplet),)
     else:
-        facts.pythons = tuple(probe.choose_pythons(prober, options, PYTHON_TEST_MODULES))
+        facts.pythons = tuple(interpreters.choose_pythons(prober, options, PYTHON_TEST_MODULES))
     facts.externals["pybind11"] = _pybind11(prober, tools, pkg,
                                             [p for p in facts.pythons if p.facts], facts.distro)
     for python in facts.pythons:
         if python.facts:
-            facts.python_flags[python.facts["soabi"]] = probe.python_headers(
+            facts.python_flags[python.facts["soabi"]] = interpreters.python_headers(
                 prober, tools, python, facts.distro.install_hint("python-dev"))

@@ -3,10 +3,12 @@
 
 import json
 import os
+import platform
 import shutil
 import time
 
 import pytest
+from gen.toolchain import matching_cc
 
 BAD = [
     (["--prefx=/usr"], {}, "unknown option '--prefx'; did you mean --prefix?"),
@@ -16,7 +18,17 @@ BAD = [
     ([], {"CXX": "false"}, "the compiler 'false' cannot compile a small program"),
     (["CXXFLAGS=--no-such-flag"], {}, "cannot compile a small program: "),
     (["CC=false"], {}, "the compiler 'false' cannot compile a small program"),
-    (["CXXFLAGS=-Ofast"], {}, "hold -Ofast"),
+    ([], {"CXX": "false"}, "program: it ended with status 1 and no message"),
+    (["CXX=/etc/passwd"], {}, "the C++ compiler '/etc/passwd' is not a program that can be run"),
+    (["CC=not-there"], {}, "the C compiler 'not-there' was not found; "),
+    (["CC=true"], {}, "'true' is neither GCC nor Clang"),
+    (["LDFLAGS=-lnosuch"], {}, "cannot link a small program: "),
+    (["LDFLAGS=-lnosuch"], {}, "cannot find -lnosuch"),
+    (["CXXFLAGS=-Ofast"], {}, "CXXFLAGS holds -Ofast: "),
+    (["CFLAGS=-ffinite-math-only"], {}, "CFLAGS holds -ffinite-math-only: "),
+    (["CPPFLAGS=-ffast-math"], {}, "CPPFLAGS holds -ffast-math: "),
+    (["LDFLAGS=-Ofast"], {}, "LDFLAGS holds -Ofast: "),
+    (["CXX=g++ -ffast-math"], {}, "CXX holds -ffast-math: "),
     (["CXXFLAGS='"], {}, "cannot split"),
     (["--python=/no/python3"], {}, "--python=/no/python3: there is no such program"),
     (["--python=true"], {}, "it does not run as a Python interpreter"),
@@ -26,6 +38,12 @@ BAD = [
     (["PKG_CONFIG=no-pkg-config"], {}, "eigen3 is needed"),
     (["PKG_CONFIG_LIBDIR=/nowhere"], {}, "eigen3 is needed (vector math inside kernel files)"),
 ]
+if platform.machine() == "x86_64":
+    BAD += [
+        (["CXXFLAGS=-mavx2"], {}, "CXXFLAGS give AVX, AVX2 beyond x86-64-v2; "),
+        (["CXX=g++ -mavx2"], {}, "CXX give AVX, AVX2 beyond x86-64-v2; "),
+        (["CFLAGS=-march=x86-64-v3"], {}, "CFLAGS and CXXFLAGS disagree about the instruction set"),
+    ]
 
 
 @pytest.mark.parametrize("arguments, environment, message", BAD)
@@ -35,6 +53,31 @@ def test_bad_input_gets_a_sentence(small_tree, arguments, environment, message):
     assert done.stderr.startswith("configure.py: ") and message in done.stderr
     assert "Traceback" not in done.stderr
     assert not (small_tree.root / "build" / "build.ninja").exists()
+
+
+def test_licence_that_comes_by_a_response_file(small_tree, tmp_path):
+    (tmp_path / "flags").write_text("-Ofast\n")
+    done = small_tree.configure("CXXFLAGS=@%s/flags" % tmp_path, check=False)
+    assert done.returncode == 1
+    assert "the compiler defines __FAST_MATH__ with CXX, CPPFLAGS and CXXFLAGS" in done.stderr
+
+
+@pytest.mark.parametrize("cxx, cc", [
+    ("g++ -m64", "gcc -m64"), ("ccache g++ -m64", "ccache gcc -m64"),
+    ("clang++ --rtlib=libgcc", "clang --rtlib=libgcc"),
+    ("/opt/bin/x86_64-linux-gnu-g++-12 -std=c++20", "/opt/bin/x86_64-linux-gnu-gcc-12"),
+    ("env LC_ALL=C clang++-14", "env LC_ALL=C clang-14"), ("c++", "cc"),
+    ("clang --driver-mode=g++", "gcc"), ("icpx", "gcc")])
+def test_c_compiler_beside_the_other_one(cxx, cc):
+    assert " ".join(matching_cc(cxx.split(), "")) == cc
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the flags are those of x86-64")
+def test_compiler_with_words_after_it(small_tree):
+    small_tree.configure("CXX=g++ -m64 -march=x86-64-v2")
+    text = (small_tree.root / "build/build.ninja").read_text()
+    assert "gcc -m64 -march=x86-64-v2 $flags" in text
+    assert "kernels/x86-64-v2/" in text and "kernels/x86-64/" not in text
 
 
 def test_missing_header_names_the_package(small_tree, tmp_path):

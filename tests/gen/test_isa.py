@@ -73,6 +73,59 @@ def test_levels_stand_in_order_and_once():
     assert names(choice) == ["x86-64", "x86-64-v3", "x86-64-v4"]
 
 
+AVX2 = {"__SSE3__", "__SSE4_1__", "__AVX__", "__AVX2__"}
+
+
+@pytest.mark.parametrize("words, message", [
+    (["-mavx2"], "CXXFLAGS give AVX, AVX2 beyond x86-64-v2; say -march=x86-64-v3 where every CPU"),
+    (["-march=native"], "CXXFLAGS give AVX, AVX2 beyond x86-64-v2; say -march=x86-64-v2, or "),
+    ([], "the compiler's defaults give AVX, AVX2 beyond x86-64-v2; ")])
+def test_a_baseline_between_two_levels_is_refused(words, message):
+    with pytest.raises(ConfigureError) as caught:
+        isa.choose("x86_64", V2 | AVX2, words, None, "auto")
+    assert message in str(caught.value) and "--isa-baseline=LEVEL" in str(caught.value)
+
+
+def test_a_compiler_that_knows_more_than_the_level_asked_for_gets_its_flag():
+    choice = isa.choose("x86_64", V2 | AVX2, [], "x86-64-v2", "none")
+    assert choice.core_flags == ("-march=x86-64-v2",)
+
+
+def test_more_than_the_highest_level_is_refused_too():
+    v4 = V3 | AVX2 | {"__BMI__"} | set(isa.X86[3].macros)
+    assert isa.choose("x86_64", v4, ["-march=x86-64-v4"], None, "none").baseline.name.endswith("v4")
+    with pytest.raises(ConfigureError, match="AVX512VNNI beyond x86-64-v4; say -march=x86-64-v4,"):
+        isa.choose("x86_64", v4 | {"__AVX512VNNI__"}, ["-march=native"], None, "none")
+
+
+def test_extensions_that_only_intrinsics_reach_do_no_harm():
+    choice = isa.choose("x86_64", V3 | AVX2 | {"__AES__", "__RDRND__"}, ["-march=haswell"], None,
+                        "none")
+    assert choice.baseline.name == "x86-64-v3"
+
+
+def test_arm_extensions_between_levels():
+    with pytest.raises(ConfigureError, match="ATOMICS beyond armv8-a; say -march=armv8.2-a"):
+        isa.choose("aarch64", {"__ARM_NEON", "__ARM_FEATURE_ATOMICS"}, ["-march=armv8.1-a"], None,
+                   "auto")
+
+
+def test_c_may_do_with_less_but_not_with_more():
+    isa.refuse_disagreement("x86_64", V1, V3)
+    with pytest.raises(ConfigureError, match="CXXFLAGS give x86-64, CFLAGS .*AVX2.* beyond it"):
+        isa.refuse_disagreement("x86_64", V3, V1)
+
+
+def test_blanks_in_the_list_of_levels():
+    assert names(isa.choose("x86_64", V1, [], None, "x86-64-v2, x86-64-v3")) == [
+        "x86-64", "x86-64-v2", "x86-64-v3"]
+
+
+def test_native_is_no_level():
+    with pytest.raises(ConfigureError, match="'native' is not .* at start-up; these are: x86-64,"):
+        isa.choose("x86_64", V1, [], "native", "auto")
+
+
 def test_core_names_the_same_levels():
     """The start-up code and the generator must agree on the directory names."""
     import os
