@@ -11,8 +11,8 @@ from gen import records
 from gen.deps import FEATURES
 from gen.errors import ConfigureError
 from gen.examine import examine
-from gen.install import plan_install
-from gen.model import Model, load, walk
+from gen.install import distinct_pythons, plan_install
+from gen.model import TOP_FOLDERS, Model, load, walk
 from gen.ninja import Plan, render
 from gen.options import Options, build_directory, parse
 from gen.plan import Context, add_flag_variables, add_rules
@@ -23,6 +23,8 @@ from gen.probe import Prober
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CONFIGURATION = "gen/configuration.json"
+SOURCE_FOLDERS = (*TOP_FOLDERS, "gen", "ci", ".ci", ".git")
+PACKAGING_FOLDERS = ("debian", "rpm", "ansible", "patches")  # debhelper may build below them
 
 
 def make_plan(model: Model, options: Options, facts: Facts, up: str,
@@ -95,9 +97,26 @@ def stored_options(build: str) -> Options:
     try:
         with open(path, encoding="utf-8") as stream:
             stored = json.load(stream)
-    except (OSError, ValueError):
+        arguments, environment = list(stored["arguments"]), dict(stored["environment"])
+    except (OSError, ValueError, KeyError, TypeError):
         raise ConfigureError("--regenerate: %s cannot be read; configure again" % path)
-    return parse(stored["arguments"], stored["environment"])
+    return parse(arguments, environment)
+
+
+def check_directories(source: str, build: str) -> None:
+    """Refuse a build directory among the sources, and paths that no search path can hold."""
+    below = os.path.relpath(os.path.realpath(build), os.path.realpath(source))
+    if below == ".":
+        raise ConfigureError("the build directory must not be the source tree; leave out "
+                             "--build-dir and build/ is used")
+    top = below.split(os.sep)[0]
+    if top in SOURCE_FOLDERS or below in PACKAGING_FOLDERS:
+        raise ConfigureError("the build directory %s lies in the source folder %s/; name one "
+                             "beside it, as --build-dir=build-%s" % (build, top, top.strip(".")))
+    for path in (os.path.realpath(source), os.path.realpath(build)):
+        if ":" in path or "\n" in path:
+            raise ConfigureError("%r has a colon or line break, so PYTHONPATH and run paths "
+                                 "cannot hold it; move the tree or build elsewhere" % path)
 
 
 def _consistent_plan(build: str, options: Options) -> Tuple[Context, Facts]:
@@ -111,10 +130,28 @@ def _consistent_plan(build: str, options: Options) -> Tuple[Context, Facts]:
             facts = examine(prober, options, features_in_tree(model))
         finally:
             prober.finish()
+        facts.pythons = distinct_pythons(options, facts)
         context = make_plan(model, options, facts, up, generator_files())
         if walk(SOURCE) == (list(model.files), list(model.directories)):
             break
     return context, facts
+
+
+def _configure(options: Options, build: str, keep_options: bool) -> Context:
+    """Look, plan and write; build.ninja comes last, so that it is newer than what it is made of."""
+    os.makedirs(os.path.join(build, "gen"), exist_ok=True)
+    context, facts = _consistent_plan(build, options)
+    if not keep_options:
+        stored = [a for a in options.arguments if a != "--no-cache"]
+        write(os.path.join(build, CONFIGURATION), json.dumps(
+            {"arguments": stored, "environment": options.environment}, indent=1, sort_keys=True))
+    text = render(context.plan)
+    for path, content in sorted(context.plan.files.items()):
+        write_if_changed(os.path.join(build, path), content)
+    write(os.path.join(build, "compile_commands.json"),
+          compile_commands(context.plan, facts, os.path.realpath(build)))
+    write(os.path.join(build, "build.ninja"), text)
+    return context
 
 
 def run(arguments: Sequence[str], environment: Dict[str, str], cwd: str) -> Tuple[Context, str]:
@@ -126,38 +163,44 @@ def run(arguments: Sequence[str], environment: Dict[str, str], cwd: str) -> Tupl
         options = stored_options(build)
     else:
         build = build_directory(options, SOURCE, cwd)
-    if os.path.realpath(build) == os.path.realpath(SOURCE):
-        raise ConfigureError("the build directory must not be the source tree; leave out "
-                             "--build-dir and build/ is used")
-    os.makedirs(os.path.join(build, "gen"), exist_ok=True)
-    context, facts = _consistent_plan(build, options)
-    if not again:
-        stored = [a for a in options.arguments if a != "--no-cache"]
-        write(os.path.join(build, CONFIGURATION), json.dumps(
-            {"arguments": stored, "environment": options.environment}, indent=1, sort_keys=True))
-    text = render(context.plan)
-    for path, content in sorted(context.plan.files.items()):
-        write_if_changed(os.path.join(build, path), content)
-    write(os.path.join(build, "compile_commands.json"),
-          compile_commands(context.plan, facts, os.path.realpath(build)))
-    write(os.path.join(build, "build.ninja"), text)
-    return context, build
+    check_directories(SOURCE, build)
+    try:
+        return _configure(options, build, keep_options=again), build
+    except OSError as error:
+        if error.filename is None:  # a full disk does not say where it is
+            error.filename = build
+        raise
+
+
+def _run_and_report(arguments: Sequence[str]) -> None:
+    if any(a in ("--help", "-h") for a in arguments):
+        from gen.summary import help_page
+        print(help_page(features_in_tree(load(SOURCE))), end="")
+        return
+    if "--version" in arguments:
+        print("treenail " + load(SOURCE).version)
+        return
+    context, build = run(arguments, dict(os.environ), os.getcwd())
+    from gen.summary import summary
+    if "--regenerate" not in arguments:
+        print(summary(context, build), end="", flush=True)
 
 
 def main(arguments: Sequence[str]) -> int:
+    """Exit status 0, 1 with a sentence, or 130 when interrupted."""
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        stream.reconfigure(errors="backslashreplace")  # paths may hold what the locale lacks
     try:
-        if any(a in ("--help", "-h") for a in arguments):
-            from gen.summary import help_page
-            sys.stdout.write(help_page(features_in_tree(load(SOURCE))))
-            return 0
-        if "--version" in arguments:
-            print("treenail " + load(SOURCE).version)
-            return 0
-        context, build = run(arguments, dict(os.environ), os.getcwd())
-        from gen.summary import summary
-        if "--regenerate" not in arguments:
-            sys.stdout.write(summary(context, build))
+        _run_and_report(arguments)
         return 0
     except ConfigureError as error:
-        sys.stderr.write("configure.py: %s\n" % error)
-        return 1
+        message = str(error)
+    except OSError as error:
+        message = ": ".join(str(p) for p in (error.filename, error.strerror or error) if p)
+    except UnicodeError as error:
+        message = "a path or file is not UTF-8, which build.ninja must be: %s" % error
+    except KeyboardInterrupt:
+        sys.stderr.write("configure.py: interrupted\n")
+        return 130
+    sys.stderr.write("configure.py: %s\n" % message)
+    return 1

@@ -126,6 +126,14 @@ DEPENDENCIES = (
                versions=_v("0.18.1", "4.0.0", "absent", "4.0.0")),
 )
 
+# The packages of each kind of BLAS, where the row above names the usual one: Debian, Fedora, and
+# the repository of Enterprise Linux. Debian 12 has no FlexiBLAS: its alternatives do the same.
+BLAS_PACKAGES = {
+    "generic": ("libblas-dev", "blas-devel", "crb"), "flexiblas": ("", "flexiblas-devel", "crb"),
+    "openblas": ("libopenblas-dev", "openblas-devel", "crb"),
+    "blis": ("libblis-dev", "blis-devel", "epel"),
+}
+
 BY_NAME = {d.name: d for d in DEPENDENCIES}
 FEATURES = tuple(d for d in DEPENDENCIES if d.use == "feature")
 

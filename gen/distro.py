@@ -4,7 +4,7 @@
 from dataclasses import dataclass, replace
 from typing import Dict
 
-from gen.deps import BY_NAME
+from gen.deps import BLAS_PACKAGES, BY_NAME
 
 
 @dataclass(frozen=True)
@@ -17,22 +17,26 @@ class Distro:
     name: str
     suffix: str = ""  # ":arm64", where packages of another architecture are needed
 
-    def install_hint(self, dependency: str) -> str:
-        """One sentence that names the package to install here."""
-        package = BY_NAME[dependency].packages(self.family)
+    def install_hint(self, dependency: str, kind: str = "") -> str:
+        """One sentence that names the package to install here; `kind` is that of a BLAS."""
+        row = BY_NAME[dependency]
+        debian, fedora = row.debian, row.fedora
+        repository = row.versions.get("rhel-9", ("main", ""))[0]
+        if kind in BLAS_PACKAGES:
+            debian, fedora, repository = BLAS_PACKAGES[kind]
         if self.family == "debian":
-            words = [word + self.suffix for word in package.split()]
+            if not debian:
+                return "Debian's switchable BLAS is --blas=generic"
+            words = [word + self.suffix for word in debian.split()]
             return "install it with: apt-get install %s" % " ".join(words)
         if self.family == "fedora":
-            repository = ""
-            known = BY_NAME[dependency].versions.get("rhel-9", ("main", ""))[0]
-            if self.id != "fedora" and known in ("crb", "epel"):
-                repository = " (repository %s)" % known.upper()
-            if self.id != "fedora" and known == "absent":
-                return "package %s, which this distribution does not have" % package
-            return "install it with: dnf install %s%s" % (package, repository)
-        return "its package is called %s on Debian and %s on Fedora" % (
-            BY_NAME[dependency].debian, BY_NAME[dependency].fedora)
+            if self.id != "fedora" and repository == "absent":
+                return "package %s, which this distribution does not have" % fedora
+            shown = " (repository %s)" % repository.upper()
+            return "install it with: dnf install %s%s" % (
+                fedora, shown if self.id != "fedora" and repository != "main" else "")
+        return "its package is called %s on Fedora" % fedora if not debian else (
+            "its package is called %s on Debian and %s on Fedora" % (debian, fedora))
 
 
 DEBIAN_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "i686": "i386", "arm": "armhf",

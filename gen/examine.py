@@ -24,12 +24,25 @@ COMPILE_FLAGS = ("-fPIC", "-ffp-contract=off", "-fno-math-errno", "-fno-semantic
 PYTHON_TEST_MODULES = tuple(d.python for d in BY_NAME.values() if d.python)
 
 
-def _triplet(options: Options) -> str:
+def _plain(triplet: str) -> Tuple[str, str]:
+    """Machine and system, without the vendor: config.guess says pc, Fedora redhat, Debian none."""
+    machine, _, system = triplet.partition("-")
+    if not system.startswith("linux"):
+        system = system.partition("-")[2] or system
+    return machine, "linux-gnu" if system == "linux" else system
+
+
+def _triplet(prober: probe.Prober, options: Options) -> str:
     """The host triplet of a cross build; empty for a native one."""
     host, build = options.get("host"), options.get("build")
     if not host or host == build:
         return ""
-    return host
+    if build:
+        return "" if _plain(host) == _plain(build) else host
+    if host.split("-")[0] != os.uname().machine and options.env("CXX"):
+        return host  # what CXX compiles for says nothing about this machine
+    _, own, _ = prober.run((probe.split_words(options.env("CXX")) or ["g++"]) + ["-dumpmachine"])
+    return "" if _plain(own.strip()) == _plain(host) else host
 
 
 def _tool(options: Options, variable: str, triplet: str, name: str) -> str:
@@ -58,6 +71,7 @@ def _features(prober: probe.Prober, tools: Toolchain, pkg: Sequence[str], option
             result = libraries.find_blas(prober, tools, pkg, options.get("blas"), triplet)
         else:
             result = libraries.find_library(prober, tools, pkg, dep)
+        hint = distro.install_hint(dep.name, options.get("blas") if dep.name == "blas" else "")
         if not result.found and state == "yes":
             name = ("--blas=" + options.get("blas") if options.get("blas") != "auto" or
                     dep.name != "blas" else "--auto-features=yes")
@@ -65,10 +79,9 @@ def _features(prober: probe.Prober, tools: Toolchain, pkg: Sequence[str], option
                 name = ("--with-%s=yes" % dep.name if options.get("with-" + dep.name) == "yes"
                         else "--auto-features=yes")
             raise ConfigureError("%s, but %s: %s; %s" % (
-                name, dep.name, result.why_not, distro.install_hint(dep.name)))
+                name, dep.name, result.why_not, hint))
         if not result.found:
-            result = External(False, why_not="%s; %s" % (
-                result.why_not, distro.install_hint(dep.name)))
+            result = External(False, why_not="%s; %s" % (result.why_not, hint))
         found[dep.name] = result
     return found
 
@@ -141,21 +154,23 @@ def _cross_python(options: Options, triplet: str) -> Interpreter:
     tag = "cpython-%s%s-%s" % (parts[0], parts[1], triplet)
     include = "/usr/include/python" + version
     platform = os.path.join("/usr/include", triplet, "python" + version)
+    searched = ["/usr/lib/python3/dist-packages",
+                "/usr/local/lib/python%s/dist-packages" % version]
     return Interpreter("", "--host-python", {
-        "version": [int(parts[0]), int(parts[1]), 0], "implementation": "cpython",
+        "searched": searched, "implementation": "cpython",
+        "version": [int(parts[0]), int(parts[1]), 0],
         "ext_suffix": ".%s.so" % tag, "soabi": tag, "include": include,
         "platinclude": platform if os.path.isdir(platform) else include,
         "deb_system": "/BASE/lib/python3/dist-packages",
         "posix_prefix": "/BASE/lib/python%s/site-packages" % version,
         "posix_local": "/BASE/local/lib/python%s/dist-packages" % version,
-        "own_prefix": "/usr", "own_platlib": "", "pybind11": "", "platform": "linux",
-        "modules": []})
+        "pybind11": "", "platform": "linux", "modules": []})
 
 
 def examine(prober: probe.Prober, options: Options, features: Set[str]) -> Facts:
     """Ask everything; raises ConfigureError where something needed is missing."""
     distro = distros.this_distro()
-    triplet = _triplet(options)
+    triplet = _triplet(prober, options)
     tools = Toolchain(prober, options, triplet, distro)
     if triplet:
         distro = distros.for_triplet(distro, triplet)

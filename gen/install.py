@@ -83,13 +83,18 @@ def default_libdir(prefix: str, facts: Facts) -> str:
     return "${exec_prefix}/lib"
 
 
+def normal(path: str) -> str:
+    """normpath, but for the two slashes that POSIX lets stand at the beginning (--prefix=/)."""
+    return os.path.normpath("/" + path.lstrip("/") if path.startswith("/") else path)
+
+
 def directories(options: Options, facts: Facts) -> Dict[str, str]:
     """Every GNU directory, absolute."""
     values = {name: options.get(name) for name, _, _ in DIRECTORIES}
     values["prefix"] = values["prefix"].rstrip("/") or "/"
     if not values["libdir"]:
         values["libdir"] = default_libdir(values["prefix"], facts)
-    result = {name: os.path.normpath(expand_directory(name, values)) for name in values}
+    result = {name: normal(expand_directory(name, values)) for name in values}
     for name, path in result.items():
         if not path.startswith("/"):
             raise ConfigureError("--%s=%s: it becomes %s, but an absolute directory is needed"
@@ -104,12 +109,28 @@ def python_directory(prefix: str, python: Interpreter) -> str:
         return (facts["deb_system"] or facts["posix_prefix"]).replace("/BASE", "/usr")
     if prefix == "/usr/local" and facts["posix_local"]:
         return facts["posix_local"].replace("/BASE", "/usr")
-    return facts["posix_prefix"].replace("/BASE", prefix)
+    return normal(facts["posix_prefix"].replace("/BASE", prefix))
 
 
-def is_searched(directory: str, prefix: str, python: Interpreter) -> bool:
-    """Does the interpreter find packages there without PYTHONPATH?"""
-    return prefix in ("/usr", "/usr/local") or directory == python.facts["own_platlib"]
+def is_searched(directory: str, python: Interpreter) -> bool:
+    """Does the interpreter, by its own account, find packages there without PYTHONPATH?"""
+    return directory in python.facts["searched"]
+
+
+def distinct_pythons(options: Options, facts: Facts) -> Tuple[Interpreter, ...]:
+    """Without those named twice: a build holds one module for each ABI tag."""
+    prefix = directories(options, facts)["prefix"]
+    kept: Dict[str, Interpreter] = {}
+    for python in facts.pythons:
+        tag = python.facts.get("soabi", "")
+        first = kept.setdefault(tag, python)
+        if python.facts and (python_directory(prefix, first), first.facts["include"]) != (
+                python_directory(prefix, python), python.facts["include"]):
+            raise ConfigureError(
+                "--python=%s and --python=%s have one ABI tag, %s, but not the same packages or "
+                "headers; give the second one a build directory of its own, with --build-dir" % (
+                    first.path, python.path, tag))
+    return tuple(kept.values())
 
 
 def trusted_directories(facts: Facts) -> Tuple[str, ...]:
@@ -134,7 +155,7 @@ def shorten(path: str, directory_name: str, places: Dict[str, str]) -> str:
     base = places[directory_name.replace("_", "-")]
     if path == base:
         return "${%s}" % directory_name
-    if path.startswith(base + "/"):
+    if path.startswith(base + "/") and base != "/":
         return "${%s}%s" % (directory_name, path[len(base):])
     return path
 

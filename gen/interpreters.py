@@ -13,7 +13,7 @@ from gen.probe import Prober
 from gen.toolchain import Toolchain
 
 PYTHON_FACTS = """
-import json, site, sys, sysconfig
+import json, os, site, sys, sysconfig
 names = sysconfig.get_scheme_names()
 def paths(scheme):
     keep = {'base': '/BASE', 'platbase': '/BASE', 'installed_base': '/BASE'}
@@ -26,7 +26,9 @@ except ImportError:
 def has(name):
     import importlib.util
     return importlib.util.find_spec(name) is not None
+searched = [p for p in site.getsitepackages() + sys.path if p]
 print(json.dumps({
+    'searched': sorted(set(searched) | {os.path.realpath(p) for p in searched}),
     'version': list(sys.version_info[:3]), 'implementation': sys.implementation.name,
     'ext_suffix': sysconfig.get_config_var('EXT_SUFFIX'),
     'soabi': sysconfig.get_config_var('SOABI'),
@@ -34,7 +36,6 @@ print(json.dumps({
     'free_threaded': bool(sysconfig.get_config_var('Py_GIL_DISABLED')),
     'deb_system': paths('deb_system'), 'posix_prefix': paths('posix_prefix'),
     'posix_local': paths('posix_local'),
-    'own_prefix': sys.prefix, 'own_platlib': sysconfig.get_path('platlib'),
     'pybind11': pybind, 'platform': sysconfig.get_platform(),
     'modules': [m for m in %r if has(m)],
 }))
@@ -87,6 +88,7 @@ def python_headers(prober: Prober, tools: Toolchain, python: Interpreter,
         include += ["-isystem", python.facts["platinclude"]]
     ok, _ = tools.compiles("#include <Python.h>\nint main() { return 0; }\n", include)
     if not ok:
+        of = python.path or "the host system's Python"
         raise ConfigureError("Python.h of %s (%s) was not found in %s; %s"
-                             % (python.path, python.version, python.facts["include"], hint))
+                             % (of, python.version, python.facts["include"], hint))
     return tuple(include)

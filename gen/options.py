@@ -182,6 +182,12 @@ def expand_directory(name: str, values: Dict[str, str]) -> str:
 
 
 def _suggest(name: str) -> str:
+    if name.startswith(("with-", "without-")):
+        names = ["with-" + f.name for f in FEATURES if f.name != "blas"]
+        near = difflib.get_close_matches("with-" + name.split("-", 1)[1], names, 1, 0.8)
+        hint = "did you mean --%s?" % near[0] if near else "there is no such feature"
+        return "; %s; these are: %s, and --blas=NAME" % (
+            hint, ", ".join("--" + n for n in names))
     known = list(TABLE) + ["without-" + f.name for f in FEATURES]
     near = difflib.get_close_matches(name, known, 1, 0.6)
     return "; did you mean --%s?" % near[0] if near else "; see ./configure.py --help"
@@ -194,7 +200,15 @@ def _check_value(row: Option, value: str) -> None:
         raise ConfigureError("--%s=%s: it must be one of %s%s"
                              % (row.name, value, ", ".join(row.choices), hint))
     if row.section == "Directories" and value and not value.startswith(("/", "${")):
-        raise ConfigureError("--%s=%s: an absolute directory is needed" % (row.name, value))
+        hint = "; the shell expands ~ only where a word begins: --%s=\"$HOME%s\"" % (
+            row.name, value[1:]) if value == "~" or value.startswith("~/") else ""
+        raise ConfigureError("--%s=%s: an absolute directory is needed%s" % (
+            row.name, value, hint))
+    if row.name in ("build", "host") and value and "-" not in value:
+        raise ConfigureError("--%s=%s: a triplet such as %s-linux-gnu is needed" % (
+            row.name, value, value))
+    if not row.metavar and value not in ("yes", "no"):
+        raise ConfigureError("--%s=%s: it takes no value but yes or no" % (row.name, value))
     if row.name == "sanitize":
         names = [n for n in value.split(",") if n]
         unknown = [n for n in names if n not in SANITIZERS]
@@ -220,6 +234,35 @@ def _normalise(name: str) -> Tuple[str, Optional[str]]:
     return name, None
 
 
+def _set_variable(word: str, env: Dict[str, str]) -> None:
+    key, value = word.split("=", 1)
+    if key not in ENVIRONMENT:
+        raise ConfigureError("'%s': not a variable that configure reads; these are: %s"
+                             % (word, ", ".join(sorted(ENVIRONMENT))))
+    env[key] = value
+
+
+def _find_row(word: str, name: str, unchecked: bool) -> Optional[Option]:
+    """The option's row; none where a foreign option may pass."""
+    if name == "with-blas":
+        raise ConfigureError("%s: choose with --blas=%s" % (word, "|".join(BLAS_CHOICES)))
+    row = TABLE.get(name)
+    if row is None and not (unchecked and name.startswith(AUTOCONF_PREFIXES)):
+        raise ConfigureError("unknown option '%s'%s" % (word.split("=")[0], _suggest(name)))
+    return row
+
+
+def _value(row: Option, equals: str, value: str, rest: List[str]) -> str:
+    """What stands after '=', the next word, or what the bare option means."""
+    if equals:
+        return value
+    if not row.metavar or row.choices == TRISTATE:
+        return "yes"
+    if not rest:
+        raise ConfigureError("--%s needs a value: --%s=%s" % (row.name, row.name, row.metavar))
+    return rest.pop(0)
+
+
 def parse(arguments: Sequence[str], environment: Dict[str, str]) -> Options:
     """Parse a command line; raises ConfigureError with a sentence for whatever is wrong with it."""
     values: Dict[str, str] = {}
@@ -232,11 +275,7 @@ def parse(arguments: Sequence[str], environment: Dict[str, str]) -> Options:
         if word in ("-h", "-help"):
             word = "--help"
         if not word.startswith("-") and "=" in word:
-            key, value = word.split("=", 1)
-            if key not in ENVIRONMENT:
-                raise ConfigureError("'%s': not a variable that configure reads; these are: %s"
-                                     % (word, ", ".join(sorted(ENVIRONMENT))))
-            env[key] = value
+            _set_variable(word, env)
             continue
         if not word.startswith("--"):
             raise ConfigureError("unexpected argument '%s'; see ./configure.py --help" % word)
@@ -247,27 +286,18 @@ def parse(arguments: Sequence[str], environment: Dict[str, str]) -> Options:
             rest[:1] = []
             continue
         name, implied = _normalise(name)
-        row = TABLE.get(name)
-        if row is None and unchecked and name.startswith(AUTOCONF_PREFIXES):
-            continue
+        row = _find_row(word, name, unchecked)
         if row is None:
-            raise ConfigureError("unknown option '%s'%s" % (word.split("=")[0], _suggest(name)))
-        if implied is not None:
-            value = implied
-        elif not row.metavar:
-            value = value or "yes"
-        elif not equals:
-            if row.choices == TRISTATE:
-                value = "yes"
-            elif not rest:
-                raise ConfigureError("--%s needs a value: --%s=%s" % (name, name, row.metavar))
-            else:
-                value = rest.pop(0)
+            continue
+        value = _value(row, equals, value, rest) if implied is None else implied
         _check_value(row, value)
         if row.repeat:
             pythons.append(value)
         else:
             values[name] = value
+    if "host-python" in values and "host" not in values:
+        raise ConfigureError("--host-python=%s is for cross builds, with --host=TRIPLET; a native "
+                             "build takes --python=PROGRAM" % values["host-python"])
     env = {k: v for k, v in env.items() if v}
     return Options(values, tuple(pythons), env, tuple(arguments))
 
@@ -275,6 +305,8 @@ def parse(arguments: Sequence[str], environment: Dict[str, str]) -> Options:
 def build_directory(options: Options, source: str, cwd: str) -> str:
     """--build-dir, else the current directory when it is not the source tree, else build/."""
     if options.given("build-dir"):
+        if not options.get("build-dir"):
+            raise ConfigureError("--build-dir= names no directory")
         return os.path.normpath(os.path.join(cwd, options.get("build-dir")))
     if os.path.realpath(cwd) == os.path.realpath(source):
         return os.path.join(source, "build")

@@ -121,7 +121,7 @@ def summary(context: Context, build: str) -> str:
         if python.facts:
             folder = python_directory(places["prefix"], python)
             row("package", folder)
-            if not is_searched(folder, places["prefix"], python):
+            if not is_searched(folder, python):
                 row("", "which Python does not search: export PYTHONPATH=" + folder)
     found = sorted((n, e) for n, e in facts.externals.items() if e.found)
     lines.append("Found")

@@ -211,8 +211,9 @@ def python_facts(version=(3, 11, 2)):
             "platinclude": "/usr/include/python" + short,
             "deb_system": "/BASE/lib/python3/dist-packages",
             "posix_prefix": "/BASE/lib/python%s/site-packages" % short,
-            "posix_local": "/BASE/local/lib/python%s/dist-packages" % short, "own_prefix": "/usr",
-            "own_platlib": "/usr/local/lib/python%s/dist-packages" % short, "pybind11": "",
+            "posix_local": "/BASE/local/lib/python%s/dist-packages" % short,
+            "searched": ["/usr/lib/python3/dist-packages",
+                         "/usr/local/lib/python%s/dist-packages" % short], "pybind11": "",
             "platform": "linux-x86_64", "modules": ["pytest", "numpy", "sphinx"]}
 
 

@@ -5,9 +5,13 @@ import json
 import os
 import platform
 import shutil
+import signal
+import subprocess
+import sys
 import time
 
 import pytest
+from conftest import make_tree
 from gen.toolchain import matching_cc
 
 BAD = [
@@ -216,6 +220,99 @@ def test_called_from_another_directory_it_builds_there(small_tree, tmp_path):
 def test_source_tree_is_no_build_directory(small_tree):
     done = small_tree.configure("--build-dir=.", check=False)
     assert done.returncode == 1 and "must not be the source tree" in done.stderr
+
+
+@pytest.mark.parametrize("folder", ["framework", "kernels/out", "gen/b", "docs/b", "ci/b",
+                                    "debian"])
+def test_source_folders_hold_no_build(small_tree, folder):
+    (small_tree.root / "docs").mkdir()
+    done = small_tree.configure("--build-dir=" + folder, check=False)
+    assert done.returncode == 1 and "lies in the source folder" in done.stderr
+    assert not (small_tree.root / folder / "build.ninja").exists()
+    assert not (small_tree.root / folder / "gen").exists()
+
+
+def test_a_link_into_the_sources_is_seen(small_tree, tmp_path):
+    os.symlink(small_tree.root / "kernels", tmp_path / "out")
+    done = small_tree.configure("--build-dir=%s/out" % tmp_path, check=False)
+    assert done.returncode == 1 and "lies in the source folder kernels/" in done.stderr
+
+
+def test_a_colon_in_the_path_is_refused(tmp_path):
+    root = tmp_path / "a:b"
+    root.mkdir()
+    done = make_tree(root).configure(check=False)
+    assert done.returncode == 1 and "PYTHONPATH and run paths cannot hold it" in done.stderr
+
+
+def test_build_directory_that_cannot_be_one(small_tree, tmp_path):
+    (tmp_path / "file").write_text("")
+    os.symlink(tmp_path / "nowhere/deep", tmp_path / "dangling")
+    for name, message in (("file", "Not a directory"), ("dangling", "dangling"),
+                          ("file/below", "Not a directory")):
+        done = small_tree.configure("--build-dir=%s" % (tmp_path / name), check=False)
+        assert done.returncode == 1 and "Traceback" not in done.stderr
+        assert done.stderr.startswith("configure.py: %s" % tmp_path) and message in done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_full_disk(small_tree):
+    (small_tree.root / "build/gen").mkdir(parents=True)
+    os.symlink("/dev/full", small_tree.root / "build/gen/configure.log")
+    done = small_tree.configure(check=False)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert done.stderr == "configure.py: %s/build: No space left on device\n" % small_tree.root
+
+
+def test_interrupted(small_tree, tmp_path):
+    """SIGINT while a compiler runs, to the whole group as from a terminal."""
+    slow = tmp_path / "g++"
+    slow.write_text("#!/bin/sh\necho begun >&2; touch '%s/begun'; exec sleep 60\n" % tmp_path)
+    os.chmod(slow, 0o755)
+    process = subprocess.Popen(
+        [sys.executable, str(small_tree.root / "configure.py"), "CXX=%s" % slow],
+        cwd=small_tree.root, stderr=subprocess.PIPE, universal_newlines=True,
+        start_new_session=True)
+    while not (tmp_path / "begun").exists() and process.poll() is None:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate()
+    assert process.returncode == 130 and err.endswith("configure.py: interrupted\n")
+
+
+def test_names_that_the_terminal_cannot_show(tmp_path):
+    root = tmp_path / "b\u00e4ume"
+    root.mkdir()
+    tree = make_tree(root)
+    ascii_only = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
+    done = tree.configure("--prefix=%s/t" % tmp_path.joinpath("\u00f6"), environment=ascii_only)
+    assert "\\xf6/t" in done.stdout
+    done = tree.configure("--python=%s/python" % root, environment=ascii_only, check=False)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "7", '{"arguments": 1, "environment": {}}', "{"])
+def test_stored_options_that_make_no_sense(small_tree, text):
+    build = small_tree.root / "build"
+    (build / "gen").mkdir(parents=True)
+    (build / "gen/configuration.json").write_text(text)
+    done = small_tree.configure("--regenerate", cwd=build, check=False)
+    assert done.returncode == 1 and "cannot be read; configure again" in done.stderr
+
+
+def test_interpreter_named_twice(small_tree):
+    """The distribution's one by two names is one; build.ninja would make its module twice."""
+    link = small_tree.root / "python-link"
+    os.symlink("/usr/bin/python3", link)
+    small_tree.configure("--python=/usr/bin/python3", "--python=%s" % link)
+
+
+def test_host_that_is_this_machine_is_native(small_tree):
+    own = subprocess.run(["g++", "-dumpmachine"], stdout=subprocess.PIPE,
+                         universal_newlines=True, check=True).stdout.strip()
+    assert "cross build" not in small_tree.configure("--host=" + own).stdout
+    vendor = own.replace("-linux", "-pc-linux")
+    assert "cross build" not in small_tree.configure("--host=" + own, "--build=" + vendor).stdout
 
 
 def test_second_run_is_remembered_and_gives_the_same_bytes(small_tree):

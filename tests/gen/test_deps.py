@@ -29,6 +29,15 @@ def test_hint_names_the_package_of_this_distribution():
     assert "libhdf5-dev" in both and "hdf5-devel" in both
 
 
+@pytest.mark.parametrize("text, kind, hint", [
+    (DEBIAN, "blis", "apt-get install libblis-dev"),
+    (DEBIAN, "flexiblas", "--blas=generic"), (DEBIAN, "auto", "apt-get install libopenblas-dev"),
+    (FEDORA, "blis", "dnf install blis-devel"), (ROCKY, "blis", "blis-devel (repository EPEL)"),
+    (FEDORA, "openblas", "dnf install openblas-devel"), ("ID=arch\n", "flexiblas", "on Fedora")])
+def test_hint_names_the_blas_that_was_asked_for(text, kind, hint):
+    assert parse_os_release(text).install_hint("blas", kind).endswith(hint)
+
+
 def test_names_are_unique():
     assert len(BY_NAME) == len(DEPENDENCIES)
 

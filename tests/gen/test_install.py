@@ -7,7 +7,9 @@ import pytest
 from conftest import python_facts
 from gen.configure import make_plan
 from gen.distro import Distro
-from gen.install import directories, is_searched, module_runpath, python_directory
+from gen.errors import ConfigureError
+from gen.install import (directories, distinct_pythons, is_searched, module_runpath,
+                         python_directory)
 from gen.model import load
 from gen.options import parse
 from gen.facts import Interpreter
@@ -37,7 +39,8 @@ def test_given_libdir_wins(facts):
 def fedora_python():
     facts = dict(python_facts((3, 13, 1)), deb_system="", posix_local="",
                  posix_prefix="/BASE/lib64/python3.13/site-packages",
-                 own_platlib="/usr/lib64/python3.13/site-packages")
+                 searched=["/usr/lib64/python3.13/site-packages",
+                           "/usr/local/lib64/python3.13/site-packages"])
     return Interpreter("/usr/bin/python3", "test", facts)
 
 
@@ -54,13 +57,46 @@ def debian_python():
     (fedora_python(), "/opt/t", "/opt/t/lib64/python3.13/site-packages", False)])
 def test_python_directory(python, prefix, folder, searched):
     assert python_directory(prefix, python) == folder
-    assert is_searched(folder, prefix, python) == searched
+    assert is_searched(folder, python) == searched
+
+
+def pyenv_python():
+    own = "/home" + "/me/.pyenv/versions/3.11.7"
+    return Interpreter(own + "/bin/python3", "test", dict(
+        python_facts((3, 11, 7)), deb_system="", posix_local="", include=own + "/include",
+        searched=[own + "/lib/python3.11/site-packages"]))
 
 
 def test_prefix_of_an_environment_is_searched():
-    facts = dict(python_facts(), own_platlib="/venv/lib/python3.11/site-packages")
+    facts = dict(python_facts(), searched=["/venv/lib/python3.11/site-packages"])
     python = Interpreter("/venv/bin/python", "test", facts)
-    assert is_searched(python_directory("/venv", python), "/venv", python)
+    assert is_searched(python_directory("/venv", python), python)
+
+
+@pytest.mark.parametrize("prefix", ["/usr", "/usr/local"])
+def test_an_interpreter_of_ones_own_does_not_search_the_systems_directories(prefix):
+    folder = python_directory(prefix, pyenv_python())
+    assert folder == prefix + "/lib/python3.11/site-packages"
+    assert not is_searched(folder, pyenv_python())
+
+
+def test_interpreter_named_twice_counts_once(facts):
+    twin = Interpreter("/usr/bin/python3.11", "test", python_facts())
+    facts.pythons += (twin,)
+    assert [p.path for p in distinct_pythons(parse([], {}), facts)] == ["/usr/bin/python3"]
+
+
+def test_two_interpreters_of_one_tag_are_refused(facts):
+    facts.pythons += (pyenv_python(),)
+    with pytest.raises(ConfigureError, match="have one ABI tag, cpython-311-x86_64-linux-gnu, but"):
+        distinct_pythons(parse([], {}), facts)
+
+
+def test_prefix_of_one_slash(small_tree, facts):
+    context = context_of(small_tree, facts, "--prefix=/")
+    assert "/lib/libtreenail.so.0.1.0" in entries(context)
+    assert not [path for path in entries(context) if "//" in path]
+    assert "//" not in context.plan.files["gen/install/treenail.pc"]
 
 
 def test_run_path_only_where_the_linker_does_not_look(small_tree, facts):

@@ -70,6 +70,11 @@ def test_disable_option_checking_lets_unknown_features_pass():
         parse(["--disable-option-checking", "--foo"], {})
 
 
+def test_switches_take_yes_and_no():
+    assert parse(["--lto=yes"], {}).flag("lto") and parse(["--lto"], {}).flag("lto")
+    assert not parse(["--lto=no"], {}).flag("lto")
+
+
 def test_directories_expand(facts):
     options = parse(["--prefix=/opt/x", "--libdir=${exec_prefix}/lib64",
                      "--includedir=${prefix}/inc"], {})
@@ -100,10 +105,19 @@ def test_build_directory():
     (["install"], "unexpected argument 'install'"),
     (["FOO=1"], "not a variable that configure reads"),
     (["-j4"], "unexpected argument '-j4'"),
+    (["--lto=false"], "--lto=false: it takes no value but yes or no"),
+    (["--coverage=off"], "--coverage=off: it takes no value but yes or no"),
+    (["--no-cache="], "--no-cache=: it takes no value but yes or no"),
+    (["--build-dir="], "names no directory"),
+    (["--with-cuda=yes"], "there is no such feature; these are: --with-onednn, --with-hdf5"),
+    (["--with-blas=yes"], "--with-blas=yes: choose with --blas=auto|generic|"),
+    (["--host=aarch64"], "a triplet such as aarch64-linux-gnu is needed"),
+    (["--host-python=3.11"], "is for cross builds, with --host=TRIPLET"),
+    (["--prefix=~/x"], 'the shell expands ~ only where a word begins: --prefix="$HOME/x"'),
 ])
 def test_refused(arguments, message):
     with pytest.raises(ConfigureError, match=None) as caught:
-        parse(arguments, {})
+        build_directory(parse(arguments, {}), "/src", "/src")
     assert message in str(caught.value)
 
 
