@@ -12,6 +12,7 @@ from gen.deps import FEATURES
 from gen.errors import ConfigureError
 from gen.examine import examine
 from gen.install import distinct_pythons, plan_install
+from gen.leftovers import remove_dead
 from gen.model import TOP_FOLDERS, Model, load, walk
 from gen.ninja import Plan, render
 from gen.options import Options, build_directory, parse
@@ -138,7 +139,10 @@ def _consistent_plan(build: str, options: Options) -> Tuple[Context, Facts]:
 
 
 def _configure(options: Options, build: str, keep_options: bool) -> Context:
-    """Look, plan and write; build.ninja comes last, so that it is newer than what it is made of."""
+    """Look, plan and write; build.ninja comes last, so that it is newer than what it is made of.
+
+    Then goes what only earlier configurations made.
+    """
     os.makedirs(os.path.join(build, "gen"), exist_ok=True)
     context, facts = _consistent_plan(build, options)
     if not keep_options:
@@ -151,6 +155,7 @@ def _configure(options: Options, build: str, keep_options: bool) -> Context:
     write(os.path.join(build, "compile_commands.json"),
           compile_commands(context.plan, facts, os.path.realpath(build)))
     write(os.path.join(build, "build.ninja"), text)
+    remove_dead(build, context.plan)
     return context
 
 

@@ -28,9 +28,11 @@ Cflags: -I${includedir}
 """
 
 CMAKE_CONFIG = """# Treenail's imported target Treenail::treenail; paths are relative to this file.
-get_filename_component(_treenail_libdir "${CMAKE_CURRENT_LIST_DIR}/../.." ABSOLUTE)
+# Links first: on a merged /usr, where /lib leads to /usr/lib, this file may be found through /lib.
+get_filename_component(_treenail_here "${CMAKE_CURRENT_LIST_DIR}" REALPATH)
+get_filename_component(_treenail_libdir "${_treenail_here}/../.." ABSOLUTE)
 get_filename_component(_treenail_includedir
-                       "${CMAKE_CURRENT_LIST_DIR}/%(include_from_cmake)s" ABSOLUTE)
+                       "${_treenail_here}/%(include_from_cmake)s" ABSOLUTE)
 if(NOT TARGET Treenail::treenail)
   add_library(Treenail::treenail SHARED IMPORTED)
   set_target_properties(Treenail::treenail PROPERTIES
@@ -38,6 +40,7 @@ if(NOT TARGET Treenail::treenail)
     IMPORTED_SONAME "libtreenail.so.%(soversion)s"
     INTERFACE_INCLUDE_DIRECTORIES "${_treenail_includedir}")
 endif()
+unset(_treenail_here)
 unset(_treenail_libdir)
 unset(_treenail_includedir)
 """
@@ -63,6 +66,7 @@ Name: treenail
 Version: %(version)s
 Summary: A dataflow framework for machine learning that a distribution can ship
 License: Apache-2.0
+License-File: LICENSE
 Requires-Python: >=3.9
 Requires-Dist: numpy
 """
@@ -199,14 +203,14 @@ def _python_entries(context: Context, prefix: str) -> List[Dict[str, Any]]:
                 entries.append({"from": context.source(path),
                                 "to": "%s/treenail/%s" % (base, name), "kind": "file"})
         info = "%s/treenail-%s.dist-info" % (base, context.model.version)
-        for name in ("METADATA", "INSTALLER"):
-            entries.append({"from": "gen/install/" + name, "to": "%s/%s" % (info, name),
+        for path in ("gen/install/METADATA", "gen/install/INSTALLER", context.source("LICENSE")):
+            entries.append({"from": path, "to": "%s/%s" % (info, os.path.basename(path)),
                             "kind": "file"})
     return entries
 
 
 def manifest(context: Context) -> str:
-    """JSON: every file of the installation, with the directories that only hold ours."""
+    """JSON: every file of the installation, and the directory that holds ours alone."""
     places = directories(context.options, context.facts)
     libdir = places["libdir"]
     entries: List[Dict[str, Any]] = []
@@ -228,9 +232,12 @@ def manifest(context: Context) -> str:
     for name in ("TreenailConfig.cmake", "TreenailConfigVersion.cmake"):
         entries.append({"from": "gen/install/" + name, "kind": "file",
                         "to": "%s/cmake/Treenail/%s" % (libdir, name)})
+    entries.append({"from": context.source("LICENSE"), "kind": "file",
+                    "to": places["docdir"] + "/LICENSE"})
     entries += _python_entries(context, places["prefix"])
     entries.sort(key=lambda entry: str(entry["to"]))
-    return json.dumps({"entries": entries, "prefix": places["prefix"]}, indent=1,
+    return json.dumps({"entries": entries, "prefix": places["prefix"],
+                       "private": "%s/%s" % (libdir, context.private)}, indent=1,
                       sort_keys=True) + "\n"
 
 
@@ -267,9 +274,11 @@ def wheel(context: Context, python: Interpreter) -> Dict[str, Any]:
         native = kind in ("library", "module", "extension")
         entries.append({"from": path if native else context.source(path), "to": target,
                         "kind": "module" if native else "file"})
+    info = "treenail-%s.dist-info" % version
+    entries.append({"from": context.source("LICENSE"), "to": info + "/LICENSE", "kind": "file"})
     entries.sort(key=lambda entry: entry["to"])
     return {"file": "treenail-%s-%s-%s.whl" % (version, build, tag), "entries": entries,
-            "info": "treenail-%s.dist-info" % version,
+            "info": info,
             "texts": {"METADATA": metadata(version), "WHEEL": WHEEL % {
                 "version": version, "tag": tag, "build": build}}}
 

@@ -90,27 +90,8 @@ class Model:
         return sorted(found)
 
     def globbed_folders(self) -> List[str]:
-        """Folders in which a new file may change the build: those that a pattern can reach."""
-        starts = set()
-        for record in self.records:
-            for name in ("sources", "headers", "files"):
-                value = getattr(record, name, ())
-                for pattern in (value,) if isinstance(value, str) else value:
-                    recursive = "**/" in pattern
-                    folder = pattern.split("**/")[0].split("*")[0]
-                    starts.add((os.path.dirname(folder), recursive))
-        found = set(TOP_FOLDERS) & set(self.directories)
-        for start, recursive in starts:
-            parts = [start]
-            parts += [d for d in self.directories if recursive and d.startswith(start + "/")]
-            found.update(d for d in parts if d in self.directories)
-            parent = start
-            while parent and start not in self.directories:  # it may come to be
-                parent = os.path.dirname(parent)
-                if parent in self.directories:
-                    found.add(parent)
-                    break
-        return sorted(found)
+        """Folders in which a new file may change the build, if only by belonging to no target."""
+        return list(self.directories)
 
     def present(self, component: str) -> bool:
         return bool(self.sources.get(component))

@@ -22,6 +22,7 @@ from gen.facts import Compiler, External, Facts, Interpreter  # noqa: E402
 
 FILES = {
     "VERSION": "0.1.0\n",
+    "LICENSE": "Anybody may do anything.\n",
     "framework/targets.py": '''"""A core of two layers."""
 Component(name="base", sources=["framework/base/*.cc"], headers=["framework/base/*.h"])
 Component(name="tensor", sources=["framework/tensor/*.cc"], headers=["framework/tensor/*.h"],

@@ -117,6 +117,41 @@ def test_changed_version_regenerates(small_tree):
     assert 'kVersion[] = "0.2.0"' in text
 
 
+def levels(tree):
+    return {p.name for p in (tree.root / "build/lib/treenail-0/kernels").iterdir()}
+
+
+def test_what_is_no_longer_planned_is_gone(small_tree):
+    """Kernel libraries are opened because they are there: left-over ones would be used."""
+    small_tree.configure()
+    small_tree.ninja()
+    before = levels(small_tree)
+    foreign = small_tree.write("build/lib/treenail-0/kernels/mine.txt", "x")
+    small_tree.configure("--kernel-isas=none")
+    if len(before) > 1:
+        assert len(levels(small_tree) - {"mine.txt"}) == 1
+    assert foreign.exists()
+    small_tree.ninja()
+    assert "no work to do" in small_tree.ninja().stdout
+    small_tree.write("VERSION", "0.1.1\n")
+    small_tree.ninja()
+    assert sorted(p.name for p in (small_tree.root / "build/lib").glob("*.so*")) == [
+        "libtreenail.so", "libtreenail.so.0", "libtreenail.so.0.1.1"]
+
+
+def test_a_source_in_a_new_folder_that_no_pattern_reaches_is_noticed(small_tree):
+    small_tree.configure()
+    small_tree.ninja("gen/build_info.h")
+    small_tree.write("framework/tensor/deep/lost.cc", "")
+    done = small_tree.ninja(check=False)
+    assert done.returncode != 0 and "deep/lost.cc belongs to no target" in done.stdout
+    shutil.rmtree(small_tree.root / "framework/tensor/deep")
+    small_tree.write("python/treenail/deep/notes.txt", "")
+    assert "CONFIGURE" in small_tree.ninja("gen/build_info.h").stdout
+    small_tree.write("python/treenail/deep/lost.cc", "")
+    assert "belongs to no target" in small_tree.ninja("gen/build_info.h", check=False).stdout
+
+
 def test_a_broken_targets_file_stops_ninja_with_its_sentence(small_tree):
     small_tree.configure()
     small_tree.ninja()

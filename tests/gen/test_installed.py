@@ -63,7 +63,7 @@ def test_program_outside_the_tree_by_pkg_config(installed, tmp_path, compiler, n
     assert out == "1\n"
 
 
-def cmake_project(installed, folder, request):
+def cmake_project(installed, folder, request, prefix=PREFIX):
     (folder / "p.cc").write_text(PROGRAM)
     (folder / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.13)\nproject(p CXX)\n"
@@ -71,7 +71,7 @@ def cmake_project(installed, folder, request):
         "target_link_libraries(p Treenail::treenail)\n" % request)
     return subprocess.run(
         ["cmake", "-S", folder, "-B", folder / "b", "-DCMAKE_PREFIX_PATH=%s"
-         % (installed / PREFIX[1:])], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+         % (installed / prefix[1:])], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         universal_newlines=True, check=False)
 
 
@@ -83,6 +83,21 @@ needs_cmake = pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is
 def test_program_outside_the_tree_by_find_package(installed, tmp_path, request_):
     done = cmake_project(installed, tmp_path, request_)
     assert done.returncode == 0, done.stdout
+    run(["cmake", "--build", tmp_path / "b"])
+    assert run([tmp_path / "b/p"]) == "1\n"
+
+
+@needs_cmake
+def test_find_package_on_a_merged_usr(small_tree, tmp_path):
+    """/lib leads to /usr/lib, and CMake, which looks beside /bin first, comes through /lib."""
+    root = tmp_path / "root"
+    small_tree.configure("--prefix=/usr", "--libdir=/usr/lib")
+    small_tree.ninja("install", environment={"DESTDIR": str(root)})
+    os.symlink("usr/lib", root / "lib")
+    done = cmake_project(root, tmp_path, "", prefix="")
+    assert done.returncode == 0, done.stdout
+    cache = (tmp_path / "b/CMakeCache.txt").read_text()
+    assert "Treenail_DIR:PATH=%s/lib/cmake/Treenail" % root in cache
     run(["cmake", "--build", tmp_path / "b"])
     assert run([tmp_path / "b/p"]) == "1\n"
 
@@ -134,6 +149,67 @@ def test_install_twice_is_the_same(built_tree, tmp_path):
     first = files_below(tmp_path)
     built_tree.ninja("install", environment=environment)
     assert files_below(tmp_path) == first
+
+
+def test_uninstall_counts_what_was_there(built_tree, tmp_path):
+    environment = {"DESTDIR": str(tmp_path)}
+    assert "removed 0 files" in built_tree.ninja("uninstall", environment=environment).stdout
+
+
+def test_the_licence_is_installed(installed, built_tree):
+    text = (built_tree.root / "LICENSE").read_text()
+    found = [name for name in files_below(installed) if name.endswith("/LICENSE")]
+    assert [name.split("/")[-2] for name in found] == ["treenail-0.1.0.dist-info", "treenail"]
+    assert all((installed / name).read_text() == text for name in found)
+    metadata = (installed / found[0]).parent / "METADATA"
+    assert "License-File: LICENSE\n" in metadata.read_text()
+    built_tree.ninja("wheel")
+    wheel, = (built_tree.root / "build/dist").glob("*.whl")
+    assert zipfile.ZipFile(wheel).read("treenail-0.1.0.dist-info/LICENSE").decode() == text
+
+
+def kernel_levels(destination):
+    return {p.parent.name for p in destination.rglob("libtreenail-kernels-cpu.so")}
+
+
+def test_installing_over_an_older_one_leaves_nothing_of_it(small_tree, tmp_path):
+    """By another build, of which only the private directory tells, and by the same one."""
+    destination = tmp_path / "destination"
+    destination.mkdir()
+    environment = {"DESTDIR": str(destination)}
+    private = destination / "usr/local/lib/treenail-0"
+    old = private / "adapters/libtreenail-old.so"
+    old.parent.mkdir(parents=True)
+    old.write_text("x")
+    older = private / "kernels/x86-64-v0/libtreenail-kernels-cpu.so"
+    older.parent.mkdir(parents=True)
+    older.write_text("x")
+    foreign = private / "plugins/mine.so"
+    foreign.parent.mkdir()
+    foreign.write_text("x")
+    small_tree.configure()
+    assert "removed 2 of an earlier" in small_tree.ninja("install", environment=environment).stdout
+    assert not old.exists() and not older.parent.exists() and foreign.exists()
+    small_tree.configure("--kernel-isas=none")
+    small_tree.write("VERSION", "0.1.1\n")
+    small_tree.ninja("install", environment=environment)
+    assert len(kernel_levels(destination)) == 1
+    assert not any("0.1.0" in name for name in files_below(destination))
+    small_tree.ninja("uninstall", environment=environment)
+    assert files_below(destination) == [str(foreign.relative_to(destination))]
+
+
+def test_the_same_directory_by_two_names_is_not_emptied(small_tree, tmp_path):
+    """lib64 is lib here: what the record calls lib64/x is the x just written."""
+    environment = {"DESTDIR": str(tmp_path)}
+    (tmp_path / "usr/local/lib").mkdir(parents=True)
+    os.symlink("lib", tmp_path / "usr/local/lib64")
+    small_tree.configure("--libdir=/usr/local/lib64")
+    small_tree.ninja("install", environment=environment)
+    small_tree.configure("--libdir=/usr/local/lib")
+    small_tree.ninja("install", environment=environment)
+    assert (tmp_path / "usr/local/lib/libtreenail.so.0.1.0").exists()
+    assert kernel_levels(tmp_path)
 
 
 def test_install_where_nothing_can_be_written_says_so(built_tree, tmp_path):
