@@ -28,30 +28,64 @@ as_root() {
   fi
 }
 
-# set_up USES: the packages of gen/deps.py for these uses, when some are not installed.
+# enable_repositories ID RELEASE: RHEL and its rebuilds keep some packages in CRB and EPEL; Fedora has
+# them all. What cannot be enabled from here is said, with what to do instead.
+enable_repositories() {
+  case $1 in
+    fedora | amzn) return 0 ;;
+    rhel)
+      crb=codeready-builder-for-rhel-$2-$(uname -m)-rpms
+      as_root subscription-manager repos --enable "$crb" || {
+        echo "$0: the repository $crb could not be enabled; is this system subscribed? Enable it" >&2
+        echo "  (on cloud images: dnf config-manager --set-enabled 'codeready-builder-*') and run this" \
+          "again" >&2
+        exit 1
+      }
+      rpm -q --quiet epel-release || {
+        echo "$0: EPEL is needed, and RHEL itself has no package that enables it; as root, run:" >&2
+        echo "  dnf install https://dl.fedoraproject.org/pub/epel/epel-release-latest-$2.noarch.rpm" >&2
+        echo "and then this again" >&2
+        exit 1
+      }
+      ;;
+    ol)
+      as_root dnf -q -y install dnf-plugins-core "oracle-epel-release-el$2" || exit 1
+      as_root dnf -q config-manager --set-enabled "ol$2_codeready_builder" || exit 1
+      ;;
+    *)
+      as_root dnf -q -y install dnf-plugins-core epel-release || exit 1
+      as_root dnf -q config-manager --set-enabled crb || exit 1
+      ;;
+  esac
+}
+
+# set_up USES: the packages of gen/deps.py for these uses, when some are not installed. The family of
+# the distribution decides who installs them: a Debian system may have dnf as well, and the reverse.
 set_up() {
   missing=$("$python" "$top/gen/tools/packages.py" --uses "$1" --missing) || exit 1
   [ -n "$missing" ] || return 0
   say "Installing: $(printf '%s' "$missing" | tr '\n' ' ')"
-  if command -v apt-get >/dev/null 2>&1; then
-    # An interrupted earlier run may have left packages unpacked but not configured.
-    as_root dpkg --configure -a || exit 1
-    as_root apt-get -q -o DPkg::Lock::Timeout=600 update || exit 1
-    # shellcheck disable=SC2086  # one word per package
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=600 \
-      install --no-install-recommends $missing || exit 1
-  elif command -v dnf >/dev/null 2>&1; then
-    # RHEL and its rebuilds keep some of these in CRB and EPEL; Fedora has them all.
-    if ! grep -q '^ID=fedora' /etc/os-release; then
-      as_root dnf -q -y install dnf-plugins-core epel-release || exit 1
-      as_root dnf -q config-manager --set-enabled crb || exit 1
-    fi
-    # shellcheck disable=SC2086
-    as_root dnf -q -y install --setopt=install_weak_deps=False $missing || exit 1
-  else
-    echo "$0: neither apt-get nor dnf is here; install what ./configure.py asks for" >&2
-    exit 1
-  fi
+  system=$("$python" "$top/gen/tools/packages.py" --system) || exit 1
+  family=${system%% *} release=${system##* } id=${system#* }
+  case $family in
+    debian)
+      # An interrupted earlier run may have left packages unpacked but not configured.
+      as_root dpkg --configure -a || exit 1
+      as_root apt-get -q -o DPkg::Lock::Timeout=600 update || exit 1
+      # shellcheck disable=SC2086  # one word per package
+      as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=600 \
+        install --no-install-recommends $missing || exit 1
+      ;;
+    fedora)
+      enable_repositories "${id% *}" "$release"
+      # shellcheck disable=SC2086
+      as_root dnf -q -y install --setopt=install_weak_deps=False $missing || exit 1
+      ;;
+    *)
+      echo "$0: neither a Debian nor a Fedora system; install what ./configure.py asks for" >&2
+      exit 1
+      ;;
+  esac
 }
 
 # make_product [CONFIGURE OPTION...]: an earlier configuration is kept unless options are given.

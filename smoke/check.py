@@ -170,7 +170,8 @@ def check(network: str) -> int:
 def main() -> int:
     """Checks both networks; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
-    parser.add_argument("network", nargs="*", choices=["mlp", "cnn", []], help="default: both")
+    parser.add_argument("network", nargs="*", choices=["mlp", "cnn", []], metavar="network",
+                        help="mlp or cnn; default: both")
     options = parser.parse_args()
     failures = sum(check(network) for network in options.network or ["mlp", "cnn"])
     import treenail

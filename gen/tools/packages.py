@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Print the packages of gen/deps.py that this distribution needs, one a line.
 
---missing prints only those not installed. A feature counts when the tree has an adapter for it.
-Packages that a release does not have at all are left out, with a line on standard error.
+--missing prints only those not installed. --system prints, instead of packages, what ci/setup.sh
+must know of the distribution: family, ID and the number of the release. A feature counts when the
+tree has an adapter for it. Packages that a release does not have at all are left out, with a line
+on standard error. TREENAIL_OS_RELEASE names another file than /etc/os-release (the tests do).
 """
 
 import argparse
@@ -52,10 +54,14 @@ def installed(names, family):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--uses", required=True)
+    parser.add_argument("--uses", default="")
     parser.add_argument("--missing", action="store_true")
+    parser.add_argument("--system", action="store_true")
     options = parser.parse_args()
-    distro = this_distro()
+    distro = this_distro(os.environ.get("TREENAIL_OS_RELEASE", "/etc/os-release"))
+    if options.system:
+        print(distro.family, distro.id, distro.release.split(".")[0] or "0")
+        return
     if distro.family == "other":
         sys.exit("this is %s; the packages are known for Debian and Fedora families only"
                  % distro.name)

@@ -181,7 +181,7 @@ def cases_at(level, shard):
     if not any(n.startswith("test_") for n in os.listdir(folder)):
         raise NotRun("tests/cases has no test module")
     text = run([manifest()["python"], "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p",
-                "pytest_shard", "--rootdir", SOURCE, folder], environment={
+                "pytest_shard", "--rootdir=.", "tests/cases"], cwd=SOURCE, environment={
                     "PYTHONPATH": os.pathsep.join([os.path.abspath("python"), TOOLS]),
                     "TREENAIL_TEST_SHARD": shard, "TREENAIL_CPU_ISA": level,
                     "TREENAIL_SOURCE_DIR": SOURCE, "TREENAIL_BUILD_DIR": os.getcwd()})

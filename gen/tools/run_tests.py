@@ -25,8 +25,8 @@ TAIL_LINES = 60
 class Job:
     """One process; `kind` is 'cxx' or 'python'."""
 
-    def __init__(self, name, kind, command, report, environment):
-        self.name, self.kind, self.command = name, kind, command
+    def __init__(self, name, kind, command, report, environment, cwd=None):
+        self.name, self.kind, self.command, self.cwd = name, kind, command, cwd
         self.report = os.path.abspath(report)
         self.log = self.report[:-4] + ".log"
         self.environment = environment
@@ -64,6 +64,7 @@ def cxx_jobs(manifest, logs, check, filters):
 
 
 def python_jobs(manifest, logs, filters, pytest_arguments):
+    """pytest runs in the source tree with relative paths: it expands $NAME and [x] in others."""
     jobs = []
     source = os.path.abspath(manifest["source"])
     here = os.path.dirname(os.path.abspath(__file__))
@@ -80,9 +81,9 @@ def python_jobs(manifest, logs, filters, pytest_arguments):
         report = os.path.join(logs, "py-%s.xml" % name.replace("/", "-"))
         jobs.append(Job(name, "python",
                         [manifest["python"], "-m", "pytest", "-q", "-rs", "--color=no",
-                         "--rootdir", source, "-p", "no:cacheprovider", "-p", "pytest_shard",
-                         "--junitxml", os.path.abspath(report)] + pytest_arguments + words,
-                        report, dict(environment, **extra)))
+                         "--rootdir=.", "-p", "no:cacheprovider", "-p", "pytest_shard",
+                         "--junitxml", os.path.relpath(report, source)] + pytest_arguments + words,
+                        report, dict(environment, **extra), source))
 
     for group in manifest["pytest"]:
         folder = os.path.join(source, group["folder"])
@@ -92,12 +93,13 @@ def python_jobs(manifest, logs, filters, pytest_arguments):
             if not any(n.startswith("test_") and n.endswith(".py") for n in os.listdir(folder)):
                 continue
             for shard in range(group["shards"]):
-                add("%s:%d" % (group["folder"], shard + 1), [folder],
+                add("%s:%d" % (group["folder"], shard + 1), [group["folder"]],
                     {"TREENAIL_TEST_SHARD": "%d/%d" % (shard, group["shards"])})
             continue
         for leaf in sorted(os.listdir(folder)):
             if leaf.startswith("test_") and leaf.endswith(".py"):
-                add("%s/%s" % (group["folder"], leaf), [os.path.join(folder, leaf)], {})
+                path = "%s/%s" % (group["folder"], leaf)
+                add(path, [path], {})
     return jobs
 
 
@@ -107,7 +109,7 @@ def start(job):
         os.unlink(job.report)
     job.start = time.monotonic()
     job.process = subprocess.Popen(job.command, stdout=job.stream, stderr=subprocess.STDOUT,
-                                   stdin=subprocess.DEVNULL, start_new_session=True,
+                                   stdin=subprocess.DEVNULL, start_new_session=True, cwd=job.cwd,
                                    env=dict(os.environ, **job.environment))
 
 

@@ -222,9 +222,9 @@ def test_flags_of_the_environment_appear_literally_in_the_log(small_tree):
     assert "$" not in compile_line
 
 
-def test_blanks_in_the_path(tmp_path):
+def test_blanks_and_signs_in_the_path(tmp_path):
     from conftest import make_tree
-    root = tmp_path / "a tree with $igns"
+    root = tmp_path / "a tree [1] with $HOME"
     root.mkdir()
     tree = make_tree(root)
     tree.configure()

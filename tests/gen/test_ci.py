@@ -121,6 +121,9 @@ def fake_programs(folder, installed, user="0"):
             "installed %s, " % name for name in installed),
         "apt-get": 'echo "apt-get $*" >> "%s"' % log,
         "dpkg": 'echo "dpkg $*" >> "%s"' % log,
+        "dnf": 'echo "dnf $*" >> "%s"' % log,
+        "subscription-manager": 'echo "subscription-manager $*" >> "%s"' % log,
+        "rpm": "exit 1",  # nothing is installed
         "sudo": 'echo "sudo $1" >> "%s"; exec "$@"' % log,
         "id": "echo " + user,
     }
@@ -134,13 +137,14 @@ debian_only = pytest.mark.skipif(this_distro().family != "debian",
                                  reason="the fakes are those of a Debian system")
 
 
-def set_up(folder, uses):
+def set_up(folder, uses, os_release="/etc/os-release"):
     """ci/setup.sh's set_up, as a script of ci/ calls it."""
     script = SOURCE / "ci" / "test"
     program = '. "%s"; set_up %s; echo done' % (SOURCE / "ci/setup.sh", uses)
     return subprocess.run(["sh", "-uc", program, str(script)], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, universal_newlines=True, check=False,
-                          env=dict(os.environ, PATH="%s:%s" % (folder, os.environ["PATH"])))
+                          env=dict(os.environ, TREENAIL_OS_RELEASE=str(os_release),
+                                   PATH="%s:%s" % (folder, os.environ["PATH"])))
 
 
 @debian_only
@@ -176,6 +180,49 @@ def test_a_failing_package_manager_stops_everything(tmp_path):
     (tmp_path / "bin/apt-get").write_text("#!/bin/sh\nexit 100\n")
     done = set_up(tmp_path / "bin", "build")
     assert done.returncode != 0 and "done" not in done.stdout.splitlines()
+
+
+ENTERPRISE = 'ID_LIKE="rhel centos fedora"\n'
+
+
+@pytest.mark.parametrize("text, before", [
+    ("ID=fedora\nVERSION_ID=42\n", []),
+    ('ID="rocky"\n' + ENTERPRISE + 'VERSION_ID="9.5"\n',
+     ["dnf -q -y install dnf-plugins-core epel-release", "config-manager --set-enabled crb"]),
+    ('ID="ol"\nID_LIKE="fedora"\nVERSION_ID="9.4"\n',
+     ["oracle-epel-release-el9", "--set-enabled ol9_codeready_builder"])])
+def test_the_family_decides_who_installs(tmp_path, text, before):
+    """apt-get is there as well, and must not be asked."""
+    log = fake_programs(tmp_path / "bin", [])
+    (tmp_path / "os-release").write_text(text)
+    done = set_up(tmp_path / "bin", "build", tmp_path / "os-release")
+    assert done.returncode == 0, done.stdout
+    calls = log.read_text().splitlines()
+    assert len(calls) == len(before) + 1 and all(c.startswith("dnf ") for c in calls)
+    assert all(part in call for part, call in zip(before, calls))
+    assert "install_weak_deps=False" in calls[-1] and "eigen3-devel" in calls[-1]
+
+
+RHEL = 'ID="rhel"\nID_LIKE="fedora"\nVERSION_ID="9.5"\n'
+
+
+def test_rhel_itself_is_told_where_epel_comes_from(tmp_path):
+    log = fake_programs(tmp_path / "bin", [])
+    (tmp_path / "os-release").write_text(RHEL)
+    done = set_up(tmp_path / "bin", "build", tmp_path / "os-release")
+    assert done.returncode == 1
+    assert "dl.fedoraproject.org/pub/epel/epel-release-latest-9.noarch.rpm" in done.stdout
+    assert log.read_text() == ("subscription-manager repos --enable codeready-builder-for-rhel-9-"
+                               "%s-rpms\n" % os.uname().machine)
+
+
+def test_rhel_without_a_subscription_is_told_what_to_enable(tmp_path):
+    fake_programs(tmp_path / "bin", [])
+    (tmp_path / "os-release").write_text(RHEL)
+    (tmp_path / "bin/subscription-manager").write_text("#!/bin/sh\nexit 1\n")
+    done = set_up(tmp_path / "bin", "build", tmp_path / "os-release")
+    assert done.returncode == 1
+    assert "could not be enabled; is this system subscribed?" in done.stdout
 
 
 def test_the_workplace_runs_ci_test():
