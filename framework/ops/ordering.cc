@@ -63,6 +63,13 @@ void unique_shape(ShapeContext& c) {
   if (c.num_outputs() > 2) c.set_output(2, PartialShape{kUnknown});
 }
 
+void list_diff_shape(ShapeContext& c) {
+  c.with_rank(0, 1);
+  c.with_rank(1, 1);
+  c.set_output(0, PartialShape{kUnknown});
+  c.set_output(1, PartialShape{kUnknown});
+}
+
 }  // namespace
 
 void register_ordering_ops(OpRegistry& r) {
@@ -130,6 +137,19 @@ void register_ordering_ops(OpRegistry& r) {
       .shape(unique_shape)
       .not_differentiable()
       .doc("As Unique, and how often each different element occurs.");
+  r.op("ListDiff")
+      .input("x: T")
+      .input("y: T")
+      .output("out: T")
+      .output("idx: out_idx")
+      .attr("T: type")
+      .attr("out_idx: {int32, int64} = int32")
+      .data_dependent_shape()
+      .shape(list_diff_shape)
+      .not_differentiable()
+      .doc(
+          "The elements of vector x that are not in vector y, in their order, repeated ones too, "
+          "and their places: out[i] = x[idx[i]]. NaN is in no vector.");
   r.finish("ordering");
 }
 

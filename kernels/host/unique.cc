@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unique and UniqueWithCounts of framework/ops/ordering.cc: an open-addressing table of first
-// occurrences. Plain elements are compared by their bits, but floating-point zeros are all one and
-// every NaN is different.
+// Unique, UniqueWithCounts and ListDiff of framework/ops/ordering.cc: an open-addressing table of
+// first occurrences. Plain elements are compared by their bits, but floating-point zeros are all
+// one and every NaN is different.
 #include <algorithm>
 #include <bit>
+#include <vector>
 
 #include "framework/base/error.h"
 #include "framework/runtime/kernel_registry.h"
@@ -90,35 +91,61 @@ bool same(const T& a, const T& b) {
   return a == b;
 }
 
-// For each element the number of its value, in the order of first occurrences; firsts[number] is
-// where that was. The number of different values.
+// Numbers the different values of a vector in the order of their first occurrences.
 template <class T>
-int64_t number_values(const Tensor& x, int64_t* numbers, int64_t* firsts) {
-  const int64_t n = x.num_elements();
-  const T* values = elements<T>(x);
-  const uint64_t capacity = std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(2 * n, 2)));
-  Tensor table(DType::kInt64, Shape({static_cast<int64_t>(capacity)}));
-  int64_t* slots = table.data<int64_t>();
-  std::fill(slots, slots + capacity, int64_t{-1});
-  int64_t count = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    const Key<T> key = key_of(x.dtype(), values[i]);
-    if (key.nan) {
-      firsts[count] = i;
-      numbers[i] = count++;
-      continue;
-    }
-    uint64_t at = hash_of(key.value) & (capacity - 1);
-    while (slots[at] >= 0 && !same(key_of(x.dtype(), values[firsts[slots[at]]]).value, key.value))
-      at = (at + 1) & (capacity - 1);
-    if (slots[at] < 0) {
-      slots[at] = count;
-      firsts[count++] = i;
-    }
-    numbers[i] = slots[at];
+class Values {
+ public:
+  explicit Values(const Tensor& x)
+      : dtype_(x.dtype()),
+        values_(elements<T>(x)),
+        mask_(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(2 * x.num_elements(), 2))) - 1),
+        table_(DType::kInt64, Shape({static_cast<int64_t>(mask_ + 1)})),
+        firsts_(DType::kInt64, Shape({x.num_elements()})) {
+    std::fill(slots(), slots() + mask_ + 1, int64_t{-1});
   }
-  return count;
-}
+
+  int64_t count() const { return count_; }
+  // Where value number `number` occurs first.
+  int64_t first(int64_t number) const { return firsts_.data<int64_t>()[number]; }
+
+  // The number of element i's value. Elements come in order, each once.
+  int64_t add(int64_t i) {
+    const Key<T> key = key_of(dtype_, values_[i]);
+    int64_t* const firsts = firsts_.data<int64_t>();
+    if (key.nan) {
+      firsts[count_] = i;
+      return count_++;
+    }
+    int64_t& slot = slot_of(key);
+    if (slot < 0) {
+      slot = count_;
+      firsts[count_++] = i;
+    }
+    return slot;
+  }
+
+  bool contains(const T& element) {
+    const Key<T> key = key_of(dtype_, element);
+    return !key.nan && slot_of(key) >= 0;
+  }
+
+ private:
+  int64_t* slots() { return table_.data<int64_t>(); }
+  // The slot of the value, or the free one where it belongs.
+  int64_t& slot_of(const Key<T>& key) {
+    uint64_t at = hash_of(key.value) & mask_;
+    while (slots()[at] >= 0 && !same(key_of(dtype_, values_[first(slots()[at])]).value, key.value))
+      at = (at + 1) & mask_;
+    return slots()[at];
+  }
+
+  DType dtype_;
+  const T* values_;
+  uint64_t mask_;
+  Tensor table_;
+  Tensor firsts_;
+  int64_t count_ = 0;
+};
 
 Tensor narrowed(const int64_t* values, int64_t n, DType dtype) {
   Tensor out(dtype, Shape({n}));
@@ -132,36 +159,64 @@ template <class T>
 void unique(RunContext& c, DType index, bool with_counts) {
   const Tensor& x = c.input(0);
   const int64_t n = x.num_elements();
-  Tensor scratch(DType::kInt64, Shape({2, n}));
-  int64_t* numbers = scratch.data<int64_t>();
-  int64_t* firsts = numbers + n;
-  const int64_t count = number_values<T>(x, numbers, firsts);
+  Tensor places(DType::kInt64, Shape({n}));
+  int64_t* const numbers = places.data<int64_t>();
+  Values<T> values(x);
+  for (int64_t i = 0; i < n; ++i) numbers[i] = values.add(i);
+  const int64_t count = values.count();
   Tensor y(x.dtype(), Shape({count}));
-  for (int64_t i = 0; i < count; ++i) elements<T>(y)[i] = elements<T>(x)[firsts[i]];
+  for (int64_t i = 0; i < count; ++i) elements<T>(y)[i] = elements<T>(x)[values.first(i)];
   c.set_output(0, std::move(y));
   c.set_output(1, narrowed(numbers, n, index));
   if (!with_counts) return;
-  std::fill(firsts, firsts + count, int64_t{0});
-  for (int64_t i = 0; i < n; ++i) ++firsts[numbers[i]];
-  c.set_output(2, narrowed(firsts, count, index));
+  std::vector<int64_t> counts(static_cast<size_t>(count));
+  for (int64_t i = 0; i < n; ++i) ++counts[static_cast<size_t>(numbers[i])];
+  c.set_output(2, narrowed(counts.data(), count, index));
 }
 
-KernelPtr prepare_unique(const PrepareContext& p) {
-  const DType index = p.output_type(1);
-  if (index == DType::kInt32 && p.input_shape(0).num_elements() > INT32_MAX) {
-    throw invalid_argument("out_idx must be int64 for ", p.input_shape(0).num_elements(),
-                           " elements");
+template <class T>
+void list_difference(RunContext& c, DType index) {
+  const Tensor& x = c.input(0);
+  const Tensor& y = c.input(1);
+  Values<T> removed(y);
+  for (int64_t i = 0; i < y.num_elements(); ++i) removed.add(i);
+  std::vector<int64_t> kept;
+  for (int64_t i = 0; i < x.num_elements(); ++i) {
+    if (!removed.contains(elements<T>(x)[i])) kept.push_back(i);
   }
-  const bool with_counts = p.op().num_outputs() == 3;
-  const double cost = 200 + 20.0 * static_cast<double>(p.input_shape(0).num_elements());
+  const auto count = static_cast<int64_t>(kept.size());
+  Tensor out(x.dtype(), Shape({count}));
+  for (int64_t i = 0; i < count; ++i)
+    elements<T>(out)[i] = elements<T>(x)[kept[static_cast<size_t>(i)]];
+  c.set_output(0, std::move(out));
+  c.set_output(1, narrowed(kept.data(), count, index));
+}
+
+// run.operator()<T>(context) for elements of the type of x.
+template <class F>
+KernelPtr kernel_over_elements(const PrepareContext& p, const F& run) {
+  const int64_t n = p.input_shape(0).num_elements();
+  if (p.output_type(1) == DType::kInt32 && n > INT32_MAX)
+    throw invalid_argument("out_idx must be int64 for ", n, " elements");
+  const double cost = 200 + 20.0 * static_cast<double>(n);
   return dispatch_element(p.input_type(0), [&]<class T>() -> KernelPtr {
     if constexpr (std::is_same_v<T, ResourceElement> || std::is_same_v<T, VariantElement>) {
       throw_dtype_not_handled(p.input_type(0));
     } else {
-      return make_kernel([index, with_counts](RunContext& c) { unique<T>(c, index, with_counts); },
-                         cost);
+      return make_kernel([run](RunContext& c) { run.template operator()<T>(c); }, cost);
     }
   });
+}
+
+KernelPtr prepare_unique(const PrepareContext& p) {
+  const DType index = p.output_type(1);
+  const bool with_counts = p.op().num_outputs() == 3;
+  return kernel_over_elements(p, [=]<class T>(RunContext& c) { unique<T>(c, index, with_counts); });
+}
+
+KernelPtr prepare_list_diff(const PrepareContext& p) {
+  const DType index = p.output_type(1);
+  return kernel_over_elements(p, [=]<class T>(RunContext& c) { list_difference<T>(c, index); });
 }
 
 }  // namespace
@@ -169,6 +224,7 @@ KernelPtr prepare_unique(const PrepareContext& p) {
 void register_unique_kernels(KernelRegistry& r) {
   r.add("Unique", {}, prepare_unique);
   r.add("UniqueWithCounts", {}, prepare_unique);
+  r.add("ListDiff", {}, prepare_list_diff);
 }
 
 }  // namespace treenail::host

@@ -13,11 +13,12 @@ first array.
 """
 
 from treenail import _treenail as _core
-from treenail import (_array, _clip, _control, _gradients, _hooks, _math, _plugins,  # noqa: F401
-                      _random, _session, _variable_scope, _variables)
+from treenail import (_array, _clip, _control, _counting, _gradients, _hooks,  # noqa: F401
+                      _math, _plugins, _random, _session, _variable_scope, _variables)
 from treenail._array import *  # noqa: F401,F403
 from treenail._clip import *  # noqa: F401,F403
 from treenail._control import *  # noqa: F401,F403
+from treenail._counting import *  # noqa: F401,F403
 from treenail._convert import (IndexedSlices, constant, convert_to_tensor,
                                convert_to_tensor_or_indexed_slices, is_tensor, placeholder,
                                placeholder_with_default)
@@ -100,6 +101,7 @@ __all__ = ["DType", "Operation", "Tensor", "as_dtype", "bfloat16", "bool", "comp
 __all__ += _array.__all__
 __all__ += _clip.__all__
 __all__ += _control.__all__
+__all__ += _counting.__all__
 __all__ += _gradients.__all__
 __all__ += _math.__all__
 __all__ += _plugins.__all__

@@ -497,25 +497,6 @@ def einsum(equation: str, *inputs: Any, name: str | None = None) -> Tensor:
 
 # --- Tests and bins -------------------------------------------------------------------------------
 
-def bincount(arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None,
-             dtype: Any = _core.int32) -> Tensor:
-    """counts[i]: how often i occurs in `arr` (int32, >= 0), or the sum of its weights."""
-    with scope_of(None, "bincount", [arr]):
-        flat = ops.Reshape(convert_to_tensor(arr, _core.int32), [-1])
-        size = ops.Max(concat([flat, [-1]], 0), [0]) + 1
-        if minlength is not None:
-            size = ops.Maximum(size, minlength)
-        if maxlength is not None:
-            size = ops.Minimum(size, maxlength)
-        if weights is None:
-            values = ops.OnesLike(ops.Cast(flat, dtype))
-        else:
-            values = ops.Reshape(convert_to_tensor(weights), [-1])
-        inside = ops.Squeeze(ops.Where(ops.Less(flat, size)), squeeze_dims=[1])
-        return ops.UnsortedSegmentSum(ops.Gather(values, inside, 0), ops.Gather(flat, inside, 0),
-                                      size)
-
-
 def confusion_matrix(labels: Any, predictions: Any, num_classes: Any = None,
                      dtype: Any = _core.int32, name: str | None = None,
                      weights: Any = None) -> Tensor:
@@ -540,4 +521,4 @@ __all__ = ["cast", "saturate_cast", "to_float", "to_double", "to_int32", "to_int
            "reduce_min", "reduce_all", "reduce_any", "reduce_euclidean_norm", "reduce_variance",
            "reduce_std", "reduce_logsumexp", "count_nonzero", "argmax", "argmin", "arg_max",
            "arg_min", "cumsum", "cumprod", "matmul", "matvec", "trace", "tensordot", "einsum",
-           "bincount", "confusion_matrix"]
+           "confusion_matrix"]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import treenail as _tn
+from treenail._counting import bincount  # noqa: F401
 from treenail._math import *  # noqa: F401,F403
 from treenail._math import __all__ as _math_names
 from treenail.nn import (in_top_k, l2_normalize, log_softmax, sigmoid, softmax,  # noqa: F401
@@ -26,8 +27,6 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list:
-    return sorted(set(_math_names) | {name for name in _ELEMENTWISE
-                                      if hasattr(_tn, name)} | {"in_top_k", "l2_normalize",
-                                                                "log_softmax", "sigmoid", "softmax",
-                                                                "softplus", "softsign", "top_k",
-                                                                "zero_fraction"})
+    here = {"bincount", "in_top_k", "l2_normalize", "log_softmax", "sigmoid", "softmax", "softplus",
+            "softsign", "top_k", "zero_fraction"}
+    return sorted(set(_math_names) | {name for name in _ELEMENTWISE if hasattr(_tn, name)} | here)

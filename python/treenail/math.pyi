@@ -5,8 +5,9 @@ from typing import Any, Callable, Sequence
 
 from treenail._treenail import DType, Operation, Tensor  # noqa: F401
 from treenail._variables import Variable  # noqa: F401
+from treenail._counting import (bincount as bincount)  # noqa: F401
 from treenail._math import (abs as abs, accumulate_n as accumulate_n, add_n as add_n,
-                            angle as angle, bincount as bincount, cast as cast, complex as complex,
+                            angle as angle, cast as cast, complex as complex,
                             confusion_matrix as confusion_matrix, conj as conj,
                             count_nonzero as count_nonzero, cumprod as cumprod, cumsum as cumsum,
                             div as div, einsum as einsum, imag as imag, log_sigmoid as log_sigmoid,

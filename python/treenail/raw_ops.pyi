@@ -275,6 +275,19 @@ def BiasAddGrad(out_backprop: TensorLike, data_format: str | bytes = ...,
 bias_add_grad = BiasAddGrad
 
 
+def Bincount(arr: TensorLike, size: TensorLike, weights: TensorLike,
+             name: str | None = ...) -> Tensor:
+    """How often each of 0 … size-1 occurs in `arr`: a vector of length `size`. With weights, the
+    sum of the weights of its occurrences.
+
+    weights: of arr's shape, or of shape [0] for none. Values of `size` or more are left out.
+    Errors: InvalidArgument for a negative value.
+    """
+
+
+bincount = Bincount
+
+
 def Bitcast(input: TensorLike, type: DTypeLike, name: str | None = ...) -> Tensor:
     """The bits of input as another type, in the machine's byte order.
 
@@ -312,6 +325,17 @@ def BroadcastTo(input: TensorLike, shape: TensorLike, name: str | None = ...) ->
 
 
 broadcast_to = BroadcastTo
+
+
+def Bucketize(input: TensorLike, boundaries: Sequence[float], name: str | None = ...) -> Tensor:
+    """For each element the number of `boundaries` that it reaches: boundaries [0, 10] make (-inf,
+    0) 0, [0, 10) 1 and [10, inf) 2; NaN reaches all.
+
+    Errors: InvalidArgument unless boundaries ascend.
+    """
+
+
+bucketize = Bucketize
 
 
 def Cast(x: TensorLike, DstT: DTypeLike, name: str | None = ...) -> Tensor:
@@ -866,6 +890,19 @@ def GreaterEqual(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor
 greater_equal = GreaterEqual
 
 
+def HistogramFixedWidth(values: TensorLike, value_range: TensorLike, nbins: TensorLike,
+                        dtype: DTypeLike = ..., name: str | None = ...) -> Tensor:
+    """How many values fall into each of `nbins` bins of the same width between value_range[0] and
+    value_range[1].
+
+    Values below the range count in the first bin, those above it in the last; NaN counts in
+    none. Errors: InvalidArgument unless value_range[0] < value_range[1], both finite.
+    """
+
+
+histogram_fixed_width = HistogramFixedWidth
+
+
 def Identity(input: TensorLike, name: str | None = ...) -> Tensor:
     """The same value, under a name of its own."""
 
@@ -1012,6 +1049,15 @@ def LinSpace(start: TensorLike, stop: TensorLike, num: TensorLike,
 
 
 lin_space = LinSpace
+
+
+def ListDiff(x: TensorLike, y: TensorLike, out_idx: DTypeLike = ..., name: str | None = ...) -> Any:
+    """The elements of vector x that are not in vector y, in their order, repeated ones too, and
+    their places: out[i] = x[idx[i]]. NaN is in no vector.
+    """
+
+
+list_diff = ListDiff
 
 
 def Log(x: TensorLike, name: str | None = ...) -> Tensor:
@@ -1323,6 +1369,18 @@ def NotEqual(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor:
 
 
 not_equal = NotEqual
+
+
+def NthElement(input: TensorLike, n: TensorLike, reverse: bool = ...,
+               name: str | None = ...) -> Tensor:
+    """The n-th smallest element along the last axis, counted from 0; with `reverse` the n-th
+    largest. NaN is larger than any number.
+
+    Errors: InvalidArgument when the axis has no n-th element.
+    """
+
+
+nth_element = NthElement
 
 
 def OneHot(indices: TensorLike, depth: TensorLike, on_value: TensorLike, off_value: TensorLike,

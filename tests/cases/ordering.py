@@ -70,3 +70,17 @@ for name, oracle in (("Unique", unique), ("UniqueWithCounts", unique_with_counts
     ).case((0,)).case(repeated, out_idx="int64").error(
         "InvalidArgument", "x must have rank 1", (2, 2)
     )
+
+
+def list_diff(x, y, out_idx="int32"):
+    kept = np.array([not (value == y).any() for value in x], bool)
+    return [x[kept], np.flatnonzero(kept).astype(out_idx)]
+
+
+op("ListDiff", list_diff, dtypes=EVERYTHING, static_shape=False).case(
+    T([1, 2, 3, 2, 5, 3]), T([3, 1, 9])
+).case((0,), T([1])).case(T([4, 4]), (0,), out_idx="int64").case(repeated, rand((20,), -9, 9)).case(
+    T([0.0, np.nan, 1.0, -0.0]), T([-0.0, np.nan]), options={"dtypes": ("float32", "float64")}
+).error("InvalidArgument", "x must have rank 1", (2, 2), T([1])).error(
+    "InvalidArgument", "y must have rank 1", T([1]), (2, 2)
+)

@@ -124,3 +124,14 @@ def test_every_public_name_has_a_docstring():
                          if not m.startswith("_") and callable(f) and not f.__doc__
                          and name not in ("Tensor", "Operation")]
     assert bare == []
+
+
+def test_a_public_name_comes_from_one_module():
+    """Else the module that is imported last hides what the other meant."""
+    origins = {}
+    for name, module in sorted(vars(tn).items()):
+        if name.startswith("_") and name != "_core" and hasattr(module, "__all__"):
+            for public in module.__all__:
+                origins.setdefault(public, []).append(name)
+    assert len(origins) > 100
+    assert {name: found for name, found in origins.items() if len(found) > 1} == {}
