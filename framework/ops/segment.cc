@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions over rows that belong to the same segment: SegmentX for ids that do not decrease,
-// UnsortedSegmentX for ids in any order with a stated number of segments. The gradients of both
+// SparseSegmentX the same on rows chosen by indices, UnsortedSegmentX for ids in any order with a
+// stated number of segments. The gradients of both
 // kinds are the same but for ids below 0, which are left out.
 #include "framework/base/error.h"
 #include "framework/op/gradient.h"
@@ -21,6 +22,13 @@ void segment_shape(ShapeContext& c) {
   ShapeContext::merge_dim(data[0], ids[0],
                           "the first extent of data and the length of segment_ids");
   c.set_output(0, data.with_dim(0, kUnknown));
+}
+
+void sparse_segment_shape(ShapeContext& c) {
+  const PartialShape data = c.with_rank_at_least(0, 1);
+  ShapeContext::merge_dim(c.with_rank(1, 1)[0], c.with_rank(2, 1)[0],
+                          "the lengths of indices and segment_ids");
+  if (data.rank_known()) c.set_output(0, data.with_dim(0, kUnknown));
 }
 
 void unsorted_segment_shape(ShapeContext& c) {
@@ -143,6 +151,37 @@ void product_gradient(GradientContext& c) {
   c.set(0, e.mul(rows.spread(c.gradient()), e.conj(factor)));
 }
 
+// `divisor` of the number of rows of a segment, which has as many further axes as the result.
+Value divided_by_counts(GradientContext& c, Value ids, const char* divisor) {
+  Emitter& e = c.e;
+  const Value gradient = c.gradient();
+  const Value ones = e.call("Fill", {e.shape_of(ids), e.const_scalar(c.input_dtype(0), 1)});
+  Value counts = e.call("SegmentSum", {ones, ids});
+  // A segment without rows passes nothing on; its 0 must not divide.
+  counts = e.call("Maximum", {counts, e.const_scalar(c.input_dtype(0), 1)});
+  if (divisor != nullptr) counts = e.call(divisor, {counts});
+  const Value rank = e.call("Rank", {gradient});
+  const Value further = e.sub(rank, int_scalar(e, 1));
+  const Value units = e.call("Fill", {e.reshape(further, int_vector(e, {1})), int_scalar(e, 1)});
+  const Value shape = e.call("Concat", {e.shape_of(counts), units, int_scalar(e, 0)});
+  return e.div(gradient, e.reshape(counts, shape));
+}
+
+// Row i of the gathered data got row ids[i]; row r of the data the sum over all i that chose it.
+void scatter_rows(GradientContext& c, Value gradient) {
+  Emitter& e = c.e;
+  const Value rows = e.call("Gather", {gradient, c.input(2), int_scalar(e, 0)});
+  const Value count = element_of(e, c.input_shape_value(0), 0);
+  c.set(0, e.call("UnsortedSegmentSum", {rows, c.input(1), count}));
+}
+void sparse_sum_gradient(GradientContext& c) { scatter_rows(c, c.gradient()); }
+void sparse_mean_gradient(GradientContext& c) {
+  scatter_rows(c, divided_by_counts(c, c.input(2), nullptr));
+}
+void sparse_sqrt_n_gradient(GradientContext& c) {
+  scatter_rows(c, divided_by_counts(c, c.input(2), "Sqrt"));
+}
+
 struct Reduction {
   const char* name;
   const char* types;
@@ -191,6 +230,34 @@ void register_segment_ops(OpRegistry& r) {
                     std::string_view(reduction.name) == "Prod" ? "1" : "0",
                     ".\nErrors: InvalidArgument when ids decrease or are negative."));
     declare_gradient(op, reduction);
+  }
+  struct Sparse {
+    const char* name;
+    GradientFn gradient;
+    const char* what;
+  };
+  for (const Sparse& sparse :
+       {Sparse{"Sum", sparse_sum_gradient, "Sums"}, Sparse{"Mean", sparse_mean_gradient, "Means"},
+        Sparse{"SqrtN", sparse_sqrt_n_gradient,
+               "Sums, divided by the square root of the number,"}}) {
+    r.op(concat("SparseSegment", sparse.name))
+        .input("data: T")
+        .input("indices: Tidx")
+        .input("segment_ids: Tindices")
+        .output("output: T")
+        .attr("T: {half, bfloat16, float, double}")
+        .attr("Tidx: {int32, int64} = int32")
+        .attr("Tindices: {int32, int64} = int32")
+        .data_dependent_shape()
+        .shape(sparse_segment_shape)
+        .gradient(sparse.gradient, {"indices", "segment_ids"})
+        .doc(concat(
+            sparse.what,
+            " of the rows of `data` that `indices` chooses for the same segment: the rows of "
+            "an embedding that belong to one sentence.\n\n"
+            "indices: rows of data, in any order and repeated; segment_ids: one per index, "
+            "not negative and not decreasing. A segment without rows is 0.\nErrors: "
+            "InvalidArgument when an index is out of range or ids decrease."));
   }
   for (const Reduction& reduction : {kSum, kProd, kMax, kMin}) {
     OpDeclaration op = r.op(concat("UnsortedSegment", reduction.name));

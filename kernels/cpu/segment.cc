@@ -3,6 +3,7 @@
 // The first row of a segment is copied, later ones are combined with it, so that no neutral element
 // is needed. Sums, products and means of half types run in float and are rounded once at the end.
 #include <algorithm>
+#include <cmath>
 #include <complex>
 #include <cstring>
 #include <limits>
@@ -18,7 +19,7 @@ namespace {
 
 using KernelPtr = std::unique_ptr<Kernel>;
 
-enum class What : int { kSum, kProduct, kMaximum, kMinimum, kMean };
+enum class What : int { kSum, kProduct, kMaximum, kMinimum, kMean, kSqrtN };
 
 constexpr RowOp row_op(What what) {
   switch (what) {
@@ -43,7 +44,7 @@ bool runs_in_float(What what, DType dtype) {
 template <class T>
 T value_of_gap(What what, bool sorted) {
   if (what == What::kProduct) return T(1);
-  if (sorted || what == What::kSum || what == What::kMean) return T(0);
+  if (sorted || (what != What::kMaximum && what != What::kMinimum)) return T(0);
   return what == What::kMaximum ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
 }
 
@@ -82,6 +83,15 @@ void divide_row(void* row, int64_t n, int64_t count) {
   for (int64_t i = 0; i < n; ++i) at[i] = static_cast<T>(static_cast<Wide>(at[i]) / divisor);
 }
 
+// Of a sum, by the square root of the number of its rows: floating types only.
+void divide_by_root(DType dtype, void* row, int64_t n, int64_t count) {
+  dispatch<float, double>(dtype, [&]<class T>() {
+    T* at = static_cast<T*>(row);
+    const T divisor = std::sqrt(static_cast<T>(count));
+    for (int64_t i = 0; i < n; ++i) at[i] /= divisor;
+  });
+}
+
 void divide(DType dtype, void* row, int64_t n, int64_t count) {
   dispatch<float, double, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t>(
       dtype, [&]<class T>() { divide_row<T>(row, n, count); });
@@ -97,13 +107,15 @@ struct Reduction {
   Tensor gap;
   int64_t row;  // elements
   int64_t ids;  // number of them
+  int ids_input;
 
   size_t running_bytes(int64_t segments) const {
     return running == dtype ? 0 : static_cast<size_t>(segments * row) * sizeof(float);
   }
 };
 
-Reduction reduction_of(const PrepareContext& p, What what, bool sorted) {
+Reduction reduction_of(const PrepareContext& p, What what, bool sorted, int ids_input = 1) {
+  const Shape& ids = p.input_shape(ids_input);
   Reduction r;
   r.what = what;
   r.sorted = sorted;
@@ -111,8 +123,9 @@ Reduction reduction_of(const PrepareContext& p, What what, bool sorted) {
   r.running = runs_in_float(what, r.dtype) ? DType::kFloat32 : r.dtype;
   r.combine = row_fn(row_op(what), r.running);
   r.gap = gap_value(what, sorted, r.dtype);
-  r.ids = p.input_shape(1).num_elements();
-  r.row = p.input_shape(0).sub(p.input_shape(1).rank(), p.input_shape(0).rank()).num_elements();
+  r.ids = ids.num_elements();
+  r.ids_input = ids_input;
+  r.row = p.input_shape(0).sub(ids.rank(), p.input_shape(0).rank()).num_elements();
   return r;
 }
 
@@ -124,6 +137,7 @@ struct Segments {
   int64_t* counts;
   std::byte* rows;
   Tensor& output;
+  const Tensor* indices = nullptr;  // row i is row indices[i] of data
 
   void reduce(RunContext& c) const;
 
@@ -133,6 +147,11 @@ struct Segments {
   template <class T>
   void take_half(const T* from, float* to, bool first) const;
   void take_row(const std::byte* data, int64_t i, int64_t segment) const;
+  int64_t source(int64_t i) const {
+    if (indices == nullptr) return i;
+    return indices->dtype() == DType::kInt32 ? indices->data<int32_t>()[i]
+                                             : indices->data<int64_t>()[i];
+  }
   void complete(int64_t segment) const;
 };
 
@@ -153,7 +172,7 @@ void Segments::take_half(const T* from, float* to, bool first) const {
 
 void Segments::take_row(const std::byte* data, int64_t i, int64_t segment) const {
   const bool first = counts[segment]++ == 0;
-  const int64_t at = i * r.row;
+  const int64_t at = source(i) * r.row;
   if (r.running != r.dtype) {
     float* to = reinterpret_cast<float*>(rows) + segment * r.row;
     if (r.dtype == DType::kFloat16) {
@@ -183,6 +202,7 @@ void Segments::complete(int64_t segment) const {
   }
   std::byte* row = rows + segment * r.row * static_cast<int64_t>(dtype_size(r.running));
   if (r.what == What::kMean) divide(r.running, row, r.row, counts[segment]);
+  if (r.what == What::kSqrtN) divide_by_root(r.running, row, r.row, counts[segment]);
   if (r.running == r.dtype) return;
   const float* from = reinterpret_cast<const float*>(row);
   if (r.dtype == DType::kFloat16) {
@@ -213,8 +233,8 @@ void Segments::reduce(RunContext& c) const {
   const double cost = static_cast<double>(work + r.ids + count * r.row) /
                       static_cast<double>(std::max<int64_t>(count, 1));
   const auto* data = static_cast<const std::byte*>(c.input(0).raw());
-  dispatch<int32_t, int64_t>(c.input(1).dtype(), [&]<class Index>() {
-    const std::span<const Index> ids = c.input(1).values<Index>();
+  dispatch<int32_t, int64_t>(c.input(r.ids_input).dtype(), [&]<class Index>() {
+    const std::span<const Index> ids = c.input(r.ids_input).values<Index>();
     c.parallel_for(count, grain, cost,
                    [&](int64_t first, int64_t last) { take(ids, data, first, last); });
   });
@@ -229,6 +249,16 @@ void check_below(const Tensor& ids, int64_t segments) {
     if (values[i] >= segments)
       throw_bad_index("segment_ids", ids.shape(), static_cast<int64_t>(i), values[i], segments);
   }
+}
+
+void check_indices(const Tensor& indices, int64_t rows) {
+  dispatch<int32_t, int64_t>(indices.dtype(), [&]<class Index>() {
+    const std::span<const Index> values = indices.values<Index>();
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (values[i] < 0 || values[i] >= rows)
+        throw_bad_index("indices", indices.shape(), static_cast<int64_t>(i), values[i], rows);
+    }
+  });
 }
 
 template <What kWhat>
@@ -268,12 +298,15 @@ int64_t check_sorted(const Tensor& ids) {
   return values.empty() ? 0 : static_cast<int64_t>(values.back()) + 1;
 }
 
-template <What kWhat>
+// With `kIndirect` the rows are chosen by input 1, and the ids are input 2.
+template <What kWhat, bool kIndirect = false>
 KernelPtr prepare_sorted(const PrepareContext& p) {
-  const Reduction r = reduction_of(p, kWhat, true);
+  const Reduction r = reduction_of(p, kWhat, true, kIndirect ? 2 : 1);
   return make_kernel(
       [r](RunContext& c) {
-        const Tensor& ids = c.input(1);
+        const Tensor& ids = c.input(r.ids_input);
+        const Tensor* indices = kIndirect ? &c.input(1) : nullptr;
+        if (indices != nullptr) check_indices(*indices, c.input(0).shape().dim(0));
         const int64_t segments =
             ids.dtype() == DType::kInt32 ? check_sorted<int32_t>(ids) : check_sorted<int64_t>(ids);
         Tensor output(r.dtype, c.input(0).shape().with_dim(0, segments));
@@ -282,10 +315,10 @@ KernelPtr prepare_sorted(const PrepareContext& p) {
         Tensor running;
         if (r.running != r.dtype) running = Tensor(r.running, output.shape());
         auto* rows = static_cast<std::byte*>(running.defined() ? running.raw() : output.raw());
-        Segments{r, segments, counts.data<int64_t>(), rows, output}.reduce(c);
+        Segments{r, segments, counts.data<int64_t>(), rows, output, indices}.reduce(c);
         c.set_output(0, std::move(output));
       },
-      50 + static_cast<double>(p.input_shape(0).num_elements()));
+      50 + static_cast<double>(r.ids * r.row));
 }
 
 }  // namespace
@@ -296,6 +329,9 @@ void register_segment_kernels(KernelRegistry& r) {
   r.add("SegmentMax", {}, prepare_sorted<What::kMaximum>);
   r.add("SegmentMin", {}, prepare_sorted<What::kMinimum>);
   r.add("SegmentMean", {}, prepare_sorted<What::kMean>);
+  r.add("SparseSegmentSum", {}, prepare_sorted<What::kSum, true>);
+  r.add("SparseSegmentMean", {}, prepare_sorted<What::kMean, true>);
+  r.add("SparseSegmentSqrtN", {}, prepare_sorted<What::kSqrtN, true>);
   r.add("UnsortedSegmentSum", {}, prepare_unsorted<What::kSum>);
   r.add("UnsortedSegmentProd", {}, prepare_unsorted<What::kProduct>);
   r.add("UnsortedSegmentMax", {}, prepare_unsorted<What::kMaximum>);

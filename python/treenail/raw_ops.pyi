@@ -2408,6 +2408,48 @@ def SpaceToDepth(input: TensorLike, block_size: int, data_format: str | bytes = 
 space_to_depth = SpaceToDepth
 
 
+def SparseSegmentMean(data: TensorLike, indices: TensorLike, segment_ids: TensorLike,
+                      name: str | None = ...) -> Tensor:
+    """Means of the rows of `data` that `indices` chooses for the same segment: the rows of an
+    embedding that belong to one sentence.
+
+    indices: rows of data, in any order and repeated; segment_ids: one per index, not negative
+    and not decreasing. A segment without rows is 0. Errors: InvalidArgument when an index is out
+    of range or ids decrease.
+    """
+
+
+sparse_segment_mean = SparseSegmentMean
+
+
+def SparseSegmentSqrtN(data: TensorLike, indices: TensorLike, segment_ids: TensorLike,
+                       name: str | None = ...) -> Tensor:
+    """Sums, divided by the square root of the number, of the rows of `data` that `indices` chooses
+    for the same segment: the rows of an embedding that belong to one sentence.
+
+    indices: rows of data, in any order and repeated; segment_ids: one per index, not negative
+    and not decreasing. A segment without rows is 0. Errors: InvalidArgument when an index is out
+    of range or ids decrease.
+    """
+
+
+sparse_segment_sqrt_n = SparseSegmentSqrtN
+
+
+def SparseSegmentSum(data: TensorLike, indices: TensorLike, segment_ids: TensorLike,
+                     name: str | None = ...) -> Tensor:
+    """Sums of the rows of `data` that `indices` chooses for the same segment: the rows of an
+    embedding that belong to one sentence.
+
+    indices: rows of data, in any order and repeated; segment_ids: one per index, not negative
+    and not decreasing. A segment without rows is 0. Errors: InvalidArgument when an index is out
+    of range or ids decrease.
+    """
+
+
+sparse_segment_sum = SparseSegmentSum
+
+
 def SparseSoftmaxCrossEntropyWithLogits(features: TensorLike, labels: TensorLike,
                                         name: str | None = ...) -> Any:
     """Computes the cross entropy of softmax of the logits with one class per row.

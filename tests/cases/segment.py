@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from harness import ALL_NUMBERS, INTS, OPS, REALS, T, ints, op, rand, spaced
+from harness import ALL_NUMBERS, FLOATS, INTS, OPS, REALS, T, ints, op, rand, spaced
 
 SORTED = np.array([0, 0, 2, 2, 2, 4], np.int32)  # segments 1 and 3 are gaps
 ANY_ORDER = np.array([3, 2, 0, 3, 0, 1], np.int64)
@@ -144,3 +144,34 @@ for name in ("Max", "Min"):
         4,
         options={"dtypes": ("float32", "float64"), "grad": 0},
     )
+
+
+def sparse(reduce):
+    def call(data, indices, ids):
+        count = int(ids[-1]) + 1 if len(ids) else 0
+        return by_segment(reduce, constant(0), count, data[indices], ids)
+
+    return call
+
+
+CHOSEN = np.array([5, 0, 0, 3, 1, 5], np.int64)
+for name, reduce in (
+    ("Sum", lambda rows: rows.sum(0)),
+    ("Mean", lambda rows: rows.mean(0)),
+    ("SqrtN", lambda rows: rows.sum(0) / np.sqrt(len(rows))),
+):
+    op(f"SparseSegment{name}", sparse(reduce), dtypes=FLOATS, grad=2, static_shape=False, ulps=8).case(
+        some((7, 3)), CHOSEN, SORTED
+    ).case(some((6,)), CHOSEN.astype(np.int32), SORTED.astype(np.int64)).case(
+        some((8, 2, 5)), CHOSEN[:1], SORTED[:1]
+    ).case((4, 3), CHOSEN[:0], SORTED[:0]).case(
+        some((500, 70)), np.arange(3000) * 7 % 500, np.arange(3000) // 9, options={"grad": 0, "norm": True}
+    ).error(
+        "InvalidArgument", r"indices\[1\] = 4 is not in \[0, 4\)", (4, 3), np.array([0, 4]), SORTED[:2]
+    ).error(
+        "InvalidArgument", r"indices\[0\] = -1 is not in \[0, 4\)", (4, 3), np.array([-1]), SORTED[:1]
+    ).error(
+        "InvalidArgument", "segment ids are not increasing", (4, 3), np.array([0, 1]), np.array([1, 0])
+    ).error(
+        "InvalidArgument", "lengths of indices and segment_ids", (4, 3), np.array([0, 1]), np.array([1])
+    ).error("InvalidArgument", "rank at least 1", (), np.array([0]), np.array([0]))
