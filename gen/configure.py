@@ -15,7 +15,7 @@ from gen.install import distinct_pythons, plan_install
 from gen.leftovers import remove_dead
 from gen.model import TOP_FOLDERS, Model, load, walk
 from gen.ninja import Plan, render
-from gen.options import Options, build_directory, parse
+from gen.options import Options, absolute_pythons, build_directory, parse
 from gen.plan import Context, add_flag_variables, add_rules
 from gen.plan_parts import plan_records
 from gen.plan_targets import plan_targets, regeneration
@@ -161,7 +161,7 @@ def _configure(options: Options, build: str, keep_options: bool) -> Context:
 
 def run(arguments: Sequence[str], environment: Dict[str, str], cwd: str) -> Tuple[Context, str]:
     """Configure; returns the finished context and the build directory."""
-    options = parse(arguments, environment)
+    options = parse(absolute_pythons(arguments, cwd), environment)
     again = options.flag("regenerate")
     if again:
         build = cwd

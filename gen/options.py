@@ -302,6 +302,21 @@ def parse(arguments: Sequence[str], environment: Dict[str, str]) -> Options:
     return Options(values, tuple(pythons), env, tuple(arguments))
 
 
+def absolute_pythons(arguments: Sequence[str], cwd: str) -> List[str]:
+    """The arguments with relative paths of interpreters resolved: ninja runs somewhere else."""
+    found: List[str] = []
+    for word in arguments:
+        head, value = "", ""
+        if word.startswith("--python="):
+            head, value = "--python=", word[len("--python="):]
+        elif found and found[-1] == "--python":
+            value = word
+        if os.sep in value:
+            word = head + os.path.normpath(os.path.join(cwd, value))
+        found.append(word)
+    return found
+
+
 def build_directory(options: Options, source: str, cwd: str) -> str:
     """--build-dir, else the current directory when it is not the source tree, else build/."""
     if options.given("build-dir"):

@@ -139,7 +139,9 @@ def add_rules(context: Context) -> None:
     plan.variables += [
         ("builddir", "."),
         ("tools", escape_value(context.source("gen/tools"))),
-        ("python", shell(["env", "PYTHONDONTWRITEBYTECODE=1", facts.build_python])),
+        # A tool's output may hold a path that the terminal's encoding lacks.
+        ("python", shell(["env", "PYTHONDONTWRITEBYTECODE=1", "PYTHONIOENCODING=:backslashreplace",
+                          facts.build_python])),
     ]
 
     def compile_rule(name: str, compiler: str) -> None:

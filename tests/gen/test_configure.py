@@ -287,6 +287,7 @@ def test_names_that_the_terminal_cannot_show(tmp_path):
     ascii_only = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
     done = tree.configure("--prefix=%s/t" % tmp_path.joinpath("\u00f6"), environment=ascii_only)
     assert "\\xf6/t" in done.stdout
+    assert "removed 0 files" in tree.ninja("uninstall", environment=ascii_only).stdout
     done = tree.configure("--python=%s/python" % root, environment=ascii_only, check=False)
     assert done.returncode == 1 and "Traceback" not in done.stderr
 
@@ -298,6 +299,15 @@ def test_stored_options_that_make_no_sense(small_tree, text):
     (build / "gen/configuration.json").write_text(text)
     done = small_tree.configure("--regenerate", cwd=build, check=False)
     assert done.returncode == 1 and "cannot be read; configure again" in done.stderr
+
+
+def test_relative_interpreter_survives_another_directory(small_tree):
+    os.symlink("/usr/bin/python3", small_tree.root / "own-python")
+    small_tree.configure("--python=./own-python")
+    build = small_tree.root / "build"
+    small_tree.configure("--regenerate", cwd=build)
+    small_tree.ninja("python3")
+    assert "exec %s/own-python " % small_tree.root in (build / "python3").read_text()
 
 
 def test_interpreter_named_twice(small_tree):

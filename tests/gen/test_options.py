@@ -4,7 +4,7 @@
 import pytest
 from gen.errors import ConfigureError
 from gen.install import directories
-from gen.options import build_directory, parse
+from gen.options import absolute_pythons, build_directory, parse
 
 
 def test_value_with_equals_sign_and_as_a_word_of_its_own():
@@ -18,6 +18,13 @@ def test_last_one_wins():
 
 def test_python_may_be_repeated():
     assert parse(["--python=a", "--python", "b"], {}).pythons == ("a", "b")
+
+
+def test_relative_interpreters_are_resolved():
+    """ninja configures again in the build directory."""
+    given = ["--python=./a", "--python", "../b", "--python=c", "--lto"]
+    assert absolute_pythons(given, "/x/y") == [
+        "--python=/x/y/a", "--python", "/x/b", "--python=c", "--lto"]
 
 
 def test_variables_from_environment_and_arguments():
