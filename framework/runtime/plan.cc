@@ -27,7 +27,7 @@ Error arena_error(const Plan& plan, const Error& error) {
   int64_t most = -1;
   for (const PlanNode& p : plan.nodes) {
     for (int i = 0; i < p.node->num_outputs(); ++i) {
-      const Slot& slot = plan.slots[static_cast<size_t>(p.first_output + i)];
+      const Slot& slot = plan.slots[static_cast<size_t>(p.first_output) + static_cast<size_t>(i)];
       if (slot.kind != Slot::Kind::kArena) continue;
       const int64_t bytes =
           slot.shape.shape().num_elements() * static_cast<int64_t>(dtype_size(slot.dtype));

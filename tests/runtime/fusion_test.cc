@@ -27,9 +27,9 @@ struct Result {
   int64_t kernels;
 };
 
-Result run(const GraphBuilder& b, SessionOptions options,
-           std::vector<std::pair<Output, Tensor>> fed, std::vector<Output> fetches,
-           std::vector<Node*> targets = {}, std::vector<Node*> before = {}) {
+Result run(const GraphBuilder& b, const SessionOptions& options,
+           const std::vector<std::pair<Output, Tensor>>& fed, const std::vector<Output>& fetches,
+           const std::vector<Node*>& targets = {}, const std::vector<Node*>& before = {}) {
   Session session(b.graph, options);
   for (Node* node : before) session.run(session.signature({}, {}, std::vector<Node*>{node}), {});
   std::vector<Output> feeds;
