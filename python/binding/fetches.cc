@@ -125,14 +125,28 @@ void Fetches::collect(PyObject* structure, int depth) {
       "', must be a string, Tensor, Operation or Variable, or a list, tuple or dict of such.");
 }
 
+// NumPy wants the product of the other extents to be addressable even where one is 0.
+Ref Fetches::fetched_array(Output output, Tensor tensor) {
+  const std::string shape = to_text(tensor.shape());
+  try {
+    return array_from_tensor(std::move(tensor), true);
+  } catch (const PythonError&) {
+    if (!PyErr_ExceptionMatches(PyExc_ValueError)) throw;
+    PyErr_Clear();
+    throw invalid_argument("[", output.node->op().name(), " node \"", output.node->name(),
+                           "\"] its result of shape ", shape,
+                           " is fetched, but an array of NumPy cannot have this shape");
+  }
+}
+
 Ref Fetches::assemble(PyObject* structure, std::vector<Tensor>& results) {
   arrays_.resize(results.size());
   for (size_t i = 0; i < results.size(); ++i) {
     Tensor tensor = std::move(results[i]);
     results[i] = Tensor();
     const bool array = is_plain(tensor.dtype()) || tensor.dtype() == DType::kString;
-    arrays_[i] =
-        array ? array_from_tensor(std::move(tensor), true) : new_concrete_tensor(std::move(tensor));
+    arrays_[i] = array ? fetched_array(outputs_[i], std::move(tensor))
+                       : new_concrete_tensor(std::move(tensor));
   }
   return build(structure);
 }

@@ -35,6 +35,7 @@ class Fetches {
   void add_target(Node* node);
   bool collect_leaf(PyObject* object);
   void collect_name(PyObject* name);
+  static Ref fetched_array(Output output, Tensor tensor);
   Ref build(PyObject* structure);
   Ref build_leaf();
   Ref build_sequence(PyObject* structure);

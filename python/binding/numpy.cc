@@ -237,20 +237,6 @@ int kind_rank(DType dtype) {
   return -1;
 }
 
-// Whether every element kept its value: after an integer cast that NumPy would wrap silently.
-bool same_values(PyObject* before, PyObject* after) {
-  Ref equal = checked(PyObject_RichCompare(before, after, Py_EQ));
-  if (!is_array(equal.get())) return PyObject_IsTrue(equal.get()) == 1;
-  Ref all = checked(PyObject_CallMethod(equal.get(), "all", nullptr));
-  return checked(PyObject_IsTrue(all.get())) == 1;
-}
-
-Ref cast_to(PyObject* object, DType wanted) {
-  return checked(slot<abi::FromAnyFn>(abi::kFromAny)(
-      object, descr_of(wanted), 0, 0,
-      abi::kCContiguous | abi::kAligned | abi::kNotSwapped | abi::kForceCast, nullptr));
-}
-
 Tensor bfloat16_from(PyObject* object, DType own, Casting casting) {
   if (own == DType::kUInt16) {  // the bits themselves
     Tensor bits = tensor_from_numpy(object, DType::kUInt16, casting, false);
@@ -264,15 +250,33 @@ Tensor bfloat16_from(PyObject* object, DType own, Casting casting) {
   return out;
 }
 
+// Of an array in any layout; nothing where it is empty.
+Ref first_element(PyObject* object) {
+  Ref flat = checked(PyObject_GetAttrString(object, "flat"));
+  Ref iterator = checked(PyObject_GetIter(flat.get()));
+  Ref element = Ref::steal(PyIter_Next(iterator.get()));
+  if (!element && PyErr_Occurred()) throw PythonError();
+  return element;
+}
+
+[[noreturn]] void throw_object_element(PyObject* element, int64_t index, DType wanted) {
+  throw_type_error("an object array was given, whose element ", index, " is ", repr_of(element),
+                   " of type '", type_name_of(element), "'; needed is dtype ", dtype_name(wanted));
+}
+
 Ref converted(PyObject* object, DType own, DType wanted, Casting casting) {
-  if (own == wanted) return cast_to(object, wanted);  // another layout or byte order
+  if (own == wanted) return cast_array(object, wanted);  // another layout or byte order
   const int from = kind_rank(own);
   const int to = kind_rank(wanted);
+  if (to >= 0 && is_object_array(object)) {
+    const Ref first = first_element(object);
+    if (first) throw_object_element(first.get(), 0, wanted);
+  }
   if (from < 0 || to < 0 || (casting == Casting::kSafeKind && from > to)) {
     throw_type_error("an array of dtype ", dtype_name(own), " was given where ", dtype_name(wanted),
                      " is needed; convert it with astype() if that is meant");
   }
-  Ref result = cast_to(object, wanted);
+  Ref result = cast_array(object, wanted);
   if (casting == Casting::kSafeKind && from == 1 && to == 1 && !same_values(object, result.get())) {
     throw_value_error("an array of dtype ", dtype_name(own),
                       " holds values that do not fit the needed dtype ", dtype_name(wanted));
@@ -375,6 +379,31 @@ Tensor tensor_from_numpy(PyObject* object, DType wanted, Casting casting, bool m
     return bfloat16_from(object, own, casting);
   Ref fitting = converted(object, own, wanted, casting);
   return tensor_over(fitting.get(), wanted, may_borrow);
+}
+
+bool is_object_array(PyObject* array) { return array_of(array)->descr->type_num == abi::kObject; }
+
+Ref cast_array(PyObject* array, DType wanted) {
+  return checked(slot<abi::FromAnyFn>(abi::kFromAny)(
+      array, descr_of(wanted), 0, 0,
+      abi::kCContiguous | abi::kAligned | abi::kNotSwapped | abi::kForceCast, nullptr));
+}
+
+// NumPy wraps integers silently when it casts.
+bool same_values(PyObject* before, PyObject* after) {
+  Ref equal = checked(PyObject_RichCompare(before, after, Py_EQ));
+  if (!is_array(equal.get())) return checked(PyObject_IsTrue(equal.get())) == 1;
+  Ref all = checked(PyObject_CallMethod(equal.get(), "all", nullptr));
+  return checked(PyObject_IsTrue(all.get())) == 1;
+}
+
+void check_number_objects(PyObject* array, DType wanted) {
+  Ref flat = checked(PyObject_GetAttrString(array, "flat"));
+  Ref iterator = checked(PyObject_GetIter(flat.get()));
+  for (int64_t i = 0; Ref element = Ref::steal(PyIter_Next(iterator.get())); ++i) {
+    if (PyNumber_Check(element.get()) == 0) throw_object_element(element.get(), i, wanted);
+  }
+  if (PyErr_Occurred()) throw PythonError();
 }
 
 Ref as_array(PyObject* object) {

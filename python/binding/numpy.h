@@ -31,6 +31,14 @@ Tensor tensor_from_numpy(PyObject* object, DType wanted, Casting casting, bool m
 // numpy.asarray(object): for whatever offers __array__ or the buffer protocol.
 Ref as_array(PyObject* object);
 
+// For arrays (not scalars): whether the elements are Python objects; the array as one of the wanted
+// dtype, whatever becomes of the values; whether all elements are equal.
+bool is_object_array(PyObject* array);
+Ref cast_array(PyObject* array, DType wanted);
+bool same_values(PyObject* before, PyObject* after);
+// Errors: TypeError naming the first element of an object array that is no number.
+void check_number_objects(PyObject* array, DType wanted);
+
 // Takes over `tensor`'s memory where nobody else shares it. Rank 0 gives a NumPy scalar (strings:
 // bytes) when `scalars`. Errors: TypeError for resource and variant.
 Ref array_from_tensor(Tensor&& tensor, bool scalars);

@@ -12,12 +12,12 @@
 
 #include "framework/runtime/session.h"
 #include "python/binding/dtypes.h"
+#include "python/binding/feed_values.h"
 #include "python/binding/fetches.h"
 #include "python/binding/graph_lock.h"
 #include "python/binding/module.h"
 #include "python/binding/numpy.h"
 #include "python/binding/tensor_type.h"
-#include "python/binding/values.h"
 
 namespace treenail::python {
 namespace {
@@ -116,30 +116,6 @@ Output feed_target(PyObject* key, GraphObject* graph) {
   } catch (const Error& error) {
     throw_type_error("Cannot interpret feed_dict key as Tensor: The name ", repr_of(key),
                      " refers to a Tensor which does not exist. (", error.message(), ")");
-  }
-}
-
-Tensor feed_value(PyObject* value, Output target) {
-  if (is_symbolic(value)) {
-    throw_type_error(
-        "The value of a feed cannot be a symbolic Tensor (given for ", to_text(target),
-        "). Acceptable feed values include Python scalars, strings, lists, and numpy ndarrays.");
-  }
-  const DType dtype = target.node->op().output_type(target.index);
-  try {
-    return tensor_from_object(value, dtype, Casting::kSafeKind, true);
-  } catch (const PythonError&) {
-    if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError))
-      throw;
-    PyObject *type, *exception, *traceback;
-    PyErr_Fetch(&type, &exception, &traceback);
-    PyErr_NormalizeException(&type, &exception, &traceback);
-    Ref held_type = Ref::steal(type), held = Ref::steal(exception),
-        held_traceback = Ref::steal(traceback);
-    Ref text = checked(PyObject_Str(exception));
-    throw_python(type,
-                 concat("Cannot feed value for tensor '", to_text(target), "', which has dtype ",
-                        dtype_name(dtype), ": ", text_of(text.get(), "text")));
   }
 }
 

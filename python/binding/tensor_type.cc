@@ -209,6 +209,16 @@ PyObject* iterate(PyObject* self) {
     return checked(PyObject_GetIter(array_of(self, false).get())).release();
   });
 }
+// Python would iterate, but hide what iterate() says.
+int contains(PyObject* self, PyObject* value) {
+  try {
+    const Ref rows = checked(iterate(self));
+    return checked(PySequence_Contains(rows.get(), value));
+  } catch (...) {
+    translate_exception();
+    return -1;
+  }
+}
 Py_ssize_t length(PyObject* self) {
   try {
     if (cast(self)->graph != nullptr) {
@@ -294,6 +304,7 @@ PyType_Slot own_slots[] = {
     {Py_nb_int, reinterpret_cast<void*>(number<PyNumber_Long>)},
     {Py_nb_float, reinterpret_cast<void*>(number<PyNumber_Float>)},
     {Py_nb_index, reinterpret_cast<void*>(number<PyNumber_Index>)},
+    {Py_sq_contains, reinterpret_cast<void*>(contains)},
     {Py_mp_length, reinterpret_cast<void*>(length)},
     {Py_tp_doc,
      const_cast<char*>("A value of a graph, or a concrete one from immediate execution.")},

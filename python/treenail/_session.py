@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+from operator import index
 
 from treenail import _treenail as _core
 from treenail._framework import Graph, get_default_graph
@@ -14,7 +15,30 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Sequence
 
 
-class OptimizerOptions:
+class _Options:
+    """Checks the types of fields as they are set; _TYPES names them."""
+
+    _TYPES: dict = {}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        kind = self._TYPES.get(name)
+        if kind is not None:
+            value = self._converted(kind, name, value)
+        object.__setattr__(self, name, value)
+
+    def _converted(self, kind: type, name: str, value: Any) -> Any:
+        if kind is int and not isinstance(value, bool) and hasattr(value, "__index__"):
+            return index(value)
+        if kind is float and isinstance(value, int) or kind is bool and (
+                getattr(value, "ndim", 0) == 0 and value in (0, 1)):
+            return kind(value)
+        if isinstance(value, kind) and kind is not int:
+            return value
+        raise TypeError("%s.%s must be of type %s, not %r of type '%s'"
+                        % (type(self).__name__, name, kind.__name__, value, type(value).__name__))
+
+
+class OptimizerOptions(_Options):
     """How a session changes its copy of the graph; results have the same bits whichever it does.
 
     do_common_subexpression_elimination: what is computed twice is computed once.
@@ -27,6 +51,8 @@ class OptimizerOptions:
     L0 = -1
     OFF = -1
     ON_1 = 1
+    _TYPES = {"opt_level": int, "do_common_subexpression_elimination": bool,
+              "do_constant_folding": bool, "global_jit_level": int}
 
     def __init__(self, opt_level: int = 0, do_common_subexpression_elimination: bool = True,
                  do_constant_folding: bool = True, global_jit_level: int = 0,
@@ -38,15 +64,20 @@ class OptimizerOptions:
         self.do_elementwise_fusion = do_elementwise_fusion
 
 
-class GraphOptions:
+class GraphOptions(_Options):
     """Options of a session that concern its graph."""
+
+    _TYPES = {"optimizer_options": OptimizerOptions}
 
     def __init__(self, optimizer_options: OptimizerOptions | None = None) -> None:
         self.optimizer_options = optimizer_options or OptimizerOptions()
 
 
-class GPUOptions:
+class GPUOptions(_Options):
     """Accepted for programs that set them; a build without GPU has no use for them."""
+
+    _TYPES = {"per_process_gpu_memory_fraction": float, "allow_growth": bool,
+              "visible_device_list": str}
 
     def __init__(self, per_process_gpu_memory_fraction: float = 0.0, allow_growth: bool = False,
                  visible_device_list: str = "") -> None:
@@ -55,14 +86,20 @@ class GPUOptions:
         self.visible_device_list = visible_device_list
 
 
-class ConfigProto:
+class ConfigProto(_Options):
     """Options of a session.
 
     intra_op_parallelism_threads: threads that work on one operation, for the whole process; 0
     leaves it as it is. allow_soft_placement: an operation whose device is not here runs on the CPU
     instead of raising InvalidArgumentError. inter_op_..., log_device_placement, device_count and
-    gpu_options are accepted and change nothing on one CPU.
+    gpu_options are accepted and change nothing on one CPU. Raises TypeError, naming the field, for
+    a value of another type, here and where a field is set.
     """
+
+    _TYPES = {"intra_op_parallelism_threads": int, "inter_op_parallelism_threads": int,
+              "allow_soft_placement": bool, "log_device_placement": bool, "device_count": dict,
+              "graph_options": GraphOptions, "gpu_options": GPUOptions,
+              "operation_timeout_in_ms": int}
 
     def __init__(self, intra_op_parallelism_threads: int = 0, inter_op_parallelism_threads: int = 0,
                  allow_soft_placement: bool = False, log_device_placement: bool = False,
@@ -78,9 +115,11 @@ class ConfigProto:
         self.operation_timeout_in_ms = operation_timeout_in_ms
 
 
-class RunOptions:
+class RunOptions(_Options):
     """Options of one run. timeout_in_ms: beyond it the run raises DeadlineExceededError; 0: no
     limit."""
+
+    _TYPES = {"trace_level": int, "timeout_in_ms": int}
 
     NO_TRACE, SOFTWARE_TRACE, HARDWARE_TRACE, FULL_TRACE = 0, 1, 2, 3
 
@@ -124,6 +163,8 @@ class Session(_core.SessionBase):
 
     target: '' (this process). graph: by default the default graph. config: a ConfigProto.
     """
+
+    _closed = True  # until __init__ has opened it
 
     def __init__(self, target: str = "", graph: Graph | None = None,
                  config: ConfigProto | None = None) -> None:
@@ -223,6 +264,8 @@ class _DefaultSession:
 class InteractiveSession(Session):
     """A session that is the default one from its making until it is closed: for shells and
     notebooks."""
+
+    _default_graph: Any = None
 
     def __init__(self, target: str = "", graph: Graph | None = None,
                  config: ConfigProto | None = None) -> None:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python values and arrays to tensors and back."""
 
+import decimal
+import fractions
 import gc
 import sys
 
@@ -115,6 +117,75 @@ def test_feeds_of_another_dtype(given, needed, error, evaluate):
         with pytest.raises(error, match="an array of dtype %s was given where %s is needed"
                            % (given, needed)):
             evaluate(tn.identity(x), {x: array})
+
+
+D = decimal.Decimal
+
+
+@pytest.mark.parametrize("value,dtype", [
+    (1, "bool"), (0, "bool"), ([1, 0], "bool"), (np.array([0, 1]), "bool"), (np.int8(1), "bool"),
+    (True, "int32"), (True, "float32"), ([True, 2], "int64"), ([True, 2.5], "float64"),
+    ([[True], [False]], "uint8"), (True, "complex64"), (D("1.5"), "float32"), (D(7), "int32"),
+    ([D("0.5"), 2, 1.5], "float64"), ([D(1), True], "int8"), (D(1), "bool"),
+    (fractions.Fraction(1, 4), "float16"), (np.array([[1.5], [2]], object), "float32"),
+    (np.array([1, D(3)], object)[::-1], "int64")])
+def test_feeds_that_numpy_converts_exactly(value, dtype, evaluate):
+    x = tn.placeholder(dtype)
+    result = evaluate(tn.identity(x), {x: value})
+    expected = np.asarray(value, dtype)
+    assert result.dtype == expected.dtype and result.shape == expected.shape
+    np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("value,dtype,error,text", [
+    (2, "bool", ValueError, "integers other than 0 and 1 were given where bool is needed: 2"),
+    (np.array([0, 2]), "bool", ValueError, "other than 0 and 1 were given where bool is needed"),
+    (1.0, "bool", TypeError, "Expected bool, got 1.0 of type 'float' instead"),
+    (1.0, "int32", TypeError, "Expected int32, got 1.0 of type 'float' instead"),
+    ([True, 1.5], "int32", TypeError, "Expected int32, got True of type 'bool' instead"),
+    ([True, 300], "uint8", ValueError, "values that do not fit the needed dtype uint8"),
+    (D("1.5"), "int32", ValueError, r"Decimal\('1.5'\).* that do not fit the needed dtype int32"),
+    (D(2**70), "int64", ValueError, "does not fit int64"),
+    (D(2), "bool", ValueError, "do not fit the needed dtype bool"),
+    (True, "string", TypeError, "Expected string, got True"),
+    (np.array([1.5, "a"], object), "float32", TypeError, "an object array was given, whose element "
+     "1 is 'a' of type 'str'; needed is dtype float32"),
+    (np.array([None]), "int32", TypeError, "an object array was given, whose element 0 is None of "
+     "type 'NoneType'; needed is dtype int32"),
+    (object(), "float32", TypeError, "Failed to convert object of type 'object' to Tensor"),
+    ("\ud800", "string", ValueError, r"'\\ud800' cannot be encoded as UTF-8"),
+    (["a", "\ud800"], "string", ValueError, r"'\\ud800' cannot be encoded as UTF-8"),
+    (np.zeros([1] * 20), "float32", ValueError, "an array of rank 20 was given")])
+def test_feeds_that_do_not_convert(value, dtype, error, text, evaluate):
+    x = tn.placeholder(dtype, name="x")
+    with pytest.raises(error, match="Cannot feed value for tensor 'x:0', which has dtype %s: .*%s"
+                       % (dtype, text)):
+        evaluate(tn.identity(x), {x: value})
+
+
+def test_constants_of_objects_say_what_they_hold():
+    with pytest.raises(TypeError, match="an object array was given, whose element 0 is None of type"
+                                        " 'NoneType'; needed is dtype float32"):
+        tn.constant(np.array([[None, 1.0]]), tn.float32)
+
+
+def test_an_empty_result_of_a_shape_that_numpy_has_not(evaluate):
+    shape = tn.placeholder(tn.int64, [2])
+    empty = tn.fill(shape, 1.0, name="big")
+    with pytest.raises(tn.errors.InvalidArgumentError,
+                       match=r'\[Fill node "big"\] its result of shape \[0,4611686018427387904\]'):
+        evaluate(empty, {shape: [0, 2**62]})
+    assert evaluate(empty, {shape: [0, 2**40]}).shape == (0, 2**40)
+
+
+@pytest.mark.parametrize("kind", [tn.constant, lambda v: tn.Variable(v)])
+def test_searching_a_symbolic_tensor(kind):
+    with pytest.raises(TypeError, match="cannot be iterated over|not iterable"):
+        1.0 in kind([1.0])
+    with pytest.raises(TypeError, match="A symbolic Tensor .* cannot be iterated over"):
+        1.0 in tn.constant([1.0])
+    assert 2.0 in tn.execute("Add", [[1.0, 2.0], 0.0])
+    assert 3.0 not in tn.execute("Add", [[1.0, 2.0], 0.0])
 
 
 def test_integers_that_do_not_fit_are_refused(evaluate):

@@ -356,3 +356,34 @@ def test_signal_handlers_run_between_kernels():
     finally:
         timer.join()
         signal.signal(signal.SIGUSR1, old)
+
+
+@pytest.mark.parametrize("make,field", [
+    (lambda: tn.ConfigProto(intra_op_parallelism_threads="a"),
+     "ConfigProto.intra_op_parallelism_threads must be of type int, not 'a' of type 'str'"),
+    (lambda: tn.ConfigProto(operation_timeout_in_ms=1.5), "ConfigProto.operation_timeout_in_ms"),
+    (lambda: tn.ConfigProto(allow_soft_placement="yes"), "ConfigProto.allow_soft_placement"),
+    (lambda: tn.ConfigProto(graph_options=tn.GPUOptions()), "ConfigProto.graph_options"),
+    (lambda: setattr(tn.ConfigProto(), "inter_op_parallelism_threads", None),
+     "ConfigProto.inter_op_parallelism_threads must be of type int, not None"),
+    (lambda: tn.RunOptions(timeout_in_ms=[1]), "RunOptions.timeout_in_ms must be of type int"),
+    (lambda: tn.GPUOptions(allow_growth=2), "GPUOptions.allow_growth must be of type bool")])
+def test_options_of_another_type(make, field):
+    with pytest.raises(TypeError, match=field):
+        make()
+
+
+def test_options_take_numbers_of_numpy():
+    config = tn.ConfigProto(intra_op_parallelism_threads=np.int64(2), allow_soft_placement=1)
+    assert config.intra_op_parallelism_threads == 2 and config.allow_soft_placement is True
+    assert tn.GPUOptions(per_process_gpu_memory_fraction=1).per_process_gpu_memory_fraction == 1.0
+    config.allow_soft_placement = np.False_
+    assert config.allow_soft_placement is False
+
+
+@pytest.mark.parametrize("kind", [tn.Session, tn.InteractiveSession])
+def test_a_session_that_was_never_opened(kind):
+    session = kind.__new__(kind)
+    session.close()
+    with pytest.raises(RuntimeError, match="this session was never opened"):
+        session.run("x:0")
