@@ -62,8 +62,8 @@ class Emitter {
   Value const_scalar(DType dtype, double value);                   // a scalar of that dtype
   Value const_ints(DType dtype, std::span<const int64_t> values);  // int32 or int64 vector
   // The shape of a value as an int vector: a constant where fully known, else op Shape. The value
-  // itself is not read.
-  Value shape_of(Value value, DType dtype = DType::kInt32);
+  // itself is not read. int32 only where an op asks for it: it holds no extent of 2^31.
+  Value shape_of(Value value, DType dtype = DType::kInt64);
   Value zeros_like(Value value);
   Value ones_like(Value value);
   Value neg(Value x) { return call("Neg", {x}); }
@@ -109,7 +109,7 @@ class GradientContext {
   PartialShape input_shape(int i) const { return e.shape(inputs_[i]); }
   const Tensor* input_constant(int i) const { return e.constant(inputs_[i]); }
   PartialShape output_shape(int i) const { return e.shape(outputs_[i]); }
-  Value input_shape_value(int i, DType dtype = DType::kInt32) const {
+  Value input_shape_value(int i, DType dtype = DType::kInt64) const {
     return e.shape_of(inputs_[i], dtype);
   }
   // sum_to_shape_of for input i.

@@ -98,15 +98,11 @@ WindowAxis WindowAttrs::axis(int i, int64_t input, int64_t taps) const {
     throw invalid_argument("an image side of ", input, " is too large");
   const int64_t padded = input + a.pad_before + a.pad_after;
   if (padded < extent) {
-    if (padded + a.stride < extent) {
-      throw invalid_argument("Computed output size would be negative: input ", input,
-                             " with padding (", a.pad_before, ", ", a.pad_after,
-                             "), effective window ", extent, ", stride ", a.stride);
-    }
-    a.output = 0;
-  } else {
-    a.output = (padded - extent) / a.stride + 1;
+    throw invalid_argument("Negative dimension size caused by subtracting ", extent, " from ",
+                           padded, ": the window spans ", extent, " elements of an axis of ", input,
+                           " with padding (", a.pad_before, ", ", a.pad_after, ")");
   }
+  a.output = (padded - extent) / a.stride + 1;
   return a;
 }
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/ops/array_rules.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
 #include "framework/base/error.h"
 
 namespace treenail {
@@ -82,6 +86,14 @@ Value element_of(Emitter& e, Value vector, int64_t i) {
                 {{"shrink_axis_mask", 1}});
 }
 
+DType index_dtype(DType narrow, const PartialShape& shape) {
+  const bool wide = shape.rank_known() &&
+                    std::any_of(shape.dims().begin(), shape.dims().end(), [](int64_t extent) {
+                      return extent > std::numeric_limits<int32_t>::max();
+                    });
+  return wide ? DType::kInt64 : narrow;
+}
+
 Value grouped_shape(Emitter& e, const PartialShape& shape, Value extents,
                     std::span<const AxisGroup> groups) {
   std::vector<int64_t> products;
@@ -100,7 +112,7 @@ Value grouped_shape(Emitter& e, const PartialShape& shape, Value extents,
     products.push_back(product_of({dims, static_cast<size_t>(count)}));
     known = known && products.back() != kUnknown;
   }
-  if (known) return e.const_ints(DType::kInt32, products);
+  if (known) return e.const_ints(DType::kInt64, products);
 
   std::vector<Value> parts;
   for (const AxisGroup& group : groups) {

@@ -41,14 +41,17 @@ struct AxisGroup {
 };
 inline constexpr int kToEnd = kMaxRank + 1;
 
-// A shape vector (int32) that has one extent per group: the product over it of the extents of
-// `shape`. A constant where they are known, else computed from `extents`, the whole shape as a
-// value.
+// A shape vector (int64) that has one extent per group: the product over it of the extents of
+// `shape`. A constant where they are known, else computed from `extents`, the whole shape as an
+// int64 value.
 Value grouped_shape(Emitter& e, const PartialShape& shape, Value extents,
                     std::span<const AxisGroup> groups);
 
 Value int_scalar(Emitter& e, int64_t value, DType dtype = DType::kInt32);
 Value int_vector(Emitter& e, std::initializer_list<int64_t> values, DType dtype = DType::kInt32);
+// `narrow`, the dtype of an op's own indices, or int64 where `shape` has an extent known not to
+// fit.
+DType index_dtype(DType narrow, const PartialShape& shape);
 // x as a vector of all its elements.
 Value flattened(Emitter& e, Value x);
 // The sum of all elements, a scalar.

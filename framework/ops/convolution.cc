@@ -104,21 +104,21 @@ struct Family {
 void forward_gradient(GradientContext& c) {
   const Family f(c);
   const Value g = c.gradient();
-  if (c.needed(0)) c.set(0, f.to_input(c.input_shape_value(0), c.input(1), g));
-  if (c.needed(1)) c.set(1, f.to_filter(c.input(0), c.input_shape_value(1), g));
+  if (c.needed(0)) c.set(0, f.to_input(c.input_shape_value(0, DType::kInt32), c.input(1), g));
+  if (c.needed(1)) c.set(1, f.to_filter(c.input(0), c.input_shape_value(1, DType::kInt32), g));
 }
 
 void input_gradient_gradient(GradientContext& c) {
   const Family f(c);
   const Value g = c.gradient();
-  if (c.needed(1)) c.set(1, f.to_filter(g, c.input_shape_value(1), c.input(2)));
+  if (c.needed(1)) c.set(1, f.to_filter(g, c.input_shape_value(1, DType::kInt32), c.input(2)));
   if (c.needed(2)) c.set(2, f.convolve(g, c.input(1)));
 }
 
 void filter_gradient_gradient(GradientContext& c) {
   const Family f(c);
   const Value g = c.gradient();
-  if (c.needed(0)) c.set(0, f.to_input(c.input_shape_value(0), g, c.input(2)));
+  if (c.needed(0)) c.set(0, f.to_input(c.input_shape_value(0, DType::kInt32), g, c.input(2)));
   if (c.needed(2)) c.set(2, f.convolve(c.input(0), g));
 }
 

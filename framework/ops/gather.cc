@@ -93,15 +93,15 @@ Value gather_gradient_by_segments(GradientContext& c, int axis, int batch_dims) 
   const Value extent = element_of(e, sizes, 2);
   const Value inner = element_of(e, sizes, 3);
   const Value count = element_of(e, counts, 1);
-  const DType index_type = e.dtype(indices);
 
   const std::vector<Value> split = {batch, outer, count, inner};
   const Value gradient = e.reshape(c.gradient(), e.call("Pack", split));
   const Value rows = e.call("Transpose", {gradient, int_vector(e, {0, 2, 1, 3})});
   const std::vector<Value> row_extents = {e.mul(batch, count), outer, inner};
-  const Value range = e.call("Range", {int_scalar(e, 0), batch, int_scalar(e, 1)});
+  const DType wide = DType::kInt64;  // numbers of rows may not fit the dtype of the indices
+  const Value range = e.call("Range", {int_scalar(e, 0, wide), batch, int_scalar(e, 1, wide)});
   const Value first = e.call("ExpandDims", {e.mul(range, extent), int_scalar(e, 1)});
-  const Value numbers = e.add(e.reshape(indices, counts), e.cast(first, index_type));
+  const Value numbers = e.add(e.cast(e.reshape(indices, counts), wide), first);
   const Value summed = e.call("UnsortedSegmentSum", {e.reshape(rows, e.call("Pack", row_extents)),
                                                      flattened(e, numbers), e.mul(batch, extent)});
   const std::vector<Value> back = {batch, extent, outer, inner};
@@ -129,9 +129,10 @@ void gather_gradient(GradientContext& c) {
     c.set(0, gather_gradient_by_segments(c, axis, batch_dims));
     return;
   }
-  const Value dense_shape = c.input_shape_value(0);
+  const DType type = index_dtype(DType::kInt32, params);  // int32 as in TensorFlow
+  const Value dense_shape = c.input_shape_value(0, type);
   const Value row_shape = e.call("Slice", {dense_shape, int_vector(e, {1}), int_vector(e, {-1})});
-  const Value count = e.call("Size", {c.input(1)});
+  const Value count = e.call("Size", {c.input(1)}, {{"out_type", type}});
   const Value values_shape =
       e.call("Concat", {e.reshape(count, int_vector(e, {1})), row_shape, int_scalar(e, 0)});
   c.set(0, Gradient::slices(e.reshape(c.gradient(), values_shape), flattened(e, c.input(1)),
@@ -170,12 +171,14 @@ void gather_nd_gradient(GradientContext& c) {
   if (!c.needed(0)) return;
   Emitter& e = c.e;
   const PartialShape indices = c.input_shape(1);
-  const Value shape = c.input_shape_value(0, c.input_dtype(1));
+  const DType type = index_dtype(c.input_dtype(1), c.input_shape(0));
+  const Value shape = c.input_shape_value(0, type);
+  const Value places = e.cast(c.input(1), type);
   if (indices.rank() == 2 && indices[1] == 1) {
-    c.set(0, Gradient::slices(c.gradient(), flattened(e, c.input(1)), shape));
+    c.set(0, Gradient::slices(c.gradient(), flattened(e, places), shape));
     return;
   }
-  c.set(0, e.call("ScatterNd", {c.input(1), c.gradient(), shape}));
+  c.set(0, e.call("ScatterNd", {places, c.gradient(), shape}));
 }
 
 // --- Scatter ----------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ void concat_gradient(GradientContext& c) {
     return;
   }
   std::vector<Value> shapes;
-  for (int i = 0; i < n; ++i) shapes.push_back(c.input_shape_value(i));
+  for (int i = 0; i < n; ++i) shapes.push_back(c.input_shape_value(i, DType::kInt32));
   if (n == 1) {
     c.set(0, gradient);
     return;

@@ -58,7 +58,9 @@ void transpose_gradient(GradientContext& c) {
     c.set(0, c.e.call(c.op().name(), {c.gradient(), c.e.const_ints(DType::kInt32, inverse)}));
     return;
   }
-  c.set(0, c.e.call(c.op().name(), {c.gradient(), c.e.call("InvertPermutation", {c.input(1)})}));
+  const Value rank = c.e.call("Size", {c.input(1)}, {{"out_type", c.input_dtype(1)}});
+  const Value axes = c.e.call("FloorMod", {c.input(1), rank});
+  c.set(0, c.e.call(c.op().name(), {c.gradient(), c.e.call("InvertPermutation", {axes})}));
 }
 
 // --- Pad --------------------------------------------------------------------------------------
@@ -120,8 +122,9 @@ Value borders_before(Emitter& e, Value paddings) {
 void pad_gradient(GradientContext& c) {
   Emitter& e = c.e;
   const Value gradient = c.gradient();
-  const Value inner = e.call(
-      "Slice", {gradient, borders_before(e, c.input(1)), c.input_shape_value(0, c.input_dtype(1))});
+  const DType index = index_dtype(c.input_dtype(1), c.input_shape(0));
+  const Value before = borders_before(e, e.cast(c.input(1), index));
+  const Value inner = e.call("Slice", {gradient, before, c.input_shape_value(0, index)});
   if (c.needed(0)) c.set(0, inner);
   if (c.needed(2)) c.set(2, e.sub(sum_of_all(e, gradient), sum_of_all(e, inner)));
 }
@@ -216,14 +219,15 @@ void tile_gradient(GradientContext& c) {
   const PartialShape input = c.input_shape(0);
   const Tensor* known = c.input_constant(1);
   Value gradient = c.gradient();
-  const DType index = c.input_dtype(1);
+  const DType index = index_dtype(c.input_dtype(1), input);
   const Value shape = c.input_shape_value(0, index);
+  const Value multiples = e.cast(c.input(1), index);
   // Where the input's rank is not known, the length of multiples mostly is.
   const int rank =
       input.rank_known() ? input.rank() : static_cast<int>(c.e.shape(c.input(1)).dim(0));
   if (rank < 0) {
     // TensorFlow's way, for ranks up to 4: [m0, d0, m1, d1, ...] summed over the even axes.
-    const std::vector<Value> both = {c.input(1), shape};
+    const std::vector<Value> both = {multiples, shape};
     const Value pairs = e.call("Pack", both, {{"axis", 1}});
     const Value split = e.reshape(pairs, int_vector(e, {-1}));
     const Value axes =
@@ -237,7 +241,7 @@ void tile_gradient(GradientContext& c) {
   bool summed = false;
   for (int axis = 0; axis < rank; ++axis) {
     if (!times.empty() && times[static_cast<size_t>(axis)] == 1) continue;
-    gradient = sum_repeated_axis(e, gradient, shape, c.input(1), axis, rank);
+    gradient = sum_repeated_axis(e, gradient, shape, multiples, axis, rank);
     summed = true;
   }
   c.set(0, summed ? e.reshape(gradient, shape) : gradient);

@@ -138,7 +138,9 @@ void batch_norm_gradient(GradientContext& c) {
   Value count;
   if (training &&
       (c.has_gradient(1) || c.has_gradient(2) || c.has_gradient(3) || c.has_gradient(4))) {
-    auto size = [&](Value x) { return e.cast(e.call("Size", {x}), t.type); };
+    auto size = [&](Value x) {
+      return e.cast(e.call("Size", {x}, {{"out_type", DType::kInt64}}), t.type);
+    };
     count = e.div(size(c.input(0)), size(c.input(1)));
   }
   StatisticsGradient g = statistics_gradient(c, t, count);
@@ -343,8 +345,9 @@ struct ChannelWindow {
     shape = c.input_shape_value(1);
     const Value last = e.call("StridedSlice", {shape, ends(3), ends(4), ends(1)});
     const Value one = ends(1);
-    const Value minus_one = ends(-1);
-    const Value parts[] = {minus_one, one, last, one};
+    const Value others = e.call("StridedSlice", {shape, ends(0), ends(3), ends(1)});
+    const Value count = e.call("Prod", {others, ends(0)}, {{"keep_dims", true}});
+    const Value parts[] = {count, one, last, one};
     const Value axis = e.const_tensor(Tensor::scalar<int32_t>(0));
     const Value all[] = {parts[0], parts[1], parts[2], parts[3], axis};
     const int sizes[] = {4, 1};
@@ -353,7 +356,7 @@ struct ChannelWindow {
     filter =
         e.call("Fill", {e.const_ints(DType::kInt32, taps), e.const_scalar(c.input_dtype(1), 1)});
   }
-  Value ends(int64_t x) const { return e.const_ints(DType::kInt32, {&x, 1}); }
+  Value ends(int64_t x) const { return e.const_ints(DType::kInt64, {&x, 1}); }
   Value operator()(Value x) const {
     const std::vector<int64_t> ones(4, 1);
     const Value sums =

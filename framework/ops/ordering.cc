@@ -30,12 +30,14 @@ void top_k_gradient(GradientContext& c) {
   const AxisGroup groups[] = {{0, -1}, {-1, kToEnd}};
   const Value shape = c.input_shape_value(0);
   const Value sizes = grouped_shape(e, c.input_shape(0), shape, groups);  // [rows, columns]
+  const DType wide = DType::kInt64;
   const Value rows = element_of(e, sizes, 0);
   const Value columns = element_of(e, sizes, 1);
-  const Value numbers = e.mul(e.call("Range", {int_scalar(e, 0), rows, int_scalar(e, 1)}), columns);
+  const Value numbers =
+      e.mul(e.call("Range", {int_scalar(e, 0, wide), rows, int_scalar(e, 1, wide)}), columns);
   const Value k = element_of(e, e.shape_of(c.output(1)), -1);
   const std::vector<Value> extents = {rows, k};
-  const Value indices = e.reshape(c.output(1), e.call("Pack", extents));
+  const Value indices = e.cast(e.reshape(c.output(1), e.call("Pack", extents)), wide);
   const Value flat = e.reshape(e.add(indices, e.call("ExpandDims", {numbers, int_scalar(e, 1)})),
                                int_vector(e, {-1, 1}));
   const Value size = e.reshape(e.mul(rows, columns), int_vector(e, {1}));

@@ -98,7 +98,8 @@ void max_pool_grad_grad_gradient(GradientContext& c) {
 }
 
 void avg_pool_gradient(GradientContext& c) {
-  c.set(0, c.e.call("AvgPoolGrad", {c.input_shape_value(0), c.gradient()}, same_attrs(c)));
+  c.set(0, c.e.call("AvgPoolGrad", {c.input_shape_value(0, DType::kInt32), c.gradient()},
+                    same_attrs(c)));
 }
 
 void avg_pool_grad_gradient(GradientContext& c) {

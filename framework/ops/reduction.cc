@@ -32,7 +32,7 @@ Value kept_shape(GradientContext& c) {
     for (size_t i = 0; i < kept.size(); ++i) {
       if ((*axes)[i]) kept[i] = 1;
     }
-    return c.e.const_ints(DType::kInt32, kept);
+    return c.e.const_ints(DType::kInt64, kept);
   }
   return c.e.call("ReducedShape", {c.input_shape_value(0), c.input(1)});
 }
@@ -65,10 +65,10 @@ Value mean_weight(GradientContext& c) {
   const Value shape_value = c.input_shape_value(0);
   const Value kept = e.call("ReducedShape", {shape_value, c.input(1)});
   const Value ratios = e.call(
-      "FloorDiv", {shape_value, e.call("Maximum", {kept, e.const_scalar(DType::kInt32, 1)})});
+      "FloorDiv", {shape_value, e.call("Maximum", {kept, e.const_scalar(DType::kInt64, 1)})});
   const Value axis = e.const_ints(DType::kInt32, std::vector<int64_t>{0});
   const Value count =
-      e.call("Maximum", {e.call("Prod", {ratios, axis}), e.const_scalar(DType::kInt32, 1)});
+      e.call("Maximum", {e.call("Prod", {ratios, axis}), e.const_scalar(DType::kInt64, 1)});
   return e.cast(e.call("Reciprocal", {e.cast(count, DType::kFloat64)}), t);
 }
 
@@ -126,7 +126,7 @@ ReducedFirst reduced_first(GradientContext& c) {
   for (size_t i = 0; i < order.size(); ++i) {
     back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
   }
-  const auto ints = [&](const std::vector<int64_t>& v) { return e.const_ints(DType::kInt32, v); };
+  const auto ints = [&](const std::vector<int64_t>& v) { return e.const_ints(DType::kInt64, v); };
   return {ints(order), ints(flat), ints(back)};
 }
 

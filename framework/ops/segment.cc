@@ -54,17 +54,21 @@ class Rows {
   explicit Rows(GradientContext& c)
       : c_(c), e(c.e), ids_(c.input(1)), sorted_(c.op().num_inputs() == 2) {
     if (sorted_) return;
-    const Value zero = e.const_scalar(e.dtype(ids_), 0);
-    clipped_ = e.call("Maximum", {ids_, zero});
-    kept_ = e.call("GreaterEqual", {ids_, zero});
+    kept_ = e.call("GreaterEqual", {ids_, e.const_scalar(e.dtype(ids_), 0)});
   }
 
-  // Row i of the result is row ids[i] of `value`, zero where the id is negative.
+  // Row i of the result is row ids[i] of `value`, zero where the id is negative: that is a further
+  // row, so that there is one to take even where there are no segments.
   Value spread(Value value) {
     const Value axis = int_scalar(e, 0);
     if (sorted_) return e.call("Gather", {value, ids_, axis});
-    const Value rows = e.call("Gather", {value, clipped_, axis});
-    return e.call("Select", {mask(rows), rows, e.const_scalar(e.dtype(value), 0)});
+    const Value shape = e.shape_of(value);
+    const Value further = e.call("Slice", {shape, int_vector(e, {1}), int_vector(e, {-1})});
+    const Value row = e.call("Concat", {int_vector(e, {1}, DType::kInt64), further, axis});
+    const Value zeros = e.call("Fill", {row, e.const_scalar(e.dtype(value), 0)});
+    const Value last = e.cast(element_of(e, shape, 0), e.dtype(ids_));
+    const Value places = e.call("Select", {kept_, ids_, last});
+    return e.call("Gather", {e.call("Concat", {value, zeros, axis}), places, axis});
   }
 
   // Sums of `data`, or its products, by segment.
@@ -74,22 +78,6 @@ class Rows {
   }
 
  private:
-  // Whether the id of a row is not negative, in a shape that broadcasts against `rows`.
-  Value mask(Value rows) {
-    if (mask_.valid()) return mask_;
-    const PartialShape ids = e.shape(ids_);
-    const PartialShape all = e.shape(rows);
-    if (ids.rank_known() && all.rank_known()) {
-      mask_ = kept_;
-      for (int i = ids.rank(); i < all.rank(); ++i)
-        mask_ = e.call("ExpandDims", {mask_, int_scalar(e, -1)});
-      return mask_;
-    }
-    const Value missing = e.sub(e.call("Rank", {rows}), e.call("Rank", {ids_}));
-    const Value ones = e.call("Fill", {e.reshape(missing, int_vector(e, {1})), int_scalar(e, 1)});
-    mask_ = e.reshape(kept_, e.call("Concat", {e.shape_of(ids_), ones, int_scalar(e, 0)}));
-    return mask_;
-  }
   // The number of segments, as the shape of the result has it.
   Value segments() { return element_of(e, e.shape_of(c_.gradient()), 0); }
 
@@ -97,7 +85,7 @@ class Rows {
   Emitter& e;
   Value ids_;
   bool sorted_;
-  Value clipped_, kept_, mask_;
+  Value kept_;  // which ids are not negative
 };
 
 void sum_gradient(GradientContext& c) { c.set(0, Rows(c).spread(c.gradient())); }
@@ -114,7 +102,8 @@ void mean_gradient(GradientContext& c) {
       counts = e.call("ExpandDims", {counts, int_scalar(e, -1)});
   } else {
     const Value further = e.sub(e.call("Size", {c.input_shape_value(0)}), int_scalar(e, 1));
-    const Value units = e.call("Fill", {e.reshape(further, int_vector(e, {1})), int_scalar(e, 1)});
+    const Value one = int_scalar(e, 1, DType::kInt64);
+    const Value units = e.call("Fill", {e.reshape(further, int_vector(e, {1})), one});
     counts = e.reshape(counts, e.call("Concat", {e.shape_of(counts), units, int_scalar(e, 0)}));
   }
   c.set(0, rows.spread(e.div(c.gradient(), counts)));
@@ -162,7 +151,8 @@ Value divided_by_counts(GradientContext& c, Value ids, const char* divisor) {
   if (divisor != nullptr) counts = e.call(divisor, {counts});
   const Value rank = e.call("Rank", {gradient});
   const Value further = e.sub(rank, int_scalar(e, 1));
-  const Value units = e.call("Fill", {e.reshape(further, int_vector(e, {1})), int_scalar(e, 1)});
+  const Value one = int_scalar(e, 1, DType::kInt64);
+  const Value units = e.call("Fill", {e.reshape(further, int_vector(e, {1})), one});
   const Value shape = e.call("Concat", {e.shape_of(counts), units, int_scalar(e, 0)});
   return e.div(gradient, e.reshape(counts, shape));
 }

@@ -76,8 +76,8 @@ void slice_shape(ShapeContext& c) {
 
 void slice_gradient(GradientContext& c) {
   Emitter& e = c.e;
-  const Value begin = c.input(1);
-  const DType index = c.input_dtype(1);
+  const DType index = index_dtype(c.input_dtype(1), c.input_shape(0));
+  const Value begin = e.cast(c.input(1), index);
   const Value gradient = c.gradient();
   const Value end = e.add(begin, e.shape_of(gradient, index));
   c.set(0, e.call("StridedSliceGrad",
@@ -132,8 +132,10 @@ NamedAttrs masks_of(const OpInstance& op) {
 }
 
 void strided_slice_gradient(GradientContext& c) {
-  const Value shape = c.input_shape_value(0, c.input_dtype(1));
-  c.set(0, c.e.call("StridedSliceGrad", {shape, c.input(1), c.input(2), c.input(3), c.gradient()},
+  const DType index = index_dtype(c.input_dtype(1), c.input_shape(0));
+  const auto spec = [&](int i) { return c.e.cast(c.input(i), index); };
+  c.set(0, c.e.call("StridedSliceGrad",
+                    {c.input_shape_value(0, index), spec(1), spec(2), spec(3), c.gradient()},
                     masks_of(c.op())));
 }
 

@@ -74,7 +74,8 @@ void resource_gather_gradient(GradientContext& c) {
   Emitter& e = c.e;
   const Value dense_shape = e.call("VariableShape", {c.input(0)});
   const Value row_shape = e.call("Slice", {dense_shape, int_vector(e, {1}), int_vector(e, {-1})});
-  const Value values_shape = e.call("Concat", {int_vector(e, {-1}), row_shape, int_scalar(e, 0)});
+  const Value count = e.reshape(e.call("Size", {c.input(1)}), int_vector(e, {1}));
+  const Value values_shape = e.call("Concat", {count, row_shape, int_scalar(e, 0)});
   c.set(0, Gradient::slices(e.reshape(c.gradient(), values_shape), flattened(e, c.input(1)),
                             dense_shape));
 }

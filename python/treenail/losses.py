@@ -74,7 +74,8 @@ def compute_weighted_loss(losses: Any, weights: Any = 1.0, scope: str | None = N
         elif reduction == Reduction.MEAN:
             loss = _zero_safe_quotient(reduce_sum(loss), reduce_sum(ops.OnesLike(wide) * weights))
         elif reduction == Reduction.SUM_OVER_BATCH_SIZE:
-            loss = _zero_safe_quotient(reduce_sum(loss), cast(ops.Size(wide), _core.float32))
+            count = cast(ops.Size(wide, out_type=_core.int64), _core.float32)
+            loss = _zero_safe_quotient(reduce_sum(loss), count)
         else:
             loss = _zero_safe_quotient(reduce_sum(loss), _present(wide, weights))
         loss = cast(loss, dtype)

@@ -211,7 +211,9 @@ for family, name in ((FAMILY, "Conv2D"), (NATIVE, "DepthwiseConv2dNative")):
     conv, to_input, to_filter = family.ops
     conv.error("InvalidArgument", "input depth must equal filter depth", (1, 4, 4, 3), (2, 2, 2, 2), strides=ONES, padding="SAME")
     conv.error("InvalidArgument", "rank", (4, 4, 3), (2, 2, 3, 2), strides=ONES, padding="SAME")
-    conv.error("InvalidArgument", "Computed output size would be negative", (1, 2, 2, 1), (5, 5, 1, 1), strides=ONES, padding="VALID")
+    conv.error("InvalidArgument", r"Negative dimension size caused by subtracting 3 from 2: the window spans 3 elements of an axis of 2 with padding \(0, 0\)", (1, 2, 2, 1), (3, 3, 1, 1), strides=[1, 2, 2, 1], padding="VALID")
+    conv.error("InvalidArgument", "Negative dimension size caused by subtracting 5 from 0", (1, 0, 2, 1), (5, 1, 1, 1), strides=ONES, padding="VALID")
+    conv.error("InvalidArgument", "Negative dimension size caused by subtracting 5 from 2", (1, 2, 2, 1), (5, 5, 1, 1), strides=ONES, padding="VALID")
     conv.error("InvalidArgument", r"strides needs 4 elements, one per axis, got \[1,1\]", (1, 2, 2, 1), (1, 1, 1, 1), strides=[1, 1], padding="VALID")
     conv.error("InvalidArgument", "strides must be 1 for batch and channels", (1, 2, 2, 1), (1, 1, 1, 1), strides=[1, 1, 1, 2], padding="VALID")
     conv.error("InvalidArgument", "strides must be between 1 and", (1, 2, 2, 1), (1, 1, 1, 1), strides=[1, 0, 1, 1], padding="VALID")

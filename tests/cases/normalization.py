@@ -139,7 +139,7 @@ for shape in ((1, 2, 2, 5), (2, 1, 3, 1), (1, 1, 1, 20)):
     ):
         LRN.case(shape, **attrs)
         LRN_GRAD.case(shape, shape, shape, **attrs)
-LRN.case((3, 9, 9, 33), options={"grad": 0}).case((2, 3, 3, 0), options={"grad": 0}).case((0, 3, 3, 4), options={"grad": 0})
+LRN.case((3, 9, 9, 33), options={"grad": 0}).case((2, 3, 3, 0)).case((0, 3, 3, 4)).case((2, 0, 3, 4))
 LRN.error("InvalidArgument", "rank", (3, 2, 4))
 LRN.error("InvalidArgument", "depth_radius must not be negative", (1, 3, 2, 4), depth_radius=-1)
 LRN_GRAD.error("InvalidArgument", "input_grads has shape", (1, 2, 2, 4), (1, 2, 2, 5), (1, 2, 2, 5))

@@ -111,6 +111,10 @@ for name, reduce, sorted_gap, unsorted_gap, data, dtypes in REDUCTIONS:
     ).case(
         (3,), np.array([0, 0, 0], np.int32), np.int64(1)
     ).case(
+        (3, 2), np.array([-1, -1, -1], np.int32), 0
+    ).case(
+        (0, 2), np.zeros(0, np.int64), np.int64(0)
+    ).case(
         data((2000, 64)),
         ints((2000,), 0, 90),
         90,

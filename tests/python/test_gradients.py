@@ -155,3 +155,79 @@ def test_gradients_of_broadcast_sums_are_counts(small, large, known):
     with tn.Session() as sess:
         got = sess.run(gradient, {} if known else {x: value})
     np.testing.assert_array_equal(got, np.full(small, repeats, np.float32))
+
+
+@pytest.mark.parametrize("perm", [[2, 0, 1], [-1, 0, 1], [-1, -3, -2], [0, 1, 2]])
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_transposition_by_a_fed_permutation(perm, dtype, evaluate, rng):
+    x, p = tn.placeholder(tn.float64), tn.placeholder(dtype, [None])
+    array, weights = rng.rand(2, 3, 4), rng.rand(2, 3, 4)
+    y = tn.transpose(x, p) * tn.transpose(weights, p)
+    gradient = evaluate(tn.gradients(y, x)[0], {x: array, p: perm})
+    np.testing.assert_array_equal(gradient, weights)
+
+
+def test_transposition_of_a_scalar_by_a_fed_permutation(evaluate):
+    x, p = tn.placeholder(tn.float64, []), tn.placeholder(tn.int32, [None])
+    assert evaluate(tn.gradients(tn.transpose(x, p), x)[0], {x: 3.0, p: []}) == 1
+
+
+N = 2**32  # beyond int32: with no rows, arrays of it need no memory
+LARGE = {
+    "sum": tn.reduce_sum, "sum of an axis": lambda x: tn.reduce_sum(x, 1),
+    "mean": tn.reduce_mean, "prod": tn.reduce_prod, "max": lambda x: tn.reduce_max(x, 1),
+    "itself": lambda x: x, "broadcast": lambda x: x * tn.placeholder_with_default([[2.0]], None),
+    "reshape": lambda x: tn.reshape(x, [-1, 2]), "expand": lambda x: tn.expand_dims(x, 0),
+    "transpose": tn.transpose, "stack": lambda x: tn.stack([x, x]), "matmul": lambda x: tn.matmul(
+        x, x, transpose_b=True), "softmax": tn.nn.softmax,
+    "reverse": lambda x: tn.reverse(x, [1]), "where": lambda x: tn.where(x > 0, x, -x),
+    "split": lambda x: tn.split(x, 2, 1)[0], "cumsum": tn.cumsum, "l2_loss": tn.nn.l2_loss,
+    "diagonal": lambda x: tn.matrix_diag_part(x),
+    "segments": lambda x: tn.segment_sum(x, np.zeros(0, np.int32))}
+# Their operands are int32, and so are shapes that only a run knows.
+LARGE_KNOWN = {
+    "slice": lambda x: tn.slice(x, [0, 0], [0, 7]), "strided slice": lambda x: x[:, ::2],
+    "pad": lambda x: tn.pad(x, [[0, 0], [1, 1]]), "tile": lambda x: tn.tile(x, [2, 3]),
+    "gather_nd": lambda x: tn.gather_nd(x, np.zeros([0, 2], np.int32)),
+    "concat": lambda x: tn.concat([x, x], 1),
+    "gather": lambda x: tn.gather(x, np.zeros(0, np.int32))}
+
+
+@pytest.mark.parametrize("name", [*LARGE, *LARGE_KNOWN])
+@pytest.mark.parametrize("known", [True, False])
+def test_extents_beyond_int32(name, known, evaluate):
+    x = tn.placeholder(tn.float32, [0, N] if known else [None, None])
+    gradient = tn.gradients({**LARGE, **LARGE_KNOWN}[name](x), x)[0]
+    if isinstance(gradient, tn.IndexedSlices):
+        gradient = gradient.values
+    feed = {x: np.zeros((0, N), np.float32)}
+    if known or name in LARGE:
+        assert evaluate(gradient, feed).shape == (0, N)
+    else:
+        with pytest.raises(tn.errors.InvalidArgumentError, match=r'\[Shape node ".*_grad/Shape"\]'):
+            evaluate(gradient, feed)
+
+
+def test_the_gradient_of_four_thousand_million_elements_can_be_built():
+    x = tn.placeholder(tn.float32, [2**16, 2**16])
+    for y in (tn.reduce_sum(x), tn.reduce_mean(x), tn.square(x), tn.nn.l2_loss(x), x * 2.0):
+        assert tn.gradients(y, x)[0].shape == [2**16, 2**16]
+
+
+@pytest.mark.parametrize("reduce", [tn.unsorted_segment_sum, tn.unsorted_segment_prod,
+                                    tn.unsorted_segment_max, tn.unsorted_segment_min])
+@pytest.mark.parametrize("ids", [[-1, -1, -1], [-1, 0, 0]])
+def test_segments_that_leave_rows_out(reduce, ids, evaluate):
+    x = tn.placeholder(tn.float64)
+    i, n = tn.placeholder(tn.int32), tn.placeholder(tn.int32)
+    feed = {x: [[1.0], [2.0], [0.5]], i: ids, n: max(ids) + 1}
+    gradient = evaluate(tn.gradients(reduce(x, i, n), x)[0], feed)
+    expected = {tn.unsorted_segment_sum: [0, 1, 1], tn.unsorted_segment_prod: [0, 0.5, 2],
+                tn.unsorted_segment_max: [0, 1, 0], tn.unsorted_segment_min: [0, 0, 1]}[reduce]
+    assert gradient.ravel().tolist() == (expected if max(ids) == 0 else [0, 0, 0])
+
+
+def test_rows_of_a_variable_without_columns(evaluate):
+    v = tn.Variable(tn.zeros([3, 0]))
+    gradient = tn.gradients(tn.gather(v, [1, 2]), v)[0]
+    assert evaluate(gradient).values.shape == (2, 0)
