@@ -20,10 +20,7 @@ namespace {
 class Copier {
  public:
   Copier(const Graph& source, std::span<const Output> feeds, Topology& topology)
-      : source_(source),
-        feeds_(feeds),
-        topology_(topology),
-        copies_(static_cast<size_t>(source.num_nodes())) {
+      : feeds_(feeds), topology_(topology), copies_(static_cast<size_t>(source.num_nodes())) {
     topology_.args.assign(feeds.size(), nullptr);
     for (size_t i = 0; i < feeds.size(); ++i) fed_.emplace(key(feeds[i]), i);
   }
@@ -90,7 +87,6 @@ class Copier {
     return node;
   }
 
-  const Graph& source_;
   std::span<const Output> feeds_;
   Topology& topology_;
   std::vector<Node*> copies_;  // by id of the source
