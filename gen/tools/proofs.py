@@ -232,7 +232,10 @@ def emulated_levels():
         for name in ("base", "kernels"):
             program = manifest()["programs"].get(name)
             if program:
-                text = run(["qemu-x86_64", "-cpu", cpu, program["path"], "--gtest_brief=1"])
+                # qemu's user emulation (7.2) itself fails in a child that a process with threads
+                # forked.
+                text = run(["qemu-x86_64", "-cpu", cpu, program["path"], "--gtest_brief=1",
+                            "--gtest_filter=-*Fork*"])
                 done.append("%s %s under %s: %s" % (
                     name, level, cpu, re.findall(r"\[  PASSED  \] .*", text)[-1][13:]))
     return "; ".join(done)
@@ -344,7 +347,8 @@ def aarch64():
     for level, cpu in (("armv8-a", "cortex-a53"), ("armv8.2-a", "neoverse-n1")):
         for name in sorted(programs):
             run(["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-cpu", cpu,
-                 os.path.join(build, programs[name]["path"]), "--gtest_brief=1"], cwd=build)
+                 os.path.join(build, programs[name]["path"]), "--gtest_brief=1",
+                 "--gtest_filter=-*Fork*"], cwd=build)
         done.append("%d programs under %s (%s)" % (len(programs), cpu, level))
     return "; ".join(done)
 

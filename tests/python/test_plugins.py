@@ -106,5 +106,8 @@ def test_the_programs_of_the_guide(tmp_path):
         (images if "conv2d" in block else session if "saver" in block else "") + block
         for block in blocks)
     status, out, error = in_new_process(program)
+    if "hdf5" not in tn.build_info()["features"]:
+        assert status == 1 and "UnimplementedError" in error and "hdf5" in error.lower(), error
+        return  # the guide saves a checkpoint: without HDF5 it ends there
     assert status == 0, error
     assert out.splitlines() == ["y:0 (?, 2)", "[[4. 6.]]"]
