@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Overhead of the executor per node, from C++: bench/executor, a Google Benchmark program."""
 
-import json
 import os
-import subprocess
 
-from harness import Outcome, Row
+from harness import Outcome, Row, benchmarks
 
 
 def medians(program: str, rounds: int) -> dict:
-    done = subprocess.run([program, "--benchmark_format=json", "--benchmark_min_time=0.1",
-                           "--benchmark_repetitions=%d" % rounds,
-                           "--benchmark_report_aggregates_only=true",
-                           "--benchmark_enable_random_interleaving=true"],
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
     found = {}
-    for entry in json.loads(done.stdout)["benchmarks"]:
+    for entry in benchmarks(program, "--benchmark_min_time=0.1",
+                            "--benchmark_repetitions=%d" % rounds,
+                            "--benchmark_report_aggregates_only=true",
+                            "--benchmark_enable_random_interleaving=true"):
         if entry["aggregate_name"] == "median":
             assert entry["time_unit"] == "ns"
             found[entry["run_name"]] = entry["real_time"]

@@ -3,13 +3,11 @@
 the gain of the level in use over the baseline. bench/kernels, a Google Benchmark program, by turns.
 """
 
-import json
 import os
 import statistics
-import subprocess
 from typing import Dict, List
 
-from harness import Outcome, Row
+from harness import Outcome, Row, benchmarks
 
 PEAK = "Peak/fused_multiply_add/256_bits"
 # Product m x n x k, threads → the promised share of so many times the peak of one thread.
@@ -26,12 +24,9 @@ BASELINE = {"x86_64": "x86-64", "aarch64": "armv8-a"}
 def microseconds(program: str, names: List[str], level: str = "") -> Dict[str, float]:
     """Name → microseconds; names that the program does not know are left out."""
     pattern = "|".join("^%s/" % name.replace("[", "\\[") for name in names)  # POSIX, not Python's
-    environment = dict(os.environ, **({"TREENAIL_CPU_ISA": level} if level else {}))
-    done = subprocess.run([program, "--benchmark_format=json", "--benchmark_min_time=0.05",
-                           "--benchmark_filter=" + pattern], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, env=environment, check=True)
     found = {}
-    for entry in json.loads(done.stdout)["benchmarks"]:
+    for entry in benchmarks(program, "--benchmark_min_time=0.05", "--benchmark_filter=" + pattern,
+                            level=level):
         assert entry["time_unit"] == "us"
         found[entry["name"].replace("/real_time", "")] = entry["real_time"]
     return found

@@ -245,6 +245,15 @@ def run(command: Sequence[str], **more: Any) -> str:
     return str(done.stdout)
 
 
+def benchmarks(program: str, *arguments: str, level: str = "") -> List[Dict[str, Any]]:
+    """The entries that a Google Benchmark program reports, run at a kernel level."""
+    environment = dict(os.environ, **({"TREENAIL_CPU_ISA": level} if level else {}))
+    done = subprocess.run([program, "--benchmark_format=json", *arguments], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, env=environment, check=True)
+    found: List[Dict[str, Any]] = json.loads(done.stdout)["benchmarks"]
+    return found
+
+
 def cpu_model() -> str:
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as stream:

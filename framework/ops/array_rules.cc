@@ -125,4 +125,9 @@ Value grouped_shape(Emitter& e, const PartialShape& shape, Value extents,
   return e.call("Pack", parts);
 }
 
+Value sum_of_valid(Emitter& e, Value a, Value b) {
+  if (!a.valid()) return b;
+  return b.valid() ? e.add(a, b) : a;
+}
+
 }  // namespace treenail

@@ -34,6 +34,9 @@ int64_t sum_of_dims(int64_t a, int64_t b);
 
 // --- Gradients --------------------------------------------------------------------------------
 
+// The sum of the valid ones of two values; invalid when both are.
+Value sum_of_valid(Emitter& e, Value a, Value b);
+
 // Axes [begin, end) of a shape; negative ones count from the end, kToEnd takes all that follow.
 struct AxisGroup {
   int begin;

@@ -41,24 +41,11 @@ void cell_shape(ShapeContext& c) { set_layer_outputs(c, sizes_of(c, false), fals
 void sequence_shape(ShapeContext& c) { set_layer_outputs(c, sizes_of(c, true), true); }
 
 void sequence_grad_shape(ShapeContext& c) {
-  c.with_rank(0, 0);
   const Places p(1);
-  const LayerSizes sizes = sizes_of(c, true);
-  const PartialShape output = layer_output(sizes, true);
-  for (int i = p.b_c + 1; i < c.num_inputs(); ++i) same_shape(c, i, output, i > p.b_c + kOutputs);
-  if (const int64_t more = c.num_inputs() - (p.b_c + 1) - kOutputs - 1; more != 0 && more != 3) {
-    throw invalid_argument("gate_grads has ", more,
-                           " values, needed are those of r, u and c, or none");
-  }
-  c.set_output(0, c.op().get_bool("input_gradient")
-                      ? PartialShape{sizes.time, sizes.batch, sizes.input}
-                      : PartialShape{0});
-  c.set_output(1, PartialShape{sizes.batch, sizes.cell});
-  for (int i = 2; i < 6; ++i) c.set_output(i, c.input(p.w_ru + i - 2));
+  set_layer_gradients(c, sizes_of(c, true), {p.w_ru, p.b_c + 1, kOutputs, 1, 3, "r, u and c"});
 }
 
-// --- The gradient of a cell
-// -----------------------------------------------------------------------
+// --- The gradient of a cell ---------------------------------------------------------------------
 
 void cell_gradient(GradientContext& c) {
   Emitter& e = c.e;

@@ -6,6 +6,7 @@
 #include "framework/op/gradient.h"
 #include "framework/op/op_registry.h"
 #include "framework/op/shape_context.h"
+#include "framework/ops/array_rules.h"
 #include "framework/tensor/shape.h"
 
 namespace treenail {
@@ -67,8 +68,6 @@ struct RowTerms {
   }
 };
 
-Value add_to(Emitter& e, Value sum, Value term) { return sum.valid() ? e.add(sum, term) : term; }
-
 void layer_norm_gradient(GradientContext& c) {
   Emitter& e = c.e;
   const RowTerms t{e, c.input_dtype(1)};
@@ -95,7 +94,7 @@ void layer_norm_gradient(GradientContext& c) {
       through = e.zeros_like(deviations);
     }
     if (c.has_gradient(1)) through = e.add(through, t.spread(e.div(c.gradient(1), n)));
-    dx = add_to(e, dx, e.cast(through, c.input_dtype(0)));
+    dx = sum_of_valid(e, dx, e.cast(through, c.input_dtype(0)));
   }
   if (dx.valid()) c.set(0, dx);
 }
@@ -123,12 +122,12 @@ void layer_norm_grad_gradient(GradientContext& c) {
   }
   if (c.has_gradient(1)) {
     const Value b = c.gradient(1);
-    dg = add_to(e, dg, e.mul(b, h));
-    dx = add_to(e, dx, e.mul(r, t.project(e.mul(b, g), h)));
+    dg = sum_of_valid(e, dg, e.mul(b, h));
+    dx = sum_of_valid(e, dx, e.mul(r, t.project(e.mul(b, g), h)));
   }
   if (c.has_gradient(2)) {
     const Value ones = e.call("Fill", {c.input_shape_value(0), e.const_scalar(t.type, 1)});
-    dg = add_to(e, dg, e.mul(c.gradient(2), ones));
+    dg = sum_of_valid(e, dg, e.mul(c.gradient(2), ones));
   }
   if (c.needed(0) && dg.valid()) c.set(0, e.cast(dg, c.input_dtype(0)));
   if (c.needed(1) && dx.valid()) c.set(1, e.cast(dx, c.input_dtype(1)));

@@ -51,26 +51,11 @@ void cell_shape(ShapeContext& c) { set_layer_outputs(c, sizes_of(c, false), fals
 void sequence_shape(ShapeContext& c) { set_layer_outputs(c, sizes_of(c, true), true); }
 
 void sequence_grad_shape(ShapeContext& c) {
-  c.with_rank(0, 0);
   const Places p(1);
-  const LayerSizes sizes = sizes_of(c, true);
-  const PartialShape output = layer_output(sizes, true);
-  for (int i = p.b + 1; i < c.num_inputs(); ++i) same_shape(c, i, output, i > p.b + kOutputs);
-  if (const int64_t more = c.num_inputs() - (p.b + 1) - kOutputs - 2; more != 0 && more != 5) {
-    throw invalid_argument("gate_grads has ", more,
-                           " values, needed are those of i, f, o, ci and co, or none");
-  }
-  const PartialShape state{sizes.batch, sizes.cell};
-  c.set_output(0, c.op().get_bool("input_gradient")
-                      ? PartialShape{sizes.time, sizes.batch, sizes.input}
-                      : PartialShape{0});
-  c.set_output(1, state);
-  c.set_output(2, state);
-  for (int i = 3; i < 8; ++i) c.set_output(i, c.input(p.w + i - 3));
+  set_layer_gradients(c, sizes_of(c, true), {p.w, p.b + 1, kOutputs, 2, 5, "i, f, o, ci and co"});
 }
 
-// --- The gradient of a cell
-// -----------------------------------------------------------------------
+// --- The gradient of a cell ---------------------------------------------------------------------
 
 // What arrives at the gates before their nonlinearities, and at the state.
 struct GateGradients {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products: MatMul on matrices, BatchMatMul on stacks of them with broadcasting.
-// How they are computed: kernels/cpu/matmul.cc (floating), kernels/host/matmul.cc (int32, complex).
+// SparseMatMul is a product of two dtypes. How they are computed: kernels/cpu/matmul.cc (floating),
+// matmul_plain.cc (int32, complex), sparse_matmul.cc.
 #include <cstdint>
 
 #include "framework/base/error.h"
@@ -72,6 +73,17 @@ void matmul_gradient(GradientContext& c) {
   if (c.needed(1)) c.set(1, gy);
 }
 
+// As MatMul's, in float.
+void sparse_matmul_gradient(GradientContext& c) {
+  Value gx, gy;
+  const auto wide = [&](int i) { return c.e.cast(c.input(i), DType::kFloat32); };
+  product_gradient(c, {c.e, "MatMul", "transpose_a", "transpose_b"},
+                   c.needed(1) ? wide(0) : Value(), c.needed(0) ? wide(1) : Value(),
+                   c.op().get_bool("transpose_a"), c.op().get_bool("transpose_b"), gx, gy);
+  if (c.needed(0)) c.set(0, c.e.cast(gx, c.input_dtype(0)));
+  if (c.needed(1)) c.set(1, c.e.cast(gy, c.input_dtype(1)));
+}
+
 void batch_matmul_shape(ShapeContext& c) {
   const PartialShape x = c.with_rank_at_least(0, 2), y = c.with_rank_at_least(1, 2);
   if (!x.rank_known() || !y.rank_known()) {
@@ -112,6 +124,25 @@ void register_matmul_ops(OpRegistry& r) {
 a is [m, k] and b is [k, n]; with transpose_a (transpose_b) the operand is given as [k, m] ([n, k]) and transposed
 first, without conjugation. The product is [m, n]; where k is 0 it is zero. float16 and bfloat16 are summed in float32,
 int32 wraps around.
+Errors: InvalidArgument for another rank than 2 or differing inner dimensions.)");
+
+  r.op("SparseMatMul")
+      .input("a: Ta")
+      .input("b: Tb")
+      .output("product: float")
+      .attr("transpose_a: bool = false")
+      .attr("transpose_b: bool = false")
+      .attr("a_is_sparse: bool = false")
+      .attr("b_is_sparse: bool = false")
+      .attr("Ta: {float, bfloat16} = float")
+      .attr("Tb: {float, bfloat16} = float")
+      .shape(matmul_shape)
+      .gradient(sparse_matmul_gradient, {"a", "b"})
+      .doc(R"(Multiplies two dense matrices, float or bfloat16 each, in float.
+
+a is [m, k] and b is [k, n]; with transpose_a (transpose_b) the operand is given as [k, m] ([n, k]). The product is [m, n].
+a_is_sparse and b_is_sparse say that many elements are zero. The result does not depend on them: here the product of dense
+matrices is the faster one until nearly all elements are zero.
 Errors: InvalidArgument for another rank than 2 or differing inner dimensions.)");
 
   r.op("BatchMatMul")

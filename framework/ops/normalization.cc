@@ -9,6 +9,7 @@
 #include "framework/op/gradient.h"
 #include "framework/op/op_registry.h"
 #include "framework/op/shape_context.h"
+#include "framework/ops/array_rules.h"
 #include "framework/tensor/shape.h"
 
 namespace treenail {
@@ -89,8 +90,6 @@ struct ChannelTerms {
   Value constant(double x) const { return e.const_scalar(type, x); }
 };
 
-Value add_to(Emitter& e, Value sum, Value term) { return sum.valid() ? e.add(sum, term) : term; }
-
 // What arrives at the statistics themselves: used ones (reserve spaces) and new estimates, which
 // contain them.
 struct StatisticsGradient {
@@ -104,8 +103,8 @@ StatisticsGradient statistics_gradient(GradientContext& c, const ChannelTerms& t
   StatisticsGradient g;
   auto add = [&](Value& sum, int output, Value weight) {
     if (c.has_gradient(output))
-      sum = add_to(t.e, sum,
-                   weight.valid() ? t.e.mul(c.gradient(output), weight) : c.gradient(output));
+      sum = sum_of_valid(t.e, sum,
+                         weight.valid() ? t.e.mul(c.gradient(output), weight) : c.gradient(output));
   };
   add(g.mean, 3, Value());
   add(g.variance, 4, Value());
@@ -154,10 +153,10 @@ void batch_norm_gradient(GradientContext& c) {
       // y = (x - mean) r scale + offset: by mean -r scale per element, by variance -1/2 r^2 of what
       // scale gets.
       const Value r = e.call("Rsqrt", {e.add(variance, t.constant(c.op().get_float("epsilon")))});
-      g.mean = add_to(e, g.mean, e.neg(e.mul(e.mul(r, c.input(1)), out[2])));
+      g.mean = sum_of_valid(e, g.mean, e.neg(e.mul(e.mul(r, c.input(1)), out[2])));
       const Value half = t.constant(-0.5);
       g.variance =
-          add_to(e, g.variance, e.mul(half, e.mul(e.mul(e.square(r), c.input(1)), out[1])));
+          sum_of_valid(e, g.variance, e.mul(half, e.mul(e.mul(e.square(r), c.input(1)), out[1])));
     }
   }
   if (!training) {
@@ -176,7 +175,7 @@ void batch_norm_gradient(GradientContext& c) {
           through.valid() ? through : e.call("Fill", {c.input_shape_value(0), t.constant(0)});
       through = e.add(zeros, t.spread(e.div(g.mean, count)));
     }
-    dx = add_to(e, dx, e.cast(through, c.input_dtype(0)));
+    dx = sum_of_valid(e, dx, e.cast(through, c.input_dtype(0)));
   }
   if (dx.valid()) c.set(0, dx);
   if (c.needed(3) && g.old_mean.valid()) c.set(3, g.old_mean);
@@ -201,7 +200,8 @@ void reserve_space_gradients(GradientContext& c, const ChannelTerms& t, Value g,
   if (!c.needed(4)) return;
   Value terms;
   if (c.has_gradient(0)) terms = e.mul(t.wide(c.gradient(0)), e.mul(e.mul(s, r), g));
-  if (c.has_gradient(1)) terms = add_to(e, terms, e.mul(t.spread(c.gradient(1)), e.mul(g, h)));
+  if (c.has_gradient(1))
+    terms = sum_of_valid(e, terms, e.mul(t.spread(c.gradient(1)), e.mul(g, h)));
   if (terms.valid()) c.set(4, t.sum(e.mul(terms, e.mul(t.constant(-0.5), e.square(r)))));
 }
 
@@ -231,12 +231,12 @@ void batch_norm_grad_gradient(GradientContext& c) {
   }
   if (c.has_gradient(1)) {
     const Value b = t.spread(c.gradient(1));
-    dg = add_to(e, dg, e.mul(b, h));
-    dx = add_to(e, dx, e.mul(b, e.mul(r, pg)));
+    dg = sum_of_valid(e, dg, e.mul(b, h));
+    dx = sum_of_valid(e, dx, e.mul(b, e.mul(r, pg)));
   }
   if (c.has_gradient(2)) {
     const Value ones = e.call("Fill", {c.input_shape_value(0), t.constant(1)});
-    dg = add_to(e, dg, e.mul(t.spread(c.gradient(2)), ones));
+    dg = sum_of_valid(e, dg, e.mul(t.spread(c.gradient(2)), ones));
   }
   if (!training) reserve_space_gradients(c, t, g, h, s, r);
   if (c.needed(0) && dg.valid()) c.set(0, e.cast(dg, c.input_dtype(0)));

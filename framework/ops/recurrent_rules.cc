@@ -85,6 +85,25 @@ void same_shape(const ShapeContext& c, int i, const PartialShape& wanted, bool o
   throw invalid_argument(c.op().input_name(i), " has shape ", shape, ", needed is ", wanted);
 }
 
+void set_layer_gradients(ShapeContext& c, const LayerSizes& sizes, const LayerGradient& g) {
+  c.with_rank(0, 0);  // seq_len_max
+  const PartialShape output = layer_output(sizes, true);
+  for (int i = g.values; i < c.num_inputs(); ++i)
+    same_shape(c, i, output, i >= g.values + g.outputs);
+  const int more = c.num_inputs() - g.values - g.outputs - g.states;
+  if (more != 0 && more != g.gates) {
+    throw invalid_argument("gate_grads has ", more, " values, needed are those of ", g.gate_names,
+                           ", or none");
+  }
+  c.set_output(0, c.op().get_bool("input_gradient")
+                      ? PartialShape{sizes.time, sizes.batch, sizes.input}
+                      : PartialShape{0});
+  for (int i = 1; i < c.num_outputs(); ++i) {
+    c.set_output(i, i <= g.states ? PartialShape{sizes.batch, sizes.cell}
+                                  : c.input(g.weights + i - 1 - g.states));
+  }
+}
+
 Value no_elements(Emitter& e, Value like) {
   return e.const_tensor(Tensor(e.dtype(like), Shape({0})));
 }
@@ -95,11 +114,6 @@ Value through_sigmoid(Emitter& e, Value gradient, Value y) {
 
 Value through_tanh(Emitter& e, Value gradient, Value y) {
   return e.mul(gradient, e.sub(e.ones_like(y), e.square(y)));
-}
-
-Value sum_of_valid(Emitter& e, Value a, Value b) {
-  if (!a.valid()) return b;
-  return b.valid() ? e.add(a, b) : a;
 }
 
 Value beside(Emitter& e, Value a, Value b) { return e.call("Concat", {a, b, int_scalar(e, 1)}); }

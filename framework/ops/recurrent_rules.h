@@ -5,6 +5,7 @@
 
 #include "framework/op/gradient.h"
 #include "framework/op/shape_context.h"
+#include "framework/ops/array_rules.h"
 
 namespace treenail {
 
@@ -25,6 +26,16 @@ void merge_weights(const ShapeContext& c, int weights, int64_t gates, LayerSizes
 PartialShape layer_output(const LayerSizes& sizes, bool sequence);
 // The rule of a layer whose outputs all have that shape.
 void set_layer_outputs(ShapeContext& c, const LayerSizes& sizes, bool sequence);
+// What BlockLSTMGrad and BlockGRUGrad are given and give: `values` is the first of the layer's
+// outputs, which gradients that arrive, the last states' and the gates' own follow, each of them
+// maybe empty; the gradients given are of x, of `states` states and of the inputs from `weights`
+// on.
+struct LayerGradient {
+  int weights, values, outputs, states, gates;
+  const char* gate_names;
+};
+// The rule of such an op. Errors: InvalidArgument, naming the argument.
+void set_layer_gradients(ShapeContext& c, const LayerSizes& sizes, const LayerGradient& g);
 // Input i must have this shape; or be [0] where it may be empty. Errors: InvalidArgument, naming
 // it.
 void same_shape(const ShapeContext& c, int i, const PartialShape& wanted, bool or_empty);
@@ -34,8 +45,6 @@ Value through_sigmoid(Emitter& e, Value gradient, Value y);
 Value through_tanh(Emitter& e, Value gradient, Value y);
 // [0], of the type of `like`: stands for a gradient of zero.
 Value no_elements(Emitter& e, Value like);
-// The sum of the valid ones of two values; invalid when both are.
-Value sum_of_valid(Emitter& e, Value a, Value b);
 // Columns of two matrices side by side.
 Value beside(Emitter& e, Value a, Value b);
 // The columns [0, |input|) and the rest of a matrix whose columns are input's and then others.

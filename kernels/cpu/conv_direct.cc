@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "kernels/cpu/aligned.h"
 #include "kernels/cpu/convolution.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/tile.h"
@@ -88,8 +89,6 @@ struct Units {
     chunks = (units + per_chunk - 1) / per_chunk;
   }
 };
-
-int64_t aligned(int64_t elements) { return (elements + 15) / 16 * 16; }
 
 template <class T>
 class DirectForward final : public ConvAlgorithm<T> {

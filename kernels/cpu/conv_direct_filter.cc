@@ -7,14 +7,13 @@
 #include <cstdint>
 #include <memory>
 
+#include "kernels/cpu/aligned.h"
 #include "kernels/cpu/convolution.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/tile.h"
 
 namespace treenail::cpu {
 namespace {
-
-int64_t aligned(int64_t elements) { return (elements + 15) / 16 * 16; }
 
 template <class T>
 class DirectFilter final : public ConvAlgorithm<T> {

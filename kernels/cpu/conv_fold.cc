@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 
+#include "kernels/cpu/aligned.h"
 #include "kernels/cpu/convolution.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/tile.h"
@@ -15,8 +16,6 @@
 
 namespace treenail::cpu {
 namespace {
-
-int64_t aligned(int64_t elements) { return (elements + 15) / 16 * 16; }
 
 template <class T>
 class FoldInput final : public ConvAlgorithm<T> {

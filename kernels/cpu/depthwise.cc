@@ -9,6 +9,7 @@
 
 #include "framework/runtime/kernel.h"
 #include "framework/runtime/kernel_registry.h"
+#include "kernels/cpu/aligned.h"
 #include "kernels/cpu/convolution.h"
 #include "kernels/cpu/half_tiles.h"
 #include "kernels/cpu/layout.h"
@@ -16,8 +17,6 @@
 
 namespace treenail::cpu {
 namespace {
-
-int64_t aligned(int64_t elements) { return (elements + 15) / 16 * 16; }
 
 // The geometry seen per output channel.
 template <class T>

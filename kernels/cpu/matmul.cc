@@ -7,6 +7,7 @@
 
 #include "framework/runtime/kernel.h"
 #include "framework/runtime/kernel_registry.h"
+#include "kernels/cpu/aligned.h"
 #include "kernels/cpu/batch_product.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/half_tiles.h"
@@ -97,8 +98,6 @@ std::unique_ptr<Kernel> prepare_float(const PrepareContext& c) {
   return kernel;
 }
 
-int64_t padded(int64_t elements) { return (elements + 15) / 16 * 16; }
-
 // 16-bit operands are widened whole, once each, and summed in float.
 template <class T>
 std::unique_ptr<Kernel> prepare_half(const PrepareContext& c) {
@@ -112,8 +111,8 @@ std::unique_ptr<Kernel> prepare_half(const PrepareContext& c) {
   auto kernel = make_kernel(
       [=](RunContext& c) {
         float* const a = reinterpret_cast<float*>(c.scratch());
-        float* const b = a + padded(a_size);
-        float* const out = b + padded(b_size);
+        float* const b = a + aligned(a_size);
+        float* const out = b + aligned(b_size);
         const T *from_a = c.input(0).data<T>(), *from_b = c.input(1).data<T>();
         c.parallel_for(a_size, kGrain, 0.3,
                        [&](int64_t i, int64_t end) { widen(from_a + i, a + i, end - i); });
@@ -127,7 +126,7 @@ std::unique_ptr<Kernel> prepare_half(const PrepareContext& c) {
         });
       },
       cost,
-      static_cast<size_t>(padded(a_size) + padded(b_size) + padded(out_size)) * sizeof(float));
+      static_cast<size_t>(aligned(a_size) + aligned(b_size) + aligned(out_size)) * sizeof(float));
   kernel->finishes_in_pieces = true;
   return kernel;
 }

@@ -10,6 +10,7 @@
 
 #include "framework/runtime/kernel.h"
 #include "framework/runtime/kernel_registry.h"
+#include "kernels/cpu/aligned.h"
 #include "kernels/cpu/layout.h"
 #include "kernels/cpu/registers.h"
 #include "kernels/cpu/row_sums.h"
@@ -34,8 +35,6 @@ struct Images {
   }
   double cost() const { return 200 + 0.4 * static_cast<double>(elements()); }
 };
-
-int64_t aligned(int64_t elements) { return (elements + 15) / 16 * 16; }
 
 // Count, mean and sum of squared deviations; + combines two samples.
 template <class C>

@@ -5,17 +5,16 @@
 
 #include "framework/runtime/kernel.h"
 #include "framework/runtime/kernel_registry.h"
+#include "kernels/cpu/aligned.h"
 #include "kernels/cpu/half_tiles.h"
 #include "kernels/cpu/pooled_product.h"
 
 namespace treenail::cpu {
 namespace {
 
-int64_t padded(int64_t elements) { return (elements + 15) / 16 * 16; }
-
 // Room that an operand needs to be widened into.
 int64_t wide_elements(const PrepareContext& p, int i) {
-  return p.input_type(i) == DType::kBFloat16 ? padded(p.input_shape(i).num_elements()) : 0;
+  return p.input_type(i) == DType::kBFloat16 ? aligned(p.input_shape(i).num_elements()) : 0;
 }
 
 const float* widened(RunContext& c, int i, float* room) {

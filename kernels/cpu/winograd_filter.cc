@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "kernels/cpu/aligned.h"
 #include "kernels/cpu/convolution.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/tile.h"
@@ -14,8 +15,6 @@
 
 namespace treenail::cpu {
 namespace {
-
-int64_t aligned(int64_t elements) { return (elements + 15) / 16 * 16; }
 
 template <int kOut, int kTaps>
 class WinogradFilter final : public ConvAlgorithm<float> {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "kernels/cpu/aligned.h"
 #include "kernels/cpu/convolution.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/tile.h"
@@ -26,8 +27,6 @@ constexpr int64_t kManyFilterBytes = 8 << 20;
 constexpr int64_t kFewTiles = 64;
 static_assert(kFewTiles <= Workspaces::kMost);
 constexpr int64_t kFilterBlockBytes = 256 << 10;  // transformed filters that stay in L2
-
-int64_t aligned(int64_t elements) { return (elements + 15) / 16 * 16; }
 
 template <int kOut, int kTaps>
 class WinogradForward final : public ConvAlgorithm<float> {

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every test builds its own graph."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -29,3 +31,15 @@ def evaluate():
 def rng():
     """Reproducible random numbers."""
     return np.random.RandomState(0)
+
+
+@pytest.fixture
+def without_adapters(tmp_path):
+    """The environment of a process whose Treenail has its kernels, but no adapter of a library."""
+    lib = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(tn._core.__file__))), "lib")
+    private = [n for n in os.listdir(lib) if n.startswith("treenail-")] if os.path.isdir(lib) else []
+    if not private:
+        pytest.skip("not in a build directory")
+    (tmp_path / "adapters").mkdir()
+    os.symlink(os.path.join(lib, private[0], "kernels"), tmp_path / "kernels")
+    return dict(os.environ, TREENAIL_LIBRARY_DIR=str(tmp_path))

@@ -333,15 +333,7 @@ def test_damaged_files_neither_crash_nor_hang():
     assert outcomes == {"decoded", "refused"}
 
 
-def test_without_the_libraries_the_package_is_named(tmp_path):
-    (tmp_path / "adapters").mkdir()
-    build = os.path.dirname(os.path.dirname(os.path.dirname(tn._core.__file__)))
-    source = os.path.join(build, "lib")
-    private = [n for n in os.listdir(source) if n.startswith("treenail-")] if os.path.isdir(
-        source) else []
-    if not private:
-        pytest.skip("not in a build directory")
-    os.symlink(os.path.join(source, private[0], "kernels"), tmp_path / "kernels")
+def test_without_the_libraries_the_package_is_named(without_adapters):
     program = ("import treenail as tn\n"
                "for file in (b'\\x89PNG', b'\\xff\\xd8\\xff'):\n"
                "    try:\n"
@@ -349,5 +341,5 @@ def test_without_the_libraries_the_package_is_named(tmp_path):
                "    except tn.errors.UnimplementedError as error:\n"
                "        print(error)\n")
     done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True,
-                          check=False, env=dict(os.environ, TREENAIL_LIBRARY_DIR=str(tmp_path)))
+                          check=False, env=without_adapters)
     assert "libpng16" in done.stdout and "libjpeg" in done.stdout, done.stdout
