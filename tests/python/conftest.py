@@ -37,7 +37,8 @@ def rng():
 def without_adapters(tmp_path):
     """The environment of a process whose Treenail has its kernels, but no adapter of a library."""
     lib = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(tn._core.__file__))), "lib")
-    private = [n for n in os.listdir(lib) if n.startswith("treenail-")] if os.path.isdir(lib) else []
+    there = os.path.isdir(lib)
+    private = [n for n in os.listdir(lib) if n.startswith("treenail-")] if there else []
     if not private:
         pytest.skip("not in a build directory")
     (tmp_path / "adapters").mkdir()

@@ -5,7 +5,6 @@ Hostile files are made here too: cut off, damaged, with headers that promise too
 """
 
 import io
-import os
 import random
 import struct
 import subprocess
