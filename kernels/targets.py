@@ -35,10 +35,10 @@ Component(name="adapter_re2", sources=["kernels/adapters/re2/*.cc"],
           headers=["kernels/adapters/re2/*.h"], needs=["adapter_interfaces", "base"],
           external=["re2"])
 Component(name="adapter_jpeg", sources=["kernels/adapters/jpeg/*.cc"],
-          headers=["kernels/adapters/jpeg/*.h"], needs=["adapter_interfaces", "base"],
+          headers=["kernels/adapters/jpeg/*.h"], needs=["io", "base"],
           external=["jpeg"])
 Component(name="adapter_png", sources=["kernels/adapters/png/*.cc"],
-          headers=["kernels/adapters/png/*.h"], needs=["adapter_interfaces", "base"],
+          headers=["kernels/adapters/png/*.h"], needs=["io", "base"],
           external=["png"])
 Adapter(name="blas", component="adapter_blas", feature="blas", export="treenail_adapter")
 Adapter(name="onednn", component="adapter_onednn", feature="onednn", export="treenail_adapter")

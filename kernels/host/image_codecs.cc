@@ -1,25 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// DecodeImage of framework/ops/image_codecs.cc: the format is what the first bytes say.
-#include "kernels/host/image_codecs.h"
-
-#include <algorithm>
-#include <memory>
+// DecodeImage and DecodeBmp of framework/ops/image_codecs.cc. DecodeImage takes the format from the
+// first bytes.
+#include <cstdint>
+#include <string_view>
 
 #include "framework/base/error.h"
+#include "framework/io/image_file.h"
 #include "framework/runtime/kernel.h"
 #include "framework/runtime/kernel_registry.h"
 #include "framework/tensor/string_element.h"
 
 namespace treenail::host {
-
-void check_plausible(std::string_view contents, int64_t height, int64_t width, double bytes,
-                     double most) {
-  constexpr double kAlways = 1 << 26;  // 64 MiB
-  if (bytes <= kAlways || bytes <= most * static_cast<double>(contents.size())) return;
-  throw invalid_argument("the file says that it holds ", height, " x ", width,
-                         " pixels, which do not fit into its ", contents.size(), " bytes");
-}
-
 namespace {
 
 Tensor widened(const Tensor& image) {
@@ -56,6 +47,14 @@ void register_image_codecs_kernels(KernelRegistry& r) {
           c.set_output(0, decode(c.input(0).data<StringElement>()->view(), channels, dtype));
         },
         1e6);
+  });
+  r.add("DecodeBmp", {}, [](const PrepareContext& p) {
+    const int64_t channels = p.op().get_int("channels");
+    return make_kernel(
+        [channels](RunContext& c) {
+          c.set_output(0, decode_bmp(c.input(0).data<StringElement>()->view(), channels));
+        },
+        1e5);
   });
 }
 

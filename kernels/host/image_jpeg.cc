@@ -5,47 +5,22 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 
-#include "framework/base/adapter.h"
 #include "framework/base/error.h"
 #include "framework/base/quoted.h"
+#include "framework/io/image_file.h"
 #include "framework/runtime/kernel.h"
 #include "framework/runtime/kernel_registry.h"
 #include "framework/tensor/string_element.h"
-#include "kernels/adapters/jpeg/jpeg_api.h"
-#include "kernels/host/image_codecs.h"
 
 namespace treenail::host {
 namespace {
-
-constexpr uint64_t kText = 200;
-
-const JpegApi& jpeg() {
-  const AdapterRequest request = {"jpeg", kJpegAbi, sizeof(JpegApi), "JPEG images",
-                                  "libjpeg-turbo (Debian: libjpeg62-turbo, Fedora: libjpeg-turbo)"};
-  return *static_cast<const JpegApi*>(open_adapter(request));
-}
-
-const uint8_t* bytes_of(std::string_view contents) {
-  return reinterpret_cast<const uint8_t*>(contents.data());
-}
-
-JpegHeader read_header(std::string_view contents, int64_t ratio) {
-  char why[kText] = "";
-  JpegHeader header = {};
-  if (jpeg().read_header(bytes_of(contents), contents.size(), static_cast<int32_t>(ratio), &header,
-                         why, kText) != 0) {
-    throw invalid_argument("Invalid JPEG data, size ", contents.size(), ": ", quoted(why));
-  }
-  return header;
-}
 
 template <class T>
 std::unique_ptr<Kernel> shape_kernel() {
   return make_kernel(
       [](RunContext& c) {
-        const JpegHeader h = read_header(c.input(0).data<StringElement>()->view(), 1);
+        const JpegHeader h = read_jpeg_header(c.input(0).data<StringElement>()->view(), 1);
         const T shape[] = {static_cast<T>(h.height), static_cast<T>(h.width),
                            static_cast<T>(h.components)};
         std::copy_n(shape, 3, c.output(0).data<T>());
@@ -73,12 +48,13 @@ void encode(RunContext& c, const JpegEncoding& form, const std::string& xmp) {
   JpegEncoding e = form;
   e.xmp = xmp.data();
   e.xmp_size = xmp.size();
-  char why[kText] = "";
+  char why[kImageProblemBytes] = "";
   uint8_t* file = nullptr;
   uint64_t bytes = 0;
-  if (jpeg().encode(c.input(0).data<uint8_t>(), &e, &file, &bytes, why, kText) != 0)
+  const JpegApi& jpeg = jpeg_adapter();
+  if (jpeg.encode(c.input(0).data<uint8_t>(), &e, &file, &bytes, why, sizeof why) != 0)
     throw invalid_argument("JPEG encoding failed: ", quoted(why));
-  const std::unique_ptr<uint8_t, void (*)(uint8_t*)> owner(file, jpeg().release);
+  const std::unique_ptr<uint8_t, void (*)(uint8_t*)> owner(file, jpeg.release);
   *c.output(0).data<StringElement>() =
       StringElement({reinterpret_cast<const char*>(file), static_cast<size_t>(bytes)});
 }
@@ -110,33 +86,6 @@ std::unique_ptr<Kernel> prepare_encode(const PrepareContext& p) {
 }
 
 }  // namespace
-
-Tensor decode_jpeg(std::string_view contents, int64_t channels, const JpegOptions& o) {
-  const JpegHeader header = read_header(contents, o.ratio);
-  // A block of 8 x 8 samples takes a bit at least, but for arithmetic coding.
-  constexpr double kMostSamples = 512;
-  const double shrunk = static_cast<double>(o.ratio) * static_cast<double>(o.ratio);
-  const double samples =
-      static_cast<double>(header.height) * static_cast<double>(header.width) * shrunk;
-  check_plausible(contents, header.height, header.width, samples,
-                  header.arithmetic != 0 ? 64 * kMostSamples : kMostSamples);
-  JpegDecoding d = {};
-  d.channels = static_cast<int32_t>(channels != 0 ? channels : header.components == 1 ? 1 : 3);
-  d.ratio = static_cast<int32_t>(o.ratio);
-  d.fancy = o.fancy ? 1 : 0;
-  d.dct = o.dct;
-  d.recover = o.recover ? 1 : 0;
-  d.fraction = o.fraction;
-  d.height = header.height;
-  d.width = header.width;
-  Tensor image(DType::kUInt8, Shape({d.height, d.width, d.channels}));
-  char why[kText] = "";
-  if (jpeg().decode(bytes_of(contents), contents.size(), &d, image.data<uint8_t>(), why, kText) !=
-      0) {
-    throw invalid_argument("Invalid JPEG data, size ", contents.size(), ": ", quoted(why));
-  }
-  return image;
-}
 
 void register_image_jpeg_kernels(KernelRegistry& r) {
   r.add("DecodeJpeg", {}, prepare_decode);

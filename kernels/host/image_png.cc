@@ -2,43 +2,25 @@
 // DecodePng and EncodePng of framework/ops/image_codecs.cc, by the PNG adapter.
 #include <cstdint>
 #include <memory>
-#include <string_view>
 
-#include "framework/base/adapter.h"
 #include "framework/base/error.h"
 #include "framework/base/quoted.h"
+#include "framework/io/image_file.h"
 #include "framework/runtime/kernel.h"
 #include "framework/runtime/kernel_registry.h"
 #include "framework/tensor/string_element.h"
-#include "kernels/adapters/png/png_api.h"
-#include "kernels/host/image_codecs.h"
 
 namespace treenail::host {
 namespace {
 
-constexpr uint64_t kText = 200;
-
-const PngApi& png() {
-  const AdapterRequest request = {"png", kPngAbi, sizeof(PngApi), "PNG images",
-                                  "libpng (Debian: libpng16-16 or libpng16-16t64, Fedora: libpng)"};
-  return *static_cast<const PngApi*>(open_adapter(request));
-}
-
-const uint8_t* bytes_of(std::string_view contents) {
-  return reinterpret_cast<const uint8_t*>(contents.data());
-}
-
-[[noreturn]] void refuse(std::string_view contents, const char* why) {
-  throw invalid_argument("Invalid PNG data, size ", contents.size(), ": ", quoted(why));
-}
-
 void encode(RunContext& c, const PngPixels& form, int32_t compression) {
-  char why[kText] = "";
+  char why[kImageProblemBytes] = "";
   uint8_t* file = nullptr;
   uint64_t bytes = 0;
-  if (png().encode(c.input(0).raw(), &form, compression, &file, &bytes, why, kText) != 0)
+  const PngApi& png = png_adapter();
+  if (png.encode(c.input(0).raw(), &form, compression, &file, &bytes, why, sizeof why) != 0)
     throw invalid_argument("the image cannot be encoded as PNG: ", quoted(why));
-  const std::unique_ptr<uint8_t, void (*)(uint8_t*)> owner(file, png().release);
+  const std::unique_ptr<uint8_t, void (*)(uint8_t*)> owner(file, png.release);
   *c.output(0).data<StringElement>() =
       StringElement({reinterpret_cast<const char*>(file), static_cast<size_t>(bytes)});
 }
@@ -55,23 +37,6 @@ std::unique_ptr<Kernel> prepare_encode(const PrepareContext& p) {
 }
 
 }  // namespace
-
-Tensor decode_png(std::string_view contents, int64_t channels, DType dtype) {
-  char why[kText] = "";
-  PngHeader header = {};
-  if (png().read_header(bytes_of(contents), contents.size(), &header, why, kText) != 0)
-    refuse(contents, why);
-  constexpr double kMostDeflated = 1032;  // of one byte, by zlib's own bound
-  check_plausible(contents, header.height, header.width, static_cast<double>(header.raw_bytes),
-                  kMostDeflated);
-  const PngPixels form = {header.height, header.width,
-                          channels == 0 ? header.channels : static_cast<int32_t>(channels),
-                          dtype == DType::kUInt16 ? 16 : 8};
-  Tensor image(dtype, Shape({form.height, form.width, form.channels}));
-  if (png().decode(bytes_of(contents), contents.size(), &form, image.raw(), why, kText) != 0)
-    refuse(contents, why);
-  return image;
-}
 
 void register_image_png_kernels(KernelRegistry& r) {
   r.add("EncodePng", {}, prepare_encode);

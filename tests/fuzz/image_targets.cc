@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "framework/base/error.h"
+#include "framework/io/image_file.h"
 #include "framework/io/png_stored.h"
-#include "kernels/host/image_codecs.h"
 #include "tests/fuzz/targets.h"
 
 namespace treenail::test {
@@ -66,8 +66,8 @@ std::string jpeg(bool colour) {
 }  // namespace
 
 void run_png(std::string_view input) {
-  require_image(host::decode_png(input, 0, DType::kUInt8));
-  require_image(host::decode_png(input, 4, DType::kUInt16));
+  require_image(decode_png(input, 0, DType::kUInt8));
+  require_image(decode_png(input, 4, DType::kUInt16));
 }
 
 std::vector<std::string> pngs() {
@@ -103,20 +103,20 @@ std::string repaired_png(std::string input) {
 }
 
 void run_jpeg(std::string_view input) {
-  host::JpegOptions options;
-  require_image(host::decode_jpeg(input, 0, options));
+  JpegOptions options;
+  require_image(decode_jpeg(input, 0, options));
   options.ratio = 2;
   options.fancy = false;
   options.recover = true;
   options.fraction = 0.1;
-  require_image(host::decode_jpeg(input, 3, options));
+  require_image(decode_jpeg(input, 3, options));
 }
 
 std::vector<std::string> jpegs() { return if_decoded(run_jpeg, {jpeg(false), jpeg(true)}); }
 
 void run_bmp(std::string_view input) {
-  require_image(host::decode_bmp(input, 0));
-  require_image(host::decode_bmp(input, 3));
+  require_image(decode_bmp(input, 0));
+  require_image(decode_bmp(input, 3));
 }
 
 std::vector<std::string> bmps() {

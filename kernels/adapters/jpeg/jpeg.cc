@@ -9,7 +9,7 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
-#include "kernels/adapters/jpeg/jpeg_api.h"
+#include "framework/io/jpeg_api.h"
 
 extern "C" const void* treenail_adapter(void);
 

@@ -9,7 +9,7 @@
 
 #include <png.h>
 
-#include "kernels/adapters/png/png_api.h"
+#include "framework/io/png_api.h"
 
 extern "C" const void* treenail_adapter(void);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the JPEG adapter offers its user (kernels/host/image_jpeg.cc): files in memory to 8-bit
-// pixels [height, width, channels] and back, each call on the calling thread alone. Every function
-// returns 0 on success; else `why` (of `size` bytes) says what is wrong.
+// What the JPEG adapter offers its users (framework/io/jpeg.cc, and the encoder in kernels/host):
+// files in memory to 8-bit pixels [height, width, channels] and back, each call on the calling
+// thread alone. Every function returns 0 on success; else `why` (of `size` bytes) says what is
+// wrong.
 #pragma once
 
 #include <stdint.h>

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// DecodeBmp of framework/ops/image_codecs.cc: bitmaps that are not compressed. Source: Microsoft's
-// BITMAPFILEHEADER and BITMAPINFOHEADER. Rows lie from the bottom up unless the height is negative,
+// BMP files: bitmaps that are not compressed. Source: Microsoft's BITMAPFILEHEADER and
+// BITMAPINFOHEADER. Rows lie from the bottom up unless the height is negative,
 // each padded to four bytes.
 #include <cstdint>
 #include <cstring>
-#include <memory>
+#include <string_view>
 
 #include "framework/base/error.h"
-#include "framework/runtime/kernel.h"
-#include "framework/runtime/kernel_registry.h"
-#include "framework/tensor/string_element.h"
-#include "kernels/host/image_codecs.h"
+#include "framework/io/image_file.h"
 
-namespace treenail::host {
+namespace treenail {
 namespace {
 
 // A little-endian number of `bytes` bytes, which the caller knows to be there.
@@ -113,15 +110,4 @@ Tensor decode_bmp(std::string_view contents, int64_t channels) {
   return image;
 }
 
-void register_image_bmp_kernels(KernelRegistry& r) {
-  r.add("DecodeBmp", {}, [](const PrepareContext& p) {
-    const int64_t channels = p.op().get_int("channels");
-    return make_kernel(
-        [channels](RunContext& c) {
-          c.set_output(0, decode_bmp(c.input(0).data<StringElement>()->view(), channels));
-        },
-        1e5);
-  });
-}
-
-}  // namespace treenail::host
+}  // namespace treenail

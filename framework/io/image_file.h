@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoders of image files, by format; DecodeImage (image_codecs.cc) chooses among them.
+// Image files in memory to pixels [height, width, channels], by format. PNG and JPEG are read by
+// the adapters of their libraries; who encodes takes the same adapters from here. The kernels are
+// in kernels/host/image_*.cc.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
+#include "framework/io/jpeg_api.h"
+#include "framework/io/png_api.h"
 #include "framework/tensor/tensor.h"
 
-namespace treenail::host {
+namespace treenail {
 
 struct JpegOptions {
   int64_t ratio = 1;
@@ -22,9 +26,18 @@ Tensor decode_jpeg(std::string_view contents, int64_t channels, const JpegOption
 Tensor decode_png(std::string_view contents, int64_t channels, DType dtype);
 Tensor decode_bmp(std::string_view contents, int64_t channels);
 
+// ratio: as in JpegOptions; the header's height and width are those of the scaled image.
+JpegHeader read_jpeg_header(std::string_view contents, int64_t ratio);
+
+// Errors: Unimplemented, naming the library's packages.
+const JpegApi& jpeg_adapter();
+const PngApi& png_adapter();
+// For what an adapter says about a failure.
+inline constexpr uint64_t kImageProblemBytes = 200;
+
 // Fails when a file of so many bytes cannot hold an image of so many: memory is not asked for on a
 // header's word. `most`: what a byte may stand for in this format.
 void check_plausible(std::string_view contents, int64_t height, int64_t width, double bytes,
                      double most);
 
-}  // namespace treenail::host
+}  // namespace treenail

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the PNG adapter offers its user (kernels/host/image_png.cc): files in memory to pixels
-// [height, width, channels] of 8 or 16 bits (the machine's byte order) and back, each call on the
-// calling thread alone. Every function returns 0 on success; else `why` (of `size` bytes) says what
-// is wrong.
+// What the PNG adapter offers its users (framework/io/png.cc, and the encoder in kernels/host):
+// files in memory to pixels [height, width, channels] of 8 or 16 bits (the machine's byte order)
+// and back, each call on the calling thread alone. Every function returns 0 on success; else `why`
+// (of `size` bytes) says what is wrong.
 #pragma once
 
 #include <stdint.h>
