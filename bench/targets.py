@@ -2,7 +2,8 @@
 """Benchmarks: `ninja bench`. Nothing here is built by default."""
 
 Component(name="executor_bench", sources=["bench/executor/*.cc"],
-          needs=["test_support", "eager", "runtime", "kernel_api", "graph", "op", "tensor", "base"],
+          needs=["graph_support", "eager", "runtime", "kernel_api", "graph", "op", "tensor",
+                 "base"],
           external=["benchmark"])
 BenchProgram(name="executor", component="executor_bench")
 Component(name="kernels_bench", sources=["bench/kernels/*.cc"],

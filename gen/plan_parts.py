@@ -70,8 +70,12 @@ def plan_library(context: Context, library: records.SharedLibrary) -> str:
             context, "core", model.sources.get(component, ()), external_flags(context, component),
             pch=pch)
         objects += context.objects[component]
-    objects += compile_sources(context, "core", (), pch=pch,
-                               generated=["gen/" + g for g in library.generated])
+    owners = {table.output: model.owner[path] for table in model.of(records.Registration)
+              for path in model.glob((table.sources,))[:1]}
+    for table in library.generated:
+        made = compile_sources(context, "core", (), pch=pch, generated=["gen/" + table])
+        objects += made
+        context.objects[owners[table]] += made
     version = model.version
     script = _script(context, library.name, version_script((
         ("TREENAIL_1", ("tn_*",)), ("TREENAIL_PRIVATE_" + version, PRIVATE_PATTERNS))))
@@ -121,6 +125,7 @@ def plan_adapter(context: Context, adapter: records.Adapter, core: str) -> None:
          ("-Wl,--version-script=" + script, "-Wl,-soname," + os.path.basename(output)),
          implicit=[script, core])
     context.products.append(output)
+    context.objects[adapter.component] = objects
     context.install.append(("module", output, "libdir/%s/adapters" % context.private))
 
 
@@ -220,11 +225,29 @@ def plan_test_program(context: Context, program: records.TestProgram, core: str)
     output = "tests/%s_test" % program.name
     link(context, output, objects, (core,) + libs, ("-Wl,-rpath,$ORIGIN/../lib",),
          implicit=[core], shared=False)
+    plan_layer_program(context, program, objects, libs)
+    return output
+
+
+def plan_layer_program(context: Context, program: records.TestProgram, objects: Sequence[str],
+                       libs: Sequence[str]) -> None:
+    """The same with its layers alone. Adapters find these in the program, not in the library."""
+    output = "tests/%s_layer_test" % program.name
     layers = closure(context, program.component)
     below = [o for name in layers for o in context.objects.get(name, [])]
-    context.plan.edge("phony", ["layer-" + program.name], ["tests/%s_layer_test" % program.name])
-    link(context, "tests/%s_layer_test" % program.name, objects + below, libs, (), shared=False)
-    return output
+    built = [output]
+    for adapter in context.model.of(records.Adapter):
+        if adapter.name not in program.adapters or adapter.component not in context.objects:
+            continue
+        module = "tests/%s_layer/adapters/libtreenail-%s.so" % (program.name, adapter.name)
+        link(context, module, context.objects[adapter.component],
+             context.facts.externals[adapter.feature].libs + ("-lm",),
+             ("-shared", "-Wl,--version-script=gen/adapter.map"), implicit=["gen/adapter.map"],
+             shared=False)
+        built.append(module)
+    link(context, output, [*objects, *below], libs,
+         ("-Wl,--export-dynamic",) if program.adapters else (), shared=False)
+    context.plan.edge("phony", ["layer-" + program.name], built)
 
 
 def plan_bench_programs(context: Context, core: str) -> None:

@@ -127,11 +127,16 @@ class Program:
 
 @dataclass(frozen=True)
 class TestProgram:
-    """A GoogleTest program. checks: the sanitizer runs that include it."""
+    """A GoogleTest program, and the same linked with nothing but the layers that it needs.
+
+    checks: the sanitizer runs that include it. adapters: those that these layers open; the program
+    of the layers alone has its own in tests/<name>_layer/adapters (TREENAIL_LIBRARY_DIR).
+    """
 
     name: str
     component: str
     checks: Tuple[str, ...] = ("address-undefined",)
+    adapters: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

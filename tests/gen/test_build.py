@@ -338,6 +338,15 @@ def test_layer_program_links_without_the_layers_above(small_tree):
     assert done.returncode != 0 and "helper" in done.stdout
 
 
+def test_layer_program_has_the_tables_of_its_layers(small_tree):
+    """A generated table belongs to the layer that its sources are of."""
+    small_tree.edit("tests/targets.py", 'needs=["base"]', 'needs=["base", "tensor"]')
+    small_tree.configure()
+    small_tree.ninja("layer-base")
+    program = small_tree.root / "build/tests/base_layer_test"
+    assert subprocess.run([str(program)], stdout=subprocess.DEVNULL, check=False).returncode == 0
+
+
 def test_clean(small_tree):
     small_tree.configure()
     small_tree.ninja()

@@ -145,6 +145,23 @@ def test_adapter_without_its_library_is_left_out(small_tree, facts):
     assert ADAPTER not in context_of(small_tree, facts).products
 
 
+def test_program_of_layers_has_adapters_of_its_own(small_tree, facts):
+    """They need no libtreenail, for the program that opens them has the layers."""
+    add_adapter(small_tree)
+    small_tree.edit("tests/targets.py", 'component="base_test"',
+                    'component="base_test", adapters=["hdf5", "absent"]')
+    facts.externals["hdf5"] = External(True, (), ("-lhdf5",), "1.10", "test")
+    context = context_of(small_tree, facts)
+    made = {edge.outputs[0]: dict(edge.variables) for edge in context.plan.edges}
+    libs = made["tests/base_layer/adapters/libtreenail-hdf5.so"]["libs"]
+    assert "-lhdf5" in libs and "libtreenail" not in libs
+    assert "-Wl,--export-dynamic" in made["tests/base_layer_test"]["flags"]
+    facts.externals["hdf5"] = External(False, why_not="test")
+    made = {edge.outputs[0] for edge in context_of(small_tree, facts).plan.edges}
+    assert "tests/base_layer_test" in made
+    assert "tests/base_layer/adapters/libtreenail-hdf5.so" not in made
+
+
 def test_module_per_interpreter_from_one_core(small_tree, facts):
     from conftest import python_facts
     second = Interpreter("/usr/bin/python3.13", "test", python_facts((3, 13, 1)))
