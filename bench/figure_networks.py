@@ -4,16 +4,18 @@ at 1 and at 2 threads.
 
 All frameworks begin with the same weights and data and must agree on the outputs and on the first
 losses: so they do the same work. torch counts with its best BLAS; at two threads also with one,
-where that is faster.
+where that is faster. Guests from PyPI (pypi.py) run beside it when they are asked for.
 """
 
 import os
 import statistics
 import sys
-from typing import Any, Dict, List, Tuple
+from typing import Dict, List, Tuple
 
 import peers
-from harness import BENCH, Absent, Outcome, Row, Worker, interleave
+import pypi
+from harness import (BENCH, Best, Outcome, Row, Worker, ask_all, hold_together, interleave,
+                     only_counted)
 
 sys.path.insert(0, os.path.join(BENCH, "workers"))
 import networks  # noqa: E402
@@ -32,84 +34,66 @@ PROMISED: Dict[str, Dict[str, Tuple[float, float]]] = {
 }
 
 
-def agree(workers: List[Worker], what: str, **request: Any) -> None:
-    answers = {worker.name: worker.ask(what=what, **request)[what] for worker in workers}
-    reference = answers[workers[0].name]
-    scale = max(1.0, max(map(abs, reference)))
-    for name, values in answers.items():
-        apart = max(abs(ours - theirs) for ours, theirs in zip(reference, values))
-        if len(values) != len(reference) or not apart <= TOLERANCE * scale:
-            raise RuntimeError("%s and %s do not compute the same %s: %s and %s" % (
-                workers[0].name, name, what, reference[:5], values[:5]))
+def agree(workers: List[Worker], kind: str, left_out: List[str]) -> None:
+    what = "losses" if kind == "train" else "outputs"
+    request = {"steps": STEPS} if kind == "train" else {}
+    found = ask_all(workers, left_out, what=what, **request)
+    answers = {name: answer[what] for name, answer in found.items()}
+    scale = max([1.0] + [abs(value) for value in answers[workers[0].name]])
+    hold_together(workers, what, answers, TOLERANCE, scale, left_out)
 
 
-class Best:
-    """The fastest peer so far: at two threads also what it took with one."""
-
-    def __init__(self) -> None:
-        self._found: Dict[str, float] = {}
-
-    def row(self, figure: str, found: Dict[str, float], promised: float) -> Row:
-        ours = found.pop("treenail")
-        self._found.update(found)
-        row = Row(figure, ours * 1e3, "ms", wanted=promised)
-        row.beside({name: seconds * 1e3 for name, seconds in self._found.items()})
-        return row
-
-
-def started(network: str, size: int, threads: int, outcome: Outcome) -> List[Worker]:
-    workers = [Worker("treenail", "network_treenail.py", [network, str(size), str(threads)],
-                      sys.executable, cpus=threads)]
-    try:
-        workers += peers.torch_workers("network_torch.py", [network, str(size)], threads)
-    except Absent as absent:
-        outcome.skipped.append(str(absent))
-    return workers
-
-
-def memory_row(figure: str, workers: List[Worker]) -> Row:
-    used = {worker.name: worker.ask(what="memory")["memory"] for worker in workers}
+def memory_row(figure: str, workers: List[Worker], left_out: List[str]) -> Row:
+    answers = ask_all(workers, left_out, what="memory")
+    used = {name: answer["memory"] for name, answer in answers.items()}
     row = Row(figure + ", peak memory over what the import took", used.pop("treenail"), "MiB",
               wanted=1.0)
-    row.beside(used)
+    row.beside(only_counted(used, workers))
+    if any(worker.guest for worker in workers):
+        row.everyone = used
     return row
 
 
-def measured(network: str, size: int, kind: str, rounds: int, outcome: Outcome) -> None:
+def run_network(network: str, size: int, kind: str, rounds: int, outcome: Outcome,
+                guests: pypi.Guests) -> None:
     title = networks.TITLES[network]
     if size:
         title = title.replace("batch %d" % networks.INPUTS[network][0], "batch %d" % size)
     best = Best()
     for threads in (1, 2):
-        figure = "%s, %d thread%s" % (title, threads, "s" * (threads > 1))
-        workers = started(network, size, threads, outcome)
+        figure = "%s, %s" % (title, peers.with_threads(threads))
+        ours = Worker("treenail", "network_treenail.py", [network, str(size), str(threads)],
+                      sys.executable, cpus=threads)
+        left_out: List[str] = []
+        workers = [ours] + peers.all_of("network", [network, str(size)], threads, guests, outcome,
+                                        figure, training=kind == "train")
+        started = list(workers)
         try:
-            promised = PROMISED[network][kind][threads - 1]
+            agree(workers, kind, left_out)
+            found = interleave(workers, rounds, left_out, what=kind, fill=0.2)
+            outcome.rows.append(best.row(figure, found, workers,
+                                         PROMISED[network][kind][threads - 1]))
             if kind == "train":
-                agree(workers, "losses", steps=STEPS)
-            else:
-                agree(workers, "outputs")
-            found = interleave(workers, rounds, what=kind, fill=0.2)
-            outcome.rows.append(best.row(figure, found, promised))
-            if kind == "train":
-                outcome.rows.append(memory_row(figure, workers))
+                outcome.rows.append(memory_row(figure, workers, left_out))
         finally:
-            for worker in workers:
+            for worker in started:
                 worker.close()
+        outcome.leave_out(figure, left_out)
+        print("  " + figure, flush=True)
 
 
-def measure_training(rounds: int) -> Outcome:
+def measure_training(rounds: int, guests: pypi.Guests = pypi.NOBODY) -> Outcome:
     outcome = Outcome()
     for network in PROMISED:
-        measured(network, 0, "train", rounds, outcome)
+        run_network(network, 0, "train", rounds, outcome, guests)
     return outcome
 
 
-def measure_inference(rounds: int) -> Outcome:
+def measure_inference(rounds: int, guests: pypi.Guests = pypi.NOBODY) -> Outcome:
     outcome = Outcome()
-    measured("mlp", 1, "infer", rounds, outcome)
+    run_network("mlp", 1, "infer", rounds, outcome, guests)
     for network in PROMISED:
-        measured(network, 0, "infer", rounds, outcome)
+        run_network(network, 0, "infer", rounds, outcome, guests)
     ratios = [row.ratio for row in outcome.rows if row.ratio is not None]
     if ratios:
         outcome.notes.append("Geometric mean of the ratios: %.2f (1.4 is promised)."

@@ -12,7 +12,9 @@ import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
+import traceback
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
@@ -22,6 +24,14 @@ SOURCE = os.path.dirname(BENCH)
 
 class Absent(Exception):
     """A peer or a part that is not there; the text says why."""
+
+
+class Failed(RuntimeError):
+    """A worker that gave no answer; the text names it and says why."""
+
+    def __init__(self, text: str, guest: bool = False) -> None:
+        super().__init__(text)
+        self.guest = guest  # the benchmark goes on without it
 
 
 @dataclass
@@ -36,6 +46,7 @@ class Row:
     peer_name: str = ""
     wanted: Optional[float] = None   # the ratio must be at least this
     note: str = ""
+    everyone: Dict[str, float] = field(default_factory=dict)  # all peers, if guests are among them
 
     @property
     def ratio(self) -> Optional[float]:
@@ -68,45 +79,86 @@ class Outcome:
     notes: List[str] = field(default_factory=list)
     skipped: List[str] = field(default_factory=list)
 
+    def leave_out(self, figure: str, reasons: List[str]) -> None:
+        """Notes who did not take part in a figure; with no figure, in any."""
+        self.skipped += ["%s: %s" % (figure, reason) if figure else reason for reason in reasons]
+
 
 class Worker:
-    """One process. `environment` is added to ours; `cpus` limits the processors it may use."""
+    """One process. `environment` is added to ours; `cpus` limits the processors it may use.
+
+    A guest is there because it was asked for: what it cannot do is noted, where the failure of
+    another worker ends the benchmark. What is not `counted` is shown, and no row is held to it.
+    """
 
     def __init__(self, name: str, program: str, arguments: Sequence[str] = (),
                  interpreter: str = sys.executable, environment: Optional[Dict[str, str]] = None,
-                 cpus: int = 0) -> None:
+                 cpus: int = 0, guest: bool = False, counted: bool = True) -> None:
         self.name = name
+        self.guest = guest
+        self.counted = counted
+        self.alive = True
+        self._errors = tempfile.TemporaryFile() if guest else None
         self._process = subprocess.Popen(
             [interpreter, "-B", os.path.join(BENCH, "workers", program), *arguments],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True,
-            env=dict(os.environ, **(environment or {})),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
+            universal_newlines=True, env=dict(os.environ, **(environment or {})),
             preexec_fn=(lambda: limit_cpus(cpus)) if cpus else None)
-        answer = self._read()
+        try:
+            answer = self._read()
+        except Failed:
+            self.close()
+            raise
         if "absent" in answer:
             self.close()
             raise Absent("%s: %s" % (name, answer["absent"]))
         self.about = answer
 
+    def _ended(self) -> Failed:
+        self.alive = False
+        said = ""
+        if self._errors is not None:
+            self._errors.seek(0)
+            lines = self._errors.read().decode(errors="replace").strip().splitlines()
+            said = ": " + brief(lines[-1]) if lines else ""
+        return Failed("%s: the process ended with status %s%s" % (
+            self.name, self._process.wait(), said), self.guest)
+
     def _read(self) -> Dict[str, Any]:
         line = self._process.stdout.readline() if self._process.stdout else ""
         if not line:
-            raise RuntimeError("worker %s ended with status %s" % (
-                self.name, self._process.wait()))
+            raise self._ended()
         answer: Dict[str, Any] = json.loads(line)
+        if "failed" in answer:
+            raise Failed("%s: %s" % (self.name, answer["failed"]), self.guest)
         return answer
 
     def ask(self, **request: Any) -> Dict[str, Any]:
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
+        try:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise self._ended() from None
         return self._read()
 
     def close(self) -> None:
         if self._process.stdin:
-            self._process.stdin.close()
+            try:
+                self._process.stdin.close()
+            except BrokenPipeError:
+                pass  # it has ended, and what it was sent last was never read
         self._process.wait()
         if self._process.stdout:
             self._process.stdout.close()
+        if self._errors is not None:
+            self._errors.close()
+
+
+def brief(text: str) -> str:
+    """The text on one line that fits into a sentence."""
+    words = " ".join(text.split())
+    return words if len(words) <= 300 else words[:297] + "..."
 
 
 def limit_cpus(count: int) -> None:
@@ -116,14 +168,25 @@ def limit_cpus(count: int) -> None:
 
 
 def serve(about: Dict[str, Any], answer: Callable[[Dict[str, Any]], Dict[str, Any]]) -> None:
-    """A worker's main loop: says what it is, then answers each request."""
+    """A worker's main loop: says what it is, then answers each request.
+
+    What a framework prints goes to standard error, lest it be taken for an answer.
+    """
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+
     def say(reply: Dict[str, Any]) -> None:
-        sys.stdout.write(json.dumps(reply) + "\n")
-        sys.stdout.flush()
+        answers.write(json.dumps(reply) + "\n")
+        answers.flush()
 
     say(about)
     for line in sys.stdin:
-        say(answer(json.loads(line)))
+        try:
+            reply = answer(json.loads(line))
+        except Exception as error:  # whatever a framework raises: the benchmark decides
+            traceback.print_exc()
+            reply = {"failed": "%s: %s" % (type(error).__name__, brief(str(error)))}
+        say(reply)
 
 
 def timed(call: Callable[[], Any], seconds: float = 0.25) -> float:
@@ -184,7 +247,8 @@ def serve_works(about: Dict[str, Any], by_title: Dict[str, Any],
     """serve() for workers that time single operations (workers/works.py).
 
     Requests: start (a work's `title`; answers with sums over its results, so that frameworks can
-    be compared), time (seconds), stop (its memory is given back).
+    be compared, or "absent" where call_of raises NotImplementedError), time (seconds), stop (its
+    memory is given back).
     """
     import numpy as np
     running: List[Callable[[], Any]] = []
@@ -205,7 +269,10 @@ def serve_works(about: Dict[str, Any], by_title: Dict[str, Any],
     def answer(request: Dict[str, Any]) -> Dict[str, Any]:
         if request["what"] == "start":
             work = by_title[request["title"]]
-            running[:] = [call_of(work)]
+            try:
+                running[:] = [call_of(work)]
+            except NotImplementedError as error:
+                return {"absent": str(error)}
             return {"digests": digests(work, running[0]())}
         if request["what"] == "stop":
             running.clear()
@@ -215,15 +282,73 @@ def serve_works(about: Dict[str, Any], by_title: Dict[str, Any],
     serve(about, answer)
 
 
-def interleave(workers: Sequence[Worker], rounds: int, **request: Any) -> Dict[str, float]:
-    """The median of each worker's answers' "seconds" by name; the first round warms up."""
+def ask_all(workers: List[Worker], left_out: List[str], **request: Any) -> Dict[str, Any]:
+    """The answers by name. A guest that fails leaves the list; why is added to `left_out`."""
+    answers = {}
+    for worker in list(workers):
+        try:
+            answers[worker.name] = worker.ask(**request)
+        except Failed as failure:
+            if not failure.guest:
+                raise
+            left_out.append(str(failure))
+            workers.remove(worker)
+    return answers
+
+
+def hold_together(workers: List[Worker], what: str, answers: Dict[str, List[float]],
+                  tolerance: float, scale: float, left_out: List[str]) -> None:
+    """Raises where frameworks do not compute the same numbers, within `tolerance` of each or of
+    `scale`: the first worker has the reference. A guest that does not leaves the list."""
+    reference = answers[workers[0].name]
+    for worker in workers[1:]:
+        values = answers[worker.name]
+        if len(values) == len(reference) and all(
+                abs(a - b) <= tolerance * max(scale, abs(a)) for a, b in zip(reference, values)):
+            continue
+        reason = "%s: does not compute the same %s as %s: %s, not %s" % (
+            worker.name, what, workers[0].name, values[:5], reference[:5])
+        if not worker.guest:
+            raise RuntimeError(reason)
+        left_out.append(reason)
+        workers.remove(worker)
+
+
+def interleave(workers: List[Worker], rounds: int, left_out: Optional[List[str]] = None,
+               **request: Any) -> Dict[str, float]:
+    """The median of each worker's answers' "seconds" by name; the first round warms up. Guests that
+    fail are left out, as in ask_all()."""
     seconds: Dict[str, List[float]] = {worker.name: [] for worker in workers}
     for turn in range(rounds + 1):
-        for worker in workers:
-            value = worker.ask(**request)["seconds"]
+        answers = ask_all(workers, [] if left_out is None else left_out, **request)
+        for name, answer in answers.items():
             if turn > 0:
-                seconds[worker.name].append(value)
-    return {name: statistics.median(values) for name, values in seconds.items()}
+                seconds[name].append(answer["seconds"])
+    return {worker.name: statistics.median(seconds[worker.name]) for worker in workers}
+
+
+class Best:
+    """The fastest peer of a work so far: at two threads also what it took with one."""
+
+    def __init__(self) -> None:
+        self._found: Dict[str, float] = {}
+
+    def row(self, figure: str, found: Dict[str, float], workers: Sequence[Worker],
+            promised: float) -> Row:
+        """Held against the fastest of the peers that count; `found` are seconds by name, ours are
+        the first worker's."""
+        milliseconds = {name: seconds * 1e3 for name, seconds in found.items()}
+        row = Row(figure, milliseconds.pop(workers[0].name), "ms", wanted=promised)
+        self._found.update(only_counted(milliseconds, workers))
+        row.beside(self._found)
+        if any(worker.guest for worker in workers):
+            row.everyone = milliseconds
+        return row
+
+
+def only_counted(found: Dict[str, float], workers: Sequence[Worker]) -> Dict[str, float]:
+    return {worker.name: found[worker.name] for worker in workers
+            if worker.counted and worker.name in found}
 
 
 def alternate(tasks: Dict[str, Callable[[], float]], rounds: int) -> Dict[str, float]:

@@ -3,7 +3,8 @@
 """Measure the figures that Treenail promises, side by side with its peers, and write RESULTS.md.
 
 `ninja bench` runs this with the module of the build. On a machine that does other work, figures are
-worth little: the load is recorded with them.
+worth little: the load is recorded with them. With --pypi, what a user would otherwise install from
+PyPI runs beside (pypi.py).
 """
 
 import argparse
@@ -23,6 +24,7 @@ import figure_kernels
 import figure_networks
 import figure_size
 import figure_works
+import pypi
 from harness import BENCH, Outcome, Row, cpu_model, formatted
 
 TITLES = {
@@ -31,6 +33,7 @@ TITLES = {
     "inference": "Inference", "contention": "Beside a busy process", "size": "Size",
     "executor": "The executor, from C++",
 }
+WITH_GUESTS = ("works", "training", "inference")
 
 
 def parse(arguments: List[str]) -> argparse.Namespace:
@@ -41,22 +44,35 @@ def parse(arguments: List[str]) -> argparse.Namespace:
     parser.add_argument("--build", default="build", metavar="DIR", help="the build to measure")
     parser.add_argument("--output", default=os.path.join(BENCH, "RESULTS.md"), metavar="FILE",
                         help="(%(default)s)")
+    parser.add_argument("--pypi", nargs="?", const=",".join(pypi.PINS), metavar="NAMES",
+                        help="also measure against packages from PyPI, fetched into virtual "
+                        "environments: all (8 GB), or some of %s" % ", ".join(pypi.PINS))
+    parser.add_argument("--pypi-directory", metavar="DIR",
+                        help="where these environments are, and stay (pypi-peers in the build)")
     options = parser.parse_args(arguments)
     if options.rounds < 1:
         parser.error("--rounds must be at least 1")
+    try:
+        options.guests = pypi.parse(options.pypi) if options.pypi is not None else []
+    except ValueError as error:
+        parser.error("--pypi: %s" % error)
+    if options.guests and not set(options.only or TITLES) & set(WITH_GUESTS):
+        parser.error("--pypi: packages from PyPI are measured in %s" % ", ".join(WITH_GUESTS))
+    if options.pypi_directory is None:
+        options.pypi_directory = os.path.join(options.build, "pypi-peers")
     return options
 
 
-def families(options: argparse.Namespace) -> Dict[str, Callable[[], Outcome]]:
+def families(options: argparse.Namespace, guests: pypi.Guests) -> Dict[str, Callable[[], Outcome]]:
     build = os.path.abspath(options.build)
     return {
         "build": lambda: figure_build.measure(options.rounds),
         "import": lambda: figure_import.measure(options.rounds),
         "calls": lambda: figure_calls.measure(options.rounds),
         "kernels": lambda: figure_kernels.measure(build, options.rounds),
-        "works": lambda: figure_works.measure(options.rounds),
-        "training": lambda: figure_networks.measure_training(options.rounds),
-        "inference": lambda: figure_networks.measure_inference(options.rounds),
+        "works": lambda: figure_works.measure(options.rounds, guests),
+        "training": lambda: figure_networks.measure_training(options.rounds, guests),
+        "inference": lambda: figure_networks.measure_inference(options.rounds, guests),
         "contention": lambda: figure_contention.measure(options.rounds),
         "size": lambda: figure_size.measure(build),
         "executor": lambda: figure_executor.measure(build, options.rounds),
@@ -81,12 +97,31 @@ def cells(row: Row) -> Tuple[str, ...]:
     return figure, formatted(row.ours, row.unit), peer, ratio, target(row), row.verdict
 
 
+def side_by_side(rows: List[Row]) -> List[str]:
+    """A table of all peers with the rows' thread count, where guests were among them."""
+    def title(peer: str) -> str:
+        return re.sub(r", \d+ threads?$", "", peer)
+
+    rows = [row for row in rows if row.everyone]
+    titles = list(dict.fromkeys(title(peer) for row in rows for peer in row.everyone))
+    if not titles:
+        return []
+    lines = ["All of them:", "", "| figure | Treenail | %s |" % " | ".join(titles),
+             "|---" * (2 + len(titles)) + "|"]
+    for row in rows:
+        found = {title(peer): formatted(value, "").strip() for peer, value in row.everyone.items()}
+        lines.append("| %s, %s | %s | %s |" % (
+            row.figure, row.unit, formatted(row.ours, "").strip(),
+            " | ".join(found.get(peer, "-") for peer in titles)))
+    return lines + [""]
+
+
 def section(name: str, outcome: Outcome, command: str) -> str:
     lines = ["## " + TITLES[name], "",
              "%s; load %.1f; `%s`" % (datetime.date.today(), os.getloadavg()[0], command), "",
              "| figure | Treenail | peer | ratio | target | |", "|---|---|---|---|---|---|"]
     lines += ["| %s |" % " | ".join(cells(row)) for row in outcome.rows]
-    lines += [""] + outcome.notes
+    lines += [""] + side_by_side(outcome.rows) + outcome.notes
     lines += ["Left out: %s" % text for text in dict.fromkeys(outcome.skipped)]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -124,13 +159,21 @@ def main(arguments: List[str]) -> int:
         return 1
     command = "build/python3 bench/run.py" + "".join(" --only %s" % n for n in options.only or ())
     command += " --rounds %d" % options.rounds
-    measures = families(options)
+    guests = pypi.NOBODY
+    if options.guests:
+        command += " --pypi " + ",".join(options.guests)
+        print("Packages from PyPI, in %s" % options.pypi_directory, flush=True)
+        guests = pypi.invite(options.guests, options.pypi_directory)
+    measures = families(options, guests)
     fresh, missed = {}, 0
     for name in TITLES:
         if name not in wanted:
             continue
         print("Measuring: %s" % TITLES[name].lower(), flush=True)
         outcome = measures[name]()
+        if name in WITH_GUESTS and options.guests:
+            outcome.notes += [guests.note] if guests.interpreters else []
+            outcome.skipped = [*guests.missing, *outcome.skipped]
         fresh[name] = section(name, outcome, command)
         missed += sum("missed" in row.verdict for row in outcome.rows)
         print(fresh[name], flush=True)

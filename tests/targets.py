@@ -82,7 +82,7 @@ Script(name="check-tensorboard", present="tests/tensorboard/check.py",
        arguments=["--build", "{build}"],
        help="event files as TensorBoard (from PyPI, in a throw-away environment) reads them")
 
-PythonTests(folders=["tests/gen", "tests/python", "tests/onnx", "tests/opinfo"])
+PythonTests(folders=["tests/gen", "tests/python", "tests/onnx", "tests/opinfo", "tests/bench"])
 PythonTests(folders=["tests/cases"], shards=4)
 
 Script(name="onnx-scoreboard", present="tests/onnx/scoreboard.py", needs=["all"],

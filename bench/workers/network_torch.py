@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same training steps and inference in torch: eager, optim.SGD. Arguments: network, batch size
-(0: the usual one), threads.
+"""The same training steps and inference in torch: optim.SGD. Arguments: network, batch size (0: the
+usual one), threads, and `compiled` where torch.compile shall make the forward pass and the loss
+(and so their gradients) out of what otherwise runs eagerly.
 """
 
 import os
@@ -8,28 +9,6 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import harness  # noqa: E402
-
-
-def reordered(networks, network):
-    """The weights in torch's order."""
-    out = {}
-    for name, value in networks.weights(network).items():
-        if name.startswith("f"):
-            value = value.transpose(3, 2, 0, 1)
-        if name.startswith("w"):
-            if name == "w1" and network in ("lenet", "cnn"):  # flattened from channels last
-                channels = value.shape[0] // 25 if network == "lenet" else value.shape[0] // 49
-                side = 5 if network == "lenet" else 7
-                value = value.reshape(side, side, channels, -1).transpose(2, 0, 1, 3)
-                value = value.reshape(side * side * channels, -1)
-            value = value.T
-        if network == "lstm" and name.endswith("1"):  # gates i, g, f, o to i, f, g, o
-            value = value.reshape((4, -1))[[0, 2, 1, 3]].reshape(value.shape)
-        if network == "lstm" and name == "w1":  # two matrices
-            out["wx"], out["wh"] = value[:, :128].copy(), value[:, 128:].copy()
-            continue
-        out[name] = value.copy()
-    return out
 
 
 def main() -> None:
@@ -42,14 +21,17 @@ def main() -> None:
     import networks
     functional = torch.nn.functional
     network, size, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    if sys.argv[4:] == ["compiled"]:
+        compiled = torch.compile
+    else:
+        def compiled(function):
+            return function
     torch.set_num_threads(threads)
-    inputs, labels = networks.batch(network, size)
-    if inputs.ndim == 4:
-        inputs = inputs.transpose(0, 3, 1, 2).copy()
+    inputs, labels = networks.channels_first_batch(network, size)
 
     def fresh():
         out = {name: torch.tensor(value, requires_grad=True)
-               for name, value in reordered(networks, network).items()}
+               for name, value in networks.channels_first_weights(network).items()}
         return out, torch.optim.SGD(list(out.values()), networks.RATE)
 
     def dense_layers(x, w, count):
@@ -107,32 +89,34 @@ def main() -> None:
     forward = {"mlp": lambda x, w, training: dense_layers(x, w, 3), "lenet": lenet, "cnn": cnn,
                "lstm": lstm, "resnet": resnet, "transformer": transformer}[network]
 
+    @compiled
+    def loss_of(x, y, w):
+        outputs = forward(x, w, True)
+        if network in networks.CLASSIFIERS:
+            return functional.cross_entropy(outputs, y)
+        return (outputs if network == "resnet" else outputs.square()).mean()
+
     def step(w, optimizer):
         optimizer.zero_grad()
-        outputs = forward(torch.from_numpy(inputs), w, True)
-        if network in networks.CLASSIFIERS:
-            loss = functional.cross_entropy(outputs, torch.from_numpy(labels))
-        else:
-            loss = (outputs if network == "resnet" else outputs.square()).mean()
+        loss = loss_of(torch.from_numpy(inputs), torch.from_numpy(labels), w)
         loss.backward()
         optimizer.step()
         return loss
 
     state = fresh()
 
+    inferring = compiled(lambda x, w: forward(x, w, False))
+
     def infer(w=state[0]):
         with torch.inference_mode():
-            return forward(torch.from_numpy(inputs), w, False).numpy()
+            return inferring(torch.from_numpy(inputs), w).numpy()
 
     def losses(steps):
         begin = fresh()
         return [float(step(*begin).detach()) for _ in range(steps)]
 
     def outputs():
-        values = infer(fresh()[0])
-        if values.ndim == 4:
-            values = values.transpose(0, 2, 3, 1)
-        return values.reshape(-1)[:1000].tolist()
+        return networks.channels_last_outputs(infer(fresh()[0]))
 
     harness.serve_network({"version": torch.__version__}, imported, losses, outputs,
                           {"train": lambda: step(*state), "infer": infer})

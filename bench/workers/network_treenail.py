@@ -112,7 +112,7 @@ def main() -> None:
 
     harness.serve_network(
         {"version": tn.__version__}, imported, losses,
-        lambda: session.run(outputs, only_x).reshape(-1)[:1000].tolist(),
+        lambda: networks.first_outputs(session.run(outputs, only_x)),
         {"train": lambda: session.run(train, feed), "infer": lambda: session.run(outputs, only_x)})
 
 

@@ -5,7 +5,7 @@ Filters are given as [height, width, in, out] and images as [batch, height, widt
 weights as [in, out]; a framework that wants another order transposes once. Training is plain SGD.
 """
 
-from typing import Dict, Tuple
+from typing import Dict, List, Tuple
 
 import numpy as np
 
@@ -69,3 +69,40 @@ def batch(network: str, size: int = 0) -> Tuple[np.ndarray, np.ndarray]:
     labels = shape[1 if network == "lstm" else 0]  # a sequence begins with time
     return (random.standard_normal(shape).astype(np.float32),
             random.randint(0, 10, labels).astype(np.int64))
+
+
+def channels_first_weights(network: str) -> Dict[str, np.ndarray]:
+    """The weights for frameworks that have channels before height and width: filters [out, in,
+    height, width], dense weights [out, in]; of the LSTM two matrices with the gates i, f, g, o."""
+    out = {}
+    for name, value in weights(network).items():
+        if name.startswith("f"):
+            value = value.transpose(3, 2, 0, 1)
+        if name.startswith("w"):
+            if name == "w1" and network in ("lenet", "cnn"):  # flattened from channels last
+                channels = value.shape[0] // 25 if network == "lenet" else value.shape[0] // 49
+                side = 5 if network == "lenet" else 7
+                value = value.reshape(side, side, channels, -1).transpose(2, 0, 1, 3)
+                value = value.reshape(side * side * channels, -1)
+            value = value.T
+        if network == "lstm" and name.endswith("1"):  # gates i, g, f, o to i, f, g, o
+            value = value.reshape((4, -1))[[0, 2, 1, 3]].reshape(value.shape)
+        if network == "lstm" and name == "w1":  # two matrices
+            out["wx"], out["wh"] = value[:, :128].copy(), value[:, 128:].copy()
+            continue
+        out[name] = value.copy()
+    return out
+
+
+def channels_first_batch(network: str, size: int = 0) -> Tuple[np.ndarray, np.ndarray]:
+    inputs, labels = batch(network, size)
+    return (inputs.transpose(0, 3, 1, 2).copy() if inputs.ndim == 4 else inputs), labels
+
+
+def first_outputs(values: np.ndarray) -> List[float]:
+    """What frameworks are compared by."""
+    return values.reshape(-1)[:1000].tolist()
+
+
+def channels_last_outputs(values: np.ndarray) -> List[float]:
+    return first_outputs(values.transpose(0, 2, 3, 1) if values.ndim == 4 else values)

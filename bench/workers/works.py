@@ -67,3 +67,19 @@ WORKS = [
 BY_TITLE = {work.title: work for work in WORKS}
 # What the chain does, in order.
 CHAIN = ("mul 1.1", "add 0.5", "relu", "mul 0.9", "add x", "sub 0.3", "tanh", "mul 2")
+
+
+def channels_first_inputs(work: Work) -> List[np.ndarray]:
+    """For frameworks that have channels before height and width: filters [out, in, ...]."""
+    inputs = work.inputs()
+    if work.kind.startswith("conv"):
+        inputs = [inputs[0].transpose(0, 3, 1, 2), inputs[1].transpose(3, 2, 0, 1)]
+    return [np.ascontiguousarray(value) for value in inputs]
+
+
+def channels_last_results(work: Work, results: List[np.ndarray]) -> List[np.ndarray]:
+    """In Treenail's order: a convolution's result and, where there are gradients, those."""
+    if work.kind.startswith("conv"):
+        results = [value.transpose((0, 2, 3, 1) if i < 2 else (2, 3, 1, 0))
+                   for i, value in enumerate(results)]
+    return [np.ascontiguousarray(value) for value in results]

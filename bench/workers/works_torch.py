@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same single operations in torch, eager. Argument: threads."""
+"""The same single operations in torch. Arguments: threads, and `compiled` where torch.compile shall
+make what otherwise runs eagerly.
+"""
 
 import os
 import sys
+from functools import partial
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import harness  # noqa: E402
@@ -16,6 +19,11 @@ def main() -> None:
         return
     import works
     functional = torch.nn.functional
+    if sys.argv[2:] == ["compiled"]:
+        compiled = partial(torch.compile, dynamic=False)
+    else:
+        def compiled(function):
+            return function
     torch.set_num_threads(int(sys.argv[1]))
 
     def chain(work, x):
@@ -25,10 +33,10 @@ def main() -> None:
     def conv(work, x, f):
         return functional.conv2d(x, f, stride=work.stride, padding=f.shape[2] // 2)
 
-    def conv_gradients(work, x, f):
+    def conv_gradients(conv, inputs):
         with torch.enable_grad():
-            y = conv(work, x, f)
-            return [y, *torch.autograd.grad(y, [x, f], torch.ones_like(y))]
+            y = conv(*inputs)
+            return [y, *torch.autograd.grad(y, inputs, torch.ones_like(y))]
 
     functions = {
         "add": lambda work, x, y: x + y,
@@ -42,29 +50,23 @@ def main() -> None:
         "transpose": lambda work, x: x.t().contiguous(),
         "matmul": lambda work, x, y: torch.matmul(x, y),
         "conv": conv,
-        "conv_gradients": conv_gradients,
         "fft": lambda work, x: torch.fft.fft(x),
         "rfft": lambda work, x: torch.fft.rfft(x),
     }
     torch.set_grad_enabled(False)
 
     def call_of(work):
-        inputs = [torch.from_numpy(value) for value in work.inputs()]
-        if work.kind.startswith("conv"):
-            inputs = [inputs[0].permute(0, 3, 1, 2).contiguous(),
-                      inputs[1].permute(3, 2, 0, 1).contiguous()]
+        inputs = [torch.from_numpy(value) for value in works.channels_first_inputs(work)]
         if work.kind == "conv_gradients":
             for value in inputs:
                 value.requires_grad_(True)
-        return lambda: functions[work.kind](work, *inputs)
+            return partial(conv_gradients, conv=compiled(partial(conv, work)), inputs=inputs)
+        call = compiled(partial(functions[work.kind], work))
+        return lambda: call(*inputs)
 
     def values_of(work, result):
-        """In Treenail's order."""
         results = list(result) if isinstance(result, list) else [result]
-        if work.kind.startswith("conv"):
-            results = [value.permute((0, 2, 3, 1) if i < 2 else (2, 3, 1, 0))
-                       for i, value in enumerate(results)]
-        return [value.detach().contiguous().numpy() for value in results]
+        return works.channels_last_results(work, [value.detach().numpy() for value in results])
 
     harness.serve_works({"version": torch.__version__}, works.BY_TITLE, call_of, values_of)
 
