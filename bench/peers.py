@@ -5,6 +5,7 @@ it, and the guests from PyPI that were asked for (pypi.py).
 The BLAS is chosen by LD_LIBRARY_PATH, which holds for one process; the distribution's alternative
 is left as it is. torch keeps its default allocator. Where guests run, torch runs once more with the
 C library's allocator told to keep what is freed: that is shown and not counted, as no user does it.
+There too, this distribution's NumPy does the single operations, products by each BLAS.
 """
 
 import glob
@@ -61,15 +62,16 @@ def blas_variants() -> Dict[str, Dict[str, str]]:
 
 def torch_workers(program: str, arguments: List[str], threads: int) -> List[Worker]:
     """One worker per BLAS variant, limited to `threads` processors and threads. Raises Absent."""
-    return [torch_worker(program, arguments, threads, name) for name in blas_variants()]
+    return [packaged_worker("torch", program, arguments, threads, name) for name in blas_variants()]
 
 
-def torch_worker(program: str, arguments: List[str], threads: int, blas: str,
-                 tuned: bool = False) -> Worker:
+def packaged_worker(package: str, program: str, arguments: List[str], threads: int, blas: str,
+                    tuned: bool = False) -> Worker:
+    """A worker with what this distribution packages."""
     limits = {"OMP_NUM_THREADS": str(threads), **blas_variants()[blas], **(TUNED if tuned else {})}
-    title = "torch, %s, %s%s" % (blas, "tuned allocator, " * tuned, with_threads(threads))
+    title = "%s, %s, %s%s" % (package, blas, "tuned allocator, " * tuned, with_threads(threads))
     return Worker(title, program, [*arguments, str(threads)], INTERPRETER, limits, cpus=threads,
-                  guest=tuned, counted=not tuned)
+                  guest=tuned or package != "torch", counted=not tuned)
 
 
 def guest_worker(variant: Variant, kind: str, arguments: List[str], threads: int,
@@ -94,9 +96,12 @@ def guest_worker(variant: Variant, kind: str, arguments: List[str], threads: int
 def starts(kind: str, arguments: List[str], threads: int, guests: pypi.Guests,
            training: bool) -> Iterator[Callable[[], Worker]]:
     for blas in blas_variants():
-        yield partial(torch_worker, kind + "_torch.py", arguments, threads, blas)
+        torch = partial(packaged_worker, "torch", kind + "_torch.py", arguments, threads, blas)
+        yield torch
         if guests.interpreters:
-            yield partial(torch_worker, kind + "_torch.py", arguments, threads, blas, tuned=True)
+            yield partial(torch, tuned=True)
+        if guests.interpreters and kind == "works":
+            yield partial(packaged_worker, "numpy", "works_numpy.py", arguments, threads, blas)
     for variant in VARIANTS:
         if variant.package in guests.interpreters and (variant.trains or not training):
             yield partial(guest_worker, variant, kind, arguments, threads, guests)

@@ -155,3 +155,13 @@ def test_tuned_allocators_run_only_beside_guests(bench):
 
     assert tuned(bench.pypi.NOBODY) == []
     assert tuned(bench.pypi.Guests({"jax": "/nowhere/bin/python"}))
+
+
+@pytest.mark.parametrize("kind, package, expected", [
+    ("works", "jax", {"torch", "numpy"}), ("network", "jax", {"torch"}),
+    ("works", None, {"torch"})])
+def test_numpy_does_single_operations_beside_guests(bench, kind, package, expected):
+    guests = bench.pypi.Guests({package: "/nowhere/bin/python"} if package else {})
+    found = {start.args[0] for start in bench.peers.starts(kind, [], 1, guests, False)
+             if start.func is bench.peers.packaged_worker}
+    assert found == expected
