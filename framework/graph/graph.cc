@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cassert>
 #include <queue>
+#include <tuple>
 #include <utility>
 
 #include "framework/base/error.h"
@@ -340,10 +341,12 @@ void Graph::set_origin(Node& node, const Node& origin) {
   node.creation_ = origin.creation_;
 }
 
-std::vector<Node*> topological_order(const Graph& graph) {
-  const auto later = [](const Node* a, const Node* b) {
-    return std::pair(a->original_id(), a->id()) > std::pair(b->original_id(), b->id());
+std::vector<Node*> topological_order(const Graph& graph, const std::vector<bool>& urgent) {
+  const auto rank = [&](const Node* node) {
+    const bool waits = urgent.empty() || !urgent[static_cast<size_t>(node->id())];
+    return std::tuple(waits, node->original_id(), node->id());
   };
+  const auto later = [&](const Node* a, const Node* b) { return rank(a) > rank(b); };
   std::priority_queue<Node*, std::vector<Node*>, decltype(later)> ready(later);
   std::vector<size_t> pending(static_cast<size_t>(graph.num_nodes()));
   size_t count = 0;

@@ -185,9 +185,10 @@ class Graph {
 };
 
 // Nodes of `graph` so that inputs and control inputs come first; among nodes that are free, the
-// lowest original id first. Requires an acyclic graph (always true for graphs built by add());
-// Errors: InvalidArgument naming a node on a cycle.
-std::vector<Node*> topological_order(const Graph& graph);
+// lowest original id first, those that are `urgent` (by node id) before the others. Requires an
+// acyclic graph (always true for graphs built by add()); Errors: InvalidArgument naming a node on a
+// cycle.
+std::vector<Node*> topological_order(const Graph& graph, const std::vector<bool>& urgent = {});
 
 // "[MatMul node \"h1/MatMul\"] "
 std::string error_prefix(std::string_view op, std::string_view node);

@@ -73,6 +73,13 @@ struct ElementSource {
   double ns;  // per element, about
 };
 
+// Receives elements of a block, its rows one behind the other, in memory of the giver's own, which
+// may be overwritten.
+using BlockSink = FunctionRef<void(const ElementBlock& block, void* elements)>;
+// An input that no memory holds and that another kernel computes: a call runs that kernel, which
+// gives its blocks in any order, from several threads at once.
+using BlockStream = FunctionRef<void(const BlockSink& sink)>;
+
 class RunContext {
  public:
   const Tensor& input(int i) const { return values_[input_slots_[i]]; }
@@ -99,6 +106,11 @@ class RunContext {
   // For kernels that read in pieces (below): where input 0 comes from, or null where it lies in
   // memory.
   const ElementSource* source() const { return source_; }
+  // For kernels that hand over (below): who takes output 0, or null where it goes to memory.
+  const BlockSink* sink() const { return sink_; }
+  // For kernels that take over (below): where that input comes from, or null where it lies in
+  // memory.
+  const BlockStream* stream() const { return stream_; }
   // For work whose results are not yet the output: nothing follows it.
   RunContext on_the_way() const {
     RunContext c = *this;
@@ -123,6 +135,8 @@ class RunContext {
   // Of fused kernels.
   const FunctionRef<void(const ElementBlock&)>* follow_ = nullptr;
   const ElementSource* source_ = nullptr;
+  const BlockSink* sink_ = nullptr;
+  const BlockStream* stream_ = nullptr;
 };
 
 class Kernel {
@@ -138,6 +152,12 @@ class Kernel {
   // run() takes input 0 from source() where there is one, each element once, and never from memory:
   // element-wise ops before it may then compute it piece by piece.
   bool reads_in_pieces = false;
+  // run() gives each element of output 0 exactly once to sink() where there is one, and leaves the
+  // output alone: the value needs no memory, and who takes it finds it in cache.
+  bool hands_over = false;
+  // The input that run() takes from stream() where there is one, and then never from memory; -1:
+  // none.
+  int takes_over = -1;
 };
 
 // A kernel from a callable: return make_kernel([n](RunContext& c) { ... });

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes, constants, kernels and edges of a plan; its memory: plan_arena.cc.
+// Shapes, constants, kernels and edges of a plan; its memory: plan_arena.cc; values handed over:
+// plan_handover.cc.
 #include "framework/runtime/plan_builder.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "framework/base/error.h"
@@ -47,6 +49,7 @@ std::shared_ptr<const Plan> PlanBuilder::build() {
   infer();
   find_needed();
   find_groups();
+  find_handovers();
   make_nodes();
   connect();
   mark_escaping();
@@ -350,14 +353,21 @@ void PlanBuilder::connect() {
   passed_on_.resize(states_.size());
   for (const Node* node : topology_.order) {
     std::vector<int32_t> waits;
-    for (const Output& input : node->inputs()) add_waits(*input.node, waits);
-    for (const Node* before : node->control_inputs()) add_waits(*before, waits);
     const int32_t p = state(*node).plan_node;
+    for (const Output& input : node->inputs()) {
+      if (p < 0) {
+        add_order_before(*input.node, waits);
+      } else {
+        add_waits(*input.node, waits);
+      }
+    }
+    for (const Node* before : node->control_inputs()) add_waits(*before, waits);
     std::vector<int32_t>& all = p < 0 ? passed_on_[index(*node)] : before_[static_cast<size_t>(p)];
     all.insert(all.end(), waits.begin(), waits.end());
     std::erase(all, p);
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
+    assert(p < 0 || all.empty() || all.back() < p);  // canonical order is one of the possible ones
   }
   for (size_t p = 0; p < plan_->nodes.size(); ++p) {
     plan_->nodes[p].waits_for = static_cast<int32_t>(before_[p].size());
@@ -374,6 +384,16 @@ void PlanBuilder::add_waits(const Node& before, std::vector<int32_t>& waits) {
   } else {
     const std::vector<int32_t>& earlier = passed_on_[index(before)];
     waits.insert(waits.end(), earlier.begin(), earlier.end());
+  }
+}
+
+// What a node that does not run takes over from an input: not the value, which may be computed
+// later, in a group that itself reads what is made of this node; but the order it stands in.
+void PlanBuilder::add_order_before(const Node& input, std::vector<int32_t>& waits) {
+  if (state(input).plan_node < 0 || input.op().def().stateful) {
+    add_waits(input, waits);
+  } else {
+    for (const Node* before : input.control_inputs()) add_waits(*before, waits);
   }
 }
 

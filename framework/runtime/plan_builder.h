@@ -59,6 +59,12 @@ class PlanBuilder {
   bool follow_producer(const ElementwiseGroup& described, const ElementwiseFuser& fuser,
                        PreparedGroup& prepared);
   bool prepare_early(const Node& node);
+  // Values handed over (plan_handover.cc).
+  void find_handovers();
+  void take_over(const Node& taker, NodeState& s);
+  bool only_feed(std::span<const Node* const> nodes, const Node& reader);
+  bool reads_what_is_written(const Output& value, const Node& writer);
+
   void make_nodes();
   void choose_kind(const Node& node, NodeState& s, PlanNode& p);
   void choose_view(const OpDef& def, const NodeState& s, PlanNode& p);
@@ -70,6 +76,7 @@ class PlanBuilder {
   // Edges.
   void connect();
   void add_waits(const Node& before, std::vector<int32_t>& waits);
+  void add_order_before(const Node& input, std::vector<int32_t>& waits);
 
   // Memory (plan_arena.cc).
   int32_t root_of(int32_t i) const;
@@ -85,9 +92,9 @@ class PlanBuilder {
   int64_t fresh_bytes() const;
   void count_uses();
 
-  // A group found and prepared, until the node that runs it becomes a plan node.
+  // Nodes found and prepared as one kernel, until the node that runs it becomes a plan node.
   struct PreparedGroup {
-    FusionGroup group;
+    FusionGroup group;           // of element-wise members, or empty
     std::vector<Output> inputs;  // of the kernel
     std::unique_ptr<Kernel> kernel;
     std::vector<const Node*> nodes;  // all that it computes, the one that runs it last

@@ -165,7 +165,8 @@ std::shared_ptr<const Topology> make_topology(const Graph& graph, std::span<cons
   place(*topology->graph, options.allow_soft_placement);
   resolve_handles(*topology, resources);
   order_variable_accesses(*topology->graph, topology->handles);
-  topology->order = topological_order(*topology->graph);
+  topology->order =
+      topological_order(*topology->graph, early_updates(*topology->graph, topology->handles));
   find_shape_variables(*topology);
   return topology;
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/runtime/variable_order.h"
 
-#include <vector>
-
 namespace treenail {
 namespace {
 
@@ -90,6 +88,24 @@ const Resource* resource_behind(Output value,
     if (view_of < 0) return nullptr;
     value = value.node->input(view_of);
   }
+}
+
+std::vector<bool> early_updates(const Graph& graph,
+                                const std::unordered_map<const Node*, Tensor>& handles) {
+  std::vector<bool> found(static_cast<size_t>(graph.num_nodes()));
+  for (int id = 0; id < graph.num_nodes(); ++id) {
+    const Node* node = graph.node(id);
+    if (node == nullptr || node->num_outputs() != 0) continue;
+    bool writes = false, frees = false;
+    for (int i = 0; i < node->op().num_inputs(); ++i) {
+      const Output input = node->input(i);
+      writes |= node->op().input_def(i).access == Access::kWrite &&
+                resource_behind(input, handles) != nullptr;
+      frees |= !input.node->inputs().empty() && input.node->consumers().size() == 1;
+    }
+    found[static_cast<size_t>(id)] = writes && frees;
+  }
+  return found;
 }
 
 void order_variable_accesses(Graph& graph, const std::unordered_map<const Node*, Tensor>& handles) {

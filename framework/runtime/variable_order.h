@@ -5,6 +5,7 @@
 #pragma once
 
 #include <unordered_map>
+#include <vector>
 
 #include "framework/graph/graph.h"
 #include "framework/tensor/resource.h"
@@ -15,6 +16,11 @@ namespace treenail {
 // The state behind a resource value, followed through views; null when it is not known when the
 // plan is made.
 const Resource* resource_behind(Output value,
+                                const std::unordered_map<const Node*, Tensor>& handles);
+
+// Updates that alone hold a computed value, a gradient as a rule, by node id: they should run as
+// soon as they can, so that its memory is free again and its bytes are still near.
+std::vector<bool> early_updates(const Graph& graph,
                                 const std::unordered_map<const Node*, Tensor>& handles);
 
 // Adds the control edges. All lead forward in the canonical order, so no cycle arises.

@@ -135,7 +135,7 @@ class BlockProduct {
     Ahead nothing{nullptr, 0, 1};
     for (int64_t j = n0_; j < n1_; j += width) {
       run_tiles(TileCall<T>{depth, a.first, a.row, a.step, pass + j * depth, width,
-                            p_.c + row0 * p_.ldc + j, p_.ldc, p_.add_to_c || k0 > 0},
+                            p_.c_at(row0, j), p_.ldc, p_.add_to_c || k0 > 0},
                 row1 - row0, std::min(width, n1_ - j), a.tile, nothing);
     }
   }
@@ -169,7 +169,7 @@ class BlockProduct {
         const bool direct = in_place && count == width;
         const T* b = direct ? p_.b + k0 * p_.ldb + j : panels + (j - j0) * depth;
         run_tiles(TileCall<T>{depth, a.first, a.row, a.step, b, direct ? p_.ldb : width,
-                              p_.c + row0 * p_.ldc + j, p_.ldc, p_.add_to_c || k0 > 0},
+                              p_.c_at(row0, j), p_.ldc, p_.add_to_c || k0 > 0},
                   row1 - row0, count, a.tile, ahead);
       }
     }
@@ -193,8 +193,7 @@ class BlockProduct {
 template <class T>
 void multiply(const Product<T>& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
   if (p.k == 0) {
-    for (int64_t i = m0; i < m1 && !p.add_to_c; ++i)
-      std::fill(p.c + i * p.ldc + n0, p.c + i * p.ldc + n1, T(0));
+    for (int64_t i = m0; i < m1 && !p.add_to_c; ++i) std::fill_n(p.c_at(i, n0), n1 - n0, T(0));
   } else if (p.m == 1 && !p.trans_a) {
     multiply_row(p, n0, n1);
   } else if (p.n == 1 && p.ldc == 1 && (p.trans_b || p.ldb == 1)) {

@@ -37,6 +37,35 @@ struct Pieces : PooledProduct {
   }
 };
 
+// Blocks of a product for who takes them at once. Those of the cut may be larger than what is kept
+// on the stack and in the cache; bits do not depend on it.
+template <class T>
+void multiply_over(const RunContext& c, const BatchProduct& g, const Pieces& pieces, double cost,
+                   const T* a, const T* b, const BlockSink& sink) {
+  constexpr int64_t kMostElements = (192 << 10) / sizeof(T), kMostRows = 384;
+  const BlockCut& cut = pieces.cut;
+  c.run_chunks(cut.blocks(), cost, [&](int64_t block) {
+    alignas(64) T results[kMostElements];
+    const int64_t top = block / cut.column_blocks * cut.rows;
+    const int64_t left = block % cut.column_blocks * cut.columns;
+    const int64_t bottom = std::min(g.m, top + cut.rows);
+    const int64_t right = std::min(g.n, left + cut.columns);
+    for (int64_t m0 = top; m0 < bottom; m0 += kMostRows) {
+      const int64_t m1 = std::min(bottom, m0 + kMostRows);
+      const int64_t most = kMostElements / (m1 - m0) / kTileColumns<T> * kTileColumns<T>;
+      for (int64_t n0 = left; n0 < right; n0 += most) {
+        const int64_t n1 = std::min(right, n0 + most);
+        Product<T> p = g.product<T>(a, b, results, 0);
+        p.ldc = n1 - n0;
+        p.c_row = m0;
+        p.c_column = n0;
+        multiply_block(p, m0, m1, n0, n1);
+        sink({m0 * g.n + n0, n1 - n0, m1 - m0, g.n}, results);
+      }
+    }
+  });
+}
+
 template <class T>
 void multiply_batch(const RunContext& c, const BatchProduct& g, const Pieces& pieces, double cost,
                     const T* a, const T* b, const T* packed_b, T* out) {
@@ -90,11 +119,18 @@ std::unique_ptr<Kernel> prepare_float(const PrepareContext& c) {
   const double cost = g.batch * product_cost_ns<T>(g.m, g.n, g.k);
   auto kernel = make_kernel(
       [g, pieces, cost](RunContext& c) {
-        multiply_batch<T>(c, g, pieces, cost, c.input(0).data<T>(), c.input(1).data<T>(),
-                          kept_b<T>(c, g, pieces), c.output(0).data<T>());
+        const T *a = c.input(0).data<T>(), *b = c.input(1).data<T>();
+        if (const BlockSink* sink = c.sink()) {
+          multiply_over<T>(c, g, pieces, cost, a, b, *sink);
+        } else {
+          multiply_batch<T>(c, g, pieces, cost, a, b, kept_b<T>(c, g, pieces),
+                            c.output(0).data<T>());
+        }
       },
       cost);
   kernel->finishes_in_pieces = pieces.dense;
+  // A BLAS computes other bits for other blocks; one row or column is read in place anyway.
+  kernel->hands_over = pieces.api == nullptr && g.batch == 1 && g.m > 1 && g.n > 1;
   return kernel;
 }
 

@@ -148,16 +148,25 @@ void read_scalars(RunContext& c, const Places& places, ComputeType<T>* out) {
 double element_cost(const Places& places) { return 0.3 * places.variables; }
 
 template <class T>
-void run_dense(RunContext& c, const Places& places, const BoundRule<T>& rule) {
-  const Tensor& gradient = c.input(places.gradient);
+void run_dense(RunContext& c, const Places& places, const Shape& gradient,
+               const BoundRule<T>& rule) {
   const Locked locked(c, places.variables, dtype_of<T>);
-  if (!(gradient.shape() == locked.shape())) {
-    throw invalid_argument("the gradient has shape ", gradient.shape(), ", needed is ",
-                           locked.shape(), " (the shape of var)");
+  if (!(gradient == locked.shape())) {
+    throw invalid_argument("the gradient has shape ", gradient, ", needed is ", locked.shape(),
+                           " (the shape of var)");
   }
   T* base[kMaxVariables];
   locked.pointers(base);
-  const T* g = gradient.data<T>();
+  if (const BlockStream* stream = c.stream()) {
+    const auto update = [&](const ElementBlock& block, void* elements) {
+      const T* g = static_cast<const T*>(elements);
+      for (int64_t row = 0; row < block.rows; ++row, g += block.count)
+        rule.apply(base, block.begin + row * block.stride, g, block.count);
+    };
+    (*stream)(update);
+    return;
+  }
+  const T* g = c.input(places.gradient).data<T>();
   c.parallel_for(
       gradient.num_elements(), kGrain, element_cost(places),
       [&](int64_t begin, int64_t end) { rule.apply(base, begin, g + begin, end - begin); });
@@ -259,14 +268,14 @@ void run_sparse_adam(RunContext& c, const Places& places, BoundRule<T> rule) {
 // --- Registration -----------------------------------------------------------------------------
 
 template <class T>
-void run_update(RunContext& c, const Places& places, UpdateRule which) {
+void run_update(RunContext& c, const Places& places, const Shape& gradient, UpdateRule which) {
   ComputeType<T> scalars[kMaxScalars];
   read_scalars<T>(c, places, scalars);
   if (which == UpdateRule::kFtrl && scalars[4] == ComputeType<T>(-0.5))
     which = UpdateRule::kFtrlSquareRoot;
   const BoundRule<T> rule{sweep_of<T>(which), scalars, places.options, places.variables};
   if (places.indices < 0) {
-    run_dense(c, places, rule);
+    run_dense(c, places, gradient, rule);
   } else if (which == UpdateRule::kAdam) {
     run_sparse_adam(c, places, rule);
   } else {
@@ -277,14 +286,16 @@ void run_update(RunContext& c, const Places& places, UpdateRule which) {
 KernelPtr update_kernel(const PrepareContext& p, UpdateRule rule) {
   const Places places = places_of(p.op());
   // By elements of the gradient: the variable's shape may not be known yet.
-  const double cost = 100 + element_cost(places) *
-                                static_cast<double>(p.input_shape(places.gradient).num_elements());
-  return make_kernel(
-      [places, rule, dtype = p.op().get_type("T")](RunContext& c) {
+  const Shape gradient = p.input_shape(places.gradient);
+  const double cost = 100 + element_cost(places) * static_cast<double>(gradient.num_elements());
+  auto kernel = make_kernel(
+      [places, gradient, rule, dtype = p.op().get_type("T")](RunContext& c) {
         dispatch<float, double, Float16, BFloat16>(
-            dtype, [&]<class T>() { run_update<T>(c, places, rule); });
+            dtype, [&]<class T>() { run_update<T>(c, places, gradient, rule); });
       },
       cost);
+  if (places.indices < 0) kernel->takes_over = places.gradient;
+  return kernel;
 }
 
 template <UpdateRule kRule>

@@ -81,6 +81,7 @@ class FollowedKernel final : public Kernel {
     scratch_bytes = producer_->scratch_bytes;
     cost_ns = producer_->cost_ns + group_->cost_ns;
     finishes_in_pieces = true;
+    hands_over = producer_->hands_over;
   }
 
   void run(RunContext& c) const override {
@@ -90,6 +91,7 @@ class FollowedKernel final : public Kernel {
       slots[k] = k == from_ ? c.output_slot_ : *other++;
     RunContext following = c;
     following.input_slots_ = slots;
+    if (c.sink() != nullptr) return hand_over(c, following);
     const auto follow = [&](const ElementBlock& block) {
       group_->walk(following, block);
       c.finished(block);
@@ -101,6 +103,17 @@ class FollowedKernel final : public Kernel {
   }
 
  private:
+  void hand_over(const RunContext& c, RunContext& following) const {
+    const auto take = [&](const ElementBlock& block, void* elements) {
+      group_->walk(following, block, elements, static_cast<int>(from_));
+      (*c.sink())(block, elements);
+    };
+    const BlockSink sink(take);
+    RunContext producing = c;
+    producing.sink_ = &sink;
+    producer_->run(producing);
+  }
+
   std::unique_ptr<Kernel> producer_;
   std::unique_ptr<ProgramKernel> group_;
   size_t from_;

@@ -60,6 +60,7 @@ struct ProgramKernel::Walk {
   void* pointer[kMaxRegisters];
   std::byte* output;  // of element `first`
   int64_t first;
+  int in_place;  // the input that lies where the output does; -1: none
 };
 
 void ProgramKernel::run(RunContext& c) const {
@@ -68,13 +69,15 @@ void ProgramKernel::run(RunContext& c) const {
   c.parallel_for(space.elements, piece, ns, body);
 }
 
-void ProgramKernel::walk(RunContext& c, const ElementBlock& block, void* to) const {
+void ProgramKernel::walk(RunContext& c, const ElementBlock& block, void* to, int in_place) const {
   Walk w;
+  w.in_place = in_place;
   for (size_t r = 0; r < slot_of.size(); ++r) {
     w.pointer[r] = slot_of[r] < 0 ? nullptr : w.slots + slot_of[r] * tile_stride;
   }
   for (size_t k = 0; k < sources.size(); ++k) {
-    w.base[k] = static_cast<const std::byte*>(c.input(static_cast<int>(k)).raw());
+    const int input = static_cast<int>(k);
+    w.base[k] = static_cast<const std::byte*>(input == in_place ? to : c.input(input).raw());
   }
   w.output = static_cast<std::byte*>(to != nullptr ? to : c.output(0).raw());
   w.first = to != nullptr ? block.begin : 0;
@@ -188,6 +191,7 @@ void ProgramKernel::walk_tiles(Walk& w, int64_t begin, int64_t end) const {
 void ProgramKernel::run_tile(Walk& w, int64_t begin, int64_t n) const {
   const auto output = static_cast<size_t>(steps.back().result);
   w.pointer[output] = w.output + (begin - w.first) * sizes[output];
+  if (w.in_place >= 0) w.pointer[w.in_place] = w.pointer[output];
   for (const ResolvedStep& s : steps) {
     const void* operand[kMaxOperands] = {};
     for (int k = 0; k < s.arity; ++k) operand[k] = w.pointer[s.operand[k]];

@@ -80,8 +80,9 @@ class ProgramKernel final : public Kernel {
  public:
   void run(RunContext& c) const override;
   // Computes some elements of the output on the calling thread; with `to`, there instead of in the
-  // output, its rows one behind the other.
-  void walk(RunContext& c, const ElementBlock& block, void* to = nullptr) const;
+  // output, its rows one behind the other; input `in_place`, an array of the output's own size and
+  // dtype, then lies there already.
+  void walk(RunContext& c, const ElementBlock& block, void* to = nullptr, int in_place = -1) const;
 
   TileSpace space;
   std::vector<ResolvedStep> steps;

@@ -200,5 +200,18 @@ TEST(Graph, TopologicalOrderTakesTheLowestIdThatIsFree) {
   EXPECT_EQ(w.node->id(), 2);
 }
 
+TEST(Graph, TopologicalOrderTakesUrgentNodesFirst) {
+  GraphBuilder b;
+  const Output x = b.placeholder(DType::kFloat32, {2}, "x");
+  b.op("Neg", {x}, {}, "y");
+  const Output w = b.op("Neg", {x}, {}, "w");
+  const Output v = b.op("Neg", {w}, {}, "v");
+  std::vector<bool> urgent(static_cast<size_t>(b.graph->num_nodes()));
+  urgent[static_cast<size_t>(v.node->id())] = urgent[static_cast<size_t>(w.node->id())] = true;
+  std::vector<std::string> names;
+  for (const Node* node : topological_order(*b.graph, urgent)) names.push_back(node->name());
+  EXPECT_EQ(names, (std::vector<std::string>{"x", "w", "v", "y"}));
+}
+
 }  // namespace
 }  // namespace treenail

@@ -301,9 +301,12 @@ def updates(optimizer, change):
     lambda: tn.train.AdamOptimizer(0.1)])
 def test_what_changes_a_gradient_takes_no_sweep_of_its_own(optimizer):
     plain, _ = updates(optimizer, lambda g, w: g)
-    changed, separately = updates(
-        optimizer, lambda g, w: tn.clip_by_value(g * 0.5 + 1e-3 * w, -1.0, 1.0))
+    changed, separately = updates(optimizer, lambda g, w: tn.clip_by_value(g * 0.5, -1.0, 1.0))
     assert changed == plain and separately >= changed + 4
+    # What reads the variable ends before it is written: the gradient lies in memory in between.
+    decayed, separately = updates(
+        optimizer, lambda g, w: tn.clip_by_value(g * 0.5 + 1e-3 * w, -1.0, 1.0))
+    assert decayed == plain + 1 and separately >= decayed + 4
 
 
 def test_a_gradient_of_softmax_takes_two_sweeps():
@@ -315,3 +318,88 @@ def test_a_gradient_of_softmax_takes_two_sweeps():
     feeds = {x: random.randn(40, 300), weights: random.randn(40, 300)}
     # Softmax itself, the sums of products, and what they are taken from.
     assert run_both([gradient], feeds)[0] == 3
+
+
+# Updates that take their gradient from the product that computes it.
+OPTIMISERS = {
+    "descent": lambda: tn.train.GradientDescentOptimizer(0.1),
+    "momentum": lambda: tn.train.MomentumOptimizer(0.1, 0.9, use_nesterov=True),
+    "adam": lambda: tn.train.AdamOptimizer(0.01),
+    "adagrad": lambda: tn.train.AdagradOptimizer(0.1),
+    "adadelta": lambda: tn.train.AdadeltaOptimizer(0.1),
+    "rmsprop": lambda: tn.train.RMSPropOptimizer(0.01, centered=True),
+    "ftrl": lambda: tn.train.FtrlOptimizer(0.1, l1_regularization_strength=0.01),
+    "proximal": lambda: tn.train.ProximalAdagradOptimizer(0.1),
+}
+
+
+def trained(config, optimiser, extents, dtype, fetch_gradients=False):
+    """The weights' bytes after three steps, and the metadata of the last."""
+    rows, inner, columns = extents
+    random = np.random.RandomState(4)
+    metadata = tn.RunMetadata()
+    with tn.Graph().as_default(), tn.Session(config=config) as sess:
+        x = tn.placeholder(dtype, [None, inner])
+        w = tn.get_variable("w", initializer=random.randn(inner, columns).astype(dtype))
+        top = tn.get_variable("top", initializer=random.randn(columns, columns).astype(dtype))
+        loss = tn.reduce_mean(tn.square(tn.matmul(tn.tanh(tn.matmul(x, w)), top)))
+        found = OPTIMISERS[optimiser]().compute_gradients(loss, [w, top])
+        step = OPTIMISERS[optimiser]().apply_gradients(found)
+        fetches = [step, [gradient for gradient, _ in found]] if fetch_gradients else [step]
+        sess.run(tn.global_variables_initializer())
+        for _ in range(3):
+            sess.run(fetches, {x: random.randn(rows, inner)}, run_metadata=metadata)
+        return [value.tobytes() for value in sess.run([w, top])], metadata
+
+
+@pytest.mark.parametrize("optimiser", sorted(OPTIMISERS))
+@pytest.mark.parametrize("extents", [(64, 300, 200), (3, 5, 7), (700, 20, 33), (5, 900, 70)])
+def test_updates_take_gradients_from_products(optimiser, extents):
+    for dtype in ("float32", "float64"):
+        joined, metadata = trained(None, optimiser, extents, dtype)
+        apart, plain = trained(separate(), optimiser, extents, dtype)
+        assert joined == apart
+        assert metadata.arena_bytes < plain.arena_bytes
+        assert metadata.nodes_executed <= plain.nodes_executed - 2
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_updates_on_several_threads(threads, set_threads):
+    set_threads(threads)
+    steps = [trained(config, "momentum", (64, 500, 400), "float32")[0]
+             for config in (None, separate())]
+    assert steps[0] == steps[1]
+
+
+def test_a_gradient_that_is_fetched_is_not_taken():
+    steps = [trained(None, "adam", (64, 300, 200), "float32", fetched) for fetched in (False, True)]
+    assert steps[0][0] == steps[1][0]
+    assert steps[0][1].nodes_executed < steps[1][1].nodes_executed
+
+
+def test_a_gradient_of_another_shape_is_refused():
+    said = []
+    for config in (None, separate()):
+        with tn.Graph().as_default(), tn.Session(config=config) as sess:
+            w = tn.Variable(np.ones((4, 6), np.float32), validate_shape=False)
+            x = tn.placeholder(tn.float32, [None, None])
+            step = tn.raw_ops.ResourceApplyGradientDescent(w.handle, 0.5, tn.matmul(x, x),
+                                                           name="update")
+            sess.run(w.initializer)
+            with pytest.raises(tn.errors.InvalidArgumentError) as caught:
+                sess.run(step, {x: np.ones((5, 5))})
+            said.append(caught.value.message)
+            assert np.array_equal(sess.run(w), np.ones((4, 6)))
+    assert said[0] == said[1]
+    assert "the gradient has shape [5,5], needed is [4,6]" in said[0]
+
+
+def test_what_a_shape_gives_does_not_wait_for_the_value():
+    x = tn.placeholder(tn.float32, [None, 3])
+    y = tn.square(x)
+    z = tn.cumsum(tn.fill(tn.shape(y), 2.0))
+    total = y + z
+    kernels = run_both([total], {x: np.ones((2, 3))})
+    assert kernels[0] < kernels[1]
+    with tn.Session() as sess:
+        assert np.array_equal(sess.run(total, {x: np.ones((2, 3))}), [[3, 3, 3], [5, 5, 5]])

@@ -81,5 +81,20 @@ TEST_F(VariableOrder, OtherVariablesAreLeftAlone) {
   EXPECT_FALSE(waits(write, *read.node));
 }
 
+TEST_F(VariableOrder, UpdatesThatAloneHoldAComputedValueRunEarly) {
+  const Output v = handle("v");
+  const Output x = b.placeholder(DType::kFloat32, {1}, "x");
+  const Output shared = b.op("Neg", {x}, {}, "shared"), own = b.op("Exp", {x}, {}, "own");
+  const Node& takes = b.node("AssignVariableOp", {v, own}, {}, "takes");
+  const Node& shares = b.node("AssignVariableOp", {v, shared}, {}, "shares");
+  const Node& counts = assign(v, "counts");
+  b.op("Neg", {shared}, {}, "another");
+  const std::vector<bool> early = early_updates(*b.graph, handles);
+  EXPECT_TRUE(early[static_cast<size_t>(takes.id())]);
+  EXPECT_FALSE(early[static_cast<size_t>(shares.id())]);
+  EXPECT_FALSE(early[static_cast<size_t>(counts.id())]);
+  EXPECT_FALSE(early[static_cast<size_t>(own.node->id())]);
+}
+
 }  // namespace
 }  // namespace treenail
