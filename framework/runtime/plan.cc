@@ -6,7 +6,6 @@
 
 #include "framework/base/error.h"
 #include "framework/runtime/plan_builder.h"
-#include "framework/tensor/allocator.h"
 
 namespace treenail {
 
@@ -17,8 +16,6 @@ std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Topology> topology,
 }
 
 Plan::~Plan() = default;
-
-namespace {
 
 // No node's own doing, but the largest value tells most about who asked for so much.
 Error arena_error(const Plan& plan, const Error& error) {
@@ -45,37 +42,28 @@ Error arena_error(const Plan& plan, const Error& error) {
                                  value->shape, " of this node")));
 }
 
-}  // namespace
-
 Frame::Frame(const Plan& plan)
     : values(plan.constants),
-      arena_bytes(plan.arena_bytes),
       uses(new std::atomic<int32_t>[plan.slots.size()]),
       waiting(new std::atomic<int32_t>[plan.nodes.size()]) {
   if (plan.side_by_side) {
     ready = std::make_unique<int32_t[]>(plan.nodes.size());
     below = std::make_unique<int32_t[]>(plan.nodes.size());
   }
-  if (arena_bytes != 0) {
-    try {
-      arena = static_cast<std::byte*>(Allocator::host().allocate(static_cast<size_t>(arena_bytes)));
-    } catch (const Error& error) {
-      throw arena_error(plan, error);
-    }
-  }
-  const IntrusivePtr<Buffer> buffer = Buffer::arena(arena, static_cast<size_t>(arena_bytes));
-  for (size_t i = 0; i < plan.slots.size(); ++i) {
-    const Slot& slot = plan.slots[i];
-    uses[i].store(slot.uses, std::memory_order_relaxed);
-    if (slot.kind == Slot::Kind::kArena) {
-      values[i] = Tensor(slot.dtype, slot.shape.shape(), buffer, static_cast<size_t>(slot.offset));
-    }
-  }
+  for (size_t i = 0; i < plan.slots.size(); ++i)
+    uses[i].store(plan.slots[i].uses, std::memory_order_relaxed);
 }
 
-Frame::~Frame() {
-  values.clear();
-  if (arena != nullptr) Allocator::host().deallocate(arena, static_cast<size_t>(arena_bytes));
+void Frame::use_arena(const Plan& plan, std::byte* memory) {
+  if (memory == arena) return;
+  arena = nullptr;  // until all values lie there
+  const IntrusivePtr<Buffer> buffer = Buffer::arena(memory, static_cast<size_t>(plan.arena_bytes));
+  for (size_t i = 0; i < plan.slots.size(); ++i) {
+    const Slot& slot = plan.slots[i];
+    if (slot.kind != Slot::Kind::kArena) continue;
+    values[i] = Tensor(slot.dtype, slot.shape.shape(), buffer, static_cast<size_t>(slot.offset));
+  }
+  arena = memory;
 }
 
 void Frame::reset(const Plan& plan) {

@@ -66,14 +66,14 @@ struct Plan;
 // What one run changes. Pooled per plan: steady-state runs construct nothing.
 struct Frame {
   explicit Frame(const Plan& plan);
-  ~Frame();
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
+  // Before a run: where its intermediate values lie. Nothing to do where they lay there before.
+  void use_arena(const Plan& plan, std::byte* memory);
   void reset(const Plan& plan);  // drops what the run left in feeds' and run-set slots
 
   std::vector<Tensor> values;  // by slot; constants and arena tensors stay in place between runs
   std::byte* arena = nullptr;
-  int64_t arena_bytes = 0;
   std::unique_ptr<std::atomic<int32_t>[]> uses;     // by slot
   std::unique_ptr<std::atomic<int32_t>[]> waiting;  // by plan node
   // The executor's own, where nodes run side by side: room for each plan node once.
@@ -108,6 +108,9 @@ struct Plan {
 std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Topology> topology,
                                       std::span<const PartialShape> feed_shapes,
                                       ResourceManager& resources);
+
+// That its arena could not be had: which node asks for most.
+Error arena_error(const Plan& plan, const Error& error);
 
 // "[MatMul node \"h1/MatMul\"] text", then where the node was created: for an error that comes from
 // running `node`.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/runtime/arena_pool.h"
 #include "framework/runtime/deadline.h"
 #include "framework/runtime/executor.h"
 #include "framework/runtime/interrupt.h"
@@ -71,6 +72,7 @@ class Session::Signature {
 struct Session::Impl {
   SessionOptions options;
   std::shared_ptr<ResourceManager> resources;
+  ArenaPool arenas;
 
   std::mutex mutex;  // guards what follows
   bool closed = false;
@@ -97,10 +99,10 @@ struct Session::Impl {
 namespace {
 
 // A frame out of the plan's pool, given back when the run ended well; a cancelled one is dropped
-// with its token.
+// with its token. And an arena for the run.
 class FrameLease {
  public:
-  explicit FrameLease(const Plan& plan) : plan_(plan) {
+  FrameLease(const Plan& plan, ArenaPool& arenas) : plan_(plan), arenas_(arenas) {
     {
       const std::lock_guard lock(plan.mutex);
       if (!plan.idle_frames.empty()) {
@@ -109,8 +111,20 @@ class FrameLease {
       }
     }
     if (!frame_) frame_ = std::make_unique<Frame>(plan);
+    try {
+      arena_ = arenas.take(static_cast<size_t>(plan.arena_bytes), frame_->arena);
+    } catch (const Error& error) {
+      throw arena_error(plan, error);
+    }
+    try {
+      frame_->use_arena(plan, arena_.data);
+    } catch (...) {
+      arenas.give_back(arena_);
+      throw;
+    }
   }
   ~FrameLease() {
+    arenas_.give_back(arena_);
     if (frame_->token.cancelled()) return;
     frame_->reset(plan_);
     const std::lock_guard lock(plan_.mutex);
@@ -122,7 +136,9 @@ class FrameLease {
 
  private:
   const Plan& plan_;
+  ArenaPool& arenas_;
   std::unique_ptr<Frame> frame_;
+  Arena arena_;
 };
 
 // Passes a cancellation from the caller's token on to the run's.
@@ -310,7 +326,7 @@ std::vector<Tensor> Session::run(const std::shared_ptr<Signature>& signature,
   const std::shared_ptr<const Plan> plan = impl_->plan_for(*graph_, *signature, feeds, specialized);
   if (metadata != nullptr)
     *metadata = {0, plan->arena_bytes, plan->cost_ns, specialized, plan->peak_bytes};
-  FrameLease lease(*plan);
+  FrameLease lease(*plan, impl_->arenas);
   Frame& frame = *lease;
   impl_->begin(frame);
   struct End {

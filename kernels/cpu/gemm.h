@@ -19,9 +19,9 @@ struct Product {
   int64_t ldb = 0;
   T* c = nullptr;
   int64_t ldc = 0;
-  int64_t c_row = 0, c_column = 0;  // where c begins, when it holds a part of C alone
   bool add_to_c = false;            // C += instead of C =
   const T* packed_b = nullptr;      // B as pack_b() leaves it, for who multiplies by it often
+  int64_t c_row = 0, c_column = 0;  // where c begins, when it holds a part of C alone
 
   T* c_at(int64_t i, int64_t j) const { return c + (i - c_row) * ldc + j - c_column; }
 };

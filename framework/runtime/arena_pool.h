@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arenas of a session's runs. A run takes one and gives it back, so that runs of different
+// plans (a training step, an evaluation), one after the other, share memory: a session holds what
+// its largest plan needs, not the sum. Runs at the same time have one each.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <mutex>
+#include <vector>
+
+namespace treenail {
+
+struct Arena {
+  std::byte* data = nullptr;
+  size_t bytes = 0;
+};
+
+class ArenaPool {
+ public:
+  ArenaPool() = default;
+  ~ArenaPool();
+  ArenaPool(const ArenaPool&) = delete;
+  ArenaPool& operator=(const ArenaPool&) = delete;
+
+  // At least `bytes`; the one at `preferred` if it is free and fits. Where none fits, a new one
+  // takes the place of a free one. Errors: ResourceExhausted.
+  Arena take(size_t bytes, const std::byte* preferred);
+  // One far larger than what was lately asked for is given back to the system.
+  void give_back(Arena arena);
+
+ private:
+  static constexpr size_t kRemembered = 16;  // requests
+
+  std::mutex mutex_;
+  std::vector<Arena> free_;
+  std::array<size_t, kRemembered> asked_ = {};
+  size_t next_ = 0;
+};
+
+}  // namespace treenail
