@@ -73,13 +73,13 @@ def run_network(network: str, size: int, kind: str, rounds: int, outcome: Outcom
             found = interleave(workers, rounds, left_out, what=kind, fill=0.2)
             outcome.rows.append(best.row(figure, found, workers,
                                          PROMISED[network][kind][threads - 1]))
+            print(outcome.rows[-1].progress, flush=True)
             if kind == "train":
                 outcome.rows.append(memory_row(figure, workers, left_out))
         finally:
             for worker in started:
                 worker.close()
         outcome.leave_out(figure, left_out)
-        print("  " + figure, flush=True)
 
 
 def measure_training(rounds: int, guests: pypi.Guests = pypi.NOBODY) -> Outcome:

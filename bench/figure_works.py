@@ -8,7 +8,7 @@ from typing import List
 
 import peers
 import pypi
-from harness import (BENCH, Best, Outcome, Worker, ask_all, formatted, hold_together, interleave)
+from harness import BENCH, Best, Outcome, Worker, ask_all, hold_together, interleave
 
 sys.path.insert(0, os.path.join(BENCH, "workers"))
 import works  # noqa: E402
@@ -41,10 +41,11 @@ def measure(rounds: int, guests: pypi.Guests = pypi.NOBODY) -> Outcome:
                 found = interleave(workers, rounds, left_out, what="time", fill=0.1)
                 ask_all([worker for worker in alive if worker.alive], left_out, what="stop")
                 figure = "%s, %s" % (work.title, peers.with_threads(threads))
-                row = best[work.title].row(figure, found, workers, work.promised[threads - 1])
+                row = best[work.title].row(figure, found, workers,
+                                           work.wanted(threads, bool(guests.interpreters)))
                 outcome.rows.append(row)
                 outcome.leave_out(figure, left_out)
-                print("  %s: %s" % (row.figure, formatted(row.ours, "ms")), flush=True)
+                print(row.progress, flush=True)
         finally:
             for worker in started:
                 worker.close()

@@ -64,6 +64,14 @@ class Row:
             return ""
         return "met" if all(wanted) else "**missed**"
 
+    @property
+    def progress(self) -> str:
+        """What is shown while the benchmark runs."""
+        text = "  %s: %s" % (self.figure, formatted(self.ours, self.unit))
+        if self.peer is not None:
+            text += "; %s %s" % (self.peer_name, formatted(self.peer, self.unit))
+        return text
+
     def beside(self, peers: Dict[str, float]) -> None:
         """Names the best of the peers."""
         if peers:

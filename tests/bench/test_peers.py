@@ -90,6 +90,7 @@ def test_the_fastest_peer_is_the_one_to_be_ahead_of(bench):
     assert (row.ours, row.peer, row.peer_name) == (1.0, 3.0, "fast")
     assert row.verdict == "met" and row.ratio == pytest.approx(3)
     assert row.everyone == {"slow": 9.0, "fast": 3.0, "middle": 4.0}
+    assert row.progress == "  work: 1.000 ms; fast 3.000 ms"
 
 
 def test_a_tuned_peer_is_shown_and_not_counted(bench):
@@ -135,6 +136,12 @@ def test_a_work_that_a_framework_does_not_have_is_passed_over(bench, start):
     workers, left_out = [has, lacks], []
     bench.figure_works.start(bench.figure_works.works.WORKS[0], workers, left_out)
     assert workers == [has] and left_out == [] and lacks.alive
+
+
+def test_what_is_promised_depends_on_who_runs_beside(bench):
+    by_kind = {work.kind: work for work in bench.figure_works.works.WORKS}
+    assert [by_kind["chain"].wanted(2, guests) for guests in (False, True)] == [10, 2]
+    assert [by_kind["softmax"].wanted(2, guests) for guests in (False, True)] == [1, 1]
 
 
 def test_inference_engines_do_not_train(bench):
