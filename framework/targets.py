@@ -42,7 +42,9 @@ SharedLibrary(
     name="treenail",
     components=["base", "tensor", "op", "ops", "graph", "placement", "runtime", "eager", "io",
                 "capi", "host_kernels"],
-    generated=["ops_table.cc", "host_kernels_table.cc"])
+    generated=["ops_table.cc", "host_kernels_table.cc"],
+    precompiled=["framework/op/gradient.h", "framework/op/op_registry.h",
+                 "framework/runtime/kernel_registry.h"])
 
 Component(name="info_tool", sources=["framework/tools/info.cc"],
           needs=["runtime", "base"])

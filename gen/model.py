@@ -153,6 +153,14 @@ def _check_ownership(model: Model) -> None:
                 "there as Excluded with a reason" % (path, path.split("/")[0]))
 
 
+def _check_precompiled(model: Model) -> None:
+    for library in model.of(records.SharedLibrary) + model.of(records.KernelLibrary):
+        for path in library.precompiled:
+            if not any(path in headers for headers in model.headers.values()):
+                raise ConfigureError("library '%s' precompiles %s, which is no component's header"
+                                     % (library.name, path))
+
+
 def load(source: str) -> Model:
     """Read the tree at `source`."""
     try:
@@ -175,4 +183,5 @@ def load(source: str) -> Model:
                   tuple(targets_files))
     _resolve_components(model)
     _check_ownership(model)
+    _check_precompiled(model)
     return model

@@ -96,7 +96,7 @@ def _table() -> List[Option]:
         Option("coverage", "Build", "instrument for gcov"),
         Option("lto", "Build", "optimise across files at link time"),
         Option("werror", "Build", "compiler warnings are errors"),
-        Option("pch", "Build", "precompile standard headers; 'auto': unless the compiler is run "
+        Option("pch", "Build", "precompile common headers; 'auto': unless the compiler is run "
                "through a cache", "TRI", "auto", TRISTATE),
         Option("no-cache", "Build", "forget earlier probe results"),
         Option("python", "Python", "build a module for this interpreter; may be repeated; "

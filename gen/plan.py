@@ -19,10 +19,11 @@ from gen.facts import Facts
 OPTIMISATION = {"release": ("-O2", "-g0", "-DNDEBUG"), "debugoptimized": ("-O2", "-g"),
                 "debug": ("-O0", "-g")}
 LINK_MEMORY_MIB = 1500
-# What nearly every file includes; precompiled, it saves half a second of two per file.
-PRECOMPILED = ("algorithm", "array", "atomic", "cmath", "cstdint", "cstring", "functional", "map",
-               "memory", "mutex", "optional", "span", "string", "string_view", "unordered_map",
-               "utility", "variant", "vector")
+# What nearly every file includes, before the house headers that a library names; precompiled, it
+# saves half a second of two per file.
+PRECOMPILED = ("algorithm", "array", "atomic", "bit", "cmath", "complex", "cstdint", "cstring",
+               "functional", "map", "memory", "mutex", "optional", "span", "string", "string_view",
+               "unordered_map", "utility", "variant", "vector")
 CACHES = ("ccache", "sccache", "distcc", "icecc")
 
 

@@ -64,7 +64,7 @@ def plan_library(context: Context, library: records.SharedLibrary) -> str:
     """The versioned library with its two symbol nodes and links; returns its real path."""
     model, plan = context.model, context.plan
     objects: List[str] = []
-    pch = precompile(context, "core")
+    pch = precompile(context, "core", more=library.precompiled)
     for component in library.components:
         context.objects[component] = compile_sources(
             context, "core", model.sources.get(component, ()), external_flags(context, component),
@@ -102,7 +102,7 @@ def plan_kernels(context: Context, library: records.KernelLibrary, core: str) ->
         flags = external_flags(context, component) + kernel_flags(context, level) + (
             "-DEIGEN_MPL2_ONLY",)
         objects = compile_sources(context, level.name, model.sources[component], flags,
-                                  pch=precompile(context, level.name, flags),
+                                  pch=precompile(context, level.name, flags, library.precompiled),
                                   generated=["gen/" + g for g in library.generated])
         output = "lib/%s/kernels/%s/lib%s-%s.so" % (context.private, level.name, "treenail",
                                                     library.name)
@@ -119,7 +119,8 @@ def plan_adapter(context: Context, adapter: records.Adapter, core: str) -> None:
     script = _script(context, "adapter", version_script((("", (adapter.export,)),)))
     external = context.facts.externals[adapter.feature]
     objects = compile_sources(context, "adapter-" + adapter.name, model.sources[adapter.component],
-                              external_flags(context, adapter.component))
+                              external_flags(context, adapter.component),
+                              pch=precompile(context, "core"))
     output = "lib/%s/adapters/libtreenail-%s.so" % (context.private, adapter.name)
     link(context, output, objects, (core,) + external.libs + ("-lm",),
          ("-Wl,--version-script=" + script, "-Wl,-soname," + os.path.basename(output)),

@@ -30,23 +30,31 @@ class Component:
 
 @dataclass(frozen=True)
 class SharedLibrary:
-    """The versioned library that programs link: components plus generated sources."""
+    """The versioned library that programs link: components plus generated sources.
+
+    precompiled: house headers that nearly every source includes, beside the standard ones; the
+    modules and adapters that link the library share them.
+    """
 
     name: str
     components: Tuple[str, ...]
     generated: Tuple[str, ...] = ()
+    precompiled: Tuple[str, ...] = ()
     soversion: str = "0"
 
 
 @dataclass(frozen=True)
 class KernelLibrary:
-    """A component compiled once per ISA level: a library each, with one exported symbol."""
+    """A component compiled once per ISA level: a library each, with one exported symbol.
+
+    precompiled: as for SharedLibrary.
+    """
 
     name: str
     component: str
     export: str
     generated: Tuple[str, ...] = ()
-    precompiled: str = ""
+    precompiled: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ Registration(output="cpu_kernels_table.cc", sources="kernels/cpu/*.cc",
              table="treenail::cpu::register_all", argument="treenail::KernelRegistry",
              include="framework/runtime/kernel_registry.h")
 KernelLibrary(name="kernels-cpu", component="cpu_kernels", export="treenail_kernel_library",
-              generated=["cpu_kernels_table.cc"])
+              generated=["cpu_kernels_table.cc"],
+              precompiled=["framework/runtime/kernel_registry.h", "kernels/cpu/vec_fma.h"])
 
 # What an adapter and its one user agree on: C tables only, in headers named *_api.h.
 Component(name="adapter_interfaces", headers=["kernels/adapters/*/*_api.h"], needs=["base"])

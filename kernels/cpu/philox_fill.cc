@@ -18,7 +18,7 @@ namespace {
 // The instructions that multiply the lower halves of lanes, and the order in which lanes are
 // stored: ab[0], cd[0], ab[1], ...
 #if defined(__AVX2__)
-constexpr int kLanes = 4;
+constexpr int kBlocks = 4;
 using Lanes = uint64_t __attribute__((vector_size(32)));
 Lanes product(Lanes a, Lanes b) { return (Lanes)_mm256_mul_epu32((__m256i)a, (__m256i)b); }
 void store_pairs(Lanes ab, Lanes cd, uint32_t* words) {
@@ -29,7 +29,7 @@ void store_pairs(Lanes ab, Lanes cd, uint32_t* words) {
   _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(even, odd, 0x31));
 }
 #elif defined(__SSE2__)
-constexpr int kLanes = 2;
+constexpr int kBlocks = 2;
 using Lanes = uint64_t __attribute__((vector_size(16)));
 Lanes product(Lanes a, Lanes b) { return (Lanes)_mm_mul_epu32((__m128i)a, (__m128i)b); }
 void store_pairs(Lanes ab, Lanes cd, uint32_t* words) {
@@ -38,7 +38,7 @@ void store_pairs(Lanes ab, Lanes cd, uint32_t* words) {
   _mm_storeu_si128(to + 1, _mm_unpackhi_epi64((__m128i)ab, (__m128i)cd));
 }
 #else
-constexpr int kLanes = 2;
+constexpr int kBlocks = 2;
 using Lanes = uint64_t __attribute__((vector_size(16)));
 #if defined(__ARM_NEON)
 Lanes product(Lanes a, Lanes b) {
@@ -48,7 +48,7 @@ Lanes product(Lanes a, Lanes b) {
 Lanes product(Lanes a, Lanes b) { return (a & 0xffffffffu) * (b & 0xffffffffu); }
 #endif
 void store_pairs(Lanes ab, Lanes cd, uint32_t* words) {
-  for (int i = 0; i < kLanes; ++i) {
+  for (int i = 0; i < kBlocks; ++i) {
     words[4 * i] = static_cast<uint32_t>(ab[i]);
     words[4 * i + 1] = static_cast<uint32_t>(ab[i] >> 32);
     words[4 * i + 2] = static_cast<uint32_t>(cd[i]);
@@ -59,11 +59,11 @@ void store_pairs(Lanes ab, Lanes cd, uint32_t* words) {
 
 Lanes all(uint64_t value) { return Lanes{} + value; }
 
-// kLanes blocks from `counter` on, as long as adding lane numbers does not carry out of the lowest
+// kBlocks blocks from `counter` on, as long as adding lane numbers does not carry out of the lowest
 // word.
 void fill_lanes(const Philox::Block& counter, Philox::Key key, uint32_t* words) {
   Lanes a = all(counter[0]);
-  for (int i = 0; i < kLanes; ++i) a[i] += static_cast<uint64_t>(i);
+  for (int i = 0; i < kBlocks; ++i) a[i] += static_cast<uint64_t>(i);
   Lanes b = all(counter[1]);
   Lanes c = all(counter[2]);
   Lanes d = all(counter[3]);
@@ -86,11 +86,11 @@ void fill_lanes(const Philox::Block& counter, Philox::Key key, uint32_t* words) 
 }  // namespace
 
 void fill_blocks(const Philox& stream, uint64_t first, int64_t blocks, uint32_t* words) {
-  for (int64_t at = 0; at < blocks; at += kLanes) {
+  for (int64_t at = 0; at < blocks; at += kBlocks) {
     const Philox::Block counter =
         Philox::advanced(stream.counter(), first + static_cast<uint64_t>(at));
-    const int64_t count = std::min<int64_t>(kLanes, blocks - at);
-    if (count == kLanes && counter[0] <= 0xffffffffu - kLanes) {
+    const int64_t count = std::min<int64_t>(kBlocks, blocks - at);
+    if (count == kBlocks && counter[0] <= 0xffffffffu - kBlocks) {
       fill_lanes(counter, stream.key(), words + 4 * at);
       continue;
     }

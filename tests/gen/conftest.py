@@ -35,7 +35,7 @@ Registration(output="things_table.cc", sources="framework/tensor/*.cc",
              table="treenail::register_all_things", argument="treenail::Registry",
              include="framework/base/registry.h")
 SharedLibrary(name="treenail", components=["base", "tensor", "capi"],
-              generated=["things_table.cc"])
+              generated=["things_table.cc"], precompiled=["framework/base/registry.h"])
 Headers(root="framework/capi/include", files=["framework/capi/include/treenail/*.h"])
 Component(name="info_tool", sources=["framework/tools/*.cc"], needs=["capi"])
 Program(name="tool", component="info_tool", manual="docs/man/tool.1")

@@ -76,6 +76,13 @@ def test_unknown_need_is_an_error(small_tree):
         load(str(small_tree.root))
 
 
+def test_precompiled_headers_belong_to_a_component(small_tree):
+    small_tree.edit("framework/targets.py", 'precompiled=["framework/base/registry.h"]',
+                    'precompiled=["framework/base/gone.h"]')
+    with pytest.raises(ConfigureError, match="precompiles framework/base/gone.h"):
+        load(str(small_tree.root))
+
+
 def test_version_is_checked(small_tree):
     small_tree.write("VERSION", "one\n")
     with pytest.raises(ConfigureError, match="MAJOR.MINOR.PATCH"):

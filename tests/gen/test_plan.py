@@ -252,6 +252,8 @@ def test_precompiled_headers_unless_a_cache_runs_the_compiler(small_tree, facts)
     assert "-include gen/pch/core.h" in flags_of(context, CORE)
     assert "gen/pch/core.h.gch" in made[CORE].implicit
     assert "-march=x86-64-v3" in flags_of(context, "gen/pch/x86-64-v3.h.gch")
+    assert "#include <framework/base/registry.h>" in context.plan.files["gen/pch/core.h"]
+    assert "registry.h" not in context.plan.files["gen/pch/x86-64-v3.h"]
     facts.cxx = dataclasses.replace(facts.cxx, command=("/usr/bin/ccache", "g++"))
     assert "-include" not in flags_of(context_of(small_tree, facts), CORE)
     assert "-include" in flags_of(context_of(small_tree, facts, "--pch=yes"), CORE)
