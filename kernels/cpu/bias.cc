@@ -3,6 +3,7 @@
 // vectors, so that few channels cost no more than many; the sum over rows works on as many rows
 // together as fill whole vectors.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -18,11 +19,6 @@
 namespace treenail::cpu {
 namespace {
 
-template <class T>
-inline constexpr bool is_half = sizeof(T) == 2;
-template <class T>
-using Computed = std::conditional_t<is_half<T>, float, T>;
-
 // value seen as [outer, channels, inner]; inner is 1 when channels come last.
 struct Extents {
   int64_t outer = 1, channels, inner = 1;
@@ -37,32 +33,56 @@ struct Extents {
 
 constexpr int64_t kTile = 512;
 
-// y[i] = x[i] + bias[i], or + bias[0] when kOne; 16-bit elements by way of a tile.
-template <class T, bool kOne>
-void add_bias(const T* x, const Computed<T>* bias, T* y, int64_t n) {
-  if constexpr (is_half<T>) {
-    float tile[kTile];
-    for (int64_t i = 0; i < n; i += kTile) {
-      const int64_t count = std::min(kTile, n - i);
-      widen(x + i, tile, count);
-      for (int64_t j = 0; j < count; ++j) tile[j] += kOne ? bias[0] : bias[i + j];
-      narrow(tile, y + i, count);
+// y = x + bias, or + bias[0] when kOne.
+template <bool kOne, class C>
+void add_bias(const C* x, const C* bias, C* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] + (kOne ? bias[0] : bias[i]);
+}
+
+// The same for n 16-bit elements from `at` on, by way of a tile.
+template <bool kOne>
+void add_bias_to_half(const Tensor& x, const float* bias, Tensor& y, int64_t at, int64_t n) {
+  float tile[kTile];
+  for (int64_t i = 0; i < n; i += kTile) {
+    const int64_t count = std::min(kTile, n - i);
+    widen(x.dtype(), x.raw(), at + i, count, tile);
+    for (int64_t j = 0; j < count; ++j) tile[j] += kOne ? bias[0] : bias[i + j];
+    narrow(y.dtype(), tile, count, y.raw(), at + i);
+  }
+}
+
+// add(at, bias, n): what adds to the elements [at, at + n) of x, for as many calls as body makes.
+template <bool kOne, class C, class F>
+void with_addition(const Tensor& x, Tensor& y, F body) {
+  if constexpr (std::is_same_v<C, float>) {
+    if (is_half(x.dtype())) {
+      return body([&](int64_t at, const float* bias, int64_t n) {
+        add_bias_to_half<kOne>(x, bias, y, at, n);
+      });
     }
-  } else {
-    for (int64_t i = 0; i < n; ++i) y[i] = x[i] + (kOne ? bias[0] : bias[i]);
   }
+  body([from = x.data<C>(), to = y.data<C>()](int64_t at, const C* bias, int64_t n) {
+    add_bias<kOne>(from + at, bias, to + at, n);
+  });
 }
 
-template <class T>
-void to_computed(const T* from, Computed<T>* to, int64_t n) {
-  if constexpr (is_half<T>) {
-    widen(from, to, n);
-  } else {
-    std::copy_n(from, n, to);
+template <class C>
+void to_computed(const Tensor& from, int64_t at, int64_t n, C* to) {
+  if constexpr (std::is_same_v<C, float>) {
+    if (is_half(from.dtype())) return widen(from.dtype(), from.raw(), at, n, to);
   }
+  std::copy_n(from.data<C>() + at, n, to);
 }
 
-template <class T>
+template <class C>
+void from_computed(C from, Tensor& to, int64_t at) {
+  if constexpr (std::is_same_v<C, float>) {
+    if (is_half(to.dtype())) return narrow(to.dtype(), &from, 1, to.raw(), at);
+  }
+  to.data<C>()[at] = from;
+}
+
+template <class C>
 std::unique_ptr<Kernel> prepare_add(const PrepareContext& c) {
   const Extents e(c.output_shape(0), c.op().get_string("data_format") == "NCHW");
   if (e.empty()) return make_kernel([](RunContext&) {});
@@ -72,14 +92,15 @@ std::unique_ptr<Kernel> prepare_add(const PrepareContext& c) {
     const int64_t grain = std::max<int64_t>(1, 32768 / e.inner);
     return make_kernel(
         [e, grain](RunContext& c) {
-          const T *x = c.input(0).data<T>(), *bias = c.input(1).data<T>();
-          T* y = c.output(0).data<T>();
           c.parallel_for(e.outer * e.channels, grain, 0.15 * static_cast<double>(e.inner),
                          [&](int64_t i, int64_t end) {
-                           for (; i < end; ++i) {
-                             const Computed<T> b = static_cast<Computed<T>>(bias[i % e.channels]);
-                             add_bias<T, true>(x + i * e.inner, &b, y + i * e.inner, e.inner);
-                           }
+                           with_addition<true, C>(c.input(0), c.output(0), [&](auto add) {
+                             for (; i < end; ++i) {
+                               C b;
+                               to_computed(c.input(1), i % e.channels, 1, &b);
+                               add(i * e.inner, &b, e.inner);
+                             }
+                           });
                          });
         },
         cost);
@@ -90,20 +111,20 @@ std::unique_ptr<Kernel> prepare_add(const PrepareContext& c) {
   const int64_t periods = (total + period - 1) / period;
   return make_kernel(
       [=](RunContext& c) {
-        const T *x = c.input(0).data<T>(), *bias = c.input(1).data<T>();
-        T* y = c.output(0).data<T>();
-        auto* pattern = reinterpret_cast<Computed<T>*>(c.scratch());
+        C* const pattern = reinterpret_cast<C*>(c.scratch());
         for (int64_t i = 0; i < repeat; ++i)
-          to_computed(bias, pattern + i * e.channels, e.channels);
-        c.parallel_for(
-            periods, grain, 0.15 * static_cast<double>(period), [&](int64_t i, int64_t end) {
-              for (; i < end; ++i) {
-                const int64_t at = i * period;
-                add_bias<T, false>(x + at, pattern, y + at, std::min(period, total - at));
-              }
-            });
+          to_computed(c.input(1), 0, e.channels, pattern + i * e.channels);
+        c.parallel_for(periods, grain, 0.15 * static_cast<double>(period),
+                       [&](int64_t i, int64_t end) {
+                         with_addition<false, C>(c.input(0), c.output(0), [&](auto add) {
+                           for (; i < end; ++i) {
+                             const int64_t at = i * period;
+                             add(at, pattern, std::min(period, total - at));
+                           }
+                         });
+                       });
       },
-      cost, static_cast<size_t>(period) * sizeof(Computed<T>));
+      cost, static_cast<size_t>(period) * sizeof(C));
 }
 
 template <class C>
@@ -111,63 +132,59 @@ void add_plain_rows(const C* x, int64_t count, int64_t width, C* sum) {
   add_rows(x, count, width, sum, [](Vec<C> v, int64_t, int64_t) { return v; });
 }
 
-template <class T>
-std::unique_ptr<Kernel> prepare_grad_last(const Extents& e) {
-  using C = Computed<T>;
+template <class C>
+std::unique_ptr<Kernel> prepare_grad_last(const Extents& e, bool half) {
   const RowGroups<C> s(e.outer, e.channels);
   constexpr int64_t kTileRows = 8;
   // Scratch: a partial sum per piece, and for 16-bit elements a few widened groups per piece.
-  const int64_t per_piece = s.width * (is_half<T> ? 1 + kTileRows : 1);
+  const int64_t per_piece = s.width * (half ? 1 + kTileRows : 1);
   const double cost = 20 + 0.15 * static_cast<double>(e.outer * e.channels);
   return make_kernel(
       [=](RunContext& c) {
-        const T* x = c.input(0).data<T>();
+        const Tensor& x = c.input(0);
         C* const partial = reinterpret_cast<C*>(c.scratch());
         c.run_chunks(s.pieces, cost, [&](int64_t piece) {
           C* const sum = partial + piece * per_piece;
           const int64_t count = s.piece_groups(piece);
-          const T* from = x + s.piece_begin(piece) * s.width;
-          if constexpr (is_half<T>) {
-            C* const tile = sum + s.width;
-            std::fill_n(sum, s.width, C(0));
-            for (int64_t i = 0; i < count; i += kTileRows - 1) {
-              // The sum so far is the tile's first row.
-              const int64_t some = std::min(kTileRows - 1, count - i);
-              std::copy_n(sum, s.width, tile);
-              widen(from + i * s.width, tile + s.width, some * s.width);
-              add_plain_rows(tile, some + 1, s.width, sum);
-            }
-          } else {
-            add_plain_rows(from, count, s.width, sum);
+          const int64_t from = s.piece_begin(piece) * s.width;
+          if (!half) return add_plain_rows(x.data<C>() + from, count, s.width, sum);
+          C* const tile = sum + s.width;
+          std::fill_n(sum, s.width, C(0));
+          for (int64_t i = 0; i < count; i += kTileRows - 1) {
+            // The sum so far is the tile's first row.
+            const int64_t some = std::min(kTileRows - 1, count - i);
+            std::copy_n(sum, s.width, tile);
+            to_computed(x, from + i * s.width, some * s.width, tile + s.width);
+            add_plain_rows(tile, some + 1, s.width, sum);
           }
         });
-        T* const out = c.output(0).data<T>();
         for (int64_t channel = 0; channel < s.channels; ++channel) {
           C total = 0;
           s.for_partials(channel, per_piece, [&](int64_t at, int64_t) { total += partial[at]; });
-          for (int64_t row = s.rest_begin(); row < s.rows; ++row)
-            total += static_cast<C>(x[row * s.channels + channel]);
-          out[channel] = T(total);
+          for (int64_t row = s.rest_begin(); row < s.rows; ++row) {
+            C one;
+            to_computed(x, row * s.channels + channel, 1, &one);
+            total += one;
+          }
+          from_computed(total, c.output(0), channel);
         }
       },
       cost, static_cast<size_t>(s.pieces * per_piece) * sizeof(C));
 }
 
 // The sum of a contiguous run: whole vectors in two chains, then the rest on a padded vector.
-template <class T>
-Computed<T> sum_run(const T* x, int64_t n) {
-  using C = Computed<T>;
+template <class C>
+C sum_run(const Tensor& x, int64_t at, int64_t n) {
   constexpr int lanes = kLanes<C>;
   C tile[kTile];
   C total = 0;
   for (int64_t begin = 0; begin < n; begin += kTile) {
     const int64_t count = std::min(kTile, n - begin);
-    const C* from;
-    if constexpr (is_half<T>) {
-      widen(x + begin, tile, count);
-      from = tile;
+    const C* from = tile;
+    if (is_half(x.dtype())) {
+      to_computed(x, at + begin, count, tile);
     } else {
-      from = x + begin;
+      from = x.data<C>() + at + begin;
     }
     Vec<C> s[2] = {};
     int64_t i = 0;
@@ -182,37 +199,34 @@ Computed<T> sum_run(const T* x, int64_t n) {
   return total;
 }
 
-template <class T>
+template <class C>
 std::unique_ptr<Kernel> prepare_grad_second(const Extents& e) {
-  using C = Computed<T>;
   const double cost_per_channel = 0.15 * static_cast<double>(e.outer * e.inner);
   const int64_t grain = std::max<int64_t>(1, 32768 / std::max<int64_t>(1, e.outer * e.inner));
   return make_kernel(
       [=](RunContext& c) {
-        const T* x = c.input(0).data<T>();
-        T* const out = c.output(0).data<T>();
         c.parallel_for(e.channels, grain, cost_per_channel, [&](int64_t channel, int64_t end) {
           for (; channel < end; ++channel) {
             C total = 0;
             for (int64_t i = 0; i < e.outer; ++i)
-              total += sum_run(x + (i * e.channels + channel) * e.inner, e.inner);
-            out[channel] = T(total);
+              total += sum_run<C>(c.input(0), (i * e.channels + channel) * e.inner, e.inner);
+            from_computed(total, c.output(0), channel);
           }
         });
       },
       20 + cost_per_channel * static_cast<double>(e.channels));
 }
 
-template <class T>
+template <class C>
 std::unique_ptr<Kernel> prepare_grad(const PrepareContext& c) {
   const Extents e(c.input_shape(0), c.op().get_string("data_format") == "NCHW");
   if (e.empty()) {
-    return make_kernel([](RunContext& c) {
-      Tensor& out = c.output(0);
-      std::fill_n(out.data<T>(), out.num_elements(), T(0.0F));
+    return make_kernel([](RunContext& c) {  // zero has the same bytes in every dtype
+      std::fill_n(static_cast<std::byte*>(c.output(0).raw()), c.output(0).bytes(), std::byte{0});
     });
   }
-  return e.inner > 1 ? prepare_grad_second<T>(e) : prepare_grad_last<T>(e);
+  return e.inner > 1 ? prepare_grad_second<C>(e)
+                     : prepare_grad_last<C>(e, is_half(c.input_type(0)));
 }
 
 // With channels last the bias is broadcast as Add's operand would be.
@@ -223,20 +237,18 @@ int add_steps(host::TileProgram& program, const OpInstance& op, std::span<const 
   return host::add_tile_op(program, *add, op, operands);
 }
 
-template <class T>
-void register_type(KernelRegistry& r) {
-  const TypeConstraint type = {"T", {dtype_of<T>}};
-  r.add("BiasAdd", {type}, prepare_add<T>);
-  r.add("BiasAddGrad", {type}, prepare_grad<T>);
+template <class C>
+void register_types(KernelRegistry& r) {
+  const TypeConstraint type = {"T", stored_types<C>()};
+  r.add("BiasAdd", {type}, prepare_add<C>);
+  r.add("BiasAddGrad", {type}, prepare_grad<C>);
 }
 
 }  // namespace
 
 void register_bias_kernels(KernelRegistry& r) {
-  register_type<float>(r);
-  register_type<double>(r);
-  register_type<Float16>(r);
-  register_type<BFloat16>(r);
+  register_types<float>(r);
+  register_types<double>(r);
   host::add_fusible_op("BiasAdd", adds_last, add_steps);
 }
 

@@ -6,6 +6,7 @@
 #include "kernels/cpu/convolution.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <type_traits>
@@ -56,31 +57,28 @@ struct PassShapes {
         output(pass == ConvPass::kForward ? c.output_shape(0) : c.input_shape(2)) {}
 };
 
-template <class T>
+// Zero has the same bytes in every dtype.
 std::unique_ptr<Kernel> zero_output() {
   return make_kernel([](RunContext& c) {
-    Tensor& out = c.output(0);
-    std::fill_n(out.data<T>(), out.num_elements(), T(0.0F));
+    std::fill_n(static_cast<std::byte*>(c.output(0).raw()), c.output(0).bytes(), std::byte{0});
   });
 }
 
-template <class T>
+template <class C>
 class ConvKernel final : public Kernel {
  public:
-  using C = ComputedIn<T>;
-
-  ConvKernel(ConvPass pass, const ConvGeometry& g)
+  ConvKernel(ConvPass pass, const ConvGeometry& g, bool half)
       : pass_(pass),
         algorithm_(choose<C>(pass, planes_apart(g))),
         filter_elements_(g.filter_elements()),
-        images_{g.batch, g.input_pixels(), g.channels, g.channels_second},
-        results_{g.batch, g.output_pixels(), g.filters, g.channels_second},
-        filter_scratch_(sizeof(T) == 2 ? (filter_elements_ + 15) / 16 * 16 : 0) {
+        images_{g.batch, g.input_pixels(), g.channels, g.channels_second, half},
+        results_{g.batch, g.output_pixels(), g.filters, g.channels_second, half},
+        filter_scratch_(half ? (filter_elements_ + 15) / 16 * 16 : 0) {
     scratch_bytes =
         algorithm_->scratch_bytes +
         static_cast<size_t>(images_.scratch() + results_.scratch() + filter_scratch_) * sizeof(C);
     cost_ns = algorithm_->cost_ns + 100;
-    const ImageLayout<T>& out = pass == ConvPass::kInput ? images_ : results_;
+    const ImageLayout<C>& out = pass == ConvPass::kInput ? images_ : results_;
     // Images in another form become final on their way back.
     finishes_in_pieces =
         pass != ConvPass::kFilter && (algorithm_->finishes_in_pieces || !out.plain());
@@ -93,32 +91,31 @@ class ConvKernel final : public Kernel {
     std::byte* const rest = reinterpret_cast<std::byte*>(for_filter + filter_scratch_);
     switch (pass_) {
       case ConvPass::kForward: {
-        T* const out = c.output(0).data<T>();
+        Tensor& out = c.output(0);
         C* const to = results_.target(out, for_results);
-        const C* images = images_.read(c, c.input(0).data<T>(), for_images);
+        const C* images = images_.read(c, c.input(0), for_images);
         algorithm_->run(results_.plain() ? c : c.on_the_way(), images,
                         read_filter(c.input(1), for_filter), to, rest);
         results_.write(c, to, out, for_results);
         return;
       }
       case ConvPass::kInput: {
-        T* const out = c.output(0).data<T>();
+        Tensor& out = c.output(0);
         C* const to = images_.target(out, for_images);
-        const C* gradient = results_.read(c, c.input(2).data<T>(), for_results);
+        const C* gradient = results_.read(c, c.input(2), for_results);
         algorithm_->run(images_.plain() ? c : c.on_the_way(), read_filter(c.input(1), for_filter),
                         gradient, to, rest);
         images_.write(c, to, out, for_images);
         return;
       }
       case ConvPass::kFilter: {
-        const C* images = images_.read(c, c.input(0).data<T>(), for_images);
-        const C* gradient = results_.read(c, c.input(2).data<T>(), for_results);
-        T* const out = c.output(0).data<T>();
-        if constexpr (sizeof(T) == 2) {
-          algorithm_->run(c, images, gradient, for_filter, rest);
-          narrow(for_filter, out, filter_elements_);
-        } else {
-          algorithm_->run(c, images, gradient, out, rest);
+        const C* images = images_.read(c, c.input(0), for_images);
+        const C* gradient = results_.read(c, c.input(2), for_results);
+        Tensor& out = c.output(0);
+        C* const to = filter_scratch_ > 0 ? for_filter : out.data<C>();
+        algorithm_->run(c, images, gradient, to, rest);
+        if constexpr (std::is_same_v<C, float>) {
+          if (filter_scratch_ > 0) narrow(out.dtype(), to, filter_elements_, out.raw(), 0);
         }
         return;
       }
@@ -127,50 +124,48 @@ class ConvKernel final : public Kernel {
 
  private:
   const C* read_filter(const Tensor& filter, C* scratch) const {
-    if constexpr (sizeof(T) == 2) {
-      widen(filter.data<T>(), scratch, filter_elements_);
-      return scratch;
-    } else {
-      return filter.data<T>();
+    if constexpr (std::is_same_v<C, float>) {
+      if (filter_scratch_ > 0) {
+        widen(filter.dtype(), filter.raw(), 0, filter_elements_, scratch);
+        return scratch;
+      }
     }
+    return filter.data<C>();
   }
 
   ConvPass pass_;
   ConvPtr<C> algorithm_;
   int64_t filter_elements_;
-  ImageLayout<T> images_, results_;
-  int64_t filter_scratch_;
+  ImageLayout<C> images_, results_;
+  int64_t filter_scratch_;  // of 16-bit filters
 };
 
-template <class T, ConvPass kPass>
+template <class C, ConvPass kPass>
 std::unique_ptr<Kernel> prepare(const PrepareContext& c) {
   const PassShapes shapes(kPass, c);
   const ConvGeometry g = ConvGeometry::of(c.op(), shapes.input, shapes.filter);
-  if (g.empty()) return zero_output<T>();
-  return std::make_unique<ConvKernel<T>>(kPass, g);
+  if (g.empty()) return zero_output();
+  return std::make_unique<ConvKernel<C>>(kPass, g, is_half(c.output_type(0)));
 }
 
-template <class T>
-void register_type(KernelRegistry& r) {
-  const TypeConstraint type = {"T", {dtype_of<T>}};
-  r.add("Conv2D", {type}, prepare<T, ConvPass::kForward>);
-  r.add("Conv2DBackpropInput", {type}, prepare<T, ConvPass::kInput>);
-  r.add("Conv2DBackpropFilter", {type}, prepare<T, ConvPass::kFilter>);
-  r.add("Conv3D", {type}, prepare<T, ConvPass::kForward>);
-  r.add("Conv3DBackpropInput", {type}, prepare<T, ConvPass::kInput>);
-  r.add("Conv3DBackpropFilter", {type}, prepare<T, ConvPass::kFilter>);
-  r.add("DepthwiseConv2dNative", {type}, prepare<T, ConvPass::kForward>);
-  r.add("DepthwiseConv2dNativeBackpropInput", {type}, prepare<T, ConvPass::kInput>);
-  r.add("DepthwiseConv2dNativeBackpropFilter", {type}, prepare<T, ConvPass::kFilter>);
+template <class C>
+void register_types(KernelRegistry& r) {
+  const TypeConstraint type = {"T", stored_types<C>()};
+  for (const char* op : {"Conv2D", "Conv3D", "DepthwiseConv2dNative"})
+    r.add(op, {type}, prepare<C, ConvPass::kForward>);
+  for (const char* op :
+       {"Conv2DBackpropInput", "Conv3DBackpropInput", "DepthwiseConv2dNativeBackpropInput"})
+    r.add(op, {type}, prepare<C, ConvPass::kInput>);
+  for (const char* op :
+       {"Conv2DBackpropFilter", "Conv3DBackpropFilter", "DepthwiseConv2dNativeBackpropFilter"})
+    r.add(op, {type}, prepare<C, ConvPass::kFilter>);
 }
 
 }  // namespace
 
 void register_convolution_kernels(KernelRegistry& r) {
-  register_type<float>(r);
-  register_type<double>(r);
-  register_type<Float16>(r);
-  register_type<BFloat16>(r);
+  register_types<float>(r);
+  register_types<double>(r);
 }
 
 }  // namespace treenail::cpu

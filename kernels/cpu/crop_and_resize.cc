@@ -7,12 +7,15 @@
 #include <cstdint>
 #include <memory>
 #include <type_traits>
+#include <vector>
 
 #include "framework/base/error.h"
 #include "framework/runtime/kernel.h"
 #include "framework/runtime/kernel_poll.h"
 #include "framework/runtime/kernel_registry.h"
-#include "framework/tensor/half.h"
+#include "framework/tensor/tensor.h"
+#include "kernels/cpu/float_elements.h"
+#include "kernels/cpu/half_tiles.h"
 
 namespace treenail::cpu {
 namespace {
@@ -104,11 +107,6 @@ void for_places(const RunContext& c, const Crops& crops, const Box& box, F f) {
   }
 }
 
-template <class T>
-float to_float(T x) {
-  return static_cast<float>(x);
-}
-
 // Where the four pixels around a place begin.
 struct Corners {
   int64_t top_left, top_right, bottom_left, bottom_right;
@@ -126,13 +124,69 @@ Crops crops_of(const PrepareContext& c, const Shape& crops, const Shape& images)
           images.dim(0), images.dim(1), images.dim(2), c.op().get_string("method") == "nearest"};
 }
 
+// The four pixels around a place: where they lie in images of T or, where T is void, read as float
+// into room of their own, some channels at a time.
+template <class T>
+class Around {
+ public:
+  Around(const Tensor& images, int64_t image) : images_(images), image_(image) {}
+
+  // f(channel, count, top left, top right, bottom left, bottom right) for all channels.
+  template <class F>
+  void each(const Corners& at, int64_t channels, F f) {
+    const T* image = images_.data<T>() + image_;
+    f(int64_t{0}, channels, image + at.top_left, image + at.top_right, image + at.bottom_left,
+      image + at.bottom_right);
+  }
+
+ private:
+  const Tensor& images_;
+  int64_t image_;
+};
+
+template <>
+class Around<void> {
+ public:
+  Around(const Tensor& images, int64_t image)
+      : raw_(images.raw()), image_(image), read_(float_reader(images.dtype())) {}
+
+  template <class F>
+  void each(const Corners& at, int64_t channels, F f) {
+    for (int64_t k = 0; k < channels; k += kMost) {
+      const int64_t n = std::min(kMost, channels - k);
+      const float* top_right = pair(at.top_left + k, at.top_right + k, n, room_);
+      const float* right = pair(at.bottom_left + k, at.bottom_right + k, n, room_ + 2 * kMost);
+      f(k, n, room_, top_right, room_ + 2 * kMost, right);
+    }
+  }
+
+ private:
+  static constexpr int64_t kMost = 64;
+
+  // Pixels side by side are read together. Returns the right one; the left one is at `to`.
+  const float* pair(int64_t left, int64_t right, int64_t n, float* to) const {
+    if (right == left + n) {
+      read_(raw_, image_ + left, 2 * n, to);
+      return to + n;
+    }
+    read_(raw_, image_ + left, n, to);
+    if (right == left) return to;
+    read_(raw_, image_ + right, n, to + n);
+    return to + n;
+  }
+
+  const void* raw_;
+  int64_t image_;
+  FloatReader read_;
+  float room_[4 * kMost];
+};
+
 template <class T>
 KernelPtr prepare_crop(const PrepareContext& c) {
   const Crops crops = crops_of(c, c.output_shape(0), c.input_shape(0));
   const auto outside = static_cast<float>(c.op().get_float("extrapolation_value"));
   return make_kernel(
       [crops, outside](RunContext& c) {
-        const T* images = c.input(0).data<T>();
         const float* boxes = c.input(1).data<float>();
         const int32_t* index = c.input(2).data<int32_t>();
         float* const out = c.output(0).data<float>();
@@ -141,7 +195,7 @@ KernelPtr prepare_crop(const PrepareContext& c) {
         for_boxes(c, crops, crops.cost(), [&](int64_t i) {
           const Box box = Box::read(crops, boxes, index, i);
           box.check(crops, i);
-          const T* image = images + box.image * crops.image();
+          Around<T> around(c.input(0), box.image * crops.image());
           float* to = out + i * crops.crop();
           for_places(c, crops, box,
                      [&](int64_t, int64_t, const Pair& rows, const Pair& columns, bool inside) {
@@ -150,17 +204,21 @@ KernelPtr prepare_crop(const PrepareContext& c) {
                          to += crops.channels;
                          return;
                        }
-                       const Corners at(crops, rows, columns);
-                       for (int64_t k = 0; k < crops.channels; ++k) {
-                         const float top_left = to_float(image[at.top_left + k]);
-                         const float top_right = to_float(image[at.top_right + k]);
-                         const float left = to_float(image[at.bottom_left + k]);
-                         const float right = to_float(image[at.bottom_right + k]);
-                         const float top = top_left + (top_right - top_left) * columns.part;
-                         const float bottom = left + (right - left) * columns.part;
-                         to[k] = crops.nearest ? top_left : top + (bottom - top) * rows.part;
-                       }
-                       to += crops.channels;
+                       around.each(
+                           Corners(crops, rows, columns), crops.channels,
+                           [&](int64_t, int64_t n, const auto* top_left, const auto* top_right,
+                               const auto* bottom_left, const auto* bottom_right) {
+                             for (int64_t k = 0; k < n; ++k) {
+                               const auto first = static_cast<float>(top_left[k]);
+                               const auto second = static_cast<float>(top_right[k]);
+                               const auto left = static_cast<float>(bottom_left[k]);
+                               const auto right = static_cast<float>(bottom_right[k]);
+                               const float top = first + (second - first) * columns.part;
+                               const float bottom = left + (right - left) * columns.part;
+                               to[k] = crops.nearest ? first : top + (bottom - top) * rows.part;
+                             }
+                             to += n;
+                           });
                      });
         });
       },
@@ -189,39 +247,36 @@ void add_crop(const RunContext& c, const Crops& crops, const Box& box, const flo
              });
 }
 
-template <class T>
+// Sum: float, also where the output is float16, or double.
+template <class Sum>
 KernelPtr prepare_image_gradient(const PrepareContext& c) {
-  using Sum = std::conditional_t<sizeof(T) == 2, float, T>;
   const Crops crops = crops_of(c, c.input_shape(0), c.output_shape(0));
   const int64_t elements = c.output_shape(0).num_elements();
+  const bool half = is_half(c.output_type(0));
   return make_kernel(
-      [crops, elements](RunContext& c) {
+      [crops, elements, half](RunContext& c) {
         const float* grads = c.input(0).data<float>();
         const float* boxes = c.input(1).data<float>();
         const int32_t* index = c.input(2).data<int32_t>();
-        T* const out = c.output(0).data<T>();
+        Tensor& out = c.output(0);
         check_indices(crops, boxes, index);
         if (elements == 0) return;
         const double cost = crops.cost() * static_cast<double>(crops.boxes);
+        Sum* const all = half ? reinterpret_cast<Sum*>(c.scratch()) : static_cast<Sum*>(out.raw());
         c.run_chunks(crops.batch, cost, [&](int64_t image) {
-          Sum* sums;
-          if constexpr (sizeof(T) == 2) {
-            sums = reinterpret_cast<Sum*>(c.scratch()) + image * crops.image();
-          } else {
-            sums = out + image * crops.image();
-          }
+          Sum* const sums = all + image * crops.image();
           std::fill_n(sums, crops.image(), Sum(0));
           for (int64_t i = 0; i < crops.boxes; ++i) {
             const Box box = Box::read(crops, boxes, index, i);
             if (box.image == image) add_crop(c, crops, box, grads + i * crops.crop(), sums);
           }
-          if constexpr (sizeof(T) == 2) {
-            for (int64_t k = 0; k < crops.image(); ++k) out[image * crops.image() + k] = T(sums[k]);
+          if constexpr (std::is_same_v<Sum, float>) {
+            if (half) narrow(out.dtype(), sums, crops.image(), out.raw(), image * crops.image());
           }
         });
       },
       crops.cost() * static_cast<double>(crops.boxes),
-      sizeof(T) == 2 ? static_cast<size_t>(elements) * sizeof(Sum) : 0);
+      half ? static_cast<size_t>(elements) * sizeof(Sum) : 0);
 }
 
 // What a change of a place does, shared out to where the box begins and where it ends.
@@ -245,7 +300,6 @@ KernelPtr prepare_boxes_gradient(const PrepareContext& c) {
   return make_kernel(
       [crops](RunContext& c) {
         const float* grads = c.input(0).data<float>();
-        const T* images = c.input(1).data<T>();
         const float* boxes = c.input(2).data<float>();
         const int32_t* index = c.input(3).data<int32_t>();
         float* const out = c.output(0).data<float>();
@@ -257,27 +311,30 @@ KernelPtr prepare_boxes_gradient(const PrepareContext& c) {
         for_boxes(c, crops, 2 * crops.cost(), [&](int64_t i) {
           const Box box = Box::read(crops, boxes, index, i);
           box.check(crops, i);
-          const T* image = images + box.image * crops.image();
+          Around<T> around(c.input(1), box.image * crops.image());
           const float* from = grads + i * crops.crop();
           EdgeSums down, across;
-          for_places(c, crops, box,
-                     [&](int64_t y, int64_t x, const Pair& rows, const Pair& columns, bool inside) {
-                       const Corners at(crops, rows, columns);
-                       float dy = 0, dx = 0;
-                       for (int64_t k = 0; inside && k < crops.channels; ++k) {
-                         const float top_left = to_float(image[at.top_left + k]);
-                         const float top_right = to_float(image[at.top_right + k]);
-                         const float left = to_float(image[at.bottom_left + k]);
-                         const float right = to_float(image[at.bottom_right + k]);
-                         dy += from[k] * ((1 - columns.part) * (left - top_left) +
-                                          columns.part * (right - top_right));
-                         dx += from[k] * ((1 - rows.part) * (top_right - top_left) +
-                                          rows.part * (right - left));
-                       }
-                       from += crops.channels;
-                       down.add(box.rows, y, dy);
-                       across.add(box.columns, x, dx);
-                     });
+          for_places(
+              c, crops, box,
+              [&](int64_t y, int64_t x, const Pair& rows, const Pair& columns, bool inside) {
+                float dy = 0, dx = 0;
+                if (inside) {
+                  around.each(
+                      Corners(crops, rows, columns), crops.channels,
+                      [&](int64_t begin, int64_t n, const float* top_left, const float* top_right,
+                          const float* left, const float* right) {
+                        for (int64_t k = 0; k < n; ++k) {
+                          dy += from[begin + k] * ((1 - columns.part) * (left[k] - top_left[k]) +
+                                                   columns.part * (right[k] - top_right[k]));
+                          dx += from[begin + k] * ((1 - rows.part) * (top_right[k] - top_left[k]) +
+                                                   rows.part * (right[k] - left[k]));
+                        }
+                      });
+                }
+                from += crops.channels;
+                down.add(box.rows, y, dy);
+                across.add(box.columns, x, dx);
+              });
           const float result[] = {down.begin, across.begin, down.end, across.end};
           std::copy_n(result, 4, out + 4 * i);
         });
@@ -285,27 +342,21 @@ KernelPtr prepare_boxes_gradient(const PrepareContext& c) {
       2 * crops.cost() * static_cast<double>(crops.boxes));
 }
 
-template <class T>
-void register_type(KernelRegistry& r) {
-  const TypeConstraint type = {"T", {dtype_of<T>}};
-  r.add("CropAndResize", {type}, prepare_crop<T>);
-  r.add("CropAndResizeGradBoxes", {type}, prepare_boxes_gradient<T>);
-  if constexpr (!std::is_integral_v<T>)
-    r.add("CropAndResizeGradImage", {type}, prepare_image_gradient<T>);
-}
-
 }  // namespace
 
 void register_crop_and_resize_kernels(KernelRegistry& r) {
-  register_type<uint8_t>(r);
-  register_type<uint16_t>(r);
-  register_type<int8_t>(r);
-  register_type<int16_t>(r);
-  register_type<int32_t>(r);
-  register_type<int64_t>(r);
-  register_type<Float16>(r);
-  register_type<float>(r);
-  register_type<double>(r);
+  const TypeConstraint byte = {"T", {DType::kUInt8}}, single = {"T", {DType::kFloat32}};
+  const std::vector<DType> rest = {DType::kUInt16, DType::kInt8,    DType::kInt16,  DType::kInt32,
+                                   DType::kInt64,  DType::kFloat16, DType::kFloat64};
+  r.add("CropAndResize", {byte}, prepare_crop<uint8_t>);
+  r.add("CropAndResize", {single}, prepare_crop<float>);
+  r.add("CropAndResize", {{"T", rest}}, prepare_crop<void>);
+  r.add("CropAndResizeGradBoxes", {byte}, prepare_boxes_gradient<void>);
+  r.add("CropAndResizeGradBoxes", {single}, prepare_boxes_gradient<float>);
+  r.add("CropAndResizeGradBoxes", {{"T", rest}}, prepare_boxes_gradient<void>);
+  r.add("CropAndResizeGradImage", {{"T", {DType::kFloat16, DType::kFloat32}}},
+        prepare_image_gradient<float>);
+  r.add("CropAndResizeGradImage", {{"T", {DType::kFloat64}}}, prepare_image_gradient<double>);
 }
 
 }  // namespace treenail::cpu

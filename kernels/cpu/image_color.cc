@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 
 #include "framework/runtime/kernel.h"
 #include "framework/runtime/kernel_registry.h"
@@ -15,6 +16,8 @@ namespace treenail::cpu {
 namespace {
 
 using KernelPtr = std::unique_ptr<Kernel>;
+template <class T>
+using ComputedIn = std::conditional_t<sizeof(T) == 2, float, T>;
 constexpr int64_t kPixels = 1024;  // of a block that stays in the nearest cache
 
 // --- Pixels
@@ -85,39 +88,39 @@ void scale_saturation(const C* from, C* to, int64_t pixels, C scale) {
   }
 }
 
-// f on blocks of elements in the dtype that is computed in.
-template <class T, class F>
-void in_blocks(const T* from, T* to, int64_t elements, F f) {
-  if constexpr (sizeof(T) == 2) {
-    float block[3 * kPixels];
-    for (int64_t i = 0; i < elements; i += 3 * kPixels) {
-      const int64_t n = std::min(3 * kPixels, elements - i);
-      widen(from + i, block, n);
-      f(block, block, n);
-      narrow(block, to + i, n);
+// f on blocks of elements [begin, end) as C: the tensors' own, or widened from 16 bits and narrowed
+// again. f(from, to, elements).
+template <class C, class F>
+void in_blocks(const Tensor& from, Tensor& to, int64_t begin, int64_t end, F f) {
+  if constexpr (std::is_same_v<C, float>) {
+    if (is_half(from.dtype())) {
+      float block[3 * kPixels];
+      for (int64_t i = begin; i < end; i += 3 * kPixels) {
+        const int64_t n = std::min(3 * kPixels, end - i);
+        widen(from.dtype(), from.raw(), i, n, block);
+        f(block, block, n);
+        narrow(to.dtype(), block, n, to.raw(), i);
+      }
+      return;
     }
-  } else {
-    f(from, to, elements);
   }
+  f(from.data<C>() + begin, to.data<C>() + begin, end - begin);
 }
 
 template <class C>
 using PixelFn = void (*)(const C*, C*, int64_t, C);
 
 // kAdjusts: input 1 is the scalar that the pixels are adjusted by.
-template <class T, PixelFn<ComputedIn<T>> kPixel, bool kAdjusts>
+template <class C, PixelFn<C> kPixel, bool kAdjusts>
 KernelPtr prepare_pixels(const PrepareContext& c) {
   const int64_t pixels = c.output_shape(0).num_elements() / 3;
   return make_kernel(
       [pixels](RunContext& c) {
-        using C = ComputedIn<T>;
-        const T* from = c.input(0).data<T>();
-        T* const to = c.output(0).data<T>();
         C amount = 0;
         if constexpr (kAdjusts) amount = static_cast<C>(*c.input(1).data<float>());
         c.parallel_for(pixels, 4 * kPixels, 5, [&](int64_t begin, int64_t end) {
-          in_blocks(from + 3 * begin, to + 3 * begin, 3 * (end - begin),
-                    [amount](const C* x, C* y, int64_t n) { kPixel(x, y, n / 3, amount); });
+          in_blocks<C>(c.input(0), c.output(0), 3 * begin, 3 * end,
+                       [amount](const C* x, C* y, int64_t n) { kPixel(x, y, n / 3, amount); });
         });
       },
       5.0 * static_cast<double>(pixels));
@@ -168,24 +171,29 @@ KernelPtr prepare_contrast(const PrepareContext& c) {
       cost * static_cast<double>(images), static_cast<size_t>(images * channels) * sizeof(double));
 }
 
+template <class C>
+void register_pixels(KernelRegistry& r) {
+  const TypeConstraint type = {"T", stored_types<C>()};
+  r.add("RGBToHSV", {type}, prepare_pixels<C, rgb_to_hsv<C>, false>);
+  r.add("HSVToRGB", {type}, prepare_pixels<C, hsv_to_rgb<C>, false>);
+  r.add("AdjustHue", {type}, prepare_pixels<C, turn_hue<C>, true>);
+  r.add("AdjustSaturation", {type}, prepare_pixels<C, scale_saturation<C>, true>);
+}
+
 template <class T>
-void register_type(KernelRegistry& r) {
-  using C = ComputedIn<T>;
-  const TypeConstraint type = {"T", {dtype_of<T>}};
-  r.add("RGBToHSV", {type}, prepare_pixels<T, rgb_to_hsv<C>, false>);
-  r.add("HSVToRGB", {type}, prepare_pixels<T, hsv_to_rgb<C>, false>);
-  r.add("AdjustHue", {type}, prepare_pixels<T, turn_hue<C>, true>);
-  r.add("AdjustSaturation", {type}, prepare_pixels<T, scale_saturation<C>, true>);
-  r.add("AdjustContrast", {type}, prepare_contrast<T>);
+void register_contrast(KernelRegistry& r) {
+  r.add("AdjustContrast", {{"T", {dtype_of<T>}}}, prepare_contrast<T>);
 }
 
 }  // namespace
 
 void register_image_color_kernels(KernelRegistry& r) {
-  register_type<Float16>(r);
-  register_type<BFloat16>(r);
-  register_type<float>(r);
-  register_type<double>(r);
+  register_pixels<float>(r);
+  register_pixels<double>(r);
+  register_contrast<Float16>(r);
+  register_contrast<BFloat16>(r);
+  register_contrast<float>(r);
+  register_contrast<double>(r);
 }
 
 }  // namespace treenail::cpu

@@ -6,13 +6,13 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <type_traits>
+#include <vector>
 
 #include "framework/base/error.h"
 #include "framework/runtime/kernel.h"
 #include "framework/runtime/kernel_poll.h"
 #include "framework/runtime/kernel_registry.h"
-#include "kernels/cpu/half_tiles.h"
+#include "kernels/cpu/float_elements.h"
 #include "kernels/cpu/workspaces.h"
 
 namespace treenail::cpu {
@@ -132,30 +132,6 @@ struct TapTable {
   }
 };
 
-// Reads n elements from `at` on as float.
-using Reader = void (*)(const void* from, int64_t at, int64_t n, float* to);
-using Writer = void (*)(const float* from, int64_t n, void* to, int64_t at);
-
-template <class T>
-void read_as_float(const void* from, int64_t at, int64_t n, float* to) {
-  const T* elements = static_cast<const T*>(from) + at;
-  if constexpr (sizeof(T) == 2 && !std::is_integral_v<T>) {
-    widen(elements, to, n);
-  } else {
-    for (int64_t i = 0; i < n; ++i) to[i] = static_cast<float>(elements[i]);
-  }
-}
-
-template <class T>
-void write_from_float(const float* from, int64_t n, void* to, int64_t at) {
-  T* elements = static_cast<T*>(to) + at;
-  if constexpr (sizeof(T) == 2) {
-    narrow(from, elements, n);
-  } else {
-    for (int64_t i = 0; i < n; ++i) elements[i] = static_cast<T>(from[i]);
-  }
-}
-
 // One line of results from a line of sources; kChannels 0: any number.
 template <int kChannels>
 void gather_line(const TapTable& t, const float* from, int64_t channels, float factor, bool add,
@@ -200,7 +176,7 @@ class ResizeKernel final : public Kernel {
  public:
   // `adjoint`: from results back to images. reader and writer: null for float.
   ResizeKernel(const ResizedAxis& rows, const ResizedAxis& columns, const Shape& from,
-               const Shape& to, bool adjoint, Reader reader, Writer writer)
+               const Shape& to, bool adjoint, FloatReader reader, FloatWriter writer)
       : rows_(rows),
         columns_(columns),
         adjoint_(adjoint),
@@ -287,8 +263,8 @@ class ResizeKernel final : public Kernel {
 
   ResizedAxis rows_, columns_;
   bool adjoint_, rows_first_ = false;
-  Reader reader_;
-  Writer writer_;
+  FloatReader reader_;
+  FloatWriter writer_;
   int64_t channels_, in_height_, out_height_, in_line_, out_line_, lines_, chunks_ = 1,
                                                                            tables_bytes_ = 0;
 };
@@ -299,54 +275,40 @@ ResizedAxis axis_of(const PrepareContext& c, Method method, int axis, const Shap
   return {method, c.op().get_bool("align_corners"), centers, old.dim(axis), made.dim(axis)};
 }
 
-template <class T, Method kMethod>
+template <Method kMethod>
 KernelPtr prepare_resize(const PrepareContext& c) {
   const Shape &from = c.input_shape(0), &to = c.output_shape(0);
   if (to.num_elements() == 0) return make_kernel([](RunContext&) {});
+  const DType type = c.input_type(0);
   return std::make_unique<ResizeKernel>(
       axis_of(c, kMethod, 1, from, to), axis_of(c, kMethod, 2, from, to), from, to, false,
-      std::is_same_v<T, float> ? nullptr : read_as_float<T>, nullptr);
+      type == DType::kFloat32 ? nullptr : float_reader(type), nullptr);
 }
 
-template <class T, Method kMethod>
+template <Method kMethod>
 KernelPtr prepare_gradient(const PrepareContext& c) {
   const Shape &from = c.input_shape(0), &to = c.output_shape(0);
   if (to.num_elements() == 0) return make_kernel([](RunContext&) {});
+  const DType type = c.output_type(0);
   return std::make_unique<ResizeKernel>(axis_of(c, kMethod, 1, to, from),
                                         axis_of(c, kMethod, 2, to, from), from, to, true, nullptr,
-                                        std::is_same_v<T, float> ? nullptr : write_from_float<T>);
-}
-
-template <class T>
-void register_forward(KernelRegistry& r) {
-  const TypeConstraint type = {"T", {dtype_of<T>}};
-  r.add("ResizeBilinear", {type}, prepare_resize<T, Method::kBilinear>);
-  r.add("ResizeBicubic", {type}, prepare_resize<T, Method::kBicubic>);
-  r.add("ResizeArea", {type}, prepare_resize<T, Method::kArea>);
-}
-
-template <class T>
-void register_both(KernelRegistry& r) {
-  register_forward<T>(r);
-  const TypeConstraint type = {"T", {dtype_of<T>}};
-  r.add("ResizeBilinearGrad", {type}, prepare_gradient<T, Method::kBilinear>);
-  r.add("ResizeBicubicGrad", {type}, prepare_gradient<T, Method::kBicubic>);
-  r.add("ResizeAreaGrad", {type}, prepare_gradient<T, Method::kArea>);
+                                        type == DType::kFloat32 ? nullptr : float_writer(type));
 }
 
 }  // namespace
 
 void register_image_resize_kernels(KernelRegistry& r) {
-  register_forward<int8_t>(r);
-  register_forward<uint8_t>(r);
-  register_forward<int16_t>(r);
-  register_forward<uint16_t>(r);
-  register_forward<int32_t>(r);
-  register_forward<int64_t>(r);
-  register_both<Float16>(r);
-  register_both<BFloat16>(r);
-  register_both<float>(r);
-  register_both<double>(r);
+  const std::vector<DType> floating = {DType::kFloat16, DType::kBFloat16, DType::kFloat32,
+                                       DType::kFloat64};
+  std::vector<DType> real = {DType::kInt8,   DType::kUInt8, DType::kInt16,
+                             DType::kUInt16, DType::kInt32, DType::kInt64};
+  real.insert(real.end(), floating.begin(), floating.end());
+  r.add("ResizeBilinear", {{"T", real}}, prepare_resize<Method::kBilinear>);
+  r.add("ResizeBicubic", {{"T", real}}, prepare_resize<Method::kBicubic>);
+  r.add("ResizeArea", {{"T", real}}, prepare_resize<Method::kArea>);
+  r.add("ResizeBilinearGrad", {{"T", floating}}, prepare_gradient<Method::kBilinear>);
+  r.add("ResizeBicubicGrad", {{"T", floating}}, prepare_gradient<Method::kBicubic>);
+  r.add("ResizeAreaGrad", {{"T", floating}}, prepare_gradient<Method::kArea>);
 }
 
 }  // namespace treenail::cpu

@@ -79,39 +79,33 @@ struct Rows {
   }
 };
 
-// Rows [begin, end) of a tensor as float or double: the tensor's own, or widened into scratch
-// memory at the same place.
-template <class T>
-inline constexpr bool is_half = sizeof(T) == 2;
-template <class T>
-using Computed = std::conditional_t<is_half<T>, float, T>;
-
-template <class T>
-const Computed<T>* read_rows(const Tensor& from, float* scratch, int64_t begin, int64_t end) {
-  if constexpr (is_half<T>) {
-    widen(from.data<T>() + begin, scratch + begin, end - begin);
-    return scratch;
-  } else {
-    return from.data<T>();
+// Rows [begin, end) of a tensor as C, float or double: the tensor's own, or, of 16-bit elements,
+// widened into scratch memory at the same place.
+template <class C>
+const C* read_rows(const Tensor& from, float* scratch, int64_t begin, int64_t end) {
+  if constexpr (std::is_same_v<C, float>) {
+    if (is_half(from.dtype())) {
+      widen(from.dtype(), from.raw(), begin, end - begin, scratch + begin);
+      return scratch;
+    }
   }
+  return from.data<C>();
 }
-template <class T>
-Computed<T>* written_rows(Tensor& to, float* scratch) {
-  if constexpr (is_half<T>) {
-    return scratch;
-  } else {
-    return to.data<T>();
+template <class C>
+C* written_rows(Tensor& to, float* scratch) {
+  if constexpr (std::is_same_v<C, float>) {
+    if (is_half(to.dtype())) return scratch;
   }
+  return to.data<C>();
 }
-template <class T>
-void finish_rows(Tensor& to, const float* scratch, int64_t begin, int64_t end) {
-  if constexpr (is_half<T>) narrow(scratch + begin, to.data<T>() + begin, end - begin);
+inline void finish_rows(Tensor& to, const float* scratch, int64_t begin, int64_t end) {
+  if (is_half(to.dtype())) narrow(to.dtype(), scratch + begin, end - begin, to.raw(), begin);
 }
 
 // Scratch for `tensors` of the input's size and one of its batch's.
-template <class T>
-size_t scratch_for(const Rows& r, int64_t tensors) {
-  return is_half<T> ? static_cast<size_t>(r.rows * (tensors * r.columns + 1)) * sizeof(float) : 0;
+inline size_t scratch_for(DType dtype, const Rows& r, int64_t tensors) {
+  if (!is_half(dtype)) return 0;
+  return static_cast<size_t>(r.rows * (tensors * r.columns + 1)) * sizeof(float);
 }
 
 }  // namespace treenail::cpu

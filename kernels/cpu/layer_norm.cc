@@ -44,9 +44,8 @@ Statistics<C> normalize_row(const C* x, const C* scale, const C* offset, C epsil
   return s;
 }
 
-template <class T>
+template <class C>
 std::unique_ptr<Kernel> prepare_layer_norm(const PrepareContext& p) {
-  using C = Computed<T>;
   const Rows r(p.input_shape(0));
   const C epsilon = static_cast<C>(p.op().get_float("epsilon"));
   const int64_t batch = p.output_shape(1).num_elements();
@@ -62,8 +61,8 @@ std::unique_ptr<Kernel> prepare_layer_norm(const PrepareContext& p) {
         float* const scratch = reinterpret_cast<float*>(c.scratch());
         c.parallel_for(r.rows, r.grain, r.cost_per_row, [&](int64_t first, int64_t last) {
           const int64_t begin = first * r.columns, end = last * r.columns;
-          const C* x = read_rows<T>(c.input(0), scratch, begin, end);
-          C* y = written_rows<T>(c.output(0), scratch);
+          const C* x = read_rows<C>(c.input(0), scratch, begin, end);
+          C* y = written_rows<C>(c.output(0), scratch);
           for (int64_t i = first; i < last; ++i) {
             const int64_t at = i * r.columns;
             const Statistics<C> s =
@@ -71,10 +70,10 @@ std::unique_ptr<Kernel> prepare_layer_norm(const PrepareContext& p) {
             mean[i] = s.mean;
             inverse[i] = s.inverse;
           }
-          finish_rows<T>(c.output(0), scratch, begin, end);
+          finish_rows(c.output(0), scratch, begin, end);
         });
       },
-      r.cost, scratch_for<T>(r, 1));
+      r.cost, scratch_for(p.input_type(0), r, 1));
 }
 
 // With h = (x - mean) inverse and u = scale g: dx = inverse (u - mean(u) - h mean(u h)); adds g h
@@ -121,9 +120,8 @@ void add_pieces(const C* sums, int64_t pieces, int64_t n, C* dscale, C* doffset)
   }
 }
 
-template <class T>
+template <class C>
 std::unique_ptr<Kernel> prepare_layer_norm_grad(const PrepareContext& p) {
-  using C = Computed<T>;
   const Rows r(p.input_shape(0));
   const Pieces pieces(r);
   const int64_t n = p.input_shape(2).num_elements();
@@ -142,34 +140,32 @@ std::unique_ptr<Kernel> prepare_layer_norm_grad(const PrepareContext& p) {
                         last = std::min(first + pieces.per_piece, r.rows);
           C* const piece_sums = sums + piece * 2 * n;
           std::fill_n(piece_sums, 2 * n, C(0));
-          const C* g = read_rows<T>(c.input(0), for_g, first * n, last * n);
-          const C* x = read_rows<T>(c.input(1), for_x, first * n, last * n);
-          C* dx = written_rows<T>(c.output(0), for_g);
+          const C* g = read_rows<C>(c.input(0), for_g, first * n, last * n);
+          const C* x = read_rows<C>(c.input(1), for_x, first * n, last * n);
+          C* dx = written_rows<C>(c.output(0), for_g);
           for (int64_t i = first; i < last; ++i) {
             gradient_row(g + i * n, x + i * n, scale, {mean[i], inverse[i]}, dx + i * n, piece_sums,
                          piece_sums + n, n);
           }
-          finish_rows<T>(c.output(0), for_g, first * n, last * n);
+          finish_rows(c.output(0), for_g, first * n, last * n);
         });
         add_pieces(sums, pieces.count, n, dscale, doffset);
       },
-      2 * r.cost, for_sums + scratch_for<T>(r, 2));
+      2 * r.cost, for_sums + scratch_for(p.input_type(0), r, 2));
 }
 
-template <class T>
-void register_type(KernelRegistry& r) {
-  const std::vector<TypeConstraint> types = {{"T", {dtype_of<T>}}, {"U", {dtype_of<Computed<T>>}}};
-  r.add("LayerNorm", types, prepare_layer_norm<T>);
-  r.add("LayerNormGrad", types, prepare_layer_norm_grad<T>);
+template <class C>
+void register_types(KernelRegistry& r) {
+  const std::vector<TypeConstraint> types = {{"T", stored_types<C>()}, {"U", {dtype_of<C>}}};
+  r.add("LayerNorm", types, prepare_layer_norm<C>);
+  r.add("LayerNormGrad", types, prepare_layer_norm_grad<C>);
 }
 
 }  // namespace
 
 void register_layer_norm_kernels(KernelRegistry& r) {
-  register_type<float>(r);
-  register_type<double>(r);
-  register_type<Float16>(r);
-  register_type<BFloat16>(r);
+  register_types<float>(r);
+  register_types<double>(r);
 }
 
 }  // namespace treenail::cpu

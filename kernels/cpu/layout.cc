@@ -2,6 +2,7 @@
 #include "kernels/cpu/layout.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/cpu/half_tiles.h"
 #include "kernels/cpu/registers.h"
@@ -47,60 +48,57 @@ void transpose_images(const RunContext& c, int64_t batch, int64_t rows, int64_t 
 
 }  // namespace
 
-template <class T>
-int64_t ImageLayout<T>::scratch() const {
+template <class C>
+int64_t ImageLayout<C>::scratch() const {
   const int64_t one = (elements() + 15) / 16 * 16;
-  return plain() ? 0 : one * ((channels_second ? 1 : 0) + (sizeof(T) == 2 ? 1 : 0));
+  return one * ((channels_second ? 1 : 0) + (half ? 1 : 0));
 }
 
 // 16-bit images in the other layout take two steps: widened into the second part of scratch, then
 // transposed into the first.
-template <class T>
-const ComputedIn<T>* ImageLayout<T>::read(const RunContext& c, const T* from,
-                                          ComputedIn<T>* scratch) const {
-  if constexpr (sizeof(T) == 2) {
-    float* const wide = channels_second ? scratch + (elements() + 15) / 16 * 16 : scratch;
-    c.parallel_for(elements(), kGrain, 0.3,
-                   [&](int64_t i, int64_t end) { widen(from + i, wide + i, end - i); });
-    if (channels_second)
-      transpose_images<float>(c.on_the_way(), batch, channels, pixels, wide, scratch);
-    return scratch;
-  } else {
-    if (!channels_second) return from;
-    transpose_images<T>(c.on_the_way(), batch, channels, pixels, from, scratch);
-    return scratch;
+template <class C>
+const C* ImageLayout<C>::read(const RunContext& c, const Tensor& from, C* scratch) const {
+  if constexpr (std::is_same_v<C, float>) {
+    if (half) {
+      float* const wide = channels_second ? scratch + (elements() + 15) / 16 * 16 : scratch;
+      c.parallel_for(elements(), kGrain, 0.3, [&](int64_t i, int64_t end) {
+        widen(from.dtype(), from.raw(), i, end - i, wide + i);
+      });
+      if (channels_second)
+        transpose_images<float>(c.on_the_way(), batch, channels, pixels, wide, scratch);
+      return scratch;
+    }
   }
-}
-
-template <class T>
-ComputedIn<T>* ImageLayout<T>::target(T* to, ComputedIn<T>* scratch) const {
-  if constexpr (sizeof(T) != 2) {
-    if (!channels_second) return to;
-  }
+  if (!channels_second) return from.data<C>();
+  transpose_images<C>(c.on_the_way(), batch, channels, pixels, from.data<C>(), scratch);
   return scratch;
 }
 
-template <class T>
-void ImageLayout<T>::write(const RunContext& c, const ComputedIn<T>* computed, T* to,
-                           ComputedIn<T>* scratch) const {
-  if constexpr (sizeof(T) == 2) {
-    if (channels_second) {
-      float* const turned = scratch + (elements() + 15) / 16 * 16;
-      transpose_images<float>(c.on_the_way(), batch, pixels, channels, computed, turned);
-      computed = turned;
+template <class C>
+C* ImageLayout<C>::target(Tensor& to, C* scratch) const {
+  return plain() ? to.data<C>() : scratch;
+}
+
+template <class C>
+void ImageLayout<C>::write(const RunContext& c, const C* computed, Tensor& to, C* scratch) const {
+  if constexpr (std::is_same_v<C, float>) {
+    if (half) {
+      if (channels_second) {
+        float* const turned = scratch + (elements() + 15) / 16 * 16;
+        transpose_images<float>(c.on_the_way(), batch, pixels, channels, computed, turned);
+        computed = turned;
+      }
+      c.parallel_for(elements(), kGrain, 0.5, [&](int64_t i, int64_t end) {
+        narrow(to.dtype(), computed + i, end - i, to.raw(), i);
+        c.finished(i, end);
+      });
+      return;
     }
-    c.parallel_for(elements(), kGrain, 0.5, [&](int64_t i, int64_t end) {
-      narrow(computed + i, to + i, end - i);
-      c.finished(i, end);
-    });
-  } else if (channels_second) {
-    transpose_images<T>(c, batch, pixels, channels, computed, to);
   }
+  if (channels_second) transpose_images<C>(c, batch, pixels, channels, computed, to.data<C>());
 }
 
 template struct ImageLayout<float>;
 template struct ImageLayout<double>;
-template struct ImageLayout<Float16>;
-template struct ImageLayout<BFloat16>;
 
 }  // namespace treenail::cpu

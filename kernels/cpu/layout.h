@@ -4,34 +4,30 @@
 // float or double with channels last only.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 #include "framework/runtime/kernel.h"
+#include "framework/tensor/tensor.h"
 
 namespace treenail::cpu {
 
-template <class T>
-using ComputedIn = std::conditional_t<sizeof(T) == 2, float, T>;
-
 // How a tensor of images is brought into the computed form. Plain: used as it stands.
-template <class T>
+template <class C>
 struct ImageLayout {
   int64_t batch = 0, pixels = 0, channels = 0;
   bool channels_second = false;
+  bool half = false;  // 16-bit elements, told apart by the tensor's dtype
 
-  bool plain() const { return !channels_second && sizeof(T) != 2; }
+  bool plain() const { return !channels_second && !half; }
   int64_t elements() const { return batch * pixels * channels; }
-  // Elements of scratch (ComputedIn<T>) that read() and write() need, a multiple of 16.
+  // Elements of scratch that read() and write() need, a multiple of 16.
   int64_t scratch() const;
-  // The images as [batch, pixels, channels] of ComputedIn<T>: `from` itself when plain.
-  const ComputedIn<T>* read(const RunContext& c, const T* from, ComputedIn<T>* scratch) const;
+  // The images as [batch, pixels, channels] of C: those of `from` itself when plain.
+  const C* read(const RunContext& c, const Tensor& from, C* scratch) const;
   // Where to compute such images, and afterwards their way into `to`.
-  ComputedIn<T>* target(T* to, ComputedIn<T>* scratch) const;
+  C* target(Tensor& to, C* scratch) const;
   // Tells the context of every piece written, unless plain.
-  void write(const RunContext& c, const ComputedIn<T>* computed, T* to,
-             ComputedIn<T>* scratch) const;
+  void write(const RunContext& c, const C* computed, Tensor& to, C* scratch) const;
 };
 
 }  // namespace treenail::cpu

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 
 #include "framework/base/error.h"
 #include "framework/runtime/kernel.h"
@@ -87,74 +88,70 @@ template <class C>
 
 // Runs pixel(inputs, output, rows) over all pixels; 16-bit pixels are widened one at a time into
 // rows of scratch.
-template <class T, int kInputs, class F>
+template <class C, int kInputs, class F>
 std::unique_ptr<Kernel> prepare_pixels(const PrepareContext& c, F pixel) {
-  using C = ComputedIn<T>;
   const Lrn<C> l(c);
+  const bool half = is_half(c.output_type(0));
   const int64_t per_chunk = kRows * l.row() + kInputs * l.row() + l.row();
   return make_kernel(
       [=](RunContext& c) {
         C* const scratch = reinterpret_cast<C*>(c.scratch());
+        Tensor& out = c.output(0);
         c.run_chunks(l.chunks, l.cost, [&](int64_t chunk) {
           C* const rows = scratch + chunk * per_chunk;
           C* const wide = rows + kRows * l.row();
           std::fill_n(rows, l.row(), C(0));
           const int64_t end = std::min(l.pixels, (chunk + 1) * l.grain);
           for (int64_t p = chunk * l.grain; p < end; ++p) {
+            const int64_t at = p * l.channels;
             const C* inputs[kInputs];
-            T* const out = c.output(0).data<T>() + p * l.channels;
-            for (int i = 0; i < kInputs; ++i) {
-              const T* from = c.input(i).data<T>() + p * l.channels;
-              if constexpr (sizeof(T) == 2) {
-                widen(from, wide + i * l.row(), l.channels);
-                inputs[i] = wide + i * l.row();
-              } else {
-                inputs[i] = from;
+            if constexpr (std::is_same_v<C, float>) {
+              if (half) {
+                for (int i = 0; i < kInputs; ++i) {
+                  const Tensor& from = c.input(i);
+                  inputs[i] = wide + i * l.row();
+                  widen(from.dtype(), from.raw(), at, l.channels, wide + i * l.row());
+                }
+                C* const result = wide + kInputs * l.row();
+                pixel(l, inputs, result, rows);
+                narrow(out.dtype(), result, l.channels, out.raw(), at);
+                continue;
               }
             }
-            if constexpr (sizeof(T) == 2) {
-              C* const result = wide + kInputs * l.row();
-              pixel(l, inputs, result, rows);
-              narrow(result, out, l.channels);
-            } else {
-              pixel(l, inputs, out, rows);
-            }
+            for (int i = 0; i < kInputs; ++i) inputs[i] = c.input(i).data<C>() + at;
+            pixel(l, inputs, out.data<C>() + at, rows);
           }
         });
       },
       l.cost, static_cast<size_t>(l.chunks * per_chunk) * sizeof(C));
 }
 
-template <class T>
+template <class C>
 std::unique_ptr<Kernel> prepare_lrn(const PrepareContext& c) {
-  using C = ComputedIn<T>;
-  return prepare_pixels<T, 1>(c, [](const Lrn<C>& l, const C* const* in, C* out, C* rows) {
+  return prepare_pixels<C, 1>(c, [](const Lrn<C>& l, const C* const* in, C* out, C* rows) {
     forward_pixel(l, in[0], out, rows);
   });
 }
 
-template <class T>
+template <class C>
 std::unique_ptr<Kernel> prepare_lrn_grad(const PrepareContext& c) {
-  using C = ComputedIn<T>;
-  return prepare_pixels<T, 3>(c, [](const Lrn<C>& l, const C* const* in, C* out, C* rows) {
+  return prepare_pixels<C, 3>(c, [](const Lrn<C>& l, const C* const* in, C* out, C* rows) {
     gradient_pixel(l, in[0], in[1], in[2], out, rows);
   });
 }
 
-template <class T>
-void register_type(KernelRegistry& r) {
-  const TypeConstraint type = {"T", {dtype_of<T>}};
-  r.add("LRN", {type}, prepare_lrn<T>);
-  r.add("LRNGrad", {type}, prepare_lrn_grad<T>);
+template <class C>
+void register_types(KernelRegistry& r) {
+  const TypeConstraint type = {"T", stored_types<C>()};
+  r.add("LRN", {type}, prepare_lrn<C>);
+  r.add("LRNGrad", {type}, prepare_lrn_grad<C>);
 }
 
 }  // namespace
 
 void register_lrn_kernels(KernelRegistry& r) {
-  register_type<float>(r);
-  register_type<double>(r);
-  register_type<Float16>(r);
-  register_type<BFloat16>(r);
+  register_types<float>(r);
+  register_types<double>(r);
 }
 
 }  // namespace treenail::cpu

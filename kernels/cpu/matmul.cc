@@ -135,7 +135,6 @@ std::unique_ptr<Kernel> prepare_float(const PrepareContext& c) {
 }
 
 // 16-bit operands are widened whole, once each, and summed in float.
-template <class T>
 std::unique_ptr<Kernel> prepare_half(const PrepareContext& c) {
   const BatchProduct g = BatchProduct::of(c);
   const Pieces pieces(g);
@@ -149,15 +148,17 @@ std::unique_ptr<Kernel> prepare_half(const PrepareContext& c) {
         float* const a = reinterpret_cast<float*>(c.scratch());
         float* const b = a + aligned(a_size);
         float* const out = b + aligned(b_size);
-        const T *from_a = c.input(0).data<T>(), *from_b = c.input(1).data<T>();
-        c.parallel_for(a_size, kGrain, 0.3,
-                       [&](int64_t i, int64_t end) { widen(from_a + i, a + i, end - i); });
-        c.parallel_for(b_size, kGrain, 0.3,
-                       [&](int64_t i, int64_t end) { widen(from_b + i, b + i, end - i); });
+        const auto widened = [&](const Tensor& from, int64_t size, float* to) {
+          c.parallel_for(size, kGrain, 0.3, [&](int64_t i, int64_t end) {
+            widen(from.dtype(), from.raw(), i, end - i, to + i);
+          });
+        };
+        widened(c.input(0), a_size, a);
+        widened(c.input(1), b_size, b);
         multiply_batch<float>(c.on_the_way(), g, pieces, cost, a, b, nullptr, out);
-        T* const to = c.output(0).data<T>();
+        Tensor& to = c.output(0);
         c.parallel_for(out_size, kGrain, 0.6, [&](int64_t i, int64_t end) {
-          narrow(out + i, to + i, end - i);
+          narrow(to.dtype(), out + i, end - i, to.raw(), i);
           c.finished(i, end);
         });
       },
@@ -173,8 +174,7 @@ void register_matmul_kernels(KernelRegistry& r) {
   for (const char* op : {"MatMul", "BatchMatMul"}) {
     r.add(op, {{"T", {DType::kFloat32}}}, prepare_float<float>);
     r.add(op, {{"T", {DType::kFloat64}}}, prepare_float<double>);
-    r.add(op, {{"T", {DType::kFloat16}}}, prepare_half<Float16>);
-    r.add(op, {{"T", {DType::kBFloat16}}}, prepare_half<BFloat16>);
+    r.add(op, {{"T", {DType::kFloat16, DType::kBFloat16}}}, prepare_half);
     r.add(op, {{"T", {DType::kInt32}}}, prepare_matmul_int32);
     r.add(op, {{"T", {DType::kComplex64}}}, prepare_matmul_complex64);
     r.add(op, {{"T", {DType::kComplex128}}}, prepare_matmul_complex128);

@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <vector>
 
 #include "framework/runtime/kernel.h"
 #include "framework/runtime/kernel_registry.h"
 #include "kernels/cpu/aligned.h"
+#include "kernels/cpu/half_tiles.h"
 #include "kernels/cpu/layout.h"
 #include "kernels/cpu/registers.h"
 #include "kernels/cpu/row_sums.h"
@@ -29,9 +31,9 @@ struct Images {
   }
   int64_t rows() const { return batch * pixels; }
   int64_t elements() const { return rows() * channels; }
-  template <class T>
-  ImageLayout<T> layout() const {
-    return {batch, pixels, channels, channels_second};
+  template <class C>
+  ImageLayout<C> layout(DType stored) const {
+    return {batch, pixels, channels, channels_second, is_half(stored)};
   }
   double cost() const { return 200 + 0.4 * static_cast<double>(elements()); }
 };
@@ -180,11 +182,10 @@ template <class C>
   });
 }
 
-template <class T>
+template <class C>
 std::unique_ptr<Kernel> prepare_batch_norm(const PrepareContext& c) {
-  using C = ComputedIn<T>;
   const BatchNorm<C> b(c.op(), c.input_shape(0));
-  const ImageLayout<T> layout = b.images.template layout<T>();
+  const ImageLayout<C> layout = b.images.template layout<C>(c.input_type(0));
   const int64_t conversion = layout.scratch();
   return make_kernel(
       [=](RunContext& c) {
@@ -194,10 +195,10 @@ std::unique_ptr<Kernel> prepare_batch_norm(const PrepareContext& c) {
         const Channels<C> ch = {c.input(1).data<C>(),  c.input(2).data<C>(),  c.input(3).data<C>(),
                                 c.input(4).data<C>(),  c.output(1).data<C>(), c.output(2).data<C>(),
                                 c.output(3).data<C>(), c.output(4).data<C>()};
-        const C* x = layout.read(c, c.input(0).data<T>(), for_x);
+        const C* x = layout.read(c, c.input(0), for_x);
         statistics(c, b, x, ch, partials);
         if (b.images.elements() == 0) return;
-        T* const out = c.output(0).data<T>();
+        Tensor& out = c.output(0);
         C* const y = layout.target(out, for_y);
         normalize(c, b, x, ch, partials + b.partials(), y);
         layout.write(c, y, out, for_y);
@@ -261,11 +262,10 @@ template <class C>
   });
 }
 
-template <class T>
+template <class C>
 std::unique_ptr<Kernel> prepare_batch_norm_grad(const PrepareContext& c) {
-  using C = ComputedIn<T>;
   const BatchNorm<C> b(c.op(), c.input_shape(0));
-  const ImageLayout<T> layout = b.images.template layout<T>();
+  const ImageLayout<C> layout = b.images.template layout<C>(c.input_type(0));
   const int64_t conversion = layout.scratch();
   return make_kernel(
       [=](RunContext& c) {
@@ -278,9 +278,9 @@ std::unique_ptr<Kernel> prepare_batch_norm_grad(const PrepareContext& c) {
         C* const for_dy = reinterpret_cast<C*>(c.scratch());
         C* const for_x = for_dy + conversion;
         C* const for_dx = for_x + conversion;
-        const C* dy = layout.read(c, c.input(0).data<T>(), for_dy);
-        const C* x = layout.read(c, c.input(1).data<T>(), for_x);
-        T* const out = c.output(0).data<T>();
+        const C* dy = layout.read(c, c.input(0), for_dy);
+        const C* x = layout.read(c, c.input(1), for_x);
+        Tensor& out = c.output(0);
         C* const dx = layout.target(out, for_dx);
         gradient(c, b, dy, x, c.input(2).data<C>(), c.input(3).data<C>(), c.input(4).data<C>(),
                  for_dx + conversion, dx, dscale, doffset);
@@ -289,21 +289,18 @@ std::unique_ptr<Kernel> prepare_batch_norm_grad(const PrepareContext& c) {
       2 * b.cost, static_cast<size_t>(3 * conversion + b.partials() + b.patterns()) * sizeof(C));
 }
 
-template <class T>
-void register_type(KernelRegistry& r) {
-  const std::vector<TypeConstraint> types = {{"T", {dtype_of<T>}},
-                                             {"U", {dtype_of<ComputedIn<T>>}}};
-  r.add("FusedBatchNorm", types, prepare_batch_norm<T>);
-  r.add("FusedBatchNormGrad", types, prepare_batch_norm_grad<T>);
+template <class C>
+void register_types(KernelRegistry& r) {
+  const std::vector<TypeConstraint> types = {{"T", stored_types<C>()}, {"U", {dtype_of<C>}}};
+  r.add("FusedBatchNorm", types, prepare_batch_norm<C>);
+  r.add("FusedBatchNormGrad", types, prepare_batch_norm_grad<C>);
 }
 
 }  // namespace
 
 void register_normalization_kernels(KernelRegistry& r) {
-  register_type<float>(r);
-  register_type<double>(r);
-  register_type<Float16>(r);
-  register_type<BFloat16>(r);
+  register_types<float>(r);
+  register_types<double>(r);
 }
 
 }  // namespace treenail::cpu

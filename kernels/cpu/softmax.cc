@@ -109,7 +109,7 @@ void sparse_cross_entropy_row(const C* x, int64_t label, C* loss, C* y, int64_t 
   y[label] -= C(1);
 }
 
-template <class T, void (*kRow)(const Computed<T>*, Computed<T>*, int64_t)>
+template <class C, void (*kRow)(const C*, C*, int64_t)>
 std::unique_ptr<Kernel> prepare_rows(const PrepareContext& c) {
   const Rows r(c.input_shape(0));
   return make_kernel(
@@ -118,94 +118,97 @@ std::unique_ptr<Kernel> prepare_rows(const PrepareContext& c) {
         float* const scratch = reinterpret_cast<float*>(c.scratch());
         c.parallel_for(r.rows, r.grain, r.cost_per_row, [&](int64_t first, int64_t last) {
           const int64_t begin = first * r.columns, end = last * r.columns;
-          const Computed<T>* x = read_rows<T>(c.input(0), scratch, begin, end);
-          Computed<T>* y = written_rows<T>(c.output(0), scratch);
+          const C* x = read_rows<C>(c.input(0), scratch, begin, end);
+          C* y = written_rows<C>(c.output(0), scratch);
           for (int64_t i = begin; i < end; i += r.columns) kRow(x + i, y + i, r.columns);
-          finish_rows<T>(c.output(0), scratch, begin, end);
+          finish_rows(c.output(0), scratch, begin, end);
         });
       },
-      r.cost, scratch_for<T>(r, 1));
+      r.cost, scratch_for(c.input_type(0), r, 1));
 }
 
 // Shared by both losses: row(x, y, loss, index of the row) for each row, results narrowed where
 // needed.
-template <class T, class F>
+template <class C, class F>
 void run_losses(RunContext& c, const Rows& r, F row) {
   float* const scratch = reinterpret_cast<float*>(c.scratch());
   float* const losses = scratch + r.rows * r.columns;
   c.parallel_for(r.rows, r.grain, r.cost_per_row, [&](int64_t first, int64_t last) {
     const int64_t begin = first * r.columns, end = last * r.columns;
-    const Computed<T>* x = read_rows<T>(c.input(0), scratch, begin, end);
-    Computed<T>* y = written_rows<T>(c.output(1), scratch);
-    Computed<T>* loss = written_rows<T>(c.output(0), losses);
+    const C* x = read_rows<C>(c.input(0), scratch, begin, end);
+    C* y = written_rows<C>(c.output(1), scratch);
+    C* loss = written_rows<C>(c.output(0), losses);
     for (int64_t i = first; i < last; ++i) row(x + i * r.columns, y + i * r.columns, loss + i, i);
-    finish_rows<T>(c.output(1), scratch, begin, end);
-    finish_rows<T>(c.output(0), losses, first, last);
+    finish_rows(c.output(1), scratch, begin, end);
+    finish_rows(c.output(0), losses, first, last);
   });
 }
 
-template <class T>
+template <class C>
 std::unique_ptr<Kernel> prepare_cross_entropy(const PrepareContext& c) {
   const Rows r(c.input_shape(0));
   return make_kernel(
       [r](RunContext& c) {
         float* const wide_labels = reinterpret_cast<float*>(c.scratch()) + r.rows * (r.columns + 1);
-        run_losses<T>(
-            c, r, [&](const Computed<T>* x, Computed<T>* y, Computed<T>* loss, int64_t i) {
-              const int64_t at = i * r.columns;
-              const Computed<T>* labels = read_rows<T>(c.input(1), wide_labels, at, at + r.columns);
-              cross_entropy_row(x, labels + at, loss, y, r.columns);
-            });
+        run_losses<C>(c, r, [&](const C* x, C* y, C* loss, int64_t i) {
+          const int64_t at = i * r.columns;
+          const C* labels = read_rows<C>(c.input(1), wide_labels, at, at + r.columns);
+          cross_entropy_row(x, labels + at, loss, y, r.columns);
+        });
       },
-      r.cost, scratch_for<T>(r, 2));
+      r.cost, scratch_for(c.input_type(0), r, 2));
 }
 
-template <class Label>
-void check_labels(const Label* labels, int64_t count, int64_t classes) {
-  for (int64_t i = 0; i < count; ++i) {
-    if (labels[i] < 0 || labels[i] >= classes) {
-      throw invalid_argument("Received a label value of ", labels[i],
+// Labels of either dtype. Each is checked whenever it is read: its memory may be the user's.
+struct Labels {
+  const void* raw;
+  bool wide;
+  int64_t classes;
+
+  Labels(const Tensor& t, int64_t classes)
+      : raw(t.raw()), wide(t.dtype() == DType::kInt64), classes(classes) {}
+  int64_t at(int64_t i) const {
+    const int64_t label = wide ? static_cast<const volatile int64_t*>(raw)[i]
+                               : static_cast<const volatile int32_t*>(raw)[i];
+    if (label < 0 || label >= classes) {
+      throw invalid_argument("Received a label value of ", label,
                              " which is outside the valid range of [0, ", classes,
                              ").  It is labels[", i, "].");
     }
+    return label;
   }
-}
+};
 
-template <class T, class Label>
+template <class C>
 std::unique_ptr<Kernel> prepare_sparse(const PrepareContext& c) {
   const Rows r(c.input_shape(0));
   const int64_t count = c.input_shape(1).num_elements();
   return make_kernel(
       [r, count](RunContext& c) {
-        const Label* labels = c.input(1).data<Label>();
-        check_labels(labels, count, r.columns);
-        run_losses<T>(
-            c, r, [&](const Computed<T>* x, Computed<T>* y, Computed<T>* loss, int64_t i) {
-              sparse_cross_entropy_row(x, static_cast<int64_t>(labels[i]), loss, y, r.columns);
-            });
+        const Labels labels(c.input(1), r.columns);
+        for (int64_t i = 0; i < count; ++i) labels.at(i);  // the lowest bad one is reported
+        run_losses<C>(c, r, [&](const C* x, C* y, C* loss, int64_t i) {
+          sparse_cross_entropy_row(x, labels.at(i), loss, y, r.columns);
+        });
       },
-      r.cost, scratch_for<T>(r, 1));
+      r.cost, scratch_for(c.input_type(0), r, 1));
 }
 
-template <class T>
-void register_type(KernelRegistry& r) {
-  const TypeConstraint type = {"T", {dtype_of<T>}};
-  r.add("Softmax", {type}, prepare_rows<T, softmax_row<Computed<T>>>);
-  r.add("LogSoftmax", {type}, prepare_rows<T, log_softmax_row<Computed<T>>>);
-  r.add("SoftmaxCrossEntropyWithLogits", {type}, prepare_cross_entropy<T>);
-  r.add("SparseSoftmaxCrossEntropyWithLogits", {type, {"Tlabels", {DType::kInt32}}},
-        prepare_sparse<T, int32_t>);
-  r.add("SparseSoftmaxCrossEntropyWithLogits", {type, {"Tlabels", {DType::kInt64}}},
-        prepare_sparse<T, int64_t>);
+template <class C>
+void register_types(KernelRegistry& r) {
+  const TypeConstraint type = {"T", stored_types<C>()};
+  r.add("Softmax", {type}, prepare_rows<C, softmax_row<C>>);
+  r.add("LogSoftmax", {type}, prepare_rows<C, log_softmax_row<C>>);
+  r.add("SoftmaxCrossEntropyWithLogits", {type}, prepare_cross_entropy<C>);
+  r.add("SparseSoftmaxCrossEntropyWithLogits", {type, {"Tlabels", {DType::kInt32, DType::kInt64}}},
+        prepare_sparse<C>);
 }
 
 }  // namespace
 
 void register_softmax_kernels(KernelRegistry& r) {
-  register_type<float>(r);
-  register_type<double>(r);
-  register_type<Float16>(r);
-  register_type<BFloat16>(r);
+  register_types<float>(r);
+  register_types<double>(r);
 }
 
 }  // namespace treenail::cpu

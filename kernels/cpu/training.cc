@@ -24,9 +24,6 @@ constexpr int64_t kGrain = 8192;  // elements per piece of a sweep
 constexpr int kMaxVariables = 4;  // var and up to three slots
 constexpr int kMaxScalars = 6;
 
-template <class T>
-using ComputeType = std::conditional_t<sizeof(T) == 2, float, T>;
-
 // Where an update's inputs stand: handles first, then scalars, gradient, indices.
 struct Places {
   int variables = 0;
@@ -84,9 +81,8 @@ class Locked {
     }
   }
   const Shape& shape() const { return value(0).shape(); }
-  template <class T>
-  void pointers(T** out) const {
-    for (int i = 0; i < count_; ++i) out[i] = value(i).template data<T>();
+  void pointers(void** out) const {
+    for (int i = 0; i < count_; ++i) out[i] = value(i).raw();
   }
 
  private:
@@ -97,79 +93,90 @@ class Locked {
   std::array<std::optional<Variable::Write>, kMaxVariables> writes_;
 };
 
-template <class T>
-Sweep<ComputeType<T>> sweep_of(UpdateRule rule) {
-  if constexpr (std::is_same_v<T, double>) {
+template <class F>
+Sweep<F> sweep_of(UpdateRule rule) {
+  if constexpr (std::is_same_v<F, double>) {
     return double_sweep(rule);
   } else {
     return float_sweep(rule);
   }
 }
 
-// A formula with the values of this run, on variables of element type T.
-template <class T>
+// A formula with the values of this run, computed in F on variables of `dtype`: F's own or, in
+// float, a 16-bit one.
+template <class F>
 struct BoundRule {
-  using F = ComputeType<T>;
   Sweep<F> sweep;
   const F* scalars;
   UpdateOptions options;
   int variables;
+  DType dtype;
 
-  // Elements [offset, offset + n) of var and slots, with n gradients from g on.
-  [[gnu::noinline]] void apply(T* const* base, int64_t offset, const T* g, int64_t n) const {
+  // Elements [offset, offset + n) of var and slots, with n gradients from the from-th on.
+  [[gnu::noinline]] void apply(void* const* base, int64_t offset, const void* g, int64_t from,
+                               int64_t n) const {
     F* at[kMaxVariables];
-    if constexpr (sizeof(T) != 2) {
-      for (int k = 0; k < variables; ++k) at[k] = base[k] + offset;
-      sweep(scalars, options, at, g, n);
-    } else {
+    if (!is_half(dtype)) {
+      for (int k = 0; k < variables; ++k) at[k] = static_cast<F*>(base[k]) + offset;
+      return sweep(scalars, options, at, static_cast<const F*>(g) + from, n);
+    }
+    if constexpr (std::is_same_v<F, float>) {
       constexpr int64_t kTile = 256;
       float tiles[kMaxVariables][kTile];
       float gradient[kTile];
       for (int k = 0; k < variables; ++k) at[k] = tiles[k];
       for (int64_t begin = 0; begin < n; begin += kTile) {
         const int64_t size = std::min(kTile, n - begin);
-        for (int k = 0; k < variables; ++k) widen(base[k] + offset + begin, tiles[k], size);
-        widen(g + begin, gradient, size);
+        for (int k = 0; k < variables; ++k) widen(dtype, base[k], offset + begin, size, tiles[k]);
+        widen(dtype, g, from + begin, size, gradient);
         sweep(scalars, options, at, gradient, size);
-        for (int k = 0; k < variables; ++k) narrow(tiles[k], base[k] + offset + begin, size);
+        for (int k = 0; k < variables; ++k) narrow(dtype, tiles[k], size, base[k], offset + begin);
       }
     }
   }
 };
 
-template <class T>
-void read_scalars(RunContext& c, const Places& places, ComputeType<T>* out) {
+template <class F>
+void read_scalars(RunContext& c, const Places& places, F* out) {
   for (int i = 0; i < places.num_scalars; ++i) {
-    out[i] = static_cast<ComputeType<T>>(*c.input(places.scalars[i]).data<T>());
+    const Tensor& scalar = c.input(places.scalars[i]);
+    if constexpr (std::is_same_v<F, float>) {
+      if (is_half(scalar.dtype())) {
+        widen(scalar.dtype(), scalar.raw(), 0, 1, out + i);
+        continue;
+      }
+    }
+    out[i] = *scalar.data<F>();
   }
 }
 
 // Estimated ns per element: an update reads and writes `variables` arrays.
 double element_cost(const Places& places) { return 0.3 * places.variables; }
 
-template <class T>
+template <class F>
 void run_dense(RunContext& c, const Places& places, const Shape& gradient,
-               const BoundRule<T>& rule) {
-  const Locked locked(c, places.variables, dtype_of<T>);
+               const BoundRule<F>& rule) {
+  const Locked locked(c, places.variables, rule.dtype);
   if (!(gradient == locked.shape())) {
     throw invalid_argument("the gradient has shape ", gradient, ", needed is ", locked.shape(),
                            " (the shape of var)");
   }
-  T* base[kMaxVariables];
+  void* base[kMaxVariables];
   locked.pointers(base);
   if (const BlockStream* stream = c.stream()) {
     const auto update = [&](const ElementBlock& block, void* elements) {
-      const T* g = static_cast<const T*>(elements);
-      for (int64_t row = 0; row < block.rows; ++row, g += block.count)
-        rule.apply(base, block.begin + row * block.stride, g, block.count);
+      for (int64_t row = 0; row < block.rows; ++row) {
+        rule.apply(base, block.begin + row * block.stride, elements, row * block.count,
+                   block.count);
+      }
     };
     (*stream)(update);
     return;
   }
-  const T* g = c.input(places.gradient).data<T>();
+  const void* const g = c.input(places.gradient).raw();
   c.parallel_for(
       gradient.num_elements(), kGrain, element_cost(places),
-      [&](int64_t begin, int64_t end) { rule.apply(base, begin, g + begin, end - begin); });
+      [&](int64_t begin, int64_t end) { rule.apply(base, begin, g, begin, end - begin); });
 }
 
 // Calls body(first, last) for ranges of rows; who updates a row looks through all indices, so that
@@ -217,63 +224,63 @@ void for_indices_in(const Tensor& indices, int64_t first, int64_t last,
   });
 }
 
-template <class T>
-void run_sparse(RunContext& c, const Places& places, const BoundRule<T>& rule) {
-  const Locked locked(c, places.variables, dtype_of<T>);
+template <class F>
+void run_sparse(RunContext& c, const Places& places, const BoundRule<F>& rule) {
+  const Locked locked(c, places.variables, rule.dtype);
   const SparseGradient gradient = checked_rows(c, places, locked.shape());
-  T* base[kMaxVariables];
+  void* base[kMaxVariables];
   locked.pointers(base);
-  const T* g = gradient.values->data<T>();
+  const void* const g = gradient.values->raw();
   const int64_t size = gradient.row_size;
   const int64_t work = gradient.values->num_elements();
   for_row_ranges(c, gradient.rows, work, element_cost(places) * static_cast<double>(work),
                  [&](int64_t first, int64_t last) {
                    for_indices_in(*gradient.indices, first, last, [&](int64_t i, int64_t row) {
-                     rule.apply(base, row * size, g + i * size, size);
+                     rule.apply(base, row * size, g, i * size, size);
                    });
                  });
 }
 
 // Every row decays and moves; those of the gradient accumulate it in between.
-template <class T>
-void run_sparse_adam(RunContext& c, const Places& places, BoundRule<T> rule) {
-  const Sweep<ComputeType<T>> sweeps[] = {sweep_of<T>(UpdateRule::kAdamDecay),
-                                          sweep_of<T>(UpdateRule::kAdamAccumulate),
-                                          sweep_of<T>(UpdateRule::kAdamMove)};
-  BoundRule<T> decay = rule;
-  BoundRule<T> accumulate = rule;
-  BoundRule<T> move = rule;
+template <class F>
+void run_sparse_adam(RunContext& c, const Places& places, BoundRule<F> rule) {
+  const Sweep<F> sweeps[] = {sweep_of<F>(UpdateRule::kAdamDecay),
+                             sweep_of<F>(UpdateRule::kAdamAccumulate),
+                             sweep_of<F>(UpdateRule::kAdamMove)};
+  BoundRule<F> decay = rule;
+  BoundRule<F> accumulate = rule;
+  BoundRule<F> move = rule;
   decay.sweep = sweeps[0];
   accumulate.sweep = sweeps[1];
   move.sweep = sweeps[2];
-  const Locked locked(c, places.variables, dtype_of<T>);
+  const Locked locked(c, places.variables, rule.dtype);
   const SparseGradient gradient = checked_rows(c, places, locked.shape());
-  T* base[kMaxVariables];
+  void* base[kMaxVariables];
   locked.pointers(base);
-  const T* g = gradient.values->data<T>();
+  const void* const g = gradient.values->raw();
   const int64_t size = gradient.row_size;
   const int64_t work = locked.shape().num_elements();
   for_row_ranges(c, gradient.rows, work, 1.2 * static_cast<double>(work),
                  [&](int64_t first, int64_t last) {
                    const int64_t n = (last - first) * size;
-                   decay.apply(base, first * size, base[1] + first * size,
-                               n);  // reads no gradient: m stands in for it
+                   // Neither reads a gradient: m stands in for it.
+                   decay.apply(base, first * size, base[1], first * size, n);
                    for_indices_in(*gradient.indices, first, last, [&](int64_t i, int64_t row) {
-                     accumulate.apply(base, row * size, g + i * size, size);
+                     accumulate.apply(base, row * size, g, i * size, size);
                    });
-                   move.apply(base, first * size, base[1] + first * size, n);
+                   move.apply(base, first * size, base[1], first * size, n);
                  });
 }
 
 // --- Registration -----------------------------------------------------------------------------
 
-template <class T>
-void run_update(RunContext& c, const Places& places, const Shape& gradient, UpdateRule which) {
-  ComputeType<T> scalars[kMaxScalars];
-  read_scalars<T>(c, places, scalars);
-  if (which == UpdateRule::kFtrl && scalars[4] == ComputeType<T>(-0.5))
-    which = UpdateRule::kFtrlSquareRoot;
-  const BoundRule<T> rule{sweep_of<T>(which), scalars, places.options, places.variables};
+template <class F>
+void run_update(RunContext& c, const Places& places, const Shape& gradient, UpdateRule which,
+                DType dtype) {
+  F scalars[kMaxScalars];
+  read_scalars(c, places, scalars);
+  if (which == UpdateRule::kFtrl && scalars[4] == F(-0.5)) which = UpdateRule::kFtrlSquareRoot;
+  const BoundRule<F> rule{sweep_of<F>(which), scalars, places.options, places.variables, dtype};
   if (places.indices < 0) {
     run_dense(c, places, gradient, rule);
   } else if (which == UpdateRule::kAdam) {
@@ -290,8 +297,8 @@ KernelPtr update_kernel(const PrepareContext& p, UpdateRule rule) {
   const double cost = 100 + element_cost(places) * static_cast<double>(gradient.num_elements());
   auto kernel = make_kernel(
       [places, gradient, rule, dtype = p.op().get_type("T")](RunContext& c) {
-        dispatch<float, double, Float16, BFloat16>(
-            dtype, [&]<class T>() { run_update<T>(c, places, gradient, rule); });
+        if (dtype == DType::kFloat64) return run_update<double>(c, places, gradient, rule, dtype);
+        run_update<float>(c, places, gradient, rule, dtype);
       },
       cost);
   if (places.indices < 0) kernel->takes_over = places.gradient;
