@@ -153,33 +153,39 @@ def tree_digest(root):
     return found
 
 
+def installed(source, place, umask, jobs, settings):
+    """The digest of what the tree `source` installs, built below itself in such surroundings."""
+    build = os.path.join(source, "b")
+    settings = dict(settings, CCACHE_DISABLE="1")
+    words, stored = configured(["--prefix=/usr"], build)
+    run([sys.executable, "-B", os.path.join(source, "configure.py")] + words,
+        environment=dict(stored, **settings), umask=umask)
+    run(["ninja", "-j", jobs, "-C", build], environment=settings, umask=umask)
+    run(["ninja", "-C", build, "install"], environment=dict(settings, DESTDIR=place), umask=umask)
+    return tree_digest(place)
+
+
 def reproducible():
     """two builds in directories of other names, times, locales, umasks and -j: the same bytes"""
-    digests = []
     with tempfile.TemporaryDirectory() as scratch:
-        for index, (name, settings, umask, jobs) in enumerate((
-                ("one", {"LC_ALL": "C", "TZ": "UTC"}, 0o022, "1"),
-                ("second longer", {"LC_ALL": "C.UTF-8", "TZ": "Asia/Tokyo"}, 0o077, "3"))):
+        return same_bytes(scratch)
+
+
+def same_bytes(scratch):
+    surroundings = (("one", 0o022, "1", {"LC_ALL": "C", "TZ": "UTC"}),
+                    ("second longer", 0o077, "3", {"LC_ALL": "C.UTF-8", "TZ": "Asia/Tokyo"}))
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        going = []
+        for index, (name, umask, jobs, settings) in enumerate(surroundings):
             source = os.path.join(scratch, name, "tree%d" % index)
             tracked_files(source)
-            build, place = os.path.join(source, "b"), os.path.join(scratch, "d%d" % index)
-            settings = dict(settings, CCACHE_DISABLE="1")
-            before = os.umask(umask)
-            try:
-                words, stored = configured(["--prefix=/usr"], build)
-                run([sys.executable, "-B", os.path.join(source, "configure.py")] + words,
-                    environment=dict(stored, **settings))
-                run(["ninja", "-j", jobs, "-C", build], environment=settings)
-                run(["ninja", "-C", build, "install"],
-                    environment=dict(settings, DESTDIR=place))
-            finally:
-                os.umask(before)
-            digests.append(tree_digest(place))
-    differing = sorted(n for n in set(digests[0]) | set(digests[1])
-                       if digests[0].get(n) != digests[1].get(n))
+            going.append(pool.submit(installed, source, os.path.join(scratch, "d%d" % index),
+                                     umask, jobs, settings))
+        one, two = [build.result() for build in going]
+    differing = sorted(n for n in set(one) | set(two) if one.get(n) != two.get(n))
     if differing:
         raise Failed("these differ: " + ", ".join(differing))
-    return "%d files" % len(digests[0])
+    return "%d files" % len(one)
 
 
 def without_features():

@@ -30,11 +30,11 @@ def need(program, dependency):
         raise NotRun("%s is not installed; %s" % (program, this_distro().install_hint(dependency)))
 
 
-def run(command, cwd=None, environment=None, status=0):
+def run(command, cwd=None, environment=None, status=0, umask=-1):
     """The output; raises Failed with its end where the exit status is another than `status`."""
     done = subprocess.run([str(word) for word in command], cwd=cwd, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, env=dict(os.environ, **(environment or {})),
-                          check=False)
+                          umask=umask, check=False)
     text = done.stdout.decode(errors="replace")
     if status is not None and done.returncode != status:
         raise Failed("%s: exit status %d\n%s" % (
@@ -63,7 +63,9 @@ def configured(extra, directory, drop=()):
 
 
 def other_build(extra, directory, environment=None, source=SOURCE, targets=("all",), drop=()):
-    words, stored = configured(extra, directory, drop)
+    # A variable may have been given as a word, too, and words win.
+    words, stored = configured(extra, directory,
+                               tuple(drop) + tuple(name + "=" for name in environment or ()))
     settings = dict(stored, **(environment or {}))
     run([sys.executable, "-B", os.path.join(source, "configure.py")] + words, environment=settings)
     run(["ninja", "-C", directory, *targets], environment=environment)
