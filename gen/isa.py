@@ -19,6 +19,7 @@ class Level:
     macros: Tuple[str, ...]  # all defined <=> the compiler may use everything in this level
     aliases: Tuple[str, ...] = ()
     implied: Tuple[str, ...] = ()  # extensions of this level that the ones above bring along
+    lacks: Tuple[str, ...] = ()  # macros of the levels below that this one does without
 
 
 X86 = (
@@ -36,7 +37,9 @@ ARM = (
     Level("armv8.2-a", ("-march=armv8.2-a+fp16+dotprod",),
           ("__ARM_FEATURE_FP16_VECTOR_ARITHMETIC", "__ARM_FEATURE_DOTPROD"),
           ("armv8.2-a+fp16+dotprod",), ("__ARM_FEATURE_ATOMICS", "__ARM_FEATURE_QRDMX")),
-    Level("sve", ("-march=armv8.2-a+fp16+dotprod+sve",), ("__ARM_FEATURE_SVE",)),
+    # The A64FX has no dot product.
+    Level("sve", ("-march=armv8.2-a+fp16+sve",), ("__ARM_FEATURE_SVE",),
+          lacks=("__ARM_FEATURE_DOTPROD",)),
 )
 OTHER = (Level("generic", (), ()),)
 
@@ -69,13 +72,18 @@ def names_isa(flags: Sequence[str]) -> bool:
     return any(_NAMES_AN_ISA.match(flag) for flag in flags)
 
 
+def up_to(machine: str, level: Level) -> Tuple[Level, ...]:
+    known = levels(machine)
+    return known[:known.index(level) + 1]
+
+
 def detect(machine: str, macros: Set[str]) -> Level:
     """The highest level all of whose macros, and those of the levels below, are defined."""
     found = levels(machine)[0]
     for level in levels(machine):
-        if not all(macro in macros for macro in level.macros):
-            break
-        found = level
+        needed = {macro for part in up_to(machine, level) for macro in part.macros}
+        if needed - set(level.lacks) <= macros:
+            found = level
     return found
 
 
@@ -89,11 +97,8 @@ def extensions(machine: str, macros: Set[str]) -> Set[str]:
 
 def beyond(machine: str, macros: Set[str], level: Level) -> List[str]:
     """The extensions that the macros give and a CPU of this level may lack, as they are called."""
-    rest = extensions(machine, macros)
-    for lower in levels(machine):
-        rest -= set(lower.macros + lower.implied)
-        if lower == level:
-            break
+    given = {macro for part in up_to(machine, level) for macro in part.macros + part.implied}
+    rest = extensions(machine, macros) - (given - set(level.lacks))
     return sorted(macro.replace("__ARM_FEATURE_", "").strip("_") for macro in rest)
 
 

@@ -27,6 +27,7 @@ struct Feature {
   std::string_view name;
   int level;  // index into isa_levels() of the lowest level that needs it; -1: none does
   bool present;
+  bool above = true;  // the levels above need it as well
 };
 
 #if defined(__x86_64__)
@@ -96,9 +97,11 @@ std::vector<Feature> detect() {
   const unsigned long capabilities = getauxval(AT_HWCAP);
   const auto bit = [capabilities](int position) { return ((capabilities >> position) & 1u) != 0; };
   return {
-      {"fp", 0, bit(0)},        {"asimd", 0, bit(1)},    {"crc32", 1, bit(7)},
-      {"atomics", 1, bit(8)},   {"fphp", 1, bit(9)},     {"asimdhp", 1, bit(10)},
-      {"asimdrdm", 1, bit(12)}, {"asimddp", 1, bit(20)}, {"sve", 2, bit(22)},
+      {"fp", 0, bit(0)},        {"asimd", 0, bit(1)},
+      {"crc32", 1, bit(7)},     {"atomics", 1, bit(8)},
+      {"fphp", 1, bit(9)},      {"asimdhp", 1, bit(10)},
+      {"asimdrdm", 1, bit(12)}, {"asimddp", 1, bit(20), false},
+      {"sve", 2, bit(22)},
   };
 }
 
@@ -141,9 +144,8 @@ std::string missing_features(std::string_view level) {
   }
   std::vector<std::string_view> missing;
   for (const Feature& feature : features()) {
-    if (feature.level >= 0 && feature.level <= wanted && !feature.present) {
-      missing.push_back(feature.name);
-    }
+    const bool needed = feature.level == wanted || (feature.above && feature.level < wanted);
+    if (feature.level >= 0 && needed && !feature.present) missing.push_back(feature.name);
   }
   return join(missing);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the CPU and the operating system offer, and which ISA levels of the kernel libraries that
-// allows. Levels of one architecture are ordered; each includes the ones below. Asking never
-// executes an instruction the CPU may lack.
+// allows. Levels of one architecture are ordered; each includes the ones below, but for "sve",
+// which does without the dot product: an A64FX has none. Asking never executes an instruction the
+// CPU may lack.
 #pragma once
 
 #include <span>
@@ -12,7 +13,7 @@
 namespace treenail {
 
 // The levels of this architecture, lowest first: "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4";
-// "armv8-a", "armv8.2-a" (with fp16 and dotprod), "sve"; elsewhere "generic".
+// "armv8-a", "armv8.2-a" (with fp16 and dotprod), "sve" (with fp16); elsewhere "generic".
 std::span<const std::string_view> isa_levels();
 // The highest level this CPU runs.
 std::string_view best_level();

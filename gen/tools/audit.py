@@ -26,7 +26,7 @@ ARCHITECTURE: Dict[str, str] = {
                  "+avx512f+avx512bw+avx512cd+avx512dq+avx512vl",
     "armv8-a": "armv8-a",
     "armv8.2-a": "armv8.2-a+fp16+dotprod",
-    "sve": "armv8.2-a+fp16+dotprod+sve",
+    "sve": "armv8.2-a+fp16+sve",
 }
 
 # tzcnt is rep bsf: without BMI the same for all but 0, and compilers emit it where 0 is excluded.

@@ -25,7 +25,10 @@ namespace {
 TEST(CpuFeatures, LevelsIncludeEachOther) {
   bool runs = true;
   for (const std::string_view level : isa_levels()) {
-    EXPECT_LE(cpu_runs(level), runs) << level;
+    // "sve" does without the dot product of the level below it.
+    if (level != "sve") {
+      EXPECT_LE(cpu_runs(level), runs) << level;
+    }
     runs = cpu_runs(level);
     EXPECT_EQ(runs, missing_features(level).empty());
   }

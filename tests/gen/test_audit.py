@@ -98,11 +98,18 @@ def test_a_finding_names_library_function_and_instruction(tmp_path):
     assert "vaddps" in str(findings[0]) and "not supported" in str(findings[0])
 
 
+def test_sve_has_no_dot_product(tmp_path):
+    """An A64FX lacks it, though the level below has it."""
+    text = "culprit: sdot v0.4s, v1.16b, v2.16b;ret"
+    assert not refused(tmp_path, "armv8.2-a", text, CROSS)
+    assert refused(tmp_path, "sve", text, CROSS) == {"culprit"}
+
+
 @pytest.mark.parametrize("instruction, lowest", [
     ("fmla v0.4s, v1.4s, v2.4s", "armv8-a"), ("ldxr w0, [x1]", "armv8-a"),
     ("fcvt h0, s0", "armv8-a"), ("bti c", "armv8-a"), ("paciasp", "armv8-a"),
     ("cas w0, w1, [x2]", "armv8.2-a"), ("ldaddal w0, w1, [x2]", "armv8.2-a"),
-    ("sdot v0.4s, v1.16b, v2.16b", "armv8.2-a"), ("fadd v0.8h, v0.8h, v1.8h", "armv8.2-a"),
+    ("fadd v0.8h, v0.8h, v1.8h", "armv8.2-a"),
     ("add z0.s, z0.s, z1.s", "sve"), ("cntd x0", "sve"), ("ldapr x0, [x1]", None),
     ("fjcvtzs w0, d0", None)])
 def test_arm_levels(tmp_path, instruction, lowest):

@@ -110,6 +110,19 @@ def test_arm_extensions_between_levels():
                    "auto")
 
 
+def test_sve_does_without_the_dot_product():
+    """An A64FX has SVE and half precision, but no dot product; a baseline of both is refused."""
+    a64fx = {"__ARM_NEON", "__ARM_FEATURE_ATOMICS", "__ARM_FEATURE_QRDMX", "__ARM_FEATURE_SVE",
+             "__ARM_FEATURE_FP16_VECTOR_ARITHMETIC"}
+    choice = isa.choose("aarch64", a64fx, ["-mcpu=a64fx"], None, "none")
+    assert choice.baseline.name == "sve"
+    assert isa.detect("aarch64", a64fx - {"__ARM_FEATURE_FP16_VECTOR_ARITHMETIC"}).name == "armv8-a"
+    with pytest.raises(ConfigureError, match="give DOTPROD beyond sve"):
+        isa.choose("aarch64", a64fx | {"__ARM_FEATURE_DOTPROD"}, ["-mcpu=neoverse-v1"], None,
+                   "none")
+    assert not any("dotprod" in flag for flag in isa.ARM[2].flags)
+
+
 def test_c_may_do_with_less_but_not_with_more():
     isa.refuse_disagreement("x86_64", V1, V3)
     with pytest.raises(ConfigureError, match="CXXFLAGS give x86-64, CFLAGS .*AVX2.* beyond it"):
