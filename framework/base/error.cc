@@ -53,6 +53,10 @@ Error::Error(Code code, std::string message) : code_(code), message_(std::move(m
 
 Error::~Error() = default;
 
+Error error_of(Code code, std::initializer_list<TextPart> parts) {
+  return Error(code, join_text(parts));
+}
+
 Error Error::with_prefix(std::string_view prefix) const {
   std::string text(prefix);
   text += message_;

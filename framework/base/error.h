@@ -6,6 +6,7 @@
 #pragma once
 
 #include <exception>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -56,49 +57,51 @@ class Error : public std::exception {
   std::string message_;
 };
 
+Error error_of(Code code, std::initializer_list<TextPart> parts);
+
 template <class... Parts>
-Error cancelled(const Parts&... parts) {
-  return Error(Code::kCancelled, concat(parts...));
+[[gnu::cold]] Error cancelled(const Parts&... parts) {
+  return error_of(Code::kCancelled, {TextPart(parts)...});
 }
 template <class... Parts>
-Error invalid_argument(const Parts&... parts) {
-  return Error(Code::kInvalidArgument, concat(parts...));
+[[gnu::cold]] Error invalid_argument(const Parts&... parts) {
+  return error_of(Code::kInvalidArgument, {TextPart(parts)...});
 }
 template <class... Parts>
-Error deadline_exceeded(const Parts&... parts) {
-  return Error(Code::kDeadlineExceeded, concat(parts...));
+[[gnu::cold]] Error deadline_exceeded(const Parts&... parts) {
+  return error_of(Code::kDeadlineExceeded, {TextPart(parts)...});
 }
 template <class... Parts>
-Error not_found(const Parts&... parts) {
-  return Error(Code::kNotFound, concat(parts...));
+[[gnu::cold]] Error not_found(const Parts&... parts) {
+  return error_of(Code::kNotFound, {TextPart(parts)...});
 }
 template <class... Parts>
-Error already_exists(const Parts&... parts) {
-  return Error(Code::kAlreadyExists, concat(parts...));
+[[gnu::cold]] Error already_exists(const Parts&... parts) {
+  return error_of(Code::kAlreadyExists, {TextPart(parts)...});
 }
 template <class... Parts>
-Error resource_exhausted(const Parts&... parts) {
-  return Error(Code::kResourceExhausted, concat(parts...));
+[[gnu::cold]] Error resource_exhausted(const Parts&... parts) {
+  return error_of(Code::kResourceExhausted, {TextPart(parts)...});
 }
 template <class... Parts>
-Error failed_precondition(const Parts&... parts) {
-  return Error(Code::kFailedPrecondition, concat(parts...));
+[[gnu::cold]] Error failed_precondition(const Parts&... parts) {
+  return error_of(Code::kFailedPrecondition, {TextPart(parts)...});
 }
 template <class... Parts>
-Error out_of_range(const Parts&... parts) {
-  return Error(Code::kOutOfRange, concat(parts...));
+[[gnu::cold]] Error out_of_range(const Parts&... parts) {
+  return error_of(Code::kOutOfRange, {TextPart(parts)...});
 }
 template <class... Parts>
-Error unimplemented(const Parts&... parts) {
-  return Error(Code::kUnimplemented, concat(parts...));
+[[gnu::cold]] Error unimplemented(const Parts&... parts) {
+  return error_of(Code::kUnimplemented, {TextPart(parts)...});
 }
 template <class... Parts>
-Error internal_error(const Parts&... parts) {
-  return Error(Code::kInternal, concat(parts...));
+[[gnu::cold]] Error internal_error(const Parts&... parts) {
+  return error_of(Code::kInternal, {TextPart(parts)...});
 }
 template <class... Parts>
-Error data_loss(const Parts&... parts) {
-  return Error(Code::kDataLoss, concat(parts...));
+[[gnu::cold]] Error data_loss(const Parts&... parts) {
+  return error_of(Code::kDataLoss, {TextPart(parts)...});
 }
 
 }  // namespace treenail
