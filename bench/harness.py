@@ -378,9 +378,9 @@ def run(command: Sequence[str], **more: Any) -> str:
     return str(done.stdout)
 
 
-def benchmarks(program: str, *arguments: str, level: str = "") -> List[Dict[str, Any]]:
-    """The entries that a Google Benchmark program reports, run at a kernel level."""
-    environment = dict(os.environ, **({"TREENAIL_CPU_ISA": level} if level else {}))
+def benchmarks(program: str, *arguments: str, **variables: str) -> List[Dict[str, Any]]:
+    """The entries that a Google Benchmark program reports, with these environment variables."""
+    environment = dict(os.environ, **variables)
     done = subprocess.run([program, "--benchmark_format=json", *arguments], stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, env=environment, check=True)
     found: List[Dict[str, Any]] = json.loads(done.stdout)["benchmarks"]
