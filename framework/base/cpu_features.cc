@@ -88,6 +88,15 @@ std::vector<Feature> detect() {
   };
 }
 
+// Vendor "AuthenticAMD", family 19h: Zen 3, which has none, and Zen 4.
+bool takes_512_bits_in_halves() {
+  const Registers vendor = cpuid(0);
+  const unsigned version = cpuid(1).a;
+  const unsigned family = (version >> 8 & 0xf) + (version >> 20 & 0xff);
+  return vendor.b == 0x68747541 && vendor.d == 0x69746e65 && vendor.c == 0x444d4163 &&
+         family == 0x19;
+}
+
 #elif defined(__aarch64__)
 
 constexpr std::string_view kLevels[] = {"armv8-a", "armv8.2-a", "sve"};
@@ -152,6 +161,14 @@ std::string missing_features(std::string_view level) {
 
 bool cpu_runs(std::string_view level) {
   return level_index(level) >= 0 && missing_features(level).empty();
+}
+
+bool full_width_avx512() {
+#if defined(__x86_64__)
+  return cpu_runs("x86-64-v4") && !takes_512_bits_in_halves();
+#else
+  return false;
+#endif
 }
 
 std::string_view best_level() {

@@ -25,6 +25,10 @@ std::string missing_features(std::string_view level);
 // Names of the features found ("sse4_2", "avx2", "asimdhp", ...), as /proc/cpuinfo spells them.
 std::vector<std::string> cpu_features();
 
+// Whether 512-bit instructions do twice the work of 256-bit ones: not on a CPU without them, nor on
+// AMD's Zen 4, which takes them in halves.
+bool full_width_avx512();
+
 // The level to load out of those installed: the highest that runs here, or the one TREENAIL_CPU_ISA
 // names. Errors: InvalidArgument when TREENAIL_CPU_ISA is no level of this architecture,
 // FailedPrecondition when it, or every installed level, cannot run here, NotFound when it is not

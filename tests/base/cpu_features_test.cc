@@ -119,6 +119,12 @@ class ChooseLevel : public ::testing::Test {
   }
 };
 
+TEST(CpuFeatures, OnlyTheHighestLevelHasWideVectors) {
+  if (full_width_avx512()) {
+    EXPECT_EQ(best_level(), "x86-64-v4");
+  }
+}
+
 TEST_F(ChooseLevel, TakesTheHighestThatRuns) {
   EXPECT_EQ(choose_level(isa_levels()), best_level());
   EXPECT_EQ(choose_level(isa_levels().first(1)), isa_levels().front());
