@@ -34,8 +34,10 @@ class TextPart {
   TextPart(T value) : kind_(Kind::kSigned), signed_(value) {}
   template <std::unsigned_integral T>
   TextPart(T value) : kind_(Kind::kUnsigned), unsigned_(value) {}
+  // Characters are never an object: a type that is made of them would change what a char* says.
   template <class T>
-  requires(!std::is_arithmetic_v<T>) && requires(const T& value) {
+  requires(!std::is_arithmetic_v<T> && !std::is_convertible_v<const T&, std::string_view>) &&
+      requires(const T& value) {
     { to_text(value) } -> std::convertible_to<std::string>;
   }
   TextPart(const T& value) : kind_(Kind::kObject), data_(&value), object_text_(text_of<T>) {}

@@ -121,6 +121,13 @@ TEST(Attribute, TextIsWhatAPersonWouldWrite) {
             "f[T=int64, n=1]");
 }
 
+// An attribute may be made of characters, but a sentence says them as they are.
+TEST(Attribute, CharactersInASentenceAreNoAttributes) {
+  char text[] = "no such file";
+  char* const pointer = text;
+  EXPECT_EQ(concat(text, ' ', pointer, AttrValue("quoted")), "no such file no such file\"quoted\"");
+}
+
 TEST(Attribute, TextOfLongValuesIsCut) {
   EXPECT_LT(to_text(AttrValue(std::string(100000, 'x'))).size(), 300U);
   EXPECT_NE(to_text(AttrValue(std::vector<int64_t>(1000))).find("... of 1000]"), std::string::npos);
