@@ -87,6 +87,13 @@ class Outcome:
     notes: List[str] = field(default_factory=list)
     skipped: List[str] = field(default_factory=list)
 
+    def explain(self, bounds: Dict[str, str]) -> None:
+        """Notes what bounds the figures that miss their promise; by the beginnings of their
+        names."""
+        self.notes += [text for begin, text in bounds.items()
+                       if any(row.figure.startswith(begin) and "missed" in row.verdict
+                              for row in self.rows)]
+
     def leave_out(self, figure: str, reasons: List[str]) -> None:
         """Notes who did not take part in a figure; with no figure, in any."""
         self.skipped += ["%s: %s" % (figure, reason) if figure else reason for reason in reasons]

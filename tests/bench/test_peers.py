@@ -172,3 +172,13 @@ def test_numpy_does_single_operations_beside_guests(bench, kind, package, expect
     found = {start.args[0] for start in bench.peers.starts(kind, [], 1, guests, False)
              if start.func is bench.peers.packaged_worker}
     assert found == expected
+
+
+def test_a_missed_promise_is_explained(bench):
+    outcome = bench.harness.Outcome()
+    for figure, ours in (("CNN, 1 thread", 3.0), ("CNN, 2 threads", 1.0), ("MLP, 1 thread", 1.0)):
+        row = bench.harness.Row(figure, ours, "ms", wanted=1.0)
+        row.beside({"torch": 2.0})
+        outcome.rows.append(row)
+    outcome.explain({"CNN": "bounded by products", "MLP": "bounded by memory", "LSTM": "unknown"})
+    assert outcome.notes == ["bounded by products"]
