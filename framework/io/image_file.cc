@@ -2,8 +2,13 @@
 #include "framework/io/image_file.h"
 
 #include "framework/base/error.h"
+#include "framework/base/quoted.h"
 
 namespace treenail {
+
+void refuse_image(const char* format, std::string_view contents, const char* why) {
+  throw invalid_argument("Invalid ", format, " data, size ", contents.size(), ": ", quoted(why));
+}
 
 void check_plausible(std::string_view contents, int64_t height, int64_t width, double bytes,
                      double most) {

@@ -35,6 +35,13 @@ const PngApi& png_adapter();
 // For what an adapter says about a failure.
 inline constexpr uint64_t kImageProblemBytes = 200;
 
+// Of the readers of formats: a file's bytes as adapters take them, and InvalidArgument for one that
+// its adapter refuses: "Invalid PNG data, size 7: "why"".
+inline const uint8_t* image_bytes(std::string_view contents) {
+  return reinterpret_cast<const uint8_t*>(contents.data());
+}
+[[noreturn]] void refuse_image(const char* format, std::string_view contents, const char* why);
+
 // Fails when a file of so many bytes cannot hold an image of so many: memory is not asked for on a
 // header's word. `most`: what a byte may stand for in this format.
 void check_plausible(std::string_view contents, int64_t height, int64_t width, double bytes,

@@ -4,23 +4,9 @@
 #include <string_view>
 
 #include "framework/base/adapter.h"
-#include "framework/base/error.h"
-#include "framework/base/quoted.h"
 #include "framework/io/image_file.h"
 
 namespace treenail {
-namespace {
-
-const uint8_t* bytes_of(std::string_view contents) {
-  return reinterpret_cast<const uint8_t*>(contents.data());
-}
-
-[[noreturn]] void refuse(std::string_view contents, const char* why) {
-  throw invalid_argument("Invalid JPEG data, size ", contents.size(), ": ", quoted(why));
-}
-
-}  // namespace
-
 const JpegApi& jpeg_adapter() {
   const AdapterRequest request = {"jpeg", kJpegAbi, sizeof(JpegApi), "JPEG images",
                                   "libjpeg-turbo (Debian: libjpeg62-turbo, Fedora: libjpeg-turbo)"};
@@ -30,9 +16,9 @@ const JpegApi& jpeg_adapter() {
 JpegHeader read_jpeg_header(std::string_view contents, int64_t ratio) {
   char why[kImageProblemBytes] = "";
   JpegHeader header = {};
-  if (jpeg_adapter().read_header(bytes_of(contents), contents.size(), static_cast<int32_t>(ratio),
-                                 &header, why, sizeof why) != 0)
-    refuse(contents, why);
+  if (jpeg_adapter().read_header(image_bytes(contents), contents.size(),
+                                 static_cast<int32_t>(ratio), &header, why, sizeof why) != 0)
+    refuse_image("JPEG", contents, why);
   return header;
 }
 
@@ -56,9 +42,9 @@ Tensor decode_jpeg(std::string_view contents, int64_t channels, const JpegOption
   d.width = header.width;
   Tensor image(DType::kUInt8, Shape({d.height, d.width, d.channels}));
   char why[kImageProblemBytes] = "";
-  if (jpeg_adapter().decode(bytes_of(contents), contents.size(), &d, image.data<uint8_t>(), why,
+  if (jpeg_adapter().decode(image_bytes(contents), contents.size(), &d, image.data<uint8_t>(), why,
                             sizeof why) != 0)
-    refuse(contents, why);
+    refuse_image("JPEG", contents, why);
   return image;
 }
 

@@ -4,23 +4,9 @@
 #include <string_view>
 
 #include "framework/base/adapter.h"
-#include "framework/base/error.h"
-#include "framework/base/quoted.h"
 #include "framework/io/image_file.h"
 
 namespace treenail {
-namespace {
-
-const uint8_t* bytes_of(std::string_view contents) {
-  return reinterpret_cast<const uint8_t*>(contents.data());
-}
-
-[[noreturn]] void refuse(std::string_view contents, const char* why) {
-  throw invalid_argument("Invalid PNG data, size ", contents.size(), ": ", quoted(why));
-}
-
-}  // namespace
-
 const PngApi& png_adapter() {
   const AdapterRequest request = {"png", kPngAbi, sizeof(PngApi), "PNG images",
                                   "libpng (Debian: libpng16-16 or libpng16-16t64, Fedora: libpng)"};
@@ -31,8 +17,8 @@ Tensor decode_png(std::string_view contents, int64_t channels, DType dtype) {
   char why[kImageProblemBytes] = "";
   PngHeader header = {};
   const PngApi& png = png_adapter();
-  if (png.read_header(bytes_of(contents), contents.size(), &header, why, sizeof why) != 0)
-    refuse(contents, why);
+  if (png.read_header(image_bytes(contents), contents.size(), &header, why, sizeof why) != 0)
+    refuse_image("PNG", contents, why);
   constexpr double kMostDeflated = 1032;  // of one byte, by zlib's own bound
   check_plausible(contents, header.height, header.width, static_cast<double>(header.raw_bytes),
                   kMostDeflated);
@@ -40,8 +26,8 @@ Tensor decode_png(std::string_view contents, int64_t channels, DType dtype) {
                           channels == 0 ? header.channels : static_cast<int32_t>(channels),
                           dtype == DType::kUInt16 ? 16 : 8};
   Tensor image(dtype, Shape({form.height, form.width, form.channels}));
-  if (png.decode(bytes_of(contents), contents.size(), &form, image.raw(), why, sizeof why) != 0)
-    refuse(contents, why);
+  if (png.decode(image_bytes(contents), contents.size(), &form, image.raw(), why, sizeof why) != 0)
+    refuse_image("PNG", contents, why);
   return image;
 }
 

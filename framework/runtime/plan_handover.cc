@@ -3,6 +3,7 @@
 // giver then runs where the update does; the plan keeps its canonical order.
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "framework/runtime/handover.h"
 #include "framework/runtime/plan_builder.h"
@@ -32,20 +33,20 @@ bool PlanBuilder::only_feed(std::span<const Node* const> nodes, const Node& read
 bool PlanBuilder::reads_what_is_written(const Output& value, const Node& writer) {
   const Node* source = value.node;
   while (source->op().def().view_of >= 0) source = source->input(source->op().def().view_of).node;
-  const auto touches = [&](const Node& node, Access access, const Resource* resource) {
+  const auto behind = [&](const Node& node, Access access) {
+    std::vector<const Resource*> found;  // null: one that is not known yet
     for (int i = 0; i < node.op().num_inputs(); ++i) {
-      if (node.op().input_def(i).access != access) continue;
-      const Resource* const found = resource_behind(node.input(i), topology_.handles);
-      if (found == nullptr || resource == nullptr || found == resource) return true;
+      if (node.op().input_def(i).access == access)
+        found.push_back(resource_behind(node.input(i), topology_.handles));
     }
-    return false;
+    return found;
   };
-  for (int i = 0; i < source->op().num_inputs(); ++i) {
-    if (source->op().input_def(i).access != Access::kRead) continue;
-    const Resource* const read = resource_behind(source->input(i), topology_.handles);
-    if (touches(writer, Access::kWrite, read)) return true;
-  }
-  return false;
+  const std::vector<const Resource*> read = behind(*source, Access::kRead),
+                                     written = behind(writer, Access::kWrite);
+  return std::any_of(read.begin(), read.end(), [&](const Resource* r) {
+    return std::any_of(written.begin(), written.end(),
+                       [&](const Resource* w) { return r == w || r == nullptr || w == nullptr; });
+  });
 }
 
 // Updates that take their gradient from the kernel that computes it, block by block.

@@ -33,45 +33,13 @@ void write_from_float(const float* from, int64_t n, void* to, int64_t at) {
 }  // namespace
 
 FloatReader float_reader(DType dtype) {
-  switch (dtype) {
-    case DType::kInt8:
-      return read_as_float<int8_t>;
-    case DType::kUInt8:
-      return read_as_float<uint8_t>;
-    case DType::kInt16:
-      return read_as_float<int16_t>;
-    case DType::kUInt16:
-      return read_as_float<uint16_t>;
-    case DType::kInt32:
-      return read_as_float<int32_t>;
-    case DType::kInt64:
-      return read_as_float<int64_t>;
-    case DType::kFloat16:
-      return read_as_float<Float16>;
-    case DType::kBFloat16:
-      return read_as_float<BFloat16>;
-    case DType::kFloat32:
-      return read_as_float<float>;
-    case DType::kFloat64:
-      return read_as_float<double>;
-    default:
-      throw_dtype_not_handled(dtype);
-  }
+  return dispatch<int8_t, uint8_t, int16_t, uint16_t, int32_t, int64_t, Float16, BFloat16, float,
+                  double>(dtype, []<class T>() -> FloatReader { return read_as_float<T>; });
 }
 
 FloatWriter float_writer(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return write_from_float<Float16>;
-    case DType::kBFloat16:
-      return write_from_float<BFloat16>;
-    case DType::kFloat32:
-      return write_from_float<float>;
-    case DType::kFloat64:
-      return write_from_float<double>;
-    default:
-      throw_dtype_not_handled(dtype);
-  }
+  return dispatch<Float16, BFloat16, float, double>(
+      dtype, []<class T>() -> FloatWriter { return write_from_float<T>; });
 }
 
 }  // namespace treenail::cpu
