@@ -24,6 +24,10 @@ constexpr int64_t kGroupPanels = 4;  // panels packed together: 64 KiB of float
 template <class T>
 constexpr int64_t kPackedElements = (192 << 10) / sizeof(T);
 
+// A B that shares L1 with what else a tile needs.
+template <class T>
+constexpr int64_t kSmallElements = (16 << 10) / sizeof(T);
+
 // A stored [k, rows] → panels [rows / kTileRows][k][kTileRows]; rows behind the last one are not
 // read later. Rows of A are read in order; a vector written spills over into the panel's next k,
 // which is written afterwards.
@@ -77,32 +81,12 @@ class BlockProduct {
   }
 
  private:
-  // Fetches the lines of the next panels of B into L2, a few per tile: no hardware prefetcher finds
-  // them.
-  struct Ahead {
-    const T* line;
-    int64_t outer_step, inner_count, inner = 0, left = 0, per_call = 0;
-    void some() {
-      constexpr int64_t per_line = 64 / sizeof(T);
-      for (int64_t i = std::min(per_call, left); i > 0; --i) {
-        __builtin_prefetch(line + inner * per_line, 0, 2);
-        if (++inner == inner_count) {
-          inner = 0;
-          line += outer_step;
-        }
-      }
-      left -= per_call;
-    }
-  };
-  Ahead next_panels(int64_t k0, int64_t j, int64_t end, int64_t depth, int64_t calls) const {
-    constexpr int64_t per_line = 64 / sizeof(T);
-    if (j >= end || depth == 0) return {nullptr, 0, 1};
-    const int64_t contiguous = p_.trans_b ? depth : end - j;
-    Ahead ahead{p_.trans_b ? p_.b + j * p_.ldb + k0 : p_.b + k0 * p_.ldb + j, p_.ldb,
-                (contiguous + per_line - 1) / per_line};
-    ahead.left = ahead.inner_count * (p_.trans_b ? end - j : depth);
-    ahead.per_call = (ahead.left + calls - 1) / calls;
-    return ahead;
+  // The next panels of B, while so many tiles are computed.
+  FetchAhead next_panels(int64_t k0, int64_t j, int64_t end, int64_t depth, int64_t tiles) const {
+    if (j >= end || depth == 0) return {};
+    const int64_t rows = p_.trans_b ? end - j : depth, length = p_.trans_b ? depth : end - j;
+    return {p_.trans_b ? p_.b + j * p_.ldb + k0 : p_.b + k0 * p_.ldb + j, rows,
+            length * int64_t{sizeof(T)}, p_.ldb * int64_t{sizeof(T)}, tiles};
   }
 
   void run_packed_a() {
@@ -127,16 +111,22 @@ class BlockProduct {
     }
   }
 
+  // The tiles at C[row0, j] in the pass at k0, with their panel of B.
+  TileCall<T> tiles_at(int64_t k0, int64_t row0, int64_t j, const RowsOfA<T>& a, const T* b,
+                       int64_t ldb) const {
+    return {std::min(kDepth, p_.k - k0), a.first, a.row, a.step, b, ldb, p_.c_at(row0, j), p_.ldc,
+            p_.add_to_c || k0 > 0};
+  }
+
   // Panels follow each other in memory, which hardware fetches ahead.
   void columns_of_packed(int64_t k0, int64_t row0, int64_t row1, const RowsOfA<T>& a) {
     constexpr int64_t width = kTileColumns<T>;
     const int64_t depth = std::min(kDepth, p_.k - k0);
     const T* const pass = p_.packed_b + k0 * round_up(p_.n, width);
-    Ahead nothing{nullptr, 0, 1};
+    FetchAhead nothing;
     for (int64_t j = n0_; j < n1_; j += width) {
-      run_tiles(TileCall<T>{depth, a.first, a.row, a.step, pass + j * depth, width,
-                            p_.c_at(row0, j), p_.ldc, p_.add_to_c || k0 > 0},
-                row1 - row0, std::min(width, n1_ - j), a.tile, nothing);
+      run_tiles(row1 - row0, std::min(width, n1_ - j), a.tile,
+                tiles_at(k0, row0, j, a, pass + j * depth, width), nothing);
     }
   }
 
@@ -145,8 +135,10 @@ class BlockProduct {
     alignas(64) T panels[kGroupPanels * kDepth * width];
     const int64_t depth = std::min(kDepth, p_.k - k0);
     const int64_t tiles = (row1 - row0 + kTileRows - 1) / kTileRows;
-    // One tile reads a panel once: packing would cost more than it saves.
-    const bool in_place = tiles == 1 && !p_.trans_b;
+    // One tile reads a panel once, and a small B stays in L1 as it is: packing would cost more than
+    // it saves.
+    const bool small = p_.k * p_.ldb <= kSmallElements<T>;
+    const bool in_place = (tiles == 1 || small) && !p_.trans_b;
     const int64_t group = p_.trans_b ? width : kGroupPanels * width;
     for (int64_t j0 = n0_; j0 < n1_; j0 += group) {
       const int64_t end = std::min(n1_, j0 + group);
@@ -159,30 +151,18 @@ class BlockProduct {
         pack_panels(p_.b + k0 * p_.ldb + j0 + whole, p_.ldb, depth, end - j0 - whole,
                     panels + whole * depth);
       }
-      const int64_t calls = tiles * ((end - j0 + width - 1) / width);
-      Ahead ahead = end < n1_
-                        ? next_panels(k0, end, std::min(n1_, end + group), depth, calls)
-                        : next_panels(k0 + kDepth, n0_, std::min(n1_, n0_ + group),
-                                      std::clamp<int64_t>(p_.k - k0 - kDepth, 0, kDepth), calls);
+      const int64_t all = tiles * ((end - j0 + width - 1) / width);
+      FetchAhead ahead = end < n1_
+                             ? next_panels(k0, end, std::min(n1_, end + group), depth, all)
+                             : next_panels(k0 + kDepth, n0_, std::min(n1_, n0_ + group),
+                                           std::clamp<int64_t>(p_.k - k0 - kDepth, 0, kDepth), all);
       for (int64_t j = j0; j < end; j += width) {
         const int64_t count = std::min(width, end - j);
         const bool direct = in_place && count == width;
         const T* b = direct ? p_.b + k0 * p_.ldb + j : panels + (j - j0) * depth;
-        run_tiles(TileCall<T>{depth, a.first, a.row, a.step, b, direct ? p_.ldb : width,
-                              p_.c_at(row0, j), p_.ldc, p_.add_to_c || k0 > 0},
-                  row1 - row0, count, a.tile, ahead);
+        run_tiles(row1 - row0, count, a.tile, tiles_at(k0, row0, j, a, b, direct ? p_.ldb : width),
+                  ahead);
       }
-    }
-  }
-
-  void run_tiles(TileCall<T> call, int64_t rows, int64_t columns, int64_t a_tile, Ahead& ahead) {
-    // Rows in place may form taller tiles where columns are few; packed ones come by kTileRows.
-    const int64_t tiles = a_tile == call.a_row * kTileRows ? tile_rows<T>(columns) / kTileRows : 1;
-    for (int64_t i = 0; i < rows; i += tiles * kTileRows) {
-      ahead.some();
-      run_tile(std::min(tiles * kTileRows, rows - i), columns, call);
-      call.a += tiles * a_tile;
-      call.c += tiles * kTileRows * call.ldc;
     }
   }
 

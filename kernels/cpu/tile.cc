@@ -8,44 +8,62 @@
 namespace treenail::cpu {
 namespace {
 
+// `tiles` of them below each other, so that what does not change is made ready once: a shallow tile
+// takes no longer than that.
 template <class T, int Rows, int Vectors>
-void tile(const TileCall<T>& t) {
+void tile(const TileCall<T>& t, int64_t tiles = 1, int64_t a_tile = 0,
+          FetchAhead* ahead = nullptr) {
   constexpr int lanes = kLanes<T>;
-  const T* b = t.b;
   const int64_t a_row = t.a_row, a_step = t.a_step, ldb = t.ldb, ldc = t.ldc;
-  T* const c = t.c;
-  Vec<T> sum[Rows][Vectors];
+  const int64_t depth = t.depth, segments = t.segments, a_segment = t.a_segment;
+  const bool add = t.add;
+  const T* top = t.a;
+  T* c = t.c;
+  for (; tiles > 0; --tiles) {
+    if (ahead != nullptr) ahead->some();
+    Vec<T> sum[Rows][Vectors];
 #pragma GCC unroll 16
-  for (int i = 0; i < Rows; ++i) {
-    __builtin_prefetch(c + i * ldc, 1);
+    for (int i = 0; i < Rows; ++i) {
+      __builtin_prefetch(c + i * ldc, 1);
 #pragma GCC unroll 8
-    for (int v = 0; v < Vectors; ++v) sum[i][v] = Vec<T>{};
-  }
-  const T* segment = t.a;
-  for (int64_t s = t.segments; s > 0; --s) {
-    const T* a = segment;
-    for (int64_t k = t.depth; k > 0; --k) {
-      Vec<T> row[Vectors];
+      for (int v = 0; v < Vectors; ++v) sum[i][v] = Vec<T>{};
+    }
+    const T *segment = top, *b = t.b;
+    for (int64_t s = segments; s > 0; --s) {
+      const T* a = segment;
+      const auto step = [&]() __attribute__((always_inline)) {
+        Vec<T> row[Vectors];
 #pragma GCC unroll 8
-      for (int v = 0; v < Vectors; ++v) row[v] = load<Vec<T>>(b + v * lanes);
+        for (int v = 0; v < Vectors; ++v) row[v] = load<Vec<T>>(b + v * lanes);
 #pragma GCC unroll 16
-      for (int i = 0; i < Rows; ++i) {
-        const Vec<T> x = splat<Vec<T>>(a[i * a_row]);
+        for (int i = 0; i < Rows; ++i) {
+          const Vec<T> x = splat<Vec<T>>(a[i * a_row]);
 #pragma GCC unroll 8
-        for (int v = 0; v < Vectors; ++v) sum[i][v] = mul_add(x, row[v], sum[i][v]);
+          for (int v = 0; v < Vectors; ++v) sum[i][v] = mul_add(x, row[v], sum[i][v]);
+        }
+        a += a_step;
+        b += ldb;
+        // Else GCC computes the addresses of both steps apart, and spills.
+        asm("" : "+r"(a), "+r"(b));
+      };
+      int64_t k = depth;
+      for (; k >= 2; k -= 2) {
+        step();
+        step();
       }
-      a += a_step;
-      b += ldb;
+      if (k > 0) step();
+      segment += a_segment;
     }
-    segment += t.a_segment;
-  }
 #pragma GCC unroll 16
-  for (int i = 0; i < Rows; ++i) {
+    for (int i = 0; i < Rows; ++i) {
 #pragma GCC unroll 8
-    for (int v = 0; v < Vectors; ++v) {
-      T* to = c + i * ldc + v * lanes;
-      store(to, t.add ? load<Vec<T>>(to) + sum[i][v] : sum[i][v]);
+      for (int v = 0; v < Vectors; ++v) {
+        T* to = c + i * ldc + v * lanes;
+        store(to, add ? load<Vec<T>>(to) + sum[i][v] : sum[i][v]);
+      }
     }
+    top += a_tile;
+    c += Rows * ldc;
   }
 }
 
@@ -106,6 +124,25 @@ void any_tile(int64_t rows, int64_t columns, const TileCall<T>& t) {
     whole_tile<T, 1>(rows, t);
   } else {
     narrow_tile<T, 1>(rows, columns, t);
+  }
+}
+
+template <class T>
+void tiles_below(int64_t rows, int64_t columns, int64_t a_tile, TileCall<T> t, FetchAhead& ahead) {
+  if (columns == kTileColumns<T> && rows >= kTileRows) {
+    const int64_t whole = rows / kTileRows;
+    tile<T, kTileRows, kTileVectors>(t, whole, a_tile, &ahead);
+    t.a += whole * a_tile;
+    t.c += whole * kTileRows * t.ldc;
+    rows -= whole * kTileRows;
+  }
+  // Rows in place may form taller tiles where columns are few; packed ones come by kTileRows.
+  const int64_t together = a_tile == t.a_row * kTileRows ? tile_rows<T>(columns) / kTileRows : 1;
+  for (; rows > 0; rows -= together * kTileRows) {
+    ahead.some();
+    any_tile(std::min(together * kTileRows, rows), columns, t);
+    t.a += together * a_tile;
+    t.c += together * kTileRows * t.ldc;
   }
 }
 
@@ -174,6 +211,15 @@ void run_tile(int64_t rows, int64_t columns, const TileCall<float>& t) {
 }
 void run_tile(int64_t rows, int64_t columns, const TileCall<double>& t) {
   any_tile(rows, columns, t);
+}
+
+void run_tiles(int64_t rows, int64_t columns, int64_t a_tile, const TileCall<float>& t,
+               FetchAhead& ahead) {
+  tiles_below(rows, columns, a_tile, t, ahead);
+}
+void run_tiles(int64_t rows, int64_t columns, int64_t a_tile, const TileCall<double>& t,
+               FetchAhead& ahead) {
+  tiles_below(rows, columns, a_tile, t, ahead);
 }
 
 void pack_panels(const float* b, int64_t ldb, int64_t depth, int64_t columns, float* panels) {

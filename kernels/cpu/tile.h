@@ -4,6 +4,7 @@
 // pointer: a tile is hundreds of cycles.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/cpu/registers.h"
@@ -32,6 +33,36 @@ struct TileCall {
   int64_t segments = 1, a_segment = 0;
 };
 
+// Lines of memory that something later will read, for which no hardware prefetcher looks: fetched
+// into L2 a few at a time, as often as some() is called.
+struct FetchAhead {
+  static constexpr int64_t kLine = 64;
+
+  FetchAhead() = default;
+  // `rows` of `row_bytes` each, `stride` bytes apart, in about so many calls.
+  FetchAhead(const void* first, int64_t rows, int64_t row_bytes, int64_t stride, int64_t calls)
+      : row_(static_cast<const char*>(first)),
+        stride_(stride),
+        lines_((row_bytes + kLine - 1) / kLine),
+        left_(rows * lines_),
+        per_call_((left_ + calls - 1) / calls) {}
+
+  void some() {
+    for (int64_t i = std::min(per_call_, left_); i > 0; --i) {
+      __builtin_prefetch(row_ + line_ * kLine, 0, 2);
+      if (++line_ == lines_) {
+        line_ = 0;
+        row_ += stride_;
+      }
+    }
+    left_ -= std::min(per_call_, left_);
+  }
+
+ private:
+  const char* row_ = nullptr;
+  int64_t stride_ = 0, lines_ = 1, line_ = 0, left_ = 0, per_call_ = 0;
+};
+
 // The most rows of a tile: twice as many where one vector of columns leaves half the registers
 // free.
 template <class T>
@@ -43,6 +74,13 @@ constexpr int64_t tile_rows(int64_t columns) {
 // read; an element's bits do not depend on rows and columns.
 void run_tile(int64_t rows, int64_t columns, const TileCall<float>& t);
 void run_tile(int64_t rows, int64_t columns, const TileCall<double>& t);
+
+// Any number of rows by columns <= kTileColumns: tiles below each other, the A of one `a_tile`
+// elements behind that of the one above. `ahead` is asked for some lines at every tile.
+void run_tiles(int64_t rows, int64_t columns, int64_t a_tile, const TileCall<float>& t,
+               FetchAhead& ahead);
+void run_tiles(int64_t rows, int64_t columns, int64_t a_tile, const TileCall<double>& t,
+               FetchAhead& ahead);
 
 // Panels of B for run_tile: [columns / kTileColumns][k][kTileColumns], columns behind the last
 // undefined or zero. From B[k, columns], which is read once, row by row: whole vectors while B's
