@@ -70,7 +70,7 @@ def cmake_project(installed, folder, request, prefix=PREFIX):
         "find_package(Treenail %s REQUIRED)\nadd_executable(p p.cc)\n"
         "target_link_libraries(p Treenail::treenail)\n" % request)
     return subprocess.run(
-        ["cmake", "-S", folder, "-B", folder / "b", "-DCMAKE_PREFIX_PATH=%s"
+        ["cmake", "-G", "Ninja", "-S", folder, "-B", folder / "b", "-DCMAKE_PREFIX_PATH=%s"
          % (installed / prefix[1:])], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         universal_newlines=True, check=False)
 

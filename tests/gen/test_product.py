@@ -188,7 +188,7 @@ def test_program_outside_the_tree_by_find_package(installed, tmp_path):
         "find_package(Treenail REQUIRED)\nadd_executable(p p.cc)\n"
         "target_link_libraries(p Treenail::treenail)\n")
     folder = placed(installed, "/TreenailConfig.cmake").parent
-    run("cmake", "-S", tmp_path, "-B", tmp_path / "b", "-DTreenail_DIR=%s" % folder)
+    run("cmake", "-G", "Ninja", "-S", tmp_path, "-B", tmp_path / "b", "-DTreenail_DIR=%s" % folder)
     run("cmake", "--build", tmp_path / "b")
     assert run(tmp_path / "b/p").strip() == VERSION
 
