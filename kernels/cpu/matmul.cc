@@ -129,8 +129,12 @@ std::unique_ptr<Kernel> prepare_float(const PrepareContext& c) {
       },
       cost);
   kernel->finishes_in_pieces = pieces.dense;
-  // A BLAS computes other bits for other blocks; one row or column is read in place anyway.
-  kernel->hands_over = pieces.api == nullptr && g.batch == 1 && g.m > 1 && g.n > 1;
+  // A BLAS computes other bits for other blocks; one row or column is read in place anyway; and a
+  // small result is still in the cache when it is read, while two kernels share threads better.
+  constexpr double kLeastHandedOver = 4 << 20;  // bytes
+  kernel->hands_over =
+      pieces.api == nullptr && g.batch == 1 && g.m > 1 && g.n > 1 &&
+      static_cast<double>(g.m) * static_cast<double>(g.n) * sizeof(T) >= kLeastHandedOver;
   return kernel;
 }
 
