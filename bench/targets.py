@@ -7,7 +7,9 @@ Component(name="executor_bench", sources=["bench/executor/*.cc"],
           external=["benchmark"])
 BenchProgram(name="executor", component="executor_bench")
 Component(name="kernels_bench", sources=["bench/kernels/*.cc"],
-          needs=["eager", "runtime", "kernel_api", "op", "tensor", "base"], external=["benchmark"])
+          needs=["graph_support", "eager", "runtime", "kernel_api", "graph", "op", "tensor",
+                 "base"],
+          external=["benchmark"])
 BenchProgram(name="kernels", component="kernels_bench")
 Script(name="bench", present="bench/run.py", arguments=["--build", "{build}"],
        needs=["all", "bench-programs"], help="the promised figures, side by side with peers")

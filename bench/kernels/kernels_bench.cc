@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Speed of the heavy kernels, shape by shape, through immediate execution: GFLOP/s of the direct
-// method for products and convolutions (so an algorithm of fewer multiplications may pass the
-// machine's peak), GB/s for what moves memory. Arguments of a benchmark: threads. TREENAIL_CPU_ISA
-// picks the level, which the context line names.
+// Speed of the heavy kernels, shape by shape: GFLOP/s of the direct method for products and
+// convolutions (so an algorithm of fewer multiplications may pass the machine's peak), GB/s for
+// what moves memory. Products run one behind the other in a graph, the others by immediate
+// execution, which adds a microsecond. Arguments of a benchmark: threads. TREENAIL_CPU_ISA picks
+// the level, which the context line names.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -16,7 +18,9 @@
 #include "framework/eager/execute.h"
 #include "framework/op/op_registry.h"
 #include "framework/runtime/kernel_library.h"
+#include "framework/runtime/session.h"
 #include "framework/tensor/tensor.h"
+#include "tests/support/graph_builder.h"
 
 namespace treenail {
 namespace {
@@ -47,22 +51,56 @@ void measure(benchmark::State& state, const Measured& m) {
   if (m.bytes > 0) state.counters["GB/s"] = benchmark::Counter(m.bytes * 1e-9, rate);
 }
 
-void add(const Measured& m) {
-  auto* bench =
-      benchmark::RegisterBenchmark(m.name.c_str(), [m](benchmark::State& s) { measure(s, m); });
+template <class F>
+void add(const std::string& name, F&& f) {
+  auto* bench = benchmark::RegisterBenchmark(name.c_str(), std::forward<F>(f));
   bench->ArgName("threads")->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMicrosecond);
 }
 
-void product(int64_t m, int64_t n, int64_t k, bool ta, bool tb) {
-  Measured x;
-  x.name =
-      concat("MatMul/", m, "x", n, "x", k, ta ? "/a_transposed" : "", tb ? "/b_transposed" : "");
-  x.op = "MatMul";
-  x.inputs = {random_tensor(ta ? Shape{k, m} : Shape{m, k}),
-              random_tensor(tb ? Shape{n, k} : Shape{k, n})};
-  x.attrs = {{"transpose_a", ta}, {"transpose_b", tb}};
-  x.flops = 2.0 * static_cast<double>(m * n * k);
-  add(std::move(x));
+void add(const Measured& m) {
+  add(m.name, [m](benchmark::State& s) { measure(s, m); });
+}
+
+struct Product {
+  int64_t m, n, k;
+  bool trans_a = false, trans_b = false;
+  bool constant = false;  // B: packed once
+};
+
+void measure_product(benchmark::State& state, const Product& p) {
+  ThreadPool::instance().set_num_threads(static_cast<int>(state.range(0)));
+  const double flops = 2.0 * static_cast<double>(p.m * p.n * p.k);
+  const int64_t count = std::clamp<int64_t>(static_cast<int64_t>(1e8 / flops), 1, 64);
+  const std::vector<Tensor> values = {random_tensor(p.trans_a ? Shape{p.k, p.m} : Shape{p.m, p.k}),
+                                      random_tensor(p.trans_b ? Shape{p.n, p.k} : Shape{p.k, p.n})};
+  test::GraphBuilder b;
+  std::vector<Output> feeds, operands;
+  for (size_t i = 0; i < 2; ++i) {
+    const bool constant = i == 1 && p.constant;
+    operands.push_back(constant
+                           ? b.constant(values[i])
+                           : b.placeholder(DType::kFloat32, values[i].shape(), i == 0 ? "a" : "b"));
+    if (!constant) feeds.push_back(operands[i]);
+  }
+  Node* last = nullptr;
+  for (int64_t i = 0; i < count; ++i) {
+    last = &b.node("MatMul", operands, {{"transpose_a", p.trans_a}, {"transpose_b", p.trans_b}}, {},
+                   last == nullptr ? std::vector<Node*>{} : std::vector<Node*>{last});
+  }
+  Session session(b.graph);
+  const auto signature = session.signature(feeds, std::vector{Output{last, 0}}, {});
+  const std::vector<Tensor> fed(values.begin(),
+                                values.begin() + static_cast<int64_t>(feeds.size()));
+  while (state.KeepRunningBatch(count)) benchmark::DoNotOptimize(session.run(signature, fed));
+  state.counters["GFLOP/s"] =
+      benchmark::Counter(flops * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
+}
+
+void product(const Product& p) {
+  const std::string name =
+      concat("MatMul/", p.m, "x", p.n, "x", p.k, p.trans_a ? "/a_transposed" : "",
+             p.trans_b ? "/b_transposed" : "", p.constant ? "/b_kept" : "");
+  add(name, [p](benchmark::State& s) { measure_product(s, p); });
 }
 
 struct Convolution {
@@ -155,14 +193,14 @@ void register_all() {
   // square ones.
   for (const auto& [n, k] :
        {std::pair<int64_t, int64_t>{512, 784}, {512, 512}, {10, 512}, {1024, 3136}}) {
-    product(64, n, k, false, false);
-    product(64, k, n, false, true);
-    product(k, n, 64, true, false);
+    product({64, n, k});
+    product({64, k, n, false, true});
+    product({k, n, 64, true, false});
   }
-  product(1, 512, 784, false, false);
-  product(1, 512, 784, false, true);
-  for (const int64_t side : {32, 64, 128, 256, 512, 1024, 2048})
-    product(side, side, side, false, false);
+  product({64, 512, 784, false, false, true});
+  product({1, 512, 784});
+  product({1, 512, 784, false, true});
+  for (const int64_t side : {32, 64, 128, 256, 512, 1024, 2048}) product({side, side, side});
 
   const Convolution convolutions[] = {
       {64, 28, 1, 32, 5, 1, "SAME"},   {64, 14, 32, 64, 5, 1, "SAME"},

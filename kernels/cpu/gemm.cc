@@ -89,6 +89,13 @@ class BlockProduct {
             length * int64_t{sizeof(T)}, p_.ldb * int64_t{sizeof(T)}, tiles};
   }
 
+  // The rows of a transposed A that are packed next.
+  FetchAhead next_rows(int64_t k0, int64_t row, int64_t rows, int64_t tiles) const {
+    if (k0 >= p_.k) return {};
+    return {p_.a + k0 * p_.lda + row, std::min(kDepth, p_.k - k0), rows * int64_t{sizeof(T)},
+            p_.lda * int64_t{sizeof(T)}, tiles};
+  }
+
   void run_packed_a() {
     alignas(64) T packed[kPackedElements<T>];
     for (int64_t k0 = 0; k0 < p_.k; k0 += kDepth) {
@@ -96,6 +103,10 @@ class BlockProduct {
       const int64_t most = kPackedElements<T> / depth / kTileRows * kTileRows;
       for (int64_t i = m0_; i < m1_; i += most) {
         const int64_t rows = std::min(most, m1_ - i);
+        const int64_t tiles = (rows + kTileRows - 1) / kTileRows *
+                              ((n1_ - n0_ + kTileColumns<T> - 1) / kTileColumns<T>);
+        next_a_ = i + rows < m1_ ? next_rows(k0, i + rows, std::min(most, m1_ - i - rows), tiles)
+                                 : next_rows(k0 + kDepth, m0_, std::min(most, m1_ - m0_), tiles);
         pack_a(p_.a + k0 * p_.lda + i, p_.lda, depth, rows, packed);
         columns(k0, i, i + rows, {packed, kTileRows * depth, 1, kTileRows});
       }
@@ -123,10 +134,9 @@ class BlockProduct {
     constexpr int64_t width = kTileColumns<T>;
     const int64_t depth = std::min(kDepth, p_.k - k0);
     const T* const pass = p_.packed_b + k0 * round_up(p_.n, width);
-    FetchAhead nothing;
     for (int64_t j = n0_; j < n1_; j += width) {
       run_tiles(row1 - row0, std::min(width, n1_ - j), a.tile,
-                tiles_at(k0, row0, j, a, pass + j * depth, width), nothing);
+                tiles_at(k0, row0, j, a, pass + j * depth, width), next_a_);
     }
   }
 
@@ -156,6 +166,7 @@ class BlockProduct {
                              ? next_panels(k0, end, std::min(n1_, end + group), depth, all)
                              : next_panels(k0 + kDepth, n0_, std::min(n1_, n0_ + group),
                                            std::clamp<int64_t>(p_.k - k0 - kDepth, 0, kDepth), all);
+      ahead.also = &next_a_;
       for (int64_t j = j0; j < end; j += width) {
         const int64_t count = std::min(width, end - j);
         const bool direct = in_place && count == width;
@@ -166,6 +177,7 @@ class BlockProduct {
     }
   }
 
+  FetchAhead next_a_;
   const Product<T>& p_;
   const int64_t m0_, m1_, n0_, n1_;
 };
@@ -237,11 +249,13 @@ BlockCut cut_product(int64_t m, int64_t n, int64_t k, bool trans_a) {
       static_cast<int64_t>(std::clamp(work / block_work, 1.0, double{kMaxBlocks}));
   if (wanted == 1) return cut;
   // Every block of rows packs B anew, so rows are cut into few blocks of many rows, and columns
-  // take what remains, but no fewer than are packed together.
-  const int64_t rows_at_least = trans_a ? 128 : 384;
-  constexpr int64_t columns_at_least = kGroupPanels * kTileColumns<float>;
+  // take what remains, but no fewer than are packed together. A transposed A is packed anew for
+  // every block of columns.
+  const int64_t rows_at_least = trans_a ? 192 : 384;
+  const int64_t columns_at_least = (trans_a ? 4 : 1) * kGroupPanels * kTileColumns<float>;
   if (m >= 2 * rows_at_least) {
-    cut.rows = std::max(rows_at_least, round_up((m + wanted - 1) / wanted, kTileRows));
+    const int64_t row_blocks = std::min(wanted, (m + rows_at_least - 1) / rows_at_least);
+    cut.rows = round_up((m + row_blocks - 1) / row_blocks, kTileRows);
     cut.row_blocks = (m + cut.rows - 1) / cut.rows;
   }
   const int64_t columns_wanted = (wanted + cut.row_blocks - 1) / cut.row_blocks;

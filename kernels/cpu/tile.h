@@ -56,7 +56,10 @@ struct FetchAhead {
       }
     }
     left_ -= std::min(per_call_, left_);
+    if (also != nullptr) also->some();
   }
+
+  FetchAhead* also = nullptr;
 
  private:
   const char* row_ = nullptr;

@@ -289,7 +289,8 @@ def updates(optimizer, change):
             sess.run(tn.global_variables_initializer())
             metadata = tn.RunMetadata()
             for _ in range(3):
-                sess.run(step, {x: np.linspace(-1, 1, 60 * 33000).reshape(60, 33000)}, run_metadata=metadata)
+                sess.run(step, {x: np.linspace(-1, 1, 60 * 33000).reshape(60, 33000)},
+                         run_metadata=metadata)
             counts.append((metadata.nodes_executed, sess.run(w).tobytes()))
     assert counts[0][1] == counts[1][1]
     return counts[0][0], counts[1][0]
@@ -353,7 +354,8 @@ def trained(config, optimiser, extents, dtype, fetch_gradients=False):
 
 
 @pytest.mark.parametrize("optimiser", sorted(OPTIMISERS))
-@pytest.mark.parametrize("extents", [(64, 1200, 900), (3, 1031, 1021), (40, 33000, 33), (5, 70, 16000)])
+@pytest.mark.parametrize("extents", [
+    (64, 1200, 900), (3, 1031, 1021), (40, 33000, 33), (5, 70, 16000)])
 def test_updates_take_gradients_from_products(optimiser, extents):
     for dtype in ("float32", "float64"):
         joined, metadata = trained(None, optimiser, extents, dtype)
@@ -372,7 +374,8 @@ def test_updates_on_several_threads(threads, set_threads):
 
 
 def test_a_gradient_that_is_fetched_is_not_taken():
-    steps = [trained(None, "adam", (64, 1200, 900), "float32", fetched) for fetched in (False, True)]
+    steps = [trained(None, "adam", (64, 1200, 900), "float32", fetched)
+             for fetched in (False, True)]
     assert steps[0][0] == steps[1][0]
     assert steps[0][1].nodes_executed < steps[1][1].nodes_executed
 
