@@ -34,6 +34,8 @@ TITLES = {
     "executor": "The executor, from C++",
 }
 WITH_GUESTS = ("works", "training", "inference")
+BESIDE_GUESTS = ", beside packages from PyPI"  # sections of their own
+HEADINGS = [title + more for title in TITLES.values() for more in ("", BESIDE_GUESTS)]
 
 
 def parse(arguments: List[str]) -> argparse.Namespace:
@@ -116,8 +118,8 @@ def side_by_side(rows: List[Row]) -> List[str]:
     return lines + [""]
 
 
-def section(name: str, outcome: Outcome, command: str) -> str:
-    lines = ["## " + TITLES[name], "",
+def section(heading: str, outcome: Outcome, command: str) -> str:
+    lines = ["## " + heading, "",
              "%s; load %.1f; `%s`" % (datetime.date.today(), os.getloadavg()[0], command), "",
              "| figure | Treenail | peer | ratio | target | |", "|---|---|---|---|---|---|"]
     lines += ["| %s |" % " | ".join(cells(row)) for row in outcome.rows]
@@ -141,13 +143,13 @@ def merge(path: str, fresh: Dict[str, str]) -> str:
     if os.path.exists(path):
         with open(path, encoding="utf-8") as stream:
             parts = re.split(r"^(?=## )", stream.read(), flags=re.MULTILINE)
-        for name, title in TITLES.items():
+        for heading in HEADINGS:
             for part in parts:
-                if part.startswith("## %s\n" % title):
-                    sections[name] = part.rstrip() + "\n"
+                if part.startswith("## %s\n" % heading):
+                    sections[heading] = part.rstrip() + "\n"
     sections.update(fresh)
     head = HEAD % (cpu_model(), os.cpu_count() or 1)
-    return head + "\n".join(sections[name] for name in TITLES if name in sections)
+    return head + "\n".join(sections[heading] for heading in HEADINGS if heading in sections)
 
 
 def main(arguments: List[str]) -> int:
@@ -171,12 +173,14 @@ def main(arguments: List[str]) -> int:
             continue
         print("Measuring: %s" % TITLES[name].lower(), flush=True)
         outcome = measures[name]()
+        heading = TITLES[name]
         if name in WITH_GUESTS and options.guests:
+            heading += BESIDE_GUESTS
             outcome.notes += [guests.note] if guests.interpreters else []
             outcome.skipped = [*guests.missing, *outcome.skipped]
-        fresh[name] = section(name, outcome, command)
+        fresh[heading] = section(heading, outcome, command)
         missed += sum("missed" in row.verdict for row in outcome.rows)
-        print(fresh[name], flush=True)
+        print(fresh[heading], flush=True)
         text = merge(options.output, fresh)
         with open(options.output + ".part", "w", encoding="utf-8") as stream:
             stream.write(text)

@@ -127,7 +127,8 @@ def test_the_section_shows_everyone_and_names_who_is_missing(bench):
     outcome = harness.Outcome([row, other], ["From PyPI: jax==1."])
     outcome.leave_out("", ["tensorflow from PyPI: no route to host"])
     outcome.leave_out("LSTM, 2 threads", ["jax, jit, 2 threads: too slow"])
-    text = bench.run.section("training", outcome, "bench/run.py")
+    text = bench.run.section("Training", outcome, "bench/run.py")
+    assert text.startswith("## Training\n")
     assert ("| MLP, 2 threads | 2.000 ms | 3.000 ms (jax, jit, 2 threads) | 1.50 | ratio 1.5 | met "
             "|\n" in text)
     assert "| figure | Treenail | torch | jax, jit |\n|---|---|---|---|\n" in text
@@ -135,3 +136,13 @@ def test_the_section_shows_everyone_and_names_who_is_missing(bench):
     assert "| LSTM, 2 threads, ms | 2.000 | 5.000 | - |" in text
     assert "Left out: tensorflow from PyPI: no route to host" in text
     assert "Left out: LSTM, 2 threads: jax, jit, 2 threads: too slow" in text
+
+
+def test_guests_do_not_replace_what_was_measured_without_them(bench, tmp_path):
+    page = tmp_path / "RESULTS.md"
+    beside = "Training" + bench.run.BESIDE_GUESTS
+    for heading, load in (("Training", "first"), (beside, "guests"), ("Training", "second")):
+        page.write_text(bench.run.merge(str(page), {heading: "## %s\n\n%s\n" % (heading, load)}))
+    text = page.read_text()
+    assert "first" not in text
+    assert text.index("second") < text.index("## " + beside) < text.index("guests")
