@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same arithmetic in torch, eager: one op on a tensor of an ndarray, and 1,000 in a row."""
+"""The same arithmetic in torch, eager: one op on a tensor of an ndarray, 1,000 in a row, and one
+on tensors."""
 
 import os
 import sys
@@ -32,7 +33,8 @@ def main() -> None:
         return y.numpy()
 
     assert one()[0] == -1.5 and chain()[0] == 1.5 * (CHAIN + 1)
-    calls = {"one op": one, "chain": chain}
+    pair = [torch.from_numpy(value)] * 2
+    calls = {"one op": one, "chain": chain, "execute": lambda: torch.add(*pair)}
 
     def answer(request):
         return {"seconds": harness.timed(calls[request["what"]])}

@@ -5,6 +5,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/fp_environment.h"
+#include "framework/eager/repeated_calls.h"
 #include "framework/graph/graph.h"
 #include "framework/op/op_registry.h"
 #include "framework/runtime/immediate.h"
@@ -32,12 +33,21 @@ void check_inputs(const OpInstance& op, std::span<const Tensor> inputs) {
   }
 }
 
-}  // namespace
-
-std::vector<Tensor> execute(const OpInstance& op, std::span<const Tensor> inputs,
-                            ResourceManager* resources, const CancellationToken* token) {
+// What runs of all kinds have in common: the arithmetic's modes, and whose name errors bear.
+template <class F>
+std::vector<Tensor> run_guarded(const OpInstance& op, F&& f) {
   const FpEnvironment environment;
   try {
+    return f();
+  } catch (const Error& error) {
+    throw error.with_prefix(error_prefix(op.name(), ""));
+  }
+}
+
+std::vector<Tensor> run(const OpInstance& op, std::span<const Tensor> inputs,
+                        ResourceManager* resources, const CancellationToken* token,
+                        PreparedKernel* keep) {
+  return run_guarded(op, [&] {
     if (inputs.size() != op.input_types().size()) {
       throw invalid_argument("expects ", op.num_inputs(), " inputs, got ", inputs.size());
     }
@@ -45,25 +55,39 @@ std::vector<Tensor> execute(const OpInstance& op, std::span<const Tensor> inputs
     const std::string name = op.def().random ? counter_name(op) : std::string();
     const NodeServices services{resources != nullptr ? resources : &ResourceManager::process(), "",
                                 name};
-    return run_immediately(op, inputs, services, token);
-  } catch (const Error& error) {
-    throw error.with_prefix(error_prefix(op.name(), ""));
-  }
+    return run_immediately(op, inputs, services, token, keep);
+  });
+}
+
+}  // namespace
+
+std::vector<Tensor> execute(const OpInstance& op, std::span<const Tensor> inputs,
+                            ResourceManager* resources, const CancellationToken* token) {
+  return run(op, inputs, resources, token, nullptr);
 }
 
 std::vector<Tensor> execute(const OpDef& op, std::span<const Tensor> inputs,
                             const NamedAttrs& attrs, std::span<const int> arg_sizes,
                             ResourceManager* resources, const CancellationToken* token) {
+  const Call call{op, inputs, attrs, arg_sizes};
+  const uint64_t hash = RepeatedCalls::hash(call);
+  RepeatedCalls& calls = RepeatedCalls::of_this_thread();
+  if (const auto known = calls.find(call, hash)) {
+    return run_guarded(known->op,
+                       [&] { return run_prepared(known->op, known->prepared, inputs, token); });
+  }
   std::vector<DType> types;
   types.reserve(inputs.size());
   for (const Tensor& input : inputs) types.push_back(input.dtype());
-  OpInstance instance;
+  const auto entry = std::make_shared<RepeatedCalls::Entry>();
   try {
-    instance = resolve_op(op, types, attrs, arg_sizes);
+    entry->op = resolve_op(op, types, attrs, arg_sizes);
   } catch (const Error& error) {
     throw error.with_prefix(error_prefix(op.name, ""));
   }
-  return execute(instance, inputs, resources, token);
+  std::vector<Tensor> outputs = run(entry->op, inputs, resources, token, &entry->prepared);
+  if (entry->prepared.kernel != nullptr) calls.keep(call, hash, entry);
+  return outputs;
 }
 
 std::vector<Tensor> execute(std::string_view op, std::span<const Tensor> inputs,

@@ -60,6 +60,42 @@ void check_outputs(const OpInstance& op, std::span<const Tensor> outputs,
   }
 }
 
+bool depends_on_shapes_alone(const OpInstance& op) {
+  const OpDef& def = op.def();
+  if (def.stateful || def.random || def.allocates_outputs) return false;
+  for (int i = 0; i < op.num_inputs(); ++i) {
+    if (op.input_def(i).host || !is_plain(op.input_type(i))) return false;
+  }
+  return true;
+}
+
+std::vector<Tensor> run_kernel(const OpInstance& op, const Kernel& kernel,
+                               std::span<const Tensor> inputs, std::span<const Shape> output_shapes,
+                               const CancellationToken* token) {
+  const size_t num_inputs = inputs.size(), num_outputs = static_cast<size_t>(op.num_outputs());
+  std::vector<Tensor> values(num_inputs + num_outputs);
+  std::vector<int32_t> slots(num_inputs);
+  for (size_t i = 0; i < num_inputs; ++i) {
+    values[i] = inputs[i];
+    slots[i] = static_cast<int32_t>(i);
+  }
+  if (!op.def().allocates_outputs) {
+    for (size_t i = 0; i < num_outputs; ++i) {
+      values[num_inputs + i] = Tensor(op.output_type(static_cast<int>(i)), output_shapes[i]);
+    }
+  }
+  const Scratch scratch(kernel.scratch_bytes);
+  RunContext context;
+  context.values_ = values.data();
+  context.input_slots_ = slots.data();
+  context.output_slot_ = static_cast<int32_t>(num_inputs);
+  context.scratch_ = scratch.data();
+  context.token_ = token;
+  kernel.run(context);
+  return {std::make_move_iterator(values.begin() + static_cast<std::ptrdiff_t>(num_inputs)),
+          std::make_move_iterator(values.end())};
+}
+
 }  // namespace
 
 const Shape& ArrayPrepareContext::output_shape(int i) const {
@@ -85,7 +121,8 @@ Tensor view_as(const Tensor& tensor, DType dtype, const Shape& shape) {
 }
 
 std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor> inputs,
-                                    const NodeServices& services, const CancellationToken* token) {
+                                    const NodeServices& services, const CancellationToken* token,
+                                    PreparedKernel* keep) {
   const size_t num_inputs = inputs.size();
   const size_t num_outputs = static_cast<size_t>(op.num_outputs());
   const std::vector<ValueInfo> infos = concrete_infos(op, inputs);
@@ -111,36 +148,23 @@ std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor
     throw internal_error("the shape rule of ", op.name(),
                          " leaves an output shape unknown with all inputs known");
   }
-  std::vector<Shape> output_shapes(all_known ? num_outputs : 0);
-  for (size_t i = 0; i < output_shapes.size(); ++i)
-    output_shapes[i] = output_infos[i].shape.shape();
+  PreparedKernel prepared;
+  if (all_known) {
+    for (const ValueInfo& info : output_infos) prepared.output_shapes.push_back(info.shape.shape());
+  }
 
-  const ArrayPrepareContext prepare(op, shapes, output_shapes, host_values, services);
-  const std::unique_ptr<Kernel> kernel = KernelRegistry::instance().find(op)(prepare);
-  std::vector<Tensor> values(num_inputs + num_outputs);
-  std::vector<int32_t> slots(num_inputs);
-  for (size_t i = 0; i < num_inputs; ++i) {
-    values[i] = inputs[i];
-    slots[i] = static_cast<int32_t>(i);
-  }
-  if (!op.def().allocates_outputs) {
-    for (size_t i = 0; i < num_outputs; ++i) {
-      values[num_inputs + i] = Tensor(op.output_type(static_cast<int>(i)), output_shapes[i]);
-    }
-  }
-  const Scratch scratch(kernel->scratch_bytes);
-  RunContext context;
-  context.values_ = values.data();
-  context.input_slots_ = slots.data();
-  context.output_slot_ = static_cast<int32_t>(num_inputs);
-  context.scratch_ = scratch.data();
-  context.token_ = token;
-  kernel->run(context);
-  std::vector<Tensor> outputs(
-      std::make_move_iterator(values.begin() + static_cast<std::ptrdiff_t>(num_inputs)),
-      std::make_move_iterator(values.end()));
+  const ArrayPrepareContext prepare(op, shapes, prepared.output_shapes, host_values, services);
+  prepared.kernel = KernelRegistry::instance().find(op)(prepare);
+  std::vector<Tensor> outputs =
+      run_kernel(op, *prepared.kernel, inputs, prepared.output_shapes, token);
   if (op.def().allocates_outputs) check_outputs(op, outputs, output_infos);
+  if (keep != nullptr && depends_on_shapes_alone(op)) *keep = std::move(prepared);
   return outputs;
+}
+
+std::vector<Tensor> run_prepared(const OpInstance& op, const PreparedKernel& prepared,
+                                 std::span<const Tensor> inputs, const CancellationToken* token) {
+  return run_kernel(op, *prepared.kernel, inputs, prepared.output_shapes, token);
 }
 
 std::vector<Tensor> fold_constant(const OpInstance& op, std::span<const ValueInfo* const> inputs,

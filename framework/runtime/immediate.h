@@ -56,10 +56,20 @@ class ArrayPrepareContext final : public PrepareContext {
 // The bytes of `tensor` as another dtype of the same size and another shape of as many elements.
 Tensor view_as(const Tensor& tensor, DType dtype, const Shape& shape);
 
+// What can run again on inputs of the same dtypes and shapes, on any thread.
+struct PreparedKernel {
+  std::unique_ptr<Kernel> kernel;  // null: every run is prepared anew
+  std::vector<Shape> output_shapes;
+};
+
 // Output tensors of `op` on `inputs`. Errors carry no op or node prefix: the caller knows what to
-// name.
+// name. `keep` takes the kernel where nothing but dtypes and shapes went into it: no state, and no
+// input's value.
 std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor> inputs,
-                                    const NodeServices& services, const CancellationToken* token);
+                                    const NodeServices& services, const CancellationToken* token,
+                                    PreparedKernel* keep = nullptr);
+std::vector<Tensor> run_prepared(const OpInstance& op, const PreparedKernel& prepared,
+                                 std::span<const Tensor> inputs, const CancellationToken* token);
 
 // The outputs as constants where `op` is free of state, every input is a constant and no output
 // exceeds 1 MiB; else empty. An op that fails is left to fail at run time.

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of immediate execution that come again: the same op with the same attributes on inputs of
+// the same dtypes and shapes has its kernel kept, for resolving, inferring and preparing take
+// longer than a small kernel runs. A table per thread; an entry gives way to another of its place.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "framework/runtime/immediate.h"
+
+namespace treenail {
+
+struct Call {
+  const OpDef& op;
+  std::span<const Tensor> inputs;
+  const NamedAttrs& attrs;
+  std::span<const int> arg_sizes;
+};
+
+class RepeatedCalls {
+ public:
+  struct Entry {
+    OpInstance op;  // the kernel may refer to it
+    PreparedKernel prepared;
+    std::vector<Shape> shapes;
+    NamedAttrs attrs;
+    std::vector<int> arg_sizes;
+
+    bool answers(const Call& call) const;
+  };
+
+  static RepeatedCalls& of_this_thread();
+
+  static uint64_t hash(const Call& call);
+  // Shared: a kernel may itself call and replace the entry that runs.
+  std::shared_ptr<const Entry> find(const Call& call, uint64_t hash) const;
+  // `entry` holds op and kernel.
+  void keep(const Call& call, uint64_t hash, std::shared_ptr<Entry> entry);
+
+ private:
+  static constexpr size_t kPlaces = 256;
+  std::array<std::shared_ptr<const Entry>, kPlaces> places_;
+};
+
+}  // namespace treenail
