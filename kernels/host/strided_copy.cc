@@ -53,6 +53,25 @@ void copy_strided(T* to, int64_t to_stride, const T* from, int64_t from_stride, 
   for (int64_t i = 0; i < n; ++i) store(to + i * to_stride, load(from + i * from_stride));
 }
 
+// to[j][i] = from[i][j] for `width` rows of the source and `height` of the target, a cache line of
+// elements at most; rows lie `from_row` and `to_row` apart.
+template <class T>
+void turn_block(const T* from, int64_t from_row, T* to, int64_t to_row, int64_t height,
+                int64_t width) {
+  constexpr int64_t kSide = kLineBytes / static_cast<int64_t>(sizeof(T));
+  if (width < kSide || height < kSide) {
+    for (int64_t j = 0; j < height; ++j)
+      copy_strided(to + j * to_row, 1, from + j, from_row, width);
+    return;
+  }
+  T block[kSide][kSide];
+  for (int64_t i = 0; i < kSide; ++i) {
+    for (int64_t j = 0; j < kSide; ++j) block[j][i] = load(from + i * from_row + j);
+  }
+  for (int64_t j = 0; j < kSide; ++j)
+    std::memcpy(static_cast<void*>(to + j * to_row), block[j], kLineBytes);
+}
+
 }  // namespace
 
 StridedCopy& StridedCopy::axis(int64_t extent, int64_t from_stride, int64_t to_stride) {
@@ -237,43 +256,33 @@ void StridedCopy::run_rows(RunContext& c, const T* from, T* to) const {
 
 // The source is contiguous along axis `num_axes_ - 2`, the target along the last. A block holds
 // whole cache lines of both, so that each line is read once and written once, wherever the rows lie
-// relative to each other.
+// relative to each other; blocks are gone through in squares, whose rows lie in few pages.
 template <class T>
 void StridedCopy::run_blocks(RunContext& c, const T* from, T* to) const {
-  constexpr int64_t kSide = kLineBytes / static_cast<int64_t>(sizeof(T));
+  constexpr int64_t kSide = kLineBytes / static_cast<int64_t>(sizeof(T)), kSquare = 8 * kSide;
   const Axis across = axes_[num_axes_ - 2];  // from stride 1
   const Axis along = axes_[num_axes_ - 1];   // to stride 1
   int64_t outer = 1;
   for (int i = 0; i + 2 < num_axes_; ++i) outer *= axes_[i].extent;
-  const int64_t strips = (across.extent + kSide - 1) / kSide;
-  const int64_t strip_bytes = kLineBytes * along.extent;
-  const int64_t grain = std::max<int64_t>(1, kMoveBytes / strip_bytes);
-  c.parallel_for(outer * strips, grain, 0.3 * static_cast<double>(strip_bytes),
+  const int64_t high = (across.extent + kSquare - 1) / kSquare;
+  const int64_t wide = (along.extent + kSquare - 1) / kSquare;
+  const int64_t square_bytes = std::min(kSquare, across.extent) * std::min(kSquare, along.extent) *
+                               static_cast<int64_t>(sizeof(T));
+  const int64_t grain = std::max<int64_t>(1, kMoveBytes / square_bytes);
+  c.parallel_for(outer * high * wide, grain, 0.3 * static_cast<double>(square_bytes),
                  [&](int64_t begin, int64_t end) {
-                   T block[kSide][kSide];
                    for (int64_t unit = begin; unit < end; ++unit) {
                      int64_t from_at = 0;
                      int64_t to_at = 0;
-                     locate(unit / strips, num_axes_ - 2, from_at, to_at);
-                     const int64_t first = unit % strips * kSide;
-                     const int64_t height = std::min(kSide, across.extent - first);
-                     const T* source = from + from_at + first;
-                     T* target = to + to_at + first * across.to;
-                     for (int64_t x = 0; x < along.extent; x += kSide) {
-                       const int64_t width = std::min(kSide, along.extent - x);
-                       if (width == kSide && height == kSide) {
-                         for (int64_t i = 0; i < kSide; ++i) {
-                           const T* line = source + (x + i) * along.from;
-                           for (int64_t j = 0; j < kSide; ++j) block[j][i] = load(line + j);
-                         }
-                         for (int64_t j = 0; j < kSide; ++j)
-                           std::memcpy(static_cast<void*>(target + j * across.to + x), block[j],
-                                       kLineBytes);
-                         continue;
-                       }
-                       for (int64_t j = 0; j < height; ++j) {
-                         copy_strided(target + j * across.to + x, 1, source + j + x * along.from,
-                                      along.from, width);
+                     locate(unit / (high * wide), num_axes_ - 2, from_at, to_at);
+                     const int64_t top = unit / wide % high * kSquare, left = unit % wide * kSquare;
+                     const int64_t bottom = std::min(across.extent, top + kSquare);
+                     const int64_t right = std::min(along.extent, left + kSquare);
+                     for (int64_t y = top; y < bottom; y += kSide) {
+                       for (int64_t x = left; x < right; x += kSide) {
+                         turn_block(from + from_at + y + x * along.from, along.from,
+                                    to + to_at + y * across.to + x, across.to,
+                                    std::min(kSide, bottom - y), std::min(kSide, right - x));
                        }
                      }
                    }
