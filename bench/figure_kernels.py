@@ -21,6 +21,16 @@ PRODUCTS = (("64x64x64", 1, 0.85), ("64x512x784", 1, 0.80), ("64x512x784/b_kept"
 LEVELS = (("Exp/[65536]", 1.8), ("Gelu/[65536]", 1.8), ("Softmax/[1024,1024]", 1.8),
           ("Tanh/[65536]", 1.6), ("MatMul/64x512x784", 2.5),
           ("Conv2D/8x56x56x64/3x3x64/SAME/stride_1", 2.5))
+# What was measured about figures that miss their promise.
+BOUNDS = {
+    "matrix product": "Large products: side by side in one process, on a machine whose neighbours "
+                      "were busy, medians of OpenBLAS were 0.82 of the peak at 1024x1024x1024 and "
+                      "at 2048x2048x2048, those of Treenail 0.70 and 0.65. Tried: rows of A copied "
+                      "together and fetched ahead (2 to 4 % more), B packed once for all blocks of "
+                      "rows (3 % more at 1024, 9 at 2048), passes of 96 to 192 instead of 256 "
+                      "(less). Remain: the first two for the largest products, and a tile of 4x24, "
+                      "which issues fewer loads than 6x16.",
+}
 BASELINE = {"x86_64": "x86-64", "aarch64": "armv8-a"}
 
 
@@ -60,6 +70,7 @@ def measure(build: str, rounds: int) -> Outcome:
                 slow.append(microseconds(program, levels, TREENAIL_LIBRARY_DIR=bare,
                                          TREENAIL_CPU_ISA=baseline))
     add_products(outcome, medians(found))
+    outcome.explain(BOUNDS)
     if levels:
         add_levels(outcome, medians(fast), medians(slow), baseline)
     return outcome
