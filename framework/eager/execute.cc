@@ -70,9 +70,10 @@ std::vector<Tensor> execute(const OpDef& op, std::span<const Tensor> inputs,
                             const NamedAttrs& attrs, std::span<const int> arg_sizes,
                             ResourceManager* resources, const CancellationToken* token) {
   const Call call{op, inputs, attrs, arg_sizes};
-  const uint64_t hash = RepeatedCalls::hash(call);
+  const bool kept = RepeatedCalls::may_keep(call);
+  const uint64_t hash = kept ? RepeatedCalls::hash(call) : 0;
   RepeatedCalls& calls = RepeatedCalls::of_this_thread();
-  if (const auto known = calls.find(call, hash)) {
+  if (const auto known = kept ? calls.find(call, hash) : nullptr) {
     return run_guarded(known->op,
                        [&] { return run_prepared(known->op, known->prepared, inputs, token); });
   }
@@ -85,7 +86,8 @@ std::vector<Tensor> execute(const OpDef& op, std::span<const Tensor> inputs,
   } catch (const Error& error) {
     throw error.with_prefix(error_prefix(op.name, ""));
   }
-  std::vector<Tensor> outputs = run(entry->op, inputs, resources, token, &entry->prepared);
+  std::vector<Tensor> outputs =
+      run(entry->op, inputs, resources, token, kept ? &entry->prepared : nullptr);
   if (entry->prepared.kernel != nullptr) calls.keep(call, hash, entry);
   return outputs;
 }

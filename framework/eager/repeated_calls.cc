@@ -22,6 +22,13 @@ bool RepeatedCalls::Entry::answers(const Call& call) const {
                                            call.arg_sizes.begin(), call.arg_sizes.end());
 }
 
+bool RepeatedCalls::may_keep(const Call& call) {
+  return std::none_of(call.attrs.begin(), call.attrs.end(), [](const NamedAttr& attr) {
+    const AttrKind kind = attr.second.kind();
+    return kind == AttrKind::kTensor || kind == AttrKind::kTensorList;
+  });
+}
+
 uint64_t RepeatedCalls::hash(const Call& call) {
   uint64_t hash = reinterpret_cast<uintptr_t>(&call.op);
   const auto mix = [&hash](uint64_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15; };

@@ -35,6 +35,8 @@ class RepeatedCalls {
 
   static RepeatedCalls& of_this_thread();
 
+  // Not where an attribute holds tensors: they would be read at every call, and stay.
+  static bool may_keep(const Call& call);
   static uint64_t hash(const Call& call);
   // Shared: a kernel may itself call and replace the entry that runs.
   std::shared_ptr<const Entry> find(const Call& call, uint64_t hash) const;

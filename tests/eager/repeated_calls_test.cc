@@ -70,6 +70,13 @@ TEST(RepeatedCalls, KeepNothingThatDependsOnValuesOrState) {
   EXPECT_FALSE(kept("RandomUniform", shape, seeds));
 }
 
+TEST(RepeatedCalls, HoldNoTensorsOfAttributes) {
+  const NamedAttrs attrs = {{"value", floats({1, 2})}, {"dtype", DType::kFloat32}};
+  EXPECT_EQ(list(execute("Const", Tensors{}, attrs)[0]), (std::vector<float>{1, 2}));
+  EXPECT_FALSE(RepeatedCalls::may_keep({OpRegistry::instance().get("Const"), {}, attrs, {}}));
+  EXPECT_FALSE(kept("Const", {}, attrs));
+}
+
 TEST(RepeatedCalls, FailedCallsFailAgain) {
   const Tensors apart = {floats({1, 2}), floats({1, 2, 3})};
   for (int round = 0; round < 2; ++round) EXPECT_THROW(execute("Add", apart), Error);
