@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conv2D, Conv3D, depthwise convolution and their gradients: which algorithm a shape gets, and
-// layouts and 16-bit dtypes around it. The choice looks at shape, level and libraries only.
+// layouts and 16-bit dtypes around it. The choice looks at shape, level and libraries, and at what
+// TREENAIL_CONVOLUTION asks for, only.
 // Algorithms: winograd*.cc (3 x 3 and 5 x 5, stride 1), conv_fold.cc (gradients of few channels),
 // depthwise.cc, conv_direct*.cc (any convolution).
 #include "kernels/cpu/convolution.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <type_traits>
 
+#include "framework/base/environment.h"
 #include "framework/runtime/kernel_registry.h"
 #include "kernels/cpu/half_tiles.h"
 #include "kernels/cpu/layout.h"
@@ -27,12 +31,18 @@ ConvGeometry planes_apart(ConvGeometry g) {
   return g;
 }
 
+bool asked_for_direct_sums() {
+  constexpr std::array<std::string_view, 2> kChoices = {"fast", "direct"};
+  return env_choice("TREENAIL_CONVOLUTION", kChoices) == 1;
+}
+
 template <class T>
 ConvPtr<T> choose(ConvPass pass, const ConvGeometry& g) {
   if (g.depthwise) return depthwise_pass<T>(pass, g);
   if constexpr (std::is_same_v<T, float>) {
+    const bool direct = asked_for_direct_sums();
     if (ConvPtr<float> theirs = g.flat() ? onednn_pass(pass, g) : nullptr) return theirs;
-    if (prefer_winograd(g, pass)) {
+    if (!direct && prefer_winograd(g, pass)) {
       return pass == ConvPass::kFilter ? winograd_filter(g)
                                        : winograd_forward(g, pass == ConvPass::kInput);
     }

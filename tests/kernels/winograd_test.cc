@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
@@ -110,6 +111,30 @@ INSTANTIATE_TEST_SUITE_P(Shapes, WinogradError,
                                            Bound{3, 256, 14, 5e-6, 5e-6},
                                            Bound{5, 32, 14, 1e-5, 4e-5},
                                            Bound{5, 64, 23, 1e-5, 4e-5}));
+
+// Bits of the convolution of a batch, prepared anew (no other test has this batch).
+std::vector<float> convolved(int64_t batch, double* error) {
+  const Tensor x = random_tensor({batch, 28, 28, 64}, 1), w = random_tensor({3, 3, 64, 64}, 2);
+  *error = error_of("Conv2D", {x, w});
+  const NamedAttrs attrs = {{"strides", std::vector<int64_t>{1, 1, 1, 1}}, {"padding", "SAME"}};
+  const Tensor y = execute("Conv2D", std::vector<Tensor>{x, w}, attrs)[0];
+  const int64_t image = y.num_elements() / batch;
+  return {y.data<float>(), y.data<float>() + image};
+}
+
+TEST(Winograd, IsLeftOutWhereDirectSumsAreAskedFor) {
+  double fast_error = 0, direct_error = 0;
+  const std::vector<float> fast = convolved(5, &fast_error);
+  ::setenv("TREENAIL_CONVOLUTION", "direct", 1);
+  const std::vector<float> direct = convolved(6, &direct_error);
+  ::setenv("TREENAIL_CONVOLUTION", "slow", 1);
+  EXPECT_THROW(convolved(7, &direct_error), Error);
+  ::unsetenv("TREENAIL_CONVOLUTION");
+  // Direct sums are near 1e-6 here, Winograd's algorithm near 2.5e-6; oneDNN, which levels without
+  // fused multiply-adds prefer, sums directly.
+  EXPECT_LE(direct_error, 1.5e-6);
+  EXPECT_EQ(fast != direct, fast_error > 1.5e-6);
+}
 
 }  // namespace
 }  // namespace treenail
