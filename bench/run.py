@@ -118,9 +118,16 @@ def side_by_side(rows: List[Row]) -> List[str]:
     return lines + [""]
 
 
-def section(heading: str, outcome: Outcome, command: str) -> str:
-    lines = ["## " + heading, "",
-             "%s; load %.1f; `%s`" % (datetime.date.today(), os.getloadavg()[0], command), "",
+def level_in_use() -> str:
+    import treenail
+    info = treenail.build_info()
+    used, best = info["kernel_level"], info["best_level"]
+    return "level " + used + (" of a CPU that runs " + best if best != used else "")
+
+
+def section(heading: str, outcome: Outcome, level: str, command: str) -> str:
+    lines = ["## " + heading, "", "%s; %s; load %.1f; `%s`" % (
+        datetime.date.today(), level, os.getloadavg()[0], command), "",
              "| figure | Treenail | peer | ratio | target | |", "|---|---|---|---|---|---|"]
     lines += ["| %s |" % " | ".join(cells(row)) for row in outcome.rows]
     lines += [""] + side_by_side(outcome.rows) + outcome.notes
@@ -132,7 +139,7 @@ HEAD = """# Results of `ninja bench`
 
 Machine: %s, %d processors. Medians of interleaved rounds, each framework alone in its process;
 a ratio above 1 means that Treenail is faster or smaller. Written by bench/run.py; each section
-bears its date and the load at its end.
+bears its date, the kernel level, and the load at its end.
 
 """
 
@@ -178,7 +185,7 @@ def main(arguments: List[str]) -> int:
             heading += BESIDE_GUESTS
             outcome.notes += [guests.note] if guests.interpreters else []
             outcome.skipped = [*guests.missing, *outcome.skipped]
-        fresh[heading] = section(heading, outcome, command)
+        fresh[heading] = section(heading, outcome, level_in_use(), command)
         missed += sum("missed" in row.verdict for row in outcome.rows)
         print(fresh[heading], flush=True)
         text = merge(options.output, fresh)

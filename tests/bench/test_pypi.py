@@ -127,8 +127,9 @@ def test_the_section_shows_everyone_and_names_who_is_missing(bench):
     outcome = harness.Outcome([row, other], ["From PyPI: jax==1."])
     outcome.leave_out("", ["tensorflow from PyPI: no route to host"])
     outcome.leave_out("LSTM, 2 threads", ["jax, jit, 2 threads: too slow"])
-    text = bench.run.section("Training", outcome, "bench/run.py")
+    text = bench.run.section("Training", outcome, "level x86-64-v3", "bench/run.py")
     assert text.startswith("## Training\n")
+    assert "; level x86-64-v3; load " in text
     assert ("| MLP, 2 threads | 2.000 ms | 3.000 ms (jax, jit, 2 threads) | 1.50 | ratio 1.5 | met "
             "|\n" in text)
     assert "| figure | Treenail | torch | jax, jit |\n|---|---|---|---|\n" in text
