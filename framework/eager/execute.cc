@@ -69,7 +69,7 @@ std::vector<Tensor> execute(const OpInstance& op, std::span<const Tensor> inputs
 std::vector<Tensor> execute(const OpDef& op, std::span<const Tensor> inputs,
                             const NamedAttrs& attrs, std::span<const int> arg_sizes,
                             ResourceManager* resources, const CancellationToken* token) {
-  const Call call{op, inputs, attrs, arg_sizes};
+  const ImmediateCall call{op, inputs, attrs, arg_sizes};
   const bool kept = RepeatedCalls::may_keep(call);
   const uint64_t hash = kept ? RepeatedCalls::hash(call) : 0;
   RepeatedCalls& calls = RepeatedCalls::of_this_thread();

@@ -10,7 +10,7 @@ RepeatedCalls& RepeatedCalls::of_this_thread() {
   return calls;
 }
 
-bool RepeatedCalls::Entry::answers(const Call& call) const {
+bool RepeatedCalls::Entry::answers(const ImmediateCall& call) const {
   if (&op.def() != &call.op || shapes.size() != call.inputs.size()) return false;
   for (size_t i = 0; i < shapes.size(); ++i) {
     if (op.input_type(static_cast<int>(i)) != call.inputs[i].dtype() ||
@@ -22,14 +22,14 @@ bool RepeatedCalls::Entry::answers(const Call& call) const {
                                            call.arg_sizes.begin(), call.arg_sizes.end());
 }
 
-bool RepeatedCalls::may_keep(const Call& call) {
+bool RepeatedCalls::may_keep(const ImmediateCall& call) {
   return std::none_of(call.attrs.begin(), call.attrs.end(), [](const NamedAttr& attr) {
     const AttrKind kind = attr.second.kind();
     return kind == AttrKind::kTensor || kind == AttrKind::kTensorList;
   });
 }
 
-uint64_t RepeatedCalls::hash(const Call& call) {
+uint64_t RepeatedCalls::hash(const ImmediateCall& call) {
   uint64_t hash = reinterpret_cast<uintptr_t>(&call.op);
   const auto mix = [&hash](uint64_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15; };
   for (const Tensor& input : call.inputs) {
@@ -40,13 +40,13 @@ uint64_t RepeatedCalls::hash(const Call& call) {
   return hash;
 }
 
-std::shared_ptr<const RepeatedCalls::Entry> RepeatedCalls::find(const Call& call,
+std::shared_ptr<const RepeatedCalls::Entry> RepeatedCalls::find(const ImmediateCall& call,
                                                                 uint64_t hash) const {
   const std::shared_ptr<const Entry>& entry = places_[hash >> 56];
   return entry != nullptr && entry->answers(call) ? entry : nullptr;
 }
 
-void RepeatedCalls::keep(const Call& call, uint64_t hash, std::shared_ptr<Entry> entry) {
+void RepeatedCalls::keep(const ImmediateCall& call, uint64_t hash, std::shared_ptr<Entry> entry) {
   for (const Tensor& input : call.inputs) entry->shapes.push_back(input.shape());
   entry->attrs = call.attrs;
   entry->arg_sizes.assign(call.arg_sizes.begin(), call.arg_sizes.end());

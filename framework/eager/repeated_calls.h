@@ -14,7 +14,7 @@
 
 namespace treenail {
 
-struct Call {
+struct ImmediateCall {
   const OpDef& op;
   std::span<const Tensor> inputs;
   const NamedAttrs& attrs;
@@ -30,18 +30,18 @@ class RepeatedCalls {
     NamedAttrs attrs;
     std::vector<int> arg_sizes;
 
-    bool answers(const Call& call) const;
+    bool answers(const ImmediateCall& call) const;
   };
 
   static RepeatedCalls& of_this_thread();
 
   // Not where an attribute holds tensors: they would be read at every call, and stay.
-  static bool may_keep(const Call& call);
-  static uint64_t hash(const Call& call);
+  static bool may_keep(const ImmediateCall& call);
+  static uint64_t hash(const ImmediateCall& call);
   // Shared: a kernel may itself call and replace the entry that runs.
-  std::shared_ptr<const Entry> find(const Call& call, uint64_t hash) const;
+  std::shared_ptr<const Entry> find(const ImmediateCall& call, uint64_t hash) const;
   // `entry` holds op and kernel.
-  void keep(const Call& call, uint64_t hash, std::shared_ptr<Entry> entry);
+  void keep(const ImmediateCall& call, uint64_t hash, std::shared_ptr<Entry> entry);
 
  private:
   static constexpr size_t kPlaces = 256;

@@ -69,33 +69,6 @@ bool depends_on_shapes_alone(const OpInstance& op) {
   return true;
 }
 
-std::vector<Tensor> run_kernel(const OpInstance& op, const Kernel& kernel,
-                               std::span<const Tensor> inputs, std::span<const Shape> output_shapes,
-                               const CancellationToken* token) {
-  const size_t num_inputs = inputs.size(), num_outputs = static_cast<size_t>(op.num_outputs());
-  std::vector<Tensor> values(num_inputs + num_outputs);
-  std::vector<int32_t> slots(num_inputs);
-  for (size_t i = 0; i < num_inputs; ++i) {
-    values[i] = inputs[i];
-    slots[i] = static_cast<int32_t>(i);
-  }
-  if (!op.def().allocates_outputs) {
-    for (size_t i = 0; i < num_outputs; ++i) {
-      values[num_inputs + i] = Tensor(op.output_type(static_cast<int>(i)), output_shapes[i]);
-    }
-  }
-  const Scratch scratch(kernel.scratch_bytes);
-  RunContext context;
-  context.values_ = values.data();
-  context.input_slots_ = slots.data();
-  context.output_slot_ = static_cast<int32_t>(num_inputs);
-  context.scratch_ = scratch.data();
-  context.token_ = token;
-  kernel.run(context);
-  return {std::make_move_iterator(values.begin() + static_cast<std::ptrdiff_t>(num_inputs)),
-          std::make_move_iterator(values.end())};
-}
-
 }  // namespace
 
 const Shape& ArrayPrepareContext::output_shape(int i) const {
@@ -118,6 +91,33 @@ Tensor view_as(const Tensor& tensor, DType dtype, const Shape& shape) {
   const std::ptrdiff_t offset = static_cast<const std::byte*>(tensor.raw()) -
                                 static_cast<const std::byte*>(tensor.buffer()->data());
   return Tensor(dtype, shape, tensor.buffer(), static_cast<size_t>(offset));
+}
+
+std::vector<Tensor> run_prepared(const OpInstance& op, const PreparedKernel& prepared,
+                                 std::span<const Tensor> inputs, const CancellationToken* token) {
+  const size_t num_inputs = inputs.size(), num_outputs = static_cast<size_t>(op.num_outputs());
+  std::vector<Tensor> values(num_inputs + num_outputs);
+  std::vector<int32_t> slots(num_inputs);
+  for (size_t i = 0; i < num_inputs; ++i) {
+    values[i] = inputs[i];
+    slots[i] = static_cast<int32_t>(i);
+  }
+  if (!op.def().allocates_outputs) {
+    for (size_t i = 0; i < num_outputs; ++i) {
+      values[num_inputs + i] =
+          Tensor(op.output_type(static_cast<int>(i)), prepared.output_shapes[i]);
+    }
+  }
+  const Scratch scratch(prepared.kernel->scratch_bytes);
+  RunContext context;
+  context.values_ = values.data();
+  context.input_slots_ = slots.data();
+  context.output_slot_ = static_cast<int32_t>(num_inputs);
+  context.scratch_ = scratch.data();
+  context.token_ = token;
+  prepared.kernel->run(context);
+  return {std::make_move_iterator(values.begin() + static_cast<std::ptrdiff_t>(num_inputs)),
+          std::make_move_iterator(values.end())};
 }
 
 std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor> inputs,
@@ -155,16 +155,10 @@ std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor
 
   const ArrayPrepareContext prepare(op, shapes, prepared.output_shapes, host_values, services);
   prepared.kernel = KernelRegistry::instance().find(op)(prepare);
-  std::vector<Tensor> outputs =
-      run_kernel(op, *prepared.kernel, inputs, prepared.output_shapes, token);
+  std::vector<Tensor> outputs = run_prepared(op, prepared, inputs, token);
   if (op.def().allocates_outputs) check_outputs(op, outputs, output_infos);
   if (keep != nullptr && depends_on_shapes_alone(op)) *keep = std::move(prepared);
   return outputs;
-}
-
-std::vector<Tensor> run_prepared(const OpInstance& op, const PreparedKernel& prepared,
-                                 std::span<const Tensor> inputs, const CancellationToken* token) {
-  return run_kernel(op, *prepared.kernel, inputs, prepared.output_shapes, token);
 }
 
 std::vector<Tensor> fold_constant(const OpInstance& op, std::span<const ValueInfo* const> inputs,

@@ -40,7 +40,7 @@ template <class T>
 ConvPtr<T> choose(ConvPass pass, const ConvGeometry& g) {
   if (g.depthwise) return depthwise_pass<T>(pass, g);
   if constexpr (std::is_same_v<T, float>) {
-    const bool direct = asked_for_direct_sums();
+    const bool direct = asked_for_direct_sums();  // first: a wrong value is refused at any level
     if (ConvPtr<float> theirs = g.flat() ? onednn_pass(pass, g) : nullptr) return theirs;
     if (!direct && prefer_winograd(g, pass)) {
       return pass == ConvPass::kFilter ? winograd_filter(g)

@@ -24,9 +24,9 @@ constexpr int64_t kGroupPanels = 4;  // panels packed together: 64 KiB of float
 template <class T>
 constexpr int64_t kPackedElements = (192 << 10) / sizeof(T);
 
-// A B that shares L1 with what else a tile needs.
+// A B no larger is read in place: it shares L1 with what else a tile needs.
 template <class T>
-constexpr int64_t kSmallElements = (16 << 10) / sizeof(T);
+constexpr int64_t kInPlaceElements = (16 << 10) / sizeof(T);
 
 // A stored [k, rows] → panels [rows / kTileRows][k][kTileRows]; rows behind the last one are not
 // read later. Rows of A are read in order; a vector written spills over into the panel's next k,
@@ -129,7 +129,7 @@ class BlockProduct {
             p_.add_to_c || k0 > 0};
   }
 
-  // Panels follow each other in memory, which hardware fetches ahead.
+  // Panels follow each other in memory, which hardware fetches ahead; rows of A it does not.
   void columns_of_packed(int64_t k0, int64_t row0, int64_t row1, const RowsOfA<T>& a) {
     constexpr int64_t width = kTileColumns<T>;
     const int64_t depth = std::min(kDepth, p_.k - k0);
@@ -147,7 +147,7 @@ class BlockProduct {
     const int64_t tiles = (row1 - row0 + kTileRows - 1) / kTileRows;
     // One tile reads a panel once, and a small B stays in L1 as it is: packing would cost more than
     // it saves.
-    const bool small = p_.k * p_.ldb <= kSmallElements<T>;
+    const bool small = p_.k * p_.ldb <= kInPlaceElements<T>;
     const bool in_place = (tiles == 1 || small) && !p_.trans_b;
     const int64_t group = p_.trans_b ? width : kGroupPanels * width;
     for (int64_t j0 = n0_; j0 < n1_; j0 += group) {
@@ -161,11 +161,12 @@ class BlockProduct {
         pack_panels(p_.b + k0 * p_.ldb + j0 + whole, p_.ldb, depth, end - j0 - whole,
                     panels + whole * depth);
       }
-      const int64_t all = tiles * ((end - j0 + width - 1) / width);
-      FetchAhead ahead = end < n1_
-                             ? next_panels(k0, end, std::min(n1_, end + group), depth, all)
-                             : next_panels(k0 + kDepth, n0_, std::min(n1_, n0_ + group),
-                                           std::clamp<int64_t>(p_.k - k0 - kDepth, 0, kDepth), all);
+      const int64_t tiles_of_group = tiles * ((end - j0 + width - 1) / width);
+      FetchAhead ahead =
+          end < n1_
+              ? next_panels(k0, end, std::min(n1_, end + group), depth, tiles_of_group)
+              : next_panels(k0 + kDepth, n0_, std::min(n1_, n0_ + group),
+                            std::clamp<int64_t>(p_.k - k0 - kDepth, 0, kDepth), tiles_of_group);
       ahead.also = &next_a_;
       for (int64_t j = j0; j < end; j += width) {
         const int64_t count = std::min(width, end - j);

@@ -8,8 +8,8 @@
 namespace treenail::cpu {
 namespace {
 
-// `tiles` of them below each other, so that what does not change is made ready once: a shallow tile
-// takes no longer than that.
+// `tiles` of them below each other: what precedes a tile, and is the same for all, takes as long as
+// the sums of a shallow one.
 template <class T, int Rows, int Vectors>
 void tile(const TileCall<T>& t, int64_t tiles = 1, int64_t a_tile = 0,
           FetchAhead* ahead = nullptr) {

@@ -25,7 +25,7 @@ std::vector<float> list(const Tensor& t) {
 }
 
 bool kept(const std::string& op, const Tensors& inputs, const NamedAttrs& attrs = {}) {
-  const Call call{OpRegistry::instance().get(op), inputs, attrs, {}};
+  const ImmediateCall call{OpRegistry::instance().get(op), inputs, attrs, {}};
   return RepeatedCalls::of_this_thread().find(call, RepeatedCalls::hash(call)) != nullptr;
 }
 
