@@ -43,7 +43,7 @@ ARM = (
 )
 OTHER = (Level("generic", (), ()),)
 
-DEFAULT_EXTRA = {"x86_64": "x86-64-v3", "aarch64": "armv8.2-a"}
+DEFAULT_EXTRA = {"x86_64": ("x86-64-v3", "x86-64-v4"), "aarch64": ("armv8.2-a",)}
 _NAMES_AN_ISA = re.compile(
     r"^-m(arch|cpu|avx|s?sse|fma|bmi|f16c|lzcnt|movbe|popcnt|xop|tbm|gfni|apx)")
 
@@ -152,7 +152,7 @@ def _extra_levels(machine: str, base: Level, kernel_isas: str) -> Tuple[Level, .
     known = levels(machine)
     names = [name.strip() for name in kernel_isas.split(",") if name.strip()]
     if names == ["auto"]:
-        names = [DEFAULT_EXTRA[machine]] if machine in DEFAULT_EXTRA else []
+        names = list(DEFAULT_EXTRA.get(machine, ()))
     elif names == ["none"]:
         names = []
     wanted = {find(machine, name, "kernel-isas") for name in names}

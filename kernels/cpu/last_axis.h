@@ -16,25 +16,26 @@
 namespace treenail::cpu {
 
 // n < lanes elements; the other lanes are `fill`.
-template <class C>
-Vec<C> load_filled(const C* p, int64_t n, C fill) {
-  C lanes[kLanes<C>];
-  std::fill_n(lanes, kLanes<C>, fill);
+template <class V, class C = ElementOf<V>>
+V load_filled(const C* p, int64_t n, C fill) {
+  C lanes[kLanesOf<V>];
+  std::fill_n(lanes, kLanesOf<V>, fill);
   std::copy_n(p, n, lanes);
-  return load<Vec<C>>(lanes);
+  return load<V>(lanes);
 }
 
 // f(vector, index, count) over a block; lanes behind the last element hold `fill`.
-template <class C, class F>
+template <class V, class F, class C = ElementOf<V>>
 TN_INLINE void for_vectors(const C* x, int64_t n, C fill, F f) {
+  constexpr int64_t lanes = kLanesOf<V>;
   int64_t i = 0;
-  for (; i + kLanes<C> <= n; i += kLanes<C>) f(load<Vec<C>>(x + i), i, kLanes<C>);
-  if (i < n) f(load_filled(x + i, n - i, fill), i, n - i);
+  for (; i + lanes <= n; i += lanes) f(load<V>(x + i), i, lanes);
+  if (i < n) f(load_filled<V>(x + i, n - i, fill), i, n - i);
 }
 
-template <class C>
-TN_INLINE void store_some(C* to, Vec<C> v, int64_t n) {
-  if (n == kLanes<C>) {
+template <class V, class C = ElementOf<V>>
+TN_INLINE void store_some(C* to, V v, int64_t n) {
+  if (n == kLanesOf<V>) {
     store(to, v);
   } else {
     store_part(to, v, n);
@@ -44,26 +45,26 @@ TN_INLINE void store_some(C* to, Vec<C> v, int64_t n) {
 // The sum of f(vector, index, count) over a row, in an order that follows from n alone; four
 // partial sums, so that additions do not wait for each other. Lanes behind the last element hold
 // `fill`: f has to make 0 of it.
-template <class C, class F>
+template <class V, class F, class C = ElementOf<V>>
 TN_INLINE C sum_over(const C* x, int64_t n, C fill, F f) {
-  constexpr int64_t lanes = kLanes<C>;
-  Vec<C> s0{}, s1{}, s2{}, s3{};
+  constexpr int64_t lanes = kLanesOf<V>;
+  V s0{}, s1{}, s2{}, s3{};
   int64_t i = 0;
   for (; i + 4 * lanes <= n; i += 4 * lanes) {
-    s0 += f(load<Vec<C>>(x + i), i, lanes);
-    s1 += f(load<Vec<C>>(x + i + lanes), i + lanes, lanes);
-    s2 += f(load<Vec<C>>(x + i + 2 * lanes), i + 2 * lanes, lanes);
-    s3 += f(load<Vec<C>>(x + i + 3 * lanes), i + 3 * lanes, lanes);
+    s0 += f(load<V>(x + i), i, lanes);
+    s1 += f(load<V>(x + i + lanes), i + lanes, lanes);
+    s2 += f(load<V>(x + i + 2 * lanes), i + 2 * lanes, lanes);
+    s3 += f(load<V>(x + i + 3 * lanes), i + 3 * lanes, lanes);
   }
-  for (; i + lanes <= n; i += lanes) s0 += f(load<Vec<C>>(x + i), i, lanes);
-  if (i < n) s1 += f(load_filled(x + i, n - i, fill), i, n - i);
-  return sum_lanes<C>((s0 + s1) + (s2 + s3));
+  for (; i + lanes <= n; i += lanes) s0 += f(load<V>(x + i), i, lanes);
+  if (i < n) s1 += f(load_filled<V>(x + i, n - i, fill), i, n - i);
+  return sum_lanes<C, sizeof(V)>((s0 + s1) + (s2 + s3));
 }
 
 // A vector that lies beside a row; the lanes behind the last element hold 0.
-template <class C>
-TN_INLINE Vec<C> beside(const C* p, int64_t i, int64_t some) {
-  return some == kLanes<C> ? load<Vec<C>>(p + i) : load_part<Vec<C>>(p + i, some);
+template <class V, class C = ElementOf<V>>
+TN_INLINE V beside(const C* p, int64_t i, int64_t some) {
+  return some == kLanesOf<V> ? load<V>(p + i) : load_part<V>(p + i, some);
 }
 
 struct Rows {

@@ -17,6 +17,9 @@ namespace treenail::cpu {
 namespace {
 
 template <class C>
+using V = Vec256<C>;  // most of the work is reading and writing memory
+
+template <class C>
 struct Statistics {
   C mean, inverse;  // of the deviation: 1 / sqrt(variance + epsilon)
 };
@@ -24,9 +27,9 @@ struct Statistics {
 template <class C>
 Statistics<C> statistics(const C* x, int64_t n, C epsilon) {
   const C count = static_cast<C>(n);
-  const C mean = sum_over(x, n, C(0), [](Vec<C> v, int64_t, int64_t) { return v; }) / count;
-  const C squares = sum_over(x, n, mean, [&](Vec<C> v, int64_t, int64_t) {
-    const Vec<C> d = v - mean;
+  const C mean = sum_over<V<C>>(x, n, C(0), [](V<C> v, int64_t, int64_t) { return v; }) / count;
+  const C squares = sum_over<V<C>>(x, n, mean, [&](V<C> v, int64_t, int64_t) {
+    const V<C> d = v - mean;
     return d * d;
   });
   return {mean, 1 / std::sqrt(squares / count + epsilon)};
@@ -37,9 +40,9 @@ template <class C>
 Statistics<C> normalize_row(const C* x, const C* scale, const C* offset, C epsilon, C* y,
                             int64_t n) {
   const Statistics<C> s = statistics(x, n, epsilon);
-  for_vectors<C>(x, n, C(0), [&](Vec<C> v, int64_t i, int64_t some) {
-    const Vec<C> h = (v - s.mean) * s.inverse;
-    store_some(y + i, mul_add(h, beside(scale, i, some), beside(offset, i, some)), some);
+  for_vectors<V<C>>(x, n, C(0), [&](V<C> v, int64_t i, int64_t some) {
+    const V<C> h = (v - s.mean) * s.inverse;
+    store_some(y + i, mul_add(h, beside<V<C>>(scale, i, some), beside<V<C>>(offset, i, some)), some);
   });
   return s;
 }
@@ -82,19 +85,19 @@ template <class C>
 void gradient_row(const C* g, const C* x, const C* scale, Statistics<C> s, C* dx, C* dscale,
                   C* doffset, int64_t n) {
   const auto normal = [&](int64_t i, int64_t some) {
-    return (beside(x, i, some) - s.mean) * s.inverse;
+    return (beside<V<C>>(x, i, some) - s.mean) * s.inverse;
   };
   const C count = static_cast<C>(n);
-  const C along = sum_over(
-      g, n, C(0), [&](Vec<C> v, int64_t i, int64_t some) { return v * beside(scale, i, some); });
-  const C across = sum_over(g, n, C(0), [&](Vec<C> v, int64_t i, int64_t some) {
-    return v * beside(scale, i, some) * normal(i, some);
+  const C along = sum_over<V<C>>(
+      g, n, C(0), [&](V<C> v, int64_t i, int64_t some) { return v * beside<V<C>>(scale, i, some); });
+  const C across = sum_over<V<C>>(g, n, C(0), [&](V<C> v, int64_t i, int64_t some) {
+    return v * beside<V<C>>(scale, i, some) * normal(i, some);
   });
   const C mean_u = along / count, mean_uh = across / count;
-  for_vectors<C>(g, n, C(0), [&](Vec<C> v, int64_t i, int64_t some) {
-    const Vec<C> h = normal(i, some), u = v * beside(scale, i, some);
-    store_some(dscale + i, beside<C>(dscale, i, some) + v * h, some);
-    store_some(doffset + i, beside<C>(doffset, i, some) + v, some);
+  for_vectors<V<C>>(g, n, C(0), [&](V<C> v, int64_t i, int64_t some) {
+    const V<C> h = normal(i, some), u = v * beside<V<C>>(scale, i, some);
+    store_some(dscale + i, beside<V<C>>(dscale, i, some) + v * h, some);
+    store_some(doffset + i, beside<V<C>>(doffset, i, some) + v, some);
     store_some(dx + i, s.inverse * (u - mean_u - h * mean_uh), some);
   });
 }

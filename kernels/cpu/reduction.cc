@@ -103,8 +103,8 @@ TN_INLINE T fold(typename VecType<T, kBytes>::type v) {
 
 template <class Op, class T>
 TN_INLINE T reduce_row(const T* x, int64_t n) {
-  using V = Vec<T>;
-  constexpr int64_t kL = kLanes<T>;
+  using V = Vec256<T>;
+  constexpr int64_t kL = kLanesOf<V>;
   T result = Op::kIdentity;
   if (n >= kL) {
     V a = Op::map(load<V>(x));
@@ -120,7 +120,7 @@ TN_INLINE T reduce_row(const T* x, int64_t n) {
       a = Op::combine(Op::combine(a, b), Op::combine(c, d));
     }
     for (; n >= kL; x += kL, n -= kL) a = Op::combine(a, Op::map(load<V>(x)));
-    result = fold<Op, T>(a);
+    result = fold<Op, T, sizeof(V)>(a);
   }
   for (int64_t i = 0; i < n; ++i) {
     result = Op::combine(result, Op::map(x[i]));

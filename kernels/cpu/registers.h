@@ -73,14 +73,15 @@ TN_INLINE void transpose(Vec<T> (&rows)[kLanes<T>]) {
 }
 
 // Lanes added pairwise, halves first: a fixed order.
-template <class T>
-TN_INLINE T sum_lanes(std::type_identity_t<Vec<T>> v) {
-  T lanes[kLanes<T>];
-  store(lanes, v);
-  for (int half = kLanes<T> / 2; half > 0; half /= 2) {
-    for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+template <class T, int kBytes = kVecBytes>
+TN_INLINE T sum_lanes(typename VecType<T, kBytes>::type v) {
+  if constexpr (kBytes == sizeof(T)) {
+    return v[0];
+  } else {
+    typename VecType<T, kBytes / 2>::type half[2];
+    std::memcpy(half, &v, kBytes);
+    return sum_lanes<T, kBytes / 2>(half[0] + half[1]);
   }
-  return lanes[0];
 }
 
 }  // namespace treenail::cpu

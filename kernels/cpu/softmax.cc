@@ -30,10 +30,10 @@ struct Row {
   C sum = 0;  // of exp(x - largest)
 
   Row(const C* x, int64_t n) : x(x), n(n) {
-    Vec<C> most = splat<Vec<C>>(kLowest<C>);
-    for_vectors<C>(x, n, kLowest<C>,
-                   [&](Vec<C> v, int64_t, int64_t) { most = v > most ? v : most; });
-    for (int i = 0; i < kLanes<C>; ++i) largest = std::max<C>(largest, most[i]);
+    using V = Vec256<C>;  // of a row that lies in memory
+    V most = splat<V>(kLowest<C>);
+    for_vectors<V>(x, n, kLowest<C>, [&](V v, int64_t, int64_t) { most = v > most ? v : most; });
+    for (int i = 0; i < kLanesOf<V>; ++i) largest = std::max<C>(largest, most[i]);
   }
 
   // Adds up the exponentials; f(exp, x - largest, index, count) sees each vector, and may write
@@ -41,7 +41,7 @@ struct Row {
   template <class F>
   void add_exponentials(F f) {
     Vec<C> total{};
-    for_vectors<C>(x, n, kLowest<C>, [&](Vec<C> v, int64_t i, int64_t some) {
+    for_vectors<Vec<C>>(x, n, kLowest<C>, [&](Vec<C> v, int64_t i, int64_t some) {
       const Vec<C> d = v - largest;
       const Vec<C> e = exp_of_negative(d);
       total += e;
@@ -58,7 +58,7 @@ void softmax_row(const C* x, C* y, int64_t n) {
   row.add_exponentials(
       [&](Vec<C> e, Vec<C>, int64_t i, int64_t some) { store_some(y + i, e, some); });
   const Vec<C> inverse = splat<Vec<C>>(C(1) / row.sum);
-  for_vectors<C>(y, n, C(0),
+  for_vectors<Vec<C>>(y, n, C(0),
                  [&](Vec<C> e, int64_t i, int64_t some) { store_some(y + i, e * inverse, some); });
 }
 
@@ -67,7 +67,7 @@ void log_softmax_row(const C* x, C* y, int64_t n) {
   Row<C> row(x, n);
   row.add_exponentials([](Vec<C>, Vec<C>, int64_t, int64_t) {});
   const C largest = row.largest, log_sum = std::log(row.sum);
-  for_vectors<C>(x, n, C(0), [&](Vec<C> v, int64_t i, int64_t some) {
+  for_vectors<Vec<C>>(x, n, C(0), [&](Vec<C> v, int64_t i, int64_t some) {
     store_some(y + i, v - largest - log_sum, some);
   });
 }
@@ -81,7 +81,7 @@ void cross_entropy_row(const C* x, const C* labels, C* loss, C* y, int64_t n) {
   Row<C> row(x, n);
   Vec<C> weight{}, weighted{};
   auto labels_at = [labels](int64_t i, int64_t some) {
-    return some == kLanes<C> ? load<Vec<C>>(labels + i) : load_filled(labels + i, some, C(0));
+    return some == kLanes<C> ? load<Vec<C>>(labels + i) : load_filled<Vec<C>>(labels + i, some, C(0));
   };
   row.add_exponentials([&](Vec<C> e, Vec<C> d, int64_t i, int64_t some) {
     const Vec<C> label = labels_at(i, some);
@@ -91,7 +91,7 @@ void cross_entropy_row(const C* x, const C* labels, C* loss, C* y, int64_t n) {
   });
   *loss = std::log(row.sum) * sum_lanes<C>(weight) - sum_lanes<C>(weighted);
   const Vec<C> inverse = splat<Vec<C>>(C(1) / row.sum);
-  for_vectors<C>(y, n, C(0), [&](Vec<C> e, int64_t i, int64_t some) {
+  for_vectors<Vec<C>>(y, n, C(0), [&](Vec<C> e, int64_t i, int64_t some) {
     store_some(y + i, e * inverse - labels_at(i, some), some);
   });
 }
@@ -104,7 +104,7 @@ void sparse_cross_entropy_row(const C* x, int64_t label, C* loss, C* y, int64_t 
       [&](Vec<C> e, Vec<C>, int64_t i, int64_t some) { store_some(y + i, e, some); });
   *loss = std::log(row.sum) - at_label;
   const Vec<C> inverse = splat<Vec<C>>(C(1) / row.sum);
-  for_vectors<C>(y, n, C(0),
+  for_vectors<Vec<C>>(y, n, C(0),
                  [&](Vec<C> e, int64_t i, int64_t some) { store_some(y + i, e * inverse, some); });
   y[label] -= C(1);
 }

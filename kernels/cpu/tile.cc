@@ -8,12 +8,12 @@
 namespace treenail::cpu {
 namespace {
 
-// `tiles` of them below each other: what precedes a tile, and is the same for all, takes as long as
-// the sums of a shallow one.
-template <class T, int Rows, int Vectors>
+// Vectors of V. `tiles` of them below each other: what precedes a tile, and is the same for all,
+// takes as long as the sums of a shallow one.
+template <class V, int Rows, int Vectors, class T>
 void tile(const TileCall<T>& t, int64_t tiles = 1, int64_t a_tile = 0,
           FetchAhead* ahead = nullptr) {
-  constexpr int lanes = kLanes<T>;
+  constexpr int lanes = kLanesOf<V>;
   const int64_t a_row = t.a_row, a_step = t.a_step, ldb = t.ldb, ldc = t.ldc;
   const int64_t depth = t.depth, segments = t.segments, a_segment = t.a_segment;
   const bool add = t.add;
@@ -21,23 +21,23 @@ void tile(const TileCall<T>& t, int64_t tiles = 1, int64_t a_tile = 0,
   T* c = t.c;
   for (; tiles > 0; --tiles) {
     if (ahead != nullptr) ahead->some();
-    Vec<T> sum[Rows][Vectors];
+    V sum[Rows][Vectors];
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {
       __builtin_prefetch(c + i * ldc, 1);
 #pragma GCC unroll 8
-      for (int v = 0; v < Vectors; ++v) sum[i][v] = Vec<T>{};
+      for (int v = 0; v < Vectors; ++v) sum[i][v] = V{};
     }
     const T *segment = top, *b = t.b;
     for (int64_t s = segments; s > 0; --s) {
       const T* a = segment;
       const auto step = [&]() __attribute__((always_inline)) {
-        Vec<T> row[Vectors];
+        V row[Vectors];
 #pragma GCC unroll 8
-        for (int v = 0; v < Vectors; ++v) row[v] = load<Vec<T>>(b + v * lanes);
+        for (int v = 0; v < Vectors; ++v) row[v] = load<V>(b + v * lanes);
 #pragma GCC unroll 16
         for (int i = 0; i < Rows; ++i) {
-          const Vec<T> x = splat<Vec<T>>(a[i * a_row]);
+          const V x = splat<V>(a[i * a_row]);
 #pragma GCC unroll 8
           for (int v = 0; v < Vectors; ++v) sum[i][v] = mul_add(x, row[v], sum[i][v]);
         }
@@ -59,7 +59,7 @@ void tile(const TileCall<T>& t, int64_t tiles = 1, int64_t a_tile = 0,
 #pragma GCC unroll 8
       for (int v = 0; v < Vectors; ++v) {
         T* to = c + i * ldc + v * lanes;
-        store(to, add ? load<Vec<T>>(to) + sum[i][v] : sum[i][v]);
+        store(to, add ? load<V>(to) + sum[i][v] : sum[i][v]);
       }
     }
     top += a_tile;
@@ -67,12 +67,12 @@ void tile(const TileCall<T>& t, int64_t tiles = 1, int64_t a_tile = 0,
   }
 }
 
-template <class T, int Vectors, int Rows = Vectors == 1 ? 2 * kTileRows : kTileRows>
+template <class V, int Vectors, class T, int Rows = Vectors == 1 ? 2 * kTileRows : kTileRows>
 void whole_tile(int64_t rows, const TileCall<T>& t) {
   if (rows == Rows) {
-    tile<T, Rows, Vectors>(t);
+    tile<V, Rows, Vectors>(t);
   } else if constexpr (Rows > 1) {
-    whole_tile<T, Vectors, Rows - 1>(rows, t);
+    whole_tile<V, Vectors, T, Rows - 1>(rows, t);
   }
 }
 
@@ -90,9 +90,9 @@ TN_INLINE void copy_some(const T* from, T* to, int64_t n) {
 }
 
 // A tile of which only some columns exist: computed whole, copied in part.
-template <class T, int Vectors>
+template <class V, int Vectors, class T>
 void narrow_tile(int64_t rows, int64_t columns, TileCall<T> t) {
-  constexpr int width = Vectors * kLanes<T>;
+  constexpr int width = Vectors * kLanesOf<V>;
   constexpr int most_rows = Vectors == 1 ? 2 * kTileRows : kTileRows;
   T whole[most_rows * width];
   T* const c = t.c;
@@ -101,7 +101,7 @@ void narrow_tile(int64_t rows, int64_t columns, TileCall<T> t) {
   t.c = whole;
   t.ldc = width;
   t.add = false;
-  whole_tile<T, Vectors>(rows, t);
+  whole_tile<V, Vectors>(rows, t);
   for (int64_t i = 0; i < rows; ++i) {
     const T* from = whole + i * width;
     T* to = c + i * ldc;
@@ -115,15 +115,19 @@ void narrow_tile(int64_t rows, int64_t columns, TileCall<T> t) {
 
 template <class T>
 void any_tile(int64_t rows, int64_t columns, const TileCall<T>& t) {
-  constexpr int lanes = kLanes<T>;
+  constexpr int lanes = kLanes<T>, fewer = kLanesOf<Vec256<T>>;
   if (columns == kTileColumns<T>) {
-    whole_tile<T, kTileVectors>(rows, t);
+    whole_tile<Vec<T>, kTileVectors>(rows, t);
   } else if (columns > lanes) {
-    narrow_tile<T, kTileVectors>(rows, columns, t);
+    narrow_tile<Vec<T>, kTileVectors>(rows, columns, t);
   } else if (columns == lanes) {
-    whole_tile<T, 1>(rows, t);
+    whole_tile<Vec<T>, 1>(rows, t);
+  } else if (columns > fewer) {
+    narrow_tile<Vec<T>, 1>(rows, columns, t);
+  } else if (columns == fewer) {
+    whole_tile<Vec256<T>, 1>(rows, t);
   } else {
-    narrow_tile<T, 1>(rows, columns, t);
+    narrow_tile<Vec256<T>, 1>(rows, columns, t);
   }
 }
 
@@ -131,7 +135,7 @@ template <class T>
 void tiles_below(int64_t rows, int64_t columns, int64_t a_tile, TileCall<T> t, FetchAhead& ahead) {
   if (columns == kTileColumns<T> && rows >= kTileRows) {
     const int64_t whole = rows / kTileRows;
-    tile<T, kTileRows, kTileVectors>(t, whole, a_tile, &ahead);
+    tile<Vec<T>, kTileRows, kTileVectors>(t, whole, a_tile, &ahead);
     t.a += whole * a_tile;
     t.c += whole * kTileRows * t.ldc;
     rows -= whole * kTileRows;

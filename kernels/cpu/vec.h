@@ -6,6 +6,7 @@
 // so an element-wise op has one definition.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -30,6 +31,11 @@ template <class T>
 using Vec = typename VecType<T, kVecBytes>::type;
 template <class T>
 inline constexpr int kLanes = kVecBytes / static_cast<int>(sizeof(T));
+
+// At most 256 bits, where 512 do not pay: few columns would leave most of them empty, and reading
+// from memory was a tenth to a quarter slower by them (Zen 4).
+template <class T>
+using Vec256 = typename VecType<T, std::min(kVecBytes, 32)>::type;
 
 // As many floats as there are doubles in a Vec<double>.
 using HalfVecF = VecType<float, kVecBytes / 2>::type;
@@ -63,6 +69,9 @@ template <class V>
 using ElementOf = typename Element<V>::type;
 template <class V>
 inline constexpr bool is_vec = !std::is_arithmetic_v<V>;
+
+template <class V>
+inline constexpr int kLanesOf = sizeof(V) / sizeof(ElementOf<V>);
 
 template <class V, class T>
 TN_INLINE V load(const T* p) {

@@ -58,6 +58,14 @@ TN_INLINE VecD mul_add(VecD a, VecD b, VecD c) {
   return a * b + c;
 #endif
 }
+#if defined(__AVX512F__)
+TN_INLINE Vec256<float> mul_add(Vec256<float> a, Vec256<float> b, Vec256<float> c) {
+  return (Vec256<float>)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+}
+TN_INLINE Vec256<double> mul_add(Vec256<double> a, Vec256<double> b, Vec256<double> c) {
+  return (Vec256<double>)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+}
+#endif
 
 TN_INLINE float square_root(float x) { return __builtin_sqrtf(x); }
 TN_INLINE double square_root(double x) { return __builtin_sqrt(x); }

@@ -14,9 +14,9 @@ def names(choice):
     return [level.name for level in choice.all]
 
 
-def test_default_is_the_compilers_level_and_one_above():
+def test_default_is_the_compilers_level_and_those_above_that_pay():
     choice = isa.choose("x86_64", V1, [], None, "auto")
-    assert names(choice) == ["x86-64", "x86-64-v3"]
+    assert names(choice) == ["x86-64", "x86-64-v3", "x86-64-v4"]
     assert choice.core_flags == ()
 
 
@@ -31,7 +31,7 @@ def test_other_architectures_have_one_level():
 
 def test_flags_of_the_environment_are_the_baseline():
     choice = isa.choose("x86_64", V2, ["-O2", "-march=x86-64-v2"], None, "auto")
-    assert names(choice) == ["x86-64-v2", "x86-64-v3"]
+    assert names(choice) == ["x86-64-v2", "x86-64-v3", "x86-64-v4"]
     assert choice.core_flags == ()
     assert "CXXFLAGS" in choice.reason
 
