@@ -19,7 +19,9 @@ namespace {
 constexpr int64_t round_up(int64_t x, int64_t step) { return (x + step - 1) / step * step; }
 
 constexpr int64_t kDepth = 256;
-constexpr int64_t kGroupPanels = 4;  // panels packed together: 64 KiB of float
+// Panels packed together: 64 KiB at most.
+constexpr int64_t kGroupPanels =
+    std::min<int64_t>(4, (64 << 10) / (kDepth * kTileColumns<float> * int64_t{sizeof(float)}));
 // A packed block of A: in L2, and on the stack. As many rows as fit, the fewer the deeper.
 template <class T>
 constexpr int64_t kPackedElements = (192 << 10) / sizeof(T);
