@@ -106,7 +106,8 @@ def _table() -> List[Option]:
                "LEVEL"),
         Option("kernel-isas", "Instruction sets", "levels that kernels are compiled for besides "
                "the baseline, separated by commas; the best one is chosen at start-up; "
-               "'auto': x86-64-v3 and -v4, or armv8.2-a; 'none': the baseline alone", "LIST", "auto"),
+               "'auto': x86-64-v3 and -v4, or armv8.2-a; 'none': the baseline alone", "LIST",
+               "auto"),
         Option("auto-features", "Features", "what 'auto' means below; packages use 'yes'", "TRI",
                "auto", TRISTATE),
         Option("blas", "Features", "which BLAS is linked; 'auto' prefers the distribution's "

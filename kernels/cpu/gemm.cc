@@ -209,17 +209,17 @@ void multiply(const Product<T>& p, int64_t m0, int64_t m1, int64_t n0, int64_t n
 }
 
 template <class T>
-void pack_whole(const Product<T>& p, T* packed) {
+void pack_columns(const Product<T>& p, int64_t n0, int64_t n1, T* packed) {
   constexpr int64_t width = kTileColumns<T>;
   for (int64_t k0 = 0; k0 < p.k; k0 += kDepth) {
     const int64_t depth = std::min(kDepth, p.k - k0);
     T* const pass = packed + k0 * round_up(p.n, width);
     if (!p.trans_b) {
-      pack_panels(p.b + k0 * p.ldb, p.ldb, depth, p.n, pass);
+      pack_panels(p.b + k0 * p.ldb + n0, p.ldb, depth, n1 - n0, pass + n0 * depth);
       continue;
     }
-    for (int64_t j = 0; j < p.n; j += width) {
-      pack_panel_transposed(p.b + j * p.ldb + k0, p.ldb, depth, std::min(width, p.n - j),
+    for (int64_t j = n0; j < n1; j += width) {
+      pack_panel_transposed(p.b + j * p.ldb + k0, p.ldb, depth, std::min(width, n1 - j),
                             pass + j * depth);
     }
   }
@@ -229,8 +229,12 @@ void pack_whole(const Product<T>& p, T* packed) {
 
 int64_t packed_b_elements(int64_t n, int64_t k) { return round_up(n, kTileColumns<float>) * k; }
 
-void pack_b(const Product<float>& p, float* packed) { pack_whole(p, packed); }
-void pack_b(const Product<double>& p, double* packed) { pack_whole(p, packed); }
+void pack_b(const Product<float>& p, int64_t n0, int64_t n1, float* packed) {
+  pack_columns(p, n0, n1, packed);
+}
+void pack_b(const Product<double>& p, int64_t n0, int64_t n1, double* packed) {
+  pack_columns(p, n0, n1, packed);
+}
 
 void multiply_block(const Product<float>& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
   multiply(p, m0, m1, n0, n1);

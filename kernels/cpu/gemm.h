@@ -30,11 +30,12 @@ struct Product {
 void multiply_block(const Product<float>& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1);
 void multiply_block(const Product<double>& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1);
 
-// B[k, n] (or its transpose, stored [n, k]) in the order in which multiply_block reads it: the same
-// bits without packing it on the way. packed_b_elements() fit.
+// Columns n0 (the first of a tile) to n1 of B[k, n] (or its transpose, stored [n, k]) in the order
+// in which multiply_block reads it: the same bits without packing it on the way. The whole of it is
+// packed_b_elements().
 int64_t packed_b_elements(int64_t n, int64_t k);
-void pack_b(const Product<float>& p, float* packed);
-void pack_b(const Product<double>& p, double* packed);
+void pack_b(const Product<float>& p, int64_t n0, int64_t n1, float* packed);
+void pack_b(const Product<double>& p, int64_t n0, int64_t n1, double* packed);
 
 // How a product is cut into blocks for the pool: by its shape alone.
 struct BlockCut {

@@ -42,7 +42,8 @@ Statistics<C> normalize_row(const C* x, const C* scale, const C* offset, C epsil
   const Statistics<C> s = statistics(x, n, epsilon);
   for_vectors<V<C>>(x, n, C(0), [&](V<C> v, int64_t i, int64_t some) {
     const V<C> h = (v - s.mean) * s.inverse;
-    store_some(y + i, mul_add(h, beside<V<C>>(scale, i, some), beside<V<C>>(offset, i, some)), some);
+    store_some(y + i, mul_add(h, beside<V<C>>(scale, i, some), beside<V<C>>(offset, i, some)),
+               some);
   });
   return s;
 }
@@ -88,8 +89,9 @@ void gradient_row(const C* g, const C* x, const C* scale, Statistics<C> s, C* dx
     return (beside<V<C>>(x, i, some) - s.mean) * s.inverse;
   };
   const C count = static_cast<C>(n);
-  const C along = sum_over<V<C>>(
-      g, n, C(0), [&](V<C> v, int64_t i, int64_t some) { return v * beside<V<C>>(scale, i, some); });
+  const C along = sum_over<V<C>>(g, n, C(0), [&](V<C> v, int64_t i, int64_t some) {
+    return v * beside<V<C>>(scale, i, some);
+  });
   const C across = sum_over<V<C>>(g, n, C(0), [&](V<C> v, int64_t i, int64_t some) {
     return v * beside<V<C>>(scale, i, some) * normal(i, some);
   });

@@ -108,8 +108,31 @@ const T* kept_b(const RunContext& c, const BatchProduct& g, const Pieces& pieces
   const FormKey key = {&maker, {g.n, g.k, g.trans_b, sizeof(T)}};
   const size_t bytes = static_cast<size_t>(packed_b_elements(g.n, g.k)) * sizeof(T);
   return reinterpret_cast<const T*>(c.kept_form(1, key, bytes, [&](std::byte* to) {
-    pack_b(g.product<T>(nullptr, c.input(1).data<T>(), nullptr, 0), reinterpret_cast<T*>(to));
+    pack_b(g.product<T>(nullptr, c.input(1).data<T>(), nullptr, 0), 0, g.n,
+           reinterpret_cast<T*>(to));
   }));
+}
+
+// The scratch memory to pack a right operand in, once for all blocks of rows: 0 unless it is too
+// large to stay in a cache from one of them to the next.
+template <class T>
+size_t bytes_to_pack_b(const BatchProduct& g, const Pieces& pieces) {
+  constexpr size_t kLeast = 8 << 20;
+  const size_t bytes = static_cast<size_t>(packed_b_elements(g.n, g.k)) * sizeof(T);
+  const bool often = pieces.cut.row_blocks > 2 && g.batch == 1 && pieces.api == nullptr;
+  return often && bytes >= kLeast ? bytes : 0;
+}
+
+template <class T>
+const T* packed_now(RunContext& c, const BatchProduct& g, const T* b) {
+  T* const to = reinterpret_cast<T*>(c.scratch());
+  const int64_t panels = (g.n + kTileColumns<T> - 1) / kTileColumns<T>;
+  const double cost_of_panel = 0.3 * static_cast<double>(g.k * kTileColumns<T>);
+  c.parallel_for(panels, 4, cost_of_panel, [&](int64_t begin, int64_t end) {
+    pack_b(g.product<T>(nullptr, b, nullptr, 0), begin * kTileColumns<T>,
+           std::min(g.n, end * kTileColumns<T>), to);
+  });
+  return to;
 }
 
 template <class T>
@@ -117,17 +140,19 @@ std::unique_ptr<Kernel> prepare_float(const PrepareContext& c) {
   const BatchProduct g = BatchProduct::of(c);
   const Pieces pieces(g);
   const double cost = g.batch * product_cost_ns<T>(g.m, g.n, g.k);
+  const size_t bytes_to_pack = bytes_to_pack_b<T>(g, pieces);
   auto kernel = make_kernel(
-      [g, pieces, cost](RunContext& c) {
+      [g, pieces, cost, bytes_to_pack](RunContext& c) {
         const T *a = c.input(0).data<T>(), *b = c.input(1).data<T>();
         if (const BlockSink* sink = c.sink()) {
           multiply_over<T>(c, g, pieces, cost, a, b, *sink);
         } else {
-          multiply_batch<T>(c, g, pieces, cost, a, b, kept_b<T>(c, g, pieces),
-                            c.output(0).data<T>());
+          const T* packed = kept_b<T>(c, g, pieces);
+          if (packed == nullptr && bytes_to_pack > 0) packed = packed_now(c, g, b);
+          multiply_batch<T>(c, g, pieces, cost, a, b, packed, c.output(0).data<T>());
         }
       },
-      cost);
+      cost, bytes_to_pack);
   kernel->finishes_in_pieces = pieces.dense;
   // A BLAS computes other bits for other blocks; one row or column is read in place anyway; and a
   // small result is still in the cache when it is read, while two kernels share threads better.

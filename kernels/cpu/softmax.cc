@@ -58,8 +58,8 @@ void softmax_row(const C* x, C* y, int64_t n) {
   row.add_exponentials(
       [&](Vec<C> e, Vec<C>, int64_t i, int64_t some) { store_some(y + i, e, some); });
   const Vec<C> inverse = splat<Vec<C>>(C(1) / row.sum);
-  for_vectors<Vec<C>>(y, n, C(0),
-                 [&](Vec<C> e, int64_t i, int64_t some) { store_some(y + i, e * inverse, some); });
+  for_vectors<Vec<C>>(
+      y, n, C(0), [&](Vec<C> e, int64_t i, int64_t some) { store_some(y + i, e * inverse, some); });
 }
 
 template <class C>
@@ -81,7 +81,8 @@ void cross_entropy_row(const C* x, const C* labels, C* loss, C* y, int64_t n) {
   Row<C> row(x, n);
   Vec<C> weight{}, weighted{};
   auto labels_at = [labels](int64_t i, int64_t some) {
-    return some == kLanes<C> ? load<Vec<C>>(labels + i) : load_filled<Vec<C>>(labels + i, some, C(0));
+    return some == kLanes<C> ? load<Vec<C>>(labels + i)
+                             : load_filled<Vec<C>>(labels + i, some, C(0));
   };
   row.add_exponentials([&](Vec<C> e, Vec<C> d, int64_t i, int64_t some) {
     const Vec<C> label = labels_at(i, some);
@@ -104,8 +105,8 @@ void sparse_cross_entropy_row(const C* x, int64_t label, C* loss, C* y, int64_t 
       [&](Vec<C> e, Vec<C>, int64_t i, int64_t some) { store_some(y + i, e, some); });
   *loss = std::log(row.sum) - at_label;
   const Vec<C> inverse = splat<Vec<C>>(C(1) / row.sum);
-  for_vectors<Vec<C>>(y, n, C(0),
-                 [&](Vec<C> e, int64_t i, int64_t some) { store_some(y + i, e * inverse, some); });
+  for_vectors<Vec<C>>(
+      y, n, C(0), [&](Vec<C> e, int64_t i, int64_t some) { store_some(y + i, e * inverse, some); });
   y[label] -= C(1);
 }
 

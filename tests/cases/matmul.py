@@ -42,6 +42,10 @@ for ta, tb in FLAGS:
         )
 # Large enough for the system's BLAS at every level.
 products.case((800, 780), (780, 770), options={"dtypes": REAL_FLOATS, "grad": 0, "ulps": 64})
+# A right operand of 8 MiB, packed once for all blocks of rows.
+for tb in (False, True):
+    shape = (1510, 1450) if tb else (1450, 1510)
+    products.case((1000, 1450), shape, transpose_b=tb, options={"dtypes": ("float32",), "grad": 0, "ulps": 100})
 products.case((90, 40), (50, 40), transpose_b=True, options={"dtypes": COMPLEX, "grad": 0})
 products.special([[1.0, np.nan], [np.inf, 0.0]], [[0.0, 1.0], [1.0, -np.inf]])
 products.error(
