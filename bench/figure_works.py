@@ -31,12 +31,14 @@ BOUNDS = {
     "sum": "Sum: 64 MiB are read at the memory's rate, by torch too (quiet: 1.5 ms, one thread).",
     "transpose": "Transpose: quiet 18.5 ms, one thread; it reads and writes by squares of blocks.",
     "matmul": "Products of 1024 and more: see the section on kernels.",
-    "convolution 3x3, 64": "Winograd, 64 channels forward: quiet 6.2 ms on one thread; its "
-                           "products alone are 4.1 at the peak, the transforms and their way "
-                           "through L2 the rest.",
-    "convolution 3x3, 512": "Winograd, 512 channels: 7 pixels are padded to 8 and products take "
-                            "5.3 ms at the peak; the transformed filters are 36 MiB, read once a "
-                            "run from beyond L2 (quiet: 8.1 ms, one thread).",
+    "convolution 3x3": "Winograd: quiet, one thread, forward and with backward, at 64 channels 6.2 "
+                       "and 20.6 ms, 128: 5.4 and 17.7, 256: 6.4 and 21.0, 512: 8.1 and 25.9. Of "
+                       "64 channels forward the products are 4.1 ms at the peak, the transforms "
+                       "and their way through L2 the rest. At 512 channels 7 pixels are padded to "
+                       "8, which makes the products 5.3 ms, and the transformed filters are "
+                       "36 MiB, read once a run from beyond L2.",
+    "convolution 5x5": "Winograd 5x5: quiet, one thread, 3.6 ms forward and 12.3 with backward; 14 "
+                       "pixels are padded to 16.",
 }
 
 
