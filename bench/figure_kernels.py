@@ -27,9 +27,9 @@ BOUNDS = {
     "matrix product": "Large products depend on caches that neighbours of a virtual machine share. "
                       "Quiet, side by side in one process, processor time of one thread, x86-64-v4 "
                       "on Zen 4: 0.93 of the peak at 512x512x512, 0.90 at 1024x1024x1024, 0.91 at "
-                      "2048x2048x2048; OpenBLAS 0.87, 0.89, 0.89. With busy neighbours 0.58 to "
-                      "0.84. Tried: rows of A copied together and fetched ahead (2 to 4 % more), "
-                      "passes of 96 to 192 instead of 256 (less). Remains: the former.",
+                      "2048x2048x2048; OpenBLAS 0.87, 0.89, 0.89. Tried: rows of A copied "
+                      "together and fetched ahead (2 to 4 % more), passes of 96 to 192 instead of "
+                      "256 (less), blocks of 128 to 512 columns (the same). Remains: the first.",
 }
 BASELINE = {"x86_64": "x86-64", "aarch64": "armv8-a"}
 
@@ -77,7 +77,7 @@ def measure(build: str, rounds: int) -> Outcome:
 
 
 def add_products(outcome: Outcome, found: Dict[str, float]) -> None:
-    peaks = [2e-3 * int(bits) / 32 * 12 * 1000 / time  # of TN_FMA_PEAK in kernels_bench.cc
+    peaks = [2e-3 * int(bits) / 32 * 12 * 1000 / time  # of fma_peak() in kernels_bench.cc
              for name, time in found.items()
              for bits in re.findall(PEAK + r"/(\d+)_bits", name)]
     if not peaks:

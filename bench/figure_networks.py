@@ -39,7 +39,7 @@ BOUNDS = {
            "x86-64-v4), nearly all of it products at 95 to 102 GFLOP/s of a peak of 116. A weight "
            "packed for good would not help: docs/decisions/kept-forms.md.",
     "CNN": "CNN training: quiet 29.0 ms on one thread (Zen 4, x86-64-v4). Dense layers take 13.2, "
-           "at 91 to 96 GFLOP/s of a peak of 116, convolutions some 13, by Winograd's algorithm "
+           "at 91 to 96 GFLOP/s of a peak of 116, convolutions 14.2, by Winograd's algorithm "
            "but for the first. Updates behind their products save the gradient's memory and no "
            "time. Remain: blocks of whole rows for them, fewer padded points than 16 for 14 in a "
            "Winograd tile row.",

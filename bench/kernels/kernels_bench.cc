@@ -164,31 +164,36 @@ void streaming(const std::string& op, std::vector<Tensor> inputs, NamedAttrs att
 #define TN_CHAIN_256(n) "vfmadd231ps %%ymm12, %%ymm13, %%ymm" #n "\n"
 #define TN_CHAIN_512(n) "vfmadd231ps %%zmm12, %%zmm13, %%zmm" #n "\n"
 #define TN_TWELVE(f) f(0) f(1) f(2) f(3) f(4) f(5) f(6) f(7) f(8) f(9) f(10) f(11)
-#define TN_FMA_PEAK(bits, level)                                                                   \
-  [[gnu::target(level)]] void fma_peak_##bits(benchmark::State& state) {                           \
-    constexpr int kChains = 12, kSteps = 1000;                                                     \
-    for (auto _ : state) {                                                                         \
-      int steps = kSteps;                                                                          \
-      asm volatile(TN_TWELVE(TN_ZERO) TN_ZERO(12)                                                  \
-                       TN_ZERO(13) "1:\n" TN_TWELVE(TN_CHAIN_##bits) "dec %0\njnz 1b"              \
-                   : "+r"(steps)                                                                   \
-                   :                                                                               \
-                   : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", \
-                     "xmm9", "xmm10", "xmm11", "xmm12", "xmm13");                                  \
-    }                                                                                              \
-    state.counters["GFLOP/s"] = benchmark::Counter(2e-9 / 32 * bits * kChains * kSteps,            \
-                                                   benchmark::Counter::kIsIterationInvariantRate); \
+#define TN_CHAINS(chain)                                                                           \
+  asm volatile(TN_TWELVE(TN_ZERO) TN_ZERO(12) TN_ZERO(13) "1:\n" TN_TWELVE(chain) "dec %0\njnz 1b" \
+               : "+r"(steps)                                                                       \
+               :                                                                                   \
+               : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",     \
+                 "xmm9", "xmm10", "xmm11", "xmm12", "xmm13")
+template <int kBits>
+void fma_peak(benchmark::State& state) {
+  constexpr int kChains = 12, kSteps = 1000;
+  for (auto _ : state) {
+    int steps = kSteps;
+    if constexpr (kBits == 512) {
+      TN_CHAINS(TN_CHAIN_512);
+    } else {
+      TN_CHAINS(TN_CHAIN_256);
+    }
   }
-TN_FMA_PEAK(256, "avx2,fma")
-TN_FMA_PEAK(512, "avx512f")
-#undef TN_FMA_PEAK
+  state.counters["GFLOP/s"] = benchmark::Counter(2e-9 / 32 * kBits * kChains * kSteps,
+                                                 benchmark::Counter::kIsIterationInvariantRate);
+}
+#undef TN_CHAINS
 #undef TN_TWELVE
 #undef TN_CHAIN_512
 #undef TN_CHAIN_256
 #undef TN_ZERO
 
-void fma_peak(const char* bits, void (*run)(benchmark::State&)) {
-  benchmark::RegisterBenchmark(concat("Peak/fused_multiply_add/", bits, "_bits").c_str(), run)
+template <int kBits>
+void register_peak() {
+  const std::string name = concat("Peak/fused_multiply_add/", kBits, "_bits");
+  benchmark::RegisterBenchmark(name.c_str(), fma_peak<kBits>)
       ->UseRealTime()
       ->Unit(benchmark::kMicrosecond);
 }
@@ -196,9 +201,8 @@ void fma_peak(const char* bits, void (*run)(benchmark::State&)) {
 
 void register_all() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    fma_peak("256", fma_peak_256);
-  if (__builtin_cpu_supports("avx512f")) fma_peak("512", fma_peak_512);
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) register_peak<256>();
+  if (__builtin_cpu_supports("avx512f")) register_peak<512>();
 #endif
   // The products of an MLP 784-512-512-10 at batch 64, of a dense layer behind a convolution, and
   // square ones.

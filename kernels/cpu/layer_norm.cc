@@ -17,7 +17,7 @@ namespace treenail::cpu {
 namespace {
 
 template <class C>
-using V = Vec256<C>;  // most of the work is reading and writing memory
+using RowVec = Vec256<C>;  // most of the work is reading and writing memory
 
 template <class C>
 struct Statistics {
@@ -27,9 +27,10 @@ struct Statistics {
 template <class C>
 Statistics<C> statistics(const C* x, int64_t n, C epsilon) {
   const C count = static_cast<C>(n);
-  const C mean = sum_over<V<C>>(x, n, C(0), [](V<C> v, int64_t, int64_t) { return v; }) / count;
-  const C squares = sum_over<V<C>>(x, n, mean, [&](V<C> v, int64_t, int64_t) {
-    const V<C> d = v - mean;
+  const C mean =
+      sum_over<RowVec<C>>(x, n, C(0), [](RowVec<C> v, int64_t, int64_t) { return v; }) / count;
+  const C squares = sum_over<RowVec<C>>(x, n, mean, [&](RowVec<C> v, int64_t, int64_t) {
+    const RowVec<C> d = v - mean;
     return d * d;
   });
   return {mean, 1 / std::sqrt(squares / count + epsilon)};
@@ -40,9 +41,10 @@ template <class C>
 Statistics<C> normalize_row(const C* x, const C* scale, const C* offset, C epsilon, C* y,
                             int64_t n) {
   const Statistics<C> s = statistics(x, n, epsilon);
-  for_vectors<V<C>>(x, n, C(0), [&](V<C> v, int64_t i, int64_t some) {
-    const V<C> h = (v - s.mean) * s.inverse;
-    store_some(y + i, mul_add(h, beside<V<C>>(scale, i, some), beside<V<C>>(offset, i, some)),
+  for_vectors<RowVec<C>>(x, n, C(0), [&](RowVec<C> v, int64_t i, int64_t some) {
+    const RowVec<C> h = (v - s.mean) * s.inverse;
+    store_some(y + i,
+               mul_add(h, beside<RowVec<C>>(scale, i, some), beside<RowVec<C>>(offset, i, some)),
                some);
   });
   return s;
@@ -86,20 +88,20 @@ template <class C>
 void gradient_row(const C* g, const C* x, const C* scale, Statistics<C> s, C* dx, C* dscale,
                   C* doffset, int64_t n) {
   const auto normal = [&](int64_t i, int64_t some) {
-    return (beside<V<C>>(x, i, some) - s.mean) * s.inverse;
+    return (beside<RowVec<C>>(x, i, some) - s.mean) * s.inverse;
   };
   const C count = static_cast<C>(n);
-  const C along = sum_over<V<C>>(g, n, C(0), [&](V<C> v, int64_t i, int64_t some) {
-    return v * beside<V<C>>(scale, i, some);
+  const C along = sum_over<RowVec<C>>(g, n, C(0), [&](RowVec<C> v, int64_t i, int64_t some) {
+    return v * beside<RowVec<C>>(scale, i, some);
   });
-  const C across = sum_over<V<C>>(g, n, C(0), [&](V<C> v, int64_t i, int64_t some) {
-    return v * beside<V<C>>(scale, i, some) * normal(i, some);
+  const C across = sum_over<RowVec<C>>(g, n, C(0), [&](RowVec<C> v, int64_t i, int64_t some) {
+    return v * beside<RowVec<C>>(scale, i, some) * normal(i, some);
   });
   const C mean_u = along / count, mean_uh = across / count;
-  for_vectors<V<C>>(g, n, C(0), [&](V<C> v, int64_t i, int64_t some) {
-    const V<C> h = normal(i, some), u = v * beside<V<C>>(scale, i, some);
-    store_some(dscale + i, beside<V<C>>(dscale, i, some) + v * h, some);
-    store_some(doffset + i, beside<V<C>>(doffset, i, some) + v, some);
+  for_vectors<RowVec<C>>(g, n, C(0), [&](RowVec<C> v, int64_t i, int64_t some) {
+    const RowVec<C> h = normal(i, some), u = v * beside<RowVec<C>>(scale, i, some);
+    store_some(dscale + i, beside<RowVec<C>>(dscale, i, some) + v * h, some);
+    store_some(doffset + i, beside<RowVec<C>>(doffset, i, some) + v, some);
     store_some(dx + i, s.inverse * (u - mean_u - h * mean_uh), some);
   });
 }

@@ -96,6 +96,11 @@ void multiply_batch(const RunContext& c, const BatchProduct& g, const Pieces& pi
   });
 }
 
+template <class T>
+size_t packed_b_bytes(const BatchProduct& g) {
+  return static_cast<size_t>(packed_b_elements(g.n, g.k)) * sizeof(T);
+}
+
 // The right operand packed once, where it is a weight that stays: our own products of several rows.
 template <class T>
 const T* kept_b(const RunContext& c, const BatchProduct& g, const Pieces& pieces) {
@@ -106,8 +111,7 @@ const T* kept_b(const RunContext& c, const BatchProduct& g, const Pieces& pieces
     return nullptr;
   }
   const FormKey key = {&maker, {g.n, g.k, g.trans_b, sizeof(T)}};
-  const size_t bytes = static_cast<size_t>(packed_b_elements(g.n, g.k)) * sizeof(T);
-  return reinterpret_cast<const T*>(c.kept_form(1, key, bytes, [&](std::byte* to) {
+  return reinterpret_cast<const T*>(c.kept_form(1, key, packed_b_bytes<T>(g), [&](std::byte* to) {
     pack_b(g.product<T>(nullptr, c.input(1).data<T>(), nullptr, 0), 0, g.n,
            reinterpret_cast<T*>(to));
   }));
@@ -118,13 +122,14 @@ const T* kept_b(const RunContext& c, const BatchProduct& g, const Pieces& pieces
 template <class T>
 size_t bytes_to_pack_b(const BatchProduct& g, const Pieces& pieces) {
   constexpr size_t kLeast = 8 << 20;
-  const size_t bytes = static_cast<size_t>(packed_b_elements(g.n, g.k)) * sizeof(T);
+  const size_t bytes = packed_b_bytes<T>(g);
   const bool often = pieces.cut.row_blocks > 2 && g.batch == 1 && pieces.api == nullptr;
   return often && bytes >= kLeast ? bytes : 0;
 }
 
+// The right operand in that memory, by all threads.
 template <class T>
-const T* packed_now(RunContext& c, const BatchProduct& g, const T* b) {
+const T* packed_in_scratch(RunContext& c, const BatchProduct& g, const T* b) {
   T* const to = reinterpret_cast<T*>(c.scratch());
   const int64_t panels = (g.n + kTileColumns<T> - 1) / kTileColumns<T>;
   const double cost_of_panel = 0.3 * static_cast<double>(g.k * kTileColumns<T>);
@@ -148,7 +153,7 @@ std::unique_ptr<Kernel> prepare_float(const PrepareContext& c) {
           multiply_over<T>(c, g, pieces, cost, a, b, *sink);
         } else {
           const T* packed = kept_b<T>(c, g, pieces);
-          if (packed == nullptr && bytes_to_pack > 0) packed = packed_now(c, g, b);
+          if (packed == nullptr && bytes_to_pack > 0) packed = packed_in_scratch(c, g, b);
           multiply_batch<T>(c, g, pieces, cost, a, b, packed, c.output(0).data<T>());
         }
       },

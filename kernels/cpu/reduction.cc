@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "kernels/cpu/loops.h"
+#include "kernels/cpu/registers.h"
 #include "kernels/host/reduce_loops.h"
 
 namespace treenail::cpu {
@@ -88,19 +89,6 @@ struct Or : Unmapped<T> {
   }
 };
 
-// All lanes folded: one half onto the other until one is left.
-template <class Op, class T, int kBytes = kVecBytes>
-TN_INLINE T fold(typename VecType<T, kBytes>::type v) {
-  if constexpr (kBytes == 2 * sizeof(T)) {
-    return Op::combine(v[0], v[1]);
-  } else {
-    using Half = typename VecType<T, kBytes / 2>::type;
-    Half half[2];
-    std::memcpy(half, &v, kBytes);
-    return fold<Op, T, kBytes / 2>(Op::combine(half[0], half[1]));
-  }
-}
-
 template <class Op, class T>
 TN_INLINE T reduce_row(const T* x, int64_t n) {
   using V = Vec256<T>;
@@ -120,7 +108,7 @@ TN_INLINE T reduce_row(const T* x, int64_t n) {
       a = Op::combine(Op::combine(a, b), Op::combine(c, d));
     }
     for (; n >= kL; x += kL, n -= kL) a = Op::combine(a, Op::map(load<V>(x)));
-    result = fold<Op, T, sizeof(V)>(a);
+    result = fold_lanes<Op, T, sizeof(V)>(a);
   }
   for (int64_t i = 0; i < n; ++i) {
     result = Op::combine(result, Op::map(x[i]));

@@ -72,16 +72,27 @@ TN_INLINE void transpose(Vec<T> (&rows)[kLanes<T>]) {
   step(std::integral_constant<int, 1>{});
 }
 
-// Lanes added pairwise, halves first: a fixed order.
-template <class T, int kBytes = kVecBytes>
-TN_INLINE T sum_lanes(typename VecType<T, kBytes>::type v) {
-  if constexpr (kBytes == sizeof(T)) {
-    return v[0];
+// All lanes combined, one half onto the other until one is left: a fixed order.
+template <class Op, class T, int kBytes = kVecBytes>
+TN_INLINE T fold_lanes(typename VecType<T, kBytes>::type v) {
+  if constexpr (kBytes == 2 * sizeof(T)) {
+    return Op::combine(v[0], v[1]);
   } else {
     typename VecType<T, kBytes / 2>::type half[2];
     std::memcpy(half, &v, kBytes);
-    return sum_lanes<T, kBytes / 2>(half[0] + half[1]);
+    return fold_lanes<Op, T, kBytes / 2>(Op::combine(half[0], half[1]));
   }
+}
+
+struct Plus {
+  template <class V>
+  TN_INLINE static V combine(V a, V b) {
+    return a + b;
+  }
+};
+template <class T, int kBytes = kVecBytes>
+TN_INLINE T sum_lanes(typename VecType<T, kBytes>::type v) {
+  return fold_lanes<Plus, T, kBytes>(v);
 }
 
 }  // namespace treenail::cpu

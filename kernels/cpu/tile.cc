@@ -8,8 +8,8 @@
 namespace treenail::cpu {
 namespace {
 
-// Vectors of V. `tiles` of them below each other: what precedes a tile, and is the same for all,
-// takes as long as the sums of a shallow one.
+// Rows by Vectors vectors of type V. `tiles` of them below each other: what precedes a tile, and is
+// the same for all, takes as long as the sums of a shallow one.
 template <class V, int Rows, int Vectors, class T>
 void tile(const TileCall<T>& t, int64_t tiles = 1, int64_t a_tile = 0,
           FetchAhead* ahead = nullptr) {
@@ -113,21 +113,24 @@ void narrow_tile(int64_t rows, int64_t columns, TileCall<T> t) {
   }
 }
 
+template <class V, int Vectors, class T>
+void tile_of(int64_t rows, int64_t columns, const TileCall<T>& t) {
+  if (columns == Vectors * kLanesOf<V>) {
+    whole_tile<V, Vectors>(rows, t);
+  } else {
+    narrow_tile<V, Vectors>(rows, columns, t);
+  }
+}
+
+// By the fewest lanes that hold the columns.
 template <class T>
 void any_tile(int64_t rows, int64_t columns, const TileCall<T>& t) {
-  constexpr int lanes = kLanes<T>, fewer = kLanesOf<Vec256<T>>;
-  if (columns == kTileColumns<T>) {
-    whole_tile<Vec<T>, kTileVectors>(rows, t);
-  } else if (columns > lanes) {
-    narrow_tile<Vec<T>, kTileVectors>(rows, columns, t);
-  } else if (columns == lanes) {
-    whole_tile<Vec<T>, 1>(rows, t);
-  } else if (columns > fewer) {
-    narrow_tile<Vec<T>, 1>(rows, columns, t);
-  } else if (columns == fewer) {
-    whole_tile<Vec256<T>, 1>(rows, t);
+  if (columns > kLanes<T>) {
+    tile_of<Vec<T>, kTileVectors>(rows, columns, t);
+  } else if (columns > kLanesOf<Vec256<T>>) {
+    tile_of<Vec<T>, 1>(rows, columns, t);
   } else {
-    narrow_tile<Vec256<T>, 1>(rows, columns, t);
+    tile_of<Vec256<T>, 1>(rows, columns, t);
   }
 }
 
