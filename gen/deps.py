@@ -18,7 +18,7 @@ class Dependency:
     """One external program or library and how it is found.
 
     use: 'build' (always needed), 'feature' (an optional part), 'run' (at run time), 'test',
-    'proof' (`ninja check-quick` and `check-slow`), 'bench', 'lint' or 'docs'.
+    'proof' (`ninja check-quick`), 'slow-proof' (`ninja check-slow`), 'bench', 'lint' or 'docs'.
     modules: pkg-config names, the first that exists is taken. Where there are none, `header` and
     `libs` are tried with a probe compilation, or `program` is looked up in PATH, or `python` is
     imported by the interpreter the build is for.
@@ -113,8 +113,20 @@ DEPENDENCIES = (
     Dependency("qemu-user", "proof", "runs the product on CPUs that are not here", "qemu-user",
                "qemu-user", program="qemu-x86_64",
                versions=_v("7.2", "10.0", "absent", "9.2")),
-    Dependency("aarch64-compiler", "proof", "cross build for AArch64", "g++-aarch64-linux-gnu",
-               "gcc-c++-aarch64-linux-gnu", program="aarch64-linux-gnu-g++",
+    Dependency("aarch64-compiler", "slow-proof", "cross build for AArch64",
+               "g++-aarch64-linux-gnu", "gcc-c++-aarch64-linux-gnu",
+               program="aarch64-linux-gnu-g++",
+               versions=_v("12.2", "14.2", "absent", "absent")),
+    Dependency("s390x-compiler", "slow-proof", "cross build for s390x", "g++-s390x-linux-gnu",
+               "gcc-c++-s390x-linux-gnu", program="s390x-linux-gnu-g++",
+               versions=_v("12.2", "14.2", "absent", "absent")),
+    Dependency("ppc64el-compiler", "slow-proof", "cross build for ppc64el",
+               "g++-powerpc64le-linux-gnu", "gcc-c++-powerpc64le-linux-gnu",
+               program="powerpc64le-linux-gnu-g++",
+               versions=_v("12.2", "14.2", "absent", "absent")),
+    Dependency("riscv64-compiler", "slow-proof", "cross build for riscv64",
+               "g++-riscv64-linux-gnu", "gcc-c++-riscv64-linux-gnu",
+               program="riscv64-linux-gnu-g++",
                versions=_v("12.2", "14.2", "absent", "absent")),
     Dependency("benchmark", "bench", "micro-benchmarks", "libbenchmark-dev",
                "google-benchmark-devel", modules=("benchmark",), header="benchmark/benchmark.h",

@@ -132,8 +132,9 @@ def plan_help(context: Context) -> None:
     order = ["all", "test", "smoke", "bench", "install", "uninstall", "docs", "dist", "wheel"]
     rows = sorted(plan.help, key=lambda row: (order.index(row[0]) if row[0] in order
                                               else len(order), row[0]))
-    plan.files["gen/help.txt"] = "".join("  %-24s%s\n" % (
-        name, text.replace("$$", "$")) for name, text in rows)
+    width = max(len(name) for name, _ in rows) + 2
+    plan.files["gen/help.txt"] = "".join("  %-*s%s\n" % (
+        width, name, text.replace("$$", "$")) for name, text in rows)
 
 
 def plan_targets(context: Context, programs: Dict[str, str]) -> None:

@@ -86,8 +86,9 @@ class InstalledTree:
             found.update({leaf: folder for leaf in leaves})
         version = build_info("kVersion", build)
         self.program = os.path.join(found["treenail-info"], "treenail-info")
+        modules = [os.path.dirname(found["_session.py"])] if "_session.py" in found else []
         self.environment = {
-            "PYTHONPATH": os.pathsep.join([os.path.dirname(found["_session.py"]), TOOLS]),
+            "PYTHONPATH": os.pathsep.join([*modules, TOOLS]),
             "LD_LIBRARY_PATH": found["libtreenail.so." + version],
             "PYTHONDONTWRITEBYTECODE": "1", "TREENAIL_SOURCE_DIR": SOURCE,
             "TREENAIL_BUILD_DIR": os.path.abspath(build)}

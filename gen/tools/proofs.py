@@ -28,7 +28,7 @@ TOOLS = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(TOOLS))
 sys.path[:0] = [TOOLS, SOURCE]
 import audit  # noqa: E402  (the path must be set first)
-from emulated_aarch64 import aarch64  # noqa: E402
+from cross_built import aarch64, ppc64el, riscv64, s390x  # noqa: E402
 from emulated_x86 import (emulated_levels, emulated_pair, emulated_training,  # noqa: E402
                           oldest_cpu, reported_levels, told_by)
 from gen import isa  # noqa: E402
@@ -290,7 +290,7 @@ QUICK = (missing_deps, nothing_to_do, layers, baseline_instructions, oldest_cpu,
          emulated_pair, lower_level, mutated_models, mutated_inputs)
 SLOW = QUICK + (mutated_models_long, mutated_inputs_long, address_undefined, thread, every_level,
                 emulated_levels, emulated_training, reproducible, without_features, clang,
-                documentation, aarch64, fresh_machine)
+                documentation, aarch64, s390x, ppc64el, riscv64, fresh_machine)
 
 
 def prove(function):
