@@ -48,7 +48,8 @@ SharedLibrary(
 
 Component(name="info_tool", sources=["framework/tools/info.cc"],
           needs=["runtime", "base"])
-Program(name="treenail-info", component="info_tool", manual="docs/man/treenail-info.1")
+Program(name="treenail-info", component="info_tool", manual="docs/man/treenail-info.1",
+        completion="framework/tools/treenail-info.bash")
 
 Headers(root="framework/capi/include",
         files=["framework/capi/include/treenail/*.h", "framework/capi/include/treenail/*.hpp"])

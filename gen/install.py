@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Tuple
 from gen import records
 from gen.errors import ConfigureError
 from gen.options import DIRECTORIES, Options, expand_directory
-from gen.plan import Context
+from gen.plan import Context, Installed
 from gen.facts import Facts, Interpreter
 
 PKG_CONFIG = """prefix=%(prefix)s
@@ -45,7 +45,7 @@ unset(_treenail_libdir)
 unset(_treenail_includedir)
 """
 
-CMAKE_VERSION = """# Before 1.0 a minor version may break what the one before it promised.
+CMAKE_VERSION = """# The major version is that of the ABI; before 1.0 a minor version may break it, too.
 set(PACKAGE_VERSION "%(version)s")
 set(PACKAGE_VERSION_COMPATIBLE FALSE)
 set(PACKAGE_VERSION_EXACT FALSE)
@@ -199,54 +199,64 @@ def _python_entries(context: Context, prefix: str) -> List[Dict[str, Any]]:
         if not python.facts:
             continue
         base = python_directory(prefix, python)
-        for kind, path, name in context.install:
+        for kind, path, name, _ in context.install:
             if kind == "extension" and path.startswith("relinked/%s/" % python.facts["soabi"]):
                 entries.append({"from": path, "to": "%s/treenail/%s" % (base, name),
-                                "kind": "module"})
+                                "kind": "module", "package": "python"})
         if base in done:
             continue
         done.add(base)
-        for kind, path, name in context.install:
-            if kind == "python":
-                entries.append({"from": context.source(path),
-                                "to": "%s/treenail/%s" % (base, name), "kind": "file"})
-        info = "%s/treenail-%s.dist-info" % (base, context.model.version)
-        for path in ("gen/install/METADATA", "gen/install/INSTALLER", context.source("LICENSE")):
-            entries.append({"from": path, "to": "%s/%s" % (info, os.path.basename(path)),
-                            "kind": "file"})
+        files = [(context.source(path), "treenail/" + name)
+                 for kind, path, name, _ in context.install if kind == "python"]
+        info = "treenail-%s.dist-info/" % context.model.version
+        files += [(path, info + os.path.basename(path)) for path in (
+            "gen/install/METADATA", "gen/install/INSTALLER", context.source("LICENSE"))]
+        entries += [{"from": path, "to": "%s/%s" % (base, name), "kind": "file",
+                     "package": "python"} for path, name in files]
     return entries
 
 
+def _placed(context: Context, places: Dict[str, str], item: Installed) -> Dict[str, Any]:
+    """The entry of one file that is no Python package's."""
+    kind, path, where, package = item
+    libdir, name = places["libdir"], os.path.basename(path)
+    if kind == "library":
+        return {"from": path, "to": "%s/%s" % (libdir, name), "kind": "module",
+                "package": "runtime"}
+    if kind in ("soname", "link"):
+        return {"target": "libtreenail.so." + context.model.version,
+                "to": "%s/%s" % (libdir, name), "kind": "link",
+                "package": "runtime" if kind == "soname" else "development"}
+    if kind == "module":
+        return {"from": path, "to": "%s/%s" % (where.replace("libdir", libdir, 1), name),
+                "kind": "module", "package": package}
+    if kind == "header":
+        return {"from": context.source(path), "to": "%s/%s" % (places["includedir"], where),
+                "kind": "file", "package": "development"}
+    if kind == "program":
+        return {"from": path, "to": "%s/%s" % (places["bindir"], where), "kind": "module",
+                "package": "tools"}
+    folder = "%s/man%s" % (places["mandir"], where.rsplit(".", maxsplit=1)[-1])
+    if kind == "completion":
+        folder = places["datadir"] + "/bash-completion/completions"
+    return {"from": context.source(path), "to": "%s/%s" % (folder, where), "kind": "file",
+            "package": "tools"}
+
+
 def manifest(context: Context) -> str:
-    """JSON: every file of the installation, and the directory that holds ours alone."""
+    """JSON: every file of the installation, and the directory that holds ours alone. Each says which
+    part it belongs to: runtime, development, tools, python, license, or one of its own (fftw).
+    Packages of distributions are made of these parts."""
     places = directories(context.options, context.facts)
     libdir = places["libdir"]
-    entries: List[Dict[str, Any]] = []
-    for kind, path, where in context.install:
-        name = os.path.basename(path)
-        if kind == "library":
-            entries.append({"from": path, "to": "%s/%s" % (libdir, name), "kind": "module"})
-        elif kind == "link":
-            entries.append({"target": "lib%s.so.%s" % ("treenail", context.model.version),
-                            "to": "%s/%s" % (libdir, name), "kind": "link"})
-        elif kind == "module":
-            entries.append({"from": path, "to": where.replace("libdir", libdir, 1) + "/" + name,
-                            "kind": "module"})
-        elif kind == "header":
-            entries.append({"from": context.source(path),
-                            "to": "%s/%s" % (places["includedir"], where), "kind": "file"})
-        elif kind == "program":
-            entries.append({"from": path, "to": "%s/%s" % (places["bindir"], where),
-                            "kind": "module"})
-        elif kind == "manual":
-            entries.append({"from": context.source(path), "kind": "file", "to": "%s/man%s/%s" % (
-                places["mandir"], where.rsplit(".", 1)[1], where)})
-    entries.append({"from": "gen/install/treenail.pc", "kind": "file",
+    entries = [_placed(context, places, item) for item in context.install
+               if item.kind not in ("python", "extension")]
+    entries.append({"from": "gen/install/treenail.pc", "kind": "file", "package": "development",
                     "to": libdir + "/pkgconfig/treenail.pc"})
     for name in ("TreenailConfig.cmake", "TreenailConfigVersion.cmake"):
-        entries.append({"from": "gen/install/" + name, "kind": "file",
+        entries.append({"from": "gen/install/" + name, "kind": "file", "package": "development",
                         "to": "%s/cmake/Treenail/%s" % (libdir, name)})
-    entries.append({"from": context.source("LICENSE"), "kind": "file",
+    entries.append({"from": context.source("LICENSE"), "kind": "file", "package": "license",
                     "to": places["docdir"] + "/LICENSE"})
     entries += _python_entries(context, places["prefix"])
     entries.sort(key=lambda entry: str(entry["to"]))
@@ -271,10 +281,10 @@ def wheel(context: Context, python: Interpreter) -> Dict[str, Any]:
     tag = "%s-%s-linux_%s" % (abi, abi, context.facts.machine)
     build = "0_" + context.facts.isa.baseline.name.replace("-", "_").replace(".", "_")
     entries: List[Dict[str, str]] = []
-    for kind, path, where in context.install:
+    for kind, path, where, _ in context.install:
         name = os.path.basename(path)
         if kind == "library":
-            target = "treenail/lib/lib%s.so.%s" % ("treenail", context.soversion)
+            target = "treenail/lib/libtreenail.so." + context.soversion
         elif kind == "module":
             target = "treenail/" + where.replace("libdir", "lib", 1) + "/" + name
         elif kind == "header":
@@ -300,7 +310,7 @@ def wheel(context: Context, python: Interpreter) -> Dict[str, Any]:
 def plan_install(context: Context) -> None:
     for headers in context.model.of(records.Headers):
         for path in context.model.glob(headers.files):
-            context.install.append(("header", path, os.path.relpath(path, headers.root)))
+            context.install.append(Installed("header", path, os.path.relpath(path, headers.root)))
     places = directories(context.options, context.facts)
     context.plan.files.update(text_files(context, places))
     context.plan.files["gen/install.json"] = manifest(context)

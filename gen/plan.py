@@ -8,7 +8,7 @@ become; plan_parts.py goes through the kinds of records, plan_targets.py adds th
 import os
 import shlex
 from dataclasses import dataclass, field
-from typing import Dict, List, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from gen import isa, records
 from gen.model import Model
@@ -32,6 +32,16 @@ def shell(words: Sequence[str]) -> str:
     return escape_value(" ".join(shlex.quote(word) for word in words))
 
 
+class Installed(NamedTuple):
+    """A file to be installed. where: its directory or name there, by kind (gen/install.py).
+    package: of a kind "module", the part of the installation that it belongs to."""
+
+    kind: str
+    path: str
+    where: str
+    package: str = "runtime"
+
+
 @dataclass
 class Context:
     """What every planning function needs; `up` leads from the build directory to the sources."""
@@ -42,7 +52,7 @@ class Context:
     up: str
     plan: Plan = field(default_factory=Plan)
     objects: Dict[str, List[str]] = field(default_factory=dict)
-    install: List[Tuple[str, str, str]] = field(default_factory=list)
+    install: List[Installed] = field(default_factory=list)
     left_out: List[Tuple[str, str]] = field(default_factory=list)
     products: List[str] = field(default_factory=list)
     wheel_files: List[str] = field(default_factory=list)

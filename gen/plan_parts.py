@@ -6,8 +6,8 @@ from typing import Dict, List, Sequence
 
 from gen import records
 from gen.install import module_runpath, program_runpath
-from gen.plan import (Context, compile_sources, external_flags, isa_note, kernel_flags,
-                      precompile, shell, system_includes, version_script)
+from gen.plan import (Context, Installed, compile_sources, external_flags, isa_note,
+                      kernel_flags, precompile, shell, system_includes, version_script)
 
 PRIVATE_PATTERNS = ("_ZN8treenail*", "_ZNK8treenail*", "_ZT[ISV]N8treenail*",
                     "_ZTHN8treenail*", "_ZTWN8treenail*", "_ZGVN8treenail*")
@@ -79,15 +79,15 @@ def plan_library(context: Context, library: records.SharedLibrary) -> str:
     version = model.version
     script = _script(context, library.name, version_script((
         ("TREENAIL_1", ("tn_*",)), ("TREENAIL_PRIVATE_" + version, PRIVATE_PATTERNS))))
-    soname = "lib%s.so.%s" % (library.name, library.soversion)
+    soname = "lib%s.so.%s" % (library.name, context.soversion)
     real = "lib/lib%s.so.%s" % (library.name, version)
     link(context, real, objects, ("-lm", "-ldl", "-pthread"),
          ("-Wl,-soname," + soname, "-Wl,--version-script=" + script) + isa_note(
              context, context.facts.isa.baseline), implicit=[script])
-    for name in (soname, "lib%s.so" % library.name):
+    for kind, name in (("soname", soname), ("link", "lib%s.so" % library.name)):
         plan.edge("symlink", ["lib/" + name], implicit=[real], target=os.path.basename(real))
-        context.install.append(("link", "lib/" + name, "libdir"))
-    context.install.append(("library", real, "libdir"))
+        context.install.append(Installed(kind, "lib/" + name, "libdir"))
+    context.install.append(Installed("library", real, "libdir"))
     plan.phony("lib" + library.name, ["lib/" + soname, "lib/lib%s.so" % library.name, real])
     context.products += ["lib" + library.name]
     return real
@@ -111,7 +111,7 @@ def plan_kernels(context: Context, library: records.KernelLibrary, core: str) ->
              + isa_note(context, level), implicit=[script, core])
         context.products.append(output)
         where = "libdir/%s/kernels/%s" % (context.private, level.name)
-        context.install.append(("module", output, where))
+        context.install.append(Installed("module", output, where))
 
 
 def plan_adapter(context: Context, adapter: records.Adapter, core: str) -> None:
@@ -127,7 +127,8 @@ def plan_adapter(context: Context, adapter: records.Adapter, core: str) -> None:
          implicit=[script, core])
     context.products.append(output)
     context.objects[adapter.component] = objects
-    context.install.append(("module", output, "libdir/%s/adapters" % context.private))
+    context.install.append(Installed(
+        "module", output, "libdir/%s/adapters" % context.private, adapter.package))
 
 
 def plan_plugin(context: Context, plugin: records.Plugin) -> None:
@@ -144,7 +145,7 @@ def plan_plugin(context: Context, plugin: records.Plugin) -> None:
          ("-Wl,--version-script=" + script,) if script else (), implicit=[script] if script else ())
     if plugin.install:
         context.products.append(output)
-        context.install.append(("module", output, "libdir/%s/plugins" % context.private))
+        context.install.append(Installed("module", output, "libdir/%s/plugins" % context.private))
     else:
         context.test_files.append(output)
 
@@ -180,7 +181,7 @@ def plan_extension(context: Context, extension: records.PythonExtension, core: s
                 context.wheel_files.append(output)
             else:
                 context.products.append(output)
-        context.install.append(("extension", "relinked/%s/%s" % (tag, file), file))
+        context.install.append(Installed("extension", "relinked/%s/%s" % (tag, file), file))
 
 
 def plan_program(context: Context, program: records.Program, core: str) -> None:
@@ -192,8 +193,9 @@ def plan_program(context: Context, program: records.Program, core: str) -> None:
         flags = ("-Wl,-rpath," + runpath,) if runpath else ()
         link(context, output, objects, (core,), flags, implicit=[core], shared=False)
         context.products.append(output)
-    context.install.append(("program", "relinked/bin/" + program.name, program.name))
-    context.install.append(("manual", program.manual, os.path.basename(program.manual)))
+    context.install.append(Installed("program", "relinked/bin/" + program.name, program.name))
+    context.install.append(Installed("manual", program.manual, os.path.basename(program.manual)))
+    context.install.append(Installed("completion", program.completion, program.name))
 
 
 def plan_python_package(context: Context, package: records.PythonPackage) -> None:
@@ -211,7 +213,7 @@ def plan_python_package(context: Context, package: records.PythonPackage) -> Non
     context.products.append(stamp)
     for path in files:
         relative = os.path.relpath(path, package.root)
-        context.install.append(("python", path, relative))
+        context.install.append(Installed("python", path, relative))
 
 
 def plan_test_program(context: Context, program: records.TestProgram, core: str) -> str:

@@ -114,12 +114,12 @@ def plan_documentation(context: Context) -> None:
         return
     python = context.facts.pythons[0]
     if "sphinx" in python.facts.get("modules", ()):
-        command = "./python3 -B -m sphinx -q -W --keep-going -d doctrees -b html %s html" % (
-            context.source("docs"))
+        command = "%s -B -m sphinx -q -W --keep-going -d doctrees -b html %s html" % (
+            shell([python.path]), context.source("docs"))
     else:
         hint = "Sphinx is not there; " + context.facts.distro.install_hint("sphinx")
         command = "%s; exit 1" % shell(["echo", hint])
-    console(context, "docs", "HTML documentation in html/ (Sphinx)", command, ["all"])
+    console(context, "docs", "HTML documentation in html/ (Sphinx)", command)
 
 
 def plan_help(context: Context) -> None:

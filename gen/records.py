@@ -40,7 +40,6 @@ class SharedLibrary:
     components: Tuple[str, ...]
     generated: Tuple[str, ...] = ()
     precompiled: Tuple[str, ...] = ()
-    soversion: str = "0"
 
 
 @dataclass(frozen=True)
@@ -59,12 +58,16 @@ class KernelLibrary:
 
 @dataclass(frozen=True)
 class Adapter:
-    """A component linked with one external library, opened on first use."""
+    """A component linked with one external library, opened on first use.
+
+    package: the part of the installation it belongs to (gen/install.py), where that is not "runtime".
+    """
 
     name: str
     component: str
     feature: str
     export: str
+    package: str = "runtime"
 
 
 @dataclass(frozen=True)
@@ -126,11 +129,13 @@ class Headers:
 
 @dataclass(frozen=True)
 class Program:
-    """An installed program that links the library. manual: its page, a committed file."""
+    """An installed program that links the library. manual: its page; completion: its words for
+    bash; both committed files."""
 
     name: str
     component: str
     manual: str
+    completion: str
 
 
 @dataclass(frozen=True)

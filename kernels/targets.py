@@ -46,5 +46,7 @@ Adapter(name="onednn", component="adapter_onednn", feature="onednn", export="tre
 Adapter(name="hdf5", component="adapter_hdf5", feature="hdf5", export="treenail_adapter")
 Adapter(name="jpeg", component="adapter_jpeg", feature="jpeg", export="treenail_adapter")
 Adapter(name="png", component="adapter_png", feature="png", export="treenail_adapter")
-Adapter(name="fftw", component="adapter_fftw", feature="fftw", export="treenail_adapter")
+# FFTW is GPL: whoever wants no GPL leaves this part of the installation out.
+Adapter(name="fftw", component="adapter_fftw", feature="fftw", export="treenail_adapter",
+        package="fftw")
 Adapter(name="re2", component="adapter_re2", feature="re2", export="treenail_adapter")

@@ -36,7 +36,7 @@ struct ProcessInfo {
 
 enum class OpenAdapters { kNo, kYes };
 
-// The version of libtreenail: "0.1.0".
+// The version of libtreenail: "1.0.0".
 std::string library_version();
 
 // Opens the kernel library; its errors, and those of variables of the environment, become the

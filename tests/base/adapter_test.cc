@@ -72,7 +72,7 @@ TEST_F(Adapter, DirectoryComesFromTheEnvironmentOrTheLibrary) {
   EXPECT_EQ(private_library_directory(), directory_);
   ::unsetenv("TREENAIL_LIBRARY_DIR");
   const std::string own = private_library_directory();
-  EXPECT_NE(own.find("/treenail-0"), std::string::npos) << own;
+  EXPECT_NE(own.find("/treenail-"), std::string::npos) << own;
 }
 
 }  // namespace

@@ -117,7 +117,7 @@ TEST(PluginRefusal, AFileThatIsNoPlugin) {
   EXPECT_EQ(
       loading(text).rfind("FailedPrecondition: the plugin " + text + " cannot be loaded: ", 0), 0U);
   std::remove(text.c_str());
-  const std::string core = test_directory() + "/../lib/libtreenail.so.0";
+  const std::string core = test_directory() + "/../lib/libtreenail.so";
   EXPECT_EQ(loading(core), "FailedPrecondition: " + core +
                                " is no Treenail plugin: it does not export tn_plugin_init");
   Status status;

@@ -38,7 +38,8 @@ SharedLibrary(name="treenail", components=["base", "tensor", "capi"],
               generated=["things_table.cc"], precompiled=["framework/base/registry.h"])
 Headers(root="framework/capi/include", files=["framework/capi/include/treenail/*.h"])
 Component(name="info_tool", sources=["framework/tools/*.cc"], needs=["capi"])
-Program(name="tool", component="info_tool", manual="docs/man/tool.1")
+Program(name="tool", component="info_tool", manual="docs/man/tool.1",
+        completion="framework/tools/tool.bash")
 ''',
     "framework/base/registry.h": '''#pragma once
 namespace treenail {
@@ -83,6 +84,7 @@ int tn_count(void);
 int main() { std::printf("%d\\n", tn_count()); }
 ''',
     "docs/man/tool.1": ".TH TOOL 1\n",
+    "framework/tools/tool.bash": "complete -W --help tool\n",
     "framework/capi/capi.cc": '''#include "treenail/treenail.h"
 #include "framework/base/registry.h"
 extern "C" int tn_count(void) { return treenail::count_things(); }

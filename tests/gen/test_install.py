@@ -120,12 +120,25 @@ def test_manifest_of_a_debian_package(small_tree, facts):
                  lib + "/treenail-0/kernels/x86-64-v3/libtreenail-kernels-cpu.so",
                  lib + "/pkgconfig/treenail.pc", lib + "/cmake/Treenail/TreenailConfig.cmake",
                  "/usr/include/treenail/treenail.h", "/usr/bin/tool", module,
-                 "/usr/share/man/man1/tool.1",
+                 "/usr/share/man/man1/tool.1", "/usr/share/bash-completion/completions/tool",
                  "/usr/lib/python3/dist-packages/treenail/extra.py",
                  "/usr/lib/python3/dist-packages/treenail-0.1.0.dist-info/METADATA"):
         assert path in found, path
     assert found[lib + "/libtreenail.so.0"]["target"] == "libtreenail.so.0.1.0"
     assert found[lib + "/libtreenail.so"]["target"] == "libtreenail.so.0.1.0"
+
+
+def test_every_file_belongs_to_a_part_of_the_installation(small_tree, facts):
+    parts = {}
+    for path, entry in entries(context_of(small_tree, facts, "--prefix=/usr")).items():
+        parts.setdefault(entry["package"], set()).add(path.rsplit("/", 1)[1])
+    assert set(parts) == {"runtime", "development", "tools", "python", "license"}
+    assert {"libtreenail.so.0", "libtreenail.so.0.1.0", "libtreenail-kernels-cpu.so"} <= (
+        parts["runtime"])
+    assert parts["development"] == {"libtreenail.so", "treenail.h", "treenail.pc",
+                                    "TreenailConfig.cmake", "TreenailConfigVersion.cmake"}
+    assert parts["tools"] == {"tool", "tool.1"}  # the completion is named as the program
+    assert parts["license"] == {"LICENSE"}
 
 
 def test_no_test_program_is_installed(small_tree, facts):

@@ -62,6 +62,9 @@ def test_version_help_and_manual_page():
     assert options == {"--json", "--version", "--help"}
     assert options == {option.replace("\\", "") for option in
                        re.findall(r"^\.B (\\-\\-\w+)", page, re.MULTILINE)}
+    with open(os.path.join(SOURCE, "framework/tools/treenail-info.bash"),
+              encoding="utf-8") as stream:
+        assert options == set(re.findall(r"--\w+", stream.read().split("complete -W", 1)[1]))
     for status in ("0", "1", "2"):
         assert re.search(r"^\.TP\n%s\n" % status, page, re.MULTILINE)
 

@@ -116,7 +116,7 @@ struct tn_host {
   size_t struct_size;
   uint32_t abi_version;
   uint32_t reserved;   /* 0 */
-  const char* version; /* of Treenail: "0.1.0" */
+  const char* version; /* of Treenail: "1.0.0" */
 
   /* Registering. Failures are kept in plugin->status; everything takes effect when init returns. */
   void (*register_op)(tn_plugin* plugin, const tn_op_spec* spec);

@@ -42,12 +42,12 @@ extern "C" {
 
 /* ---- Version and build ---- */
 
-/* "0.1.0" */
+/* "1.0.0" */
 TN_API const char* tn_version(void) TN_NOEXCEPT;
 
 typedef struct tn_build_info {
   size_t struct_size;
-  const char* version;       /* "0.1.0" */
+  const char* version;       /* "1.0.0" */
   const char* machine;       /* "x86_64" */
   const char* isa_baseline;  /* what the core library needs: "x86-64" */
   const char* kernel_levels; /* ISA levels built, lowest first, separated by spaces */
