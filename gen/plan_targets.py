@@ -5,6 +5,7 @@ import json
 from typing import Dict, Sequence
 
 from gen import records
+from gen.model import RPM_SPEC
 from gen.ninja import Rule, escape_value
 from gen.plan import Context, shell
 
@@ -97,6 +98,13 @@ def plan_install_targets(context: Context) -> None:
                 ["all"] + context.wheel_files)
 
 
+def plan_packages(context: Context) -> None:
+    """Packages are built from the source archive, in builds of their own."""
+    if RPM_SPEC in context.model.packaging and not context.facts.cross:
+        console(context, "rpm", "RPM packages, source and binary, in rpm/",
+                tool(context, "rpm_packages.py"))
+
+
 def plan_scripts(context: Context) -> None:
     """Targets described by the folders themselves: smoke, bench, generate."""
     if context.facts.cross:
@@ -127,9 +135,11 @@ def plan_help(context: Context) -> None:
     console(context, "build-times", "the files that took longest to compile",
             tool(context, "build_times.py", "--log", ".ninja_log"))
     console(context, "clean", "remove what was built (ninja -t clean)",
-            "rm -rf dist html doctrees && %s -t clean" % shell([context.facts.ninja or "ninja"]))
+            "rm -rf dist rpm html doctrees && %s -t clean" % shell(
+                [context.facts.ninja or "ninja"]))
     console(context, "help", "this list", "cat gen/help.txt")
-    order = ["all", "test", "smoke", "bench", "install", "uninstall", "docs", "dist", "wheel"]
+    order = ["all", "test", "smoke", "bench", "install", "uninstall", "docs", "dist", "wheel",
+             "rpm"]
     rows = sorted(plan.help, key=lambda row: (order.index(row[0]) if row[0] in order
                                               else len(order), row[0]))
     width = max(len(name) for name, _ in rows) + 2
@@ -146,6 +156,7 @@ def plan_targets(context: Context, programs: Dict[str, str]) -> None:
     plan.defaults = ["all"]
     plan_tests(context, programs)
     plan_install_targets(context)
+    plan_packages(context)
     plan_scripts(context)
     plan_documentation(context)
     plan_help(context)
