@@ -182,11 +182,12 @@ def trained(root):
     """Both smoke networks, from files outside what is compared."""
     place = os.path.join(root, "tmp/smoke")
     shutil.copytree(os.path.join(SOURCE, "smoke"), place)
-    text = ""
+    said = []
     for network in ("mlp", "cnn"):
-        text += inside(root, "python3", "/tmp/smoke/train.py", network, "--quiet")
+        text = inside(root, "python3", "/tmp/smoke/train.py", network, "--quiet")
+        said.append("%s on %s" % (network, re.search(r"\w+: test accuracy [\d.]+", text).group()))
     shutil.rmtree(place)
-    return re.findall(r"\w+: test accuracy [\d.]+", text)
+    return said
 
 
 def sees_fftw(root):
