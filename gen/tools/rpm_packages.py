@@ -86,16 +86,24 @@ def source_archive(folder):
     return path
 
 
-def command(topdir, without=(), define=(), packaging=PACKAGING):
-    """rpmbuild, source and binary packages. Debian's knows fewer macros, and no package that is
-    installed."""
-    words = ["rpmbuild", "--define", "_topdir " + topdir]
-    if this_distro().family == "debian":
-        words += ["--load", os.path.join(packaging, "macros.debian"), "--nodeps"]
-    for name, value in define:
-        words += ["--define", "%s %s" % (name, value)]
-    words += [word for name in without for word in ("--without", name)]
-    return words + ["-ba", os.path.join(packaging, "treenail.spec")]
+def commands(topdir, without=(), define=(), packaging=PACKAGING):
+    """rpmbuild for the source package and for the binary ones, to be run in `topdir`.
+
+    Each by itself, for rpm writes the spec with all macros expanded, paths and -j among them, into
+    the source package, and the sum of that into each binary package that it makes in the same run.
+    So the source package is made with relative paths. Debian's rpm knows fewer macros, and no
+    package that is installed.
+    """
+    debian = ["--load", os.path.join(packaging, "macros.debian"), "--nodeps"] if (
+        this_distro().family == "debian") else []
+    options = [word for name in without for word in ("--without", name)]
+    spec = os.path.join(packaging, "treenail.spec")
+    result = []
+    for kind, values in (("-bs", [("_topdir", "."), ("_smp_build_ncpus", 1)]),
+                         ("-bb", [("_topdir", topdir), *define])):
+        defined = [word for value in values for word in ("--define", "%s %s" % value)]
+        result.append(["rpmbuild", *debian, *defined, *options, kind, spec])
+    return result
 
 
 def compilers():
@@ -122,22 +130,24 @@ def show(line, width, state):
     sys.stdout.flush()
 
 
-def built(topdir, words, settings, log, quiet=False, umask=-1):
-    """Runs the words, rpmbuild among them; the output goes to the file `log`, condensed to the
-    terminal. Returns the packages made."""
-    width, state, tail = shutil.get_terminal_size().columns, {}, []
+def built(topdir, runs, settings, log, quiet=False, umask=-1):
+    """Runs each of these commands in the directory; the output goes to the file `log`, condensed to
+    the terminal. Returns the packages made."""
+    width, state = shutil.get_terminal_size().columns, {}
     with open(log, "w", encoding="utf-8") as stream:
-        with subprocess.Popen(words, env=settings, stdin=subprocess.DEVNULL, umask=umask,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
-                              errors="replace") as process:
-            for line in process.stdout:
-                stream.write(line)
-                tail = tail[-39:] + [line]
-                if not quiet:
-                    show(line, width, state)
-    if process.returncode:
-        raise Unusable("%s: exit status %d; %s ends with:\n%s" % (
-            " ".join(words), process.returncode, log, "".join(tail)))
+        for words in runs:
+            tail = []
+            with subprocess.Popen(words, env=settings, cwd=topdir, umask=umask, encoding="utf-8",
+                                  errors="replace", stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+                for line in process.stdout:
+                    stream.write(line)
+                    tail = tail[-39:] + [line]
+                    if not quiet:
+                        show(line, width, state)
+            if process.returncode:
+                raise Unusable("%s: exit status %d; %s ends with:\n%s" % (
+                    " ".join(words), process.returncode, log, "".join(tail)))
     return made(topdir)
 
 
@@ -156,8 +166,8 @@ def build(topdir, without=(), quiet=False):
     for name in ("BUILD", "BUILDROOT", "RPMS", "SRPMS", "SOURCES", "SPECS"):
         shutil.rmtree(os.path.join(topdir, name), ignore_errors=True)
     source_archive(os.path.join(topdir, "SOURCES"))
-    return built(topdir, command(topdir, without), compilers(), os.path.join(topdir, "build.log"),
-                 quiet)
+    return built(topdir, commands(topdir, without), compilers(),
+                 os.path.join(topdir, "build.log"), quiet)
 
 
 def size_table(paths):

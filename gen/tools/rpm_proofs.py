@@ -289,10 +289,10 @@ def prepared(topdir):
 
 def built_in(topdir, wrapper, jobs, umask, settings, log):
     """{name: SHA-256} of the packages built there."""
-    words = rpm_packages.command(topdir, ("tests",), (("_smp_build_ncpus", jobs),),
+    runs = rpm_packages.commands(topdir, ("tests",), (("_smp_build_ncpus", jobs),),
                                  os.path.join(topdir, "rpm"))
     try:
-        paths = rpm_packages.built(topdir, [*wrapper, *words], dict(
+        paths = rpm_packages.built(topdir, [[*wrapper, *words] for words in runs], dict(
             settings, HOME=topdir, PATH="/usr/sbin:/usr/bin:/sbin:/bin"), log, True, umask)
     except rpm_packages.Unusable as reason:
         raise Failed(str(reason)) from None

@@ -73,10 +73,18 @@ def test_lint_leaves_what_no_empty_field_explains(tmp_path, monkeypatch):
 def test_a_failing_build_shows_the_end_of_its_log(tmp_path, capsys):
     log = tmp_path / "log"
     with pytest.raises(rpm_packages.Unusable, match="(?s)exit status 3; .*the very end"):
-        rpm_packages.built(str(tmp_path), ["sh", "-c", "echo 'Executing(%build): x'; "
-                                           "echo the very end; exit 3"], None, str(log))
-    assert "the very end" in log.read_text()
+        rpm_packages.built(str(tmp_path), [["sh", "-c", "echo 'Executing(%build): x'; pwd"], [
+            "sh", "-c", "echo the very end; exit 3"]], None, str(log))
+    assert log.read_text().splitlines()[1:] == [str(tmp_path), "the very end"]
     assert capsys.readouterr().out == "Executing(%build): x\n"
+
+
+def test_the_source_package_knows_no_path_of_the_build():
+    source, binary = rpm_packages.commands("/some/where", ("docs",), (("_smp_build_ncpus", 7),),
+                                           "/tree/rpm")
+    assert not any("/some/where" in word for word in source) and source[-2] == "-bs"
+    assert "_topdir /some/where" in binary and "_smp_build_ncpus 7" in binary
+    assert source[-1] == binary[-1] == "/tree/rpm/treenail.spec" and binary[-2] == "-bb"
 
 
 def test_packages_are_found_in_both_directories(tmp_path):
