@@ -338,7 +338,7 @@ def shipped_files(root: str, package: str, entries: Dict[str, Dict[str, Any]], o
     if strange:
         raise Unusable("%s: the install manifest has no such file, and it is none that packaging "
                        "adds (%s)" % (", ".join(sorted(strange)), " ".join(METADATA)))
-    if not any(item.output for item in found):
+    if not any(item.output or HTML.match(item.name) for item in found):
         raise Unusable("%s holds no file of the install manifest%s" % (
             root, "'s parts " + ",".join(sorted(parts)) if parts else ""))
     return sorted(found, key=lambda item: item.name)
