@@ -78,7 +78,7 @@ def described(build, target):
          "--no-corpus-path", "--no-comp-dir-path", "--no-elf-needed", "--no-parameter-names",
          "--type-id-style", "hash", "--out-file", target, os.path.join(build, library)])
     # What the compiler was given and is called is none of the interface.
-    text = re.sub(r" (?:path|comp-dir-path|producer)='[^']*'", "", read(target))
+    text = re.sub(r" (?:comp-dir-path|producer)='[^']*'", "", read(target))
     with open(target, "w", encoding="utf-8") as stream:
         stream.write(text)
     if "<function-decl " not in text:
