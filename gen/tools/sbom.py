@@ -590,6 +590,7 @@ def main() -> None:
     text = (json.dumps(result, indent=1, sort_keys=True) + "\n").encode()
     if options.output.endswith(".gz"):
         text = gzip.compress(text, mtime=0)
+    os.umask(0o022)  # after what sets the modes of a package's files
     write_whole(options.output, text)
     print("wrote %s: %d files, %d packages, %d relationships" % (
         options.output, len(result["files"]), len(result["packages"]),

@@ -198,6 +198,19 @@ def test_a_package_of_nothing(built_tree, tmp_path):
     assert "is no directory" in done.stderr
 
 
+def test_a_package_of_documentation_alone(small_tree, tmp_path):
+    """Nothing was compiled: documentation is built without the product."""
+    small_tree.write("docs/guide.md", "# Guide\n")
+    small_tree.configure()
+    page = tmp_path / "root/usr/share/doc/test-doc/html/guide.html"
+    page.parent.mkdir(parents=True)
+    page.write_text("<p>")
+    (tmp_path / "root/usr/share/doc/test-doc/copyright").write_text("who")
+    bill = write_bill(small_tree, tmp_path / "root", tmp_path / "out.json", name="test-doc")
+    assert "./docs/guide.md" in sources(bill, "/guide.html")
+    assert (tmp_path / "out.json").stat().st_mode & 0o777 == 0o644
+
+
 def test_objects_without_a_log_of_headers_are_told(small_tree, tmp_path):
     small_tree.configure()
     small_tree.ninja()
