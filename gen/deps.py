@@ -113,7 +113,7 @@ DEPENDENCIES = (
     Dependency("qemu-user", "proof", "runs the product on CPUs that are not here", "qemu-user",
                "qemu-user", program="qemu-x86_64",
                versions=_v("7.2", "10.0", "absent", "9.2")),
-    Dependency("aarch64-compiler", "slow-proof", "cross build for AArch64",
+    Dependency("aarch64-compiler", "proof", "cross build for AArch64",
                "g++-aarch64-linux-gnu", "gcc-c++-aarch64-linux-gnu",
                program="aarch64-linux-gnu-g++",
                versions=_v("12.2", "14.2", "absent", "absent")),

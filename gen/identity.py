@@ -12,3 +12,11 @@ HOMEPAGE = ""  # https://...; with it come a watch file and Homepage/URL fields
 REPOSITORY = ""  # where the packaging lives: Vcs-Git and Vcs-Browser
 ITP_BUG = ""  # the number of Debian's intent-to-package bug, which the first upload closes
 SIGNING_KEY = ""  # fingerprint of the key that signs releases
+
+# What lintian says of a field that is empty, and of a placeholder.
+_TAGS = (
+    ("MAINTAINER", lambda: MAINTAINER.endswith(".invalid>"), ("bogus-mail-host",)),
+    ("HOMEPAGE", lambda: not HOMEPAGE, ("no-homepage-field", "debian-watch-file-is-missing")),
+    ("REPOSITORY", lambda: not REPOSITORY, ()),
+    ("ITP_BUG", lambda: not ITP_BUG, ("initial-upload-closes-no-bugs",)),
+)
