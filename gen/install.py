@@ -45,7 +45,7 @@ unset(_treenail_libdir)
 unset(_treenail_includedir)
 """
 
-CMAKE_VERSION = """# The major version is that of the ABI; before 1.0 a minor version may break it, too.
+CMAKE_VERSION = """# The major version is the ABI's; before 1.0 a minor version may break it, too.
 set(PACKAGE_VERSION "%(version)s")
 set(PACKAGE_VERSION_COMPATIBLE FALSE)
 set(PACKAGE_VERSION_EXACT FALSE)
@@ -244,9 +244,9 @@ def _placed(context: Context, places: Dict[str, str], item: Installed) -> Dict[s
 
 
 def manifest(context: Context) -> str:
-    """JSON: every file of the installation, and the directory that holds ours alone. Each says which
-    part it belongs to: runtime, development, tools, python, license, or one of its own (fftw).
-    Packages of distributions are made of these parts."""
+    """JSON: every file of the installation, and the directory that holds ours alone. Each says
+    which part it belongs to: runtime, development, tools, python, license, or one of its own
+    (fftw). Packages of distributions are made of these parts."""
     places = directories(context.options, context.facts)
     libdir = places["libdir"]
     entries = [_placed(context, places, item) for item in context.install

@@ -136,9 +136,11 @@ def plan_help(context: Context) -> None:
     console(context, "build-times", "the files that took longest to compile",
             tool(context, "build_times.py", "--log", ".ninja_log"))
     console(context, "clean", "remove what was built (ninja -t clean)",
-            "rm -rf dist deb html doctrees && %s -t clean" % shell([context.facts.ninja or "ninja"]))
+            "rm -rf dist deb html doctrees && %s -t clean" % shell(
+                [context.facts.ninja or "ninja"]))
     console(context, "help", "this list", "cat gen/help.txt")
-    order = ["all", "test", "smoke", "bench", "install", "uninstall", "docs", "dist", "wheel", "deb"]
+    order = ["all", "test", "smoke", "bench", "install", "uninstall", "docs", "dist", "wheel",
+             "deb"]
     rows = sorted(plan.help, key=lambda row: (order.index(row[0]) if row[0] in order
                                               else len(order), row[0]))
     width = max(len(name) for name, _ in rows) + 2

@@ -2,10 +2,10 @@
 """Debian packages built in a new chroot of a release: `ninja deb-clean-room-RELEASE`.
 
 The chroot holds what debian/control declares and nothing else. The build runs there without a
-network (but for lo), without a home directory, in the locale C.UTF-8, on one processor: once as root
-and once as a user, in directories of other names. A forgotten dependency fails here, and so does
-anything that depends on these: both must make the same packages, bit for bit. Needs root, mmdebstrap
-and a mirror.
+network (but for lo), without a home directory, in the locale C.UTF-8, on one processor: once as
+root and once as a user, in directories of other names. A forgotten dependency fails here, and so
+does anything that depends on these: both must make the same packages, bit for bit. Needs root,
+mmdebstrap and a mirror.
 """
 
 import argparse

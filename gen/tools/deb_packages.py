@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Debian packages of this tree, source and binary: `ninja deb`.
 
-The source archive is that of `ninja dist`; debian/ is laid over it. Everything is made in deb/ of the
-build directory, with the whole log in deb/build.log; the terminal sees the steps, and at the end
-what was made, how large it is and what lintian has to say. DEB_BUILD_OPTIONS and
+The source archive is that of `ninja dist`; debian/ is laid over it. Everything is made in deb/ of
+the build directory, with the whole log in deb/build.log; the terminal sees the steps, and at the
+end what was made, how large it is and what lintian has to say. DEB_BUILD_OPTIONS and
 DEB_BUILD_PROFILES mean what they mean to dpkg-buildpackage. Where ccache is installed it is used.
 """
 
@@ -41,11 +41,12 @@ def version():
     """The upstream version; debian/changelog must agree."""
     upstream = read("VERSION").strip()
     if not os.path.exists(os.path.join(SOURCE, "debian/changelog")):
-        raise Unusable("%s has no debian/: it is not in the source archive; take a checkout" % SOURCE)
+        raise Unusable("%s has no debian/, which the source archive leaves out; take a checkout"
+                       % SOURCE)
     found = re.match(r"treenail \((?:\d+:)?([^-)]+)-[^)]+\)", read("debian", "changelog"))
     if not found or found.group(1) != upstream:
-        raise Unusable("debian/changelog begins with version %s, VERSION says %s: add an entry with "
-                       "dch -v %s-1" % (found and found.group(1), upstream, upstream))
+        raise Unusable("debian/changelog begins with version %s, VERSION says %s: add an entry "
+                       "with dch -v %s-1" % (found and found.group(1), upstream, upstream))
     return upstream
 
 
@@ -79,7 +80,8 @@ def show(line, width, state):
 
 
 def built(tree, arguments, log, environment=None):
-    """dpkg-buildpackage in the tree; its output goes to the file `log`, condensed to the terminal."""
+    """dpkg-buildpackage in the tree; what it says goes to the file `log`, in short to the terminal.
+    """
     if not shutil.which("dpkg-buildpackage"):
         raise Unusable("dpkg-buildpackage is not installed; apt-get install dpkg-dev")
     settings = dict(os.environ, **(environment or {}))
@@ -111,8 +113,8 @@ def size_table(folder):
                    and os.path.isfile(os.path.join(folder, n)))
     sizes = {name: os.path.getsize(os.path.join(folder, name)) for name in names}
     lines = ["%12s  %s" % (format(size, ","), name) for name, size in sizes.items()]
-    main = [size for name, size in sizes.items() if name.endswith(".deb") and name.split("_")[0] in (
-        "libtreenail1", "python3-treenail")]
+    main = [size for name, size in sizes.items() if name.endswith(".deb")
+            and name.split("_")[0] in ("libtreenail1", "python3-treenail")]
     if len(main) == 2:
         lines.append("libtreenail1 and python3-treenail: %s bytes of at most %s" % (
             format(sum(main), ","), format(LIMIT, ",")))

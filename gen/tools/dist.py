@@ -2,8 +2,8 @@
 """Write treenail-VERSION.tar.gz: the same bytes from the same tree, whatever the machine.
 
 The files are those git tracks, as they stand in the tree, but for debian/, which Debian's source
-format keeps in an archive of its own; in an unpacked archive, which has no git, everything but build
-directories. PKG-INFO makes the archive a source distribution for Python tools.
+format keeps in an archive of its own; in an unpacked archive, which has no git, everything but
+build directories. PKG-INFO makes the archive a source distribution for Python tools.
 """
 
 import argparse
