@@ -35,6 +35,7 @@ from gen import isa  # noqa: E402
 from gen.distro import this_distro  # noqa: E402
 from proving import (Failed, NotRun, audited, build_info, configured, manifest,  # noqa: E402
                      need, other_build, run, tracked_files)
+from sbom_schema import sbom_schema  # noqa: E402
 
 # ---- quick -----------------------------------------------------------------------------------
 
@@ -290,7 +291,7 @@ QUICK = (missing_deps, nothing_to_do, layers, baseline_instructions, oldest_cpu,
          emulated_pair, lower_level, mutated_models, mutated_inputs)
 SLOW = QUICK + (mutated_models_long, mutated_inputs_long, address_undefined, thread, every_level,
                 emulated_levels, emulated_training, reproducible, without_features, clang,
-                documentation, aarch64, s390x, ppc64el, riscv64, fresh_machine)
+                documentation, sbom_schema, aarch64, s390x, ppc64el, riscv64, fresh_machine)
 
 
 def prove(function):
