@@ -162,8 +162,8 @@ class Toolchain:
         if status != 0:
             raise self._cannot("compile", command, status, err)
         _, triplet, _ = self.prober.run(command + ["-dumpmachine"])
-        return (Compiler(tuple(command), family, version, triplet.strip(), runs_through_a_cache(command[0])),
-                set(macros))
+        return Compiler(tuple(command), family, version, triplet.strip(),
+                        runs_through_a_cache(command[0])), set(macros)
 
     def examine(self) -> Answers:
         self._refuse_licence()
