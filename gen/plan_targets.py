@@ -70,6 +70,9 @@ def plan_tests(context: Context, programs: Dict[str, str]) -> None:
     for name, text in (("quick", "the proofs that take less than a minute or two"),
                        ("slow", "all proofs: sanitizers, emulation, reproducibility, ...")):
         console(context, "check-" + name, text, tool(context, "proofs.py", "--" + name), ["tests"])
+    console(context, "check-packaging",
+            "debian/, rpm/ and the product against the facts that they repeat",
+            tool(context, "check_packaging.py"), ["all"])
 
 
 def plan_launcher(context: Context) -> None:
