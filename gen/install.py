@@ -206,13 +206,14 @@ def _python_entries(context: Context, prefix: str) -> List[Dict[str, Any]]:
         if base in done:
             continue
         done.add(base)
-        files = [(context.source(path), "treenail/" + name)
+        files = [(context.source(path), "treenail/" + name, "python")
                  for kind, path, name, _ in context.install if kind == "python"]
         info = "treenail-%s.dist-info/" % context.model.version
-        files += [(path, info + os.path.basename(path)) for path in (
-            "gen/install/METADATA", "gen/install/INSTALLER", context.source("LICENSE"))]
+        files += [(path, info + os.path.basename(path), package) for path, package in (
+            ("gen/install/METADATA", "python"), ("gen/install/INSTALLER", "python"),
+            (context.source("LICENSE"), "license"))]
         entries += [{"from": path, "to": "%s/%s" % (base, name), "kind": "file",
-                     "package": "python"} for path, name in files]
+                     "package": package} for path, name, package in files]
     return entries
 
 
