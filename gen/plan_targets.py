@@ -104,6 +104,8 @@ def plan_packages(context: Context) -> None:
     """Packages are built from the source archive, in builds of their own."""
     console(context, "deb", "Debian packages, source and binary, in deb/",
             tool(context, "deb_packages.py"))
+    console(context, "deb-autopkgtest", "the tests of debian/tests on the packages in deb/",
+            tool(context, "clean_room.py", "--as-installed", "bookworm"))
     for release in ("bookworm", "trixie"):
         console(context, "deb-clean-room-" + release, "the same in a new chroot of " + release,
                 tool(context, "clean_room.py", release))

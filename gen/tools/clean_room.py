@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debian packages built in a new chroot of a release: `ninja deb-clean-room-RELEASE`.
+"""Debian packages in new chroots: built (`ninja deb-clean-room-RELEASE`), and tested as installed
+(`ninja deb-autopkgtest`, with those that `ninja deb` made).
 
-The chroot holds what debian/control declares and nothing else. The build runs there without a
-network (but for lo), without a home directory, in the locale C.UTF-8, on one processor: once as
-root and once as a user, in directories of other names. A forgotten dependency fails here, and so
-does anything that depends on these: both must make the same packages, bit for bit. Needs root,
-mmdebstrap and a mirror.
+The chroot of a build holds what debian/control declares and nothing else. The build runs there
+without a network (but for lo), without a home directory, in the locale C.UTF-8, on one processor:
+once as root and once as a user, in directories of other names. A forgotten dependency fails here,
+and so does anything that depends on these: both must make the same packages, bit for bit. Needs
+root, mmdebstrap and a mirror.
 """
 
 import argparse
@@ -91,6 +92,30 @@ def built_inside(root, who, folder, cpu, log, options=""):
     return digests, tests[-1] if tests else "no tests"
 
 
+def as_installed(release, folder="deb", base="deb-autopkgtest"):
+    """The tests of debian/tests in a new chroot where the packages of `folder` are installed."""
+    needs()
+    need("autopkgtest", "autopkgtest")
+    folder, base = os.path.abspath(folder), os.path.abspath(base)
+    packages = sorted(os.path.join(folder, name) for name in os.listdir(folder)
+                      if name.endswith((".deb", ".dsc"))) if os.path.isdir(folder) else []
+    if not packages:
+        raise NotRun("%s holds no packages: ninja deb makes them" % folder)
+    root, logs = os.path.join(base, "root"), os.path.join(base, "logs")
+    shutil.rmtree(base, ignore_errors=True)
+    run(["mmdebstrap", "--variant=apt", release, root, mirror_of()])
+    shutil.copy("/etc/resolv.conf", os.path.join(root, "etc/resolv.conf"))
+    inside = ('mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && '
+              'exec autopkgtest --output-dir "$@" -- chroot "$0"')
+    done = subprocess.run(["unshare", "--mount", "--propagation", "private", "sh", "-c", inside,
+                           root, logs, *packages], check=False)
+    with open(os.path.join(logs, "summary"), encoding="utf-8") as stream:
+        summary = stream.read().strip()
+    if done.returncode not in (0, 2):  # 2: a test was skipped, as the summary says
+        raise Failed("autopkgtest: exit status %d\n%s" % (done.returncode, summary))
+    return summary
+
+
 def clean_room(release, base="deb-clean-room", options=""):
     """One sentence about both builds; raises Failed or NotRun."""
     needs()
@@ -118,9 +143,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("release", help="bookworm, trixie, ...")
+    parser.add_argument("--as-installed", action="store_true",
+                        help="test the packages in deb/ instead of building")
     options = parser.parse_args()
     try:
-        print(clean_room(options.release, options=os.environ.get("DEB_BUILD_OPTIONS", "")))
+        print(as_installed(options.release) if options.as_installed else clean_room(
+            options.release, options=os.environ.get("DEB_BUILD_OPTIONS", "")))
         return 0
     except NotRun as reason:
         sys.stderr.write("not run: %s\n" % reason)
