@@ -116,7 +116,7 @@ DEPENDENCIES = (
     Dependency("abigail-tools", "proof", "compares the C interface with that of its releases",
                "abigail-tools", "libabigail", program="abidiff",
                versions=_v("2.2", "2.6", "absent", "2.6")),
-    Dependency("aarch64-compiler", "slow-proof", "cross build for AArch64",
+    Dependency("aarch64-compiler", "proof", "cross build for AArch64",
                "g++-aarch64-linux-gnu", "gcc-c++-aarch64-linux-gnu",
                program="aarch64-linux-gnu-g++",
                versions=_v("12.2", "14.2", "absent", "absent")),

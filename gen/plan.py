@@ -24,7 +24,6 @@ LINK_MEMORY_MIB = 1500
 PRECOMPILED = ("algorithm", "array", "atomic", "bit", "cmath", "complex", "cstdint", "cstring",
                "functional", "map", "memory", "mutex", "optional", "span", "string", "string_view",
                "unordered_map", "utility", "variant", "vector")
-CACHES = ("ccache", "sccache", "distcc", "icecc")
 
 
 def shell(words: Sequence[str]) -> str:
@@ -222,7 +221,7 @@ def precompiling(context: Context) -> bool:
     """Compiler caches see the precompiled header as an input that changes all the time."""
     wanted = context.options.get("pch")
     if wanted == "auto":
-        return os.path.basename(context.facts.cxx.command[0]) not in CACHES
+        return not context.facts.cxx.cached
     return wanted == "yes"
 
 

@@ -100,6 +100,17 @@ def plan_install_targets(context: Context) -> None:
                 ["all"] + context.wheel_files)
 
 
+def plan_packages(context: Context) -> None:
+    """Packages are built from the source archive, in builds of their own."""
+    console(context, "deb", "Debian packages, source and binary, in deb/",
+            tool(context, "deb_packages.py"))
+    console(context, "deb-autopkgtest", "the tests of debian/tests on the packages in deb/",
+            tool(context, "clean_room.py", "--as-installed", "bookworm"))
+    for release in ("bookworm", "trixie"):
+        console(context, "deb-clean-room-" + release, "the same in a new chroot of " + release,
+                tool(context, "clean_room.py", release))
+
+
 def plan_scripts(context: Context) -> None:
     """Targets described by the folders themselves: smoke, bench, generate."""
     if context.facts.cross:
@@ -130,9 +141,11 @@ def plan_help(context: Context) -> None:
     console(context, "build-times", "the files that took longest to compile",
             tool(context, "build_times.py", "--log", ".ninja_log"))
     console(context, "clean", "remove what was built (ninja -t clean)",
-            "rm -rf dist html doctrees && %s -t clean" % shell([context.facts.ninja or "ninja"]))
+            "rm -rf dist deb html doctrees && %s -t clean" % shell(
+                [context.facts.ninja or "ninja"]))
     console(context, "help", "this list", "cat gen/help.txt")
-    order = ["all", "test", "smoke", "bench", "install", "uninstall", "docs", "dist", "wheel"]
+    order = ["all", "test", "smoke", "bench", "install", "uninstall", "docs", "dist", "wheel",
+             "deb"]
     rows = sorted(plan.help, key=lambda row: (order.index(row[0]) if row[0] in order
                                               else len(order), row[0]))
     width = max(len(name) for name, _ in rows) + 2
@@ -149,6 +162,7 @@ def plan_targets(context: Context, programs: Dict[str, str]) -> None:
     plan.defaults = ["all"]
     plan_tests(context, programs)
     plan_install_targets(context)
+    plan_packages(context)
     plan_scripts(context)
     plan_documentation(context)
     plan_help(context)
