@@ -297,7 +297,8 @@ def spec_patterns(source):
             continue
         for word in words:
             if word.startswith("/"):
-                owner = NOWHERE if "%exclude" in words else package
+                # %license marks a licence file, whichever package it lies in.
+                owner = NOWHERE if {"%exclude", "%license"} & set(words) else package
                 rows.append(("rpm/treenail.spec:%d" % (line.number - shift), owner, word))
     for (section, _), lines in spec.sections.items():
         for line in lines:

@@ -80,6 +80,7 @@ rm %%{buildroot}%%{_docdir}/treenail/LICENSE
 
 %%files -n python3-treenail
 %%{python3_sitearch}/treenail/
+%%license %%{python3_sitearch}/treenail-%%{version}.dist-info/LICENSE
 
 %%changelog
 * Sun Nov 22 2026 Treenail Maintainers <maintainers@treenail.invalid> - 1.0.0-1
@@ -96,13 +97,15 @@ MANIFEST = {"prefix": "/usr/local", "private": "/usr/local/lib/treenail-1", "ent
     {"to": "/usr/local/lib/libtreenail.so.1.0.0", "package": "runtime"},
     {"to": "/usr/local/include/treenail/treenail.h", "package": "development"},
     {"to": "/usr/local/lib/python3.11/dist-packages/treenail/__init__.py", "package": "python"},
+    {"to": "/usr/local/lib/python3.11/dist-packages/treenail-1.0.0.dist-info/LICENSE",
+     "package": "license"},
     {"to": "/usr/local/share/doc/treenail/LICENSE", "package": "license"}]}
 INSTALL = {"libtreenail1.install": "# why\nusr/lib/*/libtreenail.so.*\n"
                                    "usr/lib/*/treenail-1/adapters/libtreenail-[!f]*.so\n",
            "libtreenail-dev.install": "usr/include/treenail\n",
-           "python3-treenail.install": "debian/tmp/usr/lib/python3*\n",
+           "python3-treenail.install": "debian/tmp/usr/lib/python3*/dist-packages/treenail\n",
            "treenail-doc.install": "smoke/digits.csv usr/share/doc/treenail-doc\n",
-           "not-installed": "usr/share/doc/treenail/LICENSE\n"}
+           "not-installed": "usr/share/doc/treenail/LICENSE\nusr/lib/python3*/*/*/LICENSE\n"}
 
 
 @pytest.fixture
@@ -253,7 +256,7 @@ def changed(extra=(), without=""):
      "debian/libtreenail-dev.install:1 (libtreenail-dev): /usr/include/treenail/secret.h; part "
      "'tools' of the manifest belongs to treenail-tools",
      "(treenail-devel): /usr/include/treenail/secret.h; part 'tools'"),
-    (changed(without="LICENSE"),
+    (changed(without="doc/treenail/LICENSE"),
      "debian/not-installed:1: usr/share/doc/treenail/LICENSE matches no file of the manifest",
      "/usr/share/doc/treenail/LICENSE matches no file of the manifest")])
 def test_files_that_drifted(tree, manifest, debian, rpm):
