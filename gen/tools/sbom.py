@@ -2,7 +2,7 @@
 """Write the bill of materials of one binary package: SPDX 2.3, JSON.
 
   sbom.py --build BUILD --root debian/libtreenail1 --name libtreenail1 --output \\
-          debian/libtreenail1/usr/share/doc/libtreenail1/libtreenail1.spdx.json
+          debian/libtreenail1/usr/share/doc/libtreenail1/libtreenail1.amd64.spdx.json
   sbom.py --build BUILD --root BUILDROOT --parts runtime --name treenail-libs --output FILE
 
 It is run after strip and dwz, on the directory that becomes the package. Each shipped file is
@@ -10,7 +10,8 @@ listed with the hashes of its bytes there and what it was made from. The install
 output of the build it is, ninja's graph and log of dependencies which sources and headers went into
 that, its dynamic section which libraries it needs. Headers of the system are summarised as the
 packages they belong to. --parts takes, from a directory that several packages share, the files of
-these parts of the manifest.
+these parts of the manifest. Where a package can be installed for two architectures at once
+(Multi-Arch: same), the name of the bill must tell the architecture, for its contents differ.
 
 Licences are read from the files' SPDX-License-Identifier lines. A file without one has the licence
 that debian/copyright gives it, and where that is not there, the one of WITHOUT_A_LINE or of the
