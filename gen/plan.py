@@ -277,12 +277,13 @@ def system_includes(cflags: Sequence[str]) -> Tuple[str, ...]:
 
 
 def external_flags(context: Context, component: str) -> Tuple[str, ...]:
-    """Include flags of a component's external libraries."""
+    """Include flags of a component's external libraries. Of -pthread, which some name, nothing but
+    links depends, and all of ours have it; Clang would refuse the precompiled header."""
     flags: Tuple[str, ...] = ()
     for name in context.model.components[component].external:
         external = context.facts.externals.get(name)
         if external is not None:
-            flags += system_includes(external.cflags)
+            flags += tuple(f for f in system_includes(external.cflags) if f != "-pthread")
     return flags
 
 
