@@ -5,6 +5,7 @@ It drives configure (what is looked for, which package a message names), ci/ (wh
 fresh machine) and the tests that hold packaging and README to it. `versions` gives, per release of
 a distribution, the repository ("main", "crb", "epel", "absent") and the version there; what is
 absent in one of them must be optional everywhere. A package of several words is several packages.
+Fedora's names of headers that are compiled in end in -static: that says so, and -devel provides it.
 """
 
 from dataclasses import dataclass, field
@@ -61,10 +62,10 @@ DEPENDENCIES = (
     Dependency("python-dev", "build", "headers of the Python interpreter", "python3-dev",
                "python3-devel", minimum="3.9", versions=_v("3.11", "3.13", "3.9", "3.13")),
     Dependency("pybind11", "build", "the Python module's class bindings", "pybind11-dev",
-               "pybind11-devel", modules=("pybind11",), minimum="2.6",
+               "pybind11-static", modules=("pybind11",), minimum="2.6",
                versions=_v("2.10.3", "2.13.6", "epel 2.6.2", "2.13.6")),
     Dependency("eigen3", "build", "vector math inside kernel files", "libeigen3-dev",
-               "eigen3-devel", modules=("eigen3",), header="Eigen/Core", minimum="3.3",
+               "eigen3-static", modules=("eigen3",), header="Eigen/Core", minimum="3.3",
                versions=_v("3.4.0", "3.4.0", "epel 3.4.0", "3.4.0")),
     Dependency("blas", "feature", "matrix products by the system's BLAS", "libopenblas-dev",
                "flexiblas-devel", modules=("blas", "flexiblas", "openblas"), header="cblas.h",

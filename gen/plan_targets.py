@@ -109,6 +109,8 @@ def plan_packages(context: Context) -> None:
     for release in ("bookworm", "trixie"):
         console(context, "deb-clean-room-" + release, "the same in a new chroot of " + release,
                 tool(context, "clean_room.py", release))
+    console(context, "rpm", "RPM packages, source and binary, in rpm/",
+            tool(context, "rpm_packages.py"))
 
 
 def plan_scripts(context: Context) -> None:
@@ -141,11 +143,11 @@ def plan_help(context: Context) -> None:
     console(context, "build-times", "the files that took longest to compile",
             tool(context, "build_times.py", "--log", ".ninja_log"))
     console(context, "clean", "remove what was built (ninja -t clean)",
-            "rm -rf dist deb html doctrees && %s -t clean" % shell(
+            "rm -rf dist deb rpm html doctrees && %s -t clean" % shell(
                 [context.facts.ninja or "ninja"]))
     console(context, "help", "this list", "cat gen/help.txt")
     order = ["all", "test", "smoke", "bench", "install", "uninstall", "docs", "dist", "wheel",
-             "deb"]
+             "deb", "rpm"]
     rows = sorted(plan.help, key=lambda row: (order.index(row[0]) if row[0] in order
                                               else len(order), row[0]))
     width = max(len(name) for name, _ in rows) + 2

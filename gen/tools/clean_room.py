@@ -21,7 +21,7 @@ sys.dont_write_bytecode = True
 TOOLS = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [TOOLS, os.path.dirname(os.path.dirname(TOOLS))]
 import deb_packages  # noqa: E402  (the path must be set first)
-from proving import Failed, NotRun, need, run  # noqa: E402
+from proving import Failed, NotRun, debian_repository, need, run  # noqa: E402
 
 # Mounts and the network end with the process that unshared them. The first word is the root.
 _ENTER = (
@@ -29,15 +29,6 @@ _ENTER = (
     'mount -t sysfs sysfs "$0/sys" && exec taskset -c "$1" chroot --userspec="$2" "$0" env -i '
     'PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/nonexistent LC_ALL=C.UTF-8 '
     'DEB_BUILD_OPTIONS="$4" sh -c "$3"')
-
-
-def mirror_of():
-    """The repository that apt has for Debian itself."""
-    found = run(["apt-get", "indextargets", "--format", "$(REPO_URI)", "Origin: Debian",
-                 "Created-By: Packages"]).split()
-    if not found:
-        raise NotRun("apt knows no repository of Debian")
-    return found[0]
 
 
 def needs():
@@ -57,7 +48,7 @@ def source_package(folder):
 def chroot(release, root, folder):
     """A new chroot with the build dependencies that the source package declares."""
     shutil.rmtree(root, ignore_errors=True)
-    run(["mmdebstrap", "--variant=buildd", release, root, mirror_of()])
+    run(["mmdebstrap", "--variant=buildd", release, root, debian_repository()[1]])
     place = os.path.join(root, "build")
     os.makedirs(place)
     for name in os.listdir(folder):
@@ -103,7 +94,7 @@ def as_installed(release, folder="deb", base="deb-autopkgtest"):
         raise NotRun("%s holds no packages: ninja deb makes them" % folder)
     root, logs = os.path.join(base, "root"), os.path.join(base, "logs")
     shutil.rmtree(base, ignore_errors=True)
-    run(["mmdebstrap", "--variant=apt", release, root, mirror_of()])
+    run(["mmdebstrap", "--variant=apt", release, root, debian_repository()[1]])
     shutil.copy("/etc/resolv.conf", os.path.join(root, "etc/resolv.conf"))
     inside = ('mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && '
               'exec autopkgtest --output-dir "$@" -- chroot "$0"')

@@ -21,20 +21,12 @@ SOURCE = os.path.dirname(os.path.dirname(TOOLS))
 sys.path[:0] = [TOOLS, SOURCE]
 import dist  # noqa: E402  (the path must be set first)
 from archive import epoch, write_whole  # noqa: E402
+from package_build import Unusable, logged, read, settings, size_table  # noqa: E402
 from gen import identity  # noqa: E402
 
-LIMIT = 8 * 10 ** 6  # bytes of libtreenail1 and python3-treenail together
-_STEP = re.compile(r"^(dh |   (?:dh_|debian/rules )[\w-]+|dpkg-(?:source|gen\w+|buildpackage): )")
-_EDGE = re.compile(r"^\[(\d+)/(\d+)\] ")
-
-
-class Unusable(Exception):
-    """What is missing or wrong, and what to do."""
-
-
-def read(*path):
-    with open(os.path.join(SOURCE, *path), encoding="utf-8") as stream:
-        return stream.read()
+MAIN = ("libtreenail1", "python3-treenail")
+LIMIT = 8 * 10 ** 6  # bytes of these two together
+_STEP = re.compile(r"(dh |   (?:dh_|debian/rules )[\w-]+|dpkg-(?:source|gen\w+|buildpackage): )")
 
 
 def version():
@@ -66,61 +58,28 @@ def unpacked_source(folder):
     return tree
 
 
-def show(line, width, state):
-    """One line of the log, condensed: steps in lines of their own, compilations as a count."""
-    edge = _EDGE.match(line)
-    if edge and sys.stdout.isatty():
-        sys.stdout.write("\r    %s of %s commands" % edge.groups())
-        state["counting"] = True
-    elif _STEP.match(line) or re.match(r"\[\d+/\d+\] \d+ passed|\d+ passed, ", line):
-        if state.pop("counting", False):
-            sys.stdout.write("\n")
-        sys.stdout.write(line.rstrip()[:width] + "\n")
-    sys.stdout.flush()
-
-
-def built(tree, arguments, log, environment=None):
-    """dpkg-buildpackage in the tree; what it says goes to the file `log`, in short to the terminal.
-    """
+def built(tree, arguments, log):
+    """dpkg-buildpackage in the tree, through ccache where that is installed."""
     if not shutil.which("dpkg-buildpackage"):
         raise Unusable("dpkg-buildpackage is not installed; apt-get install dpkg-dev")
-    settings = dict(os.environ, **(environment or {}))
+    environment = settings()
     if os.path.isdir("/usr/lib/ccache"):
-        settings["PATH"] = "/usr/lib/ccache:" + settings["PATH"]
-    # What `ninja` and the tree's own build were given is nothing to the package's.
-    for name in ("CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "MAKEFLAGS", "DESTDIR"):
-        settings.pop(name, None)
-    width, state, tail = shutil.get_terminal_size().columns, {}, []
-    command = ["dpkg-buildpackage", "-us", "-uc", *arguments]
-    with open(log, "w", encoding="utf-8", errors="replace") as stream:
-        with subprocess.Popen(command, cwd=tree, env=settings, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, errors="replace") as process:
-            for line in process.stdout:
-                stream.write(line)
-                tail = tail[-39:] + [line]
-                show(line, width, state)
-    if process.returncode:
-        unmet = [line for line in tail if "Unmet build dep" in line]
-        hint = "\nInstall them: apt-get build-dep %s" % os.path.relpath(tree) if unmet else ""
-        raise Unusable("%s: exit status %d; %s ends with:\n%s%s" % (
-            " ".join(command), process.returncode, log, "".join(tail), hint))
+        environment["PATH"] = "/usr/lib/ccache:" + environment["PATH"]
+    try:
+        logged(["dpkg-buildpackage", "-us", "-uc", *arguments], log, _STEP, cwd=tree,
+               env=environment)
+    except Unusable as reason:
+        if "Unmet build dependencies" not in str(reason):
+            raise
+        raise Unusable("%s\nInstall them: apt-get build-dep %s" % (
+            reason, os.path.relpath(tree))) from None
 
 
-def size_table(folder):
-    """What was made: lines of name and bytes."""
-    names = sorted(n for n in os.listdir(folder) if n.startswith(("treenail", "libtreenail",
-                                                                  "python3-treenail"))
-                   and os.path.isfile(os.path.join(folder, n)))
-    sizes = {name: os.path.getsize(os.path.join(folder, name)) for name in names}
-    lines = ["%12s  %s" % (format(size, ","), name) for name, size in sizes.items()]
-    main = [size for name, size in sizes.items() if name.endswith(".deb")
-            and name.split("_")[0] in ("libtreenail1", "python3-treenail")]
-    if len(main) == 2:
-        lines.append("libtreenail1 and python3-treenail: %s bytes of at most %s" % (
-            format(sum(main), ","), format(LIMIT, ",")))
-        if sum(main) > LIMIT:
-            raise Unusable("\n".join(lines + ["they are too large"]))
-    return lines
+def made(folder):
+    """The packages there."""
+    return [os.path.join(folder, name) for name in os.listdir(folder)
+            if re.match(r"(lib|python3-)?treenail", name) and os.path.isfile(
+                os.path.join(folder, name))]
 
 
 def lint(folder):
@@ -155,7 +114,7 @@ def main():
     try:
         tree = unpacked_source(folder)
         built(tree, options.arguments, os.path.join(folder, "build.log"))
-        print("\n".join(size_table(folder)))
+        print("\n".join(size_table(made(folder), MAIN, LIMIT)))
         verdict, left = lint(folder)
         print("\n".join([verdict, *left]))
         return 1 if left else 0

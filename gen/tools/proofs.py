@@ -33,8 +33,9 @@ from emulated_x86 import (emulated_levels, emulated_pair, emulated_training,  # 
                           oldest_cpu, reported_levels, told_by)
 from gen import isa  # noqa: E402
 from gen.distro import this_distro  # noqa: E402
-from proving import (Failed, NotRun, audited, build_info, configured, manifest,  # noqa: E402
-                     need, other_build, run, tracked_files)
+from proving import (Failed, NotRun, audited, build_info, configured,  # noqa: E402
+                     debian_repository, manifest, need, other_build, run, tracked_files)
+from rpm_proofs import rpm_install, rpm_reproducible  # noqa: E402
 from sbom_schema import sbom_schema  # noqa: E402
 
 # ---- quick -----------------------------------------------------------------------------------
@@ -221,15 +222,10 @@ def fresh_machine():
         raise NotRun("it needs Debian's debootstrap")
     if os.getuid() != 0:
         raise NotRun("only root can enter another root directory")
-    with open("/etc/os-release", encoding="utf-8") as stream:
-        release = re.search(r"^VERSION_CODENAME=(\w+)", stream.read(), re.MULTILINE).group(1)
-    mirror = run(["apt-get", "indextargets", "--format", "$(REPO_URI)",
-                  "Codename: " + release]).split()
-    if not mirror:
-        raise NotRun("apt knows no repository of " + release)
+    release, mirror = debian_repository()
     with tempfile.TemporaryDirectory() as root:
         run(["debootstrap", "--variant=minbase", "--include=ca-certificates,git,python3", release,
-             root, mirror[0]])
+             root, mirror])
         shutil.copy("/etc/resolv.conf", os.path.join(root, "etc/resolv.conf"))
         tracked_files(os.path.join(root, "treenail"))
         # In a mount namespace of their own these mounts end with the process. The linters ask git
@@ -242,7 +238,7 @@ def fresh_machine():
         text = run(["unshare", "--mount", "--propagation", "private", "sh", "-c", inside, root])
         accuracies = re.findall(r"^ok +(\w+: test accuracy [\d.]+)", text, re.MULTILINE)
         tests = re.findall(r"^\d+ passed, 0 failed.*", text, re.MULTILINE)
-        return "%s; %s; %s" % (mirror[0], ", ".join(accuracies), ", ".join(tests))
+        return "%s; %s; %s" % (mirror, ", ".join(accuracies), ", ".join(tests))
 
 
 def mutated_models(seconds=10):
@@ -291,7 +287,8 @@ QUICK = (missing_deps, nothing_to_do, layers, baseline_instructions, oldest_cpu,
          emulated_pair, lower_level, mutated_models, mutated_inputs)
 SLOW = QUICK + (mutated_models_long, mutated_inputs_long, address_undefined, thread, every_level,
                 emulated_levels, emulated_training, reproducible, without_features, clang,
-                documentation, sbom_schema, aarch64, s390x, ppc64el, riscv64, fresh_machine)
+                documentation, sbom_schema, aarch64, s390x, ppc64el, riscv64, fresh_machine,
+                rpm_install, rpm_reproducible)
 
 
 def prove(function):

@@ -107,3 +107,14 @@ def tracked_files(into):
             target = os.path.join(into, leaf)
             os.makedirs(os.path.dirname(target), exist_ok=True)
             shutil.copy(os.path.join(SOURCE, leaf), target)
+
+
+def debian_repository():
+    """This machine's release of Debian, and a repository that apt has it from."""
+    with open("/etc/os-release", encoding="utf-8") as stream:
+        release = re.search(r"^VERSION_CODENAME=(\w+)", stream.read(), re.MULTILINE).group(1)
+    found = run(["apt-get", "indextargets", "--format", "$(REPO_URI)",
+                 "Codename: " + release]).split()
+    if not found:
+        raise NotRun("apt knows no repository of " + release)
+    return release, found[0]

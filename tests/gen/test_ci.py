@@ -200,7 +200,7 @@ def test_the_family_decides_who_installs(tmp_path, text, before):
     calls = log.read_text().splitlines()
     assert len(calls) == len(before) + 1 and all(c.startswith("dnf ") for c in calls)
     assert all(part in call for part, call in zip(before, calls))
-    assert "install_weak_deps=False" in calls[-1] and "eigen3-devel" in calls[-1]
+    assert "install_weak_deps=False" in calls[-1] and "eigen3-static" in calls[-1]
 
 
 RHEL = 'ID="rhel"\nID_LIKE="fedora"\nVERSION_ID="9.5"\n'

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RPM packages: what is said when something is wrong, and that the proofs can fail.
+
+Nothing here reads rpm/ of the tree: an archive may lack it.
+"""
+
+import os
+import sys
+
+import pytest
+from conftest import SOURCE
+
+sys.path.insert(0, str(SOURCE / "gen" / "tools"))
+import rpm_packages  # noqa: E402  (the path must be set first)
+import rpm_proofs  # noqa: E402
+
+
+@pytest.fixture
+def packaging(tmp_path, monkeypatch):
+    (tmp_path / "rpm").mkdir()
+    (tmp_path / "VERSION").write_text("2.5.0\n")
+    monkeypatch.setattr(rpm_packages, "SOURCE", str(tmp_path))
+    monkeypatch.setattr(rpm_packages, "SPEC", str(tmp_path / "rpm" / "treenail.spec"))
+    return tmp_path
+
+
+def test_the_version_is_that_of_the_spec(packaging):
+    spec = packaging / "rpm" / "treenail.spec"
+    with pytest.raises(rpm_packages.Unusable, match="no RPM packaging"):
+        rpm_packages.version()
+    spec.write_text("Name: treenail\nVersion:   2.5.0\n")
+    assert rpm_packages.version() == "2.5.0"
+    spec.write_text("Name: treenail\nVersion:   2.4.0\n")
+    with pytest.raises(rpm_packages.Unusable, match=r"2\.4\.0, VERSION says 2\.5\.0"):
+        rpm_packages.version()
+
+
+def fake(folder, name, script):
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text("#!/bin/sh\n" + script)
+    (folder / name).chmod(0o755)
+
+
+def test_lint_leaves_what_no_empty_field_explains(tmp_path, monkeypatch):
+    fake(tmp_path / "bin", "rpmlint", "echo 'a.src: W: no-url-tag'\n"
+         "echo 'a.x86_64: E: no-binary'\necho ' 1 packages and 1 specfiles checked; 1 errors'\n")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    monkeypatch.setitem(rpm_packages.IDENTITY_TAGS, "no-url-tag", ("HOMEPAGE", True))
+    verdict, left = rpm_packages.lint([])
+    assert "no-url-tag (HOMEPAGE)" in verdict and left == ["a.x86_64: E: no-binary"]
+    monkeypatch.setitem(rpm_packages.IDENTITY_TAGS, "no-url-tag", ("HOMEPAGE", False))
+    assert len(rpm_packages.lint([])[1]) == 2
+    fake(tmp_path / "bin", "rpmlint", "echo Traceback\nexit 1\n")
+    assert "Traceback" in rpm_packages.lint([])[1][0]
+
+
+def test_a_failing_build_shows_the_end_of_its_log(tmp_path, capsys):
+    log = tmp_path / "log"
+    with pytest.raises(rpm_packages.Unusable, match="(?s)exit status 3; .*the very end"):
+        rpm_packages.built(str(tmp_path), ["sh", "-c", "echo 'Executing(%build): x'; "
+                                           "echo the very end; exit 3"], None, str(log))
+    assert "the very end" in log.read_text()
+    assert capsys.readouterr().out == "Executing(%build): x\n"
+
+
+def test_packages_are_found_in_both_directories(tmp_path):
+    for name in ("RPMS/x86_64/b.rpm", "SRPMS/a.src.rpm", "RPMS/noarch/c.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("12345")
+    found = rpm_packages.made(str(tmp_path))
+    assert [os.path.basename(path) for path in found] == ["a.src.rpm", "b.rpm"]
+
+
+def test_what_a_removal_leaves_is_seen(tmp_path):
+    """But not what rpm and dnf remember, nor what is temporary."""
+    (tmp_path / "var/lib/rpm").mkdir(parents=True)
+    (tmp_path / "tmp").mkdir()
+    before = rpm_proofs.tree(str(tmp_path))
+    (tmp_path / "var/lib/rpm/db").write_text("")
+    (tmp_path / "tmp/x").write_text("")
+    assert rpm_proofs.tree(str(tmp_path)) == before
+    (tmp_path / "var/lib/left").mkdir()
+    assert rpm_proofs.tree(str(tmp_path)) - before == {"var/lib/left"}
+
+
+def test_a_variation_that_cannot_run_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(rpm_proofs, "wrappers", lambda topdir: (
+        ("one", ["env", "A=1"]), ("two", ["sh", "-c", "echo no such right; exit 1"]),
+        ("three", ["no-such-program-at-all"])))
+    words, varied, not_run = rpm_proofs.usable_wrappers(str(tmp_path))
+    assert words == ["env", "A=1"] and varied == ["one"]
+    assert not_run[0] == "two (no such right)" and not_run[1].startswith("three (")
+
+
+def test_different_packages_fail_the_proof(tmp_path, monkeypatch):
+    results = [{"a.rpm": "1", "b.rpm": "2"}, {"a.rpm": "1", "b.rpm": "3"}]
+    monkeypatch.chdir(tmp_path)
+    fake(tmp_path / "bin", "rpmbuild", "")
+    fake(tmp_path / "bin", "diffoscope", "echo differs > \"$2\"\nexit 1\n")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    monkeypatch.setattr(rpm_packages, "require", lambda without: None)
+    monkeypatch.setattr(rpm_proofs, "prepared", os.makedirs)
+    monkeypatch.setattr(rpm_proofs, "usable_wrappers", lambda topdir: ([], [], ["user (why)"]))
+    monkeypatch.setattr(rpm_proofs, "built_in", lambda topdir, *rest: results[
+        os.path.basename(topdir) == "two"])
+    with pytest.raises(rpm_proofs.Failed, match="1 of 2 differ: b.rpm"):
+        rpm_proofs.rpm_reproducible()
+    assert (tmp_path / "rpm-reproducible" / "b.rpm.txt").read_text() == "differs\n"
+    results[1]["b.rpm"] = "2"
+    assert "2 packages, the same bytes" in rpm_proofs.rpm_reproducible()
+    assert "not run: user (why)" in rpm_proofs.rpm_reproducible()
