@@ -13,10 +13,11 @@ REPOSITORY = ""  # where the packaging lives: Vcs-Git and Vcs-Browser
 ITP_BUG = ""  # the number of Debian's intent-to-package bug, which the first upload closes
 SIGNING_KEY = ""  # fingerprint of the key that signs releases
 
-# What lintian and rpmlint say of what is not filled in.
+# What lintian says of what is not filled in.
 _LEFT_OPEN = (
-    (MAINTAINER.endswith(".invalid>"), "a maintainer", ("bogus-mail-host",)),
     (not HOMEPAGE, "a homepage", ("no-homepage-field", "debian-watch-file-is-missing")),
+    (not REPOSITORY, "a repository", ("upstream-metadata-missing-bug-tracking",
+                                      "upstream-metadata-missing-repository")),
     (not ITP_BUG, "a bug of the ITP", ("initial-upload-closes-no-bugs",)),
 )
 
