@@ -12,10 +12,13 @@ DISTRIBUTION_PYTHON = "/usr/bin/python3"
 
 @dataclass(frozen=True)
 class Compiler:
+    """cached: it is run through a compiler cache."""
+
     command: Tuple[str, ...]
     family: str
     version: str
     triplet: str
+    cached: bool = False
 
 
 @dataclass(frozen=True)

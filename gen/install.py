@@ -45,7 +45,7 @@ unset(_treenail_libdir)
 unset(_treenail_includedir)
 """
 
-CMAKE_VERSION = """# The major version is that of the ABI; before 1.0 a minor version may break it, too.
+CMAKE_VERSION = """# The major version is the ABI's; before 1.0 a minor version may break it, too.
 set(PACKAGE_VERSION "%(version)s")
 set(PACKAGE_VERSION_COMPATIBLE FALSE)
 set(PACKAGE_VERSION_EXACT FALSE)
@@ -206,13 +206,14 @@ def _python_entries(context: Context, prefix: str) -> List[Dict[str, Any]]:
         if base in done:
             continue
         done.add(base)
-        files = [(context.source(path), "treenail/" + name)
+        files = [(context.source(path), "treenail/" + name, "python")
                  for kind, path, name, _ in context.install if kind == "python"]
         info = "treenail-%s.dist-info/" % context.model.version
-        files += [(path, info + os.path.basename(path)) for path in (
-            "gen/install/METADATA", "gen/install/INSTALLER", context.source("LICENSE"))]
+        files += [(path, info + os.path.basename(path), package) for path, package in (
+            ("gen/install/METADATA", "python"), ("gen/install/INSTALLER", "python"),
+            (context.source("LICENSE"), "license"))]
         entries += [{"from": path, "to": "%s/%s" % (base, name), "kind": "file",
-                     "package": "python"} for path, name in files]
+                     "package": package} for path, name, package in files]
     return entries
 
 
@@ -244,9 +245,9 @@ def _placed(context: Context, places: Dict[str, str], item: Installed) -> Dict[s
 
 
 def manifest(context: Context) -> str:
-    """JSON: every file of the installation, and the directory that holds ours alone. Each says which
-    part it belongs to: runtime, development, tools, python, license, or one of its own (fftw).
-    Packages of distributions are made of these parts."""
+    """JSON: every file of the installation, and the directory that holds ours alone. Each says
+    which part it belongs to: runtime, development, tools, python, license, or one of its own
+    (fftw). Packages of distributions are made of these parts."""
     places = directories(context.options, context.facts)
     libdir = places["libdir"]
     entries = [_placed(context, places, item) for item in context.install

@@ -16,7 +16,6 @@ from gen.errors import ConfigureError
 
 TOP_FOLDERS = ("framework", "kernels", "python", "tests", "smoke", "bench", "docs")
 SOURCE_ENDINGS = (".cc", ".c", ".cu")
-RPM_SPEC = "rpm/treenail.spec"
 _NAME = re.compile(r"[A-Za-z0-9._+/ -]+\Z")
 _CONSTRUCTORS = {kind.__name__: kind for kind in records.KINDS}
 
@@ -67,10 +66,7 @@ def pattern_to_regex(pattern: str) -> "re.Pattern[str]":
 
 @dataclass
 class Model:
-    """Every file of the top folders, the records, and which component owns which file.
-
-    packaging: the files outside these folders whose being there adds a target; they are not read.
-    """
+    """Every file of the top folders, the records, and which component owns which file."""
 
     source: str
     version: str
@@ -81,7 +77,6 @@ class Model:
     owner: Dict[str, str] = field(default_factory=dict)
     sources: Dict[str, Tuple[str, ...]] = field(default_factory=dict)
     headers: Dict[str, Tuple[str, ...]] = field(default_factory=dict)
-    packaging: Tuple[str, ...] = ()
     components: Dict[str, records.Component] = field(default_factory=dict)
 
     def of(self, kind: Type[Any]) -> List[Any]:
@@ -186,8 +181,6 @@ def load(source: str) -> Model:
                 found.extend(read_targets(stream.read(), path))
     model = Model(source, version, tuple(files), tuple(directories), tuple(found),
                   tuple(targets_files))
-    model.packaging = tuple(path for path in (RPM_SPEC,)
-                            if os.path.exists(os.path.join(source, path)))
     _resolve_components(model)
     _check_ownership(model)
     _check_precompiled(model)

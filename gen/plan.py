@@ -24,7 +24,6 @@ LINK_MEMORY_MIB = 1500
 PRECOMPILED = ("algorithm", "array", "atomic", "bit", "cmath", "complex", "cstdint", "cstring",
                "functional", "map", "memory", "mutex", "optional", "span", "string", "string_view",
                "unordered_map", "utility", "variant", "vector")
-CACHES = ("ccache", "sccache", "distcc", "icecc")
 
 
 def shell(words: Sequence[str]) -> str:
@@ -222,7 +221,7 @@ def precompiling(context: Context) -> bool:
     """Compiler caches see the precompiled header as an input that changes all the time."""
     wanted = context.options.get("pch")
     if wanted == "auto":
-        return os.path.basename(context.facts.cxx.command[0]) not in CACHES
+        return not context.facts.cxx.cached
     return wanted == "yes"
 
 
@@ -278,12 +277,13 @@ def system_includes(cflags: Sequence[str]) -> Tuple[str, ...]:
 
 
 def external_flags(context: Context, component: str) -> Tuple[str, ...]:
-    """Include flags of a component's external libraries."""
+    """Include flags of a component's external libraries. Of -pthread, which some name, nothing but
+    links depends, and all of ours have it; Clang would refuse the precompiled header."""
     flags: Tuple[str, ...] = ()
     for name in context.model.components[component].external:
         external = context.facts.externals.get(name)
         if external is not None:
-            flags += system_includes(external.cflags)
+            flags += tuple(f for f in system_includes(external.cflags) if f != "-pthread")
     return flags
 
 

@@ -93,6 +93,27 @@ def plan_library(context: Context, library: records.SharedLibrary) -> str:
     return real
 
 
+def plan_abi_library(context: Context) -> None:
+    """abi/lib*.so: what defines the installed C interface, with the debug information that abidw
+    reads, for gen/tools/abi.py. A plugin's entry leads to the types that plugins share with us."""
+    model = context.model
+    headers = [h for record in model.of(records.Headers) for h in model.glob(record.files)]
+    component = next((name for name, owned in sorted(model.headers.items())
+                      if set(owned) & set(headers)), "")
+    if not component:
+        return
+    flags = ("-g", "-O1", "-w")
+    objects = compile_sources(context, "abi", model.sources[component], flags)
+    if any(h.endswith("treenail/plugin.h") for h in headers):
+        context.plan.files["gen/plugin_entry.c"] = (
+            "#include <treenail/plugin.h>\n"
+            "void tn_plugin_init(const tn_host* host, tn_plugin* plugin) {}\n")
+        objects += compile_sources(context, "abi", (), flags, generated=["gen/plugin_entry.c"])
+    script = _script(context, "abi", version_script((("TREENAIL_1", ("tn_*",)),)))
+    link(context, "abi/libtreenail.so." + context.soversion, objects, (),
+         ("-shared", "-Wl,--version-script=" + script), implicit=[script], shared=False)
+
+
 def plan_kernels(context: Context, library: records.KernelLibrary, core: str) -> None:
     """The same sources once per level; the tools see to it that nothing else leaks out."""
     model = context.model
@@ -290,6 +311,7 @@ def plan_records(context: Context) -> Dict[str, str]:
     core = ""
     for library in model.of(records.SharedLibrary):
         core = plan_library(context, library)
+    plan_abi_library(context)
     for kernels in model.of(records.KernelLibrary):
         if model.present(kernels.component):
             plan_kernels(context, kernels, core)

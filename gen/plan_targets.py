@@ -5,7 +5,6 @@ import json
 from typing import Dict, Sequence
 
 from gen import records
-from gen.model import RPM_SPEC
 from gen.ninja import Rule, escape_value
 from gen.plan import Context, shell
 
@@ -71,6 +70,9 @@ def plan_tests(context: Context, programs: Dict[str, str]) -> None:
     for name, text in (("quick", "the proofs that take less than a minute or two"),
                        ("slow", "all proofs: sanitizers, emulation, reproducibility, ...")):
         console(context, "check-" + name, text, tool(context, "proofs.py", "--" + name), ["tests"])
+    console(context, "check-packaging",
+            "debian/, rpm/ and the product against the facts that they repeat",
+            tool(context, "check_packaging.py"), ["all"])
 
 
 def plan_launcher(context: Context) -> None:
@@ -100,9 +102,15 @@ def plan_install_targets(context: Context) -> None:
 
 def plan_packages(context: Context) -> None:
     """Packages are built from the source archive, in builds of their own."""
-    if RPM_SPEC in context.model.packaging and not context.facts.cross:
-        console(context, "rpm", "RPM packages, source and binary, in rpm/",
-                tool(context, "rpm_packages.py"))
+    console(context, "deb", "Debian packages, source and binary, in deb/",
+            tool(context, "deb_packages.py"))
+    console(context, "deb-autopkgtest", "the tests of debian/tests on the packages in deb/",
+            tool(context, "clean_room.py", "--as-installed", "bookworm"))
+    for release in ("bookworm", "trixie"):
+        console(context, "deb-clean-room-" + release, "the same in a new chroot of " + release,
+                tool(context, "clean_room.py", release))
+    console(context, "rpm", "RPM packages, source and binary, in rpm/",
+            tool(context, "rpm_packages.py"))
 
 
 def plan_scripts(context: Context) -> None:
@@ -135,11 +143,11 @@ def plan_help(context: Context) -> None:
     console(context, "build-times", "the files that took longest to compile",
             tool(context, "build_times.py", "--log", ".ninja_log"))
     console(context, "clean", "remove what was built (ninja -t clean)",
-            "rm -rf dist rpm html doctrees && %s -t clean" % shell(
+            "rm -rf dist deb rpm html doctrees && %s -t clean" % shell(
                 [context.facts.ninja or "ninja"]))
     console(context, "help", "this list", "cat gen/help.txt")
     order = ["all", "test", "smoke", "bench", "install", "uninstall", "docs", "dist", "wheel",
-             "rpm"]
+             "deb", "rpm"]
     rows = sorted(plan.help, key=lambda row: (order.index(row[0]) if row[0] in order
                                               else len(order), row[0]))
     width = max(len(name) for name, _ in rows) + 2

@@ -60,7 +60,7 @@ class KernelLibrary:
 class Adapter:
     """A component linked with one external library, opened on first use.
 
-    package: the part of the installation it belongs to (gen/install.py), where that is not "runtime".
+    package: the part of the installation that it belongs to (gen/install.py).
     """
 
     name: str

@@ -3,6 +3,7 @@
 
 import os
 import re
+import shutil
 from dataclasses import dataclass
 from typing import Dict, List, Sequence, Set, Tuple
 
@@ -69,6 +70,15 @@ class Answers:
     cxx: Compiler
     cc_macros: Set[str]
     cxx_macros: Set[str]
+
+
+CACHES = ("ccache", "sccache", "distcc", "icecc")
+
+
+def runs_through_a_cache(program: str) -> bool:
+    """A cache by its own name, or as what is found under a compiler's (/usr/lib/ccache/g++)."""
+    place = shutil.which(program) or program
+    return any(os.path.basename(path) in CACHES for path in (program, os.path.realpath(place)))
 
 
 class Toolchain:
@@ -152,7 +162,8 @@ class Toolchain:
         if status != 0:
             raise self._cannot("compile", command, status, err)
         _, triplet, _ = self.prober.run(command + ["-dumpmachine"])
-        return Compiler(tuple(command), family, version, triplet.strip()), set(macros)
+        return Compiler(tuple(command), family, version, triplet.strip(),
+                        runs_through_a_cache(command[0])), set(macros)
 
     def examine(self) -> Answers:
         self._refuse_licence()

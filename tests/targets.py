@@ -58,6 +58,9 @@ Component(name="steady_test", sources=["tests/steady/*.cc"], headers=["tests/ste
           external=["gtest"])
 Component(name="allocation_counter", sources=["tests/steady/allocation_counter.c"])
 
+Excluded(files=["tests/abi/*/plugin.c"],
+         reason="compiled by tests/python/test_abi.py, with the headers of its ABI alone")
+
 Plugin(name="example", component="example_plugin", install=False)
 Plugin(name="features", component="features_plugin", install=False)
 Plugin(name="clash", component="clash_plugin", install=False)

@@ -16,6 +16,7 @@ import tempfile
 from dataclasses import dataclass, field
 from typing import Dict
 
+import abi
 from emulated_x86 import InstalledTree, told_by, used
 from proving import Failed, NotRun, audited, build_info, need, other_build, run
 
@@ -210,6 +211,10 @@ def cross_built(machine):
             done = list(pool.map(proven_on, machine.cpus))
     if "generic" not in machine.cpus:
         done.append(audited(build, machine.triplet + "-"))
+    try:
+        done.append("C interface: " + abi.compare(build))
+    except NotRun as reason:
+        done.append("C interface not compared: %s" % reason)
     return "; ".join(done)
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write treenail-VERSION.tar.gz: the same bytes from the same tree, whatever the machine.
 
-The files are those git tracks, as they stand in the tree; in an unpacked archive, which has no git,
-everything but build directories. PKG-INFO makes the archive a source distribution for Python tools.
+The files are those git tracks, as they stand in the tree, but for debian/, which Debian's source
+format keeps in an archive of its own; in an unpacked archive, which has no git, everything but
+build directories. PKG-INFO makes the archive a source distribution for Python tools.
 """
 
 import argparse
@@ -20,6 +21,14 @@ from gen.install import metadata  # noqa: E402  (the path must be set first)
 
 
 def files(source):
+    return [name for name in _all_files(source) if not name.startswith("debian/")]
+
+
+def debian_files(source):
+    return [name for name in _all_files(source) if name.startswith("debian/")]
+
+
+def _all_files(source):
     if os.path.exists(os.path.join(source, ".git")):
         done = subprocess.run(["git", "-C", source, "ls-files", "-z"], stdout=subprocess.PIPE,
                               check=True)

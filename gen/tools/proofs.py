@@ -36,6 +36,7 @@ from gen.distro import this_distro  # noqa: E402
 from proving import (Failed, NotRun, audited, build_info, configured,  # noqa: E402
                      debian_repository, manifest, need, other_build, run, tracked_files)
 from rpm_proofs import rpm_install, rpm_reproducible  # noqa: E402
+from sbom_schema import sbom_schema  # noqa: E402
 
 # ---- quick -----------------------------------------------------------------------------------
 
@@ -286,7 +287,7 @@ QUICK = (missing_deps, nothing_to_do, layers, baseline_instructions, oldest_cpu,
          emulated_pair, lower_level, mutated_models, mutated_inputs)
 SLOW = QUICK + (mutated_models_long, mutated_inputs_long, address_undefined, thread, every_level,
                 emulated_levels, emulated_training, reproducible, without_features, clang,
-                documentation, aarch64, s390x, ppc64el, riscv64, fresh_machine,
+                documentation, sbom_schema, aarch64, s390x, ppc64el, riscv64, fresh_machine,
                 rpm_install, rpm_reproducible)
 
 

@@ -24,6 +24,7 @@ sys.path[:0] = [TOOLS, SOURCE]
 import dist  # noqa: E402  (the path must be set first)
 import packages  # noqa: E402
 from archive import epoch, write_whole  # noqa: E402
+from package_build import Unusable, logged, read, settings, size_table  # noqa: E402
 from gen import identity  # noqa: E402
 from gen.distro import this_distro  # noqa: E402
 
@@ -36,18 +37,9 @@ IDENTITY_TAGS = {
     "no-packager-tag": ("MAINTAINER", identity.MAINTAINER.endswith(".invalid>")),
     "no-signature": ("SIGNING_KEY", not identity.SIGNING_KEY),
 }
-_STEP = re.compile(r"^(Executing\(%\w+\)|Processing files|Wrote|error:|warning:)")
-_EDGE = re.compile(r"^\[(\d+)/(\d+)\] ")
-_TESTS = re.compile(r"\[\d+/\d+\] \d+ passed|\d+ passed, |ok +\w+: test accuracy")
-
-
-class Unusable(Exception):
-    """What is missing or wrong, and what to do."""
-
-
-def read(path):
-    with open(path, encoding="utf-8") as stream:
-        return stream.read()
+MAIN = ("treenail-libs", "python3-treenail")
+LIMIT = 8 * 10 ** 6  # bytes of these two together
+_STEP = re.compile(r"(Executing\(%\w+\)|Processing files|Wrote|error:|warning:)")
 
 
 def version():
@@ -108,46 +100,18 @@ def commands(topdir, without=(), define=(), packaging=PACKAGING):
 
 def compilers():
     """CC and CXX as this build has them; none of its flags."""
-    settings = {name: value for name, value in os.environ.items() if name not in (
-        "CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "MAKEFLAGS", "DESTDIR",
-        "PYTHONPATH", "SOURCE_DATE_EPOCH")}
     try:
-        stored = json.loads(read("gen/configuration.json"))["environment"]
+        stored = json.loads(read(os.path.abspath("gen/configuration.json")))["environment"]
     except (OSError, ValueError, KeyError):
         stored = {}
-    settings.update({name: stored[name] for name in ("CC", "CXX") if stored.get(name)})
-    return settings
+    return settings(**{name: stored[name] for name in ("CC", "CXX") if stored.get(name)})
 
 
-def show(line, width, state):
-    """One line of the log, condensed: steps in lines of their own, compilations as a count."""
-    edge = _EDGE.match(line)
-    if _STEP.match(line) or _TESTS.match(line):
-        sys.stdout.write("\n" * state.pop("counting", 0) + line.rstrip()[:width] + "\n")
-    elif edge and sys.stdout.isatty():
-        sys.stdout.write("\r    %s of %s commands" % edge.groups())
-        state["counting"] = 1
-    sys.stdout.flush()
-
-
-def built(topdir, runs, settings, log, quiet=False, umask=-1):
-    """Runs each of these commands in the directory; the output goes to the file `log`, condensed to
-    the terminal. Returns the packages made."""
-    width, state = shutil.get_terminal_size().columns, {}
-    with open(log, "w", encoding="utf-8") as stream:
-        for words in runs:
-            tail = []
-            with subprocess.Popen(words, env=settings, cwd=topdir, umask=umask, encoding="utf-8",
-                                  errors="replace", stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
-                for line in process.stdout:
-                    stream.write(line)
-                    tail = tail[-39:] + [line]
-                    if not quiet:
-                        show(line, width, state)
-            if process.returncode:
-                raise Unusable("%s: exit status %d; %s ends with:\n%s" % (
-                    " ".join(words), process.returncode, log, "".join(tail)))
+def built(topdir, runs, environment, log, quiet=False, umask=-1):
+    """Runs each of these commands in the directory, with one log. Returns the packages made."""
+    for index, words in enumerate(runs):
+        logged(words, log, _STEP, quiet, "a" if index else "w", env=environment, umask=umask,
+               cwd=topdir)
     return made(topdir)
 
 
@@ -170,21 +134,12 @@ def build(topdir, without=(), quiet=False):
                  os.path.join(topdir, "build.log"), quiet)
 
 
-def size_table(paths):
-    sizes = [os.path.getsize(path) for path in paths]
-    lines = ["%12s  %s" % (format(size, ","), os.path.relpath(path))
-             for size, path in zip(sizes, paths)]
-    main = sum(size for size, path in zip(sizes, paths) if re.match(
-        r"(treenail-libs|python3-treenail)-\d", os.path.basename(path)))
-    return lines + ["treenail-libs and python3-treenail: %s bytes" % format(main, ",")]
-
-
 def lint(paths):
     """A sentence, and the lines of rpmlint that gen/identity.py does not explain."""
     if not shutil.which("rpmlint"):
         return "rpmlint: not run, it is not installed", []
-    settings = os.path.join(PACKAGING, "rpmlint.toml")
-    done = subprocess.run(["rpmlint", "-c", settings, SPEC, *paths], stdout=subprocess.PIPE,
+    rules = os.path.join(PACKAGING, "rpmlint.toml")
+    done = subprocess.run(["rpmlint", "-c", rules, SPEC, *paths], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, encoding="utf-8", errors="replace",
                           check=False)
     explained, left, checked = set(), [], False
@@ -214,7 +169,7 @@ def main():
     try:
         paths = build(os.path.abspath(options.into), without)
         verdict, left = lint(paths)
-        print("\n".join([*size_table(paths), verdict, *left]))
+        print("\n".join([*size_table(paths, MAIN, LIMIT), verdict, *left]))
         return 1 if left else 0
     except Unusable as reason:
         sys.stderr.write("%s\n" % reason)

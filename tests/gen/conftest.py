@@ -155,7 +155,8 @@ class Tree:
 
     def configure(self, *arguments, cwd=None, environment=None, check=True):
         env = {k: v for k, v in os.environ.items() if k not in (
-            "CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "PYTHONPATH")}
+            "CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "PYTHONPATH",
+            "PKG_CONFIG_PATH")}  # rpmbuild exports the last one
         env.update(environment or {})
         if not any(word in ("--help", "--version", "--regenerate") for word in arguments):
             arguments = ("--pch=no",) + arguments  # a few small files do not repay it

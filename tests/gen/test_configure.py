@@ -12,7 +12,7 @@ import time
 
 import pytest
 from conftest import make_tree
-from gen.toolchain import matching_cc
+from gen.toolchain import matching_cc, runs_through_a_cache
 
 BAD = [
     (["--prefx=/usr"], {}, "unknown option '--prefx'; did you mean --prefix?"),
@@ -379,3 +379,16 @@ def test_interpreter_that_is_too_old_is_refused(small_tree, tmp_path):
                     '"free_threaded": true}\'\n')
     done = small_tree.configure("--python=%s" % fake, "--no-cache", check=False)
     assert "(free-threaded); the module needs CPython with the global" in done.stderr
+
+
+def test_a_compiler_cache_is_known_by_its_name_and_by_its_links(tmp_path, monkeypatch):
+    cache = tmp_path / "cache" / "ccache"
+    links = tmp_path / "links"
+    cache.parent.mkdir()
+    links.mkdir()
+    cache.write_text("#!/bin/sh\nexit 0\n")
+    cache.chmod(0o755)
+    (links / "g++").symlink_to(cache)
+    monkeypatch.setenv("PATH", str(links) + os.pathsep + os.environ["PATH"])
+    assert runs_through_a_cache("g++") and runs_through_a_cache("/usr/bin/ccache")
+    assert not runs_through_a_cache("ld") and not runs_through_a_cache("no-such-compiler")

@@ -254,9 +254,20 @@ def test_precompiled_headers_unless_a_cache_runs_the_compiler(small_tree, facts)
     assert "-march=x86-64-v3" in flags_of(context, "gen/pch/x86-64-v3.h.gch")
     assert "#include <framework/base/registry.h>" in context.plan.files["gen/pch/core.h"]
     assert "registry.h" not in context.plan.files["gen/pch/x86-64-v3.h"]
-    facts.cxx = dataclasses.replace(facts.cxx, command=("/usr/bin/ccache", "g++"))
+    facts.cxx = dataclasses.replace(facts.cxx, cached=True)
     assert "-include" not in flags_of(context_of(small_tree, facts), CORE)
     assert "-include" in flags_of(context_of(small_tree, facts, "--pch=yes"), CORE)
+
+
+def test_objects_agree_with_the_precompiled_header_about_threads(small_tree, facts):
+    """Clang refuses a header that was compiled with another -pthread."""
+    text = (small_tree.root / "kernels/targets.py").read_text()
+    small_tree.write("kernels/targets.py", text.replace(
+        'needs=["kernel_api"])', 'needs=["kernel_api"], external=["eigen3"])'))
+    facts.externals["eigen3"] = dataclasses.replace(
+        facts.externals["eigen3"], cflags=("-pthread", "-I/opt/some"))
+    flags = flags_of(context_of(small_tree, facts), V3)
+    assert "-isystem /opt/some" in flags and "-pthread" not in flags
 
 
 def test_a_system_include_directory_is_not_moved_forward():

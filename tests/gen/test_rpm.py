@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RPM packages: the target, what is said when something is wrong, and that the proofs can fail.
+"""RPM packages: what is said when something is wrong, and that the proofs can fail.
 
 Nothing here reads rpm/ of the tree: an archive may lack it.
 """
@@ -9,26 +9,10 @@ import sys
 
 import pytest
 from conftest import SOURCE
-from gen.configure import make_plan
-from gen.model import load
-from gen.options import parse
 
 sys.path.insert(0, str(SOURCE / "gen" / "tools"))
 import rpm_packages  # noqa: E402  (the path must be set first)
 import rpm_proofs  # noqa: E402
-
-
-def targets_of(tree, facts):
-    context = make_plan(load(str(tree.root)), parse([], {}), facts, "..", ["configure.py"])
-    return {name for edge in context.plan.edges for name in edge.outputs}
-
-
-def test_the_target_is_there_with_the_spec(small_tree, facts):
-    assert "rpm" not in targets_of(small_tree, facts)
-    small_tree.write("rpm/treenail.spec", "")
-    assert "rpm" in targets_of(small_tree, facts)
-    facts.cross = True
-    assert "rpm" not in targets_of(small_tree, facts)
 
 
 @pytest.fixture

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Debian packages of this tree, source and binary: `ninja deb`.
+
+The source archive is that of `ninja dist`; debian/ is laid over it. Everything is made in deb/ of
+the build directory, with the whole log in deb/build.log; the terminal sees the steps, and at the
+end what was made, how large it is and what lintian has to say. DEB_BUILD_OPTIONS and
+DEB_BUILD_PROFILES mean what they mean to dpkg-buildpackage. Where ccache is installed it is used.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+
+sys.dont_write_bytecode = True
+TOOLS = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.dirname(os.path.dirname(TOOLS))
+sys.path[:0] = [TOOLS, SOURCE]
+import dist  # noqa: E402  (the path must be set first)
+from archive import epoch, write_whole  # noqa: E402
+from package_build import Unusable, logged, read, settings, size_table  # noqa: E402
+from gen import identity  # noqa: E402
+
+MAIN = ("libtreenail1", "python3-treenail")
+LIMIT = 8 * 10 ** 6  # bytes of these two together
+_STEP = re.compile(r"(dh |   (?:dh_|debian/rules )[\w-]+|dpkg-(?:source|gen\w+|buildpackage): )")
+
+
+def version():
+    """The upstream version; debian/changelog must agree."""
+    upstream = read("VERSION").strip()
+    if not os.path.exists(os.path.join(SOURCE, "debian/changelog")):
+        raise Unusable("%s has no debian/, which the source archive leaves out; take a checkout"
+                       % SOURCE)
+    found = re.match(r"treenail \((?:\d+:)?([^-)]+)-[^)]+\)", read("debian", "changelog"))
+    if not found or found.group(1) != upstream:
+        raise Unusable("debian/changelog begins with version %s, VERSION says %s: add an entry "
+                       "with dch -v %s-1" % (found and found.group(1), upstream, upstream))
+    return upstream
+
+
+def unpacked_source(folder):
+    """treenail_V.orig.tar.gz and the tree treenail-V with debian/ in an emptied folder."""
+    upstream = version()
+    shutil.rmtree(folder, ignore_errors=True)
+    orig = os.path.join(folder, "treenail_%s.orig.tar.gz" % upstream)
+    write_whole(orig, dist.archive(SOURCE, upstream, epoch(SOURCE)))
+    with tarfile.open(orig) as archive:
+        archive.extractall(folder)
+    tree = os.path.join(folder, "treenail-" + upstream)
+    for name in dist.debian_files(SOURCE):
+        target = os.path.join(tree, name)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        shutil.copy(os.path.join(SOURCE, name), target)
+    return tree
+
+
+def built(tree, arguments, log):
+    """dpkg-buildpackage in the tree, through ccache where that is installed."""
+    if not shutil.which("dpkg-buildpackage"):
+        raise Unusable("dpkg-buildpackage is not installed; apt-get install dpkg-dev")
+    environment = settings()
+    if os.path.isdir("/usr/lib/ccache"):
+        environment["PATH"] = "/usr/lib/ccache:" + environment["PATH"]
+    try:
+        logged(["dpkg-buildpackage", "-us", "-uc", *arguments], log, _STEP, cwd=tree,
+               env=environment)
+    except Unusable as reason:
+        if "Unmet build dependencies" not in str(reason):
+            raise
+        raise Unusable("%s\nInstall them: apt-get build-dep %s" % (
+            reason, os.path.relpath(tree))) from None
+
+
+def made(folder):
+    """The packages there."""
+    return [os.path.join(folder, name) for name in os.listdir(folder)
+            if re.match(r"(lib|python3-)?treenail", name) and os.path.isfile(
+                os.path.join(folder, name))]
+
+
+def lint(folder):
+    """The tags lintian finds beyond those that an empty field of gen/identity.py leaves."""
+    if not shutil.which("lintian"):
+        return "not run: lintian is not installed", []
+    changes = [n for n in os.listdir(folder) if n.endswith(".changes")]
+    command = ["lintian", "--allow-root", "--pedantic", "-I", "-E", "--tag-display-limit", "0",
+               *changes]
+    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, check=False)
+    expected = identity.lintian_tags()
+    found, left = set(), []
+    for line in done.stdout.splitlines():
+        tag = re.match(r"[EWIPX]: [^:]+: (\S+)", line)
+        if tag and tag.group(1) in expected:
+            found.add(tag.group(1))
+        elif line.strip() and not line.startswith("N:"):
+            left.append(line)
+    return "lintian: %d unexplained; %s" % (len(left), "; ".join(
+        "%s (%s)" % (tag, expected[tag]) for tag in sorted(found)) or "none explained"), left
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--into", default="deb", help="directory to make them in [deb]")
+    parser.add_argument("arguments", nargs="*", metavar="ARGUMENT",
+                        help="for dpkg-buildpackage, behind '--': -B, -aarm64, ...")
+    options = parser.parse_args()
+    folder = os.path.abspath(options.into)
+    try:
+        tree = unpacked_source(folder)
+        built(tree, options.arguments, os.path.join(folder, "build.log"))
+        print("\n".join(size_table(made(folder), MAIN, LIMIT)))
+        verdict, left = lint(folder)
+        print("\n".join([verdict, *left]))
+        return 1 if left else 0
+    except Unusable as reason:
+        sys.stderr.write("%s\n" % reason)
+        return 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
