@@ -43,8 +43,8 @@ def _show(line, step, width, state):
 
 
 def logged(command, log, step, quiet=False, mode="w", **process):
-    """Runs the command. step: matches the lines to be shown; mode: "a" adds to the log; process: for
-    Popen. Raises Unusable with the end of what was said where it fails."""
+    """Runs the command. step: matches the lines to be shown; mode: "a" adds to the log; process:
+    for Popen. Raises Unusable with the end of what was said where it fails."""
     width, state, tail = shutil.get_terminal_size().columns, {}, []
     with open(log, mode, encoding="utf-8") as stream:
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
