@@ -244,9 +244,11 @@ def wrappers(topdir):
     """Words to put before a command, for each part of its surroundings that takes a program."""
     return (
         ("hostname", ["unshare", "--uts", "sh", "-c", 'hostname another && exec "$@"', "sh"]),
+        # The file system's own process would keep the namespace, and itself, for ever.
         ("file order", ["unshare", "--mount", "--propagation", "private", "sh", "-c",
                         'disorderfs --quiet --multi-user=yes --sort-dirents=yes '
-                        '--reverse-dirents=yes "$0" "$1" >&2 && shift && exec "$@"',
+                        '--reverse-dirents=yes "$0" "$1" >&2 || exit; top=$1; shift; "$@"; '
+                        'status=$?; umount "$top"; exit $status',
                         os.path.join(topdir, "plain"), os.path.join(topdir, "BUILD")]),
         ("user", ["setpriv", "--reuid=%d" % NOBODY, "--regid=%d" % NOBODY, "--clear-groups"]),
         # The monotonic clock goes along: where it does not, poll() fails now and then.
