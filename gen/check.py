@@ -20,7 +20,7 @@ LAYERS = ("base", "tensor", "io", "op", "ops", "graph", "placement", "kernel_api
           "eager", "distributed", "capi", "info_tool", "binding")
 
 EXTERNAL_HEADERS = {
-    "Eigen/": "eigen3", "pybind11/": "pybind11", "Python.h": "python-dev", "hdf5.h": "hdf5",
+    "pybind11/": "pybind11", "Python.h": "python-dev", "hdf5.h": "hdf5",
     "frameobject.h": "python-dev", "structmember.h": "python-dev", "datetime.h": "python-dev",
     "H5": "hdf5", "dnnl": "onednn", "oneapi/": "onednn", "cblas": "blas", "openblas": "blas",
     "fftw3": "fftw", "re2/": "re2", "jpeglib.h": "jpeg", "jerror.h": "jpeg", "png.h": "png",

@@ -86,16 +86,6 @@ def _features(prober: probe.Prober, tools: Toolchain, pkg: Sequence[str], option
     return found
 
 
-def _required(prober: probe.Prober, tools: Toolchain, pkg: Sequence[str], name: str,
-              distro: distros.Distro) -> External:
-    result = libraries.find_library(prober, tools, pkg, BY_NAME[name])
-    if not result.found:
-        missing = name if shutil.which(pkg[0]) else "pkg-config"
-        raise ConfigureError("%s is needed (%s): %s; %s" % (
-            name, BY_NAME[name].why, result.why_not, distro.install_hint(missing)))
-    return result
-
-
 def _ninja(prober: probe.Prober, distro: distros.Distro) -> str:
     """The program ninja, which a configured build is of no use without."""
     path = shutil.which("ninja") or shutil.which("ninja-build")
@@ -114,7 +104,8 @@ def _pybind11(prober: probe.Prober, tools: Toolchain, pkg: Sequence[str],
     result = libraries.pkg_config(prober, pkg, "pybind11", BY_NAME["pybind11"].minimum)
     if result.found:
         return result
-    for include in [p.facts["pybind11"] for p in pythons if p.facts["pybind11"]] + ["/usr/include"]:
+    others = [p.facts["pybind11"] for p in pythons if p.facts["pybind11"]] + ["/usr/include"]
+    for include in others if not result.version else ():  # the one that is too old lies there, too
         if os.path.exists(os.path.join(include, "pybind11", "pybind11.h")):
             flags = () if include == "/usr/include" else ("-I" + include,)
             return External(True, flags, (), "", include)
@@ -198,9 +189,7 @@ def examine(prober: probe.Prober, options: Options, features: Set[str]) -> Facts
     facts.build_python = DISTRIBUTION_PYTHON if os.access(
         DISTRIBUTION_PYTHON, os.X_OK) else shutil.which("python3") or "python3"
     facts.ninja = _ninja(prober, distro)
-    facts.externals = {"eigen3": _required(prober, tools, pkg, "eigen3", distro)}
-    facts.externals.update(
-        _features(prober, tools, pkg, options, features, distro, facts.multiarch))
+    facts.externals = _features(prober, tools, pkg, options, features, distro, facts.multiarch)
     for name in ("gtest", "benchmark"):
         result = libraries.find_library(prober, tools, pkg, BY_NAME[name])
         if not result.found:

@@ -120,8 +120,7 @@ def plan_kernels(context: Context, library: records.KernelLibrary, core: str) ->
     script = _script(context, library.name, version_script((("", (library.export,)),)))
     component = library.component
     for level in context.facts.isa.all:
-        flags = external_flags(context, component) + kernel_flags(context, level) + (
-            "-DEIGEN_MPL2_ONLY",)
+        flags = external_flags(context, component) + kernel_flags(context, level)
         objects = compile_sources(context, level.name, model.sources[component], flags,
                                   pch=precompile(context, level.name, flags, library.precompiled),
                                   generated=["gen/" + g for g in library.generated])

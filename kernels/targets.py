@@ -8,8 +8,7 @@ Component(name="host_kernels", sources=["kernels/host/**/*.cc"], headers=["kerne
           needs=["kernel_api", "op", "tensor", "io", "base", "adapter_interfaces"])
 
 Component(name="cpu_kernels", sources=["kernels/cpu/**/*.cc"], headers=["kernels/cpu/**/*.h"],
-          needs=["host_kernels", "kernel_api", "op", "tensor", "base", "adapter_interfaces"],
-          external=["eigen3"])
+          needs=["host_kernels", "kernel_api", "op", "tensor", "base", "adapter_interfaces"])
 Registration(output="cpu_kernels_table.cc", sources="kernels/cpu/*.cc",
              function="register_*_kernels", namespace="treenail::cpu",
              table="treenail::cpu::register_all", argument="treenail::KernelRegistry",

@@ -47,7 +47,7 @@ Component(name="kernels_test", sources=["tests/kernels/*.cc"], headers=["tests/k
           needs=["test_support", "io_support", "cpu_kernels", "host_kernels",
                  "adapter_interfaces", "eager", "runtime", "kernel_api", "graph", "op", "tensor",
                  "io", "base"],
-          external=["gtest", "eigen3"])
+          external=["gtest"])
 
 Component(name="fuzz_test", sources=["tests/fuzz/*.cc"], headers=["tests/fuzz/*.h"],
           needs=["graph_support", "placement", "graph", "ops", "op", "io", "tensor", "base"],

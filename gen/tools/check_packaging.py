@@ -39,7 +39,7 @@ BLAS = {"debian": BLAS_PACKAGES["generic"][0], "fedora": BLAS_PACKAGES["flexibla
 INSTEAD = {
     "debian": {"g++": (), "binutils": (), "pkg-config": ("pkgconf",),
                "python3-dev": ("libpython3-all-dev", "python3-all-dev")},
-    "fedora": {"eigen3-devel": ("eigen3-static",), "pybind11-devel": ("pybind11-static",)},
+    "fedora": {"pybind11-devel": ("pybind11-static",)},
 }
 # What only packaging needs: the name and its profile.
 MORE = {"debian": {"architecture-is-64-bit": "", "debhelper-compat": "", "dh-sequence-python3": "",

@@ -40,7 +40,7 @@ Package: treenail-tools
 BUILD = """ cmake <!nocheck>,
  libblas-dev,
  libdnnl-dev [amd64 arm64],
- libeigen3-dev, libfftw3-dev, libhdf5-dev, libjpeg-dev, libpng-dev, libre2-dev,
+ libfftw3-dev, libhdf5-dev, libjpeg-dev, libpng-dev, libre2-dev,
  libgtest-dev <!nocheck>, python3-pytest <!nocheck>, python3-numpy <!nocheck>,
  python3-hypothesis <!nocheck>, python3-scipy <!nocheck>, python3-h5py <!nocheck>,
  python3-venv <!nocheck>,
@@ -51,7 +51,7 @@ Release: 1%%{?dist}
 %%global soversion 1
 %%bcond_without tests
 BuildRequires: gcc-c++, ninja-build >= 1.10
-BuildRequires: pkgconf-pkg-config python3-devel eigen3-static pybind11-static
+BuildRequires: pkgconf-pkg-config python3-devel pybind11-static
 BuildRequires: flexiblas-devel onednn-devel hdf5-devel fftw-devel re2-devel
 BuildRequires: libjpeg-turbo-devel libpng-devel
 %%if %%{with tests}
@@ -208,7 +208,7 @@ def test_debian_dependencies_that_drifted(tree, old, new, sentence):
 
 @pytest.mark.parametrize("old, new, sentence", [
     ("hdf5-devel ", "", "rpm/treenail.spec:6: hdf5-devel is missing"),
-    ("eigen3-static", "eigen3-static zlib-devel", "treenail.spec:7: zlib-devel is in no row"),
+    ("pybind11-static", "pybind11-static zlib-devel", "treenail.spec:7: zlib-devel is in no row"),
     ("%if %{with tests}\nBuildRequires: gtest-devel",
      "BuildRequires: gtest-devel\n%if %{with tests}\nBuildRequires:",
      "rpm/treenail.spec:10: gtest-devel; gen/deps.py needs it for test 'gtest': gtest-devel in %if "
@@ -224,7 +224,7 @@ def test_a_feature_without_an_adapter_is_not_built_with(tree):
 
 
 def test_packages_of_the_readme(tree):
-    write(tree, "README.md", "x\n`libhdf5-dev`, python3-numpy, eigen3-static.\n")
+    write(tree, "README.md", "x\n`libhdf5-dev`, python3-numpy, pybind11-static.\n")
     assert said(check.readme, tree) == ""
     write(tree, "README.md", "x\nlibhdf6-dev\n")
     assert said(check.readme, tree) == "README.md:2: libhdf6-dev is no package of gen/deps.py"

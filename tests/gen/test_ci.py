@@ -158,13 +158,13 @@ def test_no_package_manager_when_all_is_there(tmp_path):
 @debian_only
 def test_what_is_missing_is_installed(tmp_path):
     there = packages("debian", ("build",))
-    there.remove("libeigen3-dev")
+    there.remove("pybind11-dev")
     log = fake_programs(tmp_path / "bin", there)
     assert set_up(tmp_path / "bin", "build").returncode == 0
     calls = log.read_text()
     assert "dpkg --configure -a" in calls and " update" in calls and "sudo" not in calls
     install = [line for line in calls.splitlines() if " install " in line]
-    assert len(install) == 1 and install[0].endswith("--no-install-recommends libeigen3-dev")
+    assert len(install) == 1 and install[0].endswith("--no-install-recommends pybind11-dev")
 
 
 @debian_only
@@ -200,7 +200,7 @@ def test_the_family_decides_who_installs(tmp_path, text, before):
     calls = log.read_text().splitlines()
     assert len(calls) == len(before) + 1 and all(c.startswith("dnf ") for c in calls)
     assert all(part in call for part, call in zip(before, calls))
-    assert "install_weak_deps=False" in calls[-1] and "eigen3-static" in calls[-1]
+    assert "install_weak_deps=False" in calls[-1] and "pybind11-static" in calls[-1]
 
 
 RHEL = 'ID="rhel"\nID_LIKE="fedora"\nVERSION_ID="9.5"\n'

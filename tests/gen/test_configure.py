@@ -39,8 +39,6 @@ BAD = [
     (["--host=sparc64-linux-gnu"], {}, "a cross compiler is needed"),
     (["--blas=openblas"], {}, "no part that uses blas"),
     (["--regenerate"], {}, "configure again"),
-    (["PKG_CONFIG=no-pkg-config"], {}, "eigen3 is needed"),
-    (["PKG_CONFIG_LIBDIR=/nowhere"], {}, "eigen3 is needed (vector math inside kernel files)"),
 ]
 if platform.machine() == "x86_64":
     BAD += [
@@ -84,16 +82,6 @@ def test_compiler_with_words_after_it(small_tree):
     assert "kernels/x86-64-v2/" in text and "kernels/x86-64/" not in text
 
 
-def test_missing_header_names_the_package(small_tree, tmp_path):
-    (tmp_path / "eigen3.pc").write_text(
-        "Name: eigen3\nDescription: x\nVersion: 3.4.0\nCflags: -I/nowhere\nLibs:\n")
-    done = small_tree.configure("PKG_CONFIG_LIBDIR=%s" % tmp_path, check=False)
-    assert done.returncode == 1
-    assert "eigen3 is needed (vector math inside kernel files): <Eigen/Core> is not there; " in (
-        done.stderr)
-    assert "eigen3" in done.stderr.split("; ")[-1]
-
-
 def test_missing_python_header_names_the_package(small_tree, tmp_path):
     """An interpreter without its development package: the fake says where headers would be."""
     fake = tmp_path / "python3"
@@ -118,24 +106,29 @@ def test_ninja_that_is_missing_or_too_old(small_tree, tmp_path, script, message)
 
 
 def test_too_old_a_library_is_refused(small_tree, tmp_path):
-    (tmp_path / "eigen3.pc").write_text(
-        "Name: eigen3\nDescription: x\nVersion: 3.2.9\nCflags:\nLibs:\n")
+    """The headers would be found without pkg-config, too, and are not to be."""
+    library(tmp_path, "pybind11", "2.5")
     done = small_tree.configure("PKG_CONFIG_LIBDIR=%s" % tmp_path, check=False)
     assert done.returncode == 1
-    assert "version 3.2.9 is there, 3.3 or later is needed" in done.stderr
+    assert "pybind11 is needed (the Python module's class bindings): " in done.stderr
+    assert "version 2.5 is there, 2.6 or later is needed; " in done.stderr
+    assert "pybind11" in done.stderr.split("; ")[-1]
 
 
-EIGEN = "Name: eigen3\nDescription: x\nVersion: 3.4.0\nCflags: -I/usr/include/eigen3\nLibs:\n"
+def library(folder, name, version, cflags="", libs=""):
+    """What pkg-config is to know of it."""
+    (folder / (name + ".pc")).write_text("Name: %s\nDescription: x\nVersion: %s\nCflags: %s\n"
+                                         "Libs: %s\n" % (name, version, cflags, libs))
 
 
-def add_feature(tree):
-    tree.write("kernels/adapters/hdf5/hdf5.cc",
+def add_feature(tree, name="hdf5"):
+    tree.write("kernels/adapters/%s/%s.cc" % (name, name),
                'extern "C" const void* treenail_adapter(void) { return nullptr; }\n')
     text = (tree.root / "kernels/targets.py").read_text()
     tree.write("kernels/targets.py", text + '''
-Component(name="adapter_hdf5", sources=["kernels/adapters/hdf5/*.cc"], external=["hdf5"])
-Adapter(name="hdf5", component="adapter_hdf5", feature="hdf5", export="treenail_adapter")
-''')
+Component(name="adapter_%(x)s", sources=["kernels/adapters/%(x)s/*.cc"], external=["%(x)s"])
+Adapter(name="%(x)s", component="adapter_%(x)s", feature="%(x)s", export="treenail_adapter")
+''' % {"x": name})
 
 
 @pytest.fixture
@@ -144,13 +137,7 @@ def without_hdf5(small_tree, tmp_path):
     add_feature(small_tree)
     folder = tmp_path / "pc"
     folder.mkdir()
-    for name, version in (("eigen3", "3.4.0"), ("pybind11", "2.10")):
-        (folder / (name + ".pc")).write_text(
-            "Name: %s\nDescription: x\nVersion: %s\nCflags: -I/usr/include/eigen3\nLibs:\n"
-            % (name, version))
-    (folder / "hdf5.pc").write_text(
-        "Name: hdf5\nDescription: x\nVersion: 1.10\nCflags: -I%s\nLibs: -lno_such_hdf5\n"
-        % folder)
+    library(folder, "hdf5", "1.10", "-I%s" % folder, "-lno_such_hdf5")
     (folder / "hdf5.h").write_text("")
     return small_tree, "PKG_CONFIG_LIBDIR=%s" % folder
 
@@ -163,6 +150,14 @@ def test_feature_yes_and_missing_names_the_package(without_hdf5):
         assert done.returncode == 1 and shown in done.stderr
         assert "a program does not link with -lno_such_hdf5" in done.stderr
         assert "hdf5" in done.stderr.split(";")[-1]
+
+
+def test_missing_header_names_the_package(without_hdf5, tmp_path):
+    tree, variable = without_hdf5
+    library(tmp_path / "pc", "hdf5", "1.10", "-nostdinc -I%s" % tmp_path)
+    done = tree.configure(variable, "--with-hdf5=yes", check=False)
+    assert done.returncode == 1 and "<hdf5.h> is not there; " in done.stderr
+    assert "hdf5" in done.stderr.split("; ")[-1]
 
 
 def test_feature_auto_and_missing_is_left_out_with_the_reason(without_hdf5):
@@ -337,13 +332,14 @@ def test_second_run_is_remembered_and_gives_the_same_bytes(small_tree):
 
 def test_failed_probes_are_asked_again(small_tree, tmp_path):
     """A package installed after a failed run must be seen."""
-    folder = tmp_path / "pc"
-    folder.mkdir()
-    variable = "PKG_CONFIG_LIBDIR=%s" % folder
-    assert small_tree.configure(variable, check=False).returncode == 1
-    (folder / "eigen3.pc").write_text(
-        EIGEN)
-    small_tree.configure(variable)
+    add_feature(small_tree, "fftw")
+    wanted = ("PKG_CONFIG_LIBDIR=%s" % tmp_path, "--with-fftw=yes")
+    done = small_tree.configure(*wanted, check=False)
+    assert done.returncode == 1 and "pkg-config does not know fftw3f or fftw3" in done.stderr
+    (tmp_path / "fftw3.h").write_text("")
+    for name in ("fftw3f", "fftw3"):
+        library(tmp_path, name, "3.3", "-I%s" % tmp_path)
+    small_tree.configure(*wanted)
 
 
 def test_generated_files_hold_no_build_path(small_tree):

@@ -263,9 +263,8 @@ def test_objects_agree_with_the_precompiled_header_about_threads(small_tree, fac
     """Clang refuses a header that was compiled with another -pthread."""
     text = (small_tree.root / "kernels/targets.py").read_text()
     small_tree.write("kernels/targets.py", text.replace(
-        'needs=["kernel_api"])', 'needs=["kernel_api"], external=["eigen3"])'))
-    facts.externals["eigen3"] = dataclasses.replace(
-        facts.externals["eigen3"], cflags=("-pthread", "-I/opt/some"))
+        'needs=["kernel_api"])', 'needs=["kernel_api"], external=["re2"])'))
+    facts.externals["re2"] = External(True, ("-pthread", "-I/opt/some"), (), "9", "test")
     flags = flags_of(context_of(small_tree, facts), V3)
     assert "-isystem /opt/some" in flags and "-pthread" not in flags
 

@@ -248,7 +248,6 @@ def test_licences_together():
 
 
 @pytest.mark.parametrize("path, library", [
-    ("/usr/include/eigen3/Eigen/src/Core/Matrix.h", "Eigen"),
     ("/usr/include/pybind11/detail/common.h", "pybind11"), ("/usr/include/c++/12/span", "")])
 def test_headers_that_are_compiled_in(path, library):
     assert sbom.compiled_in(path) == library
