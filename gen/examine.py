@@ -175,6 +175,9 @@ def examine(prober: probe.Prober, options: Options, features: Set[str]) -> Facts
     facts.isa, facts.refused_levels = _isa(tools, options, facts.machine, answers)
     facts.warnings = tools.accepted(WARNINGS)
     facts.compile_flags = tools.accepted(COMPILE_FLAGS)
+    if facts.machine == "s390x":
+        # Else it computes float in double: C in the ISO modes, and C++ since GCC 13.
+        facts.compile_flags += tools.accepted(("-fexcess-precision=fast",))
     if facts.machine == "x86_64" and tools.accepts(["-mneeded"]):
         facts.isa_note_flags = ("-mneeded",)
     elif facts.machine == "x86_64":

@@ -18,7 +18,8 @@ from typing import Dict
 
 import abi
 from emulated_x86 import InstalledTree, told_by, used
-from proving import Failed, NotRun, audited, build_info, need, other_build, run
+from proving import (Failed, NotRun, audited, build_info, debian_repository, need, other_build,
+                     run)
 
 PACKAGES = ("libpython3-dev", "python3-hypothesis", "python3-numpy", "python3-pytest",
             "python3-scipy")
@@ -79,12 +80,8 @@ def unpacked_packages(root, architecture):
         os.makedirs(os.path.join(root, "apt", folder))
     place = {name: os.path.join(root, "apt", name) for name in (
         "state", "cache", "status", "sources.list")}
-    sources = run(["apt-get", "indextargets", "--format",
-                   "deb $(REPO_URI) $(RELEASE) $(COMPONENT)", "Origin: Debian",
-                   "Created-By: Packages"])
-    if "deb " not in sources:
-        raise NotRun("apt knows no repository of Debian")
-    for name, text in (("status", ""), ("sources.list", sources)):
+    release, mirror = debian_repository()
+    for name, text in (("status", ""), ("sources.list", "deb %s %s main\n" % (mirror, release))):
         with open(place[name], "w", encoding="utf-8") as stream:
             stream.write(text)
     apt = ["apt-get", "-q", "-y"] + [word for setting in (
