@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """List the dearest edges of the last builds, from .ninja_log, and hold compilations to the budget.
 
-The budget (1.5 s a framework file, 0.6 s a kernel file and level) is processor time on a quiet machine; the log has wall time, so the list is a hint, not a test.
+The budget (1.5 s a framework file, 0.6 s a kernel file and level) is processor time on a quiet
+machine; the log has wall time, so the list is a hint, not a test.
 """
 
 import argparse

@@ -5,14 +5,16 @@
 The chroot of a build holds what debian/control declares and nothing else. The build runs there
 without a network (but for lo), without a home directory, in the locale C.UTF-8, on one processor:
 once as root and once as a user, in directories of other names. A forgotten dependency fails here,
-and so does anything that depends on these: both must make the same packages, bit for bit. Needs
-root, mmdebstrap and a mirror.
+and so does anything that depends on these: both must make the same packages, bit for bit. Then the
+.buildinfo of the first build is replayed: with the environment and in the directory that it names,
+in the same chroot, the packages come out with the checksums that it lists. Needs root, mmdebstrap
+and a mirror.
 """
 
 import argparse
-import hashlib
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -20,22 +22,10 @@ import sys
 sys.dont_write_bytecode = True
 TOOLS = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [TOOLS, os.path.dirname(os.path.dirname(TOOLS))]
-import deb_packages  # noqa: E402  (the path must be set first)
-from proving import Failed, NotRun, debian_repository, need, run  # noqa: E402
-
-# Mounts and the network end with the process that unshared them. The first word is the root.
-_ENTER = (
-    'ip link set lo up && mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && '
-    'mount -t sysfs sysfs "$0/sys" && exec taskset -c "$1" chroot --userspec="$2" "$0" env -i '
-    'PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/nonexistent LC_ALL=C.UTF-8 '
-    'DEB_BUILD_OPTIONS="$4" sh -c "$3"')
-
-
-def needs():
-    if os.getuid() != 0:
-        raise NotRun("only root can enter another root directory")
-    need("mmdebstrap", "mmdebstrap")
-    need("ip", "iproute2")
+import chroots  # noqa: E402  (the path must be set first)
+import deb_packages  # noqa: E402
+from package_build import digest  # noqa: E402
+from proving import Failed, NotRun, need, run  # noqa: E402
 
 
 def source_package(folder):
@@ -45,47 +35,90 @@ def source_package(folder):
     return next(name for name in os.listdir(folder) if name.endswith(".dsc"))
 
 
-def chroot(release, root, folder):
-    """A new chroot with the build dependencies that the source package declares."""
-    shutil.rmtree(root, ignore_errors=True)
-    run(["mmdebstrap", "--variant=buildd", release, root, debian_repository()[1]])
+def chroot(release, root, folder, host=""):
+    """A new chroot with the build dependencies that the source package in `folder` declares; for a
+    cross build, host is the architecture it is for."""
+    more = [] if not host else ["--architectures=amd64," + host,
+                                "--include=crossbuild-essential-" + host]
+    chroots.made(root, release, "--variant=buildd", *more)
     place = os.path.join(root, "build")
     os.makedirs(place)
     for name in os.listdir(folder):
         if name.startswith("treenail_") and os.path.isfile(os.path.join(folder, name)):
             shutil.copy(os.path.join(folder, name), place)
     dsc = next(name for name in os.listdir(place) if name.endswith(".dsc"))
-    run(["chroot", root, "sh", "-c", "cd /build && apt-get -q -y --no-install-recommends "
-         "build-dep ./" + dsc], environment={"DEBIAN_FRONTEND": "noninteractive"})
+    run(chroots.entering(root, [
+        "apt-get", "-q", "-y", "--no-install-recommends",
+        *(["--host-architecture=" + host, "--build-profiles=cross,nocheck"] if host else []),
+        "build-dep", "/build/" + dsc], environment={"DEBIAN_FRONTEND": "noninteractive"}))
     run(["chroot", root, "useradd", "--create-home", "--home-dir", "/build/user", "builder"])
 
 
-def built_inside(root, who, folder, cpu, log, options=""):
-    """{package: SHA-256} of a build there; `folder` is the directory below /build."""
-    script = ("mkdir -p /build/{0} && cd /build/{0} && dpkg-source -x /build/*.dsc tree && "
-              "cd tree && dpkg-buildpackage -us -uc".format(folder))
+def built_inside(root, who, folder, log, cpus="", arguments=(), environment=None):
+    """{package: SHA-256} of a build there, and what its tests said; `folder` is the directory below
+    /build, arguments are dpkg-buildpackage's."""
+    script = ("mkdir -p /build/{0} && cd /build/{0} && rm -rf tree && dpkg-source -x /build/*.dsc "
+              "tree && cd tree && dpkg-buildpackage -us -uc {1}".format(folder,
+                                                                        shlex.join(arguments)))
     with open(log, "wb") as stream:
-        status = subprocess.run(
-            ["unshare", "--net", "--mount", "--propagation", "private", "sh", "-c", _ENTER, root,
-             str(cpu), who, script, options], stdout=stream, stderr=subprocess.STDOUT,
-            check=False).returncode
+        status = subprocess.run(chroots.entering(
+            root, ["sh", "-c", script], who, False, cpus, environment), stdout=stream,
+            stderr=subprocess.STDOUT, check=False).returncode
     with open(log, encoding="utf-8", errors="replace") as stream:
         text = stream.read()
     if status:
         raise Failed("the build as %s: exit status %d; %s ends with:\n%s" % (
             who, status, log, text[-4000:]))
-    place, digests = os.path.join(root, "build", folder), {}
-    for name in sorted(os.listdir(place)):
-        if name.endswith(".deb"):
-            with open(os.path.join(place, name), "rb") as stream:
-                digests[name] = hashlib.sha256(stream.read()).hexdigest()
+    place = os.path.join(root, "build", folder)
     tests = re.findall(r"^\d+ passed, 0 failed.*", text, re.MULTILINE)
-    return digests, tests[-1] if tests else "no tests"
+    return ({name: digest(os.path.join(place, name)) for name in sorted(os.listdir(place))
+             if name.endswith(".deb")}, tests[-1] if tests else "no tests")
+
+
+def build_information(path):
+    """(directory of the build, environment, {package: SHA-256}, {package installed: version}) that
+    a .buildinfo records."""
+    with open(path, encoding="utf-8") as stream:
+        text = stream.read()
+
+    def field(name):
+        found = re.search(r"^%s:(.*(?:\n .*)*)" % name, text, re.MULTILINE)
+        return found.group(1) if found else ""
+
+    return (field("Build-Path").strip(),
+            dict(re.findall(r'^ (\w+)="(.*)"$', field("Environment"), re.MULTILINE)),
+            {name: total for total, name in re.findall(
+                r"^ (\w{64}) \d+ (\S+\.deb)$", field("Checksums-Sha256"), re.MULTILINE)},
+            dict(re.findall(r"^ (\S+) \(= ([^)]+)\)", field("Installed-Build-Depends"),
+                            re.MULTILINE)))
+
+
+def replayed(root, folder, log):
+    """Builds again what the .buildinfo in /build/folder tells of; a sentence."""
+    place = os.path.join(root, "build", folder)
+    name = next(n for n in os.listdir(place) if n.endswith("_amd64.buildinfo"))
+    path, environment, sums, installed = build_information(os.path.join(place, name))
+    if path != "/build/%s/tree" % folder or not sums or not installed:
+        raise Failed("%s records the directory %r, %d packages and %d build dependencies" % (
+            name, path, len(sums), len(installed)))
+    there = dict(line.split("\t") for line in run(
+        ["chroot", root, "dpkg-query", "-W", "-f", "${Package}\t${Version}\n"]).splitlines())
+    other = sorted(n for n in installed if there.get(n.split(":")[0]) != installed[n])
+    if other:
+        raise Failed("of other versions than %s records: %s" % (name, ", ".join(other)))
+    # The tests change no package, and were run by the build that is replayed.
+    environment["DEB_BUILD_OPTIONS"] = (
+        environment.get("DEB_BUILD_OPTIONS", "") + " nocheck").strip()
+    made, _ = built_inside(root, "root", folder, log, environment=environment)
+    differing = sorted(n for n in set(made) | set(sums) if made.get(n) != sums.get(n))
+    if differing:
+        raise Failed("replaying %s gave others: %s" % (name, ", ".join(differing)))
+    return "its .buildinfo replayed with %d build dependencies" % len(installed)
 
 
 def as_installed(release, folder="deb", base="deb-autopkgtest"):
     """The tests of debian/tests in a new chroot where the packages of `folder` are installed."""
-    needs()
+    chroots.needs()
     need("autopkgtest", "autopkgtest")
     folder, base = os.path.abspath(folder), os.path.abspath(base)
     packages = sorted(os.path.join(folder, name) for name in os.listdir(folder)
@@ -94,12 +127,9 @@ def as_installed(release, folder="deb", base="deb-autopkgtest"):
         raise NotRun("%s holds no packages: ninja deb makes them" % folder)
     root, logs = os.path.join(base, "root"), os.path.join(base, "logs")
     shutil.rmtree(base, ignore_errors=True)
-    run(["mmdebstrap", "--variant=apt", release, root, debian_repository()[1]])
-    shutil.copy("/etc/resolv.conf", os.path.join(root, "etc/resolv.conf"))
-    inside = ('mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && '
-              'exec autopkgtest --output-dir "$@" -- chroot "$0"')
-    done = subprocess.run(["unshare", "--mount", "--propagation", "private", "sh", "-c", inside,
-                           root, logs, *packages], check=False)
+    chroots.made(root, release, "--variant=apt")
+    done = subprocess.run(chroots.mounted(root, [
+        "autopkgtest", "--output-dir", logs, *packages, "--", "chroot", root]), check=False)
     with open(os.path.join(logs, "summary"), encoding="utf-8") as stream:
         summary = stream.read().strip()
     if done.returncode not in (0, 2):  # 2: a test was skipped, as the summary says
@@ -108,26 +138,28 @@ def as_installed(release, folder="deb", base="deb-autopkgtest"):
 
 
 def clean_room(release, base="deb-clean-room", options=""):
-    """One sentence about both builds; raises Failed or NotRun."""
-    needs()
+    """One sentence about the builds; raises Failed or NotRun."""
+    chroots.needs()
     base = os.path.abspath(os.path.join(base, release))
     folder, root = os.path.join(base, "source"), os.path.join(base, "root")
     source_package(folder)
     print("making a chroot of %s with the build dependencies" % release, flush=True)
     chroot(release, root, folder)
     results = {}
-    cpu = min(os.sched_getaffinity(0))
+    cpu = str(min(os.sched_getaffinity(0)))
     for who, where in (("root", "one"), ("builder", "user/the-second-one")):
         print("building as %s" % who, flush=True)
-        results[who] = built_inside(root, who, where, cpu, os.path.join(base, who + ".log"),
-                                    options)
+        results[who] = built_inside(root, who, where, os.path.join(base, who + ".log"), cpu,
+                                    environment={"DEB_BUILD_OPTIONS": options} if options else {})
         print("%s: %d packages; %s" % (who, len(results[who][0]), results[who][1]), flush=True)
     one, two = results["root"][0], results["builder"][0]
     differing = sorted(n for n in set(one) | set(two) if one.get(n) != two.get(n))
     if differing:
         raise Failed("these differ between root and user: " + ", ".join(differing))
-    return "%s: %d packages, the same bits as root and as a user; %s" % (
-        release, len(one), results["builder"][1])
+    print("replaying the .buildinfo", flush=True)
+    replay = replayed(root, "one", os.path.join(base, "replay.log"))
+    return "%s: %d packages, the same bits as root and as a user; %s; %s" % (
+        release, len(one), results["builder"][1], replay)
 
 
 def main():

@@ -2,6 +2,7 @@
 """What `ninja deb` and `ninja rpm` have in common: a packaging tool runs for minutes, its words go
 to a log, the terminal sees steps and a count; and at the end a table of what was made."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -23,6 +24,12 @@ class Unusable(Exception):
 def read(*path):
     with open(os.path.join(SOURCE, *path), encoding="utf-8") as stream:
         return stream.read()
+
+
+def digest(path):
+    """SHA-256 of a file."""
+    with open(path, "rb") as stream:
+        return hashlib.sha256(stream.read()).hexdigest()
 
 
 def settings(**more):

@@ -8,7 +8,6 @@ generators find.
 """
 
 import glob
-import hashlib
 import os
 import re
 import shutil
@@ -16,7 +15,9 @@ import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
+import chroots
 import rpm_packages
+from package_build import digest
 from proving import SOURCE, Failed, NotRun, debian_repository, run
 from gen.deps import DEPENDENCIES
 from gen.distro import this_distro
@@ -58,11 +59,6 @@ def packages(folder):
         return rpm_packages.build(folder, ("tests",), True)
     except rpm_packages.Unusable as reason:
         raise Failed(str(reason)) from None
-
-
-def digest(path):
-    with open(path, "rb") as stream:
-        return hashlib.sha256(stream.read()).hexdigest()
 
 
 def need_tools(*names):
@@ -160,9 +156,8 @@ def dnf(root, folder, *words):
 
 def inside(root, *words):
     """The output of a command that a user without rights runs in the chroot."""
-    script = ('mount -t proc proc "$0/proc" && exec chroot --userspec=%d:%d "$0" env -i HOME=/tmp '
-              'PATH=/usr/bin:/bin LC_ALL=C.UTF-8 "$@"' % (NOBODY, NOBODY))
-    return run(["unshare", "--mount", "--propagation", "private", "sh", "-c", script, root, *words])
+    return run(chroots.entering(root, words, "%d:%d" % (NOBODY, NOBODY),
+                                environment={"HOME": "/tmp"}))
 
 
 def tree(root):
@@ -198,7 +193,7 @@ def rpm_install():
     """the RPMs, installed by dnf into a new Debian, train both networks; removal leaves nothing"""
     need_tools(("mmdebstrap", "mmdebstrap"), ("dnf", "dnf"), ("createrepo_c", "createrepo-c"),
                ("rpmbuild", "rpm"))
-    release, mirror = debian_repository()
+    release, _ = debian_repository()
     folder = os.path.abspath("rpm-install")
     shutil.rmtree(folder, ignore_errors=True)
     paths = [path for path in packages(os.path.join(folder, "build"))
@@ -208,9 +203,8 @@ def rpm_install():
         shutil.copy(path, os.path.join(folder, "repository"))
     libraries = debian_packages(required(paths))
     with tempfile.TemporaryDirectory() as root:
-        os.chmod(root, 0o755)
-        run(["mmdebstrap", "--variant=minbase", "--include=" + ",".join(
-            libraries + ["python3-numpy", "pkg-config"]), release, root, mirror])
+        chroots.made(root, release, "--variant=minbase", "--include=" + ",".join(
+            libraries + ["python3-numpy", "pkg-config"]))
         count = stub_package(root, folder)
         run(["createrepo_c", "--quiet", os.path.join(folder, "repository")])
         before = tree(root)

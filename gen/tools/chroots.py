@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Other Debians in directories of their own: made by mmdebstrap, entered by root.
+
+What is mounted in one, and a network of its own, end with the process that entered it.
+"""
+
+import glob
+import os
+import shutil
+
+from proving import NotRun, debian_repository, need, run
+
+PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+_MOUNTS = ('mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && '
+           'mount -t sysfs sysfs "$0/sys" && exec "$@"')
+
+
+def needs():
+    """What every chroot needs of this machine."""
+    if os.getuid() != 0:
+        raise NotRun("only root can enter another root directory")
+    need("mmdebstrap", "mmdebstrap")
+    need("ip", "iproute2")
+
+
+def made(root, release, *options):
+    """A new Debian in the directory `root`, which is emptied first; it can reach the network."""
+    shutil.rmtree(root, ignore_errors=True)
+    run(["mmdebstrap", *options, release, root, debian_repository()[1]])
+    shutil.copy("/etc/resolv.conf", os.path.join(root, "etc/resolv.conf"))
+
+
+def mounted(root, words, network=True):
+    """The command that runs `words`, outside, while proc, dev and sysfs are mounted inside.
+    network: else there is lo alone."""
+    return ["unshare", *([] if network else ["--net"]), "--mount", "--propagation", "private", "sh",
+            "-c", ("" if network else "ip link set lo up && ") + _MOUNTS, root, *words]
+
+
+def entering(root, words, user="root", network=True, cpus="", environment=None):
+    """The command that runs `words` inside. cpus: taskset's list; environment: all there is beside
+    a path and the locale C.UTF-8."""
+    settings = dict({"PATH": PATH, "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"},
+                    **(environment or {}))
+    return mounted(root, [
+        *(["taskset", "-c", cpus] if cpus else []), "chroot", "--userspec=" + user, root, "env",
+        "-i", *["%s=%s" % pair for pair in settings.items()], *words], network)
+
+
+def install(root, packages):
+    """Copies the packages in, and installs them with what they need from the repository."""
+    place = os.path.join(root, "packages")
+    os.makedirs(place, exist_ok=True)
+    for path in packages:
+        shutil.copy(path, place)
+    run(entering(root, ["apt-get", "-q", "-y", "--no-install-recommends", "install",
+                        *["/packages/" + os.path.basename(path) for path in packages]],
+                 environment={"DEBIAN_FRONTEND": "noninteractive"}))
+
+
+def packages(folder):
+    """The .deb files there that users get: no debug symbols."""
+    return sorted(path for path in glob.glob(os.path.join(folder, "*.deb"))
+                  if "-dbgsym_" not in path)

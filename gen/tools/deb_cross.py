@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Proofs of the Debian packages for other architectures: cross-built in a chroot that holds their
+declared build dependencies, installed in a Debian of that architecture, and used there.
+
+The kernel hands that architecture's programs to an emulator (binfmt_misc).
+"""
+
+import filecmp
+import glob
+import os
+import platform
+import re
+import shutil
+import sys
+
+import chroots
+import clean_room
+from proving import SOURCE, Failed, NotRun, debian_repository, manifest, run
+
+NOBODY = "65534:65534"
+EMULATORS = {"arm64": "qemu-aarch64", "s390x": "qemu-s390x"}
+EXCHANGE = os.path.join(SOURCE, "tests/packages/exchange.py")
+
+
+def emulated(architecture):
+    """The kernel must know the emulator also where its file is out of sight: flag F."""
+    if platform.machine() != "x86_64":
+        raise NotRun("it is a cross build on x86-64")
+    path = "/proc/sys/fs/binfmt_misc/" + EMULATORS[architecture]
+    if not os.path.exists(path):
+        raise NotRun("the kernel does not run programs of %s here: apt-get install "
+                     "qemu-user-static binfmt-support" % architecture)
+    with open(path, encoding="ascii") as stream:
+        if not re.search(r"^flags: \S*F", stream.read(), re.MULTILINE):
+            raise NotRun("%s lacks the flag F: qemu-user-static sets it" % path)
+
+
+def cross_built(architecture, base):
+    """The packages of that architecture, built in a chroot of this one."""
+    release, _ = debian_repository()
+    folder, root = os.path.join(base, "source"), os.path.join(base, "build")
+    clean_room.source_package(folder)
+    clean_room.chroot(release, root, folder, architecture)
+    clean_room.built_inside(
+        root, "builder", "user", os.path.join(base, "build.log"),
+        arguments=("-B", "-a" + architecture, "-Pcross,nocheck"),
+        environment={"DEB_BUILD_OPTIONS": "nocheck"})
+    found = chroots.packages(os.path.join(root, "build/user"))
+    wrong = [path for path in found if not path.endswith("_%s.deb" % architecture)]
+    if not found or wrong:
+        raise Failed("the cross build made %s" % (wrong or "no packages"))
+    return found
+
+
+class Installed:
+    """The packages in a new Debian of the architecture; a user without rights uses them."""
+
+    def __init__(self, base, architecture, packages):
+        self.root = os.path.join(base, architecture)
+        chroots.made(self.root, debian_repository()[0], "--variant=apt",
+                     "--architectures=" + architecture, "--include=python3-numpy")
+        chroots.install(self.root, packages)
+        self.place = os.path.join(self.root, "tmp/files")
+        os.makedirs(self.place)
+        os.chmod(self.place, 0o777)
+        shutil.copytree(os.path.join(SOURCE, "smoke"), os.path.join(self.root, "opt/smoke"))
+        shutil.copy(EXCHANGE, os.path.join(self.root, "opt"))
+
+    def run(self, *words):
+        return run(chroots.entering(self.root, words, NOBODY, environment={"HOME": "/tmp"}))
+
+
+def native(*words):
+    """The same program with the module of this build."""
+    return run([manifest()["python"], "-B", *words],
+               environment={"PYTHONPATH": os.path.abspath("python")})
+
+
+def accuracy(text):
+    return re.search(r"\w+: test accuracy [\d.]+", text).group()
+
+
+def exchanged(there, base):
+    """Files written on either side are read on the other; a sentence."""
+    here = os.path.join(base, "files-here")
+    shutil.rmtree(here, ignore_errors=True)
+    os.makedirs(here)
+    train = os.path.join(SOURCE, "smoke/train.py")
+    told = accuracy(there.run("python3", "/opt/smoke/train.py", "mlp", "--quiet",
+                              "--checkpoint-dir", "/tmp/files/mlp"))
+    again = accuracy(native(train, "mlp", "--quiet", "--evaluate", "--checkpoint-dir",
+                            os.path.join(there.place, "mlp")))
+    if told != again:
+        raise Failed("trained there: %s; its checkpoint here: %s" % (told, again))
+    there.run("python3", "/opt/exchange.py", "write", "/tmp/files")
+    native(EXCHANGE, "write", here)
+    native(EXCHANGE, "read", there.place)
+    shutil.copytree(here, os.path.join(there.root, "opt/files-here"))
+    there.run("python3", "/opt/exchange.py", "read", "/opt/files-here")
+    same = sorted(os.path.basename(path) for path in glob.glob(os.path.join(here, "same-*")))
+    for name in same:
+        if not filecmp.cmp(os.path.join(here, name), os.path.join(there.place, name), False):
+            raise Failed("%s is not the same bytes on both" % name)
+    return "files cross both ways, %s of the same bytes" % ", ".join(same)
+
+
+def proven(architecture):
+    """Built, installed, trained, files exchanged; a sentence."""
+    chroots.needs()
+    emulated(architecture)
+    base = os.path.abspath("deb-" + architecture)
+    os.makedirs(base, exist_ok=True)
+    packages = cross_built(architecture, base)
+    there = Installed(base, architecture, packages)
+    level = re.search(r"level in use +(\S+)", there.run("treenail-info"))
+    if not level:
+        raise Failed("treenail-info names no level in use")
+    said = [accuracy(there.run("python3", "/opt/smoke/train.py", network, "--quiet"))
+            for network in ("mlp", "cnn")]
+    return "%d packages; %s; %s; %s" % (len(packages), level.group(1), ", ".join(said),
+                                     exchanged(there, base))
+
+
+def deb_arm64():
+    """the .debs, cross-built for arm64, train both networks in a Debian of arm64 (emulated)"""
+    return proven("arm64")
+
+
+def deb_s390x():
+    """the .debs, cross-built for big-endian s390x, train there (emulated); files cross to amd64"""
+    return proven("s390x")
