@@ -28,20 +28,29 @@ struct Outcome {
   std::string why;  // when table is null
 };
 
-std::string describe(const AdapterRequest& request, std::string_view problem) {
+std::string describe(const AdapterRequest& request, std::string_view problem,
+                     std::string_view remedy) {
   return concat("feature \"", request.name, "\" is needed for ", request.purpose, ": ", problem,
-                "; needed is Treenail's ", request.name, " adapter and ", request.packages);
+                "; install ", remedy);
+}
+
+std::string own_package(const AdapterRequest& request) {
+  const std::string_view part = request.own_package;
+  return concat("Treenail's ", request.name, " adapter, version ", build_info::kVersion,
+                " (Debian: libtreenail", build_info::kVersionMajor, part.empty() ? "" : "-", part,
+                ", Fedora: treenail-", part.empty() ? "libs" : part, ")");
 }
 
 Outcome open_now(const AdapterRequest& request) {
   const std::string path = adapter_path(request.name);
   if (::access(path.c_str(), F_OK) != 0) {
-    return {nullptr, describe(request, concat("no file ", path))};
+    return {nullptr, describe(request, concat("no file ", path), own_package(request))};
   }
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* text = ::dlerror();
-    return {nullptr, describe(request, text != nullptr ? text : "it cannot be loaded")};
+    return {nullptr,
+            describe(request, text != nullptr ? text : "it cannot be loaded", request.packages)};
   }
   using Entry = const void* (*)();
   const auto entry = reinterpret_cast<Entry>(::dlsym(library, "treenail_adapter"));
@@ -49,7 +58,8 @@ Outcome open_now(const AdapterRequest& request) {
   if (header == nullptr || header->abi_version != request.abi_version ||
       header->struct_size < request.struct_size) {
     ::dlclose(library);
-    return {nullptr, describe(request, concat(path, " is of another build of Treenail"))};
+    return {nullptr, describe(request, concat(path, " is of another version of Treenail"),
+                              own_package(request))};
   }
   log(LogLevel::kInfo, "opened ", path);
   return {header, ""};

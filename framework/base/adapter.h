@@ -26,12 +26,15 @@ struct AdapterRequest {
   uint32_t abi_version;
   uint32_t struct_size;  // the table must be at least this large
   const char* purpose;   // "checkpoints": completes "... is needed for checkpoints"
-  const char* packages;  // "libhdf5 (Debian: libhdf5-103-1, Fedora: hdf5)": what to install
+  const char* packages;  // of the external library: "libhdf5 (Debian: libhdf5-103-1, Fedora: hdf5)"
+  // How the name of Treenail's own package that holds the adapter ends, where it is not in that of
+  // the library itself: "fftw" for libtreenail1-fftw and treenail-fftw.
+  const char* own_package = "";
 };
 
 // The adapter's table, which stays valid until the process ends. The outcome, good or bad, is
 // remembered. Errors: Unimplemented (absent, its external library is absent, or of another build),
-// naming feature, file and packages.
+// naming feature and file, and the package to install.
 const void* open_adapter(const AdapterRequest& request);
 // The same, but null instead of an Error; then *why (when not null) says what is missing. For
 // features with a fallback.

@@ -47,15 +47,20 @@ def entering(root, words, user="root", network=True, cpus="", environment=None):
         "-i", *["%s=%s" % pair for pair in settings.items()], *words], network)
 
 
-def install(root, packages):
+def apt(root, *words):
+    """apt-get inside; mmdebstrap leaves no lists of packages behind."""
+    for command in (["update"], ["-y", "--no-install-recommends", *words]):
+        run(entering(root, ["apt-get", "-q", *command],
+                     environment={"DEBIAN_FRONTEND": "noninteractive"}))
+
+
+def install(root, paths):
     """Copies the packages in, and installs them with what they need from the repository."""
     place = os.path.join(root, "packages")
     os.makedirs(place, exist_ok=True)
-    for path in packages:
+    for path in paths:
         shutil.copy(path, place)
-    run(entering(root, ["apt-get", "-q", "-y", "--no-install-recommends", "install",
-                        *["/packages/" + os.path.basename(path) for path in packages]],
-                 environment={"DEBIAN_FRONTEND": "noninteractive"}))
+    apt(root, "install", *["/packages/" + os.path.basename(path) for path in paths])
 
 
 def packages(folder):

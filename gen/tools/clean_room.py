@@ -47,10 +47,8 @@ def chroot(release, root, folder, host=""):
         if name.startswith("treenail_") and os.path.isfile(os.path.join(folder, name)):
             shutil.copy(os.path.join(folder, name), place)
     dsc = next(name for name in os.listdir(place) if name.endswith(".dsc"))
-    run(chroots.entering(root, [
-        "apt-get", "-q", "-y", "--no-install-recommends",
-        *(["--host-architecture=" + host, "--build-profiles=cross,nocheck"] if host else []),
-        "build-dep", "/build/" + dsc], environment={"DEBIAN_FRONTEND": "noninteractive"}))
+    cross = ["--host-architecture=" + host, "--build-profiles=cross,nocheck", "--arch-only"]
+    chroots.apt(root, "build-dep", *(cross if host else []), "/build/" + dsc)
     run(["chroot", root, "useradd", "--create-home", "--home-dir", "/build/user", "builder"])
 
 

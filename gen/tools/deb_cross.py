@@ -11,7 +11,6 @@ import os
 import platform
 import re
 import shutil
-import sys
 
 import chroots
 import clean_room
@@ -117,8 +116,8 @@ def proven(architecture):
         raise Failed("treenail-info names no level in use")
     said = [accuracy(there.run("python3", "/opt/smoke/train.py", network, "--quiet"))
             for network in ("mlp", "cnn")]
-    return "%d packages; %s; %s; %s" % (len(packages), level.group(1), ", ".join(said),
-                                     exchanged(there, base))
+    return "; ".join(["%d packages" % len(packages), "level " + level.group(1), *said,
+                      exchanged(there, base)])
 
 
 def deb_arm64():

@@ -32,6 +32,15 @@ def digest(path):
         return hashlib.sha256(stream.read()).hexdigest()
 
 
+def other_locale():
+    """One with other rules than C's; the Turkish i first, for it is the best known trap."""
+    names = subprocess.run(["locale", "-a"], stdout=subprocess.PIPE, encoding="ascii",
+                           errors="replace", check=True).stdout.split()
+    found = [name for name in names if re.search(r"(?i)\.utf-?8$", name)
+             and not name.startswith(("C.", "en_", "POSIX"))]
+    return next((name for name in found if name.startswith("tr_")), found[0] if found else "")
+
+
 def settings(**more):
     """The environment for a package build."""
     kept = {name: value for name, value in os.environ.items() if name not in OF_THIS_BUILD}

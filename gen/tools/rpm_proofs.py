@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import chroots
 import rpm_packages
-from package_build import digest
+from package_build import digest, other_locale
 from proving import SOURCE, Failed, NotRun, debian_repository, run
 from gen.deps import DEPENDENCIES
 from gen.distro import this_distro
@@ -266,13 +266,6 @@ def usable_wrappers(topdir):
             words += wrapper
             varied.append(name)
     return words, varied, not_run
-
-
-def other_locale():
-    """One with other rules than C's; the Turkish i first, for it is the best known trap."""
-    found = [name for name in run(["locale", "-a"]).split() if re.search(r"(?i)\.utf-?8$", name)
-             and not name.startswith(("C.", "en_", "POSIX"))]
-    return next((name for name in found if name.startswith("tr_")), found[0] if found else "")
 
 
 def prepared(topdir):

@@ -20,9 +20,13 @@ constexpr const char* kChoice = "TREENAIL_FFT";
 constexpr const char* kWisdom = "TREENAIL_FFTW_WISDOM";
 
 const FftwApi* open_fftw() {
-  const AdapterRequest request = {"fftw", kFftwAbi, sizeof(FftwApi), "Fourier transforms by FFTW",
+  const AdapterRequest request = {"fftw",
+                                  kFftwAbi,
+                                  sizeof(FftwApi),
+                                  "Fourier transforms by FFTW",
                                   "FFTW (Debian: libfftw3-double3 libfftw3-single3, Fedora: "
-                                  "fftw-libs)"};
+                                  "fftw-libs)",
+                                  "fftw"};
   const auto* api = static_cast<const FftwApi*>(open_adapter(request));
   const std::optional<std::string> file = env_text(kWisdom);
   if (!file) return api;

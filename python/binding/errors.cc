@@ -65,6 +65,25 @@ void throw_python(PyObject* type, std::string_view text) {
   throw PythonError();
 }
 
+RaisedException::RaisedException() {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  type_ = Ref::steal(type);
+  value_ = Ref::steal(value);
+  traceback_ = Ref::steal(traceback);
+}
+
+std::string RaisedException::text() const {
+  const Ref text = checked(PyObject_Str(value_.get()));
+  return std::string(text_of(text.get(), "text"));
+}
+
+void RaisedException::raise() {
+  PyErr_Restore(type_.release(), value_.release(), traceback_.release());
+  throw PythonError();
+}
+
 std::string_view text_of(PyObject* object, const char* what) {
   if (PyUnicode_Check(object)) {
     Py_ssize_t size = 0;

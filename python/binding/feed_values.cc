@@ -11,31 +11,6 @@
 namespace treenail::python {
 namespace {
 
-// The exception that is set, taken over; restored unless it is dropped.
-class RaisedException {
- public:
-  RaisedException() {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback);
-    type_ = Ref::steal(type);
-    value_ = Ref::steal(value);
-    traceback_ = Ref::steal(traceback);
-  }
-  PyObject* type() const { return type_.get(); }
-  std::string text() const {
-    const Ref text = checked(PyObject_Str(value_.get()));
-    return std::string(text_of(text.get(), "text"));
-  }
-  [[noreturn]] void raise() {
-    PyErr_Restore(type_.release(), value_.release(), traceback_.release());
-    throw PythonError();
-  }
-
- private:
-  Ref type_, value_, traceback_;
-};
-
 bool is_number(DType dtype) {
   return is_integer(dtype) || is_floating(dtype) || is_complex(dtype) || dtype == DType::kBool;
 }

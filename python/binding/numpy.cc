@@ -305,6 +305,16 @@ Ref string_array(const Tensor& tensor, const Py_intptr_t* dims) {
   return array;
 }
 
+void import_numpy() {
+  if (Ref::steal(PyImport_ImportModule("numpy"))) return;
+  RaisedException raised;
+  if (!raised.is(PyExc_ImportError)) raised.raise();
+  throw_python(PyExc_ImportError,
+               concat("arrays need NumPy, which ", repr_of(PySys_GetObject("executable")),
+                      " cannot import (", raised.text(),
+                      "); install it (Debian, Fedora: python3-numpy, PyPI: numpy)"));
+}
+
 }  // namespace
 
 bool numpy_loaded() {
@@ -317,6 +327,7 @@ bool numpy_loaded() {
 
 void load_numpy() {
   if (table != nullptr) return;
+  import_numpy();
   Ref module = Ref::steal(PyImport_ImportModule("numpy._core._multiarray_umath"));  // NumPy 2
   if (!module) {
     if (!PyErr_ExceptionMatches(PyExc_ImportError)) throw PythonError();

@@ -185,18 +185,10 @@ Tensor OpInputs::convert(const Item& item, std::vector<DType>& by_attr) const {
     return value;
   } catch (const PythonError&) {
     // Say which input of which op it was.
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback);
-    Ref held_type = Ref::steal(type), held_value = Ref::steal(value),
-        held_traceback = Ref::steal(traceback);
-    if (type != PyExc_TypeError && type != PyExc_ValueError) {
-      PyErr_Restore(held_type.release(), held_value.release(), held_traceback.release());
-      throw;
-    }
-    Ref text = checked(PyObject_Str(value));
-    throw_python(type, concat("Input '", def.name, "' of '", call_.def->name,
-                              "' Op: ", text_of(text.get(), "text")));
+    RaisedException raised;
+    if (raised.type() != PyExc_TypeError && raised.type() != PyExc_ValueError) raised.raise();
+    throw_python(raised.type(),
+                 concat("Input '", def.name, "' of '", call_.def->name, "' Op: ", raised.text()));
   }
 }
 

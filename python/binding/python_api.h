@@ -77,6 +77,19 @@ template <class... Parts>
   throw_python(PyExc_ValueError, concat(parts...));
 }
 
+// The exception that is set, taken over; dropped unless it is raised again.
+class RaisedException {
+ public:
+  RaisedException();
+  bool is(PyObject* type) const { return PyErr_GivenExceptionMatches(type_.get(), type) != 0; }
+  PyObject* type() const { return type_.get(); }
+  std::string text() const;  // str(exception)
+  [[noreturn]] void raise();
+
+ private:
+  Ref type_, value_, traceback_;
+};
+
 // Turns the C++ exception in flight into a Python one (errors.cc). `graph`: the graph whose nodes
 // the text may name.
 void translate_exception(PyObject* graph = nullptr) noexcept;

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <string>
 
+#include "build_info.h"
 #include "framework/base/error.h"
 
 namespace treenail {
@@ -28,7 +29,7 @@ class Adapter : public ::testing::Test {
     std::filesystem::remove_all(directory_);
   }
   static AdapterRequest request(const char* name) {
-    return {name, 1, sizeof(AdapterHeader), "testing", "libnothing (Debian: libnothing1)"};
+    return {name, 1, sizeof(AdapterHeader), "testing", "libnothing (Debian: libnothing1)", "some"};
   }
   std::string directory_;
 };
@@ -41,8 +42,9 @@ TEST_F(Adapter, AbsentOneIsNamedWithFileAndPackage) {
     EXPECT_EQ(error.code(), Code::kUnimplemented);
     EXPECT_EQ(error.message(),
               "feature \"absent\" is needed for testing: no file " + directory_ +
-                  "/adapters/libtreenail-absent.so; needed is Treenail's absent adapter and "
-                  "libnothing (Debian: libnothing1)");
+                  "/adapters/libtreenail-absent.so; install Treenail's absent adapter, version " +
+                  build_info::kVersion + " (Debian: libtreenail" +
+                  std::to_string(build_info::kVersionMajor) + "-some, Fedora: treenail-some)");
   }
   std::string why;
   EXPECT_EQ(try_open_adapter(request("absent"), &why), nullptr);
@@ -57,6 +59,8 @@ TEST_F(Adapter, BrokenFileIsUnimplementedWithTheLoadersWords) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kUnimplemented);
     EXPECT_NE(error.message().find("libtreenail-broken.so"), std::string::npos);
+    EXPECT_NE(error.message().find("; install libnothing (Debian: libnothing1)"),
+              std::string::npos);
   }
 }
 

@@ -34,6 +34,24 @@ def test_importing_is_frugal():
     assert result.returncode == 0, result.stderr
 
 
+def test_a_python_without_numpy():
+    """Graphs are built; the first array gets a sentence."""
+    result = run("""
+        import sys
+        sys.modules["numpy"] = None
+        import treenail as tn
+        y = tn.placeholder(tn.float32, [3]) * 2.0
+        try:
+            with tn.Session() as session:
+                session.run(y, {"Placeholder:0": [1.0, 2.0, 3.0]})
+        except ImportError as error:
+            print(error)
+        """)
+    assert result.stdout == (
+        "arrays need NumPy, which %r cannot import (import of numpy halted; None in sys.modules); "
+        "install it (Debian, Fedora: python3-numpy, PyPI: numpy)\n" % sys.executable), result
+
+
 def test_sub_interpreters_are_refused():
     try:
         import _xxsubinterpreters  # noqa: F401

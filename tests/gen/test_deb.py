@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the proofs of the Debian packages say and run, without a chroot."""
+
+import subprocess
+import sys
+
+import pytest
+from conftest import SOURCE
+
+sys.path.insert(0, str(SOURCE / "gen" / "tools"))
+import chroots  # noqa: E402  (the path must be set first)
+import clean_room  # noqa: E402
+import deb_cross  # noqa: E402
+import deb_reproducible  # noqa: E402
+from proving import Failed, NotRun  # noqa: E402
+
+BUILDINFO = """Format: 1.0
+Source: treenail
+Checksums-Sha256:
+ %s 2226344 libtreenail1_1.0.0-1_amd64.deb
+ %s 1881 treenail_1.0.0-1.dsc
+Build-Path: /build/one/tree
+Installed-Build-Depends:
+ autoconf (= 2.71-3),
+ libpng-dev:amd64 (= 1.6.39-2)
+Environment:
+ DEB_BUILD_OPTIONS="parallel=3"
+ LANG="C.UTF-8"
+""" % ("a" * 64, "b" * 64)
+
+
+@pytest.fixture
+def buildinfo(tmp_path):
+    """A root directory with a .buildinfo in /build/one."""
+    place = tmp_path / "build/one"
+    place.mkdir(parents=True)
+    (place / "treenail_1.0.0-1_amd64.buildinfo").write_text(BUILDINFO)
+    return tmp_path
+
+
+def test_what_a_buildinfo_records(buildinfo):
+    path, environment, sums, installed = clean_room.build_information(
+        str(buildinfo / "build/one/treenail_1.0.0-1_amd64.buildinfo"))
+    assert path == "/build/one/tree"
+    assert environment == {"DEB_BUILD_OPTIONS": "parallel=3", "LANG": "C.UTF-8"}
+    assert sums == {"libtreenail1_1.0.0-1_amd64.deb": "a" * 64}
+    assert installed == {"autoconf": "2.71-3", "libpng-dev:amd64": "1.6.39-2"}
+
+
+@pytest.fixture
+def replaying(buildinfo, monkeypatch):
+    """(root, what builds were run with): the chroot's packages and the build are made up."""
+    state = {"versions": "autoconf\t2.71-3\nlibpng-dev\t1.6.39-2\n", "sum": "a" * 64, "with": []}
+
+    def built(_root, who, folder, _log, environment):
+        state["with"].append((who, folder, environment))
+        return {"libtreenail1_1.0.0-1_amd64.deb": state["sum"]}, "no tests"
+
+    monkeypatch.setattr(clean_room, "run", lambda words: state["versions"])
+    monkeypatch.setattr(clean_room, "built_inside", built)
+    return str(buildinfo), state
+
+
+def test_a_replay_takes_the_recorded_environment(replaying):
+    root, state = replaying
+    assert "2 build dependencies" in clean_room.replayed(root, "one", "log")
+    assert state["with"] == [("root", "one", {
+        "DEB_BUILD_OPTIONS": "parallel=3 nocheck", "LANG": "C.UTF-8"})]
+
+
+def test_a_replay_with_other_bits_fails(replaying):
+    root, state = replaying
+    state["sum"] = "c" * 64
+    with pytest.raises(Failed, match="gave others: libtreenail1_1.0.0-1_amd64.deb"):
+        clean_room.replayed(root, "one", "log")
+
+
+def test_a_replay_with_other_build_dependencies_fails(replaying):
+    root, state = replaying
+    state["versions"] = "autoconf\t2.72-1\nlibpng-dev\t1.6.39-2\n"
+    with pytest.raises(Failed, match="other versions than .* records: autoconf$"):
+        clean_room.replayed(root, "one", "log")
+    assert state["with"] == []
+
+
+@pytest.mark.parametrize("network", [True, False])
+def test_the_command_that_enters_a_chroot(network):
+    words = chroots.entering("/r", ["true"], "builder", network, "0", {"A": "1"})
+    assert words[0] == "unshare" and ("--net" in words) is not network
+    assert ("ip link set lo up" in " ".join(words)) is not network
+    inside = words[words.index("taskset"):]
+    assert inside[:6] == ["taskset", "-c", "0", "chroot", "--userspec=builder", "/r"]
+    assert inside[6:8] == ["env", "-i"] and inside[-2:] == ["A=1", "true"]
+    assert "HOME=/nonexistent" in inside and "LC_ALL=C.UTF-8" in inside
+
+
+def test_packages_are_those_that_users_get(tmp_path):
+    for name in ("libtreenail1_1_amd64.deb", "libtreenail1-dbgsym_1_amd64.deb", "treenail_1.dsc"):
+        (tmp_path / name).write_text("")
+    assert chroots.packages(str(tmp_path)) == [str(tmp_path / "libtreenail1_1_amd64.deb")]
+
+
+def test_a_variation_that_cannot_run_is_named(monkeypatch):
+    monkeypatch.setattr(deb_reproducible.shutil, "which",
+                        lambda name: None if name in ("disorderfs", "faketime") else "/x/" + name)
+    monkeypatch.setattr(deb_reproducible.os, "getuid", lambda: 0)
+    monkeypatch.setattr(deb_reproducible.os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(deb_reproducible, "other_locale", lambda: "")
+    told, varied, not_run = deb_reproducible.variations()
+    assert [text.split(" ")[0] for text in not_run] == ["time", "fileordering", "locales"]
+    told = told.split(",")
+    assert not {"+time", "+fileordering", "+locales"} & set(told)
+    assert len(varied) + len(not_run) == len(deb_reproducible.VARIATIONS)
+    assert {"+user_group", "user_group.available+=nobody:nogroup"} < set(told)
+
+
+def test_one_processor_cannot_vary_their_number(monkeypatch):
+    monkeypatch.setattr(deb_reproducible.os, "sched_getaffinity", lambda _: {0})
+    assert any(text.startswith("num_cpus (without a second processor") for text in
+               deb_reproducible.variations()[2])
+
+
+def test_every_variation_of_reprotest_is_known():
+    try:
+        done = subprocess.run(["reprotest", "--help"], stdout=subprocess.PIPE, text=True,
+                              check=True)
+    except OSError:
+        pytest.skip("reprotest is not installed")
+    listed = done.stdout.split("equivalent to")[1].split("testing all")[0]
+    assert {word.strip('+," \n') for word in listed.split()} == set(deb_reproducible.VARIATIONS)
+
+
+def test_a_kernel_without_the_emulator(monkeypatch):
+    monkeypatch.setattr(deb_cross.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(deb_cross, "EMULATORS", {"arm64": "no-such-emulator"})
+    with pytest.raises(NotRun, match="apt-get install qemu-user-static binfmt-support"):
+        deb_cross.emulated("arm64")
