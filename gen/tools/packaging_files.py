@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Readers of debian/control and of an RPM spec, as far as check_packaging.py asks them. Every value
-knows its line. Pure: text in, records out."""
+knows its line. Text in, records out; tree_file gives the text."""
 
 import fnmatch
+import os
 import re
 from dataclasses import dataclass, field
 from typing import Dict, Iterator, List, Tuple
+
+from proving import SOURCE, NotRun
 
 SECTIONS = ("description", "package", "prep", "generate_buildrequires", "conf", "build", "install",
             "check", "clean", "files", "changelog", "pre", "post", "preun", "postun", "pretrans",
@@ -173,3 +176,20 @@ def covers(pattern: str, path: str) -> bool:
     parts = path.strip("/").split("/")
     return len(wanted) <= len(parts) and all(
         fnmatch.fnmatchcase(part, piece) for piece, part in zip(wanted, parts))
+
+
+def tree_file(name, source=SOURCE):
+    """Its text; raises NotRun where it is not there."""
+    path = os.path.join(source, name)
+    if not os.path.exists(path):
+        raise NotRun("%s is not there" % name)
+    with open(path, encoding="utf-8") as stream:
+        return stream.read()
+
+
+def version(source=SOURCE):
+    return tree_file("VERSION", source).strip()
+
+
+def major(source=SOURCE):
+    return int(version(source).split(".")[0])

@@ -13,8 +13,14 @@ from gen import identity
 from gen.deps import FEATURES
 
 sys.path.insert(0, str(SOURCE / "gen" / "tools"))
-import check_packaging as check  # noqa: E402  (the path must be set first)
+import check_packaging  # noqa: E402  (the path must be set first)
 import packaging_files as files  # noqa: E402
+from packaging_dependencies import (debian_dependencies, readme,  # noqa: E402
+                                    rpm_dependencies)
+from packaging_identity import (debian_identity, debian_version, rpm_identity,  # noqa: E402
+                                rpm_version)
+from packaging_manifest import debian_files, rpm_files  # noqa: E402
+from packaging_product import SONAMES, foreign, needs_of  # noqa: E402
 
 CONTROL = """# a comment
 Source: treenail
@@ -186,8 +192,8 @@ def test_patterns(pattern, path, result):
 
 
 def test_texts_that_agree(tree):
-    for function in (check.debian_dependencies, check.debian_identity, check.debian_version,
-                     check.rpm_dependencies, check.rpm_identity, check.rpm_version):
+    for function in (debian_dependencies, debian_identity, debian_version,
+                     rpm_dependencies, rpm_identity, rpm_version):
         assert said(function, tree) == ""
 
 
@@ -203,7 +209,7 @@ def test_texts_that_agree(tree):
                                  "debian/rules:1 has arm64 amd64")])
 def test_debian_dependencies_that_drifted(tree, old, new, sentence):
     edit(tree, "debian/control", old, new)
-    assert sentence in said(check.debian_dependencies, tree)
+    assert sentence in said(debian_dependencies, tree)
 
 
 @pytest.mark.parametrize("old, new, sentence", [
@@ -215,19 +221,19 @@ def test_debian_dependencies_that_drifted(tree, old, new, sentence):
      "%{with tests}")])
 def test_spec_dependencies_that_drifted(tree, old, new, sentence):
     edit(tree, "rpm/treenail.spec", old, new)
-    assert sentence in said(check.rpm_dependencies, tree)
+    assert sentence in said(rpm_dependencies, tree)
 
 
 def test_a_feature_without_an_adapter_is_not_built_with(tree):
     (tree / "kernels/adapters/re2").rmdir()
-    assert "libre2-dev is in no row" in said(check.debian_dependencies, tree)
+    assert "libre2-dev is in no row" in said(debian_dependencies, tree)
 
 
 def test_packages_of_the_readme(tree):
     write(tree, "README.md", "x\n`libhdf5-dev`, python3-numpy, pybind11-static.\n")
-    assert said(check.readme, tree) == ""
+    assert said(readme, tree) == ""
     write(tree, "README.md", "x\nlibhdf6-dev\n")
-    assert said(check.readme, tree) == "README.md:2: libhdf6-dev is no package of gen/deps.py"
+    assert said(readme, tree) == "README.md:2: libhdf6-dev is no package of gen/deps.py"
 
 
 # ---- files ---------------------------------------------------------------------------------------
@@ -236,9 +242,9 @@ def test_packages_of_the_readme(tree):
 def test_files_that_agree(tree):
     """FFTW's adapter is not built here, and HDF5's neither: their patterns may match nothing."""
     edit(tree, "debian/libtreenail1.install", "libtreenail-[!f]*.so", "libtreenail-hdf5.so")
-    assert said(check.debian_files, tree, MANIFEST, []) == ""
-    assert said(check.rpm_files, tree, MANIFEST, []) == ""
-    assert "libtreenail-hdf5.so matches no file" in said(check.rpm_files, tree, MANIFEST, ["hdf5"])
+    assert said(debian_files, tree, MANIFEST, []) == ""
+    assert said(rpm_files, tree, MANIFEST, []) == ""
+    assert "libtreenail-hdf5.so matches no file" in said(rpm_files, tree, MANIFEST, ["hdf5"])
 
 
 def changed(extra=(), without=""):
@@ -261,20 +267,20 @@ def changed(extra=(), without=""):
      "/usr/share/doc/treenail/LICENSE matches no file of the manifest")])
 def test_files_that_drifted(tree, manifest, debian, rpm):
     edit(tree, "debian/libtreenail1.install", "libtreenail-[!f]*.so", "libtreenail-hdf5.so")
-    assert debian in said(check.debian_files, tree, manifest, [])
-    assert rpm in said(check.rpm_files, tree, manifest, [])
+    assert debian in said(debian_files, tree, manifest, [])
+    assert rpm in said(rpm_files, tree, manifest, [])
 
 
 def test_a_file_named_twice(tree):
     write(tree, "debian/libtreenail1.install", "usr/lib/*/libtreenail.so.*\n"
           "usr/lib/*/libtreenail.so.1\n")
     assert ("debian/libtreenail1.install:2 (libtreenail1): /usr/lib/TRIPLET/libtreenail.so.1 is "
-            "named more than once") in said(check.debian_files, tree, MANIFEST, [])
+            "named more than once") in said(debian_files, tree, MANIFEST, [])
 
 
 def test_lines_of_the_spec_are_its_own(tree):
     edit(tree, "rpm/treenail.spec", "%{_includedir}/treenail/", "%{_includedir}/treenail/tn.h")
-    found = check.rpm_files(str(tree), MANIFEST, [])[0]
+    found = rpm_files(str(tree), MANIFEST, [])[0]
     number = (tree / "rpm/treenail.spec").read_text().splitlines().index(
         "%{_includedir}/treenail/tn.h") + 1
     assert "rpm/treenail.spec:%d: /usr/include/treenail/tn.h matches no file of the manifest" % (
@@ -298,25 +304,25 @@ def test_lines_of_the_spec_are_its_own(tree):
      "a closed bug is #123456; gen/identity.py's ITP_BUG is empty")])
 def test_invented_identity_in_debian(tree, name, old, new, sentence):
     edit(tree, name, old, new)
-    assert sentence in said(check.debian_identity, tree)
+    assert sentence in said(debian_identity, tree)
 
 
 def test_files_that_point_to_nothing(tree):
     write(tree, "debian/watch", "version=4\n")
-    assert "debian/watch is there, but gen/identity.py" in said(check.debian_identity, tree)
+    assert "debian/watch is there, but gen/identity.py" in said(debian_identity, tree)
     (tree / "debian/watch").unlink()
     write(tree, "debian/upstream/metadata", "# https://no\nRepository: https://example.org/x.git\n")
-    assert said(check.debian_identity, tree) == (
+    assert said(debian_identity, tree) == (
         "debian/upstream/metadata:2: https://example.org/x.git; gen/identity.py knows no address")
 
 
 def test_a_homepage_that_exists_must_be_everywhere(tree, monkeypatch):
     monkeypatch.setattr(identity, "HOMEPAGE", "https://treenail.example")
-    found = check.debian_identity(str(tree))[0]
+    found = debian_identity(str(tree))[0]
     assert any("Homepage is missing; gen/identity.py's HOMEPAGE says https://treenail.example"
                in text for text in found)
     assert any(text.startswith("debian/watch is missing") for text in found)
-    assert "URL is missing" in said(check.rpm_identity, tree)
+    assert "URL is missing" in said(rpm_identity, tree)
 
 
 @pytest.mark.parametrize("more, sentence", [
@@ -324,38 +330,38 @@ def test_a_homepage_that_exists_must_be_everywhere(tree, monkeypatch):
     ("Packager: me", "Packager is me; wanted: none")])
 def test_invented_identity_in_the_spec(tree, more, sentence):
     write(tree, "rpm/treenail.spec", SPEC % {"more": more})
-    assert sentence in said(check.rpm_identity, tree)
+    assert sentence in said(rpm_identity, tree)
 
 
 def test_changelog_of_the_spec(tree):
     edit(tree, "rpm/treenail.spec", "2026 Treenail Maintainers", "2026 Somebody")
     assert "%changelog is Somebody <maintainers@treenail.invalid>; " in said(
-        check.rpm_identity, tree)
+        rpm_identity, tree)
 
 
 def test_versions_that_drifted(tree):
     write(tree, "VERSION", "1.0.1\n")
-    assert said(check.debian_version, tree) == (
+    assert said(debian_version, tree) == (
         "debian/changelog:1: the upstream version is 1.0.0; VERSION says 1.0.1")
-    found = check.rpm_version(str(tree))[0]
+    found = rpm_version(str(tree))[0]
     assert found[0] == "rpm/treenail.spec:2: Version is 1.0.0; VERSION says 1.0.1"
     assert "%changelog's newest version is 1.0.0; VERSION says 1.0.1" in found[1]
 
 
 def test_major_versions_that_drifted(tree):
     write(tree, "VERSION", "2.0.0\n")
-    found = check.debian_version(str(tree))[0]
+    found = debian_version(str(tree))[0]
     assert any("no package libtreenail2-fftw" in text for text in found)
     assert any("package libtreenail1; the SONAME of VERSION 2.0.0 ends in 2" in text
                for text in found)
-    assert any("soversion is 1" in text for text in check.rpm_version(str(tree))[0])
+    assert any("soversion is 1" in text for text in rpm_version(str(tree))[0])
 
 
 def test_absent_folders_are_not_run(tmp_path):
     write(tmp_path, "VERSION", "1.0.0\n")
-    for function in (check.debian_dependencies, check.debian_files, check.rpm_dependencies,
-                     check.rpm_files, check.rpm_version, check.debian_version):
-        verdict, text = check.outcome(lambda f=function: f(str(tmp_path)))
+    for function in (debian_dependencies, debian_files, rpm_dependencies,
+                     rpm_files, rpm_version, debian_version):
+        verdict, text = check_packaging.outcome(lambda f=function: f(str(tmp_path)))
         assert verdict == "not run" and text.endswith("is not there")
 
 
@@ -363,7 +369,7 @@ def test_absent_folders_are_not_run(tmp_path):
 
 
 def test_every_feature_has_its_sonames():
-    assert set(check.SONAMES) == {dep.name for dep in FEATURES}
+    assert set(SONAMES) == {dep.name for dep in FEATURES}
 
 
 @pytest.mark.parametrize("name, needs, sentence", [
@@ -379,7 +385,7 @@ def test_every_feature_has_its_sonames():
     ("/l/adapters/libtreenail-new.so", ["libc.so.6", "libnew.so.1"], "needs libnew.so.1"),
     ("/l/plugins/libtreenail-gpu.so", ["libcudart.so.12"], "libcudart.so.12, which is not free")])
 def test_needed_libraries(name, needs, sentence):
-    found = check.needs_of(name, needs, 1)
+    found = needs_of(name, needs, 1)
     assert sentence in "".join(found) and bool(found) == bool(sentence)
 
 
@@ -391,7 +397,7 @@ def test_needed_libraries(name, needs, sentence):
     ("_ZTVN6google8protobuf7MessageE", "google::protobuf"), ("_ZSt4moveIiEvv", "std"),
     ("_ZN6google5otherEv", ""), ("_ZNSs4swapERSs", "std")])
 def test_foreign_symbols(symbol, whose):
-    found = check.foreign("x.so", [symbol])
+    found = foreign("x.so", [symbol])
     assert bool(found) == bool(whose)
     assert not whose or "exports %s, of %s::" % (symbol, whose) in found[0]
 

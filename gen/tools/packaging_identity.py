@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who, where and which version the packages say, held to gen/identity.py and VERSION."""
+
+import os
+import re
+
+from packaging_files import major, read_control, read_spec, tree_file, version
+from packaging_manifest import NOWHERE, PACKAGES, of_version
+from proving import SOURCE, Failed
+from gen import identity
+
+
+def same(path, line, what, there, wanted, fact):
+    """A sentence where a value is not the fact's; "" stands for a field that must not be there."""
+    if there == wanted:
+        return []
+    if not wanted:
+        return ["%s:%d: %s is %s; %s is empty, so wanted: none" % (path, line, what, there, fact)]
+    return ["%s:%d: %s is %s; %s says %s" % (path, line, what, there or "missing", fact, wanted)]
+
+
+def debian_changelog(source):
+    """(upstream version, line and text of the trailer, text of the newest entry)."""
+    text = tree_file("debian/changelog", source)
+    head = re.match(r"\S+ \((?:\d+:)?([^)]+)\)", text)
+    if not head:
+        raise Failed("debian/changelog:1: no `treenail (VERSION-1) ...`")
+    lines = text.splitlines()
+    at = next((i for i, line in enumerate(lines) if line.startswith(" -- ")), len(lines) - 1)
+    return head.group(1).rsplit("-", 1)[0], (at + 1, lines[at]), "\n".join(lines[:at])
+
+
+def debian_identity(source=SOURCE):
+    """who and where in debian/ are those of gen/identity.py"""
+    path, found = "debian/control", []
+    stanza = read_control(tree_file(path, source))[0]
+
+    def held(name, wanted, fact):
+        there = stanza[name].value if name in stanza else ""
+        line = stanza[name].line if name in stanza else 1
+        found.extend(same(path, line, name, there, wanted, "gen/identity.py's " + fact))
+
+    held("Maintainer", identity.MAINTAINER, "MAINTAINER")
+    held("Homepage", identity.HOMEPAGE, "HOMEPAGE")
+    for name in ("Vcs-Git", "Vcs-Browser"):
+        there = stanza[name].value if name in stanza else ""
+        if not identity.REPOSITORY or not there.startswith(identity.REPOSITORY):
+            held(name, identity.REPOSITORY, "REPOSITORY")  # a branch may follow
+    _, (line, trailer), entry = debian_changelog(source)
+    who = re.match(r" -- (.*>)  ", trailer)
+    found += same("debian/changelog", line, "the trailer", who.group(1) if who else trailer,
+                  identity.MAINTAINER, "gen/identity.py's MAINTAINER")
+    closed = re.findall(r"(?i)closes:?\s*#?(\d+)", entry)
+    if closed and not identity.ITP_BUG:
+        found += same("debian/changelog", 1, "a closed bug", "#" + closed[0], "",
+                      "gen/identity.py's ITP_BUG")
+    urls = {"debian/watch": identity.HOMEPAGE, "debian/upstream/signing-key.asc":
+            identity.SIGNING_KEY}
+    for name, fact in urls.items():
+        there = os.path.exists(os.path.join(source, name))
+        if there and not fact:
+            found.append("%s is there, but gen/identity.py names nothing that it could point to: "
+                         "remove it" % name)
+        elif fact and not there:
+            found.append("%s is missing, but gen/identity.py says %s: add it" % (name, fact))
+    metadata = os.path.join(source, "debian/upstream/metadata")
+    if os.path.exists(metadata):
+        for number, line in enumerate(tree_file("debian/upstream/metadata", source).splitlines(),
+                                      1):
+            address = re.search(r"\w+://\S+", line.split("#")[0])
+            known = [fact for fact in (identity.HOMEPAGE, identity.REPOSITORY) if fact]
+            if address and not any(address.group(0).startswith(fact) for fact in known):
+                found.append("debian/upstream/metadata:%d: %s; gen/identity.py knows %s" % (
+                    number, address.group(0), ", ".join(known) or "no address"))
+    return found, "as gen/identity.py"
+
+
+def rpm_identity(source=SOURCE):
+    """who and where in rpm/treenail.spec are those of gen/identity.py"""
+    path, found = "rpm/treenail.spec", []
+    spec = read_spec(tree_file(path, source))
+    for line, value in list(spec.tags("URL")) or [(None, "")]:
+        found += same(path, line.number if line else 1, "URL", value, identity.HOMEPAGE,
+                      "gen/identity.py's HOMEPAGE")
+    for tag in ("Packager", "Vendor"):
+        for line, value in spec.tags(tag):
+            found.append("%s:%d: %s is %s; wanted: none, who builds the package sets it" % (
+                path, line.number, tag, value))
+    for line in spec.sections.get(("changelog", spec.name), ()):
+        who = re.match(r"\* \w+ \w+ +\d+ \d+ (.*?>)", line.text)
+        if who:
+            found += same(path, line.number, "%changelog", who.group(1), identity.MAINTAINER,
+                          "gen/identity.py's MAINTAINER")
+            break
+    else:
+        found.append("%s:1: no entry in %%changelog" % path)
+    return found, "as gen/identity.py"
+
+
+def debian_version(source=SOURCE):
+    """debian/changelog and package names agree with VERSION"""
+    there, _, _ = debian_changelog(source)
+    found = same("debian/changelog", 1, "the upstream version", there, version(source), "VERSION")
+    names = {}
+    for stanza in read_control(tree_file("debian/control", source))[1:]:
+        if "Package" in stanza:
+            names[stanza["Package"].value] = stanza["Package"].line
+    for name in sorted(set(of_version(PACKAGES["debian"], major(source)).values()) - {NOWHERE}):
+        if name not in names:
+            found.append("debian/control:1: no package %s, which VERSION %s wants" % (
+                name, version(source)))
+    for name, line in names.items():
+        number = re.match(r"libtreenail(\d+)", name)
+        if number and int(number.group(1)) != major(source):
+            found.append("debian/control:%d: package %s; the SONAME of VERSION %s ends in %d" % (
+                line, name, version(source), major(source)))
+    return found, version(source)
+
+
+def rpm_version(source=SOURCE):
+    """the spec's Version, %changelog and soversion agree with VERSION"""
+    path, found = "rpm/treenail.spec", []
+    spec = read_spec(tree_file(path, source))
+    for line, value in spec.tags("Version"):
+        found += same(path, line.number, "Version", value, version(source), "VERSION")
+    if "version" not in spec.macros:
+        found.append("%s:1: no Version; VERSION says %s" % (path, version(source)))
+    if spec.macros.get("soversion", str(major(source))) != str(major(source)):
+        found.append("%s:1: soversion is %s; the SONAME of VERSION %s ends in %d" % (
+            path, spec.macros["soversion"], version(source), major(source)))
+    for line in spec.sections.get(("changelog", spec.name), ()):
+        entry = re.match(r"\*.*> -? ?([^-\s]+)-\S+\Z", line.text)
+        if entry:
+            found += same(path, line.number, "%changelog's newest version", entry.group(1),
+                          version(source), "VERSION")
+            break
+    return found, version(source)

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that packages take, held to the install manifest of the build in this directory."""
+
+import json
+import os
+import re
+
+from packaging_files import covers, major, read_spec, tree_file
+from proving import SOURCE, build_info
+from gen.deps import FEATURES
+
+NOWHERE = "no package"
+PACKAGES = {
+    "debian": {"runtime": "libtreenail%d", "development": "libtreenail-dev",
+               "fftw": "libtreenail%d-fftw", "python": "python3-treenail",
+               "tools": "treenail-tools", "license": NOWHERE},
+    "fedora": {"runtime": "treenail-libs", "development": "treenail-devel",
+               "fftw": "treenail-fftw", "python": "python3-treenail", "tools": "treenail-tools",
+               "license": NOWHERE},
+}
+
+
+def as_packaged(manifest, libdir, python):
+    """(path, part) of each file of the manifest, moved from the build's directories to those of a
+    package: a build may have any prefix."""
+    own = os.path.dirname(manifest["private"])
+    pythons = sorted({e["to"].rsplit("/treenail/", 1)[0] for e in manifest["entries"]
+                      if e["package"] == "python" and e["to"].endswith("/treenail/__init__.py")})
+    prefix = manifest["prefix"].rstrip("/")
+    result = []
+    for entry in manifest["entries"]:
+        path = entry["to"]
+        moves = [(folder, python) for folder in pythons] + [(own, libdir), (prefix, "/usr")]
+        for old, new in moves:
+            if path.startswith(old + "/"):
+                path = new + path[len(old):]
+                break
+        result.append((path.lstrip("/"), entry["package"]))
+    return sorted(set(result))
+
+
+def not_built(pattern, features):
+    """Is it the file of an optional part that this build was made without?"""
+    name = re.match(r"libtreenail-(\w+)\.so\Z", pattern.rsplit("/", 1)[-1])
+    return bool(name) and name.group(1) in {dep.name for dep in FEATURES} - set(features)
+
+
+def held_to_manifest(files, patterns, packages, features):
+    """patterns: (place, package, pattern). Each file once, and in the right package."""
+    found, used = [], set()
+    for path, part in files:
+        hits = [row for row in patterns if covers(row[2], path)]
+        used.update(hits)
+        wanted = packages[part]
+        where = ", ".join("%s (%s)" % (place, package) for place, package, _ in hits)
+        if not hits:
+            found.append("/%s: named nowhere; part '%s' of the manifest belongs to %s" % (
+                path, part, wanted))
+        elif {package for _, package, _ in hits} != {wanted}:
+            found.append("%s: /%s; part '%s' of the manifest belongs to %s" % (
+                where, path, part, wanted))
+        elif len(hits) > 1:
+            found.append("%s: /%s is named more than once" % (where, path))
+    for row in patterns:
+        if row not in used and not not_built(row[2], features):
+            found.append("%s: %s matches no file of the manifest" % (row[0], row[2]))
+    return found
+
+
+def read_manifest():
+    with open("gen/install.json", encoding="utf-8") as stream:
+        return json.load(stream)
+
+
+def of_version(packages, number):
+    return {part: name % number if "%d" in name else name for part, name in packages.items()}
+
+
+def debian_patterns(source):
+    """Rows for held_to_manifest from debian/*.install and debian/not-installed; what they take from
+    elsewhere than what was installed is none of ours."""
+    folder, rows = os.path.join(source, "debian"), []
+    for name in sorted(os.listdir(folder)):
+        if name != "not-installed" and not name.endswith((".install", ".manpages")):
+            continue
+        package = NOWHERE if name == "not-installed" else name.rsplit(".", 1)[0]
+        for number, line in enumerate(tree_file("debian/" + name, source).splitlines(), 1):
+            words = line.split()
+            if not words or words[0].startswith("#"):
+                continue
+            pattern = re.sub(r"\A(?:debian/tmp/|/)", "", words[0])
+            if pattern.split("/")[0] in ("usr", "etc", "lib"):
+                rows.append(("debian/%s:%d" % (name, number), package, pattern))
+    return rows
+
+
+def debian_files(source=SOURCE, manifest=None, features=None):
+    """debian/*.install and not-installed take each file of the manifest once, to its package"""
+    tree_file("debian/control", source)
+    files = as_packaged(manifest or read_manifest(), "/usr/lib/TRIPLET",
+                        "/usr/lib/python3/dist-packages")
+    packages = of_version(PACKAGES["debian"], major(source))
+    if features is None:
+        features = build_info("kFeatures").split()
+    return held_to_manifest(files, debian_patterns(source), packages, features), (
+        "%d files" % len(files))
+
+
+SPEC_FOLDERS = {"_prefix": "/usr", "_bindir": "/usr/bin", "_libdir": "/usr/lib64",
+                "_includedir": "/usr/include", "_datadir": "/usr/share",
+                "_mandir": "/usr/share/man", "_docdir": "/usr/share/doc",
+                "python3_sitearch": "/usr/lib64/python3.X/site-packages"}
+
+
+def spec_patterns(source):
+    """Rows for held_to_manifest from %files, and from what %install removes again. Directories
+    (%dir) and what comes from the source tree (%license, %doc) are no files of the manifest."""
+    text = tree_file("rpm/treenail.spec", source)
+    spec = read_spec("".join("%%global %s %s\n" % row for row in SPEC_FOLDERS.items()) + text)
+    shift = len(SPEC_FOLDERS)
+    rows = []
+    for package, line in spec.files():
+        words = line.text.split()
+        if "%dir" in words:
+            continue
+        for word in words:
+            if word.startswith("/"):
+                # %license marks a licence file, whichever package it lies in.
+                owner = NOWHERE if {"%exclude", "%license"} & set(words) else package
+                rows.append(("rpm/treenail.spec:%d" % (line.number - shift), owner, word))
+    for (section, _), lines in spec.sections.items():
+        for line in lines:
+            if section == "install" and re.match(r"rm\b", line.text):
+                rows += [("rpm/treenail.spec:%d" % (line.number - shift), NOWHERE, path)
+                         for path in re.findall(r"%\{buildroot\}(/\S+)", line.text)]
+    return rows
+
+
+def rpm_files(source=SOURCE, manifest=None, features=None):
+    """%files of rpm/treenail.spec name each file of the manifest once, in its package"""
+    rows = spec_patterns(source)
+    files = as_packaged(manifest or read_manifest(), SPEC_FOLDERS["_libdir"],
+                        SPEC_FOLDERS["python3_sitearch"])
+    if features is None:
+        features = build_info("kFeatures").split()
+    return held_to_manifest(files, rows, PACKAGES["fedora"], features), "%d files" % len(files)
