@@ -16,7 +16,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from packaging_dependencies import (debian_dependencies, readme,  # noqa: E402  (the path is set)
+from packaging_dependencies import (debian_dependencies, documents,  # noqa: E402  (the path is set)
                                     rpm_dependencies)
 from packaging_identity import (debian_identity, debian_version, rpm_identity,  # noqa: E402
                                 rpm_version)
@@ -25,7 +25,7 @@ from packaging_product import interface, libraries, paths  # noqa: E402
 from proving import Failed, NotRun, run  # noqa: E402
 
 CHECKS = (debian_dependencies, debian_files, debian_identity, debian_version, rpm_dependencies,
-          rpm_files, rpm_identity, rpm_version, readme, libraries, paths, interface)
+          rpm_files, rpm_identity, rpm_version, documents, libraries, paths, interface)
 
 
 def outcome(check):

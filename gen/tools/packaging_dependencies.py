@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build dependencies that packages declare, and the README names, held to gen/deps.py."""
+"""Build dependencies that packages declare, and that documents name, held to gen/deps.py."""
 
+import glob
 import os
 import re
 
 from packaging_files import read_control, read_spec, relations, tree_file
+from packaging_manifest import PACKAGES
 from proving import SOURCE
 from gen.deps import BLAS_PACKAGES, DEPENDENCIES
 
@@ -111,15 +113,20 @@ def rpm_dependencies(source=SOURCE):
     return held_to_table(path, head, given, "fedora", source), "%d build dependencies" % len(given)
 
 
-def readme(source=SOURCE):
-    """packages that README.md names are names of gen/deps.py"""
+def documents(source=SOURCE):
+    """packages that README.md and docs/ name are of gen/deps.py or our own"""
     known = {word for dep in DEPENDENCIES for names in (dep.debian, dep.fedora)
              for word in names.split()} | {name for row in BLAS_PACKAGES.values() for name in row}
     known |= {name for table in INSTEAD.values() for names in table.values() for name in names}
+    known |= {name for table in PACKAGES.values() for name in table.values()}
+    tree_file("README.md", source)
     found, count = [], 0
-    for number, line in enumerate(tree_file("README.md", source).splitlines(), 1):
-        for name in re.findall(r"\b(?:lib[\w.+-]+-dev|[\w.+-]+-devel|python3-[\w.+-]*\w)\b", line):
-            count += 1
-            if name not in known and name != "python3-treenail":
-                found.append("README.md:%d: %s is no package of gen/deps.py" % (number, name))
+    for path in ["README.md", *sorted(os.path.relpath(path, source) for path in glob.glob(
+            os.path.join(source, "docs/**/*.md"), recursive=True))]:
+        for number, line in enumerate(tree_file(path, source).splitlines(), 1):
+            for name in re.findall(r"\b(?:lib[\w.+-]+-dev|[\w.+-]+-devel|python3-[\w.+-]*\w)\b",
+                                   line):
+                count += 1
+                if name not in known:
+                    found.append("%s:%d: %s is no package of gen/deps.py" % (path, number, name))
     return found, "%d packages named" % count

@@ -17,7 +17,7 @@ def wav(samples, channels=1, rate=8000, width=2):
         file.setnchannels(channels)
         file.setsampwidth(width)
         file.setframerate(rate)
-        file.writeframes(np.asarray(samples, "<i2").tobytes())
+        file.writeframes(np.asarray(samples, np.int16).tobytes())
     return stream.getvalue()
 
 
@@ -27,7 +27,7 @@ def contents(data):
 
 def decode(data, desired_channels=-1, desired_samples=-1):
     with wave.open(io.BytesIO(bytes(data.item()))) as file:
-        frames = np.frombuffer(file.readframes(file.getnframes()), "<i2")
+        frames = np.frombuffer(file.readframes(file.getnframes()), np.int16)
         audio = frames.reshape(-1, file.getnchannels()) / 32768.0
         rate = file.getframerate()
     if desired_channels >= 0:

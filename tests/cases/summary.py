@@ -204,7 +204,7 @@ def wav(sound, rate):
     data = io.BytesIO()
     with wave.open(data, "wb") as out:
         out.setparams((sound.shape[1], 2, rate, len(sound), "NONE", ""))
-        out.writeframes(np.clip(rounded, -32768, 32767).astype("<i2").tobytes())
+        out.writeframes(np.clip(rounded, -32768, 32767).astype(np.int16).tobytes())
     return data.getvalue()
 
 

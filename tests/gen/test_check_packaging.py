@@ -15,7 +15,7 @@ from gen.deps import FEATURES
 sys.path.insert(0, str(SOURCE / "gen" / "tools"))
 import check_packaging  # noqa: E402  (the path must be set first)
 import packaging_files as files  # noqa: E402
-from packaging_dependencies import (debian_dependencies, readme,  # noqa: E402
+from packaging_dependencies import (debian_dependencies, documents,  # noqa: E402
                                     rpm_dependencies)
 from packaging_identity import (debian_identity, debian_version, rpm_identity,  # noqa: E402
                                 rpm_version)
@@ -231,9 +231,9 @@ def test_a_feature_without_an_adapter_is_not_built_with(tree):
 
 def test_packages_of_the_readme(tree):
     write(tree, "README.md", "x\n`libhdf5-dev`, python3-numpy, pybind11-static.\n")
-    assert said(readme, tree) == ""
+    assert said(documents, tree) == ""
     write(tree, "README.md", "x\nlibhdf6-dev\n")
-    assert said(readme, tree) == "README.md:2: libhdf6-dev is no package of gen/deps.py"
+    assert said(documents, tree) == "README.md:2: libhdf6-dev is no package of gen/deps.py"
 
 
 # ---- files ---------------------------------------------------------------------------------------

@@ -204,7 +204,7 @@ def test_sounds(evaluate):
     assert fields[1] == [struct.pack("<f", 8000)] and fields[2] == [2] and fields[3] == [1000]
     with wave.open(io.BytesIO(fields[4][0])) as data:
         assert data.getparams()[:4] == (2, 2, 8000, 1000)
-        samples = np.frombuffer(data.readframes(1000), "<i2").reshape(1000, 2)
+        samples = np.frombuffer(data.readframes(1000), np.int16).reshape(1000, 2)
     assert np.abs(samples / 32768 - sound[0]).max() < 1 / 32768
 
 
