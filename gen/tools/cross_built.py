@@ -69,6 +69,16 @@ def gtest_for(compiler, folder):
                          "Libs: -L%s -l%s\n" % (name, source, folder, name))
 
 
+def links_within(root):
+    """Absolute links below `root` lead to there, as they do for who has it as root directory."""
+    for folder, folders, leaves in os.walk(root):
+        for path in (os.path.join(folder, name) for name in folders + leaves):
+            if os.path.islink(path) and os.readlink(path).startswith("/"):
+                target = os.path.relpath(root + os.readlink(path), folder)
+                os.unlink(path)
+                os.symlink(target, path)
+
+
 def unpacked_packages(root, architecture):
     """Debian's packages for an architecture, with what they need, below `root`."""
     ready = os.path.join(root, "unpacked")
@@ -96,6 +106,7 @@ def unpacked_packages(root, architecture):
     for package in sorted(glob.glob(os.path.join(place["cache"], "archives", "*.deb"))):
         run(["dpkg-deb", "-x", package, root])
     shutil.rmtree(os.path.join(root, "apt"))
+    links_within(root)
     with open(ready, "w", encoding="utf-8"):
         pass
 
