@@ -16,7 +16,8 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from packaging_dependencies import (debian_dependencies, documents,  # noqa: E402  (the path is set)
+from packaging_copyright import debian_copyright  # noqa: E402  (the path must be set first)
+from packaging_dependencies import (debian_dependencies, documents,  # noqa: E402
                                     rpm_dependencies)
 from packaging_identity import (debian_identity, debian_version, rpm_identity,  # noqa: E402
                                 rpm_version)
@@ -24,8 +25,9 @@ from packaging_manifest import debian_files, rpm_files  # noqa: E402
 from packaging_product import interface, libraries, paths  # noqa: E402
 from proving import Failed, NotRun, run  # noqa: E402
 
-CHECKS = (debian_dependencies, debian_files, debian_identity, debian_version, rpm_dependencies,
-          rpm_files, rpm_identity, rpm_version, documents, libraries, paths, interface)
+CHECKS = (debian_dependencies, debian_files, debian_identity, debian_version, debian_copyright,
+          rpm_dependencies, rpm_files, rpm_identity, rpm_version, documents, libraries, paths,
+          interface)
 
 
 def outcome(check):

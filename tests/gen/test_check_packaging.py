@@ -15,6 +15,7 @@ from gen.deps import FEATURES
 sys.path.insert(0, str(SOURCE / "gen" / "tools"))
 import check_packaging  # noqa: E402  (the path must be set first)
 import packaging_files as files  # noqa: E402
+from packaging_copyright import debian_copyright  # noqa: E402
 from packaging_dependencies import (debian_dependencies, documents,  # noqa: E402
                                     rpm_dependencies)
 from packaging_identity import (debian_identity, debian_version, rpm_identity,  # noqa: E402
@@ -363,6 +364,38 @@ def test_absent_folders_are_not_run(tmp_path):
                      rpm_files, rpm_version, debian_version):
         verdict, text = check_packaging.outcome(lambda f=function: f(str(tmp_path)))
         assert verdict == "not run" and text.endswith("is not there")
+
+
+COPYRIGHT = """Format: x
+
+Files: *
+License: Apache-2.0
+
+Files: data/*
+License: BSD-3-Clause
+
+License: Apache-2.0
+ text
+
+License: BSD-3-Clause
+ text
+"""
+
+
+@pytest.mark.parametrize("old, new, stated, sentence", [
+    ("", "", {"a.c": "Apache-2.0", "data/x": "BSD-3-clause", "b": "UNKNOWN"}, ""),
+    ("", "", {"a.c": "GPL-2", "data/x": "UNKNOWN"},
+     "debian/copyright:3: Apache-2.0 for a.c, which says GPL-2"),
+    ("", "", {"a.c": "Apache-2.0", "data/x": "Apache-2.0"},
+     "debian/copyright:6: BSD-3-Clause for data/x, which says Apache-2.0"),
+    ("", "", {"a.c": "Apache-2.0"}, "debian/copyright:6: data/* matches no file"),
+    ("License: BSD-3-Clause\n text\n", "", {"data/x": "UNKNOWN"},
+     "debian/copyright:6: BSD-3-Clause has no stanza with its text"),
+    ("Files: *\n", "Files: b\n", {"a.c": "MIT", "b": "UNKNOWN", "data/x": "UNKNOWN"},
+     "debian/copyright:1: no licence for a.c, which says MIT")])
+def test_licences_that_files_state(tree, old, new, stated, sentence):
+    write(tree, "debian/copyright", COPYRIGHT.replace(old, new, 1))
+    assert said(debian_copyright, tree, stated) == sentence
 
 
 # ---- the product ---------------------------------------------------------------------------------
