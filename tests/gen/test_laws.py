@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each law of gen/check.py holds for the tree, and each one can be broken."""
 
+import ast
 import pytest
 from conftest import SOURCE
 from gen import check
@@ -108,3 +109,13 @@ def test_outputs_in_the_source_tree_are_found(small_tree, facts):
 
 def test_a_plan_without_link_pool():
     assert check.check_plan(Plan()) == ["there is no pool for links"]
+
+
+PYTHON_3_9 = sorted(path for folder in ("gen", "python", "smoke", "tests", "bench")
+                    for path in (SOURCE / folder).rglob("*.py")) + [SOURCE / "configure.py"]
+
+
+@pytest.mark.parametrize("path", PYTHON_3_9, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_the_oldest_python_reads_it(path):
+    """Enterprise Linux 9 has 3.9; what newer grammar there is would be a SyntaxError here."""
+    ast.parse(path.read_text(encoding="utf-8"), str(path), feature_version=(3, 9))
