@@ -3,7 +3,7 @@
 
 The source archive is that of `ninja dist`; debian/ is laid over it. Everything is made in deb/ of
 the build directory, with the whole log in deb/build.log; the terminal sees the steps, and at the
-end what was made, how large it is and what lintian has to say. DEB_BUILD_OPTIONS and
+end what was made, how large it is and what lintian and blhc have to say. DEB_BUILD_OPTIONS and
 DEB_BUILD_PROFILES mean what they mean to dpkg-buildpackage. Where ccache is installed it is used.
 """
 
@@ -103,6 +103,18 @@ def lint(folder):
         "%s (%s)" % (tag, expected[tag]) for tag in sorted(found)) or "none explained"), left
 
 
+def hardened(log):
+    """What blhc finds missing among the flags of the compilations in the log."""
+    if not shutil.which("blhc"):
+        return "blhc: not run: it is not installed", []
+    done = subprocess.run(["blhc", "--all", log], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, check=False)
+    if done.returncode == 1:  # bits; this one: no compiler commands
+        return "blhc: nothing was compiled", []
+    lines = done.stdout.splitlines() if done.returncode else []
+    return "blhc: %s" % ("flags are missing" if lines else "every compilation is hardened"), lines
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -112,12 +124,14 @@ def main():
     options = parser.parse_args()
     folder = os.path.abspath(options.into)
     try:
-        tree = unpacked_source(folder)
-        built(tree, options.arguments, os.path.join(folder, "build.log"))
+        tree, log = unpacked_source(folder), os.path.join(folder, "build.log")
+        built(tree, options.arguments, log)
         print("\n".join(size_table(made(folder), MAIN, LIMIT)))
-        verdict, left = lint(folder)
-        print("\n".join([verdict, *left]))
-        return 1 if left else 0
+        found = []
+        for verdict, left in (lint(folder), hardened(log)):
+            print("\n".join([verdict, *left]))
+            found += left
+        return 1 if found else 0
     except Unusable as reason:
         sys.stderr.write("%s\n" % reason)
         return 1

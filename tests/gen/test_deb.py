@@ -11,6 +11,7 @@ sys.path.insert(0, str(SOURCE / "gen" / "tools"))
 import chroots  # noqa: E402  (the path must be set first)
 import clean_room  # noqa: E402
 import deb_cross  # noqa: E402
+import deb_packages  # noqa: E402
 import deb_reproducible  # noqa: E402
 from proving import Failed, NotRun  # noqa: E402
 
@@ -135,3 +136,20 @@ def test_a_kernel_without_the_emulator(monkeypatch):
     monkeypatch.setattr(deb_cross, "EMULATORS", {"arm64": "no-such-emulator"})
     with pytest.raises(NotRun, match="apt-get install qemu-user-static binfmt-support"):
         deb_cross.emulated("arm64")
+
+
+@pytest.mark.parametrize("status, said, verdict, left", [
+    (0, "", "every compilation is hardened", []), (1, "No compiler commands!", "nothing was", []),
+    (8, "CFLAGS missing (-fstack-protector-strong): gcc x.c", "flags are missing",
+     ["CFLAGS missing (-fstack-protector-strong): gcc x.c"])])
+def test_what_blhc_says(tmp_path, monkeypatch, status, said, verdict, left):
+    (tmp_path / "blhc").write_text("#!/bin/sh\necho '%s'\nexit %d\n" % (said, status))
+    (tmp_path / "blhc").chmod(0o755)
+    monkeypatch.setenv("PATH", "%s:/usr/bin:/bin" % tmp_path)
+    text, lines = deb_packages.hardened("build.log")
+    assert verdict in text and lines == left
+
+
+def test_without_blhc(monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert deb_packages.hardened("build.log") == ("blhc: not run: it is not installed", [])
