@@ -30,6 +30,7 @@ sys.path[:0] = [TOOLS, SOURCE]
 import audit  # noqa: E402  (the path must be set first)
 from cross_built import aarch64, ppc64el, riscv64, s390x  # noqa: E402
 from deb_cross import deb_arm64, deb_s390x  # noqa: E402
+from deb_purge import deb_purge  # noqa: E402
 from deb_reproducible import deb_reproducible  # noqa: E402
 from emulated_x86 import (emulated_levels, emulated_pair, emulated_training,  # noqa: E402
                           oldest_cpu, reported_levels, told_by)
@@ -290,7 +291,7 @@ QUICK = (missing_deps, nothing_to_do, layers, baseline_instructions, oldest_cpu,
 SLOW = QUICK + (mutated_models_long, mutated_inputs_long, address_undefined, thread, every_level,
                 emulated_levels, emulated_training, reproducible, without_features, clang,
                 documentation, sbom_schema, aarch64, s390x, ppc64el, riscv64, fresh_machine,
-                deb_reproducible, deb_arm64, deb_s390x, rpm_install, rpm_reproducible)
+                deb_purge, deb_reproducible, deb_arm64, deb_s390x, rpm_install, rpm_reproducible)
 
 
 def prove(function):

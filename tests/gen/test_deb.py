@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the proofs of the Debian packages say and run, without a chroot."""
 
+import shutil
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ import chroots  # noqa: E402  (the path must be set first)
 import clean_room  # noqa: E402
 import deb_cross  # noqa: E402
 import deb_packages  # noqa: E402
+import deb_purge  # noqa: E402
 import deb_reproducible  # noqa: E402
 from proving import Failed, NotRun  # noqa: E402
 
@@ -153,3 +155,22 @@ def test_what_blhc_says(tmp_path, monkeypatch, status, said, verdict, left):
 def test_without_blhc(monkeypatch):
     monkeypatch.setenv("PATH", "/nonexistent")
     assert deb_packages.hardened("build.log") == ("blhc: not run: it is not installed", [])
+
+
+@pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="there is no dpkg-deb")
+def test_an_older_version_of_a_package(tmp_path):
+    """Its own version and that of siblings sink; other packages' do not."""
+    tree = tmp_path / "tree/DEBIAN"
+    tree.mkdir(parents=True)
+    tree.joinpath("control").write_text(
+        "Package: libx-dev\nVersion: 1.0.0-1\nArchitecture: all\nMaintainer: A <a@b.c>\n"
+        "Depends: libx1 (= 1.0.0-1), libc6 (>= 1.0.0-12)\nDescription: x\n")
+    path = tmp_path / "libx-dev_1.0.0-1_all.deb"
+    subprocess.run(["dpkg-deb", "-b", str(tmp_path / "tree"), str(path)], check=True,
+                   stdout=subprocess.DEVNULL)
+    (tmp_path / "older").mkdir()
+    deb_purge.older(str(path), str(tmp_path / "older"))
+    made = str(tmp_path / "older/libx-dev_1.0.0-1~0_all.deb")
+    fields = subprocess.run(["dpkg-deb", "-f", made, "Version", "Depends"], check=True, text=True,
+                            stdout=subprocess.PIPE).stdout
+    assert fields == "Version: 1.0.0-1~0\nDepends: libx1 (= 1.0.0-1~0), libc6 (>= 1.0.0-12)\n"
