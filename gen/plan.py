@@ -159,6 +159,7 @@ def add_rules(context: Context) -> None:
     plan.variables += [
         ("builddir", "."),
         ("tools", escape_value(context.source("gen/tools"))),
+        ("packaging", escape_value(context.source("gen/packaging"))),
         # A tool's output may hold a path that the terminal's encoding lacks.
         ("python", shell(["env", "PYTHONDONTWRITEBYTECODE=1", "PYTHONIOENCODING=:backslashreplace",
                           facts.build_python])),

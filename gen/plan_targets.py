@@ -18,10 +18,15 @@ def console(context: Context, name: str, help_text: str, command: str,
         context.plan.help.append((name, help_text))
 
 
-def tool(context: Context, name: str, *arguments: str) -> str:
+def tool(context: Context, name: str, *arguments: str, folder: str = "tools") -> str:
     """The command that runs one of gen/tools."""
-    text = "$python $tools/" + name
+    text = "$python $%s/%s" % (folder, name)
     return text + " " + shell(arguments) if arguments else text
+
+
+def packaging(context: Context, name: str, *arguments: str) -> str:
+    """The command that runs one of gen/packaging."""
+    return tool(context, name, *arguments, folder="packaging")
 
 
 def plan_tests(context: Context, programs: Dict[str, str]) -> None:
@@ -72,7 +77,7 @@ def plan_tests(context: Context, programs: Dict[str, str]) -> None:
         console(context, "check-" + name, text, tool(context, "proofs.py", "--" + name), ["tests"])
     console(context, "check-packaging",
             "debian/, rpm/ and the product against the facts that they repeat",
-            tool(context, "check_packaging.py"), ["all"])
+            packaging(context, "check_packaging.py"), ["all"])
 
 
 def plan_launcher(context: Context) -> None:
@@ -103,14 +108,14 @@ def plan_install_targets(context: Context) -> None:
 def plan_packages(context: Context) -> None:
     """Packages are built from the source archive, in builds of their own."""
     console(context, "deb", "Debian packages, source and binary, in deb/",
-            tool(context, "deb_packages.py"))
+            packaging(context, "deb_packages.py"))
     console(context, "deb-autopkgtest", "the tests of debian/tests on the packages in deb/",
-            tool(context, "clean_room.py", "--as-installed", "bookworm"))
+            packaging(context, "clean_room.py", "--as-installed", "bookworm"))
     for release in ("bookworm", "trixie"):
         console(context, "deb-clean-room-" + release, "the same in a new chroot of " + release,
-                tool(context, "clean_room.py", release))
+                packaging(context, "clean_room.py", release))
     console(context, "rpm", "RPM packages, source and binary, in rpm/",
-            tool(context, "rpm_packages.py"))
+            packaging(context, "rpm_packages.py"))
 
 
 def plan_scripts(context: Context) -> None:

@@ -26,7 +26,7 @@ import time
 sys.dont_write_bytecode = True
 TOOLS = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(TOOLS))
-sys.path[:0] = [TOOLS, SOURCE]
+sys.path[:0] = [TOOLS, os.path.join(SOURCE, "gen/packaging"), SOURCE]
 import audit  # noqa: E402  (the path must be set first)
 from cross_built import aarch64, ppc64el, riscv64, s390x  # noqa: E402
 from deb_cross import deb_arm64, deb_s390x  # noqa: E402

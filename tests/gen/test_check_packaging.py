@@ -12,7 +12,7 @@ from conftest import SOURCE
 from gen import identity
 from gen.deps import FEATURES
 
-sys.path.insert(0, str(SOURCE / "gen" / "tools"))
+sys.path[:0] = [str(SOURCE / "gen" / "packaging"), str(SOURCE / "gen" / "tools")]
 import check_packaging  # noqa: E402  (the path must be set first)
 import packaging_files as files  # noqa: E402
 from packaging_copyright import debian_copyright  # noqa: E402
@@ -436,9 +436,9 @@ def test_foreign_symbols(symbol, whose):
 
 
 def run_check(tree, *names):
-    done = subprocess.run([sys.executable, "-B", str(tree.root / "gen/tools/check_packaging.py"),
-                           *names], cwd=tree.root / "build", stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, universal_newlines=True, check=False)
+    program = str(tree.root / "gen/packaging/check_packaging.py")
+    done = subprocess.run([sys.executable, "-B", program, *names], cwd=tree.root / "build",
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     return done.returncode, done.stdout
 
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 from conftest import SOURCE
 
-sys.path.insert(0, str(SOURCE / "gen" / "tools"))
+sys.path[:0] = [str(SOURCE / "gen" / "packaging"), str(SOURCE / "gen" / "tools")]
 import chroots  # noqa: E402  (the path must be set first)
 import clean_room  # noqa: E402
 import deb_cross  # noqa: E402

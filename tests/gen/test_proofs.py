@@ -7,7 +7,7 @@ import sys
 import pytest
 from conftest import SOURCE
 
-sys.path.insert(0, str(SOURCE / "gen" / "tools"))
+sys.path[:0] = [str(SOURCE / "gen" / "packaging"), str(SOURCE / "gen" / "tools")]
 import proofs  # noqa: E402  (the path must be set first)
 
 

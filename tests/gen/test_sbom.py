@@ -12,7 +12,7 @@ import sys
 import pytest
 from conftest import SOURCE
 
-sys.path.insert(0, str(SOURCE / "gen" / "tools"))
+sys.path[:0] = [str(SOURCE / "gen" / "packaging"), str(SOURCE / "gen" / "tools")]
 import sbom  # noqa: E402  (the path must be set first)
 
 EPOCH = "1700000000"
@@ -34,7 +34,7 @@ SCHEMA = {
 
 def write_bill(tree, root, output, *arguments, name="libtest1", check=True, epoch=EPOCH):
     done = subprocess.run(
-        [sys.executable, "-B", str(tree.root / "gen/tools/sbom.py"), "--build",
+        [sys.executable, "-B", str(tree.root / "gen/packaging/sbom.py"), "--build",
          str(tree.root / "build"), "--root", str(root), "--name", name, "--output", str(output),
          *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
         env=dict(os.environ, SOURCE_DATE_EPOCH=epoch), check=False)

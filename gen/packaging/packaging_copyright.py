@@ -12,7 +12,7 @@ from proving import SOURCE, need, run
 SPEAKING = {
     "debian/copyright": "it lists all of them", "debian/control": "a description names the GPL",
     "smoke/DATA.md": "it says where the digits are from",
-    "gen/tools/packaging_copyright.py": "this list",
+    "gen/packaging/packaging_copyright.py": "this list",
 }
 
 

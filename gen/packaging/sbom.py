@@ -34,11 +34,10 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, List, Set, Tuple
 
-from archive import epoch, write_whole
-
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, SOURCE)
-from gen import identity  # noqa: E402  (the path must be set first)
+sys.path[:0] = [os.path.join(SOURCE, "gen/tools"), SOURCE]
+from archive import epoch, write_whole  # noqa: E402  (the path must be set first)
+from gen import identity  # noqa: E402
 from gen.distro import this_distro  # noqa: E402
 from gen.install import metadata  # noqa: E402
 

@@ -15,6 +15,8 @@ import tempfile
 
 from proving import TOOLS, Failed, NotRun, run
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+
 PACKAGE = "spdx-tools==0.8.5"
 PARTS = ("runtime", "development", "tools", "python", "fftw")
 VALIDATE = """
@@ -100,7 +102,7 @@ def sbom_schema():
         with open("gen/install.json", encoding="utf-8") as stream:
             there = {entry["package"] for entry in json.load(stream)["entries"]}
         for part in sorted(there & set(PARTS)):
-            run([sys.executable, "-B", os.path.join(TOOLS, "sbom.py"), "--build", ".", "--root",
+            run([sys.executable, "-B", os.path.join(HERE, "sbom.py"), "--build", ".", "--root",
                  root, "--parts", part, "--name", "treenail-" + part, "--output",
                  os.path.join(scratch, part + ".spdx.json")])
         written = sorted(glob.glob(os.path.join(scratch, "*.spdx.json")))

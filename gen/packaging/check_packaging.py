@@ -15,7 +15,8 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "tools")]
 from packaging_copyright import debian_copyright  # noqa: E402  (the path must be set first)
 from packaging_dependencies import (debian_dependencies, documents,  # noqa: E402
                                     rpm_dependencies)

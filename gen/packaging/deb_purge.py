@@ -60,6 +60,7 @@ def deb_purge():
     with open(log, encoding="utf-8", errors="replace") as stream:
         text = stream.read()
     done = re.findall(r"PASS: (Installation.*) tests?\.$", text, re.MULTILINE)
-    if len(done) != 2 or not re.search(r"Unpacking libtreenail\d+\S* .*over \(\S+%s\)" % OLDER, text):
+    upgraded = re.search(r"Unpacking libtreenail\d+\S* .*over \(\S+%s\)" % OLDER, text)
+    if len(done) != 2 or not upgraded:
         raise Failed("piuparts ran only: %s; %s" % (", ".join(done) or "nothing", log))
     return "%d packages: %s" % (len(paths), ", ".join(done))

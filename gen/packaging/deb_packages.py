@@ -16,9 +16,9 @@ import sys
 import tarfile
 
 sys.dont_write_bytecode = True
-TOOLS = os.path.dirname(os.path.abspath(__file__))
-SOURCE = os.path.dirname(os.path.dirname(TOOLS))
-sys.path[:0] = [TOOLS, SOURCE]
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.dirname(os.path.dirname(HERE))
+sys.path[:0] = [HERE, os.path.join(SOURCE, "gen/tools"), SOURCE]
 import dist  # noqa: E402  (the path must be set first)
 from archive import epoch, write_whole  # noqa: E402
 from package_build import Unusable, logged, read, settings, size_table  # noqa: E402

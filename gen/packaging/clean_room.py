@@ -20,8 +20,8 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-TOOLS = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [TOOLS, os.path.dirname(os.path.dirname(TOOLS))]
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "tools")]
 import chroots  # noqa: E402  (the path must be set first)
 import deb_packages  # noqa: E402
 from package_build import digest  # noqa: E402
