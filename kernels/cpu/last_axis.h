@@ -18,6 +18,7 @@ namespace treenail::cpu {
 // n < lanes elements; the other lanes are `fill`.
 template <class V, class C = ElementOf<V>>
 V load_filled(const C* p, int64_t n, C fill) {
+  if (n < 0 || n >= kLanesOf<V>) __builtin_unreachable();  // else GCC 14 warns of the copy
   C lanes[kLanesOf<V>];
   std::fill_n(lanes, kLanesOf<V>, fill);
   std::copy_n(p, n, lanes);
