@@ -44,7 +44,9 @@ std::string own_package(const AdapterRequest& request) {
 Outcome open_now(const AdapterRequest& request) {
   const std::string path = adapter_path(request.name);
   if (::access(path.c_str(), F_OK) != 0) {
-    return {nullptr, describe(request, concat("no file ", path), own_package(request))};
+    return {nullptr,
+            describe(request, concat("no file ", path),
+                     concat(own_package(request), ", or build it with ", request.packages))};
   }
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {

@@ -44,7 +44,9 @@ TEST_F(Adapter, AbsentOneIsNamedWithFileAndPackage) {
               "feature \"absent\" is needed for testing: no file " + directory_ +
                   "/adapters/libtreenail-absent.so; install Treenail's absent adapter, version " +
                   build_info::kVersion + " (Debian: libtreenail" +
-                  std::to_string(build_info::kVersionMajor) + "-some, Fedora: treenail-some)");
+                  std::to_string(build_info::kVersionMajor) +
+                  "-some, Fedora: treenail-some), or build "
+                  "it with libnothing (Debian: libnothing1)");
   }
   std::string why;
   EXPECT_EQ(try_open_adapter(request("absent"), &why), nullptr);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The proofs of check-quick and check-slow: their machinery, and that they can fail."""
 
+import shutil
 import subprocess
 import sys
 
@@ -65,6 +66,7 @@ __attribute__((target("avx2"))) void wide(float* p) {
     assert status == 1 and "FAILED" in out and "treenail::wide(float*)" in out
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_build_that_is_not_reproducible_is_found(small_tree, monkeypatch):
     """The time of day gets into the library; under rpmbuild and dpkg it would stand still."""
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
