@@ -21,27 +21,25 @@ Links have no bytes of their own and are not listed.
 
 import argparse
 import datetime
-import fnmatch
 import gzip
 import hashlib
 import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import uuid
-from dataclasses import dataclass, field
-from typing import Any, Dict, Iterable, List, Set, Tuple
+from typing import Any, Dict, List, Set, Tuple
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(SOURCE, "gen/tools"), SOURCE]
 from archive import epoch, write_whole  # noqa: E402  (the path must be set first)
+from sbom_files import HTML, Shipped, read_manifest, shipped_files  # noqa: E402
+from sbom_graph import Graph, Origin, Unusable, below, run  # noqa: E402
+from sbom_licences import UNKNOWN, Licences, together  # noqa: E402
 from gen import identity  # noqa: E402
 from gen.distro import this_distro  # noqa: E402
-from gen.install import metadata  # noqa: E402
 
-UNKNOWN = "NOASSERTION"
 # Libraries of templates, which become part of what includes them, by a folder that all their
 # headers lie in. Of other headers only declarations and a few inline functions are used; those of
 # libstdc++ and libgcc put no terms on the result (GCC Runtime Library Exception).
@@ -50,181 +48,7 @@ COMPILED_IN = {"pybind11": "BSD-3-Clause"}
 TERMS_OF_LINKING = (
     ("libfftw3", "GPL-3.0-or-later",
      "FFTW is GPL-2.0-or-later, and Apache-2.0 is compatible with version 3 of the GPL alone."),)
-# Where debian/copyright is not there.
-WITHOUT_A_LINE = {"smoke/digits.csv": "CC-BY-4.0", "tests/random123/kat_vectors": "BSD-3-Clause"}
-DEBIAN_NAMES = {"Expat": "MIT", "GPL-2+": "GPL-2.0-or-later", "GPL-3+": "GPL-3.0-or-later",
-                "BSD-2-clause": "BSD-2-Clause", "BSD-3-clause": "BSD-3-Clause"}
-# What packaging adds to the files of the manifest; no source of ours went into it.
-METADATA = ("usr/share/doc/*", "usr/share/doc-base/*", "usr/share/lintian/overrides/*",
-            "usr/share/licenses/*", "usr/share/bug/*", "usr/share/python3/*",
-            "usr/lib/.build-id/*")
-CONTROL = "DEBIAN"  # dpkg-deb's own directory; it is no part of what is installed
-HTML = re.compile(r"usr/share/doc/[^/]+/html/")
-_LICENCE = re.compile(rb"SPDX-License-Identifier:\s*([A-Za-z0-9.+() -]*[A-Za-z0-9.+)])")
 _NEEDED = re.compile(r"\(NEEDED\).*\[(.*)\]")
-
-
-class Unusable(Exception):
-    """The bill cannot be written; the text says why."""
-
-
-def run(command: List[str], cwd: str = ".", may_fail: bool = False) -> str:
-    try:
-        done = subprocess.run(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              env=dict(os.environ, LC_ALL="C"), check=False)
-    except OSError as error:
-        raise Unusable("%s: %s" % (command[0], error.strerror)) from None
-    if done.returncode and not may_fail:
-        raise Unusable("%s: exit status %d: %s" % (
-            " ".join(command[:6]), done.returncode, done.stderr.decode(errors="replace")[-500:]))
-    return done.stdout.decode(errors="replace")
-
-
-def below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
-# ---- what the build knows --------------------------------------------------------------------
-
-
-@dataclass
-class Origin:
-    """tree: files of the source tree, from its top. system: headers, absolute. linked: other
-    outputs of the build that are installed files themselves."""
-
-    tree: Set[str] = field(default_factory=set)
-    system: Set[str] = field(default_factory=set)
-    linked: Set[str] = field(default_factory=set)
-
-
-class Graph:
-    """ninja's graph of one build directory, asked in few calls."""
-
-    def __init__(self, build: str, ninja: str = "ninja"):
-        self.build, self.ninja = os.path.realpath(build), ninja
-        if not os.path.exists(os.path.join(self.build, "build.ninja")):
-            raise Unusable("%s is no build directory: there is no build.ninja" % build)
-        self.produced = {line.rsplit(": ", 1)[0] for line in self.ask("targets", "all")}
-        self.known: Dict[str, List[str]] = {}
-        self.origins: Dict[str, Origin] = {}
-        self.headers: Dict[str, List[str]] = {}
-        name = ""
-        for line in self.ask("deps"):
-            if line.startswith("    "):
-                self.headers[name].append(line.strip())
-            elif line:
-                name = line.split(": #deps ", 1)[0]
-                self.headers[name] = []
-
-    def ask(self, *words: str) -> List[str]:
-        return run([self.ninja, "-t", *words], self.build).splitlines()
-
-    def learn(self, nodes: Iterable[str]) -> None:
-        """The inputs of each node, explicit and implicit; those that only order do not count."""
-        wanted = sorted(set(nodes) - set(self.known))
-        for start in range(0, len(wanted), 200):
-            name, reading = "", False
-            for line in self.ask("query", *wanted[start:start + 200]):
-                if not line.startswith(" "):
-                    name, reading = line.rstrip(":"), False
-                    self.known[name] = []
-                elif not line.startswith("    "):
-                    reading = line.startswith("  input:")
-                elif reading and not line.startswith("    || "):
-                    text = line[4:]
-                    self.known[name].append(text[2:] if text.startswith("| ") else text)
-
-    def inputs(self, node: str) -> List[str]:
-        if node.endswith(".o") and node not in self.headers:
-            raise Unusable("%s: ninja's log has no headers of it; build before the bill is written"
-                           % node)
-        return self.known[node] + self.headers.get(node, [])
-
-    def origin(self, output: str, products: Set[str]) -> Origin:
-        """What went into an output; where another product went in, that one is named alone."""
-        if output in self.origins:
-            return self.origins[output]
-        found = self.origins[output] = Origin()
-        if output not in self.produced:
-            self.leaf(output, found)
-            if not found.tree and not found.system:  # configure.py wrote it
-                self.learn(["build.ninja"])
-                for name in self.known["build.ninja"]:
-                    self.leaf(name, found)
-            return found
-        todo, seen = {output}, {output}
-        while todo:
-            self.learn(todo)
-            reached = {name for node in todo for name in self.inputs(node)} - seen
-            seen |= reached
-            todo = set()
-            for name in reached:
-                if name in self.produced and name in products:
-                    found.linked.add(name)
-                elif name in self.produced:
-                    todo.add(name)
-                else:
-                    self.leaf(name, found)
-        return found
-
-    def leaf(self, name: str, found: Origin) -> None:
-        """A file that the build did not make. What configure.py writes into the build directory
-        besides (version scripts, lists) only says how to build."""
-        path = os.path.normpath(os.path.join(self.build, name))
-        real = os.path.realpath(path)
-        if os.path.isdir(real) or not os.path.exists(real):
-            return
-        if below(real, self.build) and self.build != os.path.realpath(SOURCE):
-            return
-        if below(real, os.path.realpath(SOURCE)):
-            found.tree.add(os.path.relpath(real, os.path.realpath(SOURCE)))
-        else:
-            found.system.add(path)
-
-
-# ---- licences --------------------------------------------------------------------------------
-
-
-class Licences:
-    """The licence of each file of the tree."""
-
-    def __init__(self, source: str):
-        self.source = source
-        self.whole = re.findall(r"^License: (.*)$", metadata("0"), re.MULTILINE)[0]
-        self.stanzas = list(self.read_copyright())
-
-    def read_copyright(self) -> Iterable[Tuple[List[str], str]]:
-        """(patterns, SPDX expression) of debian/copyright's stanzas; later ones win."""
-        path = os.path.join(self.source, "debian/copyright")
-        if not os.path.exists(path):
-            return
-        with open(path, encoding="utf-8") as stream:
-            for stanza in re.split(r"\n\s*\n", stream.read()):
-                fields = dict(re.findall(r"^(\S+):[ \t]*((?:.*)(?:\n[ \t].*)*)", stanza,
-                                         re.MULTILINE))
-                if "Files" in fields and "License" in fields:
-                    name = fields["License"].splitlines()[0].strip()
-                    words = [DEBIAN_NAMES.get(word, word) for word in name.split()]
-                    yield fields["Files"].split(), " ".join(
-                        word.upper() if word in ("and", "or") else word for word in words)
-
-    def of(self, name: str) -> str:
-        with open(os.path.join(self.source, name), "rb") as stream:
-            line = _LICENCE.search(stream.read(2000))
-        if line:
-            return line.group(1).decode()
-        for patterns, licence in reversed(self.stanzas):
-            if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
-                return licence
-        return WITHOUT_A_LINE.get(name, self.whole)
-
-
-def together(licences: Iterable[str]) -> str:
-    """All of them at once."""
-    parts = sorted({part for licence in licences for part in licence.split(" AND ")} - {UNKNOWN})
-    if not parts:
-        return UNKNOWN
-    return " AND ".join("(%s)" % p if " OR " in p and len(parts) > 1 else p for p in parts)
 
 
 # ---- packages of the system ------------------------------------------------------------------
@@ -272,76 +96,6 @@ def compiled_in(header: str) -> str:
 
 def needed(path: str) -> List[str]:
     return sorted(set(_NEEDED.findall(run(["readelf", "-dW", path]))))
-
-
-# ---- the shipped files -----------------------------------------------------------------------
-
-
-@dataclass
-class Shipped:
-    """A file of the package. name: from its root. made_of: where the manifest says so."""
-
-    name: str
-    path: str
-    output: str = ""  # of the build, from the manifest
-    data: bytes = b""
-
-    @property
-    def elf(self) -> bool:
-        return self.data.startswith(b"\x7fELF")
-
-
-def read_manifest(build: str) -> Dict[str, Dict[str, Any]]:
-    """Installed name without the first slash -> entry."""
-    path = os.path.join(build, "gen/install.json")
-    try:
-        with open(path, encoding="utf-8") as stream:
-            return {e["to"].lstrip("/"): e for e in json.load(stream)["entries"]}
-    except OSError as error:
-        raise Unusable("%s: %s; configure first" % (path, error.strerror)) from None
-
-
-def is_metadata(name: str, package: str, shared: bool) -> bool:
-    """Is it one of packaging's own files (in a shared directory: of this package)?"""
-    if not any(fnmatch.fnmatchcase(name, pattern) for pattern in METADATA):
-        return False
-    return not shared or package in name.split("/")[3:5]
-
-
-def shipped_files(root: str, package: str, entries: Dict[str, Dict[str, Any]], output: str,
-                  parts: Set[str]) -> List[Shipped]:
-    """The package's regular files; raises for one that neither manifest nor packaging explains."""
-    if not os.path.isdir(root):
-        raise Unusable("--root=%s is no directory" % root)
-    found, strange = [], []
-    for folder, folders, leaves in os.walk(root):
-        inner = os.path.relpath(folder, root)
-        if inner == ".":
-            folders[:] = [name for name in folders if name != CONTROL]
-        for leaf in leaves + [n for n in folders if os.path.islink(os.path.join(folder, n))]:
-            path = os.path.join(folder, leaf)
-            name = os.path.normpath(os.path.join(inner, leaf))
-            if os.path.realpath(path) == os.path.realpath(output):
-                continue
-            known = name if name in entries else name[:-3] if name.endswith(".gz") else ""
-            entry = entries.get(known)
-            if parts and (entry["package"] not in parts if entry
-                          else not is_metadata(name, package, True)):
-                continue
-            if entry is None and not is_metadata(name, package, False):
-                strange.append(name)
-            if os.path.islink(path):
-                continue
-            with open(path, "rb") as stream:
-                found.append(Shipped(name, path, entry.get("from", "") if entry else "",
-                                     stream.read()))
-    if strange:
-        raise Unusable("%s: the install manifest has no such file, and it is none that packaging "
-                       "adds (%s)" % (", ".join(sorted(strange)), " ".join(METADATA)))
-    if not any(item.output or HTML.match(item.name) for item in found):
-        raise Unusable("%s holds no file of the install manifest%s" % (
-            root, "'s parts " + ",".join(sorted(parts)) if parts else ""))
-    return sorted(found, key=lambda item: item.name)
 
 
 # ---- the document ----------------------------------------------------------------------------
