@@ -109,6 +109,7 @@ def debian_files(source=SOURCE, manifest=None, features=None):
 SPEC_FOLDERS = {"_prefix": "/usr", "_bindir": "/usr/bin", "_libdir": "/usr/lib64",
                 "_includedir": "/usr/include", "_datadir": "/usr/share",
                 "_mandir": "/usr/share/man", "_docdir": "/usr/share/doc",
+                "_defaultlicensedir": "/usr/share/licenses",
                 "python3_sitearch": "/usr/lib64/python3.X/site-packages"}
 
 
@@ -121,10 +122,10 @@ def spec_patterns(source):
     rows = []
     for package, line in spec.files():
         words = line.text.split()
-        if "%dir" in words:
+        if {"%dir", "%doc"} & set(words):
             continue
         for word in words:
-            if word.startswith("/"):
+            if word.startswith("/") and not word.startswith(SPEC_FOLDERS["_defaultlicensedir"]):
                 # %license marks a licence file, whichever package it lies in.
                 owner = NOWHERE if {"%exclude", "%license"} & set(words) else package
                 rows.append(("rpm/treenail.spec:%d" % (line.number - shift), owner, word))
