@@ -125,9 +125,11 @@ def as_installed(release, folder="deb", base="deb-autopkgtest"):
         raise NotRun("%s holds no packages: ninja deb makes them" % folder)
     root, logs = os.path.join(base, "root"), os.path.join(base, "logs")
     shutil.rmtree(base, ignore_errors=True)
+    os.makedirs(base)
     chroots.made(root, release, "--variant=apt")
     done = subprocess.run(chroots.mounted(root, [
-        "autopkgtest", "--output-dir", logs, *packages, "--", "chroot", root]), check=False)
+        "autopkgtest", "--apt-upgrade", "--output-dir", logs, *packages, "--", "chroot", root]),
+        check=False)
     with open(os.path.join(logs, "summary"), encoding="utf-8") as stream:
         summary = stream.read().strip()
     if done.returncode not in (0, 2):  # 2: a test was skipped, as the summary says
