@@ -110,7 +110,7 @@ def plan_packages(context: Context) -> None:
     console(context, "deb", "Debian packages, source and binary, in deb/",
             packaging(context, "deb_packages.py"))
     console(context, "deb-autopkgtest", "the tests of debian/tests on the packages in deb/",
-            packaging(context, "clean_room.py", "--as-installed", "bookworm"))
+            packaging(context, "clean_room.py", "--as-installed"))
     for release in ("bookworm", "trixie"):
         console(context, "deb-clean-room-" + release, "the same in a new chroot of " + release,
                 packaging(context, "clean_room.py", release))

@@ -24,8 +24,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "tools")]
 import chroots  # noqa: E402  (the path must be set first)
 import deb_packages  # noqa: E402
-from package_build import digest  # noqa: E402
-from proving import Failed, NotRun, need, run  # noqa: E402
+from package_build import digest, ended  # noqa: E402
+from proving import Failed, NotRun, debian_repository, need, run  # noqa: E402
 
 
 def source_package(folder):
@@ -94,7 +94,7 @@ def build_information(path):
 def replayed(root, folder, log):
     """Builds again what the .buildinfo in /build/folder tells of; a sentence."""
     place = os.path.join(root, "build", folder)
-    name = next(n for n in os.listdir(place) if n.endswith("_amd64.buildinfo"))
+    name = next(n for n in os.listdir(place) if n.endswith(".buildinfo"))
     path, environment, sums, installed = build_information(os.path.join(place, name))
     if path != "/build/%s/tree" % folder or not sums or not installed:
         raise Failed("%s records the directory %r, %d packages and %d build dependencies" % (
@@ -165,23 +165,14 @@ def clean_room(release, base="deb-clean-room", options=""):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("release", help="bookworm, trixie, ...")
+    parser.add_argument("release", nargs="?", help="bookworm, trixie, ...; default: this machine's")
     parser.add_argument("--as-installed", action="store_true",
                         help="test the packages in deb/ instead of building")
     options = parser.parse_args()
-    try:
-        print(as_installed(options.release) if options.as_installed else clean_room(
-            options.release, options=os.environ.get("DEB_BUILD_OPTIONS", "")))
-        return 0
-    except NotRun as reason:
-        sys.stderr.write("not run: %s\n" % reason)
-    except (Failed, deb_packages.Unusable) as reason:
-        sys.stderr.write("FAILED: %s\n" % reason)
-    return 1
+    release = options.release or debian_repository()[0]
+    print(as_installed(release) if options.as_installed else clean_room(
+        release, options=os.environ.get("DEB_BUILD_OPTIONS", "")))
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit(130)
+    ended(main, {NotRun: "not run: ", Failed: "FAILED: ", deb_packages.Unusable: "FAILED: "})

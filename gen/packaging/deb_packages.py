@@ -21,7 +21,7 @@ SOURCE = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [HERE, os.path.join(SOURCE, "gen/tools"), SOURCE]
 import dist  # noqa: E402  (the path must be set first)
 from archive import epoch, write_whole  # noqa: E402
-from package_build import Unusable, logged, read, settings, size_table  # noqa: E402
+from package_build import Unusable, ended, logged, read, settings, size_table  # noqa: E402
 from gen import identity  # noqa: E402
 
 MAIN = ("libtreenail1", "python3-treenail")
@@ -123,22 +123,15 @@ def main():
                         help="for dpkg-buildpackage, behind '--': -B, -aarm64, ...")
     options = parser.parse_args()
     folder = os.path.abspath(options.into)
-    try:
-        tree, log = unpacked_source(folder), os.path.join(folder, "build.log")
-        built(tree, options.arguments, log)
-        print("\n".join(size_table(made(folder), MAIN, LIMIT)))
-        found = []
-        for verdict, left in (lint(folder), hardened(log)):
-            print("\n".join([verdict, *left]))
-            found += left
-        return 1 if found else 0
-    except Unusable as reason:
-        sys.stderr.write("%s\n" % reason)
-        return 1
+    tree, log = unpacked_source(folder), os.path.join(folder, "build.log")
+    built(tree, options.arguments, log)
+    print("\n".join(size_table(made(folder), MAIN, LIMIT)))
+    found = []
+    for verdict, left in (lint(folder), hardened(log)):
+        print("\n".join([verdict, *left]))
+        found += left
+    return 1 if found else 0
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit(130)
+    ended(main, {Unusable: ""})

@@ -21,6 +21,17 @@ class Unusable(Exception):
     """What is missing or wrong, and what to do."""
 
 
+def ended(main, refusals):
+    """Ends the program with main's status: 1, and the text behind its prefix, for an exception of
+    `refusals` (type -> prefix), 130 for Ctrl-C."""
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except tuple(refusals) as reason:
+        sys.exit(refusals[type(reason)] + str(reason))
+
+
 def read(*path):
     with open(os.path.join(SOURCE, *path), encoding="utf-8") as stream:
         return stream.read()

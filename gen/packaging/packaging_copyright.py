@@ -2,11 +2,10 @@
 """debian/copyright held to what files say of themselves, as licensecheck reads it."""
 
 import fnmatch
-import os
 import re
 
 from packaging_files import read_control, tree_file
-from proving import SOURCE, need, run
+from proving import SOURCE, need, run, tracked
 
 # Files that speak of licences and are under none of those.
 SPEAKING = {
@@ -27,12 +26,6 @@ def stanzas(source):
         elif licence:
             texts.add(licence)
     return rows, texts
-
-
-def tracked(source):
-    """Paths of the files that git knows or would know."""
-    names = run(["git", "-C", source, "ls-files", "-z", "-co", "--exclude-standard"]).split("\0")
-    return sorted(name for name in names if name and os.path.isfile(os.path.join(source, name)))
 
 
 def said_by_files(names, source):

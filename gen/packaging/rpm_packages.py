@@ -24,7 +24,7 @@ sys.path[:0] = [HERE, os.path.join(SOURCE, "gen/tools"), SOURCE]
 import dist  # noqa: E402  (the path must be set first)
 import packages  # noqa: E402
 from archive import epoch, write_whole  # noqa: E402
-from package_build import Unusable, logged, read, settings, size_table  # noqa: E402
+from package_build import Unusable, ended, logged, read, settings, size_table  # noqa: E402
 from gen import identity  # noqa: E402
 from gen.distro import this_distro  # noqa: E402
 
@@ -166,18 +166,11 @@ def main():
                         "environment does the same, in words")
     options = parser.parse_args()
     without = options.without + os.environ.get("TREENAIL_RPM_WITHOUT", "").split()
-    try:
-        paths = build(os.path.abspath(options.into), without)
-        verdict, left = lint(paths)
-        print("\n".join([*size_table(paths, MAIN, LIMIT), verdict, *left]))
-        return 1 if left else 0
-    except Unusable as reason:
-        sys.stderr.write("%s\n" % reason)
-        return 1
+    paths = build(os.path.abspath(options.into), without)
+    verdict, left = lint(paths)
+    print("\n".join([*size_table(paths, MAIN, LIMIT), verdict, *left]))
+    return 1 if left else 0
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit(130)
+    ended(main, {Unusable: ""})

@@ -99,14 +99,18 @@ def audited(directory, prefix=""):
         count, sum(map(len, paths.values())), ", ".join(sorted(paths)))
 
 
+def tracked(source=SOURCE):
+    """Paths of the files that git knows or would know, sorted."""
+    names = run(["git", "-C", source, "ls-files", "-z", "-co", "--exclude-standard"]).split("\0")
+    return sorted(name for name in names if name and os.path.isfile(os.path.join(source, name)))
+
+
 def tracked_files(into):
-    """A copy of the files that git knows or would know."""
-    names = run(["git", "-C", SOURCE, "ls-files", "-z", "-co", "--exclude-standard"]).split("\0")
-    for leaf in names:
-        if leaf and os.path.isfile(os.path.join(SOURCE, leaf)):
-            target = os.path.join(into, leaf)
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            shutil.copy(os.path.join(SOURCE, leaf), target)
+    """A copy of those files."""
+    for name in tracked():
+        target = os.path.join(into, name)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        shutil.copy(os.path.join(SOURCE, name), target)
 
 
 def debian_repository():

@@ -4,8 +4,8 @@
 // that need more precision inside (through_double.cc). Polynomials are minimax fits made for this
 // file (Lawson iteration; the error bound stands beside each). Special values come out as in IEEE
 // 754's recommended functions: exp(-inf) = 0, log(0) = -inf, NaN stays NaN, denormals are kept.
-// tests/cases/transcendental.py holds every function to 4 units in the last place;
-// docs/decisions/vector-math.md has what was measured.
+// tests/cases/transcendental.py says to how many units in the last place each op is held (4, and 8
+// for Erfc); docs/decisions/vector-math.md has what was measured.
 #pragma once
 
 #include <cstdint>

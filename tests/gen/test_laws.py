@@ -2,6 +2,7 @@
 """Each law of gen/check.py holds for the tree, and each one can be broken."""
 
 import ast
+
 import pytest
 from conftest import SOURCE
 from gen import check
