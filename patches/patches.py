@@ -58,7 +58,7 @@ def do_apply(options) -> int:
 
 def do_digest(options) -> int:
     one = series.chosen(options.component, options.version, options.variant, options.root)
-    print(series.digest(series.in_order(one)))
+    print(series.digest(one))
     return 0
 
 

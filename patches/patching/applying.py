@@ -15,7 +15,7 @@ import subprocess
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from patching import diff
-from patching.series import Patch, Refused, Series, digest, in_order
+from patching.series import Patch, Refused, Series, digest
 
 RECORD = ".stack-patches"
 _WORK = ".stack-patches.work"
@@ -49,13 +49,6 @@ def read_record(tree: str) -> Optional[Dict]:
         return None
     except ValueError:
         raise Refused("%s is not a record of ours; unpack the sources afresh" % path) from None
-
-
-def _write_record(tree: str, record: Dict) -> None:
-    path = os.path.join(tree, RECORD)
-    with open(path + ".new", "w", encoding="utf-8") as stream:
-        stream.write(json.dumps(record, indent=1, sort_keys=True) + "\n")
-    os.replace(path + ".new", path)
 
 
 def _already(tree: str, wanted: Dict) -> bool:
@@ -92,8 +85,8 @@ def _say(name: str, text: str) -> str:
         match = re.match(r"Hunk #(\d+) succeeded at (\d+)(?: with fuzz \d+)? \(offset (-?\d+)",
                          line)
         if match:
-            offsets.append("hunk %s of %s fits at line %s, %s off" % (match.group(1), file,
-                                                                    *match.groups()[1:]))
+            offsets.append("hunk %s of %s fits at line %s, %s off" % (
+                match.group(1), file, *match.groups()[1:]))
         if "previously applied" in line or "Reversed" in line:
             found.append("%s looks as if it had the change already" % file)
     return "%s: %s" % (name, "; ".join(found or offsets or [text.strip()]))
@@ -155,8 +148,8 @@ def _recover(tree: str) -> None:
     shutil.rmtree(work, ignore_errors=True)
 
 
-def _exchange(tree: str, staged: Dict[str, bool], record: Optional[Dict]) -> None:
-    """The copies take their places; the record comes last."""
+def _exchange(tree: str, staged: Dict[str, bool]) -> None:
+    """The copies take their places. Done is done when the journal is gone."""
     work = os.path.join(tree, _WORK)
     for path, existed in staged.items():
         if existed:
@@ -176,16 +169,14 @@ def _exchange(tree: str, staged: Dict[str, bool], record: Optional[Dict]) -> Non
             os.replace(copy, target)
         elif os.path.exists(target):
             os.remove(target)
-    if record is not None:
-        _write_record(tree, record)
     os.remove(journal)
 
 
 def apply(series: Series, tree: str, variant: str = "patched") -> Outcome:
-    """Applies a series to a tree and records it there; nothing where that was done before."""
+    """Applies what series.chosen() gave for a variant to a tree, and records it there; nothing
+    where that was done before."""
     if not os.path.isdir(tree):
         raise Refused("%s is no directory; name an unpacked source tree" % tree)
-    in_order(series)
     record = {"component": series.component, "version": series.version, "variant": variant,
               "digest": digest(series), "patches": [patch.name for patch in series.patches]}
     lock = os.open(tree, os.O_RDONLY)
@@ -215,7 +206,11 @@ def _put(patches: Sequence[Patch], tree: str, record: Optional[Dict]) -> List[st
         for patch in patches:
             _stage(patch, tree, stage, staged)
             notes += _try(patch, stage)
-        _exchange(tree, staged, record)
+        if record is not None:  # one file among the others
+            staged[RECORD] = os.path.exists(os.path.join(tree, RECORD))
+            with open(os.path.join(stage, RECORD), "w", encoding="utf-8") as stream:
+                stream.write(json.dumps(record, indent=1, sort_keys=True) + "\n")
+        _exchange(tree, staged)
     finally:
         _recover(tree)
     return notes

@@ -110,12 +110,13 @@ def load(component: str, version: str, root: str = ROOT) -> Series:
 
 
 def chosen(component: str, version: str, variant: str, root: str = ROOT) -> Series:
-    """The series that a variant applies: none but `patched` applies any."""
+    """The series that a variant applies: none but `patched` applies any, and that one is in
+    order."""
     if variant not in VARIANTS:
         raise Refused("unknown variant '%s'; there are %s" % (variant, ", ".join(VARIANTS)))
     if variant != "patched":
         return Series(component, version, os.path.join(root, component, version), ())
-    return load(component, version, root)
+    return in_order(load(component, version, root))
 
 
 def digest(series: Series) -> str:

@@ -15,15 +15,15 @@ typedef struct {
   void (*init)(void);
 } gotoblas_t;
 
-extern gotoblas_t *gotoblas;
+extern gotoblas_t* gotoblas;
 
-void fake_cpuid(int leaf, int subleaf, int *eax, int *ebx, int *ecx, int *edx);
+void fake_cpuid(int leaf, int subleaf, int* eax, int* ebx, int* ecx, int* edx);
 
-static inline void cpuid(int op, int *eax, int *ebx, int *ecx, int *edx) {
+static inline void cpuid(int op, int* eax, int* ebx, int* ecx, int* edx) {
   fake_cpuid(op, 0, eax, ebx, ecx, edx);
 }
 
-static inline void cpuid_count(int op, int count, int *eax, int *ebx, int *ecx, int *edx) {
+static inline void cpuid_count(int op, int count, int* eax, int* ebx, int* ecx, int* edx) {
   fake_cpuid(op, count, eax, ebx, ecx, edx);
 }
 

@@ -3,7 +3,7 @@
 
 #include DYNAMIC_C
 
-gotoblas_t *gotoblas = NULL;
+gotoblas_t* gotoblas = NULL;
 
 static void init(void) {}
 
@@ -22,18 +22,18 @@ KERNELS(ZEN)
 KERNELS(SKYLAKEX)
 KERNELS(COOPERLAKE)
 
-void openblas_warning(int verbose, const char *message) {
+void openblas_warning(int verbose, const char* message) {
   if (verbose <= 1) fputs(message, stderr);
 }
 
-static int number(const char *name) {
-  const char *text = getenv(name);
+static int number(const char* name) {
+  const char* text = getenv(name);
   return text ? (int)strtol(text, NULL, 0) : 0;
 }
 
-void fake_cpuid(int leaf, int subleaf, int *eax, int *ebx, int *ecx, int *edx) {
-  static const char *const names[] = {"avx", "avx2", "avx512", "avx512_bf16"};
-  const char *text = getenv("FAKE_FEATURES");
+void fake_cpuid(int leaf, int subleaf, int* eax, int* ebx, int* ecx, int* edx) {
+  static const char* const names[] = {"avx", "avx2", "avx512", "avx512_bf16"};
+  const char* text = getenv("FAKE_FEATURES");
   int level = 0, at;
   for (at = 0; text && at < 4; at++)
     if (!strcmp(text, names[at])) level = at + 1;
