@@ -579,7 +579,8 @@ def test_export_to_debian(made, tmp_path):
     (debian / "patches").mkdir()
     (debian / "patches/mine.patch").write_text("by hand\n")
     for name in ("sums", "other"):
-        assert "was not written by export-deb" in made.run("export-deb", name, "1.0", debian, status=1)
+        said = made.run("export-deb", name, "1.0", debian, status=1)
+        assert "was not written by export-deb" in said
     assert (debian / "patches/mine.patch").read_text() == "by hand\n"
 
 
