@@ -28,7 +28,7 @@ options:
   state:
     description:
       - V(published) publishes.
-      - V(query) only says which of the packages the repository lacks.
+      - V(query) only says which of the packages the repository lacks, and which programs the host.
     type: str
     choices: [published, query]
     default: published
@@ -154,6 +154,15 @@ missing:
   returned: O(state=query)
   type: list
   elements: str
+lacking:
+  description: The programs that a publication needs and the host has not.
+  returned: O(state=query)
+  type: list
+  elements: str
+free:
+  description: How many bytes are free where the repository is, or is to be.
+  returned: O(state=query)
+  type: int
 snapshot:
   description: The folder that clients of the channel see, relative to O(root).
   returned: O(state=published), not in check mode
@@ -177,7 +186,7 @@ from ansible.module_utils.basic import AnsibleModule  # noqa: E402  (documentati
 from ansible.module_utils.package_repository.process import RepositoryError  # noqa: E402
 from ansible.module_utils.package_repository.publication import sum_line  # noqa: E402
 from ansible.module_utils.package_repository.publish import (  # noqa: E402
-    Request, absent, published)
+    Request, published, queried)
 
 OPTIONS = {
     "root": {"type": "path", "required": True},
@@ -226,7 +235,7 @@ def main():
         check(options)
         state = options.pop("state")
         request = Request(**dict(options, source=options["source"] or ""))
-        module.exit_json(**(absent(request) if state == "query"
+        module.exit_json(**(queried(request) if state == "query"
                             else published(request, module.check_mode)))
     except RepositoryError as reason:
         module.fail_json(msg=str(reason))

@@ -157,11 +157,16 @@ def intact(store):
     return result
 
 
-def absent(request):
-    """The packages that the pool lacks, by their file names."""
+def queried(request):
+    """What the host and its pool lack for a publication, and how much room they have."""
     copies = intact(store_of(request))
-    return {"changed": False, "missing": [one["file"] for one in request.packages
-                                          if one["sha256"] not in copies]}
+    folder = os.path.realpath(request.root)
+    while not os.path.exists(folder):
+        folder = os.path.dirname(folder)
+    status = os.statvfs(folder)
+    return {"changed": False, "free": status.f_bavail * status.f_frsize,
+            "lacking": missing(FORMATS[request.format].PROGRAMS + signing.PROGRAMS),
+            "missing": [one["file"] for one in request.packages if one["sha256"] not in copies]}
 
 
 def published(request, dry, now=None):
