@@ -44,8 +44,8 @@ def test_names_are_unique():
 
 @pytest.mark.parametrize("dep", DEPENDENCIES, ids=lambda d: d.name)
 def test_every_row_is_complete(dep):
-    assert dep.use in ("build", "feature", "run", "test", "proof", "slow-proof", "bench",
-                       "lint", "docs")
+    assert dep.use in ("build", "feature", "run", "test", "proof", "slow-proof", "site",
+                       "bench", "lint", "docs")
     assert dep.why and dep.debian and dep.fedora
     assert set(dep.versions) == set(RELEASES)
     for repository, version in dep.versions.values():
