@@ -29,6 +29,7 @@ SOURCE = os.path.dirname(os.path.dirname(TOOLS))
 sys.path[:0] = [TOOLS, os.path.join(SOURCE, "gen/packaging"), os.path.join(SOURCE, "gen/site"),
                 SOURCE]
 import audit  # noqa: E402  (the path must be set first)
+from benchmark_proof import benchmark_slurm  # noqa: E402
 from cross_built import aarch64, ppc64el, riscv64, s390x  # noqa: E402
 from deb_cross import deb_arm64, deb_s390x  # noqa: E402
 from deb_purge import deb_purge  # noqa: E402
@@ -296,7 +297,8 @@ SLOW = QUICK + (mutated_models_long, mutated_inputs_long, address_undefined, thr
                 emulated_levels, emulated_training, reproducible, without_features, clang,
                 documentation, sbom_schema, aarch64, s390x, ppc64el, riscv64, fresh_machine,
                 deb_purge, deb_reproducible, deb_arm64, deb_s390x, rpm_install, rpm_reproducible,
-                hosts_chroot, hosts_ssh, hosts_bare, hosts_arm64, hosts_cut_off, slurm)
+                hosts_chroot, hosts_ssh, hosts_bare, hosts_arm64, hosts_cut_off, slurm,
+                benchmark_slurm)
 
 
 def prove(function):
