@@ -22,6 +22,7 @@ from typing import Any, Dict, List, Optional
 
 import junit
 from files import matching
+from process_group import group
 
 RESULTS = ("SUCCESS", "UNSTABLE", "FAILURE", "NOT_BUILT", "ABORTED")
 
@@ -76,19 +77,9 @@ class Context:
 # ---- processes -----------------------------------------------------------------------------------
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    for number, seconds in ((signal.SIGTERM, 10.0), (signal.SIGKILL, None)):
-        try:
-            os.killpg(process.pid, number)
-            process.wait(seconds)
-        except ProcessLookupError:
-            return
-        except subprocess.TimeoutExpired:
-            continue
-
-
 def _follow(build: Any, process: "subprocess.Popen[bytes]") -> None:
-    """Shows the output by lines until the end of it; Interrupted when a time limit has passed."""
+    """Shows the output by lines until the program ends, though a child of it may keep the pipe;
+    Interrupted when a time limit has passed."""
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)  # type: ignore
         rest = b""
@@ -96,7 +87,9 @@ def _follow(build: Any, process: "subprocess.Popen[bytes]") -> None:
             left = build.time_left()
             if left <= 0:
                 raise Interrupted("Timeout has been exceeded")
-            if not selector.select(min(left, 60.0)):
+            if not selector.select(min(left, 1.0)):
+                if process.poll() is not None:
+                    break
                 continue
             chunk = os.read(process.stdout.fileno(), 65536)  # type: ignore
             if not chunk:
@@ -117,20 +110,15 @@ def sh(build: Any, context: Context, script: str, label: str = "") -> None:
     try:
         os.chmod(stream.name, 0o700)
         words = [stream.name] if script.startswith("#!") else ["/bin/sh", "-xe", stream.name]
-        process = subprocess.Popen(words, cwd=folder, stdin=subprocess.DEVNULL,
-                                   env=dict(os.environ, **context.environment),
-                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   start_new_session=True)
-        try:
+        with group(words, ((signal.SIGTERM, 10.0), (signal.SIGKILL, None)), cwd=folder,
+                   env=dict(os.environ, **context.environment)) as process:
             _follow(build, process)
             left = build.time_left()
             status = process.wait(None if left == float("inf") else max(left, 0.1))
-        except KeyboardInterrupt:
-            raise Interrupted("interrupted by Ctrl-C") from None
-        except subprocess.TimeoutExpired:
-            raise Interrupted("Timeout has been exceeded") from None
-        finally:
-            _end(process)
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted by Ctrl-C") from None
+    except subprocess.TimeoutExpired:
+        raise Interrupted("Timeout has been exceeded") from None
     finally:
         os.unlink(stream.name)
     if status:

@@ -5,7 +5,6 @@ import glob
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Dict, List, Sequence
 
 import junit
+from process_group import group
 
 TAIL = 8000  # characters of a stage's output that its report may carry
 INTERRUPTED = 130
@@ -43,19 +43,6 @@ class Row:
 
 def say(text: str) -> None:
     print("\n== %s" % text, flush=True)
-
-
-def stop(process: "subprocess.Popen[bytes]") -> None:
-    """Ends a session of processes: as Ctrl-C would, then for good."""
-    for number, seconds in ((signal.SIGINT, 20.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, None)):
-        try:
-            os.killpg(process.pid, number)
-        except ProcessLookupError:
-            return
-        try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            continue
 
 
 class Run:
@@ -90,18 +77,12 @@ class Run:
         place = command.cwd or self.top
         if self.terminal:  # the terminal's Ctrl-C reaches the children, and sudo may ask
             return subprocess.run(command.words, cwd=place, env=settings, check=False).returncode
-        process = subprocess.Popen(command.words, cwd=place, env=settings, start_new_session=True,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.STDOUT)
-        try:
-            with open(log, "ab") as stream:
-                for chunk in iter(lambda: process.stdout.read1(65536), b""):  # type: ignore
-                    sys.stdout.buffer.write(chunk)
-                    sys.stdout.buffer.flush()
-                    stream.write(chunk)
+        with group(command.words, cwd=place, env=settings) as process, open(log, "ab") as stream:
+            for chunk in iter(lambda: process.stdout.read1(65536), b""):  # type: ignore
+                sys.stdout.buffer.write(chunk)
+                sys.stdout.buffer.flush()
+                stream.write(chunk)
             return process.wait()
-        finally:
-            stop(process)
 
     def carry_out(self, stage) -> int:
         worst = 0

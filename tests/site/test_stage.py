@@ -39,7 +39,7 @@ def tree(tmp_path):
     """stage(words, failing) -> (exit status, output, calls) on such a tree."""
     top = tmp_path / "tree"
     for name in ("ci/stage", "ci/test", "ci/smoke", "ci/setup.sh", "ci/site/stages.py",
-                 "ci/site/stage_run.py", "gen/tools/junit.py"):
+                 "ci/site/stage_run.py", "gen/tools/junit.py", "gen/tools/process_group.py"):
         (top / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(TOP / name, top / name)
     calls = tmp_path / "calls"
