@@ -2,7 +2,7 @@
 """An Intel CPU that OpenBLAS does not know gets the kernels that its features allow."""
 
 import patchtest
-import support
+from support import dynamic
 
 # Extended model, model, the best feature, the kernels that go with it, and what it is.
 CASES = ((0xc, 0xf, "avx512_bf16", "Cooperlake", "Emerald Rapids"),
@@ -15,15 +15,15 @@ CASES = ((0xc, 0xf, "avx512_bf16", "Cooperlake", "Emerald Rapids"),
 
 
 def tree(path):
-    command = support.program(path)
+    command = dynamic.program(path)
     wrong = []
     for exmodel, model, features, kernels, name in CASES:
-        found = support.chosen(command, 6, exmodel, model, features)
+        found = dynamic.chosen(command, 6, exmodel, model, features)
         if found != kernels:
             wrong.append("%s (family 6, model 0x%x%x) gets %s instead of %s" % (
                 name, exmodel, model, found, kernels))
     # Those of the entry that the others fell into.
-    if support.chosen(command, 15, 0, 4, "") != "Prescott":
+    if dynamic.chosen(command, 15, 0, 4, "") != "Prescott":
         wrong.append("the Pentium 4 no longer gets Prescott")
     if wrong:
         patchtest.failed("; ".join(wrong))
