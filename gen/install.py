@@ -7,13 +7,14 @@ make the wheel (gen/tools/wheel.py).
 
 import json
 import os
+import shlex
 from typing import Any, Dict, List, Tuple
 
 from gen import records
 from gen.errors import ConfigureError
 from gen.options import DIRECTORIES, Options, expand_directory
 from gen.plan import Context, Installed
-from gen.facts import Facts, Interpreter
+from gen.facts import DISTRIBUTION_PYTHON, Facts, Interpreter
 
 PKG_CONFIG = """prefix=%(prefix)s
 exec_prefix=%(exec_prefix)s
@@ -145,6 +146,39 @@ def trusted_directories(facts: Facts) -> Tuple[str, ...]:
     return tuple(found)
 
 
+SCRIPT = """#!%(first_lines)s
+# SPDX-License-Identifier: Apache-2.0
+# %(name)s: the function main of %(module)s.
+import sys
+%(path)sfrom %(module)s import main
+
+sys.exit(main())
+"""
+# For an interpreter that does not look where the module is: beside this very program, as installed.
+SCRIPT_PATH = """import os
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), %r))
+"""
+
+
+def first_lines(interpreter: str) -> str:
+    """What follows #!. Where Linux would not take the path, a shell runs the interpreter: it sees a
+    command, and Python a string."""
+    if " " not in interpreter and len(interpreter) < 126:
+        return interpreter
+    return "/bin/sh\n'''exec' %s \"$0\" \"$@\"\n' '''" % shlex.quote(interpreter)
+
+
+def script_text(context: Context, program: records.PythonProgram) -> str:
+    """The installed program, for the first of the interpreters."""
+    python = context.facts.pythons[0]
+    places = directories(context.options, context.facts)
+    packages = python_directory(places["prefix"], python)
+    path = "" if is_searched(packages, python) else SCRIPT_PATH % (
+        os.path.relpath(packages, places["bindir"]),)
+    return SCRIPT % {"first_lines": first_lines(python.path or DISTRIBUTION_PYTHON),
+                     "name": program.name, "module": program.module, "path": path}
+
+
 def module_runpath(context: Context, python: Interpreter) -> str:
     """The installed module's run path: none where the linker finds libtreenail by itself."""
     places = directories(context.options, context.facts)
@@ -189,7 +223,10 @@ def text_files(context: Context, places: Dict[str, str]) -> Dict[str, str]:
             "gen/install/TreenailConfig.cmake": CMAKE_CONFIG % values,
             "gen/install/TreenailConfigVersion.cmake": CMAKE_VERSION % values,
             "gen/install/METADATA": metadata(version),
-            "gen/install/INSTALLER": "ninja\n"}
+            "gen/install/INSTALLER": "ninja\n",
+            **{"gen/install/" + program.name: script_text(context, program)
+               for program in context.model.of(records.PythonProgram)
+               if context.facts.pythons[0].facts}}
 
 
 def _python_entries(context: Context, prefix: str) -> List[Dict[str, Any]]:
@@ -234,14 +271,14 @@ def _placed(context: Context, places: Dict[str, str], item: Installed) -> Dict[s
     if kind == "header":
         return {"from": context.source(path), "to": "%s/%s" % (places["includedir"], where),
                 "kind": "file", "package": "development"}
-    if kind == "program":
-        return {"from": path, "to": "%s/%s" % (places["bindir"], where), "kind": "module",
-                "package": "tools"}
+    if kind in ("program", "script"):
+        return {"from": path, "to": "%s/%s" % (places["bindir"], where),
+                "kind": "module" if kind == "program" else "script", "package": package}
     folder = "%s/man%s" % (places["mandir"], where.rsplit(".", maxsplit=1)[-1])
     if kind == "completion":
         folder = places["datadir"] + "/bash-completion/completions"
     return {"from": context.source(path), "to": "%s/%s" % (folder, where), "kind": "file",
-            "package": "tools"}
+            "package": package}
 
 
 def manifest(context: Context) -> str:
@@ -274,6 +311,13 @@ Build: %(build)s
 """
 
 
+def entry_points(context: Context) -> str:
+    """From which pip makes the programs."""
+    return "[console_scripts]\n" + "".join(
+        "%s = %s:main\n" % (program.name, program.module)
+        for program in context.model.of(records.PythonProgram))
+
+
 def wheel(context: Context, python: Interpreter) -> Dict[str, Any]:
     """The same tree below the package: libraries in treenail/lib, headers in treenail/include."""
     facts = python.facts
@@ -304,8 +348,8 @@ def wheel(context: Context, python: Interpreter) -> Dict[str, Any]:
     entries.sort(key=lambda entry: entry["to"])
     return {"file": "treenail-%s-%s-%s.whl" % (version, build, tag), "entries": entries,
             "info": info,
-            "texts": {"METADATA": metadata(version), "WHEEL": WHEEL % {
-                "version": version, "tag": tag, "build": build}}}
+            "texts": {"METADATA": metadata(version), "entry_points.txt": entry_points(context),
+                      "WHEEL": WHEEL % {"version": version, "tag": tag, "build": build}}}
 
 
 def plan_install(context: Context) -> None:

@@ -33,7 +33,7 @@ def shell(words: Sequence[str]) -> str:
 
 class Installed(NamedTuple):
     """A file to be installed. where: its directory or name there, by kind (gen/install.py).
-    package: of a kind "module", the part of the installation that it belongs to."""
+    package: the part of the installation that it belongs to, where the kind does not say it."""
 
     kind: str
     path: str

@@ -213,9 +213,28 @@ def plan_program(context: Context, program: records.Program, core: str) -> None:
         flags = ("-Wl,-rpath," + runpath,) if runpath else ()
         link(context, output, objects, (core,), flags, implicit=[core], shared=False)
         context.products.append(output)
-    context.install.append(Installed("program", "relinked/bin/" + program.name, program.name))
-    context.install.append(Installed("manual", program.manual, os.path.basename(program.manual)))
-    context.install.append(Installed("completion", program.completion, program.name))
+    context.install += [
+        Installed("program", "relinked/bin/" + program.name, program.name, "tools"),
+        Installed("manual", program.manual, os.path.basename(program.manual), "tools"),
+        Installed("completion", program.completion, program.name, "tools")]
+
+
+def plan_python_program(context: Context, program: records.PythonProgram) -> None:
+    """A launcher in the build directory; what is installed is a text of gen/install.py's."""
+    python = context.facts.pythons[0]
+    if not python.facts:
+        return
+    if python.path:
+        output = "bin/" + program.name
+        context.plan.edge("tool", [output], order_only=["python3"],
+                          implicit=[context.source("gen/tools/launcher.py")], tool="launcher.py",
+                          arguments=shell(["--output", output, "--module", program.module]),
+                          shown="GEN " + output)
+        context.products.append(output)
+    context.install += [
+        Installed("script", "gen/install/" + program.name, program.name, "python"),
+        Installed("manual", program.manual, os.path.basename(program.manual), "python"),
+        Installed("completion", program.completion, program.name, "python")]
 
 
 def plan_python_package(context: Context, package: records.PythonPackage) -> None:
@@ -330,6 +349,8 @@ def plan_records(context: Context) -> Dict[str, str]:
     for package in packages.values():
         if model.glob(package.files):
             plan_python_package(context, package)
+            for script in model.of(records.PythonProgram):
+                plan_python_program(context, script)
     plan_bench_programs(context, core)
     programs = {}
     if context.facts.externals["gtest"].found:

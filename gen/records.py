@@ -139,6 +139,18 @@ class Program:
 
 
 @dataclass(frozen=True)
+class PythonProgram:
+    """An installed program that is the function `main` of a module, whose result is the exit
+    status. manual, completion: as of Program. It belongs to the part "python", whose module it
+    needs."""
+
+    name: str
+    module: str
+    manual: str
+    completion: str
+
+
+@dataclass(frozen=True)
 class TestProgram:
     """A GoogleTest program, and the same linked with nothing but the layers that it needs.
 
@@ -191,4 +203,5 @@ class Excluded:
 
 
 KINDS = (Component, SharedLibrary, KernelLibrary, Adapter, Plugin, Registration, PythonExtension,
-         PythonPackage, Headers, Program, TestProgram, BenchProgram, PythonTests, Script, Excluded)
+         PythonPackage, Headers, Program, PythonProgram, TestProgram, BenchProgram, PythonTests,
+         Script, Excluded)

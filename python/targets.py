@@ -9,5 +9,8 @@ PythonExtension(name="_treenail", component="binding")
 PythonPackage(name="treenail", root="python/treenail",
               files=["python/treenail/**/*.py", "python/treenail/**/*.pyi",
                      "python/treenail/**/py.typed"])
+PythonProgram(name="treenail-bench", module="treenail.benchmark",
+              manual="docs/man/treenail-bench.1",
+              completion="python/tools/treenail-bench.bash")
 Script(name="generate", present="python/tools/generate.py", needs=["all"],
        help="rewrite the committed stubs and the op reference")

@@ -23,10 +23,12 @@ def needs():
     need("ip", "iproute2")
 
 
-def made(root, release, *options):
-    """A new Debian in the directory `root`, which is emptied first; it can reach the network."""
+def made(root, release, *options, sources=()):
+    """A new Debian in the directory `root`, which is emptied first; it can reach the network.
+    sources: lines of sources.list; default: the repository that this machine has its release from.
+    """
     shutil.rmtree(root, ignore_errors=True)
-    run(["mmdebstrap", *options, release, root, debian_repository()[1]])
+    run(["mmdebstrap", *options, release, root, *(sources or [debian_repository()[1]])])
     shutil.copy("/etc/resolv.conf", os.path.join(root, "etc/resolv.conf"))
 
 

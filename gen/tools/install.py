@@ -27,7 +27,7 @@ def put(entry, destination):
         os.symlink(entry["target"], beside)
     else:
         shutil.copyfile(entry["from"], beside)
-        os.chmod(beside, 0o755 if entry["kind"] == "module" else 0o644)
+        os.chmod(beside, 0o755 if entry["kind"] in ("module", "script") else 0o644)
     os.replace(beside, target)
 
 

@@ -103,6 +103,8 @@ Component(name="binding", sources=["python/binding/*.cc"], needs=["capi", "base"
 PythonExtension(name="_treenail", component="binding")
 PythonPackage(name="treenail", root="python/treenail",
               files=["python/treenail/**/*.py", "python/treenail/**/py.typed"])
+PythonProgram(name="script", module="treenail.extra", manual="docs/man/script.1",
+              completion="python/tools/script.bash")
 ''',
     "python/binding/module.cc": '''#include <Python.h>
 #include "treenail/treenail.h"
@@ -114,7 +116,15 @@ static PyModuleDef module = {PyModuleDef_HEAD_INIT, "_treenail", nullptr, -1, me
 PyMODINIT_FUNC PyInit__treenail() { return PyModule_Create(&module); }
 ''',
     "python/treenail/__init__.py": "from treenail._treenail import count\n",
-    "python/treenail/extra.py": "VALUE = 1\n",
+    "python/treenail/extra.py": '''import sys
+import treenail
+VALUE = 1
+def main():
+    print(treenail.count(), *sys.argv[1:])
+    return 3
+''',
+    "docs/man/script.1": ".TH SCRIPT 1\n",
+    "python/tools/script.bash": "complete -W --help script\n",
     "python/treenail/py.typed": "",
     "tests/targets.py": '''
 Component(name="base_test", sources=["tests/base/*.cc"], needs=["base"], external=["gtest"])

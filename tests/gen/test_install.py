@@ -2,13 +2,15 @@
 """Where files go: libdir, the Python directory of each prefix, run paths, manifest and wheel."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from conftest import python_facts
 from gen.configure import make_plan
 from gen.distro import Distro
 from gen.errors import ConfigureError
-from gen.install import (directories, distinct_pythons, is_searched, module_runpath,
+from gen.install import (directories, distinct_pythons, first_lines, is_searched, module_runpath,
                          python_directory)
 from gen.model import load
 from gen.options import parse
@@ -141,6 +143,49 @@ def test_every_file_belongs_to_a_part_of_the_installation(small_tree, facts):
     assert parts["license"] == {"LICENSE"}
 
 
+def test_a_program_in_python_goes_with_its_module(small_tree, facts):
+    found = entries(context_of(small_tree, facts, "--prefix=/usr"))
+    for path in ("/usr/bin/script", "/usr/share/man/man1/script.1",
+                 "/usr/share/bash-completion/completions/script"):
+        assert found[path]["package"] == "python", path
+    assert found["/usr/bin/script"]["kind"] == "script"
+
+
+def script(tree, facts, *arguments):
+    return context_of(tree, facts, *arguments).plan.files["gen/install/script"]
+
+
+def test_a_program_in_python_finds_its_module(small_tree, facts):
+    """By itself only where the interpreter would not."""
+    plain = script(small_tree, facts, "--prefix=/usr")
+    assert plain.startswith("#!%s\n" % facts.pythons[0].path) and "sys.path" not in plain
+    assert "'../lib/python3.11/site-packages'" in script(small_tree, facts, "--prefix=/opt/t")
+    assert "'../../lib/python3.11/site-packages'" in script(
+        small_tree, facts, "--prefix=/opt/t", "--bindir=/opt/t/x/bin")
+
+
+def test_a_program_in_python_of_a_cross_build(small_tree, facts):
+    facts.pythons = (Interpreter("", "--host-python", facts.pythons[0].facts),)
+    assert script(small_tree, facts, "--prefix=/usr").startswith("#!/usr/bin/python3\n")
+    facts.pythons = (Interpreter("", "none", {}),)
+    context = context_of(small_tree, facts, "--prefix=/usr")
+    assert "gen/install/script" not in context.plan.files and "/usr/bin/script" not in entries(
+        context)
+
+
+@pytest.mark.parametrize("folder", ["a b", "long-" * 30, "it's"])
+def test_an_interpreter_in_an_odd_place(folder, tmp_path):
+    python = tmp_path / folder / "python3"
+    python.parent.mkdir()
+    python.symlink_to(sys.executable)
+    program = tmp_path / "program"
+    program.write_text("#!%s\nimport sys\nprint(sys.executable, sys.argv[1:])\n"
+                       % first_lines(str(python)))
+    program.chmod(0o755)
+    out = subprocess.run([str(program), "x y"], stdout=subprocess.PIPE, check=True).stdout.decode()
+    assert out == "%s ['x y']\n" % python
+
+
 def test_no_test_program_is_installed(small_tree, facts):
     assert not any("test" in path for path in entries(context_of(small_tree, facts,
                                                                  "--prefix=/usr")))
@@ -178,3 +223,5 @@ def test_wheel_is_named_by_the_baseline(small_tree, facts):
     assert "treenail/lib/treenail-0/kernels/x86-64-v3/libtreenail-kernels-cpu.so" in targets
     assert "treenail/_treenail.cpython-311-x86_64-linux-gnu.so" in targets
     assert "treenail/__init__.py" in targets
+    assert wheel["texts"]["entry_points.txt"] == (
+        "[console_scripts]\nscript = treenail.extra:main\n")

@@ -133,6 +133,23 @@ def test_installed_program_finds_its_library_wherever_it_lies(installed):
     assert (installed / PREFIX[1:] / "share/man/man1/tool.1").read_text() == ".TH TOOL 1\n"
 
 
+def ran_script(program, **environment):
+    done = subprocess.run([str(program), "a b"], stdout=subprocess.PIPE, check=False, env=dict(
+        environment, PYTHONDONTWRITEBYTECODE="1"))
+    return done.returncode, done.stdout.decode()
+
+
+def test_installed_script_finds_its_module_wherever_it_lies(installed, built_tree, tmp_path):
+    """Also through a link; the one of the build directory runs, too."""
+    program = installed / PREFIX[1:] / "bin/script"
+    assert program.stat().st_mode & 0o777 == 0o755
+    (tmp_path / "link").symlink_to(program)
+    for path in (program, tmp_path / "link", built_tree.root / "build/bin/script"):
+        assert ran_script(path, PATH=os.environ["PATH"]) == (3, "1 a b\n")
+    for name in ("man/man1/script.1", "bash-completion/completions/script"):
+        assert (installed / PREFIX[1:] / "share" / name).exists()
+
+
 def test_nothing_installed_names_the_build_directory(installed, built_tree):
     needle = str(built_tree.root).encode()
     for name in files_below(installed):
@@ -244,6 +261,7 @@ def test_wheel_in_a_virtual_environment(built_tree, tmp_path):
     out = run([python, "-c", "import treenail; print(treenail.count())"], cwd=tmp_path,
               env={"PATH": os.environ["PATH"]})
     assert out == "1\n"
+    assert ran_script(tmp_path / "venv/bin/script", PATH=os.environ["PATH"]) == (3, "1 a b\n")
     assert "treenail" in run([python, "-m", "pip", "list"])
     run([python, "-m", "pip", "uninstall", "-q", "-y", "treenail"])
 
@@ -256,7 +274,7 @@ def test_wheel_holds_what_install_installs(built_tree, installed):
     for name in files_below(installed):
         base = os.path.basename(name)
         if "pkgconfig" in name or "cmake" in name or (installed / name).is_symlink() or (
-                base in ("tool", "tool.1")):
+                base in ("tool", "tool.1", "script", "script.1")):
             continue
         if base in ("INSTALLER", "libtreenail.so.0.1.0"):
             continue

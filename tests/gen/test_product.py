@@ -250,3 +250,15 @@ def test_installed_program_runs_without_the_build(installed):
     assert told["version"] == VERSION and told["installed_kernel_levels"] == told["kernel_levels"]
     assert str(BUILD) not in json.dumps(told)
     assert placed(installed, "/man1/treenail-info.1").read_text().startswith(".\\\"")
+
+
+def test_installed_benchmark_runs_without_the_build(installed, tmp_path):
+    package = placed(installed, "/treenail/__init__.py").parents[1]
+    libdir = placed(installed, "libtreenail.so").parent
+    run(placed(installed, "/bin/treenail-bench"), "--model=mlp", "--batch-size=8",
+        "--num-batches=3", "--report", tmp_path / "report.json", cwd=tmp_path,
+        env={"PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1",
+             "LD_LIBRARY_PATH": str(libdir)})
+    told = json.loads((tmp_path / "report.json").read_text())
+    assert told["batches_measured"] == 3 and told["environment"]["version"] == VERSION
+    assert told["environment"]["module"] == str(package / "treenail")
