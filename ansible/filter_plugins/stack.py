@@ -11,6 +11,7 @@ instruction set and the recipes of what it needs. Another flag is another prefix
 and for all that stand on it, and for nothing else.
 """
 
+import difflib
 import glob
 import hashlib
 import json
@@ -283,6 +284,12 @@ def needed_packages(plan):
     return sorted(names)
 
 
+def package_versions(names, installed):
+    """{package: version} of what package_facts found."""
+    return {name: " ".join(sorted({one["version"] for one in installed.get(name, [])})) or "not installed"
+            for name in names}
+
+
 def pinned(plan):
     """The modules that make up the stack: of each component the first of its instruction sets."""
     found = {}
@@ -334,14 +341,25 @@ def stack_patches(folder):
     return found
 
 
+OPTIONS = ("mode", "version", "sources", "flags", "isas", "module", "module_root")
+
+
 def stack_options(variables, records):
     """{component: {mode, version, ...}} from the role variables <component>__<option>."""
-    options = {}
-    for name in records:
-        mark = name + "__"
-        options[name] = {key[len(mark):]: value for key, value in variables.items()
-                         if key.startswith(mark) and value not in ("", None, [])}
-    return options
+    options = {name: {} for name in records}
+    for key in sorted(variables):
+        name, mark, option = key.partition("__")
+        if not mark or name.startswith("_") or option not in OPTIONS:
+            continue
+        if name not in records:
+            near = difflib.get_close_matches(name, records, 1)
+            if near:
+                _bad("%s is set, but there is no component %r; did you mean %s__%s?", key, name,
+                     near[0], option)
+            continue  # another role's
+        if variables[key] not in ("", None, []):
+            options[name][option] = variables[key]
+    return {name: found for name, found in options.items() if found}
 
 
 class FilterModule:
@@ -349,4 +367,4 @@ class FilterModule:
         return {"stack_plan": stack_plan, "stack_order": stack_order,
                 "stack_records": stack_records, "stack_patches": stack_patches,
                 "stack_options": stack_options,
-                "stack_pinned": pinned, "stack_packages": needed_packages, "stack_needs": bottom_up}
+                "stack_pinned": pinned, "stack_versions": package_versions, "stack_packages": needed_packages, "stack_needs": bottom_up}

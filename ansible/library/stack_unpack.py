@@ -41,7 +41,8 @@ def unpacked(archive, into):
         if done.returncode:
             raise OSError("%s cannot be unpacked: %s" % (
                 archive, done.stdout.decode(errors="replace").strip()[-500:]))
-        names = os.listdir(folder)
+        # dpkg-source puts the original archive beside the tree.
+        names = [n for n in os.listdir(folder) if archive[-4:] != ".dsc" or n == "tree"]
         if len(names) != 1 or not os.path.isdir(os.path.join(folder, names[0])):
             raise OSError("%s holds %d things at its top instead of one directory" % (
                 archive, len(names)))
