@@ -46,6 +46,56 @@ def variations():
     return ",".join(told), varied, not_run
 
 
+# sudo 1.9.13p3-1+deb12u2 runs nothing any more when it is told a host, as reprotest tells it.
+SUDO = """#!/bin/sh
+[ "$1" != -h ] || shift 2
+exec /usr/bin/sudo "$@"
+"""
+
+
+def surroundings(base):
+    """The environment that reprotest itself runs in."""
+    programs = os.path.join(base, "bin")
+    os.makedirs(programs, exist_ok=True)
+    with open(os.path.join(programs, "sudo"), "w", encoding="utf-8") as stream:
+        stream.write(SUDO)
+    os.chmod(os.path.join(programs, "sudo"), 0o755)
+    found = {name: value for name, value in os.environ.items()
+             if not name.startswith(("CC", "CXX", "TREENAIL_"))}
+    found["PATH"] = programs + ":/usr/sbin:/usr/bin:/sbin:/bin"
+    return found
+
+
+def reprotest(base, name, tree, told, build):
+    """Builds a tree twice; (exit status, directory of the results, log)."""
+    kept, log = os.path.join(base, name), os.path.join(base, name + ".log")
+    shutil.rmtree(kept, ignore_errors=True)
+    command = ["reprotest", "--verbosity=1", "--variations=" + told, "--store-dir=" + kept,
+               *([] if shutil.which("diffoscope") else ["--no-diffoscope"]),
+               "--source-root=" + tree, build, "../*.deb", "--", "null"]
+    with open(log, "wb") as stream:
+        return subprocess.run(command, stdout=stream, stderr=subprocess.STDOUT,
+                              env=surroundings(base), stdin=subprocess.DEVNULL,
+                              check=False).returncode, kept, log
+
+
+def ending(log):
+    with open(log, encoding="utf-8", errors="replace") as stream:
+        return stream.read()[-3000:]
+
+
+def rehearsed(base, told):
+    """Fails in seconds, and not after the first build, where the variations cannot be set up."""
+    tree = os.path.join(base, "rehearsal-tree")
+    os.makedirs(tree, exist_ok=True)
+    with open(os.path.join(tree, "file"), "w", encoding="utf-8"):
+        pass
+    status, _, log = reprotest(base, "rehearsal", tree, told, "echo the same > ../rehearsal.deb")
+    if status:
+        raise Failed("reprotest cannot set up these variations: exit status %d\n%s" % (
+            status, ending(log)))
+
+
 def deb_reproducible():
     """reprotest: two builds of the .debs under all variations that run here give the same bytes"""
     for program in ("reprotest", "dpkg-buildpackage"):
@@ -54,26 +104,15 @@ def deb_reproducible():
     base = os.path.abspath("deb-reproducible")
     tree = deb_packages.unpacked_source(os.path.join(base, "source"))
     told, varied, not_run = variations()
-    kept, log = os.path.join(base, "kept"), os.path.join(base, "reprotest.log")
-    shutil.rmtree(kept, ignore_errors=True)
-    environment = {name: value for name, value in os.environ.items()
-                   if not name.startswith(("CC", "CXX", "TREENAIL_"))}
-    environment["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
-    command = ["reprotest", "--verbosity=1", "--variations=" + told, "--store-dir=" + kept,
-               *([] if shutil.which("diffoscope") else ["--no-diffoscope"]),
-               "--source-root=" + tree,
-               "DEB_BUILD_OPTIONS=nocheck dpkg-buildpackage -b -us -uc", "../*.deb", "--", "null"]
-    with open(log, "wb") as stream:
-        status = subprocess.run(command, stdout=stream, stderr=subprocess.STDOUT, env=environment,
-                                stdin=subprocess.DEVNULL, check=False).returncode
+    rehearsed(base, told)
+    status, kept, log = reprotest(base, "kept", tree, told,
+                                  "DEB_BUILD_OPTIONS=nocheck dpkg-buildpackage -b -us -uc")
     one, two = ({os.path.basename(path): digest(path) for path in glob.glob(
         os.path.join(kept, name, "**/*.deb"), recursive=True)} for name in (
             "control", "experiment-1"))
     differing = sorted(name for name in set(one) | set(two) if one.get(name) != two.get(name))
     if status or differing or not one:
-        with open(log, encoding="utf-8", errors="replace") as stream:
-            raise Failed("reprotest: exit status %d; differing: %s; %s and %s; the log ends with\n"
-                         "%s" % (status, ", ".join(differing) or "none", log, kept,
-                                 stream.read()[-3000:]))
+        raise Failed("reprotest: exit status %d; differing: %s; %s and %s; the log ends with\n"
+                     "%s" % (status, ", ".join(differing) or "none", log, kept, ending(log)))
     return "%d packages, the same bytes; varied: %s; not run: %s" % (
         len(one), ", ".join(varied), ", ".join(not_run) or "none")
