@@ -4,6 +4,7 @@
 import copy
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 
@@ -232,3 +233,34 @@ def test_defaults_are_those_of_the_interface():
             if value in ("", None, []) or "{{" in str(value):
                 continue
             assert known[name].get("default") == value, name
+
+
+# ---- the toolchain's probes ------------------------------------------------------------------
+
+
+def probed(tmp_path, **compilers):
+    folder = os.path.join(ANSIBLE, "roles", "toolchain", "files")
+    packed = subprocess.run("tar -C probes -cz . | base64 -w0", shell=True, cwd=folder, check=True,
+                            stdout=subprocess.PIPE).stdout.decode()
+    done = subprocess.run(["bash", os.path.join(folder, "probes.sh"), str(tmp_path)], check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          env=dict(os.environ, **{"CC": "gcc", "CXX": "g++", "FC": "gfortran", "PROBES": packed,
+                                                  **compilers}))
+    return done.returncode, done.stdout.decode()
+
+
+def test_the_distributions_compilers_are_fit(tmp_path):
+    if not shutil.which("gfortran"):
+        pytest.skip("gfortran is not installed")
+    assert probed(tmp_path) == (0, "")
+
+
+def test_a_compiler_that_takes_liberties_is_refused(tmp_path):
+    status, text = probed(tmp_path, CC="gcc -ffast-math")
+    assert status == 1 and "the toolchain miscompiles loops.c with -O" in text
+    assert "choose another by toolchain__mode" in text
+
+
+def test_a_compiler_that_does_not_compile_is_refused(tmp_path):
+    status, text = probed(tmp_path, CXX="false")
+    assert status == 1 and "the toolchain does not compile cxx20.cc with -O0" in text
