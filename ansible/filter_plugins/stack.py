@@ -23,10 +23,10 @@ from ansible.errors import AnsibleFilterError
 
 MODES = ("build", "package", "module", "skip")
 VARIANTS = ("patched", "pinned", "upstream")
-SOURCE_KINDS = ("cache", "deb", "pypi", "dist")
+SOURCE_KINDS = ("cache", "deb", "deb-orig", "pypi", "dist")
 FIELDS = {"summary", "license", "version", "versions", "modes", "needs", "packages", "build_packages",
           "flags", "memory", "disk", "python", "environment", "steps", "suite", "module", "checks",
-          "benchmark", "loaded", "parts"}
+          "benchmark", "parts", "since"}
 STEPS = ("configure", "build", "install")
 
 
@@ -46,6 +46,20 @@ def parse_source(component, entry):
         _bad("%s: a source is written `%s: name version sha256` with 64 hexadecimal digits, not %r",
              component, kind, text)
     return {"kind": kind, "name": words[0], "version": words[1], "sha256": words[2]}
+
+
+def numbers(version):
+    """1.26.4 -> (1, 26, 4), to compare versions by; what is no number ends it."""
+    return tuple(int(word) for word in re.match(r"[\d.]*", str(version)).group().split(".") if word)
+
+
+def of_version(record, version):
+    """The record with what `since` changes for this version and those after it."""
+    found = dict(record)
+    for first, changes in sorted((record.get("since") or {}).items(), key=lambda i: numbers(i[0])):
+        if numbers(version) >= numbers(first):
+            found.update(changes)
+    return found
 
 
 def check_record(name, record):
@@ -174,6 +188,7 @@ class _Planner:
         version = str(option.get("version") or record["version"])
         if version == "dist":
             version = settings["dist"]["version"]
+        record = of_version(record, version)
         result = {
             "name": name, "mode": mode, "version": version, "summary": record["summary"],
             "license": record["license"], "isa": isa, "variant": settings["variant"],
@@ -182,7 +197,7 @@ class _Planner:
             "needs": [n for n in record.get("needs", []) if self.made[n][0]["mode"] != "skip"],
             "prefix": "", "recipe": "", "sources": [], "patches": "", "flags": [], "steps": {},
             "suite": {}, "module": "", "module_root": "", "environment": {}, "checks": [],
-            "loaded": record.get("loaded", {}), "jobs": jobs(record, settings),
+            "jobs": jobs(record, settings),
             "disk": int(record.get("disk", 100)), "benchmark": "",
         }
         if mode == "module":
@@ -362,9 +377,22 @@ def stack_options(variables, records):
     return {name: found for name, found in options.items() if found}
 
 
+def stack_newest(results):
+    """Options that choose the newest versions, from the results of stack_source."""
+    options = {}
+    for result in results:
+        if result.get("skipped"):
+            continue
+        found = result["source"]
+        version = ".".join(map(str, numbers(found["version"])))
+        options[result["item"]["name"]] = {"version": version, "sources": [
+            {found["kind"]: "%s %s %s" % (found["name"], found["version"], found["sha256"])}]}
+    return options
+
+
 class FilterModule:
     def filters(self):
         return {"stack_plan": stack_plan, "stack_order": stack_order,
                 "stack_records": stack_records, "stack_patches": stack_patches,
-                "stack_options": stack_options,
+                "stack_options": stack_options, "stack_newest": stack_newest,
                 "stack_pinned": pinned, "stack_versions": package_versions, "stack_packages": needed_packages, "stack_needs": bottom_up}

@@ -29,12 +29,13 @@ description:
 options:
   component: {description: Name for messages., type: str, required: true}
   sources:
-    description: Dictionaries with C(kind) (cache, deb, pypi or dist), C(name), C(version), C(sha256).
+    description: Dictionaries with C(kind) (cache, deb, deb-orig, pypi or dist), C(name), C(version), C(sha256).
     type: list
     elements: dict
     required: true
   cache: {description: Directory of the cache., type: path, required: true}
   offline: {description: Look into the cache only., type: bool, default: false}
+  newest: {description: Fetch nothing; say which version is the newest., type: bool, default: false}
 author: [Treenail developers]
 """
 
@@ -50,6 +51,7 @@ RETURN = r"""
 path: {description: The archive; of a Debian source package the .dsc., type: str, returned: success}
 sha256: {description: Its checksum., type: str, returned: success}
 origin: {description: Which source it came from., type: str, returned: success}
+source: {description: The newest, as one of sources., type: dict, returned: with newest}
 """
 
 APT_HELPER = "/usr/lib/apt/apt-helper"
@@ -170,26 +172,35 @@ def parse_uris(text):
         r"^'([^']+)' (\S+) \d+ (\S+)$", text, re.MULTILINE)]
 
 
-def from_deb(source, cache):
-    """The files of the source package: all of them when the .dsc was asked for, else the one."""
+def is_the(kind, name):
+    """Of a source package's files: the .dsc stands for the whole, or the original archive."""
+    return name.endswith(".dsc") if kind == "deb" else bool(re.search(r"\.orig\.tar\.\w+$", name))
+
+
+def source_uris(name, cache):
+    """The files of a source package, `name` or `name=version`."""
     if not shutil.which("apt-get"):
         raise Missing("there is no apt-get on this machine")
     options = apt_options(os.path.join(cache, "apt"))
-    words = ["apt-get", *options, "-qq", "source", "--print-uris", "--only-source",
-             "%s=%s" % (source["name"], source["version"])]
+    words = ["apt-get", *options, "-qq", "source", "--print-uris", "--only-source", name]
     try:
-        uris = parse_uris(run(words))
+        return parse_uris(run(words))
     except Missing:
         # The repository moved on to another version, or the lists are old: once more, anew.
         os.remove(os.path.join(cache, "apt", "updated"))
-        options = apt_options(os.path.join(cache, "apt"))
-        uris = parse_uris(run(words))
-    wanted = [u for u in uris if u[2] == "SHA256:" + source["sha256"]]
+        apt_options(os.path.join(cache, "apt"))
+        return parse_uris(run(words))
+
+
+def from_deb(source, cache):
+    """Of kind deb the whole source package, of kind deb-orig its original archive."""
+    uris = source_uris("%s=%s" % (source["name"], source["version"]), cache)
+    wanted = [u for u in uris if u[2] == "SHA256:" + source["sha256"] and is_the(source["kind"], u[1])]
     if not wanted:
-        raise Missing("no file of %s %s has the checksum %s; its files are %s" % (
+        raise Missing("the file of %s %s has not the checksum %s: %s" % (
             source["name"], source["version"], source["sha256"],
-            ", ".join("%s %s" % (u[1], u[2]) for u in uris) or "none"))
-    if wanted[0][1].endswith(".dsc"):
+            ", ".join("%s %s" % (u[1], u[2]) for u in uris if is_the(source["kind"], u[1])) or "none"))
+    if source["kind"] == "deb":
         wanted = uris
     with tempfile.TemporaryDirectory(dir=cache) as folder:
         paths = [os.path.join(folder, name) for _, name, _ in wanted]
@@ -266,7 +277,53 @@ def from_pypi(source, cache):
         return keep(cache, source["sha256"], [path])
 
 
-FETCH = {"deb": from_deb, "pypi": from_pypi}
+FETCH = {"deb": from_deb, "deb-orig": from_deb, "pypi": from_pypi}
+
+
+def newest_deb(source, cache):
+    """The newest version that apt has of a source package."""
+    found = next((u for u in source_uris(source["name"], cache) if u[1].endswith(".dsc")), None)
+    if found is None:
+        raise Missing("apt has no source package %s" % source["name"])
+    version = found[1][len(source["name"]) + 1:-len(".dsc")]
+    uris = source_uris("%s=%s" % (source["name"], version), cache)
+    mine = next(u for u in uris if is_the(source["kind"], u[1]))
+    return dict(source, version=version, sha256=mine[2].partition(":")[2])
+
+
+def newest_pypi(source, _cache):
+    """The newest release of a project that has a source archive."""
+    index = pip_setting("index-url", INDEX).rstrip("/") + "/"
+    name = re.sub(r"[-_.]+", "-", source["name"]).lower()
+    with opened(index + name + "/", "application/vnd.pypi.simple.v1+json, text/html;q=0.5") as page:
+        files = links(page.read().decode(errors="replace"), page.headers.get_content_type(),
+                      page.geturl())
+    releases = []
+    for file, _, sha256 in files:
+        match = re.fullmatch(r".+-(\d+(?:\.\d+)*)\.tar\.gz", file)
+        if match and sha256:
+            releases.append((tuple(map(int, match.group(1).split("."))), match.group(1), sha256))
+    if not releases:
+        raise Missing("the index has no source archive of %s" % source["name"])
+    _, version, sha256 = max(releases)
+    return dict(source, version=version, sha256=sha256)
+
+
+NEWEST = {"deb": newest_deb, "deb-orig": newest_deb, "pypi": newest_pypi}
+
+
+def newest(component, sources, cache):
+    """The source whose newest version can be found, with that version and its checksum."""
+    os.makedirs(cache, exist_ok=True)
+    tried = []
+    for source in sources:
+        if source["kind"] not in NEWEST:
+            return source
+        try:
+            return NEWEST[source["kind"]](source, cache)
+        except (Missing, OSError) as reason:
+            tried.append("%s: %s" % (source["kind"], reason))
+    raise Missing("%s: the newest version was found nowhere:\n  %s" % (component, "\n  ".join(tried)))
 
 
 def fetched(component, sources, cache, offline=False):
@@ -300,8 +357,15 @@ def main():
         "component": {"type": "str", "required": True},
         "sources": {"type": "list", "elements": "dict", "required": True},
         "cache": {"type": "path", "required": True},
-        "offline": {"type": "bool", "default": False}}, supports_check_mode=True)
+        "offline": {"type": "bool", "default": False},
+        "newest": {"type": "bool", "default": False}}, supports_check_mode=True)
     given = module.params
+    if given["newest"]:
+        try:
+            module.exit_json(changed=False, source=newest(given["component"], given["sources"],
+                                                          given["cache"]))
+        except (Missing, OSError) as reason:
+            module.fail_json(msg=str(reason))
     if module.check_mode:
         path = next(filter(None, (cached(given["cache"], s["sha256"]) for s in given["sources"])), "")
         module.exit_json(changed=not path, path=path)

@@ -132,6 +132,14 @@ def test_an_optional_part_follows_the_mode():
     assert plan["high"]["steps"]["build"] == ["./configure --without"]
 
 
+def test_a_version_may_be_built_otherwise():
+    records = {"low": record(versions={v: {"sources": [{"pypi": "x 1 " + SUM}]} for v in (
+        "1", "1.9", "1.26.4")}, since={"1.26": {"steps": {"build": ["meson"]}}})}
+    built = {v: planned(records, options={"low": {"version": v}})["low"]["steps"]["build"]
+             for v in ("1", "1.9", "1.26.4")}
+    assert built == {"1": ["make -j2 "], "1.9": ["make -j2 "], "1.26.4": ["meson"]}
+
+
 BAD_OPTIONS = [
     ({"low": {"mode": "biuld"}}, "low__mode is 'biuld'; it must be one of build, package, module, skip"),
     ({"low": {"mode": "module"}}, "low__module must name the site's module"),
