@@ -26,8 +26,10 @@ import time
 sys.dont_write_bytecode = True
 TOOLS = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(TOOLS))
-sys.path[:0] = [TOOLS, os.path.join(SOURCE, "gen/packaging"), SOURCE]
+sys.path[:0] = [TOOLS, os.path.join(SOURCE, "gen/packaging"), os.path.join(SOURCE, "gen/site"),
+                SOURCE]
 import audit  # noqa: E402  (the path must be set first)
+from benchmark_proof import benchmark_slurm  # noqa: E402
 from cross_built import aarch64, ppc64el, riscv64, s390x  # noqa: E402
 from deb_cross import deb_arm64, deb_s390x  # noqa: E402
 from deb_purge import deb_purge  # noqa: E402
@@ -291,7 +293,8 @@ QUICK = (missing_deps, nothing_to_do, layers, baseline_instructions, oldest_cpu,
 SLOW = QUICK + (mutated_models_long, mutated_inputs_long, address_undefined, thread, every_level,
                 emulated_levels, emulated_training, reproducible, without_features, clang,
                 documentation, sbom_schema, aarch64, s390x, ppc64el, riscv64, fresh_machine,
-                deb_purge, deb_reproducible, deb_arm64, deb_s390x, rpm_install, rpm_reproducible)
+                deb_purge, deb_reproducible, deb_arm64, deb_s390x, rpm_install, rpm_reproducible,
+                benchmark_slurm)
 
 
 def prove(function):
