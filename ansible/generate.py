@@ -30,9 +30,16 @@ def load(path):
         return yaml.safe_load(stream)
 
 
+class Dumper(yaml.SafeDumper):
+    """Lists stand deeper than what they belong to, as ansible-lint wants it."""
+
+    def increase_indent(self, flow=False, indentless=False):
+        return super().increase_indent(flow, False)
+
+
 def dump(value):
-    return "---\n" + yaml.safe_dump(value, sort_keys=False, width=110, default_flow_style=False,
-                                    allow_unicode=True)
+    return "---\n" + yaml.dump(value, Dumper=Dumper, sort_keys=False, width=100,
+                               default_flow_style=False, allow_unicode=True)
 
 
 def options(name, record):

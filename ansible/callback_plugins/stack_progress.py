@@ -59,30 +59,34 @@ class CallbackModule(CallbackBase):
     def beat(self):
         while not self.ended.wait(HEARTBEAT):
             with self.lock:
-                running = sorted(self.running.items())
-            for (host, name), since in running:
-                self.say("  %s: %s %s%s" % (host, name, clock(time.time() - since),
-                                            self.usual(host, name)))
+                running = [(host, *words) for host, words in sorted(self.running.items())]
+            for host, component, steps, since in running:
+                step = steps[0] if steps else ""
+                self.say("  %s: %s %s %s%s" % (host, component, step, clock(time.time() - since),
+                                               self.usual(host, component, step)))
 
-    def usual(self, host, name):
-        component, _, step = name.partition(": ")
+    def usual(self, host, component, step):
         times = self.expected.get(host, {}).get(component, {})
         return " of about %s" % clock(times[step]) if times.get(step) else ""
 
     def v2_runner_on_start(self, host, task):
         if task.action in ("stack_step", "stack_source"):
-            # The name of a looped task is not yet filled in here; the role's parent says the rest.
-            name = task.get_name().rsplit(" : ", 1)[-1]
+            instance = task.get_vars().get("component_instance") or {}
+            steps = list(instance.get("steps") or []) if task.loop else [
+                "fetch" if task.action == "stack_source" else "suite"]
             with self.lock:
-                self.running[(host.get_name(), name)] = time.time()
+                self.running[host.get_name()] = [instance.get("name", ""), steps, time.time()]
 
     def v2_runner_item_on_ok(self, result):
+        with self.lock:
+            words = self.running.get(result._host.get_name())
+            if words:
+                words[1], words[2] = words[1][1:], time.time()
         self.step_done(result)
 
     def v2_runner_on_ok(self, result):
         with self.lock:
-            for key in [k for k in self.running if k[0] == result._host.get_name()]:
-                del self.running[key]
+            self.running.pop(result._host.get_name(), None)
         found = result._result
         action = result._task.action
         if action == "stack_state":
@@ -103,8 +107,8 @@ class CallbackModule(CallbackBase):
                                "quarantined": found.get("quarantined", [])})
             if found.get("changed"):
                 self.say("  %s: %s %s took %s%s" % (host, component, found.get("step", ""), clock(
-                    found["seconds"]), self.usual(host, "%s: %s" % (component, found["step"]))))
-        if task.action == "ansible.builtin.command" and "check what is loaded" in task.get_name() and (
+                    found["seconds"]), self.usual(host, component, found["step"])))
+        if task.action == "ansible.builtin.command" and "Check what is loaded" in task.get_name() and (
                 found.get("stdout")):
             self.checks.append({"host": host, "check": found.get("item", ""),
                                 "says": found["stdout"]})

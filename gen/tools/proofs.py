@@ -42,6 +42,7 @@ from proving import (Failed, NotRun, audited, build_info, configured,  # noqa: E
                      debian_repository, manifest, need, other_build, run, tracked_files)
 from rpm_proofs import rpm_install, rpm_reproducible  # noqa: E402
 from sbom_schema import sbom_schema  # noqa: E402
+from stack_proof import stack, stack_refusals  # noqa: E402
 
 # ---- quick -----------------------------------------------------------------------------------
 
