@@ -299,6 +299,11 @@ def needed_packages(plan):
     return sorted(names)
 
 
+def sources(component, entries):
+    """Dictionaries for stack_source from a list of `kind: name version sha256`."""
+    return [parse_source(component, entry) for entry in entries]
+
+
 def package_versions(names, installed):
     """{package: version} of what package_facts found."""
     return {name: " ".join(sorted({one["version"] for one in installed.get(name, [])})) or "not installed"
@@ -395,4 +400,4 @@ class FilterModule:
         return {"stack_plan": stack_plan, "stack_order": stack_order,
                 "stack_records": stack_records, "stack_patches": stack_patches,
                 "stack_options": stack_options, "stack_newest": stack_newest,
-                "stack_pinned": pinned, "stack_versions": package_versions, "stack_packages": needed_packages, "stack_needs": bottom_up}
+                "stack_pinned": pinned, "stack_versions": package_versions, "stack_sources": sources, "stack_packages": needed_packages, "stack_needs": bottom_up}
