@@ -38,10 +38,13 @@ from emulated_x86 import (emulated_levels, emulated_pair, emulated_training,  # 
                           oldest_cpu, reported_levels, told_by)
 from gen import isa  # noqa: E402
 from gen.distro import this_distro  # noqa: E402
+from hosts_proof import (hosts_arm64, hosts_bare, hosts_chroot, hosts_cut_off,  # noqa: E402
+                         hosts_ssh)
 from proving import (Failed, NotRun, audited, build_info, configured,  # noqa: E402
                      debian_repository, manifest, need, other_build, run, tracked_files)
 from rpm_proofs import rpm_install, rpm_reproducible  # noqa: E402
 from sbom_schema import sbom_schema  # noqa: E402
+from slurm_proof import slurm  # noqa: E402
 from stack_proof import stack, stack_refusals  # noqa: E402
 
 # ---- quick -----------------------------------------------------------------------------------
@@ -295,7 +298,8 @@ SLOW = QUICK + (mutated_models_long, mutated_inputs_long, address_undefined, thr
                 emulated_levels, emulated_training, reproducible, without_features, clang,
                 documentation, sbom_schema, aarch64, s390x, ppc64el, riscv64, fresh_machine,
                 deb_purge, deb_reproducible, deb_arm64, deb_s390x, rpm_install, rpm_reproducible,
-                benchmark_slurm)
+                hosts_chroot, hosts_ssh, hosts_bare, hosts_arm64, hosts_cut_off, slurm,
+                benchmark_slurm, stack, stack_refusals)
 
 
 def prove(function):
