@@ -86,8 +86,7 @@ def changes(report):
 
 
 def stack():
-    """fetched, then built without a network from an empty prefix; a second run changes nothing; another
-    flag rebuilds the component and what stands on it, and nothing else; prune keeps what is named"""
+    """Ansible: the stack fetched, built without a network, run again without a change, one flag changed"""
     with Site("stack-proof", "--chroot", "stack") as site:
         fetched = site.play("fetch", "--tags", "fetch")
         whole = site.play("build", "-e", "stack__offline=true", network=False)
@@ -120,6 +119,17 @@ def stack():
                 sorted(
                     built(flag))), flag["seconds"], len(
                         whole["checks"])))
+
+
+def stack_modules():
+    """Ansible: module files and stack-env serve environment-modules as they serve Lmod"""
+    with Site("stack-modules", "--chroot", "modules") as site:
+        report = site.play("build", "-e", json.dumps(dict(
+            {name + "__mode": "skip" for name in ("openblas", "fftw", "h5py", "scipy", "treenail")},
+            modules__implementation="environment-modules", numpy__mode="package")))
+        if built(report) != {"hdf5"}:
+            raise Failed("built were %s" % ", ".join(sorted(built(report))))
+        return "; ".join(check["says"] for check in report["checks"])
 
 
 # What is refused: a name, options, words of the sentence.

@@ -45,7 +45,7 @@ from proving import (Failed, NotRun, audited, build_info, configured,  # noqa: E
 from rpm_proofs import rpm_install, rpm_reproducible  # noqa: E402
 from sbom_schema import sbom_schema  # noqa: E402
 from slurm_proof import slurm  # noqa: E402
-from stack_proof import stack, stack_refusals  # noqa: E402
+from stack_proof import stack, stack_modules, stack_refusals  # noqa: E402
 
 # ---- quick -----------------------------------------------------------------------------------
 
@@ -299,7 +299,7 @@ SLOW = QUICK + (mutated_models_long, mutated_inputs_long, address_undefined, thr
                 documentation, sbom_schema, aarch64, s390x, ppc64el, riscv64, fresh_machine,
                 deb_purge, deb_reproducible, deb_arm64, deb_s390x, rpm_install, rpm_reproducible,
                 hosts_chroot, hosts_ssh, hosts_bare, hosts_arm64, hosts_cut_off, slurm,
-                benchmark_slurm, stack, stack_refusals)
+                benchmark_slurm, stack, stack_modules, stack_refusals)
 
 
 def prove(function):
