@@ -51,6 +51,8 @@ class CallbackModule(CallbackBase):
 
     def v2_playbook_on_start(self, playbook):
         self.playbook = os.path.basename(playbook._file_name)
+        self.reports = os.environ.get("STACK_REPORTS") or os.path.join(
+            playbook._basedir, os.pardir, "build", "stack")
         threading.Thread(target=self.beat, daemon=True).start()
 
     def v2_playbook_on_play_start(self, play):
@@ -152,7 +154,7 @@ class CallbackModule(CallbackBase):
             self.say("  " + "  ".join(str(cell).ljust(width) for cell, width in zip(row, widths)).rstrip())
 
     def write(self, hosts, stats):
-        folder = os.environ.get("STACK_REPORTS") or os.path.join(os.getcwd(), "..", "build", "stack")
+        folder = self.reports
         try:
             os.makedirs(folder, exist_ok=True)
             name = datetime.datetime.now().strftime("report-%Y%m%d-%H%M%S.json")
