@@ -26,6 +26,7 @@ options:
   chdir: {description: Directory the commands run in., type: path, required: true}
   state: {description: Directory of stamps and logs., type: path, required: true}
   environment: {description: The environment; nothing else is passed., type: dict, default: {}}
+  after: {description: Step without which this one is not tried., type: str, default: ""}
   junit: {description: Report in JUnit's format that the commands write; it decides, not the exit status., type: path}
   quarantine:
     description: >-
@@ -109,6 +110,10 @@ def perform(given):
     os.makedirs(given["state"], exist_ok=True)
     stamp = os.path.join(given["state"], given["step"] + ".done")
     log = os.path.join(given["state"], given["step"] + ".log")
+    before = given.get("after")
+    if before and not os.path.exists(os.path.join(given["state"], before + ".done")):
+        return {"failed": True, "log": log, "msg": "%s: %s was not tried, for %s failed" % (
+            given["component"], given["step"], before)}
     wanted = {"commands": given["commands"], "environment": given["environment"]}
     with open(os.path.join(given["state"], "lock"), "w", encoding="utf-8") as lock:
         try:
@@ -124,7 +129,8 @@ def perform(given):
         if given.get("junit") and os.path.exists(given["junit"]):
             os.remove(given["junit"])
         begin = time.monotonic()
-        script = "set -euo pipefail\n" + "\n".join(given["commands"]) + "\n"
+        # Each in a shell of its own: where one goes, the next does not follow.
+        script = "set -euo pipefail\n" + "".join("(\n%s\n)\n" % c for c in given["commands"])
         with open(log, "w", encoding="utf-8") as stream:
             status = subprocess.run(["bash", "-c", script], cwd=given["chdir"], check=False,
                                     stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT,
@@ -154,7 +160,7 @@ def main():
         "commands": {"type": "list", "elements": "str", "required": True},
         "chdir": {"type": "path", "required": True}, "state": {"type": "path", "required": True},
         "environment": {"type": "dict", "default": {}},
-        "junit": {"type": "path"},
+        "after": {"type": "str", "default": ""}, "junit": {"type": "path"},
         "quarantine": {"type": "list", "elements": "dict", "default": []}}, supports_check_mode=True)
     given = dict(module.params)
     given["environment"] = {key: str(value) for key, value in given["environment"].items()}

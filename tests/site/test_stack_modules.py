@@ -206,6 +206,19 @@ def test_well_known_reasons(tmp_path, words, sentence):
     assert sentence in step.perform(given(tmp_path, "echo '%s'; exit 1" % words))["msg"]
 
 
+def test_a_command_does_not_follow_the_one_before(tmp_path):
+    (tmp_path / "below").mkdir()
+    step.perform(given(tmp_path, "cd below && touch a", "touch b"))
+    assert (tmp_path / "below" / "a").exists() and (tmp_path / "b").exists()
+
+
+def test_a_step_is_not_tried_when_the_one_before_failed(tmp_path):
+    step.perform(given(tmp_path, "false", step="configure"))
+    result = step.perform(given(tmp_path, "touch ran", after="configure"))
+    assert "build was not tried, for configure failed" in result["msg"]
+    assert not (tmp_path / "ran").exists()
+
+
 def test_nothing_of_the_callers_environment_is_passed(tmp_path, monkeypatch):
     monkeypatch.setenv("CFLAGS", "-march=native")
     step.perform(given(tmp_path, "env > seen"))
