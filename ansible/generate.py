@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Write what follows from the roles' data: run after changing a component.yml or an argument_specs.yml.
+"""Write what follows from the roles' data: run after changing a component.yml or an
+argument_specs.yml.
 
   generate.py           write the files that differ
   generate.py --check   name them instead; exit status 1 if there are any
 
-Of a component (a role with component.yml) everything but that record is written here: tasks, interface,
-meta data, README. Of other roles the README, from meta/argument_specs.yml.
+Of a component (a role with component.yml) everything but that record is written here: tasks,
+interface, meta data, README. Of other roles the README, from meta/argument_specs.yml.
 """
 
 import argparse
@@ -48,19 +49,28 @@ def options(name, record):
     found = {"mode": {"type": "str", "choices": [*modes, "skip"], "default": modes[0],
                       "description": "; ".join("%s: %s" % (m, MODES[m]) for m in [*modes, "skip"])}}
     if "module" in modes:
-        found["module"] = {"type": "str", "description": "The site's module, as %s/1.2; needed by mode "
-                           "module." % name}
-        found["module_root"] = {"type": "path", "description": "Where that module's files lie, for "
-                                "what is built on them."}
+        found["module"] = {
+            "type": "str",
+            "description": "The site's module, as %s/1.2; needed by mode module." % name}
+        found["module_root"] = {
+            "type": "path",
+            "description": "Where that module's files lie, for what is built on them."}
     if "build" in modes:
-        found["version"] = {"type": "str", "description": "Version to build; known: %s." % ", ".join(
-            map(str, record.get("versions", {}) or ["that of this tree"]))}
-        found["sources"] = {"type": "list", "elements": "dict", "description": "Sources of a version "
-                            "that is not known, tried in order, each `kind: name version sha256`."}
-        found["flags"] = {"type": "list", "elements": "str", "description": "Flags added to those of "
-                          "the architecture and instruction set."}
-        found["isas"] = {"type": "list", "elements": "str", "description": "Instruction set levels to "
-                         "build for, side by side; the first is the stack's. Default: stack__isa."}
+        known = record.get("versions", {}) or ["that of this tree"]
+        found["version"] = {
+            "type": "str",
+            "description": "Version to build; known: %s." % ", ".join(map(str, known))}
+        found["sources"] = {
+            "type": "list", "elements": "dict",
+            "description": "Sources of a version that is not known, tried in order, each "
+                           "`kind: name version sha256`."}
+        found["flags"] = {
+            "type": "list", "elements": "str",
+            "description": "Flags added to those of the architecture and instruction set."}
+        found["isas"] = {
+            "type": "list", "elements": "str",
+            "description": "Instruction set levels to build for, side by side; the first is the "
+                           "stack's. Default: stack__isa."}
     return {"%s__%s" % (name, key): value for key, value in found.items()}
 
 

@@ -5,8 +5,8 @@ busy for both.
 
     python3 smoke/stack_bench.py blas /opt/stack/gcc-12.2.0/openblas/A /opt/stack/.../openblas/B
 
-The first prefix is the reference. Prints the median time of each, their ratio, and ends with status 1
-when the second takes longer by more than the tolerance.
+The first prefix is the reference. Prints the median time of each, their ratio, and ends with status
+1 when the second takes longer by more than the tolerance.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def blas() -> float:
     """Seconds of products of 768 x 768 doubles."""
     lib = ctypes.CDLL("libopenblas.so.0")
     n = 768
-    a, b, c = ((ctypes.c_double * (n * n))(*[(i * 7 % 13) / 13 for i in range(n * n)]) for _ in "abc")
+    a, b, c = ((ctypes.c_double * (n * n))(*[(i * 7 % 13) / 13 for i in range(n * n)])
+               for _ in "abc")
     one = ctypes.c_double(1)
     arguments = (101, 111, 111, n, n, n, one, a, n, b, n, ctypes.c_double(0), c, n)
     lib.cblas_dgemm(*arguments)
@@ -99,7 +100,8 @@ def main() -> int:
     """Compares; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
     parser.add_argument("work", choices=sorted(WORKS))
-    parser.add_argument("prefixes", nargs="*", metavar="PREFIX", help="the reference, and the other")
+    parser.add_argument("prefixes", nargs="*", metavar="PREFIX",
+                        help="the reference, and the other")
     parser.add_argument("--rounds", type=int, default=7, help="runs of each [7]")
     parser.add_argument("--tolerance", type=float, default=0.1,
                         help="by how much the second may take longer [0.1]")

@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks one component of a stack from inside: does it compute right, and is it the one that was meant?
+"""Checks one component of a stack from inside: does it compute right, and is it the one that was
+meant?
 
     stack-env python3 smoke/stack_check.py blas < components.json
 
-Standard input holds {"instance": component, "needs": [components it stands on]} of the stack's plan.
-Results are compared with sums and transforms written out here; the process's own memory map says
-which libraries it really has. Exit status 0, or 1 with a sentence.
+Standard input holds {"instance": component, "needs": [components it stands on]} of the stack's
+plan. Results are compared with sums and transforms written out here; the process's own memory map
+says which libraries it really has. Exit status 0, or 1 with a sentence.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def close(got: float, wanted: float, tolerance: float = 1e-12) -> bool:
 
 
 def blas(components: dict) -> str:
-    """A product of 33 x 47 and 47 x 29 numbers against sums written out; the target of the build."""
+    """A product of 33 x 47 and 47 x 29 numbers against sums written out; the build's target."""
     lib = library("libopenblas.so.0", "libflexiblas.so.3", "libblas.so.3")
     rows, inner, columns = 33, 47, 29
     random.seed(1)
@@ -87,7 +88,8 @@ def blas(components: dict) -> str:
                 raise Wrong("a product of matrices has %r where the sum is %r" % (
                     result[i * columns + j], wanted))
     words = provenance(components, ("BLAS",))
-    target = [f[len("TARGET="):] for f in components["openblas"]["flags"] if f.startswith("TARGET=")]
+    target = [f[len("TARGET="):] for f in components["openblas"]["flags"]
+              if f.startswith("TARGET=")]
     if target and hasattr(lib, "openblas_get_config"):
         lib.openblas_get_config.restype = ctypes.c_char_p
         config = lib.openblas_get_config().decode()
@@ -189,7 +191,8 @@ def hdf5(components: dict) -> str:
     component = components["hdf5"]
     mine = [line.split()[2] for line in linked.splitlines() if "libhdf5" in line]
     if component["prefix"] and not all(
-            os.path.realpath(p).startswith(os.path.realpath(component["prefix"]) + "/") for p in mine):
+            os.path.realpath(p).startswith(os.path.realpath(component["prefix"]) + "/")
+            for p in mine):
         raise Wrong("a C program takes HDF5 from %s, but the plan built it in %s" % (
             ", ".join(mine), component["prefix"]))
     return "C and h5dump agree; %s" % ", ".join(mine)
@@ -229,7 +232,7 @@ def scipy(components: dict) -> str:
 def h5py(components: dict) -> str:
     """The library that runs is the one it was built with, and reads what C writes."""
     import h5py as module
-    built, runs = module.h5.get_config(), module.version.hdf5_version_tuple
+    runs = module.version.hdf5_version_tuple
     theirs = getattr(module.version, "hdf5_built_version_tuple", None)
     if theirs and tuple(theirs) != tuple(runs):
         raise Wrong("h5py was built with HDF5 %s and runs with %s" % (theirs, runs))
@@ -243,7 +246,6 @@ def h5py(components: dict) -> str:
             file["y"] = [VALUES[:3], VALUES[3:]]
         if [float(w) for w in output(program, "read", path, "y").split()] != VALUES:
             raise Wrong("C does not read what h5py wrote")
-    del built
     return "h5py %s, HDF5 %s; %s" % (module.__version__, ".".join(map(str, runs)),
                                      provenance(components, ("HDF5",)))
 
@@ -255,8 +257,8 @@ def treenail(components: dict) -> str:
     import treenail as tn
     component = components["treenail"]
     if component["prefix"] and not tn.__file__.startswith(component["prefix"] + "/"):
-        raise Wrong("treenail is %s, but the plan built it in %s" % (tn.__file__,
-                                                                    component["prefix"]))
+        raise Wrong("treenail is %s, but the plan built it in %s" % (
+            tn.__file__, component["prefix"]))
     with tempfile.TemporaryDirectory() as folder:
         report = os.path.join(folder, "report.json")
         if train.main(["mlp", "--quiet", "--checkpoint-dir", folder, "--report", report]):

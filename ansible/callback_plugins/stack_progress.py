@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a person sees of a long play, and the report that stays.
 
-While a step of a component runs: its name, how long it has taken, how long it took when it was last built
-on that host. At the end: a table of the steps, and a JSON report in stack__reports.
+While a step of a component runs: its name, how long it has taken, how long it took when it was last
+built on that host. At the end: a table of the steps, and a JSON report in stack__reports.
 """
 
 import datetime
@@ -18,7 +18,8 @@ DOCUMENTATION = """
     name: stack_progress
     type: aggregate
     short_description: Progress and report of the stack's plays
-    description: Shows elapsed and expected time of each step, a table at the end, and writes a report.
+    description: >-
+      Shows elapsed and expected time of each step, a table at the end, and writes a report.
     options: {}
 """
 
@@ -110,8 +111,8 @@ class CallbackModule(CallbackBase):
             if found.get("changed"):
                 self.say("  %s: %s %s took %s%s" % (host, component, found.get("step", ""), clock(
                     found["seconds"]), self.usual(host, component, found["step"])))
-        if task.action == "ansible.builtin.command" and "Check what is loaded" in task.get_name() and (
-                found.get("stdout")):
+        if (task.action == "ansible.builtin.command" and found.get("stdout")
+                and "Check what is loaded" in task.get_name()):
             self.checks.append({"host": host, "check": found.get("item", ""),
                                 "says": found["stdout"]})
 
@@ -140,9 +141,11 @@ class CallbackModule(CallbackBase):
             return
         rows = [("component", "version", "mode", "isa", "time", "state")]
         for instance in plan:
-            steps = [s for s in self.steps if s["host"] == host and s["component"] == instance["name"]]
-            ran = [s for s in steps if s["ran"]]
-            state = "built" if ran else "in place" if instance["mode"] == "build" else instance["mode"]
+            ran = [s for s in self.steps if s["host"] == host and s["ran"]
+                   and s["component"] == instance["name"]]
+            state = instance["mode"]
+            if state == "build":
+                state = "built" if ran else "in place"
             if any(instance["name"] in f["task"] and f["host"] == host for f in self.failures):
                 state = "FAILED"
             rows.append((instance["name"], instance["version"], instance["mode"],
@@ -151,7 +154,8 @@ class CallbackModule(CallbackBase):
         widths = [max(len(str(row[i])) for row in rows) for i in range(6)]
         self.say("\n%s" % host)
         for row in rows:
-            self.say("  " + "  ".join(str(cell).ljust(width) for cell, width in zip(row, widths)).rstrip())
+            cells = (str(cell).ljust(width) for cell, width in zip(row, widths))
+            self.say("  " + "  ".join(cells).rstrip())
 
     def write(self, hosts, stats):
         folder = self.reports

@@ -2,8 +2,8 @@
 """From the components' records to a plan: what is built in which order, into which prefix, how.
 
 A record is roles/<component>/component.yml; the settings are role variables. The plan is a list of
-plain dictionaries, one per prefix, that the mechanics (role `component`), module files, stack-env and
-the manifest read. Nothing here looks at a host, so everything is tested without one.
+plain dictionaries, one per prefix, that the mechanics (role `component`), module files, stack-env
+and the manifest read. Nothing here looks at a host, so everything is tested without one.
 
 A prefix is <prefix>/<toolchain>/<component>/<version>-<recipe>, where the recipe is a hash over all
 that shapes the result: version, checksums of the sources, patches, commands, flags, compiler,
@@ -24,9 +24,9 @@ from ansible.errors import AnsibleFilterError
 MODES = ("build", "package", "module", "skip")
 VARIANTS = ("patched", "pinned", "upstream")
 SOURCE_KINDS = ("cache", "deb", "deb-orig", "pypi", "dist")
-FIELDS = {"summary", "license", "version", "versions", "modes", "needs", "packages", "build_packages",
-          "flags", "memory", "disk", "python", "environment", "steps", "suite", "module", "checks",
-          "benchmark", "parts", "since"}
+FIELDS = {"summary", "license", "version", "versions", "modes", "needs", "packages",
+          "build_packages", "flags", "memory", "disk", "python", "environment", "steps", "suite",
+          "module", "checks", "benchmark", "parts", "since"}
 STEPS = ("configure", "build", "install")
 
 
@@ -41,7 +41,8 @@ def parse_source(component, entry):
     (kind, text), = entry.items()
     words = str(text).split()
     if kind not in SOURCE_KINDS:
-        _bad("%s: unknown kind of source %r; there are %s", component, kind, ", ".join(SOURCE_KINDS))
+        _bad("%s: unknown kind of source %r; there are %s", component, kind,
+             ", ".join(SOURCE_KINDS))
     if len(words) != 3 or not re.fullmatch(r"[0-9a-f]{64}", words[2]):
         _bad("%s: a source is written `%s: name version sha256` with 64 hexadecimal digits, not %r",
              component, kind, text)
@@ -306,8 +307,8 @@ def sources(component, entries):
 
 def package_versions(names, installed):
     """{package: version} of what package_facts found."""
-    return {name: " ".join(sorted({one["version"] for one in installed.get(name, [])})) or "not installed"
-            for name in names}
+    return {name: " ".join(sorted({one["version"] for one in installed.get(name, [])})) or
+            "not installed" for name in names}
 
 
 def pinned(plan):
@@ -400,4 +401,6 @@ class FilterModule:
         return {"stack_plan": stack_plan, "stack_order": stack_order,
                 "stack_records": stack_records, "stack_patches": stack_patches,
                 "stack_options": stack_options, "stack_newest": stack_newest,
-                "stack_pinned": pinned, "stack_versions": package_versions, "stack_sources": sources, "stack_packages": needed_packages, "stack_needs": bottom_up}
+                "stack_pinned": pinned, "stack_versions": package_versions,
+                "stack_sources": sources, "stack_packages": needed_packages,
+                "stack_needs": bottom_up}

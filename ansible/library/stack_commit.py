@@ -12,11 +12,15 @@ DOCUMENTATION = r"""
 module: stack_commit
 short_description: Put a staged installation into place
 description:
-  - Writes the record of the prefix into it (what it was made from, checksums of its files), then renames it to its
-    final name. Before the rename nothing is there under that name, after it everything is.
+  - Writes the record of the prefix into it (what it was made from, checksums of its files), then
+    renames it to its final name. Before the rename nothing is there under that name, after it
+    everything is.
 options:
   instance: {description: Its entry of the plan., type: dict, required: true}
-  stage: {description: Directory below which the installation lies under its final path., type: path, required: true}
+  stage:
+    description: Directory below which the installation lies under its final path.
+    type: path
+    required: true
   details: {description: More for the record (compiler, source, times)., type: dict, default: {}}
 author: [Treenail developers]
 """
@@ -48,8 +52,8 @@ def commit(instance, stage, details):
     if not os.path.isdir(staged) or not os.listdir(staged):
         raise OSError("%s: the installation wrote nothing to %s" % (instance["name"], prefix))
     content = {key: instance[key] for key in (
-        "name", "version", "mode", "isa", "variant", "recipe", "sources", "patches", "flags", "steps",
-        "license", "module", "prefix")}
+        "name", "version", "mode", "isa", "variant", "recipe", "sources", "patches", "flags",
+        "steps", "license", "module", "prefix")}
     content.update(details, built=int(time.time()), files=checksums(staged))
     with open(os.path.join(staged, RECORD), "w", encoding="utf-8") as stream:
         json.dump(content, stream, indent=1, sort_keys=True)

@@ -10,8 +10,8 @@ DOCUMENTATION = r"""
 module: stack_prune
 short_description: Remove unreferenced prefixes
 description:
-  - Kept are the prefixes that C(manifest.json) and C(manifest.previous.json) name, and those given. Only directories
-    with the record of a prefix are touched; without a manifest nothing is.
+  - Kept are the prefixes that C(manifest.json) and C(manifest.previous.json) name, and those given.
+    Only directories with the record of a prefix are touched; without a manifest nothing is.
 options:
   prefix: {description: Root of all prefixes., type: path, required: true}
   keep: {description: Prefixes to keep beside those., type: list, elements: path, default: []}
@@ -44,8 +44,8 @@ def named(prefix, keep):
                 found.update(c["prefix"] for c in json.load(stream)["components"] if c["prefix"])
         except FileNotFoundError:
             if name == "manifest.json":
-                raise Unusable("%s has no manifest.json: has site.yml run to its end there? Nothing was "
-                               "removed" % prefix) from None
+                raise Unusable("%s has no manifest.json: has site.yml run to its end there? "
+                               "Nothing was removed" % prefix) from None
         except (OSError, ValueError, KeyError) as error:
             raise Unusable("%s cannot be read (%s); nothing was removed" % (path, error)) from None
     return found
@@ -55,7 +55,8 @@ def prefixes(root):
     """<root>/<toolchain>/<component>/<version> with a record."""
     found = []
     for toolchain in sorted(os.scandir(root), key=lambda e: e.name):
-        if not toolchain.is_dir(follow_symlinks=False) or toolchain.name in ("build", "modulefiles"):
+        if not toolchain.is_dir(follow_symlinks=False) or (
+                toolchain.name in ("build", "modulefiles")):
             continue
         for folder, folders, names in os.walk(toolchain.path):
             if RECORD in names:

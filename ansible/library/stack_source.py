@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Ansible module: one source archive, from the local cache or from where this machine gets packages.
+"""Ansible module: one source archive, from the local cache or from where this machine gets
+packages.
 
-Nothing of what is fetched is executed: no build backend, no setup.py, no maintainer script. What counts
-is the checksum; where the bytes come from is the machine's own business (its apt sources, its pip
-configuration, a file that somebody put into the cache).
+Nothing of what is fetched is executed: no build backend, no setup.py, no maintainer script. What
+counts is the checksum; where the bytes come from is the machine's own business (its apt sources,
+its pip configuration, a file that somebody put into the cache).
 """
 
 import configparser
@@ -24,12 +25,14 @@ module: stack_source
 short_description: Fetch one source archive into a cache, by checksum
 description:
   - Tries the sources in order and stops at the first that has a file with the checksum asked for.
-  - The cache comes first in every case. Its layout is C(<sha256>/<file>) for what was fetched; a file that
-    somebody put there by hand is found under any name at the top.
+  - The cache comes first in every case. Its layout is C(<sha256>/<file>) for what was fetched; a
+    file that somebody put there by hand is found under any name at the top.
 options:
   component: {description: Name for messages., type: str, required: true}
   sources:
-    description: Dictionaries with C(kind) (cache, deb, deb-orig, pypi or dist), C(name), C(version), C(sha256).
+    description: >-
+      Dictionaries with C(kind) (cache, deb, deb-orig, pypi or dist), C(name), C(version),
+      C(sha256).
     type: list
     elements: dict
     required: true
@@ -195,11 +198,12 @@ def source_uris(name, cache):
 def from_deb(source, cache):
     """Of kind deb the whole source package, of kind deb-orig its original archive."""
     uris = source_uris("%s=%s" % (source["name"], source["version"]), cache)
-    wanted = [u for u in uris if u[2] == "SHA256:" + source["sha256"] and is_the(source["kind"], u[1])]
+    meant = [u for u in uris if is_the(source["kind"], u[1])]
+    wanted = [u for u in meant if u[2] == "SHA256:" + source["sha256"]]
     if not wanted:
         raise Missing("the file of %s %s has not the checksum %s: %s" % (
             source["name"], source["version"], source["sha256"],
-            ", ".join("%s %s" % (u[1], u[2]) for u in uris if is_the(source["kind"], u[1])) or "none"))
+            ", ".join("%s %s" % (u[1], u[2]) for u in meant) or "none"))
     if source["kind"] == "deb":
         wanted = uris
     with tempfile.TemporaryDirectory(dir=cache) as folder:
@@ -323,7 +327,8 @@ def newest(component, sources, cache):
             return NEWEST[source["kind"]](source, cache)
         except (Missing, OSError) as reason:
             tried.append("%s: %s" % (source["kind"], reason))
-    raise Missing("%s: the newest version was found nowhere:\n  %s" % (component, "\n  ".join(tried)))
+    raise Missing("%s: the newest version was found nowhere:\n  %s" % (
+        component, "\n  ".join(tried)))
 
 
 def fetched(component, sources, cache, offline=False):
@@ -345,8 +350,8 @@ def fetched(component, sources, cache, offline=False):
         except (Missing, OSError) as reason:
             tried.append("%s: %s" % (source["kind"], reason))
     first = sources[0]
-    raise Missing("%s: the source %s %s (sha256 %s) was found nowhere:\n  %s\nPut the file into %s under any "
-                  "name, or let this machine reach its package repositories." % (
+    raise Missing("%s: the source %s %s (sha256 %s) was found nowhere:\n  %s\nPut the file into %s "
+                  "under any name, or let this machine reach its package repositories." % (
                       component, first["name"], first["version"], first["sha256"],
                       "\n  ".join(tried), cache))
 
@@ -367,7 +372,8 @@ def main():
         except (Missing, OSError) as reason:
             module.fail_json(msg=str(reason))
     if module.check_mode:
-        path = next(filter(None, (cached(given["cache"], s["sha256"]) for s in given["sources"])), "")
+        found = (cached(given["cache"], source["sha256"]) for source in given["sources"])
+        path = next(filter(None, found), "")
         module.exit_json(changed=not path, path=path)
     try:
         path, source, changed = fetched(given["component"], given["sources"], given["cache"],

@@ -30,7 +30,10 @@ complete: {description: Prefixes that are there., type: list, returned: always}
 to_build: {description: Names of the components that will be built., type: list, returned: always}
 needed_mib: {description: Disk space that they need., type: int, returned: always}
 free_mib: {description: Disk space below the root of all prefixes., type: int, returned: always}
-expected: {description: Seconds of each step of each component when it was last built here., type: dict, returned: always}
+expected:
+  description: Seconds of each step of each component when it was last built here.
+  type: dict
+  returned: always
 """
 
 RECORD = ".stack.json"

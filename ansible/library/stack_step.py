@@ -22,16 +22,23 @@ short_description: Run the commands of one build step, unless they once ran to t
 options:
   component: {description: Name for messages., type: str, required: true}
   step: {description: Name of the step; names stamp and log., type: str, required: true}
-  commands: {description: Commands for bash, each must succeed., type: list, elements: str, required: true}
+  commands:
+    description: Commands for bash, each must succeed.
+    type: list
+    elements: str
+    required: true
   chdir: {description: Directory the commands run in., type: path, required: true}
   state: {description: Directory of stamps and logs., type: path, required: true}
   environment: {description: The environment; nothing else is passed., type: dict, default: {}}
   after: {description: Step without which this one is not tried., type: str, default: ""}
-  junit: {description: Report in JUnit's format that the commands write; it decides, not the exit status., type: path}
+  junit:
+    description: Report in JUnit's format that the commands write; it decides, not the exit status.
+    type: path
   quarantine:
     description: >-
-      Known failures of this component, dictionaries with C(test) (shell pattern), C(reason), C(link) and
-      C(expires) (date). Every other failure, and one whose date is over, fails the step.
+      Known failures of this component, dictionaries with C(test) (shell pattern), C(reason),
+      C(link) and C(expires) (date). Every other failure, and one whose date is over, fails the
+      step.
     type: list
     elements: dict
     default: []
@@ -50,8 +57,10 @@ EXAMPLES = r"""
 
 RETURN = r"""
 log: {description: What the commands said., type: str, returned: always}
-seconds: {description: How long the step took; of an earlier run if it was not repeated., type: float,
-          returned: success}
+seconds:
+  description: How long the step took; of an earlier run if it was not repeated.
+  type: float
+  returned: success
 """
 
 
@@ -63,11 +72,11 @@ def tail(path, lines=30):
 def explained(component, step, text, status):
     """Why a step failed, in a sentence, where its output tells."""
     if "No space left on device" in text:
-        return "%s: %s failed, for the disk is full. Free some space and run the play again; it goes on " \
-               "with this step" % (component, step)
+        return "%s: %s failed, for the disk is full. Free some space and run the play again; it " \
+               "goes on with this step" % (component, step)
     if "Killed signal" in text or "fatal error: Killed" in text or status == -9:
-        return "%s: %s was killed, most likely for want of memory. Raise `memory` in component.yml, so " \
-               "that fewer compilers run at once" % (component, step)
+        return "%s: %s was killed, most likely for want of memory. Raise `memory` in " \
+               "component.yml, so that fewer compilers run at once" % (component, step)
     return "%s: %s failed with exit status %d" % (component, step, status)
 
 
@@ -83,16 +92,19 @@ def judged(path, quarantine, today):
         if entry is None:
             bad.append(name)
         elif str(entry["expires"]) < today:
-            bad.append("%s: its quarantine ended on %s (%s)" % (name, entry["expires"], entry["link"]))
+            bad.append("%s: its quarantine ended on %s (%s)" % (
+                name, entry["expires"], entry["link"]))
         else:
             known.append(name)
     return count, known, bad
 
 
 def verdict(given, status, log):
-    """What the report says where there is one, else the exit status: {tests, quarantined} or {msg}."""
+    """{tests, quarantined} or {msg}: what the report says where there is one, else the exit
+    status."""
     if not given.get("junit"):
-        return {"msg": explained(given["component"], given["step"], tail(log), status)} if status else {}
+        return {} if not status else {
+            "msg": explained(given["component"], given["step"], tail(log), status)}
     try:
         count, known, bad = judged(given["junit"], given["quarantine"],
                                    datetime.date.today().isoformat())
@@ -133,7 +145,8 @@ def perform(given):
         script = "set -euo pipefail\n" + "".join("(\n%s\n)\n" % c for c in given["commands"])
         with open(log, "w", encoding="utf-8") as stream:
             status = subprocess.run(["bash", "-c", script], cwd=given["chdir"], check=False,
-                                    stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT,
+                                    stdin=subprocess.DEVNULL, stdout=stream,
+                                    stderr=subprocess.STDOUT,
                                     env=given["environment"]).returncode
         result = dict(verdict(given, status, log), seconds=round(time.monotonic() - begin, 1))
         if "msg" in result:
@@ -161,12 +174,14 @@ def main():
         "chdir": {"type": "path", "required": True}, "state": {"type": "path", "required": True},
         "environment": {"type": "dict", "default": {}},
         "after": {"type": "str", "default": ""}, "junit": {"type": "path"},
-        "quarantine": {"type": "list", "elements": "dict", "default": []}}, supports_check_mode=True)
+        "quarantine": {"type": "list", "elements": "dict", "default": []}},
+        supports_check_mode=True)
     given = dict(module.params)
     given["environment"] = {key: str(value) for key, value in given["environment"].items()}
     if module.check_mode:
         stamp = read_stamp(os.path.join(given["state"], given["step"] + ".done"))
-        module.exit_json(changed=not stamp, component=given["component"], step=given["step"], log="", seconds=0)
+        module.exit_json(changed=not stamp, component=given["component"], step=given["step"],
+                         log="", seconds=0)
     try:
         result = perform(given)
     except OSError as error:

@@ -11,14 +11,22 @@ DOCUMENTATION = r"""
 module: stack_unpack
 short_description: Unpack a source archive or a Debian source package
 options:
-  archive: {description: A tar archive or a .dsc with its files beside it., type: path, required: true}
-  into: {description: Directory that then holds what is in the archive's only directory., type: path, required: true}
+  archive:
+    description: A tar archive or a .dsc with its files beside it.
+    type: path
+    required: true
+  into:
+    description: Directory that then holds what is in the archive's only directory.
+    type: path
+    required: true
 author: [Treenail developers]
 """
 
 EXAMPLES = r"""
 - name: Unpack
-  stack_unpack: {archive: /var/cache/stack/ab12/fftw3_3.3.10.orig.tar.gz, into: /opt/stack/build/fftw/source}
+  stack_unpack:
+    archive: /var/cache/stack/ab12/fftw3_3.3.10.orig.tar.gz
+    into: /opt/stack/build/fftw/source
 """
 
 RETURN = r""" # """

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hold debian/, rpm/, ansible/ and the built product to the facts that they repeat; run in a build directory.
+"""Hold debian/, rpm/, ansible/ and the built product to the facts that they repeat; run in a build
+directory.
 
 What is a fact: gen/deps.py (build dependencies), gen/install.json (files and the parts that they
 belong to), gen/identity.py, VERSION, tests/abi. A part whose folder or tool is absent is not run,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proofs of ansible/: the stack built in a new Debian by the play that a site runs, without a network
-once its sources are there, again without a change, and with one flag changed."""
+"""Proofs of ansible/: the stack built in a new Debian by the play that a site runs, without a
+network once its sources are there, again without a change, and with one flag changed."""
 
 import glob
 import json
@@ -38,27 +38,11 @@ class Site:
 
     def play(self, name, *words, network=True, status=0, playbook="site.yml"):
         """The report of a play: what changed, which steps ran, what failed."""
-        command = [
-    "ansible-playbook",
-    "-i",
-    os.path.join(
-        self.state,
-        "inventory.yml"),
-        playbook,
-        "-e",
-        "stack__reports=" +
-        self.reports,
-        *
-        words]
+        command = ["ansible-playbook", "-i", os.path.join(self.state, "inventory.yml"), playbook,
+                   "-e", "stack__reports=" + self.reports, *words]
         if not network:
-            command = [
-    "unshare",
-    "--net",
-    "sh",
-    "-c",
-    'ip link set lo up && exec "$@"',
-    "sh",
-     *command]
+            command = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh",
+                       *command]
         before = set(glob.glob(os.path.join(self.reports, "report-*.json")))
         log = os.path.join(self.base, name + ".log")
         with open(log, "wb") as stream:
@@ -86,7 +70,7 @@ def changes(report):
 
 
 def stack():
-    """Ansible: the stack fetched, built without a network, run again without a change, one flag changed"""
+    """Ansible: the stack fetched, built offline, run again without a change, one flag changed"""
     with Site("stack-proof", "--chroot", "stack") as site:
         fetched = site.play("fetch", "--tags", "fetch")
         whole = site.play("build", "-e", "stack__offline=true", network=False)
@@ -105,20 +89,13 @@ def stack():
         kept = site.play("kept", "-e", "stack__offline=true", "-e",
                          json.dumps({"fftw__flags": ["--disable-fma"]}), network=False)
         if built(kept):
-            raise Failed(
-    "prune removed what the manifest names: %s" %
-    ", ".join(
-        sorted(
-            built(kept))))
-    return (
-    "fetched in %d s; built without a network in %d s (%s); again in %d s, nothing changed; with another "
-    "flag of FFTW: %s in %d s; %d checks of what is loaded" %
-    ( fetched["seconds"], whole["seconds"], ", ".join(
-        sorted(
-            built(whole))), again["seconds"], ", ".join(
-                sorted(
-                    built(flag))), flag["seconds"], len(
-                        whole["checks"])))
+            raise Failed("prune removed what the manifest names: %s" % ", ".join(
+                sorted(built(kept))))
+    return ("fetched in %d s; built without a network in %d s (%s); again in %d s, nothing "
+            "changed; with another flag of FFTW: %s in %d s; %d checks of what is loaded" % (
+                fetched["seconds"], whole["seconds"], ", ".join(sorted(built(whole))),
+                again["seconds"], ", ".join(sorted(built(flag))), flag["seconds"],
+                len(whole["checks"])))
 
 
 def stack_modules():
@@ -137,7 +114,8 @@ REFUSALS = (
     ("mode", {"fftw__mode": "biuld"}, "fftw__mode is 'biuld'; it must be one of"),
     ("misspelt", {"fttw__mode": "skip"}, "did you mean fftw__mode?"),
     ("version", {"hdf5__version": "9.9"}, "whose sources are not known; known are 1.10.8"),
-    ("checksum", {"fftw__sources": [{"deb-orig": "fftw3 3.3.10-1 " + "0" * 64}]}, "has not the checksum 000"),
+    ("checksum", {"fftw__sources": [{"deb-orig": "fftw3 3.3.10-1 " + "0" * 64}]},
+     "has not the checksum 000"),
     ("missing", {"fftw__sources": [{"cache": "fftw-9.tar.gz 9 " + "1" * 64}]}, "was found nowhere"),
     ("level", {"stack__isa": "x86-64-v9"}, "this processor does not run it"),
     ("variant", {"stack__variant": "best"}, "it must be one of patched, pinned, upstream"),
@@ -145,7 +123,7 @@ REFUSALS = (
 
 
 def stack_refusals():
-    """wrong modes, versions, checksums and levels are refused with a sentence before anything is built"""
+    """wrong modes, versions, checksums and levels: a sentence each, before anything is built"""
     with Site("stack-refusals", "--chroot", "refusals") as site:
         for name, options, words in REFUSALS:
             report = site.play(name, "-e", json.dumps(options), status=1)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan of a stack: order, prefixes, options that mean nothing; the roles' records as they stand."""
+"""The plan of a stack: order, prefixes, options that mean nothing; the roles' records as they
+stand."""
 
 import copy
 import importlib.util
@@ -117,7 +118,8 @@ def test_what_a_component_stands_on():
 
 
 def test_packages_of_the_distribution():
-    records = {"low": record(packages={"Debian": ["liblow-dev"]}, build_packages={"Debian": ["make"]})}
+    records = {"low": record(packages={"Debian": ["liblow-dev"]},
+                             build_packages={"Debian": ["make"]})}
     assert stack.needed_packages(planned(records).values()) == ["make"]
     plan = planned(records, options={"low": {"mode": "package"}})
     assert stack.needed_packages(plan.values()) == ["liblow-dev"]
@@ -125,8 +127,9 @@ def test_packages_of_the_distribution():
 
 
 def test_an_optional_part_follows_the_mode():
-    records = {"low": record(), "high": record(needs=["low"], parts={"low": ["--without", "--with"]},
-                                               steps={"build": ["./configure @part_low@"]})}
+    records = {"low": record(),
+               "high": record(needs=["low"], parts={"low": ["--without", "--with"]},
+                              steps={"build": ["./configure @part_low@"]})}
     assert planned(records)["high"]["steps"]["build"] == ["./configure --with"]
     plan = planned(records, options={"low": {"mode": "skip"}})
     assert plan["high"]["steps"]["build"] == ["./configure --without"]
@@ -141,7 +144,8 @@ def test_a_version_may_be_built_otherwise():
 
 
 BAD_OPTIONS = [
-    ({"low": {"mode": "biuld"}}, "low__mode is 'biuld'; it must be one of build, package, module, skip"),
+    ({"low": {"mode": "biuld"}},
+     "low__mode is 'biuld'; it must be one of build, package, module, skip"),
     ({"low": {"mode": "module"}}, "low__module must name the site's module"),
     ({"low": {"mode": "skip"}}, "high needs low, and low__mode is 'skip'"),
     ({"low": {"version": "2"}}, "low__version is '2', whose sources are not known; known are 1"),
@@ -199,11 +203,12 @@ REAL = stack.stack_records(os.path.join(ANSIBLE, "roles"))
     "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")] + [("aarch64", "armv8-a"),
                                                          ("aarch64", "armv8.2-a")])
 def test_every_component_can_be_planned(family, machine, isa):
-    modes = {n: {"mode": "build"} for n, r in REAL.items() if "build" in r.get("modes", stack.MODES)}
+    modes = {n: {"mode": "build"} for n, r in REAL.items()
+             if "build" in r.get("modes", stack.MODES)}
     plan = stack.stack_plan(REAL, settings(family=family, machine=machine, isa=isa, options=modes))
     for instance in plan:
-        assert (instance["build_packages"] if instance["mode"] == "build" else instance["packages"]), (
-            instance["name"])
+        needed = "build_packages" if instance["mode"] == "build" else "packages"
+        assert instance[needed], instance["name"]
         assert instance["checks"]
 
 
@@ -252,8 +257,8 @@ def probed(tmp_path, **compilers):
                             stdout=subprocess.PIPE).stdout.decode()
     done = subprocess.run(["bash", os.path.join(folder, "probes.sh"), str(tmp_path)], check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          env=dict(os.environ, **{"CC": "gcc", "CXX": "g++", "FC": "gfortran", "PROBES": packed,
-                                                  **compilers}))
+                          env={**os.environ, "CC": "gcc", "CXX": "g++", "FC": "gfortran",
+                               "PROBES": packed, **compilers})
     return done.returncode, done.stdout.decode()
 
 

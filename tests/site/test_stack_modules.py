@@ -123,8 +123,10 @@ def test_the_next_source_is_tried(index, tmp_path, monkeypatch):
 def test_apt_is_asked_for_sources_where_it_has_packages_from(tmp_path):
     parts = tmp_path / "sources.list.d"
     parts.mkdir()
-    (tmp_path / "sources.list").write_text("# old\ndeb http://a.example x main\ndeb-src http://b.example x main\n")
-    (parts / "d.sources").write_text("Types: deb\nURIs: http://c.example\nSuites: x\nSigned-By: /k.gpg\n")
+    (tmp_path / "sources.list").write_text(
+        "# old\ndeb http://a.example x main\ndeb-src http://b.example x main\n")
+    (parts / "d.sources").write_text(
+        "Types: deb\nURIs: http://c.example\nSuites: x\nSigned-By: /k.gpg\n")
     (parts / "notes.txt").write_text("deb http://d.example x main\n")
     assert source.source_lists(str(tmp_path)) == {
         "sources.list": "deb-src http://a.example x main\ndeb-src http://b.example x main\n",
@@ -173,9 +175,9 @@ def test_pip_is_configured_by_files(tmp_path, monkeypatch):
 
 
 def given(tmp_path, *commands, **more):
-    found = {"component": "thing", "step": "build", "commands": list(commands), "chdir": str(tmp_path),
-             "state": str(tmp_path / "state"), "environment": {"PATH": "/usr/bin:/bin"},
-             "junit": None, "quarantine": []}
+    found = {"component": "thing", "step": "build", "commands": list(commands),
+             "chdir": str(tmp_path), "state": str(tmp_path / "state"),
+             "environment": {"PATH": "/usr/bin:/bin"}, "junit": None, "quarantine": []}
     found.update(more)
     return found
 
@@ -257,7 +259,8 @@ def test_a_suite_without_a_report_fails(tmp_path):
 
 def test_a_suite_that_ended_badly_for_another_reason_fails(tmp_path):
     (tmp_path / "in.xml").write_text("<testsuite><testcase classname='a' name='good'/></testsuite>")
-    result = step.perform(given(tmp_path, "cp in.xml out.xml; exit 3", junit=str(tmp_path / "out.xml")))
+    result = step.perform(given(tmp_path, "cp in.xml out.xml; exit 3",
+                                junit=str(tmp_path / "out.xml")))
     assert result["failed"] and "exit status 3" in result["msg"]
 
 
@@ -279,7 +282,8 @@ def test_an_archive_is_unpacked_whole(tmp_path):
     assert os.listdir(str(tmp_path / "out")) == ["source"]
 
 
-@pytest.mark.parametrize("names, words", [(("a", "b"), "2 things at its top"), (("a",), "1 things")])
+@pytest.mark.parametrize("names, words", [
+    (("a", "b"), "2 things at its top"), (("a",), "1 things")])
 def test_an_archive_without_a_directory_is_refused(tmp_path, names, words):
     with pytest.raises(OSError, match=words):
         unpack.unpacked(archive(tmp_path, *names), str(tmp_path / "out" / "source"))
@@ -362,8 +366,8 @@ def test_stack_env_is_clean_for_shellcheck(tmp_path):
         subprocess.run(["shellcheck", "--version"], stdout=subprocess.DEVNULL, check=True)
     except OSError:
         pytest.skip("shellcheck is not installed")
-    folder = os.path.join(os.path.dirname(module.__globals__["ANSIBLE"]), "ansible", "roles", "stack",
-                          "templates")
+    folder = os.path.join(os.path.dirname(module.__globals__["ANSIBLE"]), "ansible", "roles",
+                          "stack", "templates")
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(folder), trim_blocks=True,
                                      undefined=jinja2.StrictUndefined)
     environment.filters["stack_pinned"] = lambda plan: plan
