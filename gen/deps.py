@@ -156,6 +156,8 @@ DEPENDENCIES = (
                program="munged", versions=_v("0.5.15", "0.5.16", "0.5.13", "0.5.16")),
     Dependency("openmpi", "slow-proof", "mpirun on the test cluster", "openmpi-bin", "openmpi",
                program="mpirun", versions=_v("4.1.4", "5.0.7", "4.1.1", "5.0.6")),
+    Dependency("patch", "site", "applies the patches of the stack", "patch", "patch",
+               program="patch", versions=_v("2.7.6", "2.8", "2.7.6", "2.8")),
     Dependency("umoci", "slow-proof", "packs container images (ci/image)", "umoci", "umoci",
                program="umoci", versions=_v("0.4.7", "0.4.7", "absent", "absent")),
     Dependency("skopeo", "slow-proof", "archives of container images, for Docker and Podman",

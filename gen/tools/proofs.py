@@ -44,6 +44,7 @@ from hosts_proof import (hosts_arm64, hosts_bare, hosts_chroot, hosts_cut_off,  
 from image_proof import image_limits, images  # noqa: E402
 from jenkins_proof import jenkins_cell  # noqa: E402
 import junit  # noqa: E402
+from patches_proof import patches  # noqa: E402
 from proving import (Failed, NotRun, audited, build_info, configured,  # noqa: E402
                      debian_repository, manifest, need, other_build, run, tracked_files)
 from rpm_proofs import rpm_install, rpm_reproducible  # noqa: E402
@@ -302,7 +303,7 @@ SLOW = QUICK + (mutated_models_long, mutated_inputs_long, address_undefined, thr
                 documentation, sbom_schema, aarch64, s390x, ppc64el, riscv64, fresh_machine,
                 deb_purge, deb_reproducible, deb_arm64, deb_s390x, rpm_install, rpm_reproducible,
                 benchmark_slurm, jenkins_cell, hosts_chroot, hosts_ssh, hosts_bare, hosts_arm64,
-                hosts_cut_off, slurm, easybuild, images, image_limits)
+                hosts_cut_off, slurm, patches, easybuild, images, image_limits)
 
 
 def prove(function):
