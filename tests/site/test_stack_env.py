@@ -41,7 +41,8 @@ def site(tmp_path):
         path = os.path.join(prefix, "modulefiles", instance["module"])
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as stream:
-            stream.write(rendered("component", "module.tcl.j2", component_instance=instance, **facts))
+            stream.write(rendered("component", "module.tcl.j2", component_instance=instance,
+                                  **facts))
     os.makedirs(prefix + "/bin")
     with open(prefix + "/bin/stack-env", "w", encoding="utf-8") as stream:
         stream.write(rendered("stack", "stack-env.j2", **facts))
@@ -65,7 +66,8 @@ def test_the_stack_is_loaded_in_order(site):
     prefix, prefixes = site
     low, high = prefixes["low/1-x86-64-v3"], prefixes["high/1-x86-64-v3"]
     found = variables(entered(prefix, "env"))
-    assert found["LD_LIBRARY_PATH"].split(":")[:3] == [high + "/lib", low + "/lib", low + "/lib/more"]
+    assert found["LD_LIBRARY_PATH"].split(":")[:3] == [high + "/lib", low + "/lib",
+                                                       low + "/lib/more"]
     assert found["LOW_ROOT"] == low and found["PATH"].startswith(low + "/bin:")
 
 
@@ -78,7 +80,8 @@ def test_another_instruction_set_is_chosen(site):
 
 def test_what_an_outer_one_loaded_is_not_kept(site):
     prefix, prefixes = site
-    found = variables(entered(prefix, "--modules", "high/1-x86-64", prefix + "/bin/stack-env", "env"))
+    found = variables(entered(prefix, "--modules", "high/1-x86-64", prefix + "/bin/stack-env",
+                              "env"))
     inner = variables(entered(prefix, "env"))
     assert found["LOADEDMODULES"] == inner["LOADEDMODULES"]
     assert found["LD_LIBRARY_PATH"].split(":")[0] == prefixes["high/1-x86-64-v3"] + "/lib"
@@ -101,7 +104,8 @@ def test_an_unknown_command_is_an_error(site):
     assert "there is no command nosuch in" in entered(site[0], "nosuch", status=127)
 
 
-@pytest.mark.parametrize("words", [(), ("--frob",), ("--modules",), ("--modules", "x"), ("--list", "x")])
+@pytest.mark.parametrize("words", [(), ("--frob",), ("--modules",), ("--modules", "x"),
+                                   ("--list", "x")])
 def test_words_that_mean_nothing_show_the_usage(site, words):
     assert "usage: stack-env" in entered(site[0], *words, status=2)
 
@@ -120,8 +124,9 @@ def test_threads_follow_the_scheduler_and_then_the_user(site):
 
 def test_two_instruction_sets_are_never_mixed(site):
     """environment-modules refuses the second, Lmod puts it in the place of the first."""
-    done = subprocess.run([site[0] + "/bin/stack-env", "--modules", "high/1-x86-64 high/1-x86-64-v3",
-                           "env"], stdout=subprocess.PIPE, env=BARE, check=False)
+    done = subprocess.run([site[0] + "/bin/stack-env", "--modules",
+                           "high/1-x86-64 high/1-x86-64-v3", "env"],
+                          stdout=subprocess.PIPE, env=BARE, check=False)
     found = variables(done.stdout.decode())
     mixed = [p for p in found.get("LD_LIBRARY_PATH", "").split(":") if "/high/" in p]
     assert mixed == ([site[1]["high/1-x86-64-v3"] + "/lib"] if done.returncode == 0 else [])
