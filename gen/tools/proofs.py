@@ -304,8 +304,8 @@ SLOW = QUICK + (mutated_models_long, mutated_inputs_long, address_undefined, thr
                 documentation, sbom_schema, aarch64, s390x, ppc64el, riscv64, fresh_machine,
                 deb_purge, deb_reproducible, deb_arm64, deb_s390x, rpm_install, rpm_reproducible,
                 benchmark_slurm, jenkins_cell, hosts_chroot, hosts_ssh, hosts_bare, hosts_arm64,
-                hosts_cut_off, slurm, patches, easybuild, images, image_limits, stack, stack_modules,
-                stack_refusals)
+                hosts_cut_off, slurm, patches, easybuild, images, image_limits, stack,
+                stack_modules, stack_refusals)
 
 
 def prove(function):
