@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// complex numbers that go through a union and a tail call (numpy#13622: ICE in npy_cacoshf on AArch64)
+// complex numbers that go through a union and a tail call (numpy#13622: ICE in npy_cacoshf on
+// AArch64)
 #include <complex.h>
 #include <math.h>
 
-#define PAIR(real, letter)                                                        \
-  typedef struct {                                                                \
-    real re, im;                                                                  \
-  } pair##letter;                                                                 \
-  typedef union {                                                                 \
-    pair##letter p;                                                               \
-    real complex c;                                                               \
-  } both##letter;                                                                 \
-  __attribute__((noinline)) static pair##letter through##letter(                  \
-      pair##letter x, real complex (*function)(real complex)) {                   \
-    both##letter in, out;                                                         \
-    in.p = x;                                                                     \
-    out.c = function(in.c);                                                       \
-    return out.p;                                                                 \
-  }                                                                               \
-  __attribute__((noinline)) static pair##letter tail##letter(                     \
-      pair##letter x, real complex (*function)(real complex)) {                   \
-    return through##letter(x, function);                                          \
+#define PAIR(real, letter)                                       \
+  typedef struct {                                               \
+    real re, im;                                                 \
+  } pair##letter;                                                \
+  typedef union {                                                \
+    pair##letter p;                                              \
+    real complex c;                                              \
+  } both##letter;                                                \
+  __attribute__((noinline)) static pair##letter through##letter( \
+      pair##letter x, real complex (*function)(real complex)) {  \
+    both##letter in, out;                                        \
+    in.p = x;                                                    \
+    out.c = function(in.c);                                      \
+    return out.p;                                                \
+  }                                                              \
+  __attribute__((noinline)) static pair##letter tail##letter(    \
+      pair##letter x, real complex (*function)(real complex)) {  \
+    return through##letter(x, function);                         \
   }
 
 PAIR(float, f)
