@@ -279,8 +279,8 @@ def treenail(components: dict) -> str:
         raise Wrong("the Fourier transform of 1 2 3 4 begins with %r" % first)
     needed = ["treenail", "kernels"] + [kind for kind, name in (("HDF5", "hdf5"), ("FFTW", "fftw"))
                                         if name in components]
-    return "accuracy %.4f; %s; %s" % (accuracy, read.strip(), provenance(components,
-                                                                        tuple(needed)))
+    return "accuracy %.4f; %s; %s" % (accuracy, read.strip(),
+                                      provenance(components, tuple(needed)))
 
 
 H5PY_PROGRAM = """
