@@ -264,15 +264,13 @@ class _Planner:
 
     @staticmethod
     def environment(record, words):
-        """Variables of the module file: {variable: {how: prepend or set, value: ...}}."""
+        """Variables of the module file, with paths in the prefix: {variable: {how, values}}."""
         result = {}
         for how in ("prepend", "set"):
             for variable, value in record.get(how, {}).items():
-                values = value if isinstance(value, list) else [value]
+                values = expand(value if isinstance(value, list) else [value], words)
                 result[variable] = {"how": how, "values": [
-                    expand(v, words) if v.startswith("@") or how == "set" and not v.startswith(".")
-                    else (words["prefix"] if v == "." else words["prefix"] + "/" + v)
-                    for v in values]}
+                    os.path.normpath(os.path.join(words["prefix"], v)) for v in values]}
         return result
 
 
