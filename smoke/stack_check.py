@@ -255,6 +255,8 @@ def h5py(components: dict) -> str:
 
 def treenail(components: dict) -> str:
     """A training on real digits, its checkpoint read by h5py, and the libraries of that process."""
+    if "fftw" in components:
+        os.environ["TREENAIL_FFT"] = "fftw"  # which is otherwise not opened
     import models
     import train
     import treenail as tn
