@@ -19,7 +19,8 @@ class Dependency:
     """One external program or library and how it is found.
 
     use: 'build' (always needed), 'feature' (an optional part), 'run' (at run time), 'test',
-    'proof' (`ninja check-quick`), 'slow-proof' (`ninja check-slow`), 'bench', 'lint' or 'docs'.
+    'proof' (`ninja check-quick`), 'slow-proof' (`ninja check-slow`), 'site' (`ninja check-site` and
+    what ci/lint needs for it), 'package' (`ninja deb`, `ninja rpm`), 'bench', 'lint' or 'docs'.
     modules: pkg-config names, the first that exists is taken. Where there are none, `header` and
     `libs` are tried with a probe compilation, or `program` is looked up in PATH, or `python` is
     imported by the interpreter the build is for.
@@ -155,6 +156,19 @@ DEPENDENCIES = (
                program="munged", versions=_v("0.5.15", "0.5.16", "0.5.13", "0.5.16")),
     Dependency("openmpi", "slow-proof", "mpirun on the test cluster", "openmpi-bin", "openmpi",
                program="mpirun", versions=_v("4.1.4", "5.0.7", "4.1.1", "5.0.6")),
+    Dependency("patch", "site", "applies the patches of the stack", "patch", "patch",
+               program="patch", versions=_v("2.7.6", "2.8", "2.7.6", "2.8")),
+    Dependency("umoci", "slow-proof", "packs container images (ci/image)", "umoci", "umoci",
+               program="umoci", versions=_v("0.4.7", "0.4.7", "absent", "absent")),
+    Dependency("skopeo", "slow-proof", "archives of container images, for Docker and Podman",
+               "skopeo", "skopeo", program="skopeo",
+               versions=_v("1.9.3", "1.18.0", "1.18.0", "1.18.0")),
+    Dependency("runc", "slow-proof", "runs programs in container images", "runc", "runc",
+               program="runc", versions=_v("1.1.5", "1.1.15", "1.2.4", "1.2.5")),
+    Dependency("crun", "slow-proof", "the same, with less knowledge of control groups 1", "crun",
+               "crun", program="crun", versions=_v("1.8.1", "1.21", "1.20", "1.20")),
+    Dependency("lmod", "slow-proof", "environment modules", "lmod", "Lmod",
+               versions=_v("8.6.19", "8.7.60", "epel 8.7.32", "8.7.53")),
     Dependency("benchmark", "bench", "micro-benchmarks", "libbenchmark-dev",
                "google-benchmark-devel", modules=("benchmark",), header="benchmark/benchmark.h",
                versions=_v("1.7.1", "1.9.1", "epel 1.6.1", "1.8.3")),
@@ -170,6 +184,22 @@ DEPENDENCIES = (
                program="shellcheck", versions=_v("0.9.0", "0.10.0", "epel 0.8.0", "0.10.0")),
     Dependency("yamllint", "lint", "layout of YAML", "yamllint", "yamllint", program="yamllint",
                versions=_v("1.29.0", "1.37.0", "epel 1.35.1", "1.37.0")),
+    Dependency("ansible", "site", "runs the plays that build the stack", "ansible", "ansible",
+               program="ansible-playbook", versions=_v("7.7.0", "12.0.0", "epel 7.7.0", "11.3.0")),
+    Dependency("ansible-lint", "site", "bugs in plays and roles", "ansible-lint",
+               "python3-ansible-lint", program="ansible-lint",
+               versions=_v("6.13.1", "25.4.0", "absent", "25.1.3")),
+    Dependency("jenkins-job-builder", "site", "renders the jobs of ci/jobs", "jenkins-job-builder",
+               "python3-jenkins-job-builder", program="jenkins-jobs",
+               versions=_v("3.11.0", "6.4.2", "absent", "6.4.2")),
+    Dependency("groovy", "site", "parses ci/Jenkinsfile", "groovy default-jre-headless", "groovy",
+               program="groovy", versions=_v("2.4.21", "2.4.21", "absent", "absent")),
+    Dependency("debhelper", "package", "Debian packages: debhelper, dpkg-dev, lintian",
+               "debhelper dh-python dpkg-dev lintian", "debhelper dpkg-dev",
+               program="dh", versions=_v("13.11.4", "13.24.2", "absent", "13.24.1")),
+    Dependency("rpmbuild", "package", "RPM packages: rpmbuild and rpmlint", "rpm rpmlint",
+               "rpm-build rpmlint", program="rpmbuild",
+               versions=_v("4.18.0", "4.20.1", "4.16.1", "4.20.1")),
     Dependency("sphinx", "docs", "HTML documentation", "python3-sphinx", "python3-sphinx",
                python="sphinx", versions=_v("5.3.0", "8.1.3", "crb 3.4.3", "8.1.3")),
     Dependency("myst", "docs", "Markdown in Sphinx", "python3-myst-parser",

@@ -26,20 +26,31 @@ import time
 sys.dont_write_bytecode = True
 TOOLS = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(TOOLS))
-sys.path[:0] = [TOOLS, os.path.join(SOURCE, "gen/packaging"), SOURCE]
+sys.path[:0] = [TOOLS, os.path.join(SOURCE, "gen/packaging"), os.path.join(SOURCE, "gen/site"),
+                SOURCE]
 import audit  # noqa: E402  (the path must be set first)
+from benchmark_proof import benchmark_slurm  # noqa: E402
 from cross_built import aarch64, ppc64el, riscv64, s390x  # noqa: E402
 from deb_cross import deb_arm64, deb_s390x  # noqa: E402
 from deb_purge import deb_purge  # noqa: E402
 from deb_reproducible import deb_reproducible  # noqa: E402
+from easybuild_proof import easybuild  # noqa: E402
 from emulated_x86 import (emulated_levels, emulated_pair, emulated_training,  # noqa: E402
                           oldest_cpu, reported_levels, told_by)
 from gen import isa  # noqa: E402
 from gen.distro import this_distro  # noqa: E402
+from hosts_proof import (hosts_arm64, hosts_bare, hosts_chroot, hosts_cut_off,  # noqa: E402
+                         hosts_ssh)
+from image_proof import image_limits, images  # noqa: E402
+from jenkins_proof import jenkins_cell  # noqa: E402
+import junit  # noqa: E402
+from patches_proof import patches  # noqa: E402
 from proving import (Failed, NotRun, audited, build_info, configured,  # noqa: E402
                      debian_repository, manifest, need, other_build, run, tracked_files)
 from rpm_proofs import rpm_install, rpm_reproducible  # noqa: E402
 from sbom_schema import sbom_schema  # noqa: E402
+from slurm_proof import slurm  # noqa: E402
+from stack_proof import stack, stack_modules, stack_refusals  # noqa: E402
 
 # ---- quick -----------------------------------------------------------------------------------
 
@@ -291,7 +302,10 @@ QUICK = (missing_deps, nothing_to_do, layers, baseline_instructions, oldest_cpu,
 SLOW = QUICK + (mutated_models_long, mutated_inputs_long, address_undefined, thread, every_level,
                 emulated_levels, emulated_training, reproducible, without_features, clang,
                 documentation, sbom_schema, aarch64, s390x, ppc64el, riscv64, fresh_machine,
-                deb_purge, deb_reproducible, deb_arm64, deb_s390x, rpm_install, rpm_reproducible)
+                deb_purge, deb_reproducible, deb_arm64, deb_s390x, rpm_install, rpm_reproducible,
+                benchmark_slurm, jenkins_cell, hosts_chroot, hosts_ssh, hosts_bare, hosts_arm64,
+                hosts_cut_off, slurm, patches, easybuild, images, image_limits, stack,
+                stack_modules, stack_refusals)
 
 
 def prove(function):
@@ -327,6 +341,7 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--slow", action="store_true")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--junit", metavar="FILE", help="the verdicts go there, too, as XML")
     parser.add_argument("names", nargs="*", metavar="NAME")
     options = parser.parse_args()
     known = {f.__name__.replace("_", "-"): f for f in SLOW}
@@ -348,6 +363,8 @@ def main():
     if options.slow:
         record(rows)
         print("wrote %s" % os.path.abspath("proofs.md"))
+    if options.junit:
+        junit.write(options.junit, [junit.verdicts("proofs", rows)])
     failed = sum(row[1] == "FAILED" for row in rows)
     ran = sum(row[1] == "ok" for row in rows)
     print("%d proofs hold, %d failed, %d not run" % (ran, failed, len(rows) - ran - failed))

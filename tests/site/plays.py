@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs roles with ansible-playbook, and reads what came of each host from its report."""
+
+import json
+import os
+import subprocess
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ANSIBLE = os.path.join(TOP, "ansible")
+
+
+class Report:
+    """What a play did on each host."""
+
+    def __init__(self, data):
+        self.tasks = [(task["task"]["name"].split(" : ")[-1], host, result)
+                      for play in data["plays"] for task in play["tasks"]
+                      for host, result in task["hosts"].items()]
+        self.stats = data["stats"]
+
+    def failure(self, host):
+        """The message of the task that failed there; '' where none did."""
+        for _, where, result in self.tasks:
+            if where == host and result.get("failed"):
+                said = [item.get("msg", "") for item in result.get("results", ())
+                        if item.get("failed")]
+                return " ".join(said or [str(result.get("msg", result))])
+        return ""
+
+    def changed(self, host):
+        """The names of the tasks that changed something there."""
+        return [name for name, where, result in self.tasks
+                if where == host and result.get("changed")]
+
+
+def play(folder, role, hosts, *words, environment=None, facts=None, tasks_from="main"):
+    """Runs a role. hosts: {name: variables}. facts: what the hosts are said to be; nothing is
+    gathered then. words: more for ansible-playbook."""
+    folder = str(folder)
+    pre = [{"name": "Say what the host is", "ansible.builtin.set_fact": dict(
+        facts, cacheable=True)}] if facts else []
+    with open(os.path.join(folder, "play.yml"), "w", encoding="utf-8") as stream:
+        json.dump([{"hosts": "all", "gather_facts": not facts, "tasks": pre + [
+            {"name": "Take the role", "ansible.builtin.include_role": {
+                "name": role, "tasks_from": tasks_from}}]}], stream)
+    with open(os.path.join(folder, "inventory.json"), "w", encoding="utf-8") as stream:
+        json.dump({"all": {"hosts": hosts}}, stream)
+    with open(os.path.join(folder, "ansible.cfg"), "w", encoding="utf-8") as stream:
+        stream.write("[defaults]\n")
+    settings = dict(os.environ, **dict(dict(
+        ANSIBLE_CONFIG=os.path.join(folder, "ansible.cfg"),
+        ANSIBLE_ROLES_PATH=os.path.join(ANSIBLE, "roles"), ANSIBLE_STDOUT_CALLBACK="json",
+        ANSIBLE_LIBRARY=os.path.join(ANSIBLE, "library"), ANSIBLE_NOCOLOR="1",
+        ANSIBLE_MODULE_UTILS=os.path.join(ANSIBLE, "module_utils"),
+        ANSIBLE_LOCAL_TEMP=os.path.join(folder, "local"), ANSIBLE_RETRY_FILES_ENABLED="0",
+        ANSIBLE_LOCALHOST_WARNING="0", ANSIBLE_DEPRECATION_WARNINGS="0", LC_ALL="C.UTF-8"),
+        **(environment or {})))
+    done = subprocess.run(
+        ["ansible-playbook", "-i", os.path.join(folder, "inventory.json"), *words,
+         os.path.join(folder, "play.yml")], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, cwd=folder, env=settings, encoding="utf-8", check=False)
+    begin = done.stdout.find("{\n")
+    if begin < 0:
+        raise AssertionError("ansible-playbook: exit status %d\n%s\n%s" % (
+            done.returncode, done.stdout[-4000:], done.stderr[-4000:]))
+    return Report(json.loads(done.stdout[begin:]))
