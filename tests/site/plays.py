@@ -33,16 +33,16 @@ class Report:
                 if where == host and result.get("changed")]
 
 
-def play(folder, role, hosts, *words, environment=None, facts=None, tasks_from="main"):
+def play(folder, role, hosts, *words, environment=None, facts=None, before=()):
     """Runs a role. hosts: {name: variables}. facts: what the hosts are said to be; nothing is
-    gathered then. words: more for ansible-playbook."""
+    gathered then. words: more for ansible-playbook; before: what it is started by."""
     folder = str(folder)
     pre = [{"name": "Say what the host is", "ansible.builtin.set_fact": dict(
         facts, cacheable=True)}] if facts else []
     with open(os.path.join(folder, "play.yml"), "w", encoding="utf-8") as stream:
         json.dump([{"hosts": "all", "gather_facts": not facts, "tasks": pre + [
             {"name": "Take the role", "ansible.builtin.include_role": {
-                "name": role, "tasks_from": tasks_from}}]}], stream)
+                "name": role}}]}], stream)
     with open(os.path.join(folder, "inventory.json"), "w", encoding="utf-8") as stream:
         json.dump({"all": {"hosts": hosts}}, stream)
     with open(os.path.join(folder, "ansible.cfg"), "w", encoding="utf-8") as stream:
@@ -56,7 +56,7 @@ def play(folder, role, hosts, *words, environment=None, facts=None, tasks_from="
         ANSIBLE_LOCALHOST_WARNING="0", ANSIBLE_DEPRECATION_WARNINGS="0", LC_ALL="C.UTF-8"),
         **(environment or {})))
     done = subprocess.run(
-        ["ansible-playbook", "-i", os.path.join(folder, "inventory.json"), *words,
+        [*before, "ansible-playbook", "-i", os.path.join(folder, "inventory.json"), *words,
          os.path.join(folder, "play.yml")], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, cwd=folder, env=settings, encoding="utf-8", check=False)
     begin = done.stdout.find("{\n")
