@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
-# Sourced by ci/smoke and ci/test: install what is missing, configure, build. Writes nothing outside
-# the build directory and the package manager.
+# Sourced by ci/test and ci/smoke, which need Python, and by ci/stage's set-up, which installs what is
+# missing. Writes nothing outside the package manager.
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd) || exit 1
-build=$top/build
 python=/usr/bin/python3
 [ -x "$python" ] || python=$(command -v python3) || {
   echo "$0: Python 3 is needed to begin with" >&2
@@ -86,17 +85,4 @@ set_up() {
       exit 1
       ;;
   esac
-}
-
-# make_product [CONFIGURE OPTION...]: an earlier configuration is kept unless options are given.
-make_product() {
-  say "Configuring"
-  if [ $# -eq 0 ] && [ -f "$build/gen/configuration.json" ] && [ -f "$build/build.ninja" ]; then
-    (cd "$build" && "$python" "$top/configure.py" --regenerate) || exit 1
-    echo "kept the options of $build"
-  else
-    (cd "$top" && "$python" ./configure.py --build-dir="$build" "$@") || exit 1
-  fi
-  say "Building"
-  ninja -C "$build" || exit 1
 }

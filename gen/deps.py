@@ -19,7 +19,8 @@ class Dependency:
     """One external program or library and how it is found.
 
     use: 'build' (always needed), 'feature' (an optional part), 'run' (at run time), 'test',
-    'proof' (`ninja check-quick`), 'slow-proof' (`ninja check-slow`), 'bench', 'lint' or 'docs'.
+    'proof' (`ninja check-quick`), 'slow-proof' (`ninja check-slow`), 'site' (`ninja check-site` and
+    what ci/lint needs for it), 'package' (`ninja deb`, `ninja rpm`), 'bench', 'lint' or 'docs'.
     modules: pkg-config names, the first that exists is taken. Where there are none, `header` and
     `libs` are tried with a probe compilation, or `program` is looked up in PATH, or `python` is
     imported by the interpreter the build is for.
@@ -170,6 +171,32 @@ DEPENDENCIES = (
                program="shellcheck", versions=_v("0.9.0", "0.10.0", "epel 0.8.0", "0.10.0")),
     Dependency("yamllint", "lint", "layout of YAML", "yamllint", "yamllint", program="yamllint",
                versions=_v("1.29.0", "1.37.0", "epel 1.35.1", "1.37.0")),
+    Dependency("ansible", "site", "runs the plays that build the stack", "ansible", "ansible",
+               program="ansible-playbook", versions=_v("7.7.0", "12.0.0", "epel 7.7.0", "11.3.0")),
+    Dependency("ansible-lint", "site", "bugs in plays and roles", "ansible-lint",
+               "python3-ansible-lint", program="ansible-lint",
+               versions=_v("6.13.1", "25.4.0", "absent", "25.1.3")),
+    Dependency("jenkins-job-builder", "site", "renders the jobs of ci/jobs", "jenkins-job-builder",
+               "python3-jenkins-job-builder", program="jenkins-jobs",
+               versions=_v("3.11.0", "6.4.2", "absent", "6.4.2")),
+    Dependency("groovy", "site", "parses ci/Jenkinsfile", "groovy default-jre-headless", "groovy",
+               program="groovy", versions=_v("2.4.21", "2.4.21", "absent", "absent")),
+    Dependency("gnupg", "site", "signs repositories", "gnupg", "gnupg2", program="gpg",
+               versions=_v("2.2.40", "2.4.7", "2.3.3", "2.4.7")),
+    Dependency("apt-ftparchive", "site", "indices of Debian packages", "apt-utils", "apt-utils",
+               program="apt-ftparchive", versions=_v("2.6.1", "3.0.3", "epel 2.9.8", "2.9.8")),
+    Dependency("createrepo_c", "site", "indices of RPM packages", "createrepo-c", "createrepo_c",
+               program="createrepo_c", versions=_v("0.17.3", "1.2.0", "0.20.1", "1.2.0")),
+    Dependency("rpmsign", "site", "signs RPM packages", "rpm", "rpm-sign", program="rpmsign",
+               versions=_v("4.18.0", "4.20.1", "4.16.1", "4.20.1")),
+    Dependency("dnf", "site", "a client of RPM repositories", "dnf", "dnf", program="dnf",
+               versions=_v("4.14.0", "4.23.0", "4.14.0", "4.23.0")),
+    Dependency("debhelper", "package", "Debian packages: debhelper, dpkg-dev, lintian",
+               "debhelper dh-python dpkg-dev lintian", "debhelper dpkg-dev",
+               program="dh", versions=_v("13.11.4", "13.24.2", "absent", "13.24.1")),
+    Dependency("rpmbuild", "package", "RPM packages: rpmbuild and rpmlint", "rpm rpmlint",
+               "rpm-build rpmlint", program="rpmbuild",
+               versions=_v("4.18.0", "4.20.1", "4.16.1", "4.20.1")),
     Dependency("sphinx", "docs", "HTML documentation", "python3-sphinx", "python3-sphinx",
                python="sphinx", versions=_v("5.3.0", "8.1.3", "crb 3.4.3", "8.1.3")),
     Dependency("myst", "docs", "Markdown in Sphinx", "python3-myst-parser",

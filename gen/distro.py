@@ -17,6 +17,12 @@ class Distro:
     name: str
     suffix: str = ""  # ":arm64", where packages of another architecture are needed
 
+    def lacks(self, dependency: str) -> bool:
+        """Known not to be packaged here: RHEL and its rebuilds, or Fedora, do not have it."""
+        release = {"debian": "debian-12", "fedora": "rhel-9" if self.id != "fedora" else
+                   "fedora-42"}.get(self.family, "")
+        return BY_NAME[dependency].versions.get(release, ("main", ""))[0] == "absent"
+
     def install_hint(self, dependency: str, kind: str = "") -> str:
         """One sentence that names the package to install here; `kind` is that of a BLAS."""
         row = BY_NAME[dependency]

@@ -54,16 +54,18 @@ def plan_tests(context: Context, programs: Dict[str, str]) -> None:
         for name in ("test", "test-cxx", "test-python"):
             console(context, name, sentence, shell(["echo", sentence]) + "; exit 1")
         return
-    run = ("run_tests.py", "--manifest", "gen/tests.json")
-    console(context, "test", "build and run every test", tool(context, *run), ["tests"])
+    run = ("run_tests.py", "--manifest", "gen/tests.json", "--junit")
+    console(context, "test", "build and run every test", tool(context, *run, "reports/unit.xml"),
+            ["tests"])
     console(context, "test-cxx", "build and run the C++ tests",
-            tool(context, *run, "--only", "cxx"), ["tests-cxx"])
+            tool(context, *run, "reports/unit-cxx.xml", "--only", "cxx"), ["tests-cxx"])
     console(context, "test-python", "run the tests of Python and of the generator",
-            tool(context, *run, "--only", "python"), ["tests"])
+            tool(context, *run, "reports/unit-python.xml", "--only", "python"), ["tests"])
     for check, flag in (("address-undefined", "address,undefined"), ("thread", "thread")):
         chosen = sorted(path for name, path in programs.items()
                         if check in checks[name]["checks"])  # type: ignore
-        console(context, "run-" + check, "", tool(context, *run, "--only", "cxx", "--check", check),
+        console(context, "run-" + check, "",
+                tool(context, *run, "reports/%s.xml" % check, "--only", "cxx", "--check", check),
                 ["all-native"] + context.test_files + chosen, hidden=True)
         what = "the C++ tests" if check != "thread" else "the tests of thread pool and executor"
         console(context, "check-" + check, "%s under -fsanitize=%s, in sanitize-%s/" % (
@@ -72,12 +74,21 @@ def plan_tests(context: Context, programs: Dict[str, str]) -> None:
                                      "--kernel-isas=auto", "--buildtype=debugoptimized"))
     console(context, "check-laws", "layers, includes and ownership of sources",
             tool(context, "laws.py"))
-    for name, text in (("quick", "the proofs that take less than a minute or two"),
-                       ("slow", "all proofs: sanitizers, emulation, reproducibility, ...")):
-        console(context, "check-" + name, text, tool(context, "proofs.py", "--" + name), ["tests"])
+    for name, report, text in (
+            ("quick", "proofs", "the proofs that take less than a minute or two"),
+            ("slow", "proofs-slow", "all proofs: sanitizers, emulation, reproducibility, ...")):
+        console(context, "check-" + name, text, tool(
+            context, "proofs.py", "--" + name, "--junit", "reports/%s.xml" % report), ["tests"])
     console(context, "check-packaging",
             "debian/, rpm/ and the product against the facts that they repeat",
-            packaging(context, "check_packaging.py"), ["all"])
+            packaging(context, "check_packaging.py", "--junit", "reports/packaging.xml"), ["all"])
+    plan.files["gen/site.json"] = json.dumps({
+        "source": context.up, "programs": {}, "python": context.facts.pythons[0].path,
+        "pytest": [{"folder": "tests/site", "shards": 1}], "missing": {}},
+        indent=1, sort_keys=True) + "\n"
+    console(context, "check-site", "ansible/, ci/ and patches/ by the quick tests of tests/site",
+            tool(context, "run_tests.py", "--manifest", "gen/site.json", "--junit",
+                 "reports/site.xml"), ["all"])
 
 
 def plan_launcher(context: Context) -> None:

@@ -159,11 +159,10 @@ class Training:
         """Curve, libraries and accuracy for a person; a JSON file for a program."""
         import libraries
         from terminal import curve
-        options = self.options
+        options, info = self.options, self.tn.build_info()
         if not options.quiet:
             if self.losses:
                 print(curve(self.losses))
-            info = self.tn.build_info()
             print("kernels of level %s, %d threads; loaded by this process:"
                   % (info["kernel_level"], info["num_threads"]))
             print(libraries.describe())
@@ -177,7 +176,8 @@ class Training:
                 json.dump({"network": options.network, "accuracy": accuracy, "needed": self.needed,
                            "steps": int(session.run(self.network.step)), "losses": self.losses,
                            "digest": digest(session, self.network.variables),
-                           "kernel_level": self.tn.build_info()["kernel_level"],
+                           "kernel_level": info["kernel_level"],
+                           "num_threads": info["num_threads"],
                            "libraries": libraries.loaded()}, stream, indent=1)
 
 

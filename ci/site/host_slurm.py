@@ -4,11 +4,15 @@ a hostname, processes, /tmp and /dev/shm of its own, and this machine's files fo
 share a site's software. Nothing listens outside the bridge; /etc/slurm and /etc/munge are left
 alone."""
 
+import contextlib
 import os
 import time
 
 from host_machine import HostsError, call, is_running, need
 
+# Without it srun waits without end for what a lost node would have printed. It is longer than
+# SlurmdTimeout, so that slurmctld's word on the node comes first.
+KEEPALIVE = "keepalivetime=20,keepaliveinterval=5,keepaliveprobes=2"
 NODE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "slurm_node.sh")
 
 
@@ -22,7 +26,7 @@ def configuration(place: str, login: str, nodes: dict, cpus: int, megabytes: int
         SlurmdUser=root
         AuthType=auth/munge
         AuthInfo=socket=%(place)s/local/munge/socket
-        CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
+        CommunicationParameters=NoInAddrAny,NoCtldInAddrAny,%(keepalive)s
         ProctrackType=proctrack/linuxproc
         TaskPlugin=task/affinity
         JobAcctGatherType=jobacct_gather/none
@@ -40,7 +44,7 @@ def configuration(place: str, login: str, nodes: dict, cpus: int, megabytes: int
         SlurmdPidFile=%(place)s/slurmd-%%n.pid
         StateSaveLocation=%(place)s/ctld
         SlurmdSpoolDir=%(place)s/spool/%%n
-        """ % {"login": login, "place": place}
+        """ % {"login": login, "place": place, "keepalive": KEEPALIVE}
     text = "# Written by ci/hosts for a test cluster.\n"
     text += "".join(line.strip() + "\n" for line in lines.strip().splitlines())
     for name, address in nodes.items():
@@ -102,9 +106,10 @@ def ready(hosts: list, enter, patience: float = 30.0) -> None:
     login, nodes = hosts[0], len(hosts) - 1
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline and all(is_running(host["process"]) for host in hosts):
-        text = call(*enter(login, ["sinfo", "-h", "-o", "%T %D"]), check=False)
-        if text.split() == ["idle", str(nodes)]:
-            return
+        with contextlib.suppress(HostsError):  # its namespaces are still being made
+            text = call(*enter(login, ["sinfo", "-h", "-o", "%T %D"]), check=False)
+            if text.split() == ["idle", str(nodes)]:
+                return
         time.sleep(0.1)
     logs = ""
     for host in hosts:

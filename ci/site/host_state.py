@@ -46,8 +46,7 @@ UNDO = {"process": _undo_process, "mount": _undo_mount, "masters": _undo_masters
         "tree": lambda entry: remove_tree(entry["path"]),
         "namespace": lambda entry: host_network.remove_namespace(entry["name"]),
         "link": lambda entry: host_network.remove_link(entry["name"]),
-        "internet": lambda entry: host_network.remove_internet(entry),
-        "emulation": lambda entry: host_trees.remove_emulation(entry["name"])}
+        "internet": host_network.remove_internet, "emulation": host_trees.remove_emulation}
 
 
 class State:

@@ -192,10 +192,11 @@ def emulate(state, arch: str) -> None:
     if not line:
         raise HostsError("programs of %s do not run here, and no file in /usr/lib/binfmt.d says "
                          "how: qemu-%s.conf is missing" % (arch, MACHINES[arch]))
-    if not os.path.exists(os.path.join(BINFMT, "register")):
-        call("mount", "-t", "binfmt_misc", "binfmt_misc", BINFMT)
     name = "%s-%s" % (state.id, MACHINES[arch])
-    state.record("emulation", name=name)
+    there = os.path.exists(os.path.join(BINFMT, "register"))
+    state.record("emulation", name=name, mounted=not there)
+    if not there:
+        call("mount", "-t", "binfmt_misc", "binfmt_misc", BINFMT)
     _, _, kind, offset, magic, mask, interpreter, flags = line.split(":")
     with open(os.path.join(BINFMT, "register"), "w", encoding="utf-8") as stream:
         stream.write(":".join(["", name, kind, offset, magic, mask, interpreter, flags]))
@@ -205,7 +206,11 @@ def emulate(state, arch: str) -> None:
     say("programs of %s run by %s" % (arch, interpreter))
 
 
-def remove_emulation(name: str) -> None:
+def remove_emulation(entry: dict) -> None:
+    """The registration; and the file system of registrations, if it was mounted for this one and
+    nobody has used it since."""
     with contextlib.suppress(FileNotFoundError):
-        with open(os.path.join(BINFMT, name), "w", encoding="utf-8") as stream:
+        with open(os.path.join(BINFMT, entry["name"]), "w", encoding="utf-8") as stream:
             stream.write("-1")
+    if entry["mounted"] and set(os.listdir(BINFMT)) == {"register", "status"}:
+        call("umount", BINFMT)

@@ -13,11 +13,13 @@ import argparse
 import os
 import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "tools")]
-from packaging_copyright import debian_copyright  # noqa: E402  (the path must be set first)
+import junit  # noqa: E402  (the path must be set first)
+from packaging_copyright import debian_copyright  # noqa: E402
 from packaging_dependencies import (debian_dependencies, documents,  # noqa: E402
                                     rpm_dependencies)
 from packaging_identity import (debian_identity, debian_version, rpm_identity,  # noqa: E402
@@ -47,21 +49,26 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     known = {check.__name__.replace("_", "-"): check for check in CHECKS}
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(known))
+    parser.add_argument("--junit", metavar="FILE", help="the verdicts go there, too, as XML")
     options = parser.parse_args()
     for name in options.names:
         if name not in known:
             parser.error("unknown part '%s'; there are %s" % (name, ", ".join(known)))
     run(["ninja", "generated-headers"])
-    verdicts = []
+    rows = []
     for name, check in known.items():
         if options.names and name not in options.names:
             continue
+        begin = time.monotonic()
         verdict, text = outcome(check)
-        verdicts.append(verdict)
+        rows.append((name, verdict, time.monotonic() - begin, text))
         print("%-20s %-8s %s" % (name, verdict, text if verdict != "FAILED" else ""))
         if verdict == "FAILED":
             print("".join("    %s\n" % line for line in text.splitlines()), end="")
         sys.stdout.flush()
+    if options.junit:
+        junit.write(options.junit, [junit.verdicts("packaging", rows)])
+    verdicts = [row[1] for row in rows]
     print("packaging: %d parts agree, %d do not, %d not run" % tuple(
         verdicts.count(v) for v in ("ok", "FAILED", "not run")))
     return 1 if "FAILED" in verdicts or "ok" not in verdicts else 0

@@ -39,11 +39,16 @@ from emulated_x86 import (emulated_levels, emulated_pair, emulated_training,  # 
                           oldest_cpu, reported_levels, told_by)
 from gen import isa  # noqa: E402
 from gen.distro import this_distro  # noqa: E402
+from hosts_proof import (hosts_arm64, hosts_bare, hosts_chroot, hosts_cut_off,  # noqa: E402
+                         hosts_ssh)
+from jenkins_proof import jenkins_cell  # noqa: E402
+import junit  # noqa: E402
 from proving import (Failed, NotRun, audited, build_info, configured,  # noqa: E402
                      debian_repository, manifest, need, other_build, run, tracked_files)
 from repo_proof import package_repository  # noqa: E402
 from rpm_proofs import rpm_install, rpm_reproducible  # noqa: E402
 from sbom_schema import sbom_schema  # noqa: E402
+from slurm_proof import slurm  # noqa: E402
 
 # ---- quick -----------------------------------------------------------------------------------
 
@@ -296,7 +301,8 @@ SLOW = QUICK + (mutated_models_long, mutated_inputs_long, address_undefined, thr
                 emulated_levels, emulated_training, reproducible, without_features, clang,
                 documentation, sbom_schema, aarch64, s390x, ppc64el, riscv64, fresh_machine,
                 deb_purge, deb_reproducible, deb_arm64, deb_s390x, rpm_install, rpm_reproducible,
-                benchmark_slurm, builder_user, package_repository)
+                benchmark_slurm, jenkins_cell, hosts_chroot, hosts_ssh, hosts_bare, hosts_arm64,
+                hosts_cut_off, slurm, builder_user, package_repository)
 
 
 def prove(function):
@@ -332,6 +338,7 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--slow", action="store_true")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--junit", metavar="FILE", help="the verdicts go there, too, as XML")
     parser.add_argument("names", nargs="*", metavar="NAME")
     options = parser.parse_args()
     known = {f.__name__.replace("_", "-"): f for f in SLOW}
@@ -353,6 +360,8 @@ def main():
     if options.slow:
         record(rows)
         print("wrote %s" % os.path.abspath("proofs.md"))
+    if options.junit:
+        junit.write(options.junit, [junit.verdicts("proofs", rows)])
     failed = sum(row[1] == "FAILED" for row in rows)
     ran = sum(row[1] == "ok" for row in rows)
     print("%d proofs hold, %d failed, %d not run" % (ran, failed, len(rows) - ran - failed))

@@ -4,7 +4,8 @@
 Jobs (a GoogleTest program, a file or a shard of a pytest folder) run side by side on as many cores
 as TREENAIL_TEST_JOBS, MESON_TESTTHREADS or RPM_BUILD_NCPUS say, else as the affinity mask has. Each
 job's output is kept in tests/log/; what failed is shown, what was skipped is listed with its
-reason. A job that dies, hangs or reports no result counts as a failure.
+reason. A job that dies, hangs or reports no result counts as a failure. --junit gathers the reports
+of all jobs, and what is wrong with a job itself, in one.
 """
 
 import argparse
@@ -17,6 +18,8 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
+
+import junit
 
 JOB_SECONDS = 1200
 TAIL_LINES = 60
@@ -32,7 +35,26 @@ class Job:
         self.environment = environment
         self.process = self.stream = None
         self.start = self.seconds = 0.0
-        self.passed, self.failed, self.skipped = 0, [], []
+        self.passed, self.failed, self.skipped, self.cases = 0, [], [], []
+
+    def add(self, case, verdict, message=""):
+        """One test of the report."""
+        inner = case.find("failure") if case.find("failure") is not None else case.find("error")
+        self.cases.append(junit.Case(
+            case.get("classname", ""), case.get("name", ""), verdict,
+            float(case.get("time") or 0), message, (inner.text or "") if inner is not None else ""))
+        name = "%s.%s" % (case.get("classname", ""), case.get("name", ""))
+        if verdict == "failed":
+            self.failed.append((name, message))
+        elif verdict == "skipped":
+            self.skipped.append((name, message))
+        else:
+            self.passed += 1
+
+    def fail(self, message):
+        """The job itself failed."""
+        self.failed.append((self.name, message))
+        self.cases.append(junit.Case(self.name, "job", "failed", self.seconds, message))
 
 
 def width():
@@ -133,27 +155,26 @@ def collect(job, status):
     except (OSError, ElementTree.ParseError):
         if job.kind == "python" and status == 5:
             return  # pytest: nothing collected, as in a shard that gets no case
-        job.failed.append((job.name, problem or "gave no report (exit status %d)" % status))
+        job.fail(problem or "gave no report (exit status %d)" % status)
         return
     for case in root.iter("testcase"):
-        name = "%s.%s" % (case.get("classname", ""), case.get("name", ""))
         skipped = case.find("skipped")
         if case.find("failure") is not None or case.find("error") is not None:
             bad = case.find("failure")
             bad = bad if bad is not None else case.find("error")
-            job.failed.append((name, (bad.get("message") or "").strip()))
+            job.add(case, "failed", (bad.get("message") or "").strip())
         elif skipped is not None or case.get("result") == "skipped":
             reason = (skipped.get("message") or "") if skipped is not None else ""
             reason = reason.replace("\n", " ").strip()
             if job.kind == "cxx" and ".cc:" in reason:
                 reason = reason.split(" ", 1)[-1]
-            job.skipped.append((name, reason or "no reason given"))
+            job.add(case, "skipped", reason or "no reason given")
         elif case.get("status") == "notrun":
-            job.skipped.append((name, "disabled"))
+            job.add(case, "skipped", "disabled")
         else:
-            job.passed += 1
+            job.add(case, "passed")
     if status not in (0, 5) and not job.failed:
-        job.failed.append((job.name, problem or "ended with exit status %d" % status))
+        job.fail(problem or "ended with exit status %d" % status)
 
 
 class Progress:
@@ -204,7 +225,7 @@ def run(jobs, parallel):
                     continue
                 if status is None:
                     stop(job)
-                    job.failed.append((job.name, "no end after %d s" % JOB_SECONDS))
+                    job.fail("no end after %d s" % JOB_SECONDS)
                     status = 0
                 running.remove(job)
                 collect(job, status)
@@ -253,6 +274,13 @@ def report(jobs, seconds, missing):
     return 1 if failed or missing else 0
 
 
+def write_junit(path, jobs, missing):
+    suites = [junit.Suite(job.name, job.cases) for job in jobs if job.cases]
+    suites += [junit.Suite("not run", [junit.Case("not run", name, "failed", message=why)])
+               for name, why in sorted(missing.items())]
+    junit.write(path, suites)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -260,6 +288,7 @@ def main():
     parser.add_argument("--only", choices=("cxx", "python"))
     parser.add_argument("--check", default="", help="only programs that name this sanitizer run")
     parser.add_argument("--pytest", default="", help="more words for pytest")
+    parser.add_argument("--junit", metavar="FILE", help="the reports of all jobs go here, in one")
     parser.add_argument("filters", nargs="*", help="parts of job names")
     options = parser.parse_args()
     filters = options.filters + os.environ.get("TREENAIL_TEST_FILTER", "").split()
@@ -275,6 +304,8 @@ def main():
         jobs += python_jobs(manifest, logs, filters, options.pytest.split())
     run(jobs, width())
     missing = manifest["missing"] if options.only != "python" else {}
+    if options.junit:
+        write_junit(options.junit, jobs, missing)
     return report(jobs, time.monotonic() - began, missing)
 
 

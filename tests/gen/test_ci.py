@@ -4,6 +4,7 @@
 import os
 import shutil
 import subprocess
+import xml.etree.ElementTree as ElementTree
 
 import pytest
 from conftest import SOURCE
@@ -101,6 +102,49 @@ def test_files(repository, text, message):
     status, out = lint(repository, "files")
     assert status == 1
     assert any("framework/base/y.cc" in line and message in line for line in out.splitlines())
+
+
+@have("ansible-lint")
+def test_ansible_lint(repository):
+    repository.write("ansible/site.yml", "---\n- hosts: all\n  tasks:\n    - shell: id\n")
+    status, out = lint(repository, "ansible")
+    assert status == 1 and "    ansible/site.yml:" in out and "fqcn" in out, out
+    repository.write("ansible/site.yml", "---\n- name: Look\n  hosts: all\n  tasks: []\n")
+    assert lint(repository, "ansible") == (0, "ansible  ok\n")
+
+
+@have("jenkins-jobs")
+def test_jobs(repository):
+    assert lint(repository, "jobs") == (0, "jobs     ok\n")
+    repository.edit("ci/jobs/jobs.yaml", 'git bisect start "$BAD"', "git bisect start $BAD")
+    status, out = lint(repository, "jobs")
+    assert status == 1 and "job treenail.bisect, shell:3:18: note: " in out and "SC2086" in out
+    assert '+git bisect start $BAD &quot;$GOOD&quot;' in out
+    lint(repository, "--fix", "jobs")
+    assert "+git bisect" not in lint(repository, "jobs")[1]
+
+
+@have("groovy")
+def test_pipeline(repository):
+    repository.edit("ci/Jenkinsfile", "echo 'The result", "mail 'The result")
+    status, out = lint(repository, "pipeline")
+    assert status == 1 and "ci/Jenkinsfile:%d: 'mail' is not known in 'changed'" % (
+        (SOURCE / "ci/Jenkinsfile").read_text().splitlines().index(
+            "            echo 'The result differs from that of the build before.'") + 1) in out
+    repository.edit("ci/Jenkinsfile", "mail 'The result", "echo 'the result")
+    status, out = lint(repository, "pipeline")
+    assert status == 1 and "ci/lint --fix pipeline" in out
+    assert lint(repository, "--fix", "pipeline")[0] == 0
+
+
+def test_report_of_the_linters(repository):
+    repository.write("framework/base/y.cc", "int x;\n")
+    lint(repository, "--junit", str(repository.root / "lint.xml"), "files", "laws")
+    root = ElementTree.parse(repository.root / "lint.xml").getroot()
+    cases = {case.get("name"): case for case in root.iter("testcase")}
+    assert sorted(cases) == ["files", "laws"]
+    assert "framework/base/y.cc:1: no SPDX" in cases["files"].find("failure").text
+    assert cases["laws"].find("failure") is None
 
 
 def test_laws(repository):
@@ -230,5 +274,6 @@ def test_rhel_without_a_subscription_is_told_what_to_enable(tmp_path):
 def test_the_workplace_runs_ci_test():
     text = (SOURCE / ".ci" / "run").read_text()
     assert 'exec "$(dirname -- "$0")/../ci/test" "$@"' in text
-    for name in (".ci/run", "ci/test", "ci/smoke", "ci/lint", "configure.py"):
+    for name in (".ci/run", "ci/test", "ci/smoke", "ci/lint", "ci/stage", "ci/run-jenkinsfile",
+                 "configure.py"):
         assert os.access(SOURCE / name, os.X_OK), name

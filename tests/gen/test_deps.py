@@ -45,7 +45,7 @@ def test_names_are_unique():
 @pytest.mark.parametrize("dep", DEPENDENCIES, ids=lambda d: d.name)
 def test_every_row_is_complete(dep):
     assert dep.use in ("build", "feature", "run", "test", "proof", "slow-proof", "bench",
-                       "lint", "docs")
+                       "lint", "docs", "site", "package")
     assert dep.why and dep.debian and dep.fedora
     assert set(dep.versions) == set(RELEASES)
     for repository, version in dep.versions.values():
@@ -56,7 +56,7 @@ def test_every_row_is_complete(dep):
 @pytest.mark.parametrize("dep", DEPENDENCIES, ids=lambda d: d.name)
 def test_what_is_absent_somewhere_is_optional(dep):
     if any(repository == "absent" for repository, _ in dep.versions.values()):
-        assert dep.use in ("feature", "proof", "slow-proof", "bench", "docs")
+        assert dep.use in ("feature", "proof", "slow-proof", "bench", "docs", "site", "package")
 
 
 @pytest.mark.parametrize("dep", DEPENDENCIES, ids=lambda d: d.name)

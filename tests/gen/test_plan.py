@@ -2,6 +2,7 @@
 """What options and facts become: flags and their order, levels, adapters, pools."""
 
 import dataclasses
+import json
 
 import pytest
 from gen import isa
@@ -299,3 +300,16 @@ BenchProgram(name="base", component="base_bench")
     programs = {edge.outputs[0]: edge for edge in context.plan.edges}
     assert programs["bench-programs"].inputs == ("bench/base_bench",)
     assert not any("bench" in product for product in context.products)
+
+
+def test_the_site_s_half_is_tested_apart(small_tree, facts):
+    """`ninja test` knows nothing of tests/site; `ninja check-site` runs nothing else."""
+    plan = context_of(small_tree, facts).plan
+    made = {edge.outputs[0]: dict(edge.variables) for edge in plan.edges}
+    assert "tests/site" not in plan.files["gen/tests.json"]
+    site = json.loads(plan.files["gen/site.json"])
+    assert [group["folder"] for group in site["pytest"]] == ["tests/site"]
+    assert site["programs"] == {}
+    assert "--manifest gen/site.json --junit reports/site.xml" in made["check-site"]["command"]
+    assert "--manifest gen/tests.json --junit reports/unit.xml" in made["test"]["command"]
+    assert "  check-site" in plan.files["gen/help.txt"]

@@ -6,12 +6,14 @@ import os
 import re
 import subprocess
 import sys
+import xml.etree.ElementTree as ElementTree
 
 import pytest
 from conftest import SOURCE
 
 sys.path.insert(0, str(SOURCE / "gen" / "tools"))
-import run_tests  # noqa: E402  (the path must be set first)
+import junit  # noqa: E402  (the path must be set first)
+import run_tests  # noqa: E402
 
 GTEST = '''#!/bin/sh
 for word in "$@"; do case $word in --gtest_output=xml:*) out=${word#*xml:};; esac; done
@@ -116,6 +118,27 @@ def test_missing_googletest_is_a_failure(runner):
     status, out = runner(files=[("test_x.py", "def test_y(): pass\n")],
                          missing={"GoogleTest": "not installed"})
     assert status == 1 and "not run: the tests that need GoogleTest (not installed)" in out
+
+
+def test_junit_gathers_every_job(runner, tmp_path):
+    """Cases of all jobs, a job that died, and tests that could not be built, in one report."""
+    runner([("one", GTEST % (PASS + FAIL + SKIP + DISABLED, "exit 1")),
+            ("two", "#!/bin/sh\nkill -SEGV $$\n")],
+           [("test_x.py", "def test_y():\n    assert 1 == 2, 'num\\x01bers'\n")],
+           missing={"valgrind": "not installed"}, words=["--junit", "reports/all.xml"])
+    root = ElementTree.parse(tmp_path / "reports/all.xml").getroot()
+    found = {}
+    for suite in root.iter("testsuite"):
+        counts = tuple(int(suite.get(name)) for name in ("tests", "failures", "skipped"))
+        found[suite.get("name")] = counts
+    assert found == {"tests/one": (4, 1, 2), "tests/two": (1, 1, 0),
+                     "checks/test_x.py": (1, 1, 0), "not run": (1, 1, 0)}
+    messages = {case.get("name"): case.find("failure").get("message")
+                for case in root.iter("testcase") if case.find("failure") is not None}
+    assert messages["b"] == "one is not two" and messages["job"] == "died of SIGSEGV"
+    assert "numbers" not in messages["test_y"] and "num" in messages["test_y"]
+    assert messages["valgrind"] == "not installed"
+    assert junit.counts(str(tmp_path / "reports/all.xml")) == (1, 4, 2)
 
 
 def test_hang_ends(runner, monkeypatch, tmp_path):

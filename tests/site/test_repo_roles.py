@@ -145,12 +145,6 @@ def test_another_family_is_refused(tmp_path, role):
         "suse is of the family Suse: this role knows Debian and RedHat")
 
 
-def test_a_host_that_cannot_make_debian_repositories_says_so(tmp_path):
-    report = play(tmp_path, "repo", {"h": dict(LOCAL, **SERVER)}, facts=REDHAT)
-    assert re.match("h cannot make deb repositories, for Rocky has not the programs: set repo__for",
-                    report.failure("h"))
-
-
 def test_a_host_without_sudo_is_refused_when_a_drop_in_is_wanted(tmp_path):
     hosts = {"wanted": dict(LOCAL), "unwanted": dict(LOCAL, builder__commands=[])}
     report = play(tmp_path, "builder", hosts, "--check", "-e", "_builder_visudo=/nonexistent",

@@ -3,7 +3,10 @@
 // checkpoint (user block, checksum, atomic replacement): framework/io/checkpoint.h.
 #include "framework/io/hdf5_api.h"
 
+#include <cerrno>
+#include <cstring>
 #include <new>
+#include <string>
 
 #include "kernels/adapters/hdf5/hdf5_contents.h"
 #include "kernels/adapters/hdf5/hdf5_driver.h"
@@ -74,6 +77,23 @@ void close(Hdf5File* file, Hdf5Status* status) {
          [&] { check(H5Fclose(file->id.release()), Code::kInternal, "finish the file"); });
   discard(file);
 }
+
+}  // namespace
+
+void put_lock_error(Hdf5Status* status, int error) {
+  if (error == EWOULDBLOCK) {
+    put(status, Code::kUnavailable,
+        "another program has locked the file; it is still writing, or has it open to write");
+    return;
+  }
+  const std::string text =
+      std::string("the file system gives no lock on the file (flock: ") + std::strerror(error) +
+      "), and HDF5_USE_FILE_LOCKING asks for one; HDF5_USE_FILE_LOCKING=FALSE turns locks off, "
+      "which checkpoints do not need";
+  put(status, Code::kFailedPrecondition, text.c_str());
+}
+
+namespace {
 
 constexpr Hdf5Api kApi = {
     {sizeof(Hdf5Api), kHdf5Abi},

@@ -27,14 +27,17 @@ inline constexpr const char* kDTypeAttribute = "treenail_dtype";
 inline constexpr const char* kNameAttribute = "treenail_name";
 inline constexpr const char* kSliceAttribute = "treenail_slice";
 
-// run() on a file: a write or read that the system refused is the failure, whatever libhdf5 made of
-// it.
+// In `status`, why a lock was not had.
+void put_lock_error(Hdf5Status* status, int error);
+
+// run() on a file: what the system refused is the failure, whatever libhdf5 made of it.
 template <class Work>
 void run_on(const Hdf5File* file, Hdf5Status* status, Work&& work) {
   run(status, work);
   if (const int error = file->channel.error; error != 0) {
     put(status, code_of_errno(error), std::strerror(error));
   }
+  if (const int error = file->channel.lock_error; error != 0) put_lock_error(status, error);
 }
 
 inline int64_t elements_of(int rank, const int64_t* dims) {

@@ -2,13 +2,16 @@
 // A virtual file driver of HDF5 over an open descriptor.
 #include "kernels/adapters/hdf5/hdf5_driver.h"
 
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <new>
+#include <string_view>
 
 #if __has_include(<H5FDdevelop.h>)
 #include <H5FDdevelop.h>
@@ -132,6 +135,20 @@ herr_t truncate_file(H5FD_t* file, hid_t, hbool_t) {
   return 0;
 }
 
+// The variable is HDF5's own, and so are its words. What it says is read at each opening, as some
+// versions of libhdf5 look once only. The lock ends with the descriptor.
+herr_t lock_file(H5FD_t* file, hbool_t writing) {
+  const char* setting = std::getenv("HDF5_USE_FILE_LOCKING");
+  const std::string_view wanted = setting == nullptr ? "" : setting;
+  const bool must = wanted == "TRUE" || wanted == "1";
+  if (!must && wanted != "BEST_EFFORT") return 0;
+  Channel* channel = of(file)->channel;
+  if (::flock(channel->fd, (writing != 0 ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0) return 0;
+  if (!must && errno != EWOULDBLOCK) return 0;
+  channel->lock_error = errno;
+  return -1;
+}
+
 // By assignment: the members' order and number differ between versions of HDF5.
 H5FD_class_t make_class() {
   H5FD_class_t driver = {};
@@ -152,6 +169,7 @@ H5FD_class_t make_class() {
   driver.read = read_bytes;
   driver.write = write_bytes;
   driver.truncate = truncate_file;
+  driver.lock = lock_file;
   const H5FD_mem_t lists[] = H5FD_FLMAP_DICHOTOMY;
   std::copy(std::begin(lists), std::end(lists), driver.fl_map);
   return driver;

@@ -84,11 +84,9 @@ class Benchmark:
             fetches = [step.loss] if step.update is None else [step.loss, step.update]
             try:
                 self._warm_up(session, fetches)
-                begin = self._stage("warm-up", begin)
-                self._measure(session, fetches)
+                self._measure(session, fetches, self._stage("warm-up", begin))
             finally:
                 self._ticker.clear()
-                self._stage("measured" if "warm-up" in self.stages else "warm-up", begin)
 
     def _stage(self, name: str, begin: float) -> float:
         now = time.perf_counter()
@@ -135,12 +133,13 @@ class Benchmark:
         print("Done warm up\nStep\t%s/sec\ttotal_loss" % (
             "Img" if self.model.unit == "images" else self.model.unit.capitalize()), flush=True)
 
-    def _measure(self, session: tn.Session, fetches: list) -> None:
+    def _measure(self, session: tn.Session, fetches: list, begin: float) -> None:
         count, every = self.options.num_batches, self.options.display_every
         for index in range(count):
             taken, loss = self._timed(session, fetches, index + self.options.num_warmup_batches)
             self.losses.append(loss)
             self.seconds.append(taken)
+            self._stage("measured", begin)  # an interrupted step does not count
             if index == 0 or (index + 1) % every == 0:
                 self._ticker.clear()
                 rates = Rates.of(self.count, self.seconds)
@@ -152,7 +151,7 @@ class Benchmark:
     @property
     def total(self) -> float | None:
         """Units per second of the whole measured time, with what lies between the steps."""
-        if not self.seconds:
+        if "measured" not in self.stages:
             return None
         return self.count * len(self.seconds) / self.stages["measured"]
 
@@ -208,9 +207,10 @@ def _list_models() -> None:
 
 
 def _problem_of(error: Exception, options: argparse.Namespace) -> str:
-    text = str(error)
+    # Where in this program an operation was created is of no use to those who run it.
+    text = error.message if isinstance(error, tn.errors.OpError) else str(error)
     if isinstance(error, tn.errors.ResourceExhaustedError):
-        return "out of memory with --batch-size %d: %s; a smaller one needs less" % (
+        return "out of memory with --batch-size %d: %s; a smaller batch needs less" % (
             options.batch_size, text)
     return text
 
@@ -266,7 +266,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     signals, task, file = _Signals(), Task(), None
     try:
-        file = ReportFile(place_of(options.report, task)) if options.report else None
+        file = ReportFile(place_of(options.report, task)) if options.report is not None else None
     except (OSError, ValueError) as error:
         return _refuse_report(options, error)
     try:

@@ -56,9 +56,11 @@ def place_of(pattern: str, task: Task) -> str:
 
 class ReportFile:
     """A file that is replaced as a whole when the report is there; until then what stood at its
-    place stays. Opening it raises OSError where it could not be written later."""
+    place stays. Opening it raises OSError or ValueError where it could not be written later."""
 
     def __init__(self, path: str) -> None:
+        if not os.path.basename(path):
+            raise ValueError("this names no file")
         self.path = path
         self._target, self._beside = os.path.realpath(path), ""
         if os.path.exists(path) and not os.path.isfile(path):

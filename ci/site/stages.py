@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stages of ci/stage: name, what it is for, packages, what comes before, what is run.
+
+A stage is one function that returns the commands to run, or the names of the stages that it stands
+for. `uses` are those of gen/deps.py. Where a command writes a JUnit report itself, it is
+reports/<stage>.xml of the build directory; for all others ci/stage writes one.
+"""
+
+import configparser
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
+
+from stage_run import Command, Refused, Run
+
+CONFIGURE = "to configure.py; without any, the configuration of the build directory is kept"
+NONE = "none"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """`commands` gets the run and the options that are this stage's own."""
+
+    name: str
+    help: str
+    title: str
+    commands: Optional[Callable[[Run, Sequence[str]], List[Command]]] = None
+    uses: Tuple[str, ...] = ()
+    needs: Tuple[str, ...] = ()
+    parts: Tuple[str, ...] = ()
+    options: str = CONFIGURE
+    afterwards: str = ""
+
+    @property
+    def essential(self) -> bool:
+        """Nothing makes sense when it failed."""
+        return self.name in ("setup", "build")
+
+    @property
+    def own_options(self) -> bool:
+        return self.options not in (CONFIGURE, NONE)
+
+
+def set_up(run: Run, options: Sequence[str]) -> List[Command]:
+    uses = ",".join(options) if options else ",".join(sorted(
+        {use for stage in run.stages for use in stage.uses} or
+        {use for stage in parts_of([BY_NAME["test"]]) for use in stage.uses}))
+    script = '. "$1" && set_up "$2"'
+    return [Command(["sh", "-uc", script, os.path.join(run.top, "ci", "stage"),
+                     os.path.join(run.top, "ci", "setup.sh"), uses])]
+
+
+def build(run: Run, options: Sequence[str]) -> List[Command]:
+    """An earlier configuration is kept unless options are given."""
+    configure = os.path.join(run.top, "configure.py")
+    kept = not options and all(os.path.isfile(os.path.join(run.build, name))
+                               for name in ("gen/configuration.json", "build.ninja"))
+    first = Command([sys.executable, configure, "--regenerate"], cwd=run.build) if kept else (
+        Command([sys.executable, configure, "--build-dir=" + run.build, *options], cwd=run.top))
+    return [first, Command(["ninja", "-C", run.build])]
+
+
+def ninja(*targets: str) -> Callable[[Run, Sequence[str]], List[Command]]:
+    return lambda run, _: [Command(["ninja", "-C", run.build, *targets])]
+
+
+def lint(run: Run, options: Sequence[str]) -> List[Command]:
+    return [Command([os.path.join(run.top, "ci/lint"), "--build-dir", run.build, "--junit",
+                     run.report("lint"), *options])]
+
+
+def there(run: Run, path: str, what: str) -> str:
+    """The path, once it exists."""
+    full = os.path.join(run.top, path)
+    if not os.path.exists(full):
+        raise Refused("%s is not there: this tree cannot %s yet" % (path, what))
+    return full
+
+
+def playbook(run: Run, name: str, options: Sequence[str]) -> List[Command]:
+    """ansible-playbook on ansible/site.yml. A callback of Ansible writes JUnit's XML."""
+    there(run, "ansible/site.yml", "build the stack")
+    if not shutil.which("ansible-playbook"):
+        raise Refused("ansible-playbook is not installed; ci/stage setup site installs it")
+    settings = os.path.join(run.top, "ansible", "ansible.cfg")
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read(settings)
+    callbacks = parser.get("defaults", "callbacks_enabled", fallback="").split(",")
+    environment = {
+        "ANSIBLE_CALLBACKS_ENABLED": ",".join(
+            sorted({c.strip() for c in callbacks if c.strip()} | {"junit"})),
+        "JUNIT_OUTPUT_DIR": run.gathered(name), "JUNIT_TASK_CLASS": "true"}
+    if os.path.exists(settings):
+        environment["ANSIBLE_CONFIG"] = settings
+    return [Command(["ansible-playbook", "ansible/site.yml", *options], cwd=run.top,
+                    environment=environment)]
+
+
+def fetch(run: Run, options: Sequence[str]) -> List[Command]:
+    return playbook(run, "fetch", ["--tags", "fetch", *options])
+
+
+def stack(run: Run, options: Sequence[str]) -> List[Command]:
+    return playbook(run, "stack", options)
+
+
+def images(run: Run, options: Sequence[str]) -> List[Command]:
+    return [Command([there(run, "ci/image", "make container images"), "build", *options])]
+
+
+def slurm(run: Run, options: Sequence[str]) -> List[Command]:
+    """A cluster of two nodes, smoke training by srun with a copy on each, and its end."""
+    hosts = there(run, "ci/hosts", "make test hosts")
+    place = os.path.join(run.build, "hosts-slurm")
+    training = [os.path.join(run.build, "python3"), os.path.join(run.top, "smoke/train.py"), "mlp"]
+    return [Command([hosts, "up", "--slurm", "2", "--state", place, *options]),
+            Command([hosts, "run", "--state", place, "login", "--", "srun", "-N2", "-n2",
+                     *training]),
+            Command([hosts, "down", "--state", place], always=True)]
+
+
+def benchmark(run: Run, options: Sequence[str]) -> List[Command]:
+    program = os.path.join(run.build, "bin", "treenail-bench")
+    if not os.path.exists(program):
+        raise Refused("there is no treenail-bench in %s: this tree has no acceptance benchmark yet"
+                      % os.path.join(run.build, "bin"))
+    return [Command([program, *(options or ["--model=mlp"]), "--report",
+                     os.path.join(run.build, "reports", "benchmark.json")])]
+
+
+def patches(run: Run, options: Sequence[str]) -> List[Command]:
+    program = there(run, "patches/patches.py", "check patches")
+    return [Command([sys.executable, "-B", program, *(options or ["check"])])]
+
+
+def manifest(run: Run, options: Sequence[str]) -> List[Command]:
+    return [Command([sys.executable, "-B", os.path.join(run.top, "ci/site/manifest.py"),
+                     "--build-dir", run.build, "--output",
+                     os.path.join(run.build, "reports", "manifest.json"), *options])]
+
+
+BUILT = ("setup", "build")
+SMOKE_TEXT = """Use it with the launcher, or with the interpreter it was built for:
+  {build}/python3 -c "import treenail as tn; print(tn.__version__)"
+  PYTHONPATH={build}/python {python} -c "import treenail as tn; print(tn.__version__)"
+"""
+
+STAGES = (
+    Stage("setup", "install the packages that the stages need, as root or by sudo",
+          "Setting up", set_up, options="uses of gen/deps.py; without any, those of 'test'"),
+    Stage("build", "configure and build (ninja)", "Building", build,
+          ("build", "feature", "run"), ("setup",)),
+    Stage("unit", "every test of C++, Python and the generator (ninja test)", "Testing",
+          ninja("test"), ("test",), BUILT),
+    Stage("lint", "formatters and linters (ci/lint)", "Linting", lint, ("lint",), BUILT,
+          options="to ci/lint: --fix, names of steps"),
+    Stage("proofs", "the proofs of a minute or two (ninja check-quick)", "Quick proofs",
+          ninja("check-quick"), ("test", "proof"), BUILT),
+    Stage("packaging", "debian/ and rpm/ against the facts (ninja check-packaging)", "Packaging",
+          ninja("check-packaging"), ("proof",), BUILT),
+    Stage("site", "ansible/, ci/ and patches/ by their quick tests (ninja check-site)",
+          "The site's half", ninja("check-site"), ("test", "site"), BUILT),
+    Stage("smoke", "train the smoke networks on handwritten digits (ninja smoke)",
+          "Training the smoke networks", ninja("smoke"), (), BUILT, afterwards=SMOKE_TEXT),
+    Stage("test", "all that must hold before a change goes in (ci/test)", "",
+          parts=("unit", "lint", "proofs", "packaging", "site")),
+    Stage("deb", "Debian packages, source and binary (ninja deb)", "Debian packages",
+          ninja("deb"), ("test", "docs", "package"), BUILT),
+    Stage("rpm", "RPM packages, source and binary (ninja rpm)", "RPM packages",
+          ninja("rpm"), ("test", "docs", "package"), BUILT),
+    Stage("fetch", "fill the cache of sources (ansible-playbook --tags fetch)", "Fetching",
+          fetch, ("site",), ("setup",), options="to ansible-playbook: -i INVENTORY, -e, --tags"),
+    Stage("stack", "build the stack by Ansible (ansible/site.yml)", "The stack", stack,
+          ("site",), ("setup",), options="to ansible-playbook: -i INVENTORY, -e, --tags"),
+    Stage("images", "container images of the built packages (ci/image build)",
+          "Container images", images, (), ("setup",), options="to ci/image build"),
+    Stage("slurm", "a test cluster of Slurm, and smoke trainings on it (ci/hosts)", "Slurm",
+          slurm, (), BUILT, options="to ci/hosts up"),
+    Stage("benchmark", "the acceptance benchmark (treenail-bench)", "Benchmark", benchmark, (),
+          BUILT, options="to treenail-bench; without any, --model=mlp"),
+    Stage("patches", "which patches are no longer needed", "Patches", patches, (), ("setup",),
+          options="to patches/patches.py; without any, check"),
+    Stage("manifest", "write reports/manifest.json: hashes of sources and packages, options, "
+          "compiler", "Manifest", manifest, (), (), options="none but those of --help"),
+    Stage("nightly", "everything there is: test, smoke, packages, stack, cluster, benchmark",
+          "", parts=("test", "smoke", "deb", "rpm", "fetch", "stack", "slurm", "images",
+                     "benchmark", "patches", "manifest")),
+)
+BY_NAME: Dict[str, Stage] = {stage.name: stage for stage in STAGES}
+
+
+def parts_of(stages: Sequence[Stage], skip: Sequence[str] = ()) -> List[Stage]:
+    """The stages to run, each once, what they need first."""
+    found: List[Stage] = []
+
+    def visit(stage: Stage) -> None:
+        if stage in found or stage.name in skip:
+            return
+        for name in stage.needs + stage.parts:
+            visit(BY_NAME[name])
+        if stage.commands:
+            found.append(stage)
+
+    for stage in stages:
+        visit(stage)
+    # Packages of all stages are installed before the first runs.
+    return sorted(found, key=lambda stage: (stage.name != "setup", stage.name != "build"))

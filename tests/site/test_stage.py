@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ci/stage: which stages run, what they get, what is reported; on a tree whose programs only note
+how they were called."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(TOP / "ci/site"), str(TOP / "gen/tools")]
+import junit  # noqa: E402  (the path must be set first)
+import stages  # noqa: E402
+
+NINJA = """#!/bin/sh
+echo "ninja $*" >> "$CALLS"
+shift 2
+mkdir -p reports
+case ${1:-all} in
+  test) printf '<testsuite><testcase name="a"/><testcase name="b"><failure/></testcase>%s' \\
+    '</testsuite>' > "$BUILD/reports/unit.xml" ;;
+  check-quick) echo '<testsuite><testcase name="a"/></testsuite>' > "$BUILD/reports/proofs.xml" ;;
+  smoke) echo "trained"; [ -z "${SLOW:-}" ] || { echo $$ > "$SLOW"; exec sleep 600; } ;;
+esac
+case " $FAILING " in *" ${1:-all} "*) echo "the words of ${1:-all}"; exit 3 ;; esac
+"""
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """stage(words, failing) -> (exit status, output, calls) on such a tree."""
+    top = tmp_path / "tree"
+    for name in ("ci/stage", "ci/test", "ci/smoke", "ci/setup.sh", "ci/site/stages.py",
+                 "ci/site/stage_run.py", "gen/tools/junit.py", "gen/tools/process_group.py"):
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(TOP / name, top / name)
+    calls = tmp_path / "calls"
+    (top / "configure.py").write_text(
+        "import os, sys\nopen(os.environ['CALLS'], 'a').write('configure %s\\n' % sys.argv[1:])\n"
+        "os.makedirs(os.environ['BUILD'] + '/gen', exist_ok=True)\n"
+        "for n in ('gen/configuration.json', 'build.ninja'):\n"
+        "    open(os.environ['BUILD'] + '/' + n, 'w')\n"
+        "sys.exit(' configure ' in os.environ['FAILING'])\n")
+    (top / "gen/tools/packages.py").write_text(
+        "import os, sys\nopen(os.environ['CALLS'], 'a').write('packages %s\\n' % sys.argv[1:])\n"
+        "sys.exit(' packages ' in os.environ['FAILING'])\n")
+    (top / "ci/lint").write_text("#!/bin/sh\necho \"lint $*\" >> \"$CALLS\"\n")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "ninja").write_text(NINJA)
+    (programs / "ansible-playbook").write_text(
+        "#!/bin/sh\necho \"ansible $* $ANSIBLE_CALLBACKS_ENABLED\" >> \"$CALLS\"\n"
+        "mkdir -p \"$JUNIT_OUTPUT_DIR\"\n"
+        "echo '<testsuites><testsuite><testcase name=\"t\"/></testsuite></testsuites>' "
+        "> \"$JUNIT_OUTPUT_DIR/site-1.xml\"\n")
+    for path in (top / "ci/lint", programs / "ninja", programs / "ansible-playbook"):
+        path.chmod(0o755)
+
+    def environment(failing=""):
+        return dict(os.environ, CALLS=str(calls), BUILD=str(top / "build"),
+                    FAILING=" %s " % failing, PATH="%s:%s" % (programs, os.environ["PATH"]))
+
+    def run(*words, failing="", program="stage"):
+        calls.write_text("")
+        done = subprocess.run([str(top / "ci" / program), *words], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, universal_newlines=True, check=False,
+                              env=environment(failing), cwd=tmp_path)
+        return done.returncode, done.stdout, calls.read_text().splitlines()
+
+    run.top, run.build, run.environment = top, top / "build", environment
+    return run
+
+
+def ninja_targets(calls):
+    return [call.split()[3] if len(call.split()) > 3 else "all" for call in calls
+            if call.startswith("ninja")]
+
+
+def test_test_is_what_must_hold(tree):
+    """All of it in order, packages of all stages first; ci/test is the same."""
+    status, output, calls = tree("test")
+    assert status == 0 and output.rstrip().endswith("== All passed")
+    assert ninja_targets(calls) == ["all", "test", "check-quick", "check-packaging", "check-site"]
+    assert "packages ['--uses', 'build,feature,lint,proof,run,site,test', '--missing']" in calls
+    assert calls[1] == "configure ['--build-dir=%s']" % tree.build
+    assert [call for call in calls if call.startswith("lint")] == [
+        "lint --build-dir %s --junit %s/reports/lint.xml" % (tree.build, tree.build)]
+    again = tree(program="test")
+    assert again[0] == 0 and ninja_targets(again[2]) == ninja_targets(calls)
+
+
+def test_smoke_installs_little_and_says_where_the_module_is(tree):
+    status, output, calls = tree(program="smoke")
+    assert status == 0 and ninja_targets(calls) == ["all", "smoke"]
+    assert calls[0] == "packages ['--uses', 'build,feature,run', '--missing']"
+    assert "PYTHONPATH=%s/python" % tree.build in output
+
+
+def test_options_configure_and_are_kept(tree):
+    _, _, calls = tree("--isa-baseline=x86-64-v2", program="test")
+    assert calls[1] == "configure ['--build-dir=%s', '--isa-baseline=x86-64-v2']" % tree.build
+    _, _, calls = tree("unit")
+    assert calls[1] == "configure ['--regenerate']"
+    _, _, calls = tree("unit", "--", "--werror")
+    assert calls[1] == "configure ['--build-dir=%s', '--werror']" % tree.build
+
+
+def test_options_of_a_stage_of_its_own(tree):
+    _, _, calls = tree("lint", "flake8", "shell")
+    assert calls[1].startswith("configure ['--build-dir")
+    assert calls[-1].endswith("lint.xml flake8 shell")
+
+
+def test_every_stage_runs_though_one_failed(tree):
+    status, output, calls = tree("test", failing="test check-packaging")
+    assert status == 1 and "\n== Failed: unit packaging\n" in output
+    assert ninja_targets(calls)[-1] == "check-site"
+    assert re.search(r"^unit +FAILED +[\d.]+ s  1 passed, 1 failed, 0 skipped; exit status 3$",
+                     output, re.MULTILINE)
+    assert re.search(r"^site +ok", output, re.MULTILINE)
+
+
+@pytest.mark.parametrize("failing, stage, ran", [
+    ("packages", "setup", []), ("configure", "build", []), ("all", "build", ["all"])])
+def test_nothing_else_runs_without_a_build(tree, failing, stage, ran):
+    status, output, calls = tree("test", failing=failing)
+    assert status == 1 and "== Failed: %s\n" % stage in output
+    assert ninja_targets(calls) == ran
+    assert re.search(r"^unit +not run$", output, re.MULTILINE)
+
+
+def test_skip(tree):
+    status, _, calls = tree("--skip", "setup,lint", "test")
+    assert status == 0 and not any(call.startswith(("packages", "lint")) for call in calls)
+
+
+def test_reports(tree):
+    """A program's own report is kept; one is written where there is none, with the words of it."""
+    tree("test", failing="test check-packaging")
+    reports = tree.build / "reports"
+    assert junit.counts(str(reports / "unit.xml")) == (1, 1, 0)
+    assert junit.counts(str(reports / "proofs.xml")) == (1, 0, 0)
+    assert junit.counts(str(reports / "setup.xml")) == (1, 0, 0)
+    case = ElementTree.parse(reports / "packaging.xml").getroot().find(".//testcase")
+    assert (case.get("classname"), case.get("name")) == ("ci.stage", "packaging")
+    assert case.find("failure").get("message") == "exit status 3"
+    assert "the words of check-packaging" in case.find("failure").text
+    assert "the words of check-packaging" in (reports / "packaging.log").read_text()
+
+
+def test_a_failure_beside_a_clean_report_is_in_the_report(tree):
+    tree("proofs", failing="check-quick")
+    path = tree.build / "reports/proofs.xml"
+    assert junit.counts(str(path)) == (1, 1, 0)
+    assert "exit status 3" in path.read_text()
+
+
+def test_a_report_of_an_earlier_run_is_not_believed(tree):
+    tree("unit")
+    (tree.build / "reports/site.xml").write_text("<testsuite/>")
+    tree("site")
+    assert junit.counts(str(tree.build / "reports/site.xml")) == (1, 0, 0)
+
+
+def test_the_last_time_is_told(tree):
+    tree("smoke")
+    path = tree.build / "reports/times.json"
+    known = json.loads(path.read_text())
+    assert set(known) == {"setup", "build", "smoke"}
+    path.write_text(json.dumps(dict(known, smoke=754.2)))
+    assert "== Training the smoke networks (12 min 34 s the last time)" in tree("smoke")[1]
+
+
+def test_a_list_of_all(tree):
+    status, output, _ = tree("--list")
+    assert status == 0
+    assert [line.split()[0] for line in output.splitlines()] == [s.name for s in stages.STAGES]
+    assert all(len(line.split()) > 3 for line in output.splitlines())
+
+
+@pytest.mark.parametrize("stage", stages.STAGES, ids=lambda stage: stage.name)
+def test_every_stage_explains_itself(tree, stage):
+    status, output, calls = tree(stage.name, "--help")
+    assert status == 0 and calls == []
+    assert stage.help in output and "options:" in output
+
+
+def test_unknown_stage(tree):
+    status, output, calls = tree("tset")
+    assert status == 2 and calls == []
+    assert "unknown stage 'tset'; there are setup, build, unit, lint" in output
+
+
+@pytest.mark.parametrize("stage, missing", [
+    ("stack", "ansible/site.yml is not there: this tree cannot build the stack yet"),
+    ("fetch", "ansible/site.yml is not there"), ("images", "ci/image is not there"),
+    ("slurm", "ci/hosts is not there"), ("benchmark", "there is no treenail-bench in "),
+    ("patches", "patches/patches.py is not there")])
+def test_what_the_tree_lacks_is_said(tree, stage, missing):
+    status, output, _ = tree(stage)
+    assert status == 2 and "ci/stage %s: %s" % (stage, missing) in output
+    assert re.search(r"^%s +refused" % stage, output, re.MULTILINE)
+
+
+def test_the_stack_is_ansible_with_a_report(tree):
+    (tree.top / "ansible").mkdir()
+    (tree.top / "ansible/site.yml").write_text("[]\n")
+    (tree.top / "ansible/ansible.cfg").write_text(
+        "[defaults]\ncallbacks_enabled = ansible.posix.profile_tasks\n")
+    status, output, calls = tree("stack", "-i", "hosts.yml", "--tags", "fftw")
+    assert status == 0, output
+    assert calls[-1] == ("ansible ansible/site.yml -i hosts.yml --tags fftw "
+                         "ansible.posix.profile_tasks,junit")
+    assert junit.counts(str(tree.build / "reports/stack.xml")) == (1, 0, 0)
+    assert not (tree.build / "reports/stack.parts").exists()
+    assert tree("fetch", "-v")[2][-1].startswith("ansible ansible/site.yml --tags fetch -v ")
+
+
+def test_ctrl_c_ends_the_stage_and_says_how_far_it_came(tree, tmp_path):
+    noted = tmp_path / "pid"
+    process = subprocess.Popen([str(tree.top / "ci/stage"), "smoke"], stdout=subprocess.PIPE,
+                               universal_newlines=True,
+                               env=dict(tree.environment(), SLOW=str(noted)))
+    while process.poll() is None and not (noted.exists() and noted.read_text()):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    output = process.communicate()[0]
+    assert process.returncode == 130, output
+    assert re.search(r"^smoke +interrupted", output, re.MULTILINE)
+    assert "== Interrupted; the same command continues" in output
+    assert not os.path.exists("/proc/%s" % noted.read_text().strip())
+    assert junit.counts(str(tree.build / "reports/smoke.xml")) == (0, 1, 0)
+
+
+def test_clean_up_runs_after_a_failure(tree):
+    """ci/hosts down, though the training on the cluster failed."""
+    hosts = tree.top / "ci/hosts"
+    hosts.write_text("#!/bin/sh\necho \"hosts $*\" >> \"$CALLS\"\n[ $1 != run ] || exit 5\n")
+    hosts.chmod(0o755)
+    status, output, calls = tree("slurm")
+    assert status == 1 and "exit status 5" in output
+    assert [call.split()[1] for call in calls if call.startswith("hosts")] == ["up", "run", "down"]
+
+
+def test_needs_and_parts_are_stages():
+    for stage in stages.STAGES:
+        assert set(stage.needs + stage.parts) <= set(stages.BY_NAME), stage.name
+        assert bool(stage.commands) != bool(stage.parts), stage.name
+    names = [stage.name for stage in stages.parts_of([stages.BY_NAME["nightly"]])]
+    assert len(names) == len(set(names)) and names[:2] == ["setup", "build"]
+    assert set(names) == {stage.name for stage in stages.STAGES if stage.commands}
