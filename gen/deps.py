@@ -190,7 +190,7 @@ DEPENDENCIES = (
     Dependency("rpmsign", "site", "signs RPM packages", "rpm", "rpm-sign", program="rpmsign",
                versions=_v("4.18.0", "4.20.1", "4.16.1", "4.20.1")),
     Dependency("dnf", "site", "a client of RPM repositories", "dnf", "dnf", program="dnf",
-               versions=_v("4.14.0", "4.23.0", "4.14.0", "4.23.0")),
+               versions=_v("4.14.0", "4.23.0", "4.14.0", "5.2.12")),
     Dependency("debhelper", "package", "Debian packages: debhelper, dpkg-dev, lintian",
                "debhelper dh-python dpkg-dev lintian", "debhelper dpkg-dev",
                program="dh", versions=_v("13.11.4", "13.24.2", "absent", "13.24.1")),
