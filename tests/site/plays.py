@@ -53,7 +53,8 @@ def play(folder, role, hosts, *words, environment=None, facts=None, before=()):
         ANSIBLE_LIBRARY=os.path.join(ANSIBLE, "library"), ANSIBLE_NOCOLOR="1",
         ANSIBLE_MODULE_UTILS=os.path.join(ANSIBLE, "module_utils"),
         ANSIBLE_LOCAL_TEMP=os.path.join(folder, "local"), ANSIBLE_RETRY_FILES_ENABLED="0",
-        ANSIBLE_LOCALHOST_WARNING="0", ANSIBLE_DEPRECATION_WARNINGS="0", LC_ALL="C.UTF-8"),
+        ANSIBLE_LOCALHOST_WARNING="0", ANSIBLE_PIPELINING="1", ANSIBLE_GATHER_SUBSET="min",
+        ANSIBLE_DEPRECATION_WARNINGS="0", LC_ALL="C.UTF-8"),
         **(environment or {})))
     done = subprocess.run(
         [*before, "ansible-playbook", "-i", os.path.join(folder, "inventory.json"), *words,
