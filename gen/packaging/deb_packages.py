@@ -20,6 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [HERE, os.path.join(SOURCE, "gen/tools"), SOURCE]
 import dist  # noqa: E402  (the path must be set first)
+import own_patches  # noqa: E402
 from archive import epoch, write_whole  # noqa: E402
 from package_build import Unusable, ended, logged, read, settings, size_table  # noqa: E402
 from gen import identity  # noqa: E402
@@ -43,7 +44,8 @@ def version():
 
 
 def unpacked_source(folder):
-    """treenail_V.orig.tar.gz and the tree treenail-V with debian/ in an emptied folder."""
+    """treenail_V.orig.tar.gz and the tree treenail-V in an emptied folder, with debian/ and, in
+    that, the patches of our own series."""
     upstream = version()
     shutil.rmtree(folder, ignore_errors=True)
     orig = os.path.join(folder, "treenail_%s.orig.tar.gz" % upstream)
@@ -55,6 +57,7 @@ def unpacked_source(folder):
         target = os.path.join(tree, name)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         shutil.copy(os.path.join(SOURCE, name), target)
+    own_patches.for_debian(upstream, os.path.join(tree, "debian"))
     return tree
 
 

@@ -22,6 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [HERE, os.path.join(SOURCE, "gen/tools"), SOURCE]
 import dist  # noqa: E402  (the path must be set first)
+import own_patches  # noqa: E402
 import packages  # noqa: E402
 from archive import epoch, write_whole  # noqa: E402
 from package_build import Unusable, ended, logged, read, settings, size_table  # noqa: E402
@@ -71,8 +72,9 @@ def require(without):
 
 
 def source_archive(folder):
-    """The archive of `ninja dist` in the folder."""
+    """The archive of `ninja dist` in the folder, and the patches of our own series beside it."""
     upstream = version()
+    own_patches.for_rpm(upstream, read(SPEC), folder)
     path = os.path.join(folder, "treenail-%s.tar.gz" % upstream)
     write_whole(path, dist.archive(SOURCE, upstream, epoch(SOURCE)))
     return path

@@ -10,9 +10,10 @@ import re
 import shutil
 from typing import List, Optional
 
-from patching.series import Refused, Series, in_order
+from patching.series import NAME, Refused, Series, in_order
 
-_LINE = re.compile(r"^Patch\d+:[ \t]+\S+\n", re.MULTILINE)
+_MARK = "# Written by patches.py export-deb.\n"
+_LINE = re.compile(r"^Patch\d*:[ \t]*(\S+)\n", re.MULTILINE)
 _SOURCE = re.compile(r"^Source\d*:.*\n", re.MULTILINE)
 _SETUP = re.compile(r"^%autosetup\b(.*)$", re.MULTILINE)
 
@@ -41,15 +42,19 @@ def to_debian(series: Series, debian: str) -> List[str]:
     if os.path.basename(os.path.abspath(debian)) != "debian" or not os.path.isdir(debian):
         raise Refused("%s is no folder debian of a source package" % debian)
     folder, done = os.path.join(debian, "patches"), []
+    listed = os.path.join(folder, "series")
+    if os.path.isdir(folder) and not (
+            os.path.isfile(listed) and _data(listed).startswith(_MARK.encode())):
+        raise Refused("%s was not written by export-deb; move its patches into patches/%s/%s, and "
+                      "the folder away" % (folder, series.component, series.version))
     if not series.patches:
         if os.path.isdir(folder):
             shutil.rmtree(folder)
             done.append("removed " + folder)
         return done
     names = [patch.name for patch in series.patches]
-    for patch in series.patches:
-        _write(os.path.join(folder, patch.name), _data(patch.path), done)
-    _write(os.path.join(folder, "series"), "".join(n + "\n" for n in names).encode(), done)
+    done += copied(series, folder)
+    _write(listed, (_MARK + "".join(name + "\n" for name in names)).encode(), done)
     for name in sorted(os.listdir(folder)):
         if name not in names and name != "series":
             os.remove(os.path.join(folder, name))
@@ -59,6 +64,10 @@ def to_debian(series: Series, debian: str) -> List[str]:
 
 def spec_text(series: Series, text: str) -> str:
     """The text of a spec with the Patch: lines of the series, behind its last Source: line."""
+    others = [name for name in _LINE.findall(text) if not NAME.fullmatch(name)]
+    if others:
+        raise Refused("the spec applies %s, which no series names; make it a patch of patches/%s/%s"
+                      % (", ".join(others), series.component, series.version))
     rest = _LINE.sub("", text)
     lines = "".join("%-16s%s\n" % ("Patch%d:" % number, patch.name)
                     for number, patch in enumerate(series.patches, 1))
@@ -73,11 +82,17 @@ def spec_text(series: Series, text: str) -> str:
     return rest[:sources[-1].end()] + lines + rest[sources[-1].end():]
 
 
+def copied(series: Series, folder: str) -> List[str]:
+    """Copies the patches to a folder, as rpmbuild's SOURCES."""
+    done: List[str] = []
+    for patch in series.patches:
+        _write(os.path.join(folder, patch.name), _data(patch.path), done)
+    return done
+
+
 def to_rpm(series: Series, spec: str, sources: Optional[str] = None) -> List[str]:
     """Makes a spec say the series, and copies the patches to rpmbuild's SOURCES."""
     in_order(series)
     done: List[str] = []
     _write(spec, spec_text(series, _data(spec).decode()).encode(), done)
-    for patch in series.patches if sources else ():
-        _write(os.path.join(sources, patch.name), _data(patch.path), done)
-    return done
+    return done + (copied(series, sources) if sources else [])

@@ -16,7 +16,7 @@ from patching import diff
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 VARIANTS = ("upstream", "pinned", "patched")
-_NAME = re.compile(r"(\d{4})-[a-z0-9]+(?:-[a-z0-9]+)*\.patch")
+NAME = re.compile(r"(\d{4})-[a-z0-9]+(?:-[a-z0-9]+)*\.patch")
 _ORIGIN = re.compile(r"(upstream|backport|vendor|other)\b(, .+)?|https?://.+")
 _URL = re.compile(r"https?://\S+")
 
@@ -161,7 +161,7 @@ def _header_faults(header: Dict[str, str]) -> List[str]:
 def _patch_faults(patch: Patch) -> List[str]:
     if not os.path.isfile(patch.path):
         return ["series names it, but there is no such file"]
-    found = [] if _NAME.fullmatch(patch.name) else [
+    found = [] if NAME.fullmatch(patch.name) else [
         "a patch is called NNNN-what-it-does.patch, in lower case"]
     try:
         header, diffs = diff.split(patch.text())
@@ -184,7 +184,7 @@ def faults(series: Series) -> List[str]:
     for name in sorted(set(names)):
         if names.count(name) > 1:
             found.append(("series", "%s is listed %d times" % (name, names.count(name))))
-    numbers = [match.group(1) for match in map(_NAME.fullmatch, dict.fromkeys(names)) if match]
+    numbers = [match.group(1) for match in map(NAME.fullmatch, dict.fromkeys(names)) if match]
     if numbers != sorted(set(numbers)):
         found.append(("series", "the numbers of the patches do not rise: %s" % " ".join(numbers)))
     for patch in dict.fromkeys(series.patches):

@@ -2,6 +2,7 @@
 """treenail-bench as a program: what it prints and reports, how it refuses and how it is
 interrupted; its manual page and completion."""
 
+import io
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import pytest
 
 import treenail as tn
 from treenail.benchmark import _options, main
+from treenail.benchmark._measurement import Ticker
 from treenail.benchmark._models import MODELS
 from treenail.benchmark._report import ReportFile, Task, place_of
 from treenail.benchmark._step import OPTIMIZERS
@@ -60,7 +62,7 @@ def test_lines_are_those_of_tf_cnn_benchmarks():
 
 def test_report(tmp_path):
     found = reported(tmp_path / "r.json", *MLP, "--seed=7", SLURM_JOB_ID="31", SLURM_PROCID="0",
-                     SLURM_JWT="secret")
+                     SLURM_JWT="secret", TREENAIL_NUM_THREADS="1")
     seconds = np.array(found["step_seconds"])
     assert len(seconds) == len(found["losses"]) == found["batches_measured"] == 12
     rates = found["per_second"]
@@ -73,7 +75,9 @@ def test_report(tmp_path):
     assert found["interrupted"] is False and found["problem"] == ""
     info, told = tn.build_info(), found["environment"]
     assert told["version"] == tn.__version__ and told["host"] == os.uname().nodename
-    assert told["kernel_level"] == info["best_level"] and told["num_threads"] > 0
+    assert told["kernel_level"] == info["installed_kernel_levels"][-1]
+    assert (told["num_threads"], told["threads_origin"]) == (1, "TREENAIL_NUM_THREADS")
+    assert told["variables"]["TREENAIL_NUM_THREADS"] == "1"
     assert found["memory"]["peak_resident_bytes"] > found["memory"]["peak_tensor_bytes"] > 4e6
     assert found["slurm"] == {"SLURM_JOB_ID": "31", "SLURM_PROCID": "0"}
     assert set(found["stage_seconds"]) == {"graph", "initialization", "warm-up", "measured"}
@@ -110,6 +114,22 @@ def test_underscores_as_tf_cnn_benchmarks_has_them(tmp_path):
     found = reported(tmp_path / "a_b.json", "--model=mlp", "--batch_size=4", "--num_batches", "2",
                      "--num_warmup_batches=0")
     assert (found["batch_size"], found["num_batches"]) == (4, 2)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_the_line_on_a_terminal_leaves_no_trace():
+    """And there is none elsewhere."""
+    for stream, wanted in ((Terminal(), "\r\x1b[Kstep 1\r\x1b[K"), (io.StringIO(), "")):
+        ticker = Ticker(stream)
+        ticker.show("step 1")
+        ticker.show("step 2")  # too soon after the other
+        ticker.clear()
+        ticker.clear()
+        assert stream.getvalue() == wanted
 
 
 def test_list_of_models():
@@ -237,8 +257,10 @@ def test_a_training_that_diverges():
                         r"diverged; a lower --learning-rate than 1e\+30 may help\n", err)
 
 
-def test_no_kernels():
-    out, err = bench(*MLP, status=1, TREENAIL_CPU_ISA="x87")
+def test_no_kernels(tmp_path):
+    path = tmp_path / "r.json"
+    out, err = bench(*MLP, "--report", str(path), status=1, TREENAIL_CPU_ISA="x87")
+    assert "x87" in json.loads(path.read_text())["problem"]
     assert re.fullmatch('treenail-bench: .*TREENAIL_CPU_ISA is "x87"; needed is .*\n', err)
     assert "kernels of no level" in out
 
@@ -270,8 +292,7 @@ def test_what_was_measured_is_kept(number, status, tmp_path):
     done = found["batches_measured"]
     assert "interrupted by %s; measured: %d of 1000000 batches" % (number.name, done) in out
     assert done >= 2 and found["interrupted"] is True and found["per_second"]["mean"] > 0
-    assert sum(found["step_seconds"]) <= found["stage_seconds"]["measured"] < (
-        1.5 * sum(found["step_seconds"]))
+    assert sum(found["step_seconds"]) <= found["stage_seconds"]["measured"]
     assert "total words/sec: " in out and os.listdir(tmp_path) == ["r.json"]
 
 

@@ -560,10 +560,11 @@ def test_export_to_debian(made, tmp_path):
     debian = made.tree / "debian"
     debian.mkdir()
     made.run("export-deb", "sums", "1.0", debian)
-    assert (debian / "patches/series").read_text().split() == made.names
+    series_file = (debian / "patches/series").read_text()
+    assert series_file.splitlines()[1:] == made.names
     assert made.run("export-deb", "sums", "1.0", debian) == "nothing to do\n"
     # quilt's way: what dpkg-source does with it.
-    for name in (debian / "patches/series").read_text().split():
+    for name in series_file.splitlines()[1:]:
         subprocess.run(["patch", "-p1", "-s", "-F0", "-d", made.tree, "-i",
                         debian / "patches" / name], check=True)
     assert "LINE 6" in (made.tree / "code.txt").read_text()
@@ -575,6 +576,12 @@ def test_export_to_debian(made, tmp_path):
     made.run("export-deb", "other", "1.0", debian)
     assert not (debian / "patches").exists()
     assert "is no folder debian" in made.run("export-deb", "sums", "1.0", tmp_path, status=1)
+    (debian / "patches").mkdir()
+    (debian / "patches/mine.patch").write_text("by hand\n")
+    for name in ("sums", "other"):
+        said = made.run("export-deb", name, "1.0", debian, status=1)
+        assert "was not written by export-deb" in said
+    assert (debian / "patches/mine.patch").read_text() == "by hand\n"
 
 
 SPEC = "Name: sums\nSource0: sums.tar.gz\nSource1: more.tar.gz\n\n%prep\n%autosetup -p1\n"
@@ -593,10 +600,58 @@ def test_export_to_a_spec(made, tmp_path):
     made.run("export-rpm", "other", "1.0", spec)
     assert spec.read_text() == SPEC
     for bad, sentence in ((SPEC.replace(" -p1", ""), "needs %autosetup -p1"),
-                          (SPEC.replace("Source", "Spurce"), "has no Source: line")):
+                          (SPEC.replace("Source", "Spurce"), "has no Source: line"),
+                          (SPEC.replace("Source1", "Patch7"), "applies more.tar.gz, which no")):
         spec.write_text(bad)
         assert sentence in made.run("export-rpm", "sums", "1.0", spec, status=1)
         assert spec.read_text() == bad
+
+
+CONTROL = """Source: sums
+Maintainer: A. Person <a@example.invalid>
+Standards-Version: 4.6.2
+
+Package: sums
+Architecture: all
+Description: sums
+ And differences.
+"""
+
+
+@pytest.mark.skipif(not shutil.which("dpkg-source"), reason="dpkg-source is not installed")
+def test_dpkg_source_applies_what_was_exported(made, tmp_path):
+    second = made.two()
+    subprocess.run(["tar", "czf", tmp_path / "sums_1.0.orig.tar.gz", "-C", tmp_path, "sums-1.0"],
+                   check=True)
+    debian = made.tree / "debian"
+    (debian / "source").mkdir(parents=True)
+    (debian / "source/format").write_text("3.0 (quilt)\n")
+    (debian / "control").write_text(CONTROL)
+    (debian / "changelog").write_text(
+        "sums (1.0-1) unstable; urgency=low\n\n  * First.\n\n"
+        " -- A. Person <a@example.invalid>  Sun, 22 Nov 2026 00:00:00 +0000\n")
+    made.run("export-deb", "sums", "1.0", debian)
+    for words in (["-b", made.tree], ["-x", "sums_1.0-1.dsc", "unpacked"]):
+        subprocess.run(["dpkg-source", *words], cwd=tmp_path, check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    assert (tmp_path / "unpacked/code.txt").read_text() == "".join(second)
+
+
+@pytest.mark.skipif(not shutil.which("rpmbuild"), reason="rpmbuild is not installed")
+def test_rpmbuild_applies_what_was_exported(made, tmp_path):
+    second = made.two()
+    spec, sources = tmp_path / "sums.spec", tmp_path / "SOURCES"
+    spec.write_text("Name: sums\nVersion: 1.0\nRelease: 1\nSummary: sums\nLicense: MIT\n"
+                    "Source0: sums-1.0.tar.gz\n\n%description\nsums\n\n%prep\n%autosetup -p1\n")
+    made.run("export-rpm", "sums", "1.0", spec, "--sources", sources)
+    subprocess.run(["tar", "czf", sources / "sums-1.0.tar.gz", "-C", tmp_path, "sums-1.0"],
+                   check=True)
+    done = subprocess.run(["rpmbuild", "-bp", "--nodeps", "--define", "_topdir %s" % tmp_path,
+                           "--define", "_default_patch_fuzz 0", spec], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    found, = (tmp_path / "BUILD").rglob("code.txt")
+    assert found.read_text() == "".join(second)
 
 
 def test_our_own_packages_say_our_own_series():
@@ -607,11 +662,8 @@ def test_our_own_packages_say_our_own_series():
         text = (SOURCE / "rpm/treenail.spec").read_text()
         assert export.spec_text(own, text) == text
         assert "%autosetup -p1\n" in text
-    if (SOURCE / "debian").is_dir():
-        assert (SOURCE / "debian/source/format").read_text() == "3.0 (quilt)\n"
-        listed = SOURCE / "debian/patches/series"
-        names = listed.read_text().split() if listed.exists() else []
-        assert names == [patch.name for patch in own.patches]
+    # debian/patches is made when the packages are; what was written by hand there would be lost.
+    assert not (SOURCE / "debian/patches").exists()
 
 
 # ---- diff ------------------------------------------------------------------------------------

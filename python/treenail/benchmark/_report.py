@@ -107,6 +107,8 @@ def environment() -> dict:
                                        "threads_origin", "memory_limit")}
     told["libraries"] = {name: adapter["libraries"] for name, adapter in info["adapters"].items()
                          if adapter["loaded"]}
+    told["variables"] = {name: value for name, value in sorted(os.environ.items())
+                         if name.startswith("TREENAIL_")}
     told["module"] = os.path.dirname(os.path.abspath(tn.__file__))
     told["python"] = platform.python_version()
     told["host"], told["machine"] = platform.node(), platform.machine()
