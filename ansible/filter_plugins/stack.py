@@ -318,6 +318,12 @@ def pinned(plan):
     return list(found.values())
 
 
+def path_variables(plan):
+    """The variables, beside PATH, that module files of the plan put directories into."""
+    return sorted({name for instance in plan for name, words in instance["environment"].items()
+                   if words["how"] == "prepend" and name != "PATH"})
+
+
 def bottom_up(instance, plan):
     """What an instance stands on in the same plan, each behind all that it needs itself."""
     by_name, found = {}, []
@@ -399,6 +405,7 @@ class FilterModule:
         return {"stack_plan": stack_plan, "stack_order": stack_order,
                 "stack_records": stack_records, "stack_patches": stack_patches,
                 "stack_options": stack_options, "stack_newest": stack_newest,
-                "stack_pinned": pinned, "stack_versions": package_versions,
+                "stack_pinned": pinned,
+                "stack_path_variables": path_variables, "stack_versions": package_versions,
                 "stack_sources": sources, "stack_packages": needed_packages,
                 "stack_needs": bottom_up}
