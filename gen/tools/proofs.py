@@ -30,24 +30,29 @@ sys.path[:0] = [TOOLS, os.path.join(SOURCE, "gen/packaging"), os.path.join(SOURC
                 SOURCE]
 import audit  # noqa: E402  (the path must be set first)
 from benchmark_proof import benchmark_slurm  # noqa: E402
+from builder_proof import builder_user  # noqa: E402
 from cross_built import aarch64, ppc64el, riscv64, s390x  # noqa: E402
 from deb_cross import deb_arm64, deb_s390x  # noqa: E402
 from deb_purge import deb_purge  # noqa: E402
 from deb_reproducible import deb_reproducible  # noqa: E402
+from easybuild_proof import easybuild  # noqa: E402
 from emulated_x86 import (emulated_levels, emulated_pair, emulated_training,  # noqa: E402
                           oldest_cpu, reported_levels, told_by)
 from gen import isa  # noqa: E402
 from gen.distro import this_distro  # noqa: E402
 from hosts_proof import (hosts_arm64, hosts_bare, hosts_chroot, hosts_cut_off,  # noqa: E402
                          hosts_ssh)
+from image_proof import image_limits, images  # noqa: E402
 from jenkins_proof import jenkins_cell  # noqa: E402
 import junit  # noqa: E402
 from patches_proof import patches  # noqa: E402
 from proving import (Failed, NotRun, audited, build_info, configured,  # noqa: E402
                      debian_repository, manifest, need, other_build, run, tracked_files)
+from repo_proof import package_repository  # noqa: E402
 from rpm_proofs import rpm_install, rpm_reproducible  # noqa: E402
 from sbom_schema import sbom_schema  # noqa: E402
 from slurm_proof import slurm  # noqa: E402
+from stack_proof import stack, stack_modules, stack_refusals  # noqa: E402
 
 # ---- quick -----------------------------------------------------------------------------------
 
@@ -301,7 +306,8 @@ SLOW = QUICK + (mutated_models_long, mutated_inputs_long, address_undefined, thr
                 documentation, sbom_schema, aarch64, s390x, ppc64el, riscv64, fresh_machine,
                 deb_purge, deb_reproducible, deb_arm64, deb_s390x, rpm_install, rpm_reproducible,
                 benchmark_slurm, jenkins_cell, hosts_chroot, hosts_ssh, hosts_bare, hosts_arm64,
-                hosts_cut_off, slurm, patches)
+                hosts_cut_off, slurm, patches, easybuild, images, image_limits, stack,
+                stack_modules, stack_refusals, builder_user, package_repository)
 
 
 def prove(function):

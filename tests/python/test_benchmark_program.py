@@ -15,8 +15,8 @@ import pytest
 
 import treenail as tn
 from treenail.benchmark import _options, main
+from treenail.benchmark._measurement import Ticker
 from treenail.benchmark._models import MODELS
-from treenail.benchmark._program import Ticker
 from treenail.benchmark._report import ReportFile, Task, place_of
 from treenail.benchmark._step import OPTIMIZERS
 
@@ -257,8 +257,10 @@ def test_a_training_that_diverges():
                         r"diverged; a lower --learning-rate than 1e\+30 may help\n", err)
 
 
-def test_no_kernels():
-    out, err = bench(*MLP, status=1, TREENAIL_CPU_ISA="x87")
+def test_no_kernels(tmp_path):
+    path = tmp_path / "r.json"
+    out, err = bench(*MLP, "--report", str(path), status=1, TREENAIL_CPU_ISA="x87")
+    assert "x87" in json.loads(path.read_text())["problem"]
     assert re.fullmatch('treenail-bench: .*TREENAIL_CPU_ISA is "x87"; needed is .*\n', err)
     assert "kernels of no level" in out
 
