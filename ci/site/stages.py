@@ -107,7 +107,10 @@ def stack(run: Run, options: Sequence[str]) -> List[Command]:
 
 
 def images(run: Run, options: Sequence[str]) -> List[Command]:
-    return [Command([there(run, "ci/image", "make container images"), "build", *options])]
+    """Of the packages of this build directory, into a layout there."""
+    return [Command([there(run, "ci/image", "make container images"), "--layout",
+                     os.path.join(run.build, "images"), "build", "--packages",
+                     os.path.join(run.build, "deb"), *options])]
 
 
 def slurm(run: Run, options: Sequence[str]) -> List[Command]:
