@@ -11,6 +11,7 @@ _KINDS = (
     ("BLAS", re.compile(r"lib(blas|openblas\w*|flexiblas\w*|blis\w*|cblas|atlas|mkl_\w+)"
                         r"[-.\d]*.*\.so")),
     ("HDF5", re.compile(r"libhdf5(_serial)?[-.\d]*\.so")),
+    ("FFTW", re.compile(r"libfftw3[fl]?[-.\d]*\.so")),
     ("oneDNN", re.compile(r"libdnnl[-.\d]*\.so")),
 )
 

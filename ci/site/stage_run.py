@@ -45,6 +45,26 @@ def say(text: str) -> None:
     print("\n== %s" % text, flush=True)
 
 
+class Terminated(KeyboardInterrupt):
+    """By SIGTERM, of which the children know nothing yet."""
+
+
+def on_terminal(words: Sequence[str], place: str, settings: Dict[str, str]) -> int:
+    """The program in our own group: Ctrl-C reaches it, and sudo may ask. It has time to tidy up."""
+    process = subprocess.Popen(words, cwd=place, env=settings)
+    try:
+        return process.wait()
+    except KeyboardInterrupt as reason:
+        if isinstance(reason, Terminated):
+            process.terminate()
+        try:
+            process.wait()
+        except KeyboardInterrupt:  # somebody is in a hurry
+            process.kill()
+            process.wait()
+        raise
+
+
 class Run:
     """The stages `stages` for the sake of `asked`, whose options are `rest`."""
 
@@ -75,8 +95,8 @@ class Run:
     def execute(self, command: Command, log: str) -> int:
         settings = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", **command.environment)
         place = command.cwd or self.top
-        if self.terminal:  # the terminal's Ctrl-C reaches the children, and sudo may ask
-            return subprocess.run(command.words, cwd=place, env=settings, check=False).returncode
+        if self.terminal:
+            return on_terminal(command.words, place, settings)
         with group(command.words, cwd=place, env=settings) as process, open(log, "ab") as stream:
             for chunk in iter(lambda: process.stdout.read1(65536), b""):  # type: ignore
                 sys.stdout.buffer.write(chunk)

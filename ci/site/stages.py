@@ -114,13 +114,12 @@ def images(run: Run, options: Sequence[str]) -> List[Command]:
 
 
 def slurm(run: Run, options: Sequence[str]) -> List[Command]:
-    """A cluster of two nodes, smoke training by srun with a copy on each, and its end."""
+    """A cluster of two nodes, the checks on it, and its end."""
     hosts = there(run, "ci/hosts", "make test hosts")
     place = os.path.join(run.build, "hosts-slurm")
-    training = [os.path.join(run.build, "python3"), os.path.join(run.top, "smoke/train.py"), "mlp"]
-    return [Command([hosts, "up", "--slurm", "2", "--state", place, *options]),
-            Command([hosts, "run", "--state", place, "login", "--", "srun", "-N2", "-n2",
-                     *training]),
+    return [Command([hosts, "up", "--slurm", "2", "--state", place]),
+            Command([os.path.join(run.top, "ci/site/slurm_check.py"), "--hosts", place,
+                     "--treenail", run.build, *options]),
             Command([hosts, "down", "--state", place], always=True)]
 
 
@@ -134,8 +133,11 @@ def benchmark(run: Run, options: Sequence[str]) -> List[Command]:
 
 
 def patches(run: Run, options: Sequence[str]) -> List[Command]:
-    program = there(run, "patches/patches.py", "check patches")
-    return [Command([sys.executable, "-B", program, *(options or ["check"])])]
+    """Each patch's test on the real sources, without the patch and with it."""
+    there(run, "gen/site/patches_proof.py", "prove patches")
+    os.makedirs(run.build, exist_ok=True)
+    return [Command([sys.executable, "-B", os.path.join(run.top, "gen/tools/proofs.py"), "--junit",
+                     run.report("patches"), "patches"], cwd=run.build)]
 
 
 def manifest(run: Run, options: Sequence[str]) -> List[Command]:
@@ -179,12 +181,12 @@ STAGES = (
           ("site",), ("setup",), options="to ansible-playbook: -i INVENTORY, -e, --tags"),
     Stage("images", "container images of the built packages (ci/image build)",
           "Container images", images, (), ("setup",), options="to ci/image build"),
-    Stage("slurm", "a test cluster of Slurm, and smoke trainings on it (ci/hosts)", "Slurm",
-          slurm, (), BUILT, options="to ci/hosts up"),
+    Stage("slurm", "trainings on a test cluster (ci/hosts, ci/site/slurm_check.py)", "Slurm",
+          slurm, (), BUILT, options="to ci/site/slurm_check.py"),
     Stage("benchmark", "the acceptance benchmark (treenail-bench)", "Benchmark", benchmark, (),
           BUILT, options="to treenail-bench; without any, --model=mlp"),
     Stage("patches", "which patches are no longer needed", "Patches", patches, (), ("setup",),
-          options="to patches/patches.py; without any, check"),
+          options=NONE),
     Stage("manifest", "write reports/manifest.json: hashes of sources and packages, options, "
           "compiler", "Manifest", manifest, (), (), options="none but those of --help"),
     Stage("nightly", "everything there is: test, smoke, packages, stack, cluster, benchmark",

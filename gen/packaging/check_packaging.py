@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hold debian/, rpm/ and the built product to the facts that they repeat; run in a build directory.
+"""Hold debian/, rpm/, ansible/ and the built product to the facts that they repeat; run in a build
+directory.
 
 What is a fact: gen/deps.py (build dependencies), gen/install.json (files and the parts that they
 belong to), gen/identity.py, VERSION, tests/abi. A part whose folder or tool is absent is not run,
@@ -20,8 +21,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "tools")]
 import junit  # noqa: E402  (the path must be set first)
 from packaging_copyright import debian_copyright  # noqa: E402
-from packaging_dependencies import (debian_dependencies, documents,  # noqa: E402
-                                    rpm_dependencies)
+from packaging_dependencies import (ansible_dependencies,  # noqa: E402
+                                    debian_dependencies, documents, rpm_dependencies)
 from packaging_identity import (debian_identity, debian_version, rpm_identity,  # noqa: E402
                                 rpm_version)
 from packaging_manifest import debian_files, rpm_files  # noqa: E402
@@ -30,7 +31,7 @@ from proving import Failed, NotRun, run  # noqa: E402
 
 CHECKS = (debian_dependencies, debian_files, debian_identity, debian_version, debian_copyright,
           rpm_dependencies, rpm_files, rpm_identity, rpm_version, documents, libraries, paths,
-          interface)
+          interface, ansible_dependencies)
 
 
 def outcome(check):

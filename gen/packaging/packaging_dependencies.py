@@ -7,7 +7,7 @@ import re
 
 from packaging_files import read_control, read_spec, relations, tree_file
 from packaging_manifest import PACKAGES
-from proving import SOURCE
+from proving import NotRun, SOURCE
 from gen.deps import BLAS_PACKAGES, DEPENDENCIES
 
 # The uses that a package build needs, and the condition that it stands under: Debian's build
@@ -111,6 +111,29 @@ def rpm_dependencies(source=SOURCE):
             if name:
                 given[name] = (line.number, " ".join(line.conditions))
     return held_to_table(path, head, given, "fedora", source), "%d build dependencies" % len(given)
+
+
+# The components of the stack that stand for a row, and the role that brings compilers.
+STACK = {"blas", "hdf5", "fftw", "c++"}
+
+
+def ansible_dependencies(source=SOURCE):
+    """packages that the stack's Treenail is built with are those of gen/deps.py"""
+    path = "ansible/roles/treenail/component.yml"
+    text = tree_file(path, source)
+    try:
+        import yaml
+    except ImportError:
+        raise NotRun("Python's yaml is not installed; apt-get install python3-yaml") from None
+    given, found = yaml.safe_load(text)["build_packages"], []
+    for name, family in (("Debian", "debian"), ("RedHat", "fedora")):
+        wanted = {word for dep in DEPENDENCIES for word in dep.packages(family).split()
+                  if dep.use in ("build", "feature", "run") and dep.name not in STACK}
+        for word in sorted(wanted ^ set(given[name])):
+            found.append("%s: build_packages of %s: %s %s" % (path, name, word, (
+                "is missing; gen/deps.py has it" if word in wanted else
+                "is in no row of gen/deps.py that Treenail is built with")))
+    return found, "%d packages" % sum(map(len, given.values()))
 
 
 def documents(source=SOURCE):

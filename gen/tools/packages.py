@@ -18,6 +18,9 @@ from gen.deps import DEPENDENCIES  # noqa: E402  (the path must be set first)
 from gen.distro import this_distro  # noqa: E402
 
 
+USES = {dep.use for dep in DEPENDENCIES}
+
+
 def wanted(uses, distro):
     release = "rhel-9" if distro.family == "fedora" and distro.id != "fedora" else ""
     names = set()
@@ -65,7 +68,11 @@ def main():
     if distro.family == "other":
         sys.exit("this is %s; the packages are known for Debian and Fedora families only"
                  % distro.name)
-    names = wanted(options.uses.split(","), distro)
+    uses = [use for use in options.uses.split(",") if use]
+    for use in uses:
+        if use not in USES:
+            parser.error("unknown use '%s'; there are %s" % (use, ", ".join(sorted(USES))))
+    names = wanted(uses, distro)
     if options.missing:
         have = installed(names, distro.family)
         names = [name for name in names if name not in have]

@@ -201,6 +201,12 @@ def test_no_package_manager_when_all_is_there(tmp_path):
     assert not log.exists()
 
 
+def test_a_use_that_there_is_not(tmp_path):
+    fake_programs(tmp_path / "bin", [])
+    done = set_up(tmp_path / "bin", "build,sight")
+    assert done.returncode != 0 and "unknown use 'sight'; there are bench, build" in done.stdout
+
+
 @debian_only
 def test_what_is_missing_is_installed(tmp_path):
     there = packages("debian", ("build",))

@@ -219,7 +219,7 @@ def pipeline(run, tmp_path, monkeypatch):
 
 
 CHECK = ["setup", "build", "unit", "lint", "proofs", "packaging", "site"]
-CHOICE = "components=all variant=%s suite=%s"
+CHOICE = "-e stack__variant=%s stack__suite=%s"
 
 
 def test_ours_in_short(pipeline):
@@ -229,7 +229,7 @@ def test_ours_in_short(pipeline):
     assert calls == CHECK + [
         "build --isa-baseline=x86-64", "smoke", "deb",
         "manifest --output build/reports/x86_64-deb-x86-64/manifest.json",
-        "fetch -e " + choice, "stack -e " + choice,
+        "fetch " + choice, "stack --tags all " + choice,
         "manifest --output build/reports/stack-x86_64-deb/manifest.json"]
     found = verdicts(build.record)
     assert found["Packages/Matrix - CELL_ARCH = 'aarch64', CELL_FORMAT = 'deb', "
@@ -238,14 +238,15 @@ def test_ours_in_short(pipeline):
 
 
 def test_ours_in_long(pipeline, run):
-    build, calls = pipeline(SUITE="long", VARIANT="upstream")
+    build, calls = pipeline(SUITE="long", VARIANT="upstream", COMPONENTS="fftw,hdf5")
     assert build.result == "SUCCESS"
     assert calls[len(CHECK):] == [
         "build --isa-baseline=x86-64", "smoke", "deb",
         "manifest --output build/reports/x86_64-deb-x86-64/manifest.json",
         "build --isa-baseline=x86-64-v2", "smoke",
         "manifest --output build/reports/x86_64-deb-x86-64-v2/manifest.json",
-        "fetch -e " + CHOICE % ("upstream", "long"), "stack -e " + CHOICE % ("upstream", "long"),
+        "fetch " + CHOICE % ("upstream", "long"),
+        "stack --tags fftw,hdf5 " + CHOICE % ("upstream", "long"),
         "benchmark", "manifest --output build/reports/stack-x86_64-deb/manifest.json",
         "slurm", "images", "patches"]
     kept = {str(path.relative_to(run.folder / "archive"))
@@ -259,7 +260,7 @@ def test_ours_tells_all_when_a_check_fails(pipeline):
     """The checks after a failed one run, and so do the packages."""
     build, calls = pipeline("unit", ISA="baseline")
     assert build.result == "FAILURE" and calls[:len(CHECK)] == CHECK
-    assert "stack -e " + CHOICE % ("patched", "short") in calls
+    assert "stack --tags all " + CHOICE % ("patched", "short") in calls
     found = verdicts(build.record)
     assert found["Check/Unit tests"] == "FAILURE" and found["Check/Lint"] == "SUCCESS"
 

@@ -4,6 +4,7 @@ how they were called."""
 
 import json
 import os
+import pty
 import re
 import shutil
 import signal
@@ -28,7 +29,9 @@ case ${1:-all} in
   test) printf '<testsuite><testcase name="a"/><testcase name="b"><failure/></testcase>%s' \\
     '</testsuite>' > "$BUILD/reports/unit.xml" ;;
   check-quick) echo '<testsuite><testcase name="a"/></testsuite>' > "$BUILD/reports/proofs.xml" ;;
-  smoke) echo "trained"; [ -z "${SLOW:-}" ] || { echo $$ > "$SLOW"; exec sleep 600; } ;;
+  smoke) echo "trained"; [ -z "${SLOW:-}" ] || { echo $$ > "$SLOW"; exec sleep 600; }
+    [ -z "${TIDY:-}" ] || { trap 'sleep 1; echo tidied >> "$CALLS"; exit 9' INT TERM
+      echo $$ > "$TIDY"; while :; do sleep 0.1; done; } ;;
 esac
 case " $FAILING " in *" ${1:-all} "*) echo "the words of ${1:-all}"; exit 3 ;; esac
 """
@@ -203,7 +206,7 @@ def test_unknown_stage(tree):
     ("stack", "ansible/site.yml is not there: this tree cannot build the stack yet"),
     ("fetch", "ansible/site.yml is not there"), ("images", "ci/image is not there"),
     ("slurm", "ci/hosts is not there"), ("benchmark", "there is no treenail-bench in "),
-    ("patches", "patches/patches.py is not there")])
+    ("patches", "gen/site/patches_proof.py is not there")])
 def test_what_the_tree_lacks_is_said(tree, stage, missing):
     status, output, _ = tree(stage)
     assert status == 2 and "ci/stage %s: %s" % (stage, missing) in output
@@ -240,14 +243,49 @@ def test_ctrl_c_ends_the_stage_and_says_how_far_it_came(tree, tmp_path):
     assert junit.counts(str(tree.build / "reports/smoke.xml")) == (0, 1, 0)
 
 
+@pytest.mark.parametrize("by_terminal", [True, False])
+def test_on_a_terminal_programs_may_tidy_up(tree, tmp_path, by_terminal):
+    """Ctrl-C of the terminal reaches the program by itself, SIGTERM is handed on; it has time."""
+    noted = tmp_path / "pid"
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(str(tree.top / "ci/stage"), ["ci/stage", "smoke"],
+                  dict(tree.environment(), TIDY=str(noted)))
+    while not (noted.exists() and noted.read_text()):
+        time.sleep(0.05)
+    if by_terminal:
+        os.write(terminal, b"\x03")
+    else:
+        os.kill(pid, signal.SIGTERM)
+    output = b""
+    try:
+        for chunk in iter(lambda: os.read(terminal, 4096), b""):
+            output += chunk
+    except OSError:  # Linux says EIO when the other side is closed
+        pass
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    os.close(terminal)
+    assert status == 130, output
+    assert b"== Interrupted; the same command continues" in output
+    assert (tmp_path / "calls").read_text().splitlines()[-1] == "tidied"
+
+
+def test_options_that_nobody_takes(tree):
+    for words in (["fetch", "--help"], ["patches", "--all"], ["--skip", "build", "unit", "--x"]):
+        status, output, calls = tree(*words)
+        assert calls == [] and status == (0 if words[0] == "fetch" else 2)
+    assert "ci/stage unit takes no options; it was given: --x" in output
+
+
 def test_clean_up_runs_after_a_failure(tree):
-    """ci/hosts down, though the training on the cluster failed."""
-    hosts = tree.top / "ci/hosts"
-    hosts.write_text("#!/bin/sh\necho \"hosts $*\" >> \"$CALLS\"\n[ $1 != run ] || exit 5\n")
-    hosts.chmod(0o755)
+    """ci/hosts down, though the checks on the cluster failed."""
+    for name, status in (("ci/hosts", 0), ("ci/site/slurm_check.py", 5)):
+        (tree.top / name).write_text("#!/bin/sh\necho \"%s $1\" >> \"$CALLS\"\nexit %d\n" % (
+            name, status))
+        (tree.top / name).chmod(0o755)
     status, output, calls = tree("slurm")
     assert status == 1 and "exit status 5" in output
-    assert [call.split()[1] for call in calls if call.startswith("hosts")] == ["up", "run", "down"]
+    assert calls[-3:] == ["ci/hosts up", "ci/site/slurm_check.py --hosts", "ci/hosts down"]
 
 
 def test_needs_and_parts_are_stages():

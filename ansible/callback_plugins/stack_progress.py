@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a person sees of a long play, and the report that stays.
+
+While a step of a component runs: its name, how long it has taken, how long it took when it was last
+built on that host. At the end: a table of the steps, and a JSON report in stack__reports.
+"""
+
+import datetime
+import json
+import os
+import sys
+import threading
+import time
+
+from ansible.plugins.callback import CallbackBase
+
+DOCUMENTATION = """
+    name: stack_progress
+    type: aggregate
+    short_description: Progress and report of the stack's plays
+    description: >-
+      Shows elapsed and expected time of each step, a table at the end, and writes a report.
+    options: {}
+"""
+
+HEARTBEAT = 30  # seconds between two lines about the same step
+
+
+def clock(seconds):
+    return "%d:%02d" % divmod(int(seconds), 60)
+
+
+class CallbackModule(CallbackBase):
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "aggregate"
+    CALLBACK_NAME = "stack_progress"
+    CALLBACK_NEEDS_ENABLED = True
+
+    def __init__(self):
+        super().__init__()
+        self.begin = time.time()
+        self.steps, self.checks, self.failures = [], [], []
+        self.expected, self.plans, self.before = {}, {}, {}
+        self.reports = ""
+        self.running = {}
+        self.lock = threading.Lock()
+        self.ended = threading.Event()
+        self.variables = None
+        self.playbook = ""
+
+    # ---- while it runs -----------------------------------------------------------------------
+
+    def v2_playbook_on_start(self, playbook):
+        self.playbook = os.path.basename(playbook._file_name)
+        self.reports = os.environ.get("STACK_REPORTS") or os.path.join(
+            playbook._basedir, os.pardir, "build", "stack")
+        threading.Thread(target=self.beat, daemon=True).start()
+
+    def v2_playbook_on_play_start(self, play):
+        self.variables = play.get_variable_manager()
+
+    def beat(self):
+        while not self.ended.wait(HEARTBEAT):
+            with self.lock:
+                running = [(host, *words) for host, words in sorted(self.running.items())]
+            for host, component, steps, since in running:
+                step = steps[0] if steps else ""
+                self.say("  %s: %s %s %s%s" % (host, component, step, clock(time.time() - since),
+                                               self.usual(host, component, step)))
+
+    def usual(self, host, component, step):
+        times = self.expected.get(host, {}).get(component, {})
+        return " of about %s" % clock(times[step]) if times.get(step) else ""
+
+    def v2_runner_on_start(self, host, task):
+        if task.action in ("stack_step", "stack_source"):
+            instance = task.get_vars().get("component_instance") or {}
+            steps = list(instance.get("steps") or []) if task.loop else [
+                "fetch" if task.action == "stack_source" else "suite"]
+            with self.lock:
+                self.running[host.get_name()] = [instance.get("name", ""), steps, time.time()]
+
+    def v2_runner_item_on_ok(self, result):
+        with self.lock:
+            words = self.running.get(result._host.get_name())
+            if words:
+                words[1], words[2] = words[1][1:], time.time()
+        self.step_done(result)
+
+    def v2_runner_on_ok(self, result):
+        with self.lock:
+            self.running.pop(result._host.get_name(), None)
+        found = result._result
+        action = result._task.action
+        if action == "stack_state":
+            self.expected[result._host.get_name()] = found.get("expected", {})
+        if action == "ansible.builtin.set_fact" and "stack_plan" in found.get("ansible_facts", {}):
+            self.plans[result._host.get_name()] = found["ansible_facts"]["stack_plan"]
+        if "results" not in found:
+            self.step_done(result)
+
+    def step_done(self, result):
+        found, task = result._result, result._task
+        host = result._host.get_name()
+        if task.action == "stack_step" and "seconds" in found and found.get("log"):
+            component = found.get("component", "")
+            self.steps.append({"host": host, "component": component, "step": found.get("step", ""),
+                               "seconds": found["seconds"], "ran": bool(found.get("changed")),
+                               "tests": found.get("tests"),
+                               "quarantined": found.get("quarantined", [])})
+            if found.get("changed"):
+                self.say("  %s: %s %s took %s%s" % (host, component, found.get("step", ""), clock(
+                    found["seconds"]), self.usual(host, component, found["step"])))
+        if (task.action == "ansible.builtin.command" and found.get("stdout")
+                and "Check what is loaded" in task.get_name()):
+            self.checks.append({"host": host, "check": found.get("item", ""),
+                                "says": found["stdout"]})
+
+    def v2_runner_on_failed(self, result, ignore_errors=False):
+        with self.lock:
+            self.running.clear()
+        if not ignore_errors:
+            self.failures.append({"host": result._host.get_name(), "task": result._task.get_name(),
+                                  "message": str(result._result.get("msg", ""))})
+
+    # ---- at the end --------------------------------------------------------------------------
+
+    def v2_playbook_on_stats(self, stats):
+        self.ended.set()
+        hosts = sorted(stats.processed)
+        for host in hosts:
+            self.table(host)
+        self.say("%s: %s on %s, %d steps ran, %d failures" % (
+            self.playbook, clock(time.time() - self.begin), ", ".join(hosts) or "no host",
+            sum(s["ran"] for s in self.steps), len(self.failures)))
+        self.write(hosts, stats)
+
+    def table(self, host):
+        plan = self.plans.get(host)
+        if not plan:
+            return
+        rows = [("component", "version", "mode", "isa", "time", "state")]
+        for instance in plan:
+            ran = [s for s in self.steps if s["host"] == host and s["ran"]
+                   and s["component"] == instance["name"]]
+            state = instance["mode"]
+            if state == "build":
+                state = "built" if ran else "in place"
+            if any(instance["name"] in f["task"] and f["host"] == host for f in self.failures):
+                state = "FAILED"
+            rows.append((instance["name"], instance["version"], instance["mode"],
+                         instance["isa"] if instance["mode"] == "build" else "",
+                         clock(sum(s["seconds"] for s in ran)) if ran else "", state))
+        widths = [max(len(str(row[i])) for row in rows) for i in range(6)]
+        self.say("\n%s" % host)
+        for row in rows:
+            cells = (str(cell).ljust(width) for cell, width in zip(row, widths))
+            self.say("  " + "  ".join(cells).rstrip())
+
+    def write(self, hosts, stats):
+        folder = self.reports
+        try:
+            os.makedirs(folder, exist_ok=True)
+            name = datetime.datetime.now().strftime("report-%Y%m%d-%H%M%S.json")
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as stream:
+                json.dump({"playbook": self.playbook, "seconds": round(time.time() - self.begin, 1),
+                           "hosts": {h: stats.summarize(h) for h in hosts}, "steps": self.steps,
+                           "checks": self.checks, "failures": self.failures}, stream, indent=1)
+            self.say("report: %s" % os.path.normpath(os.path.join(folder, name)))
+        except OSError as error:
+            self.say("the report was not written: %s" % error)
+
+    def say(self, text):
+        self._display.display(text)
+        sys.stdout.flush()

@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the components' records to a plan: what is built in which order, into which prefix, how.
+
+A record is roles/<component>/component.yml; the settings are role variables. The plan is a list of
+plain dictionaries, one per prefix, that the mechanics (role `component`), module files, stack-env
+and the manifest read. Nothing here looks at a host, so everything is tested without one.
+
+A prefix is <prefix>/<toolchain>/<component>/<version>-<recipe>, where the recipe is a hash over all
+that shapes the result: version, checksums of the sources, patches, commands, flags, compiler,
+instruction set and the recipes of what it needs. Another flag is another prefix, for the component
+and for all that stand on it, and for nothing else.
+"""
+
+import difflib
+import glob
+import hashlib
+import json
+import os
+import re
+
+import yaml
+from ansible.errors import AnsibleFilterError
+
+MODES = ("build", "package", "module", "skip")
+VARIANTS = ("patched", "pinned", "upstream")
+SOURCE_KINDS = ("cache", "deb", "deb-orig", "pypi", "dist")
+FIELDS = {"summary", "license", "version", "versions", "modes", "needs", "packages",
+          "build_packages", "flags", "memory", "disk", "python", "environment", "steps", "suite",
+          "module", "checks", "benchmark", "parts", "since"}
+STEPS = ("configure", "build", "install")
+
+
+def _bad(text, *words):
+    raise AnsibleFilterError(text % words)
+
+
+def parse_source(component, entry):
+    """{'deb': 'openblas 0.3.21+ds-4 <sha256>'} -> kind, name, version, sha256."""
+    if not isinstance(entry, dict) or len(entry) != 1:
+        _bad("%s: a source is written `kind: name version sha256`, not %r", component, entry)
+    (kind, text), = entry.items()
+    words = str(text).split()
+    if kind not in SOURCE_KINDS:
+        _bad("%s: unknown kind of source %r; there are %s", component, kind,
+             ", ".join(SOURCE_KINDS))
+    if len(words) != 3 or not re.fullmatch(r"[0-9a-f]{64}", words[2]):
+        _bad("%s: a source is written `%s: name version sha256` with 64 hexadecimal digits, not %r",
+             component, kind, text)
+    return {"kind": kind, "name": words[0], "version": words[1], "sha256": words[2]}
+
+
+def numbers(version):
+    """1.26.4 -> (1, 26, 4), to compare versions by; what is no number ends it."""
+    return tuple(int(word) for word in re.match(r"[\d.]*", str(version)).group().split(".") if word)
+
+
+def of_version(record, version):
+    """The record with what `since` changes for this version and those after it."""
+    found = dict(record)
+    for first, changes in sorted((record.get("since") or {}).items(), key=lambda i: numbers(i[0])):
+        if numbers(version) >= numbers(first):
+            found.update(changes)
+    return found
+
+
+def check_record(name, record):
+    unknown = sorted(set(record) - FIELDS)
+    if unknown:
+        _bad("roles/%s/component.yml: unknown field %r; there are %s", name, unknown[0],
+             ", ".join(sorted(FIELDS)))
+    for field in ("summary", "license", "version"):
+        if not record.get(field):
+            _bad("roles/%s/component.yml: no %r", name, field)
+
+
+def stack_order(records):
+    """Names such that each stands behind all that it needs; alphabetical otherwise."""
+    done, order = set(), []
+    while len(order) < len(records):
+        ready = [n for n in sorted(records) if n not in done
+                 and set(records[n].get("needs", [])) <= done]
+        if not ready:
+            left = sorted(set(records) - done)
+            _bad("components need each other in a circle, or something that has no record: %s",
+                 ", ".join("%s needs %s" % (n, " ".join(records[n].get("needs", [])))
+                           for n in left))
+        done.add(ready[0])
+        order.append(ready[0])
+    return order
+
+
+def _mode(name, record, option):
+    mode = option.get("mode") or record.get("modes", MODES)[0]
+    if mode not in MODES:
+        _bad("%s__mode is %r; it must be one of %s", name, mode, ", ".join(MODES))
+    allowed = list(record.get("modes", MODES))
+    if mode not in allowed and mode != "skip":
+        _bad("%s__mode is %r, which this component does not offer; it offers %s", name, mode,
+             ", ".join(allowed + ["skip"]))
+    if mode == "module" and not option.get("module"):
+        _bad("%s__mode is 'module', so %s__module must name the site's module, as hdf5/1.14.5",
+             name, name)
+    return mode
+
+
+def _flags(name, record, option, machine, isa):
+    """The record's flags for this architecture and instruction set, then the site's own."""
+    by_machine = record.get("flags", {}).get(machine, {})
+    if by_machine and "all" not in by_machine and isa not in by_machine:
+        _bad("%s has no flags for %s of %s; it has them for %s. Add them to its component.yml",
+             name, isa, machine, ", ".join(sorted(by_machine)))
+    words = list(by_machine.get("all", [])) + list(by_machine.get(isa, []))
+    return words + list(option.get("flags") or [])
+
+
+def _sources(name, record, version, option, settings):
+    versions = record.get("versions", {})
+    if option.get("sources"):
+        entries = option["sources"]
+    elif record["version"] == "dist" and version == settings["dist"]["version"]:
+        entries = [{"dist": "%s %s %s" % (name, version, settings["dist"]["sha256"])}]
+    elif version in versions:
+        entries = versions[version].get("sources", [])
+    else:
+        _bad("%s__version is %r, whose sources are not known; known are %s. Name them in "
+             "%s__sources, as `deb: name version sha256`", name, version,
+             ", ".join(sorted(versions)) or "none", name)
+    if not entries:
+        _bad("%s %s: mode 'build' needs sources, and component.yml names none", name, version)
+    return [parse_source(name, entry) for entry in entries]
+
+
+def recipe(content):
+    """Eight hexadecimal digits over a plain value."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def expand(value, words):
+    """`@name@` becomes words[name], everywhere inside a plain value."""
+    if isinstance(value, str):
+        def one(match):
+            if match.group(1) not in words:
+                _bad("@%s@ is not known in %r; known are %s", match.group(1), value,
+                     ", ".join(sorted(words)))
+            return str(words[match.group(1)])
+        return re.sub(r"@([a-z0-9_]+)@", one, value)
+    if isinstance(value, dict):
+        return {key: expand(item, words) for key, item in value.items()}
+    if isinstance(value, list):
+        return [expand(item, words) for item in value]
+    return value
+
+
+def jobs(record, settings):
+    """As many as processors, as memory allows."""
+    by_memory = int(settings["memory_mib"]) // max(int(record.get("memory", 256)), 1)
+    return max(1, min(int(settings["processors"]), by_memory))
+
+
+def _root_of(need, settings):
+    """Where another component's files are found: its prefix, or the distribution's."""
+    return need["prefix"] or (need.get("module_root") or "/usr")
+
+
+class _Planner:
+    def __init__(self, records, settings):
+        self.records, self.settings = records, settings
+        self.made = {}
+
+    def component(self, name):
+        record, settings = self.records[name], self.settings
+        check_record(name, record)
+        option = settings.get("options", {}).get(name, {})
+        mode = _mode(name, record, option)
+        isas = option.get("isas") or [settings["isa"]]
+        if mode != "build":
+            isas = isas[:1]
+        for need in record.get("needs", []):
+            if mode == "build" and self.made[need][0]["mode"] == "skip" and need not in (
+                    record.get("parts") or {}):
+                _bad("%s needs %s, and %s__mode is 'skip'; choose build, package or module for it, "
+                     "or skip %s too", name, need, need, name)
+        self.made[name] = [self.instance(name, record, option, mode, isa) for isa in isas]
+        return self.made[name]
+
+    def instance(self, name, record, option, mode, isa):
+        settings = self.settings
+        version = str(option.get("version") or record["version"])
+        if version == "dist":
+            version = settings["dist"]["version"]
+        record = of_version(record, version)
+        result = {
+            "name": name, "mode": mode, "version": version, "summary": record["summary"],
+            "license": record["license"], "isa": isa, "variant": settings["variant"],
+            "packages": record.get("packages", {}).get(settings["family"], []),
+            "build_packages": record.get("build_packages", {}).get(settings["family"], []),
+            "needs": [n for n in record.get("needs", []) if self.made[n][0]["mode"] != "skip"],
+            "prefix": "", "recipe": "", "sources": [], "patches": "", "flags": [], "steps": {},
+            "suite": {}, "module": "", "module_root": "", "environment": {}, "checks": [],
+            "jobs": jobs(record, settings),
+            "disk": int(record.get("disk", 100)), "benchmark": "",
+        }
+        if mode == "module":
+            result["module"] = option["module"]
+            result["module_root"] = option.get("module_root", "")
+        words = self.words(result, record)
+        if mode == "build":
+            self.built(result, record, option, words)
+        elif mode != "skip":
+            result["recipe"] = recipe([name, mode, version, result["module"], settings["suite"], {
+                n: self.made[n][0]["recipe"] for n in result["needs"]}])
+            result["build_directory"] = "%s/%s-%s-%s" % (settings["build_root"], name, mode,
+                                                         result["recipe"])
+            words["build"] = result["build_directory"]
+        if mode == "build" or mode == "package" and "build" not in record.get("modes", MODES):
+            result["suite"] = expand(record.get("suite", {}).get(settings["suite"], {}), words)
+        result["checks"] = expand(record.get("checks", []), words)
+        result["benchmark"] = expand(record.get("benchmark", ""), words)
+        return result
+
+    def words(self, instance, record):
+        settings = self.settings
+        words = {key: settings[key] for key in ("cc", "cxx", "fc", "machine", "python", "family")}
+        words.update(version=instance["version"], isa=instance["isa"], jobs=instance["jobs"],
+                     pyversion=settings["python_version"])
+        for need in self.records[instance["name"]].get("needs", []):
+            words[need] = _root_of(self.made[need][0], settings)
+        for need, texts in (record.get("parts") or {}).items():
+            words["part_" + need] = texts[self.made[need][0]["mode"] != "skip"]
+        return words
+
+    def built(self, result, record, option, words):
+        settings, name, version = self.settings, result["name"], result["version"]
+        result["sources"] = _sources(name, record, version, option, settings)
+        result["flags"] = _flags(name, record, option, settings["machine"], result["isa"])
+        if settings["variant"] == "patched":
+            result["patches"] = settings.get("patches", {}).get("%s/%s" % (name, version), "")
+        words["flags"] = " ".join(result["flags"])
+        steps = record.get("steps", {})
+        for step in steps:
+            if step not in STEPS:
+                _bad("roles/%s/component.yml: unknown step %r; there are %s", name, step,
+                     ", ".join(STEPS))
+        # jobs changes no result; the prefix follows from this hash.
+        neutral = dict(words, jobs="", prefix="", stage="", source="", build="")
+        result["recipe"] = recipe({
+            "component": name, "version": version, "sources": result["sources"],
+            "patches": result["patches"], "variant": settings["variant"] if (
+                settings["variant"] == "upstream") else "",
+            "steps": expand(steps, neutral), "toolchain": settings["toolchain"],
+            "machine": settings["machine"], "isa": result["isa"],
+            "needs": {n: [i["mode"], i["version"] if i["mode"] == "module" else "", i["recipe"]]
+                      for n in result["needs"] for i in self.made[n][:1]}})
+        place = "%s-%s" % (version, result["recipe"])
+        result["prefix"] = "/".join([settings["prefix"], settings["toolchain"], name, place])
+        result["build_directory"] = "/".join([settings["build_root"], "%s-%s" % (name, place)])
+        words.update(prefix=result["prefix"], build=result["build_directory"] + "/build",
+                     source=result["build_directory"] + "/source",
+                     stage=result["build_directory"] + "/stage")
+        result["steps"] = expand({step: steps[step] for step in STEPS if step in steps}, words)
+        result["module"] = "%s/%s-%s" % (name, version, result["isa"])
+        result["environment"] = self.environment(record.get("environment", {}), words)
+
+    @staticmethod
+    def environment(record, words):
+        """Variables of the module file: {variable: {how: prepend or set, value: ...}}."""
+        result = {}
+        for how in ("prepend", "set"):
+            for variable, value in record.get(how, {}).items():
+                values = value if isinstance(value, list) else [value]
+                result[variable] = {"how": how, "values": [
+                    expand(v, words) if v.startswith("@") or how == "set" and not v.startswith(".")
+                    else (words["prefix"] if v == "." else words["prefix"] + "/" + v)
+                    for v in values]}
+        return result
+
+
+def stack_plan(records, settings):
+    """The plan, in an order that builds each component behind all that it needs."""
+    if settings.get("variant") not in VARIANTS:
+        _bad("stack__variant is %r; it must be one of %s", settings.get("variant"),
+             ", ".join(VARIANTS))
+    for name in settings.get("options", {}):
+        if name not in records:
+            _bad("options for %r, but there is no such component; there are %s", name,
+                 ", ".join(sorted(records)))
+    planner = _Planner(records, settings)
+    return [instance for name in stack_order(records) for instance in planner.component(name)]
+
+
+def needed_packages(plan):
+    """Distribution packages of everything that is taken from there or built with it."""
+    names = set()
+    for instance in plan:
+        if instance["mode"] == "package":
+            names.update(instance["packages"])
+        if instance["mode"] == "build":
+            names.update(instance["build_packages"])
+    return sorted(names)
+
+
+def sources(component, entries):
+    """Dictionaries for stack_source from a list of `kind: name version sha256`."""
+    return [parse_source(component, entry) for entry in entries]
+
+
+def package_versions(names, installed):
+    """{package: version} of what package_facts found."""
+    return {name: " ".join(sorted({one["version"] for one in installed.get(name, [])})) or
+            "not installed" for name in names}
+
+
+def pinned(plan):
+    """The modules that make up the stack: of each component the first of its instruction sets."""
+    found = {}
+    for instance in plan:
+        if instance["module"] and instance["mode"] != "skip":
+            found.setdefault(instance["name"], instance["module"])
+    return list(found.values())
+
+
+def bottom_up(instance, plan):
+    """What an instance stands on in the same plan, each behind all that it needs itself."""
+    by_name, found = {}, []
+    for other in plan:
+        by_name.setdefault(other["name"], other)
+
+    def visit(name):
+        for need in by_name[name]["needs"]:
+            visit(need)
+            if need not in [f["name"] for f in found]:
+                found.append(by_name[need])
+    visit(instance["name"])
+    return found
+
+
+def stack_records(folder):
+    """{component: record} of the roles in a folder that have one."""
+    records = {}
+    for path in sorted(glob.glob(os.path.join(folder, "*", "component.yml"))):
+        with open(path, encoding="utf-8") as stream:
+            records[os.path.basename(os.path.dirname(path))] = yaml.safe_load(stream)
+    if not records:
+        _bad("no component.yml in %s", folder)
+    return records
+
+
+def stack_patches(folder):
+    """{component/version: hash over its series and the patches that this names}."""
+    found = {}
+    for series in sorted(glob.glob(os.path.join(folder, "*", "*", "series"))):
+        total, here = hashlib.sha256(), os.path.dirname(series)
+        with open(series, encoding="utf-8") as stream:
+            names = [line.split("#")[0].strip() for line in stream]
+        names = [name for name in names if name]
+        for name in names:
+            with open(os.path.join(here, name), "rb") as stream:
+                total.update(b"%s\0%s\0" % (name.encode(), stream.read()))
+        if names:
+            found[os.path.relpath(here, folder)] = total.hexdigest()[:16]
+    return found
+
+
+OPTIONS = ("mode", "version", "sources", "flags", "isas", "module", "module_root")
+
+
+def stack_options(variables, records):
+    """{component: {mode, version, ...}} from the role variables <component>__<option>."""
+    options = {name: {} for name in records}
+    for key in sorted(variables):
+        name, mark, option = key.partition("__")
+        if not mark or name.startswith("_") or option not in OPTIONS:
+            continue
+        if name not in records:
+            near = difflib.get_close_matches(name, records, 1)
+            if near:
+                _bad("%s is set, but there is no component %r; did you mean %s__%s?", key, name,
+                     near[0], option)
+            continue  # another role's
+        if variables[key] not in ("", None, []):
+            options[name][option] = variables[key]
+    return {name: found for name, found in options.items() if found}
+
+
+def stack_newest(results):
+    """Options that choose the newest versions, from the results of stack_source."""
+    options = {}
+    for result in results:
+        if result.get("skipped"):
+            continue
+        found = result["source"]
+        version = ".".join(map(str, numbers(found["version"])))
+        options[result["item"]["name"]] = {"version": version, "sources": [
+            {found["kind"]: "%s %s %s" % (found["name"], found["version"], found["sha256"])}]}
+    return options
+
+
+class FilterModule:
+    def filters(self):
+        return {"stack_plan": stack_plan, "stack_order": stack_order,
+                "stack_records": stack_records, "stack_patches": stack_patches,
+                "stack_options": stack_options, "stack_newest": stack_newest,
+                "stack_pinned": pinned, "stack_versions": package_versions,
+                "stack_sources": sources, "stack_packages": needed_packages,
+                "stack_needs": bottom_up}

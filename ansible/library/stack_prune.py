@@ -1,0 +1,113 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Ansible module: removes the prefixes of a stack that nothing refers to any more."""
+
+import json
+import os
+import shutil
+
+DOCUMENTATION = r"""
+module: stack_prune
+short_description: Remove unreferenced prefixes
+description:
+  - Kept are the prefixes that C(manifest.json) and C(manifest.previous.json) name, and those given.
+    Only directories with the record of a prefix are touched; without a manifest nothing is.
+options:
+  prefix: {description: Root of all prefixes., type: path, required: true}
+  keep: {description: Prefixes to keep beside those., type: list, elements: path, default: []}
+author: [Treenail developers]
+"""
+
+EXAMPLES = r"""
+- name: Prune
+  stack_prune: {prefix: /opt/stack}
+"""
+
+RETURN = r"""
+removed: {description: What was removed, or would be., type: list, returned: always}
+"""
+
+RECORD = ".stack.json"
+
+
+class Unusable(Exception):
+    """What is there cannot be judged; the text says why."""
+
+
+def named(prefix, keep):
+    """Prefixes that a manifest names, or the caller."""
+    found = {os.path.normpath(path) for path in keep}
+    for name in ("manifest.json", "manifest.previous.json"):
+        path = os.path.join(prefix, name)
+        try:
+            with open(path, encoding="utf-8") as stream:
+                found.update(c["prefix"] for c in json.load(stream)["components"] if c["prefix"])
+        except FileNotFoundError:
+            if name == "manifest.json":
+                raise Unusable("%s has no manifest.json: has site.yml run to its end there? "
+                               "Nothing was removed" % prefix) from None
+        except (OSError, ValueError, KeyError) as error:
+            raise Unusable("%s cannot be read (%s); nothing was removed" % (path, error)) from None
+    return found
+
+
+def prefixes(root):
+    """<root>/<toolchain>/<component>/<version> with a record."""
+    found = []
+    for toolchain in sorted(os.scandir(root), key=lambda e: e.name):
+        if not toolchain.is_dir(follow_symlinks=False) or (
+                toolchain.name in ("build", "modulefiles")):
+            continue
+        for folder, folders, names in os.walk(toolchain.path):
+            if RECORD in names:
+                found.append(folder)
+                folders[:] = []
+            elif folder[len(toolchain.path):].count("/") >= 2:
+                folders[:] = []
+    return found
+
+
+def module_files(root, gone):
+    """Module files that lead into one of the prefixes that go."""
+    found = []
+    for folder, _, names in os.walk(os.path.join(root, "modulefiles")):
+        for name in names:
+            path = os.path.join(folder, name)
+            with open(path, encoding="utf-8", errors="replace") as stream:
+                text = stream.read()
+            if any(prefix + "/" in text or text.endswith(prefix) or prefix + "\n" in text
+                   for prefix in gone):
+                found.append(path)
+    return found
+
+
+def prune(root, keep, really):
+    kept = named(root, keep)
+    gone = [path for path in prefixes(root) if path not in kept]
+    trees = os.path.join(root, "build")
+    left = [os.path.join(trees, name) for name in sorted(os.listdir(trees))] if (
+        os.path.isdir(trees)) else []
+    removed = gone + module_files(root, gone) + left
+    if really:
+        for path in removed:
+            if os.path.isdir(path) and not os.path.islink(path):
+                shutil.rmtree(path)
+            else:
+                os.remove(path)
+    return removed
+
+
+def main():
+    from ansible.module_utils.basic import AnsibleModule
+    module = AnsibleModule(argument_spec={
+        "prefix": {"type": "path", "required": True},
+        "keep": {"type": "list", "elements": "path", "default": []}}, supports_check_mode=True)
+    try:
+        removed = prune(module.params["prefix"], module.params["keep"], not module.check_mode)
+    except (Unusable, OSError) as reason:
+        module.fail_json(msg=str(reason))
+    module.exit_json(changed=bool(removed), removed=removed)
+
+
+if __name__ == "__main__":
+    main()

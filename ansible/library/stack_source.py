@@ -1,0 +1,391 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Ansible module: one source archive, from the local cache or from where this machine gets
+packages.
+
+Nothing of what is fetched is executed: no build backend, no setup.py, no maintainer script. What
+counts is the checksum; where the bytes come from is the machine's own business (its apt sources,
+its pip configuration, a file that somebody put into the cache).
+"""
+
+import configparser
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import urllib.error
+import urllib.parse
+import urllib.request
+
+DOCUMENTATION = r"""
+module: stack_source
+short_description: Fetch one source archive into a cache, by checksum
+description:
+  - Tries the sources in order and stops at the first that has a file with the checksum asked for.
+  - The cache comes first in every case. Its layout is C(<sha256>/<file>) for what was fetched; a
+    file that somebody put there by hand is found under any name at the top.
+options:
+  component: {description: Name for messages., type: str, required: true}
+  sources:
+    description: >-
+      Dictionaries with C(kind) (cache, deb, deb-orig, pypi or dist), C(name), C(version),
+      C(sha256).
+    type: list
+    elements: dict
+    required: true
+  cache: {description: Directory of the cache., type: path, required: true}
+  offline: {description: Look into the cache only., type: bool, default: false}
+  newest: {description: Fetch nothing; say which version is the newest., type: bool, default: false}
+author: [Treenail developers]
+"""
+
+EXAMPLES = r"""
+- name: Fetch FFTW
+  stack_source:
+    component: fftw
+    cache: /var/cache/stack
+    sources: [{kind: deb, name: fftw3, version: 3.3.10-1, sha256: 56c93...}]
+"""
+
+RETURN = r"""
+path: {description: The archive; of a Debian source package the .dsc., type: str, returned: success}
+sha256: {description: Its checksum., type: str, returned: success}
+origin: {description: Which source it came from., type: str, returned: success}
+source: {description: The newest, as one of sources., type: dict, returned: with newest}
+"""
+
+APT_HELPER = "/usr/lib/apt/apt-helper"
+INDEX = "https://pypi.org/simple"
+
+
+class Missing(Exception):
+    """This source does not have the file; the text says why."""
+
+
+def digest(path):
+    total = hashlib.sha256()
+    with open(path, "rb") as stream:
+        for block in iter(lambda: stream.read(1 << 20), b""):
+            total.update(block)
+    return total.hexdigest()
+
+
+def run(command):
+    """The output of a program; raises Missing with its last words."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                          env=dict(os.environ, LC_ALL="C.UTF-8"))
+    if done.returncode:
+        words = done.stderr.decode(errors="replace").strip().splitlines()
+        raise Missing(words[-1] if words else "%s: exit status %d" % (command[0], done.returncode))
+    return done.stdout.decode(errors="replace")
+
+
+# ---- the cache -------------------------------------------------------------------------------
+
+
+def cached(cache, sha256):
+    """The file with that checksum, or an empty text. A damaged one is moved out of the way."""
+    folder = os.path.join(cache, sha256)
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    for name in names:
+        path = os.path.join(folder, name)
+        if os.path.isfile(path) and not name.endswith((".partial", ".damaged")):
+            found = digest(path)
+            if found == sha256:
+                return path
+            if len(names) == 1:
+                os.replace(path, path + ".damaged")
+    for entry in sorted(os.scandir(cache), key=lambda e: e.name) if os.path.isdir(cache) else ():
+        if entry.is_file() and digest(entry.path) == sha256:
+            return entry.path
+    return ""
+
+
+def keep(cache, sha256, paths):
+    """Moves fetched files into the cache, the one with the checksum last; its path."""
+    folder = os.path.join(cache, sha256)
+    os.makedirs(folder, exist_ok=True)
+    last = ""
+    for path in sorted(paths, key=lambda p: digest(p) == sha256):
+        last = os.path.join(folder, os.path.basename(path))
+        shutil.copyfile(path, last + ".partial")
+        os.replace(last + ".partial", last)
+    return last
+
+
+# ---- a distribution's source package ---------------------------------------------------------
+
+
+def source_lists(folder="/etc/apt"):
+    """What apt is told here, with source packages asked for: {file name: text}."""
+    texts = {}
+    paths = [os.path.join(folder, "sources.list")]
+    parts = os.path.join(folder, "sources.list.d")
+    if os.path.isdir(parts):
+        paths += [os.path.join(parts, name) for name in sorted(os.listdir(parts))]
+    for path in paths:
+        if not os.path.isfile(path):
+            continue
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            text = stream.read()
+        if path.endswith(".list"):
+            lines = [re.sub(r"^deb(?=\s)", "deb-src", line) for line in text.splitlines()
+                     if re.match(r"deb(-src)?\s", line)]
+            texts[os.path.basename(path)] = "".join(line + "\n" for line in lines)
+        elif path.endswith(".sources"):
+            texts[os.path.basename(path)] = re.sub(r"(?im)^Types:.*$", "Types: deb-src", text)
+    return {name: text for name, text in texts.items() if text.strip()}
+
+
+def apt_options(folder):
+    """Options that keep apt to lists of our own below `folder`, which are fetched once."""
+    parts, lists = os.path.join(folder, "sources.list.d"), os.path.join(folder, "lists")
+    options = ["-o", "Dir::Etc::sourcelist=/dev/null", "-o", "Dir::Etc::sourceparts=" + parts, "-o",
+               "Dir::State::lists=" + lists, "-o", "Dir::Cache::srcpkgcache=", "-o",
+               "Dir::Cache::pkgcache="]
+    texts = source_lists()
+    if not texts:
+        raise Missing("/etc/apt names no repository")
+    stamp = os.path.join(folder, "updated")
+    wanted = json.dumps(texts, sort_keys=True)
+    if os.path.exists(stamp):
+        with open(stamp, encoding="utf-8") as stream:
+            if stream.read() == wanted:
+                return options
+    shutil.rmtree(parts, ignore_errors=True)
+    os.makedirs(parts)
+    os.makedirs(os.path.join(lists, "partial"), exist_ok=True)
+    for name, text in texts.items():
+        with open(os.path.join(parts, name), "w", encoding="utf-8") as stream:
+            stream.write(text)
+    # A repository without source packages makes this fail; what is found afterwards counts.
+    subprocess.run(["apt-get", *options, "-qq", "update"], stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, check=False)
+    with open(stamp, "w", encoding="utf-8") as stream:
+        stream.write(wanted)
+    return options
+
+
+def parse_uris(text):
+    """[(address, file name, checksum)] of `apt-get --print-uris`."""
+    return [(match.group(1), match.group(2), match.group(3)) for match in re.finditer(
+        r"^'([^']+)' (\S+) \d+ (\S+)$", text, re.MULTILINE)]
+
+
+def is_the(kind, name):
+    """Of a source package's files: the .dsc stands for the whole, or the original archive."""
+    return name.endswith(".dsc") if kind == "deb" else bool(re.search(r"\.orig\.tar\.\w+$", name))
+
+
+def source_uris(name, cache):
+    """The files of a source package, `name` or `name=version`."""
+    if not shutil.which("apt-get"):
+        raise Missing("there is no apt-get on this machine")
+    options = apt_options(os.path.join(cache, "apt"))
+    words = ["apt-get", *options, "-qq", "source", "--print-uris", "--only-source", name]
+    try:
+        return parse_uris(run(words))
+    except Missing:
+        # The repository moved on to another version, or the lists are old: once more, anew.
+        os.remove(os.path.join(cache, "apt", "updated"))
+        apt_options(os.path.join(cache, "apt"))
+        return parse_uris(run(words))
+
+
+def from_deb(source, cache):
+    """Of kind deb the whole source package, of kind deb-orig its original archive."""
+    uris = source_uris("%s=%s" % (source["name"], source["version"]), cache)
+    meant = [u for u in uris if is_the(source["kind"], u[1])]
+    wanted = [u for u in meant if u[2] == "SHA256:" + source["sha256"]]
+    if not wanted:
+        raise Missing("the file of %s %s has not the checksum %s: %s" % (
+            source["name"], source["version"], source["sha256"],
+            ", ".join("%s %s" % (u[1], u[2]) for u in meant) or "none"))
+    if source["kind"] == "deb":
+        wanted = uris
+    with tempfile.TemporaryDirectory(dir=cache) as folder:
+        paths = [os.path.join(folder, name) for _, name, _ in wanted]
+        for (address, _, checksum), path in zip(wanted, paths):
+            run([APT_HELPER, "download-file", address, path, checksum])
+        return keep(cache, source["sha256"], paths)
+
+
+# ---- a Python package index ------------------------------------------------------------------
+
+
+def pip_setting(name, default=""):
+    """What pip is told here: its environment first, then the files of user and machine."""
+    value = os.environ.get("PIP_" + name.upper().replace("-", "_"))
+    if value:
+        return value
+    home = os.path.expanduser("~")
+    for path in (os.environ.get("PIP_CONFIG_FILE", ""), home + "/.config/pip/pip.conf",
+                 home + "/.pip/pip.conf", "/etc/pip.conf"):
+        parser = configparser.ConfigParser(interpolation=None)
+        try:
+            parser.read(path)
+        except configparser.Error:
+            continue
+        for section in ("download", "install", "global"):
+            if parser.has_option(section, name):
+                return parser.get(section, name)
+    return default
+
+
+def links(page, kind, base):
+    """[(file name, address, sha256)] of an index page, JSON (PEP 691) or HTML (PEP 503)."""
+    if "json" in kind:
+        return [(f["filename"], urllib.parse.urljoin(base, f["url"]),
+                 f.get("hashes", {}).get("sha256", "")) for f in json.loads(page)["files"]]
+    found = []
+    for address in re.findall(r"""<a[^>]*\shref=["']([^"']+)["']""", page):
+        address, _, fragment = address.replace("&amp;", "&").partition("#")
+        match = re.search(r"sha256=([0-9a-f]{64})", fragment)
+        found.append((urllib.parse.unquote(address.rsplit("/", 1)[-1]),
+                      urllib.parse.urljoin(base, address), match.group(1) if match else ""))
+    return found
+
+
+def opened(address, accept="*/*"):
+    request = urllib.request.Request(address, headers={"Accept": accept})
+    timeout = float(pip_setting("timeout", "60"))
+    try:
+        return urllib.request.urlopen(request, timeout=timeout)  # noqa: S310
+    except (urllib.error.URLError, OSError, ValueError) as error:
+        raise Missing("%s: %s" % (urllib.parse.urlsplit(address).hostname or address,
+                                  getattr(error, "reason", error))) from None
+
+
+def from_pypi(source, cache):
+    index = pip_setting("index-url", INDEX).rstrip("/") + "/"
+    name = re.sub(r"[-_.]+", "-", source["name"]).lower()
+    with opened(index + name + "/", "application/vnd.pypi.simple.v1+json, text/html;q=0.5") as page:
+        files = links(page.read().decode(errors="replace"), page.headers.get_content_type(),
+                      page.geturl())
+    match = [f for f in files if f[2] == source["sha256"]]
+    if not match:
+        theirs = [f for f in files if source["version"] in f[0] and f[0].endswith((".gz", ".zip"))]
+        raise Missing("no file of %s %s has the checksum %s; %s" % (
+            source["name"], source["version"], source["sha256"], "; ".join(
+                "%s has %s" % (f[0], f[2]) for f in theirs) or "there is no such version"))
+    with tempfile.TemporaryDirectory(dir=cache) as folder:
+        path = os.path.join(folder, match[0][0])
+        with opened(match[0][1]) as stream, open(path, "wb") as out:
+            shutil.copyfileobj(stream, out)
+        if digest(path) != source["sha256"]:
+            raise Missing("%s came with the checksum %s instead of %s" % (
+                match[0][0], digest(path), source["sha256"]))
+        return keep(cache, source["sha256"], [path])
+
+
+FETCH = {"deb": from_deb, "deb-orig": from_deb, "pypi": from_pypi}
+
+
+def newest_deb(source, cache):
+    """The newest version that apt has of a source package."""
+    found = next((u for u in source_uris(source["name"], cache) if u[1].endswith(".dsc")), None)
+    if found is None:
+        raise Missing("apt has no source package %s" % source["name"])
+    version = found[1][len(source["name"]) + 1:-len(".dsc")]
+    uris = source_uris("%s=%s" % (source["name"], version), cache)
+    mine = next(u for u in uris if is_the(source["kind"], u[1]))
+    return dict(source, version=version, sha256=mine[2].partition(":")[2])
+
+
+def newest_pypi(source, _cache):
+    """The newest release of a project that has a source archive."""
+    index = pip_setting("index-url", INDEX).rstrip("/") + "/"
+    name = re.sub(r"[-_.]+", "-", source["name"]).lower()
+    with opened(index + name + "/", "application/vnd.pypi.simple.v1+json, text/html;q=0.5") as page:
+        files = links(page.read().decode(errors="replace"), page.headers.get_content_type(),
+                      page.geturl())
+    releases = []
+    for file, _, sha256 in files:
+        match = re.fullmatch(r".+-(\d+(?:\.\d+)*)\.tar\.gz", file)
+        if match and sha256:
+            releases.append((tuple(map(int, match.group(1).split("."))), match.group(1), sha256))
+    if not releases:
+        raise Missing("the index has no source archive of %s" % source["name"])
+    _, version, sha256 = max(releases)
+    return dict(source, version=version, sha256=sha256)
+
+
+NEWEST = {"deb": newest_deb, "deb-orig": newest_deb, "pypi": newest_pypi}
+
+
+def newest(component, sources, cache):
+    """The source whose newest version can be found, with that version and its checksum."""
+    os.makedirs(cache, exist_ok=True)
+    tried = []
+    for source in sources:
+        if source["kind"] not in NEWEST:
+            return source
+        try:
+            return NEWEST[source["kind"]](source, cache)
+        except (Missing, OSError) as reason:
+            tried.append("%s: %s" % (source["kind"], reason))
+    raise Missing("%s: the newest version was found nowhere:\n  %s" % (
+        component, "\n  ".join(tried)))
+
+
+def fetched(component, sources, cache, offline=False):
+    """(path, source, whether it was fetched now); raises Missing with all that was tried."""
+    os.makedirs(cache, exist_ok=True)
+    for source in sources:
+        path = cached(cache, source["sha256"])
+        if path:
+            return path, source, False
+    tried = ["cache: no file in %s has the checksum" % cache]
+    for source in sources:
+        if source["kind"] not in FETCH:
+            continue
+        if offline:
+            tried.append("%s: not asked, for the play is offline" % source["kind"])
+            continue
+        try:
+            return FETCH[source["kind"]](source, cache), source, True
+        except (Missing, OSError) as reason:
+            tried.append("%s: %s" % (source["kind"], reason))
+    first = sources[0]
+    raise Missing("%s: the source %s %s (sha256 %s) was found nowhere:\n  %s\nPut the file into %s "
+                  "under any name, or let this machine reach its package repositories." % (
+                      component, first["name"], first["version"], first["sha256"],
+                      "\n  ".join(tried), cache))
+
+
+def main():
+    from ansible.module_utils.basic import AnsibleModule
+    module = AnsibleModule(argument_spec={
+        "component": {"type": "str", "required": True},
+        "sources": {"type": "list", "elements": "dict", "required": True},
+        "cache": {"type": "path", "required": True},
+        "offline": {"type": "bool", "default": False},
+        "newest": {"type": "bool", "default": False}}, supports_check_mode=True)
+    given = module.params
+    if given["newest"]:
+        try:
+            module.exit_json(changed=False, source=newest(given["component"], given["sources"],
+                                                          given["cache"]))
+        except (Missing, OSError) as reason:
+            module.fail_json(msg=str(reason))
+    if module.check_mode:
+        found = (cached(given["cache"], source["sha256"]) for source in given["sources"])
+        path = next(filter(None, found), "")
+        module.exit_json(changed=not path, path=path)
+    try:
+        path, source, changed = fetched(given["component"], given["sources"], given["cache"],
+                                        given["offline"])
+    except Missing as reason:
+        module.fail_json(msg=str(reason))
+    except OSError as error:
+        module.fail_json(msg="%s: the cache %s cannot be written: %s" % (
+            given["component"], given["cache"], error))
+    module.exit_json(changed=changed, path=path, sha256=source["sha256"], origin="%s: %s %s" % (
+        source["kind"], source["name"], source["version"]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Ansible module: which prefixes of a plan are there, and what the host has for those that are not.
+
+A prefix is there when it holds its own record, which is written into it before it is renamed into
+place: a build that was interrupted leaves nothing under the final name.
+"""
+
+import json
+import os
+
+DOCUMENTATION = r"""
+module: stack_state
+short_description: Compare a plan with what is installed
+options:
+  plan: {description: The plan., type: list, elements: dict, required: true}
+  prefix: {description: Root of all prefixes., type: path, required: true}
+author: [Treenail developers]
+"""
+
+EXAMPLES = r"""
+- name: Ask what is there already
+  stack_state:
+    plan: "{{ stack_plan }}"
+    prefix: /opt/stack
+"""
+
+RETURN = r"""
+complete: {description: Prefixes that are there., type: list, returned: always}
+to_build: {description: Names of the components that will be built., type: list, returned: always}
+needed_mib: {description: Disk space that they need., type: int, returned: always}
+free_mib: {description: Disk space below the root of all prefixes., type: int, returned: always}
+expected:
+  description: Seconds of each step of each component when it was last built here.
+  type: dict
+  returned: always
+"""
+
+RECORD = ".stack.json"
+
+
+def record(prefix):
+    try:
+        with open(os.path.join(prefix, RECORD), encoding="utf-8") as stream:
+            return json.load(stream)
+    except (OSError, ValueError):
+        return None
+
+
+def free_mib(path):
+    """Of the file system that a directory is on, or would be."""
+    while not os.path.isdir(path):
+        path = os.path.dirname(path) or "/"
+    found = os.statvfs(path)
+    return found.f_bavail * found.f_frsize // (1 << 20)
+
+
+def expected(prefix):
+    """Seconds of the newest build of each component, whatever its recipe was."""
+    times = {}
+    for folder, folders, _ in os.walk(prefix):
+        if folder[len(prefix):].count("/") >= 3:
+            folders[:] = []
+        found = record(folder)
+        if found and found.get("times") and found["built"] > times.get(found["name"], (0, 0))[0]:
+            times[found["name"]] = (found["built"], found["times"])
+    return {name: seconds for name, (_, seconds) in times.items()}
+
+
+def state(plan, prefix):
+    complete = [i["prefix"] for i in plan if i["prefix"] and record(i["prefix"])]
+    missing = [i for i in plan if i["mode"] == "build" and i["prefix"] not in complete]
+    return {"complete": complete, "to_build": [i["name"] for i in missing],
+            "needed_mib": sum(i["disk"] for i in missing), "free_mib": free_mib(prefix),
+            "expected": expected(prefix)}
+
+
+def main():
+    from ansible.module_utils.basic import AnsibleModule
+    module = AnsibleModule(argument_spec={
+        "plan": {"type": "list", "elements": "dict", "required": True},
+        "prefix": {"type": "path", "required": True}}, supports_check_mode=True)
+    module.exit_json(changed=False, **state(module.params["plan"], module.params["prefix"]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Ansible module: one step of building a component, once.
+
+A step is a list of shell commands that ran to its end or did not: a stamp file says so. A step that
+failed or was interrupted runs again as a whole, with everything that the steps before it left.
+"""
+
+import datetime
+import errno
+import fcntl
+import fnmatch
+import json
+import os
+import subprocess
+import time
+import xml.etree.ElementTree
+
+DOCUMENTATION = r"""
+module: stack_step
+short_description: Run the commands of one build step, unless they once ran to their end
+options:
+  component: {description: Name for messages., type: str, required: true}
+  step: {description: Name of the step; names stamp and log., type: str, required: true}
+  commands:
+    description: Commands for bash, each must succeed.
+    type: list
+    elements: str
+    required: true
+  chdir: {description: Directory the commands run in., type: path, required: true}
+  state: {description: Directory of stamps and logs., type: path, required: true}
+  environment: {description: The environment; nothing else is passed., type: dict, default: {}}
+  after: {description: Step without which this one is not tried., type: str, default: ""}
+  junit:
+    description: Report in JUnit's format that the commands write; it decides, not the exit status.
+    type: path
+  quarantine:
+    description: >-
+      Known failures of this component, dictionaries with C(test) (shell pattern), C(reason),
+      C(link) and C(expires) (date). Every other failure, and one whose date is over, fails the
+      step.
+    type: list
+    elements: dict
+    default: []
+author: [Treenail developers]
+"""
+
+EXAMPLES = r"""
+- name: Build
+  stack_step:
+    component: fftw
+    step: build
+    commands: [make -j2]
+    chdir: /opt/stack/build/fftw-3.3.10-0a1b2c3d/source
+    state: /opt/stack/build/fftw-3.3.10-0a1b2c3d
+"""
+
+RETURN = r"""
+log: {description: What the commands said., type: str, returned: always}
+seconds:
+  description: How long the step took; of an earlier run if it was not repeated.
+  type: float
+  returned: success
+"""
+
+
+def tail(path, lines=30):
+    with open(path, encoding="utf-8", errors="replace") as stream:
+        return "".join(stream.readlines()[-lines:])
+
+
+def explained(component, step, text, status):
+    """Why a step failed, in a sentence, where its output tells."""
+    if "No space left on device" in text:
+        return "%s: %s failed, for the disk is full. Free some space and run the play again; it " \
+               "goes on with this step" % (component, step)
+    if "Killed signal" in text or "fatal error: Killed" in text or status == -9:
+        return "%s: %s was killed, most likely for want of memory. Raise `memory` in " \
+               "component.yml, so that fewer compilers run at once" % (component, step)
+    return "%s: %s failed with exit status %d" % (component, step, status)
+
+
+def judged(path, quarantine, today):
+    """(number of tests, known failures, sentences about the others) of a report."""
+    count, known, bad = 0, [], []
+    for case in xml.etree.ElementTree.parse(path).iter("testcase"):
+        count += 1
+        if case.find("failure") is None and case.find("error") is None:
+            continue
+        name = "%s::%s" % (case.get("classname", ""), case.get("name", ""))
+        entry = next((q for q in quarantine if fnmatch.fnmatchcase(name, q["test"])), None)
+        if entry is None:
+            bad.append(name)
+        elif str(entry["expires"]) < today:
+            bad.append("%s: its quarantine ended on %s (%s)" % (
+                name, entry["expires"], entry["link"]))
+        else:
+            known.append(name)
+    return count, known, bad
+
+
+def verdict(given, status, log):
+    """{tests, quarantined} or {msg}: what the report says where there is one, else the exit
+    status."""
+    if not given.get("junit"):
+        return {} if not status else {
+            "msg": explained(given["component"], given["step"], tail(log), status)}
+    try:
+        count, known, bad = judged(given["junit"], given["quarantine"],
+                                   datetime.date.today().isoformat())
+    except (OSError, xml.etree.ElementTree.ParseError) as error:
+        return {"msg": "%s: %s ended with exit status %d and left no report: %s" % (
+            given["component"], given["step"], status, error)}
+    if bad or not count or (status and not known):
+        return {"msg": "%s: of %d tests %d failed that no quarantine knows: %s" % (
+            given["component"], count, len(bad), ", ".join(bad[:10]) or "exit status %d" % status)}
+    return {"tests": count, "quarantined": known}
+
+
+def perform(given):
+    """{changed, log, seconds} or {failed, msg, log}."""
+    os.makedirs(given["state"], exist_ok=True)
+    stamp = os.path.join(given["state"], given["step"] + ".done")
+    log = os.path.join(given["state"], given["step"] + ".log")
+    before = given.get("after")
+    if before and not os.path.exists(os.path.join(given["state"], before + ".done")):
+        return {"failed": True, "log": log, "msg": "%s: %s was not tried, for %s failed" % (
+            given["component"], given["step"], before)}
+    wanted = {"commands": given["commands"], "environment": given["environment"]}
+    with open(os.path.join(given["state"], "lock"), "w", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                return {"failed": True, "log": log, "msg": "%s: another play is building this "
+                        "component in %s" % (given["component"], given["state"])}
+            # A file system without locks: one play at a time is then the caller's business.
+        done = read_stamp(stamp)
+        if done and done["wanted"] == wanted:
+            return dict(done["result"], changed=False, log=log)
+        if given.get("junit") and os.path.exists(given["junit"]):
+            os.remove(given["junit"])
+        begin = time.monotonic()
+        # Each in a shell of its own: where one goes, the next does not follow.
+        script = "set -euo pipefail\n" + "".join("(\n%s\n)\n" % c for c in given["commands"])
+        with open(log, "w", encoding="utf-8") as stream:
+            status = subprocess.run(["bash", "-c", script], cwd=given["chdir"], check=False,
+                                    stdin=subprocess.DEVNULL, stdout=stream,
+                                    stderr=subprocess.STDOUT,
+                                    env=given["environment"]).returncode
+        result = dict(verdict(given, status, log), seconds=round(time.monotonic() - begin, 1))
+        if "msg" in result:
+            result["msg"] += "\n%s ends with:\n%s" % (log, tail(log))
+            return dict(result, failed=True, log=log)
+        with open(stamp + ".new", "w", encoding="utf-8") as stream:
+            json.dump({"wanted": wanted, "result": result}, stream)
+        os.replace(stamp + ".new", stamp)
+    return dict(result, changed=True, log=log)
+
+
+def read_stamp(path):
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return json.load(stream)
+    except (OSError, ValueError):
+        return None
+
+
+def main():
+    from ansible.module_utils.basic import AnsibleModule
+    module = AnsibleModule(argument_spec={
+        "component": {"type": "str", "required": True}, "step": {"type": "str", "required": True},
+        "commands": {"type": "list", "elements": "str", "required": True},
+        "chdir": {"type": "path", "required": True}, "state": {"type": "path", "required": True},
+        "environment": {"type": "dict", "default": {}},
+        "after": {"type": "str", "default": ""}, "junit": {"type": "path"},
+        "quarantine": {"type": "list", "elements": "dict", "default": []}},
+        supports_check_mode=True)
+    given = dict(module.params)
+    given["environment"] = {key: str(value) for key, value in given["environment"].items()}
+    if module.check_mode:
+        stamp = read_stamp(os.path.join(given["state"], given["step"] + ".done"))
+        module.exit_json(changed=not stamp, component=given["component"], step=given["step"],
+                         log="", seconds=0)
+    try:
+        result = perform(given)
+    except OSError as error:
+        module.fail_json(msg="%s: %s: %s" % (given["component"], given["step"], error))
+    if result.pop("failed", False):
+        module.fail_json(**result)
+    module.exit_json(component=given["component"], step=given["step"], **result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Proofs of ansible/: the stack built in a new Debian by the play that a site runs, without a
+network once its sources are there, again without a change, and with one flag changed."""
+
+import glob
+import json
+import os
+import shutil
+import subprocess
+
+from proving import SOURCE, Failed, NotRun, need, run
+
+ANSIBLE = os.path.join(SOURCE, "ansible")
+HOSTS = os.path.join(SOURCE, "ci/hosts")
+
+
+class Site:
+    """Test hosts, and plays run on them."""
+
+    def __init__(self, name, *hosts):
+        if os.getuid() != 0:
+            raise NotRun("only root can make test hosts")
+        need("ansible-playbook", "ansible")
+        need("mmdebstrap", "mmdebstrap")
+        self.base = os.path.abspath(name)
+        self.state = os.path.join(self.base, "hosts")
+        self.reports = os.path.join(self.base, "reports")
+        shutil.rmtree(self.reports, ignore_errors=True)
+        os.makedirs(self.reports)
+        self.hosts = hosts
+
+    def __enter__(self):
+        run([HOSTS, "up", "--state", self.state, *self.hosts])
+        return self
+
+    def __exit__(self, *_):
+        run([HOSTS, "down", "--state", self.state])
+
+    def play(self, name, *words, network=True, status=0, playbook="site.yml"):
+        """The report of a play: what changed, which steps ran, what failed."""
+        command = ["ansible-playbook", "-i", os.path.join(self.state, "inventory.yml"), playbook,
+                   "-e", "stack__reports=" + self.reports, *words]
+        if not network:
+            command = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh",
+                       *command]
+        before = set(glob.glob(os.path.join(self.reports, "report-*.json")))
+        log = os.path.join(self.base, name + ".log")
+        with open(log, "wb") as stream:
+            done = subprocess.run(command, cwd=ANSIBLE, stdout=stream, stderr=subprocess.STDOUT,
+                                  stdin=subprocess.DEVNULL, check=False, env=dict(
+                                      os.environ, STACK_REPORTS=self.reports, NO_COLOR="1"))
+        made = set(glob.glob(os.path.join(self.reports, "report-*.json"))) - before
+        if (done.returncode == 0) != (status == 0) or len(made) != 1:
+            with open(log, encoding="utf-8", errors="replace") as stream:
+                raise Failed("%s: exit status %d, %d reports; %s ends with:\n%s" % (
+                    name, done.returncode, len(made), log, stream.read()[-4000:]))
+        with open(made.pop(), encoding="utf-8") as stream:
+            report = json.load(stream)
+        print("%s: %d s" % (name, report["seconds"]), flush=True)
+        return report
+
+
+def built(report):
+    """Components of which a step ran."""
+    return {step["component"] for step in report["steps"] if step["ran"]}
+
+
+def changes(report):
+    return sum(host["changed"] for host in report["hosts"].values())
+
+
+def stack():
+    """Ansible: the stack fetched, built offline, run again without a change, one flag changed"""
+    with Site("stack-proof", "--chroot", "stack") as site:
+        fetched = site.play("fetch", "--tags", "fetch")
+        whole = site.play("build", "-e", "stack__offline=true", network=False)
+        wanted = {"openblas", "fftw", "hdf5", "treenail"}
+        if not wanted <= built(whole):
+            raise Failed("built were %s" % ", ".join(sorted(built(whole))))
+        again = site.play("again", "-e", "stack__offline=true", network=False)
+        if changes(again) or built(again):
+            raise Failed("the second run changed %d things and built %s" % (
+                changes(again), ", ".join(sorted(built(again))) or "nothing"))
+        flag = site.play("flag", "-e", "stack__offline=true", "-e",
+                         json.dumps({"fftw__flags": ["--disable-fma"]}), network=False)
+        if built(flag) != {"fftw", "treenail"}:
+            raise Failed("a flag of FFTW rebuilt %s" % ", ".join(sorted(built(flag))))
+        site.play("prune", playbook="prune.yml")
+        kept = site.play("kept", "-e", "stack__offline=true", "-e",
+                         json.dumps({"fftw__flags": ["--disable-fma"]}), network=False)
+        if built(kept):
+            raise Failed("prune removed what the manifest names: %s" % ", ".join(
+                sorted(built(kept))))
+    return ("fetched in %d s; built without a network in %d s (%s); again in %d s, nothing "
+            "changed; with another flag of FFTW: %s in %d s; %d checks of what is loaded" % (
+                fetched["seconds"], whole["seconds"], ", ".join(sorted(built(whole))),
+                again["seconds"], ", ".join(sorted(built(flag))), flag["seconds"],
+                len(whole["checks"])))
+
+
+def stack_modules():
+    """Ansible: module files and stack-env serve environment-modules as they serve Lmod"""
+    with Site("stack-modules", "--chroot", "modules") as site:
+        report = site.play("build", "-e", json.dumps(dict(
+            {name + "__mode": "skip" for name in ("openblas", "fftw", "h5py", "scipy", "treenail")},
+            modules__implementation="environment-modules", numpy__mode="package")))
+        if built(report) != {"hdf5"}:
+            raise Failed("built were %s" % ", ".join(sorted(built(report))))
+        return "; ".join(check["says"] for check in report["checks"])
+
+
+# What is refused: a name, options, words of the sentence.
+REFUSALS = (
+    ("mode", {"fftw__mode": "biuld"}, "fftw__mode is 'biuld'; it must be one of"),
+    ("misspelt", {"fttw__mode": "skip"}, "did you mean fftw__mode?"),
+    ("version", {"hdf5__version": "9.9"}, "whose sources are not known; known are 1.10.8"),
+    ("checksum", {"fftw__sources": [{"deb-orig": "fftw3 3.3.10-1 " + "0" * 64}]},
+     "has not the checksum 000"),
+    ("missing", {"fftw__sources": [{"cache": "fftw-9.tar.gz 9 " + "1" * 64}]}, "was found nowhere"),
+    ("level", {"stack__isa": "x86-64-v9"}, "this processor does not run it"),
+    ("variant", {"stack__variant": "best"}, "it must be one of patched, pinned, upstream"),
+)
+
+
+def stack_refusals():
+    """wrong modes, versions, checksums and levels: a sentence each, before anything is built"""
+    with Site("stack-refusals", "--chroot", "refusals") as site:
+        for name, options, words in REFUSALS:
+            report = site.play(name, "-e", json.dumps(options), status=1)
+            text = " ".join(f["message"] for f in report["failures"])
+            if words not in text:
+                raise Failed("%s: %r does not say %r" % (name, text, words))
+            if built(report):
+                raise Failed("%s: %s was built all the same" % (name, ", ".join(built(report))))
+    return "%d refusals, each with its sentence" % len(REFUSALS)

@@ -1,0 +1,310 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks one component of a stack from inside: does it compute right, and is it the one that was
+meant?
+
+    stack-env python3 smoke/stack_check.py blas < components.json
+
+Standard input holds {"instance": component, "needs": [components it stands on]} of the stack's
+plan. Results are compared with sums and transforms written out here; the process's own memory map
+says which libraries it really has. Exit status 0, or 1 with a sentence.
+"""
+
+from __future__ import annotations
+
+import cmath
+import ctypes
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import libraries  # noqa: E402  (the path must be set first)
+
+
+class Wrong(Exception):
+    """What is not as it should be."""
+
+
+# Which component a kind of library must come from.
+PROVIDERS = {"BLAS": "openblas", "HDF5": "hdf5", "FFTW": "fftw", "treenail": "treenail",
+             "kernels": "treenail"}
+
+
+def provenance(components: dict, needed: tuple) -> str:
+    """Every library of those kinds in this process comes from where the plan says."""
+    found, words = libraries.loaded(), []
+    for kind, name in PROVIDERS.items():
+        if kind in needed and not found[kind]:
+            raise Wrong("no %s library is loaded; LD_LIBRARY_PATH is %s" % (
+                kind, os.environ.get("LD_LIBRARY_PATH", "not set")))
+        component = components.get(name)
+        for path in found[kind]:
+            words.append("%s %s" % (kind, path))
+            if component is None or component["mode"] == "skip":
+                continue
+            prefix = component["prefix"]
+            if prefix and not os.path.realpath(path).startswith(os.path.realpath(prefix) + "/"):
+                raise Wrong("%s is %s, but the plan built it in %s" % (kind, path, prefix))
+            if component["mode"] == "package" and not path.startswith(("/usr/", "/lib")):
+                raise Wrong("%s is %s, but the plan takes the distribution's" % (kind, path))
+    return ", ".join(words)
+
+
+def library(*names: str) -> ctypes.CDLL:
+    """The first of these that the loader finds."""
+    reasons = []
+    for name in names:
+        try:
+            return ctypes.CDLL(name)
+        except OSError as reason:
+            reasons.append(str(reason))
+    raise Wrong("; ".join(reasons))
+
+
+def close(got: float, wanted: float, tolerance: float = 1e-12) -> bool:
+    return abs(got - wanted) <= tolerance * max(1.0, abs(wanted))
+
+
+def blas(components: dict) -> str:
+    """A product of 33 x 47 and 47 x 29 numbers against sums written out; the build's target."""
+    lib = library("libopenblas.so.0", "libflexiblas.so.3", "libblas.so.3")
+    rows, inner, columns = 33, 47, 29
+    random.seed(1)
+    a = [[random.uniform(-1, 1) for _ in range(inner)] for _ in range(rows)]
+    b = [[random.uniform(-1, 1) for _ in range(columns)] for _ in range(inner)]
+    flat_a = (ctypes.c_double * (rows * inner))(*[x for row in a for x in row])
+    flat_b = (ctypes.c_double * (inner * columns))(*[x for row in b for x in row])
+    result = (ctypes.c_double * (rows * columns))()
+    lib.cblas_dgemm(101, 111, 111, rows, columns, inner, ctypes.c_double(1), flat_a, inner, flat_b,
+                    columns, ctypes.c_double(0), result, columns)
+    for i in range(rows):
+        for j in range(columns):
+            wanted = sum(a[i][k] * b[k][j] for k in range(inner))
+            if not close(result[i * columns + j], wanted):
+                raise Wrong("a product of matrices has %r where the sum is %r" % (
+                    result[i * columns + j], wanted))
+    words = provenance(components, ("BLAS",))
+    target = [f[len("TARGET="):] for f in components["openblas"]["flags"]
+              if f.startswith("TARGET=")]
+    if target and hasattr(lib, "openblas_get_config"):
+        lib.openblas_get_config.restype = ctypes.c_char_p
+        config = lib.openblas_get_config().decode()
+        if target[0].upper() not in config.upper().replace("_", ""):
+            raise Wrong("OpenBLAS says %r, but was to be built for %s" % (config, target[0]))
+        words += "; " + config
+    return words
+
+
+def fft(components: dict) -> str:
+    """Transforms of 1,024 numbers in both precisions against the sum that defines them."""
+    count = 1024
+    random.seed(2)
+    values = [complex(random.uniform(-1, 1), random.uniform(-1, 1)) for _ in range(count)]
+    turns = [cmath.exp(-2j * cmath.pi * k / count) for k in range(count)]
+    for letter, real, tolerance in (("", ctypes.c_double, 1e-9), ("f", ctypes.c_float, 1e-2)):
+        lib = library("libfftw3%s.so.3" % letter)
+        flat = (real * (2 * count))(*[x for v in values for x in (v.real, v.imag)])
+        result = (real * (2 * count))()
+        plan = getattr(lib, "fftw%s_plan_dft_1d" % letter)
+        plan.restype = ctypes.c_void_p
+        handle = plan(count, flat, result, -1, 1 << 6)
+        getattr(lib, "fftw%s_execute" % letter)(ctypes.c_void_p(handle))
+        for k in range(0, count, 37):
+            wanted = sum(v * turns[k * n % count] for n, v in enumerate(values))
+            got = complex(result[2 * k], result[2 * k + 1])
+            if abs(got - wanted) > tolerance * count ** 0.5:
+                raise Wrong("fftw%s has %r at %d where the sum is %r" % (letter, got, k, wanted))
+    return provenance(components, ("FFTW",))
+
+
+C_PROGRAM = r"""
+#include <hdf5.h>
+#include <stdio.h>
+#include <string.h>
+/* write FILE: 6 numbers; read FILE DATASET: prints them */
+int main(int count, char** words) {
+  hsize_t shape[2] = {2, 3};
+  double values[6] = {0.5, 1.5, 2.5, 3.5, 4.5, 5.5};
+  if (count == 3 && !strcmp(words[1], "write")) {
+    hid_t file = H5Fcreate(words[2], H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t space = H5Screate_simple(2, shape, NULL);
+    hid_t set = H5Dcreate2(file, "x", H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    if (H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0) return 1;
+    return H5Dclose(set) < 0 || H5Sclose(space) < 0 || H5Fclose(file) < 0;
+  }
+  hid_t file = H5Fopen(words[2], H5F_ACC_RDONLY, H5P_DEFAULT);
+  hid_t set = H5Dopen2(file, words[3], H5P_DEFAULT);
+  if (H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0) return 1;
+  for (int i = 0; i < 6; ++i) printf("%.17g ", values[i]);
+  return H5Fclose(file) < 0;
+}
+"""
+VALUES = [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]
+
+
+def c_program(folder: str) -> str:
+    """The program above, compiled with what pkg-config or the module's variables say."""
+    source, program = os.path.join(folder, "hdf5.c"), os.path.join(folder, "hdf5")
+    with open(source, "w", encoding="utf-8") as stream:
+        stream.write(C_PROGRAM)
+    root, flags = os.environ.get("HDF5_DIR", ""), []
+    if root:
+        flags = ["-I%s/include" % root, "-L%s/lib" % root, "-Wl,-rpath,%s/lib" % root, "-lhdf5"]
+    else:
+        for module in ("hdf5", "hdf5-serial"):
+            done = subprocess.run(["pkg-config", "--cflags", "--libs", module], check=False,
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            if done.returncode == 0:
+                flags = done.stdout.decode().split() + ["-lhdf5"]
+                break
+    command = [os.environ.get("CC", "cc"), source, "-o", program, *flags]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    if done.returncode:
+        raise Wrong("%s:\n%s" % (" ".join(command), done.stdout.decode(errors="replace")))
+    return program
+
+
+def output(*command: str) -> str:
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    text = done.stdout.decode(errors="replace")
+    if done.returncode:
+        raise Wrong("%s: exit status %d\n%s" % (" ".join(command), done.returncode, text))
+    return text
+
+
+def hdf5(components: dict) -> str:
+    """A file goes from C to h5dump and back to C."""
+    with tempfile.TemporaryDirectory() as folder:
+        program, path = c_program(folder), os.path.join(folder, "c.h5")
+        output(program, "write", path)
+        read = [float(word) for word in output(program, "read", path, "x").split()]
+        if read != VALUES:
+            raise Wrong("C wrote %s and reads %s" % (VALUES, read))
+        dumped = output("h5dump", "-d", "/x", path)
+        if "( 2, 3 )" not in dumped or "3.5, 4.5, 5.5" not in dumped:
+            raise Wrong("h5dump does not show what C wrote:\n" + dumped)
+        linked = output("ldd", program)
+    component = components["hdf5"]
+    mine = [line.split()[2] for line in linked.splitlines() if "libhdf5" in line]
+    if component["prefix"] and not all(
+            os.path.realpath(p).startswith(os.path.realpath(component["prefix"]) + "/")
+            for p in mine):
+        raise Wrong("a C program takes HDF5 from %s, but the plan built it in %s" % (
+            ", ".join(mine), component["prefix"]))
+    return "C and h5dump agree; %s" % ", ".join(mine)
+
+
+def numpy(components: dict) -> str:
+    """Products, solutions and singular values; the BLAS under them."""
+    import numpy as np
+    generator = np.random.RandomState(3)
+    a, b = generator.standard_normal((60, 60)), generator.standard_normal((60, 5))
+    wanted = [[sum(float(a[i, k]) * float(b[k, j]) for k in range(60)) for j in range(5)]
+              for i in range(60)]
+    if not np.allclose(a @ b, wanted, rtol=1e-12, atol=1e-12):
+        raise Wrong("a product of matrices differs from the sums")
+    if not np.allclose(a @ np.linalg.solve(a, b), b, atol=1e-8):
+        raise Wrong("numpy.linalg.solve does not solve")
+    u, s, v = np.linalg.svd(a)
+    if not np.allclose((u * s) @ v, a, atol=1e-10):
+        raise Wrong("the singular values do not give the matrix back")
+    component = components["numpy"]
+    if component["prefix"] and not np.__file__.startswith(component["prefix"] + "/"):
+        raise Wrong("numpy is %s, but the plan built it in %s" % (np.__file__, component["prefix"]))
+    return "numpy %s; %s" % (np.__version__, provenance(components, ("BLAS",)))
+
+
+def scipy(components: dict) -> str:
+    """A factorisation by LAPACK, on the same BLAS."""
+    import numpy as np
+    import scipy.linalg
+    a = np.random.RandomState(4).standard_normal((40, 40))
+    p, lower, upper = scipy.linalg.lu(a)
+    if not np.allclose(p @ lower @ upper, a, atol=1e-12):
+        raise Wrong("the factors do not give the matrix back")
+    return "scipy %s; %s" % (scipy.__version__, provenance(components, ("BLAS",)))
+
+
+def h5py(components: dict) -> str:
+    """The library that runs is the one it was built with, and reads what C writes."""
+    import h5py as module
+    runs = module.version.hdf5_version_tuple
+    theirs = getattr(module.version, "hdf5_built_version_tuple", None)
+    if theirs and tuple(theirs) != tuple(runs):
+        raise Wrong("h5py was built with HDF5 %s and runs with %s" % (theirs, runs))
+    with tempfile.TemporaryDirectory() as folder:
+        program, path = c_program(folder), os.path.join(folder, "c.h5")
+        output(program, "write", path)
+        with module.File(path, "r") as file:
+            if list(file["x"][...].reshape(-1)) != VALUES:
+                raise Wrong("h5py reads %s of what C wrote" % file["x"][...])
+        with module.File(path, "w") as file:
+            file["y"] = [VALUES[:3], VALUES[3:]]
+        if [float(w) for w in output(program, "read", path, "y").split()] != VALUES:
+            raise Wrong("C does not read what h5py wrote")
+    return "h5py %s, HDF5 %s; %s" % (module.__version__, ".".join(map(str, runs)),
+                                     provenance(components, ("HDF5",)))
+
+
+def treenail(components: dict) -> str:
+    """A training on real digits, its checkpoint read by h5py, and the libraries of that process."""
+    import models
+    import train
+    import treenail as tn
+    component = components["treenail"]
+    if component["prefix"] and not tn.__file__.startswith(component["prefix"] + "/"):
+        raise Wrong("treenail is %s, but the plan built it in %s" % (
+            tn.__file__, component["prefix"]))
+    with tempfile.TemporaryDirectory() as folder:
+        report = os.path.join(folder, "report.json")
+        if train.main(["mlp", "--quiet", "--checkpoint-dir", folder, "--report", report]):
+            raise Wrong("the training did not reach %.2f" % models.NEEDED["mlp"])
+        with open(report, encoding="utf-8") as stream:
+            accuracy = json.load(stream)["accuracy"]
+        latest = tn.train.latest_checkpoint(folder)
+        needed = ["treenail", "kernels"]
+        if tn.build_info().get("adapters") is None or components.get("hdf5"):
+            needed.append("HDF5")
+        words = provenance(components, tuple(needed))
+        try:
+            import h5py as module
+        except ImportError:
+            return "accuracy %.4f; %s" % (accuracy, words)
+        names = [n for n in os.listdir(folder) if n.startswith(os.path.basename(latest))]
+        with module.File(os.path.join(folder, names[0]), "r") as file:
+            found: list = []
+            file.visit(found.append)
+        if not found:
+            raise Wrong("h5py finds nothing in the checkpoint")
+    signal = tn.signal.rfft(tn.constant([1.0, 2.0, 3.0, 4.0]), [4])
+    with tn.Session() as session:
+        first = complex(session.run(signal)[0])
+    if abs(first - 10) > 1e-5:
+        raise Wrong("the Fourier transform of 1 2 3 4 begins with %r" % first)
+    return "accuracy %.4f; %s" % (accuracy, provenance(components, ("treenail", "kernels")))
+
+
+CHECKS = {check.__name__: check for check in (blas, fft, hdf5, numpy, scipy, h5py, treenail)}
+
+
+def main() -> int:
+    """Runs one check; the exit status."""
+    if len(sys.argv) != 2 or sys.argv[1] not in CHECKS:
+        print(__doc__ + "\nchecks: " + ", ".join(CHECKS), file=sys.stderr)
+        return 2
+    given = json.load(sys.stdin)
+    components = {c["name"]: c for c in given["needs"] + [given["instance"]]}
+    try:
+        print(CHECKS[sys.argv[1]](components))
+    except Wrong as reason:
+        print("%s: %s" % (given["instance"]["name"], reason), file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

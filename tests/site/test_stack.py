@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plan of a stack: order, prefixes, options that mean nothing; the roles' records as they
+stand."""
+
+import copy
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ANSIBLE = os.path.join(SOURCE, "ansible")
+errors = pytest.importorskip("ansible.errors", reason="ansible is not installed")
+SUM = "a" * 64
+
+
+def module(path):
+    name = os.path.basename(path)[:-3]
+    spec = importlib.util.spec_from_file_location("under_test_" + name, os.path.join(ANSIBLE, path))
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+stack = module("filter_plugins/stack.py")
+
+
+def settings(**more):
+    found = {"prefix": "/opt/stack", "build_root": "/opt/stack/build", "toolchain": "gcc-12.2.0",
+             "cc": "gcc", "cxx": "g++", "fc": "gfortran", "machine": "x86_64", "isa": "x86-64-v3",
+             "family": "Debian", "python": "/usr/bin/python3", "python_version": "3.11",
+             "variant": "patched", "suite": "short", "processors": 2, "memory_mib": 8000,
+             "patches": {}, "options": {}, "dist": {"version": "1.0.0", "sha256": "b" * 64}}
+    found.update(more)
+    return found
+
+
+def record(**more):
+    found = {"summary": "something", "license": "MIT", "version": "1",
+             "versions": {"1": {"sources": [{"pypi": "x 1 " + SUM}]}},
+             "steps": {"build": ["make -j@jobs@ @flags@"], "install": ["make install"]}}
+    found.update(more)
+    return found
+
+
+RECORDS = {"low": record(), "side": record(),
+           "high": record(needs=["low"], steps={"build": ["make LOW=@low@"]}),
+           "top": record(needs=["high", "side"])}
+
+
+def planned(records=None, **more):
+    return {i["name"]: i for i in stack.stack_plan(records or copy.deepcopy(RECORDS),
+                                                   settings(**more))}
+
+
+def refused(records=None, **more):
+    with pytest.raises(errors.AnsibleFilterError) as caught:
+        planned(records, **more)
+    return str(caught.value)
+
+
+def test_each_stands_behind_what_it_needs():
+    assert stack.stack_order(RECORDS) == ["low", "high", "side", "top"]
+
+
+def test_a_circle_is_refused_with_its_members():
+    text = refused({"a": record(needs=["b"]), "b": record(needs=["a"]), "c": record()})
+    assert "a needs b" in text and "b needs a" in text and "c needs" not in text
+
+
+def test_a_flag_moves_the_component_and_what_stands_on_it_and_nothing_else():
+    before = planned()
+    after = planned(options={"low": {"flags": ["-DX"]}})
+    moved = {name for name in before if before[name]["prefix"] != after[name]["prefix"]}
+    assert moved == {"low", "high", "top"}
+
+
+@pytest.mark.parametrize("change", [
+    {"toolchain": "gcc-13.1.0"}, {"isa": "x86-64-v2"}, {"variant": "upstream"},
+    {"patches": {"low/1": "0123"}}])
+def test_what_shapes_the_result_moves_the_prefix(change):
+    assert planned()["low"]["prefix"] != planned(**change)["low"]["prefix"]
+
+
+@pytest.mark.parametrize("change", [
+    {"processors": 64}, {"memory_mib": 500}, {"suite": "long"}, {"patches": {"low/2": "0123"}}])
+def test_what_shapes_nothing_leaves_it_where_it_is(change):
+    assert planned()["low"]["prefix"] == planned(**change)["low"]["prefix"]
+
+
+def test_the_prefix_of_a_need_is_filled_in():
+    plan = planned()
+    assert plan["high"]["steps"]["build"] == ["make LOW=" + plan["low"]["prefix"]]
+    assert plan["low"]["prefix"].startswith("/opt/stack/gcc-12.2.0/low/1-")
+
+
+def test_memory_limits_the_jobs():
+    records = {"big": record(memory=3000)}
+    assert planned(records, memory_mib=8000, processors=16)["big"]["jobs"] == 2
+    assert planned(records, memory_mib=1000, processors=16)["big"]["jobs"] == 1
+
+
+def test_instruction_sets_side_by_side():
+    plan = stack.stack_plan({"low": record()}, settings(options={
+        "low": {"isas": ["x86-64-v3", "x86-64"]}}))
+    assert [i["module"] for i in plan] == ["low/1-x86-64-v3", "low/1-x86-64"]
+    assert len({i["prefix"] for i in plan}) == 2
+    assert stack.pinned(plan) == ["low/1-x86-64-v3"]
+
+
+def test_what_a_component_stands_on():
+    plan = stack.stack_plan(copy.deepcopy(RECORDS), settings())
+    top = plan[-1]
+    assert [i["name"] for i in stack.bottom_up(top, plan)] == ["low", "high", "side"]
+
+
+def test_packages_of_the_distribution():
+    records = {"low": record(packages={"Debian": ["liblow-dev"]},
+                             build_packages={"Debian": ["make"]})}
+    assert stack.needed_packages(planned(records).values()) == ["make"]
+    plan = planned(records, options={"low": {"mode": "package"}})
+    assert stack.needed_packages(plan.values()) == ["liblow-dev"]
+    assert plan["low"]["prefix"] == "" and plan["low"]["steps"] == {}
+
+
+def test_an_optional_part_follows_the_mode():
+    records = {"low": record(),
+               "high": record(needs=["low"], parts={"low": ["--without", "--with"]},
+                              steps={"build": ["./configure @part_low@"]})}
+    assert planned(records)["high"]["steps"]["build"] == ["./configure --with"]
+    plan = planned(records, options={"low": {"mode": "skip"}})
+    assert plan["high"]["steps"]["build"] == ["./configure --without"]
+
+
+def test_a_version_may_be_built_otherwise():
+    records = {"low": record(versions={v: {"sources": [{"pypi": "x 1 " + SUM}]} for v in (
+        "1", "1.9", "1.26.4")}, since={"1.26": {"steps": {"build": ["meson"]}}})}
+    built = {v: planned(records, options={"low": {"version": v}})["low"]["steps"]["build"]
+             for v in ("1", "1.9", "1.26.4")}
+    assert built == {"1": ["make -j2 "], "1.9": ["make -j2 "], "1.26.4": ["meson"]}
+
+
+BAD_OPTIONS = [
+    ({"low": {"mode": "biuld"}},
+     "low__mode is 'biuld'; it must be one of build, package, module, skip"),
+    ({"low": {"mode": "module"}}, "low__module must name the site's module"),
+    ({"low": {"mode": "skip"}}, "high needs low, and low__mode is 'skip'"),
+    ({"low": {"version": "2"}}, "low__version is '2', whose sources are not known; known are 1"),
+    ({"nothing": {"mode": "build"}}, "options for 'nothing', but there is no such component"),
+    ({"low": {"sources": [{"git": "x 1 " + SUM}]}}, "unknown kind of source 'git'"),
+    ({"low": {"sources": [{"pypi": "x 1"}]}}, "a source is written `pypi: name version sha256`"),
+    ({"low": {"sources": [{"pypi": "x 1 " + SUM[1:]}]}}, "64 hexadecimal digits"),
+    ({"low": {"sources": ["pypi: x"]}}, "a source is written `kind: name version sha256`"),
+]
+
+
+@pytest.mark.parametrize("options, words", BAD_OPTIONS)
+def test_options_that_mean_nothing(options, words):
+    assert words in refused(options=options)
+
+
+BAD_RECORDS = [
+    ({"low": record(stepps={})}, "unknown field 'stepps'"),
+    ({"low": record(license="")}, "no 'license'"),
+    ({"low": record(steps={"compile": []})}, "unknown step 'compile'"),
+    ({"low": record(steps={"build": ["make @colour@"]})}, "@colour@ is not known"),
+    ({"low": record(flags={"x86_64": {"x86-64": ["-a"]}})}, "no flags for x86-64-v3 of x86_64"),
+    ({"low": record(versions={"1": {"sources": []}})}, "needs sources"),
+]
+
+
+@pytest.mark.parametrize("records, words", BAD_RECORDS)
+def test_records_that_mean_nothing(records, words):
+    assert words in refused(records)
+
+
+def test_an_unknown_variant():
+    assert "stack__variant is 'best'; it must be one of patched, pinned, upstream" in refused(
+        variant="best")
+
+
+def test_a_misspelt_component_is_named_with_the_right_one():
+    with pytest.raises(errors.AnsibleFilterError, match="nunpy__mode.*numpy"):
+        stack.stack_options({"nunpy__mode": "build", "numpy__mode": "skip"}, {"numpy": record()})
+
+
+def test_options_are_taken_from_variables():
+    found = stack.stack_options({"low__mode": "skip", "low__flags": [], "low__version": "",
+                                 "stack__suite": "long"}, {"low": record()})
+    assert found == {"low": {"mode": "skip"}}
+
+
+# ---- the records as they stand ---------------------------------------------------------------
+
+REAL = stack.stack_records(os.path.join(ANSIBLE, "roles"))
+
+
+@pytest.mark.parametrize("family", ["Debian", "RedHat"])
+@pytest.mark.parametrize("machine, isa", [("x86_64", level) for level in (
+    "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")] + [("aarch64", "armv8-a"),
+                                                         ("aarch64", "armv8.2-a")])
+def test_every_component_can_be_planned(family, machine, isa):
+    modes = {n: {"mode": "build"} for n, r in REAL.items()
+             if "build" in r.get("modes", stack.MODES)}
+    plan = stack.stack_plan(REAL, settings(family=family, machine=machine, isa=isa, options=modes))
+    for instance in plan:
+        needed = "build_packages" if instance["mode"] == "build" else "packages"
+        assert instance[needed], instance["name"]
+        assert instance["checks"]
+
+
+def test_the_play_takes_every_component_behind_what_it_needs():
+    with open(os.path.join(ANSIBLE, "site.yml"), encoding="utf-8") as stream:
+        text = stream.read()
+    places = {name: text.find("        name: %s\n" % name) for name in REAL}
+    assert min(places.values()) > 0, places
+    for name, record_ in REAL.items():
+        for need in record_.get("needs", []):
+            assert places[need] < places[name], (need, name)
+
+
+def test_generated_files_are_fresh():
+    done = subprocess.run([sys.executable, "-B", os.path.join(ANSIBLE, "generate.py"), "--check"],
+                          stdout=subprocess.PIPE, check=False)
+    assert done.returncode == 0, done.stdout.decode()
+
+
+def test_defaults_are_those_of_the_interface():
+    import yaml
+    for role in sorted(os.listdir(os.path.join(ANSIBLE, "roles"))):
+        folder = os.path.join(ANSIBLE, "roles", role)
+        paths = [os.path.join(folder, *p) for p in (("defaults", "main.yml"),
+                                                    ("meta", "argument_specs.yml"))]
+        assert os.path.exists(paths[1]), role
+        if not os.path.exists(paths[0]):
+            continue
+        given, specs = (yaml.safe_load(open(p, encoding="utf-8")) for p in paths)
+        known = {}
+        for entry in specs["argument_specs"].values():
+            known.update(entry.get("options") or {})
+        assert set(given or {}) <= set(known), role
+        for name, value in (given or {}).items():
+            if value in ("", None, []) or "{{" in str(value):
+                continue
+            assert known[name].get("default") == value, name
+
+
+# ---- the toolchain's probes ------------------------------------------------------------------
+
+
+def probed(tmp_path, **compilers):
+    folder = os.path.join(ANSIBLE, "roles", "toolchain", "files")
+    packed = subprocess.run("tar -C probes -cz . | base64 -w0", shell=True, cwd=folder, check=True,
+                            stdout=subprocess.PIPE).stdout.decode()
+    done = subprocess.run(["bash", os.path.join(folder, "probes.sh"), str(tmp_path)], check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          env={**os.environ, "CC": "gcc", "CXX": "g++", "FC": "gfortran",
+                               "PROBES": packed, **compilers})
+    return done.returncode, done.stdout.decode()
+
+
+def test_the_distributions_compilers_are_fit(tmp_path):
+    if not shutil.which("gfortran"):
+        pytest.skip("gfortran is not installed")
+    assert probed(tmp_path) == (0, "")
+
+
+def test_a_compiler_that_takes_liberties_is_refused(tmp_path):
+    status, text = probed(tmp_path, CC="gcc -ffast-math")
+    assert status == 1 and "the toolchain miscompiles loops.c with -O" in text
+    assert "choose another by toolchain__mode" in text
+
+
+def test_a_compiler_that_does_not_compile_is_refused(tmp_path):
+    status, text = probed(tmp_path, CXX="false")
+    assert status == 1 and "the toolchain does not compile cxx20.cc with -O0" in text

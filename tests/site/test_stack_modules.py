@@ -1,0 +1,381 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Ansible modules of the stack, used as functions: sources, steps, prefixes, what is pruned."""
+
+import hashlib
+import http.server
+import json
+import os
+import subprocess
+import tarfile
+import threading
+
+import pytest
+from test_stack import module
+
+source = module("library/stack_source.py")
+step = module("library/stack_step.py")
+state = module("library/stack_state.py")
+unpack = module("library/stack_unpack.py")
+commit = module("library/stack_commit.py")
+prune = module("library/stack_prune.py")
+
+DATA = b"an archive\n"
+SUM = hashlib.sha256(DATA).hexdigest()
+WRONG = "0" * 64
+
+
+def wanted(kind="pypi", name="thing", version="1.0", sha256=SUM):
+    return {"kind": kind, "name": name, "version": version, "sha256": sha256}
+
+
+# ---- sources ---------------------------------------------------------------------------------
+
+
+def test_a_file_put_into_the_cache_is_found_under_any_name(tmp_path):
+    (tmp_path / "whatever.bin").write_bytes(DATA)
+    path, _, changed = source.fetched("thing", [wanted()], str(tmp_path), offline=True)
+    assert os.path.basename(path) == "whatever.bin" and not changed
+
+
+def test_a_damaged_file_of_the_cache_is_not_taken(tmp_path):
+    folder = tmp_path / SUM
+    folder.mkdir()
+    (folder / "thing-1.0.tar.gz").write_bytes(b"other bytes")
+    with pytest.raises(source.Missing):
+        source.fetched("thing", [wanted()], str(tmp_path), offline=True)
+    assert [p.name for p in folder.iterdir()] == ["thing-1.0.tar.gz.damaged"]
+
+
+def test_offline_and_not_there_says_what_to_do(tmp_path):
+    with pytest.raises(source.Missing) as caught:
+        source.fetched("thing", [wanted("deb"), wanted("pypi")], str(tmp_path), offline=True)
+    text = str(caught.value)
+    assert "thing 1.0 (sha256 %s) was found nowhere" % SUM in text
+    assert "deb: not asked, for the play is offline" in text and "Put the file into" in text
+
+
+class Index(http.server.BaseHTTPRequestHandler):
+    """A package index with one project, in HTML or in JSON."""
+
+    json = True
+
+    def do_GET(self):
+        if self.path == "/simple/thing/":
+            files = [("thing-1.0.tar.gz", "/files/thing-1.0.tar.gz", SUM),
+                     ("thing-0.9.tar.gz", "/files/nowhere", WRONG)]
+            if self.json:
+                body = json.dumps({"files": [{"filename": n, "url": u, "hashes": {"sha256": s}}
+                                             for n, u, s in files]}).encode()
+                kind = "application/vnd.pypi.simple.v1+json"
+            else:
+                body = "".join('<a href="%s#sha256=%s">%s</a>' % (u, s, n)
+                               for n, u, s in files).encode()
+                kind = "text/html"
+        elif self.path == "/files/thing-1.0.tar.gz":
+            body, kind = DATA, "application/octet-stream"
+        else:
+            self.send_error(404)
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(params=["json", "html"])
+def index(request, monkeypatch):
+    handler = type("Handler", (Index,), {"json": request.param == "json"})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:%d/simple" % server.server_port)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def test_an_index_is_asked_and_the_cache_filled(index, tmp_path):
+    path, origin, changed = source.fetched("thing", [wanted()], str(tmp_path))
+    assert changed and origin["kind"] == "pypi"
+    assert path == str(tmp_path / SUM / "thing-1.0.tar.gz")
+    assert source.fetched("thing", [wanted()], str(tmp_path), offline=True)[2] is False
+    assert sorted(p.name for p in tmp_path.iterdir()) == [SUM]
+
+
+def test_another_checksum_names_both(index, tmp_path):
+    with pytest.raises(source.Missing) as caught:
+        source.fetched("thing", [wanted(sha256="1" * 64)], str(tmp_path))
+    assert "1" * 64 in str(caught.value) and "thing-1.0.tar.gz has " + SUM in str(caught.value)
+
+
+def test_the_next_source_is_tried(index, tmp_path, monkeypatch):
+    def gone(*_):
+        raise source.Missing("the repository is gone")
+
+    monkeypatch.setitem(source.FETCH, "deb", gone)
+    path, origin, _ = source.fetched("thing", [wanted("deb"), wanted("pypi")], str(tmp_path))
+    assert origin["kind"] == "pypi" and os.path.exists(path)
+
+
+def test_apt_is_asked_for_sources_where_it_has_packages_from(tmp_path):
+    parts = tmp_path / "sources.list.d"
+    parts.mkdir()
+    (tmp_path / "sources.list").write_text(
+        "# old\ndeb http://a.example x main\ndeb-src http://b.example x main\n")
+    (parts / "d.sources").write_text(
+        "Types: deb\nURIs: http://c.example\nSuites: x\nSigned-By: /k.gpg\n")
+    (parts / "notes.txt").write_text("deb http://d.example x main\n")
+    assert source.source_lists(str(tmp_path)) == {
+        "sources.list": "deb-src http://a.example x main\ndeb-src http://b.example x main\n",
+        "d.sources": "Types: deb-src\nURIs: http://c.example\nSuites: x\nSigned-By: /k.gpg\n"}
+
+
+def test_apt_tells_addresses():
+    text = "'http://a/x_1%2bds.dsc' x_1+ds.dsc 10 SHA256:ab\n'http://a/y' y 20 SHA256:cd\n"
+    assert source.parse_uris(text) == [("http://a/x_1%2bds.dsc", "x_1+ds.dsc", "SHA256:ab"),
+                                       ("http://a/y", "y", "SHA256:cd")]
+
+
+URIS = {"thing": [("http://a/t.dsc", "thing_2.0+ds-1.dsc", "SHA256:" + "d" * 64)],
+        "thing=2.0+ds-1": [("http://a/t.dsc", "thing_2.0+ds-1.dsc", "SHA256:" + "d" * 64),
+                           ("http://a/o", "thing_2.0+ds.orig.tar.xz", "SHA256:" + "e" * 64),
+                           ("http://a/p", "thing_2.0+ds-1.debian.tar.xz", "SHA256:" + "f" * 64)]}
+
+
+@pytest.mark.parametrize("kind, sha256", [("deb", "d" * 64), ("deb-orig", "e" * 64)])
+def test_the_newest_source_package(kind, sha256, tmp_path, monkeypatch):
+    monkeypatch.setattr(source, "source_uris", lambda name, cache: URIS[name])
+    found = source.newest("thing", [wanted(kind)], str(tmp_path))
+    assert (found["version"], found["sha256"]) == ("2.0+ds-1", sha256)
+
+
+def test_the_newest_release_of_a_project(index, tmp_path):
+    found = source.newest("thing", [wanted(version="0.9", sha256=WRONG)], str(tmp_path))
+    assert (found["version"], found["sha256"]) == ("1.0", SUM)
+
+
+def test_the_original_archive_is_not_the_package(tmp_path, monkeypatch):
+    monkeypatch.setattr(source, "source_uris", lambda name, cache: URIS["thing=2.0+ds-1"])
+    with pytest.raises(source.Missing, match="thing_2.0.ds.orig.tar.xz SHA256:e"):
+        source.from_deb(wanted("deb-orig", sha256="d" * 64), str(tmp_path))
+
+
+def test_pip_is_configured_by_files(tmp_path, monkeypatch):
+    monkeypatch.delenv("PIP_INDEX_URL", raising=False)
+    (tmp_path / "pip.conf").write_text("[global]\nindex-url = https://mirror.example/simple\n")
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert source.pip_setting("index-url") == "https://mirror.example/simple"
+
+
+# ---- steps -----------------------------------------------------------------------------------
+
+
+def given(tmp_path, *commands, **more):
+    found = {"component": "thing", "step": "build", "commands": list(commands),
+             "chdir": str(tmp_path), "state": str(tmp_path / "state"),
+             "environment": {"PATH": "/usr/bin:/bin"}, "junit": None, "quarantine": []}
+    found.update(more)
+    return found
+
+
+def test_a_step_runs_once(tmp_path):
+    words = given(tmp_path, "echo x >> ran")
+    assert step.perform(words)["changed"] is True
+    assert step.perform(words)["changed"] is False
+    assert (tmp_path / "ran").read_text() == "x\n"
+
+
+def test_other_commands_run_again(tmp_path):
+    step.perform(given(tmp_path, "true"))
+    assert step.perform(given(tmp_path, "true", "true"))["changed"] is True
+
+
+def test_a_step_that_failed_runs_again_and_shows_its_end(tmp_path):
+    result = step.perform(given(tmp_path, "echo the reason >&2", "false", "touch after"))
+    assert result["failed"] and "thing: build failed with exit status 1" in result["msg"]
+    assert "the reason" in result["msg"] and not (tmp_path / "after").exists()
+    assert step.perform(given(tmp_path, "true"))["changed"] is True
+
+
+@pytest.mark.parametrize("words, sentence", [
+    ("ld: final link failed: No space left on device", "the disk is full"),
+    ("g++: fatal error: Killed signal terminated program cc1plus", "want of memory")])
+def test_well_known_reasons(tmp_path, words, sentence):
+    assert sentence in step.perform(given(tmp_path, "echo '%s'; exit 1" % words))["msg"]
+
+
+def test_a_command_does_not_follow_the_one_before(tmp_path):
+    (tmp_path / "below").mkdir()
+    step.perform(given(tmp_path, "cd below && touch a", "touch b"))
+    assert (tmp_path / "below" / "a").exists() and (tmp_path / "b").exists()
+
+
+def test_a_step_is_not_tried_when_the_one_before_failed(tmp_path):
+    step.perform(given(tmp_path, "false", step="configure"))
+    result = step.perform(given(tmp_path, "touch ran", after="configure"))
+    assert "build was not tried, for configure failed" in result["msg"]
+    assert not (tmp_path / "ran").exists()
+
+
+def test_nothing_of_the_callers_environment_is_passed(tmp_path, monkeypatch):
+    monkeypatch.setenv("CFLAGS", "-march=native")
+    step.perform(given(tmp_path, "env > seen"))
+    assert "CFLAGS" not in (tmp_path / "seen").read_text()
+
+
+REPORT = """<testsuite><testcase classname="a" name="good"/>
+<testcase classname="a" name="bad"><failure/></testcase></testsuite>"""
+KNOWN = {"test": "a::b*", "reason": "x", "link": "https://bugs.example/1", "expires": "2999-01-01"}
+
+
+def suite(tmp_path, quarantine, status=1):
+    (tmp_path / "in.xml").write_text(REPORT)
+    return step.perform(given(tmp_path, "cp in.xml out.xml; exit %d" % status, step="suite",
+                              junit=str(tmp_path / "out.xml"), quarantine=quarantine))
+
+
+def test_a_failing_test_fails_the_step(tmp_path):
+    assert "of 2 tests 1 failed that no quarantine knows: a::bad" in suite(tmp_path, [])["msg"]
+
+
+def test_a_quarantined_failure_does_not(tmp_path):
+    result = suite(tmp_path, [KNOWN])
+    assert result["changed"] and result["tests"] == 2 and result["quarantined"] == ["a::bad"]
+
+
+def test_a_quarantine_ends(tmp_path):
+    text = suite(tmp_path, [dict(KNOWN, expires="2001-01-01")])["msg"]
+    assert "its quarantine ended on 2001-01-01 (https://bugs.example/1)" in text
+
+
+def test_a_suite_without_a_report_fails(tmp_path):
+    result = step.perform(given(tmp_path, "exit 3", junit=str(tmp_path / "none.xml")))
+    assert result["failed"] and "exit status 3 and left no report" in result["msg"]
+
+
+def test_a_suite_that_ended_badly_for_another_reason_fails(tmp_path):
+    (tmp_path / "in.xml").write_text("<testsuite><testcase classname='a' name='good'/></testsuite>")
+    result = step.perform(given(tmp_path, "cp in.xml out.xml; exit 3",
+                                junit=str(tmp_path / "out.xml")))
+    assert result["failed"] and "exit status 3" in result["msg"]
+
+
+# ---- archives and prefixes -------------------------------------------------------------------
+
+
+def archive(tmp_path, *names):
+    path = str(tmp_path / "x.tar.gz")
+    with tarfile.open(path, "w:gz") as tar:
+        for name in names:
+            (tmp_path / "file").write_text(name)
+            tar.add(str(tmp_path / "file"), name)
+    return path
+
+
+def test_an_archive_is_unpacked_whole(tmp_path):
+    unpack.unpacked(archive(tmp_path, "x-1/a", "x-1/b/c"), str(tmp_path / "out" / "source"))
+    assert (tmp_path / "out" / "source" / "b" / "c").read_text() == "x-1/b/c"
+    assert os.listdir(str(tmp_path / "out")) == ["source"]
+
+
+@pytest.mark.parametrize("names, words", [
+    (("a", "b"), "2 things at its top"), (("a",), "1 things")])
+def test_an_archive_without_a_directory_is_refused(tmp_path, names, words):
+    with pytest.raises(OSError, match=words):
+        unpack.unpacked(archive(tmp_path, *names), str(tmp_path / "out" / "source"))
+    assert os.listdir(str(tmp_path / "out")) == []
+
+
+def test_what_is_no_archive_is_refused(tmp_path):
+    (tmp_path / "x.tar").write_text("no")
+    with pytest.raises(OSError, match="cannot be unpacked"):
+        unpack.unpacked(str(tmp_path / "x.tar"), str(tmp_path / "out" / "source"))
+
+
+def instance(prefix, **more):
+    found = {key: "" for key in ("name", "version", "mode", "isa", "variant", "recipe", "sources",
+                                 "patches", "flags", "steps", "license", "module")}
+    found.update({"name": "low", "mode": "build", "prefix": str(prefix), "disk": 10}, **more)
+    return found
+
+
+def installed(tmp_path, name):
+    prefix = tmp_path / "root" / "gcc-12" / "low" / name
+    stage = tmp_path / "stage"
+    folder = str(stage) + str(prefix)
+    os.makedirs(folder + "/lib")
+    with open(folder + "/lib/liblow.so", "w", encoding="utf-8") as stream:
+        stream.write(name)
+    commit.commit(instance(prefix), str(stage), {"times": {"build": 5}})
+    return prefix
+
+
+def test_a_staged_installation_is_put_into_place(tmp_path):
+    prefix = installed(tmp_path, "1-aa")
+    content = state.record(str(prefix))
+    assert content["files"] == {"lib/liblow.so": hashlib.sha256(b"1-aa").hexdigest()}
+    found = state.state([instance(prefix), instance(str(prefix) + "2")], str(tmp_path / "root"))
+    assert found["complete"] == [str(prefix)] and found["to_build"] == ["low"]
+    assert found["needed_mib"] == 10 and found["expected"] == {"low": {"build": 5}}
+
+
+def test_an_installation_that_wrote_nothing_is_refused(tmp_path):
+    with pytest.raises(OSError, match="wrote nothing"):
+        commit.commit(instance(tmp_path / "p"), str(tmp_path / "stage"), {})
+
+
+def manifest(tmp_path, name, *prefixes):
+    with open(str(tmp_path / "root" / name), "w", encoding="utf-8") as stream:
+        json.dump({"components": [{"prefix": str(p)} for p in prefixes] + [{"prefix": ""}]}, stream)
+
+
+def test_prune_removes_what_no_manifest_names(tmp_path):
+    old, before, now, kept = (installed(tmp_path, n) for n in ("1-aa", "1-bb", "1-cc", "1-dd"))
+    root = tmp_path / "root"
+    manifest(tmp_path, "manifest.json", now)
+    manifest(tmp_path, "manifest.previous.json", before)
+    (root / "modulefiles" / "low").mkdir(parents=True)
+    (root / "modulefiles" / "low" / "old").write_text("prepend-path PATH %s/bin\n" % old)
+    (root / "modulefiles" / "low" / "now").write_text("prepend-path PATH %s/bin\n" % now)
+    (root / "build" / "low-1-ee").mkdir(parents=True)
+    (root / "gcc-12" / "notes").mkdir()
+    would = prune.prune(str(root), [str(kept)], False)
+    assert old.exists() and would == prune.prune(str(root), [str(kept)], True)
+    assert not old.exists() and before.exists() and now.exists() and kept.exists()
+    assert os.listdir(str(root / "modulefiles" / "low")) == ["now"]
+    assert os.listdir(str(root / "build")) == [] and (root / "gcc-12" / "notes").exists()
+
+
+@pytest.mark.parametrize("text, words", [(None, "has no manifest.json"), ("{", "cannot be read")])
+def test_prune_without_a_manifest_removes_nothing(tmp_path, text, words):
+    prefix = installed(tmp_path, "1-aa")
+    if text is not None:
+        (tmp_path / "root" / "manifest.json").write_text(text)
+    with pytest.raises(prune.Unusable, match=words):
+        prune.prune(str(tmp_path / "root"), [], True)
+    assert prefix.exists()
+
+
+def test_stack_env_is_clean_for_shellcheck(tmp_path):
+    jinja2 = pytest.importorskip("jinja2", reason="jinja2 is not installed")
+    try:
+        subprocess.run(["shellcheck", "--version"], stdout=subprocess.DEVNULL, check=True)
+    except OSError:
+        pytest.skip("shellcheck is not installed")
+    folder = os.path.join(os.path.dirname(module.__globals__["ANSIBLE"]), "ansible", "roles",
+                          "stack", "templates")
+    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(folder), trim_blocks=True,
+                                     undefined=jinja2.StrictUndefined)
+    environment.filters["stack_pinned"] = lambda plan: plan
+    text = environment.get_template("stack-env.j2").render(
+        stack__prefix="/opt/stack", modules_facts={"init": "/init", "paths": ["/site"]},
+        stack_plan=["fftw/3", "hdf5/1"])
+    path = tmp_path / "stack-env"
+    path.write_text(text)
+    done = subprocess.run(["shellcheck", str(path)], stdout=subprocess.PIPE, check=False)
+    assert done.returncode == 0, done.stdout.decode()
+    assert 'fftw/3 hdf5/1' in text
