@@ -67,7 +67,7 @@ try:
         count += 1
 except BlockingIOError:
     pass
-print(count)
+print(count, flush=True)
 os._exit(0)
 """
 
