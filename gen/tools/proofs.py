@@ -30,6 +30,7 @@ sys.path[:0] = [TOOLS, os.path.join(SOURCE, "gen/packaging"), os.path.join(SOURC
                 SOURCE]
 import audit  # noqa: E402  (the path must be set first)
 from benchmark_proof import benchmark_slurm  # noqa: E402
+from builder_proof import builder_user  # noqa: E402
 from cross_built import aarch64, ppc64el, riscv64, s390x  # noqa: E402
 from deb_cross import deb_arm64, deb_s390x  # noqa: E402
 from deb_purge import deb_purge  # noqa: E402
@@ -47,6 +48,7 @@ import junit  # noqa: E402
 from patches_proof import patches  # noqa: E402
 from proving import (Failed, NotRun, audited, build_info, configured,  # noqa: E402
                      debian_repository, manifest, need, other_build, run, tracked_files)
+from repo_proof import package_repository  # noqa: E402
 from rpm_proofs import rpm_install, rpm_reproducible  # noqa: E402
 from sbom_schema import sbom_schema  # noqa: E402
 from slurm_proof import slurm  # noqa: E402
@@ -305,7 +307,7 @@ SLOW = QUICK + (mutated_models_long, mutated_inputs_long, address_undefined, thr
                 deb_purge, deb_reproducible, deb_arm64, deb_s390x, rpm_install, rpm_reproducible,
                 benchmark_slurm, jenkins_cell, hosts_chroot, hosts_ssh, hosts_bare, hosts_arm64,
                 hosts_cut_off, slurm, patches, easybuild, images, image_limits, stack,
-                stack_modules, stack_refusals)
+                stack_modules, stack_refusals, builder_user, package_repository)
 
 
 def prove(function):

@@ -33,16 +33,16 @@ class Report:
                 if where == host and result.get("changed")]
 
 
-def play(folder, role, hosts, *words, environment=None, facts=None, tasks_from="main"):
+def play(folder, role, hosts, *words, environment=None, facts=None, before=()):
     """Runs a role. hosts: {name: variables}. facts: what the hosts are said to be; nothing is
-    gathered then. words: more for ansible-playbook."""
+    gathered then. words: more for ansible-playbook; before: what it is started by."""
     folder = str(folder)
     pre = [{"name": "Say what the host is", "ansible.builtin.set_fact": dict(
         facts, cacheable=True)}] if facts else []
     with open(os.path.join(folder, "play.yml"), "w", encoding="utf-8") as stream:
         json.dump([{"hosts": "all", "gather_facts": not facts, "tasks": pre + [
             {"name": "Take the role", "ansible.builtin.include_role": {
-                "name": role, "tasks_from": tasks_from}}]}], stream)
+                "name": role}}]}], stream)
     with open(os.path.join(folder, "inventory.json"), "w", encoding="utf-8") as stream:
         json.dump({"all": {"hosts": hosts}}, stream)
     with open(os.path.join(folder, "ansible.cfg"), "w", encoding="utf-8") as stream:
@@ -53,10 +53,11 @@ def play(folder, role, hosts, *words, environment=None, facts=None, tasks_from="
         ANSIBLE_LIBRARY=os.path.join(ANSIBLE, "library"), ANSIBLE_NOCOLOR="1",
         ANSIBLE_MODULE_UTILS=os.path.join(ANSIBLE, "module_utils"),
         ANSIBLE_LOCAL_TEMP=os.path.join(folder, "local"), ANSIBLE_RETRY_FILES_ENABLED="0",
-        ANSIBLE_LOCALHOST_WARNING="0", ANSIBLE_DEPRECATION_WARNINGS="0", LC_ALL="C.UTF-8"),
+        ANSIBLE_LOCALHOST_WARNING="0", ANSIBLE_PIPELINING="1", ANSIBLE_GATHER_SUBSET="min",
+        ANSIBLE_DEPRECATION_WARNINGS="0", LC_ALL="C.UTF-8"),
         **(environment or {})))
     done = subprocess.run(
-        ["ansible-playbook", "-i", os.path.join(folder, "inventory.json"), *words,
+        [*before, "ansible-playbook", "-i", os.path.join(folder, "inventory.json"), *words,
          os.path.join(folder, "play.yml")], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, cwd=folder, env=settings, encoding="utf-8", check=False)
     begin = done.stdout.find("{\n")

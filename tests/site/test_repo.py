@@ -223,6 +223,30 @@ def test_the_second_publication_of_the_same_writes_nothing(server):
     assert server.tree() == before
 
 
+@needs_tools
+def test_an_epoch_that_the_file_name_lacks_is_kept(tmp_path, key):
+    server = Server(tmp_path, "deb", key)
+    path = server.make("1:2")
+    given = os.path.join(server.built, "tiny_2_all.deb")
+    os.rename(path, given)
+    server.publish(given)
+    assert not server.publish(given, source="")["changed"]
+    assert [p["version"] for p in server.publish(given, source="")["packages"]] == ["1:2"]
+
+
+def test_nothing_given_for_a_new_channel_publishes_nothing(server):
+    result = server.publish()
+    assert not result["changed"] and result["snapshot"] == "" and server.state() is None
+
+
+def test_everything_can_be_withdrawn(server):
+    path = server.make()
+    server.publish(path)
+    line = "%s  %s" % (digest(path), os.path.basename(path))
+    assert server.publish(withdraw=[line])["packages"] == []
+    assert server.state()["packages"] == {} and not server.publish(withdraw=[line])["changed"]
+
+
 def test_nothing_of_the_given_files_changes(server):
     path = server.make()
     before = digest(path), os.stat(path).st_mtime_ns

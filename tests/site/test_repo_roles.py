@@ -145,10 +145,15 @@ def test_another_family_is_refused(tmp_path, role):
         "suse is of the family Suse: this role knows Debian and RedHat")
 
 
-def test_a_host_that_cannot_make_debian_repositories_says_so(tmp_path):
-    report = play(tmp_path, "repo", {"h": dict(LOCAL, **SERVER)}, facts=REDHAT)
-    assert re.match("h cannot make deb repositories, for Rocky has not the programs: set repo__for",
-                    report.failure("h"))
+def test_versions_are_not_kept_where_dnf_5_would_not_read_it(tmp_path):
+    (tmp_path / "public.asc").write_text(PUBLIC)
+    report = play(tmp_path, "repo", {"h": dict(
+        LOCAL, repo__url="http://host/", repo__public_key=str(tmp_path / "public.asc"),
+        repo__pins=[{"package": "a", "version": "1-1"}])},
+        facts=dict(REDHAT, distribution="Fedora", distribution_major_version="42"))
+    assert report.failure("h") == (
+        "repo__pins keeps versions by the versionlock plugin of dnf 4, and h has dnf 5: use "
+        "`dnf versionlock add` there")
 
 
 def test_a_host_without_sudo_is_refused_when_a_drop_in_is_wanted(tmp_path):

@@ -54,16 +54,22 @@ def holding(state):
 
 
 def _given(request, store):
-    """The packages to publish, from their files as far as these are at hand."""
+    """The packages to publish: as recorded, else from their files, else, in check mode, by name."""
     if request.promote:
         _, state = store.current("nightly")
         return promoted(request.promote, holding(state), "nightly")
     kind = FORMATS[request.format]
+    known = {package.sha256: package for channel in store.links
+             for package in holding(store.current(channel)[1]).packages.values()}
     found = []
     for one in request.packages:
         path = os.path.join(request.source, one["file"])
-        found.append(kind.inspected(one["sha256"], path) if request.source and os.path.exists(path)
-                     else kind.named(one["sha256"], one["file"]))
+        if one["sha256"] in known:  # its name may say less than it does: no epoch
+            found.append(known[one["sha256"]])
+        elif request.source and os.path.exists(path):
+            found.append(kind.inspected(one["sha256"], path))
+        else:
+            found.append(kind.named(one["sha256"], one["file"]))
     return found
 
 
@@ -77,7 +83,7 @@ def _settings(request, fingerprint):
 def due(folder, state, wanted, settings, store, now):
     """Why something must be written, as words; '' when all is as it should be."""
     if not state:
-        return "first publication"
+        return "first publication" if wanted.packages else ""
     if state["sets"] != wanted.sets:
         return "other packages"
     for name, value in settings.items():
@@ -201,8 +207,8 @@ def published(request, dry, now=None):
             folder, state = store.current(request.channel)
         return _result(reason, before, wanted, {
             "fingerprint": key.fingerprint, "public_key": key.public(),
-            "snapshot": os.path.relpath(folder, request.root),
-            "valid_until": state["valid_until"]})
+            "snapshot": os.path.relpath(folder, os.path.realpath(request.root)) if state else "",
+            "valid_until": state["valid_until"] if state else 0})
 
 
 def _result(reason, before, wanted, more):
