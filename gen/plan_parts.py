@@ -258,9 +258,11 @@ def plan_python_package(context: Context, package: records.PythonPackage) -> Non
 def plan_test_program(context: Context, program: records.TestProgram, core: str) -> str:
     model = context.model
     gtest = context.facts.externals["gtest"]
-    flags = system_includes(gtest.cflags)
+    # Half the time of -O2 with debug information, which GoogleTest's macros make large.
+    quick = ("-O1", "-g0") if context.buildtype == "release" else ()
+    flags = system_includes(gtest.cflags) + quick
     objects = compile_sources(context, "tests-" + program.name, model.sources[program.component],
-                              external_flags(context, program.component),
+                              external_flags(context, program.component) + quick,
                               pch=precompile(context, "tests", flags, ("gtest/gtest.h",)))
     main = tuple(lib for lib in gtest.libs if lib != "-lgtest_main")
     libs = ("-lgtest_main",) + main + ("-pthread", "-ldl", "-lm")

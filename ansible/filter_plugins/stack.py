@@ -264,15 +264,13 @@ class _Planner:
 
     @staticmethod
     def environment(record, words):
-        """Variables of the module file: {variable: {how: prepend or set, value: ...}}."""
+        """Variables of the module file, with paths in the prefix: {variable: {how, values}}."""
         result = {}
         for how in ("prepend", "set"):
             for variable, value in record.get(how, {}).items():
-                values = value if isinstance(value, list) else [value]
+                values = expand(value if isinstance(value, list) else [value], words)
                 result[variable] = {"how": how, "values": [
-                    expand(v, words) if v.startswith("@") or how == "set" and not v.startswith(".")
-                    else (words["prefix"] if v == "." else words["prefix"] + "/" + v)
-                    for v in values]}
+                    os.path.normpath(os.path.join(words["prefix"], v)) for v in values]}
         return result
 
 
@@ -318,6 +316,12 @@ def pinned(plan):
         if instance["module"] and instance["mode"] != "skip":
             found.setdefault(instance["name"], instance["module"])
     return list(found.values())
+
+
+def path_variables(plan):
+    """The variables, beside PATH, that module files of the plan put directories into."""
+    return sorted({name for instance in plan for name, words in instance["environment"].items()
+                   if words["how"] == "prepend" and name != "PATH"})
 
 
 def bottom_up(instance, plan):
@@ -401,6 +405,7 @@ class FilterModule:
         return {"stack_plan": stack_plan, "stack_order": stack_order,
                 "stack_records": stack_records, "stack_patches": stack_patches,
                 "stack_options": stack_options, "stack_newest": stack_newest,
-                "stack_pinned": pinned, "stack_versions": package_versions,
+                "stack_pinned": pinned,
+                "stack_path_variables": path_variables, "stack_versions": package_versions,
                 "stack_sources": sources, "stack_packages": needed_packages,
                 "stack_needs": bottom_up}

@@ -21,7 +21,7 @@ options:
     description: Directory below which the installation lies under its final path.
     type: path
     required: true
-  details: {description: More for the record (compiler, source, times)., type: dict, default: {}}
+  details: {description: "More for the record (compiler, source, times).", type: dict, default: {}}
 author: [Treenail developers]
 """
 

@@ -24,7 +24,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-removed: {description: What was removed, or would be., type: list, returned: always}
+removed: {description: "What was removed, or would be.", type: list, returned: always}
 """
 
 RECORD = ".stack.json"

@@ -54,7 +54,7 @@ RETURN = r"""
 path: {description: The archive; of a Debian source package the .dsc., type: str, returned: success}
 sha256: {description: Its checksum., type: str, returned: success}
 origin: {description: Which source it came from., type: str, returned: success}
-source: {description: The newest, as one of sources., type: dict, returned: with newest}
+source: {description: "The newest, as one of sources.", type: dict, returned: with newest}
 """
 
 APT_HELPER = "/usr/lib/apt/apt-helper"

@@ -36,7 +36,7 @@ def variables(host: dict, ssh_config: str, control: str) -> dict:
     if host["kind"] == "chroot":
         return dict(common, ansible_connection="community.general.chroot",
                     ansible_host=host["root"])
-    return dict(common, ansible_connection="ssh", ansible_host=host["name"],
+    return dict(common, ansible_connection="ssh", ansible_host=host["address"],
                 ansible_ssh_common_args="-F " + shlex.quote(ssh_config),
                 ansible_control_path_dir=control)
 
@@ -46,10 +46,10 @@ def ssh_config(hosts: list, key: str, known_hosts: str) -> str:
     text = "# Written by ci/hosts: ssh -F THIS_FILE HOST\n"
     for host in hosts:
         if host["kind"] == "ssh":
-            text += ("Host %s\n  HostName %s\n  User root\n  IdentityFile \"%s\"\n"
+            text += ("Host %s %s\n  HostName %s\n  User root\n  IdentityFile \"%s\"\n"
                      "  IdentitiesOnly yes\n  UserKnownHostsFile \"%s\"\n"
                      "  StrictHostKeyChecking yes\n  PasswordAuthentication no\n" % (
-                         host["name"], host["address"], key, known_hosts))
+                         host["name"], host["address"], host["address"], key, known_hosts))
     return text
 
 

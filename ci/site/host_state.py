@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import json
 import os
+import shlex
 import signal
 import time
 
@@ -105,12 +106,11 @@ class State:
     # ---- the journal
 
     def record(self, kind: str, **facts) -> dict:
-        """To be called before the resource is made. It is on disk afterwards."""
+        """To be called before the resource is made. Not synced to the disk: what would outlive a
+        crash of the machine is files below the state alone."""
         entry = dict(facts, kind=kind)
         with open(self._journal, "a", encoding="utf-8") as stream:
             stream.write(json.dumps(entry) + "\n")
-            stream.flush()
-            os.fsync(stream.fileno())
         return entry
 
     def entries(self) -> list:
@@ -162,7 +162,7 @@ class State:
         if troubles:
             raise HostsError("not everything could be undone; deal with it and run "
                              "`ci/hosts down --state %s` again:\n  %s" % (
-                                 self.path, "\n  ".join(troubles)))
+                                 shlex.quote(self.path), "\n  ".join(dict.fromkeys(troubles))))
 
     def _rewrite(self, entries: list) -> None:
         temporary = self._journal + ".new"

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import platform
+import shutil
 import subprocess
 import time
 
@@ -22,6 +23,9 @@ BARE = ("ca-certificates", "openssh-server", "sudo")
 FULL = BARE + ("python3", "python3-apt")
 BASE_MEGABYTES = 900
 BINFMT = "/proc/sys/fs/binfmt_misc"
+# What runs in this ends with us, however we end, and so do its mounts.
+ENDS_WITH_US = ("setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork",
+                "--kill-child", "--mount-proc")
 # Debian's architectures and the names that the kernel and qemu have for them.
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64", "ppc64el": "ppc64le", "riscv64": "riscv64",
             "s390x": "s390x"}
@@ -50,6 +54,13 @@ def apt_sources() -> tuple:
         raise HostsError("apt on this machine knows no repository of its own release '%s'; "
                          "run: apt-get update" % release)
     return release, lines
+
+
+def proxies() -> list:
+    """mmdebstrap's options for the proxies that apt goes through here."""
+    lines = call("apt-config", "dump").splitlines()
+    return ["--aptopt=" + line.rstrip(";") for line in lines
+            if line.startswith(("Acquire::http::Proxy", "Acquire::https::Proxy"))]
 
 
 class Bases:
@@ -83,7 +94,7 @@ class Bases:
     @staticmethod
     def _drop(tree: str) -> None:
         with open("/proc/self/mountinfo", encoding="utf-8") as stream:
-            if "lowerdir=%s," % tree in stream.read():
+            if "/%s,upperdir=" % os.path.basename(tree) in stream.read():
                 raise HostsError("%s cannot be made anew: hosts that are up stand on it" % tree)
         remove_tree(tree)
 
@@ -99,21 +110,25 @@ class Bases:
         state.record("tree", path=partial)
         try:
             chroots.made(partial, release, "--variant=apt", "--architectures=" + arch,
-                         "--include=" + ",".join(packages), sources=sources)
+                         "--include=" + ",".join(packages), *proxies(), sources=sources,
+                         within=ENDS_WITH_US)
         except (proving.Failed, proving.NotRun) as error:
             raise HostsError("the base tree %s could not be made; it needs the package repository "
                              "this once:\n%s" % (tree, str(error)[-2000:])) from None
-        no_daemons(partial)
+        prepare(partial)
         os.rename(partial, tree)
         say("base tree %s: made in %.0f s" % (os.path.basename(tree), time.monotonic() - begin))
 
 
-def no_daemons(root: str) -> None:
-    """Packages installed later start no services: in a chroot they would be this machine's."""
+def prepare(root: str) -> None:
+    """Packages installed later start no services, for in a chroot they would be this machine's;
+    and dpkg does not wait for the disk, for hosts do not outlive a crash."""
     path = os.path.join(root, "usr/sbin/policy-rc.d")
     with open(path, "w", encoding="utf-8") as stream:
         stream.write("#!/bin/sh\nexit 101\n")
     os.chmod(path, 0o755)
+    with open(os.path.join(root, "etc/dpkg/dpkg.cfg.d/test-host"), "w", encoding="utf-8") as stream:
+        stream.write("force-unsafe-io\n")
 
 
 # ---- a host's own tree -----------------------------------------------------------------------
@@ -123,11 +138,15 @@ def layer(state, name: str, base: str) -> str:
     """The root of host `name`: an overlay above the base; a copy where the kernel or the file
     system below the state has none."""
     root = state.tree("roots", name)
-    upper, work = state.tree("layers", name), state.tree("work", name)
+    state.tree("layers", name)
+    state.tree("work", name)
     state.record("mount", path=root)
-    options = "lowerdir=%s,upperdir=%s,workdir=%s" % (base, upper, work)
+    # Relative, for a comma or colon in the state's path would end the option.
+    options = "lowerdir=%s,upperdir=layers/%s,workdir=work/%s" % (
+        os.path.relpath(base, state.path), name, name)
     done = subprocess.run(["mount", "-t", "overlay", "overlay", "-o", options, root],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+                          cwd=state.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=False)
     if done.returncode:
         need_room(state.path, BASE_MEGABYTES, "the copy of a base tree (overlayfs: %s)"
                   % done.stdout.decode(errors="replace").strip())
@@ -137,7 +156,9 @@ def layer(state, name: str, base: str) -> str:
 
 
 def name_host(root: str, hostname: str, addresses: dict) -> None:
-    """/etc/hostname and /etc/hosts; addresses: of the other hosts by name."""
+    """/etc/hostname, /etc/hosts and /etc/resolv.conf; addresses: of the hosts by name."""
+    with contextlib.suppress(FileNotFoundError):
+        shutil.copy("/etc/resolv.conf", os.path.join(root, "etc/resolv.conf"))
     with open(os.path.join(root, "etc/hostname"), "w", encoding="utf-8") as stream:
         stream.write(hostname + "\n")
     with open(os.path.join(root, "etc/hosts"), "w", encoding="utf-8") as stream:

@@ -23,12 +23,13 @@ def needs():
     need("ip", "iproute2")
 
 
-def made(root, release, *options, sources=()):
+def made(root, release, *options, sources=(), within=()):
     """A new Debian in the directory `root`, which is emptied first; it can reach the network.
     sources: lines of sources.list; default: the repository that this machine has its release from.
+    within: a command that runs mmdebstrap.
     """
     shutil.rmtree(root, ignore_errors=True)
-    run(["mmdebstrap", *options, release, root, *(sources or [debian_repository()[1]])])
+    run([*within, "mmdebstrap", *options, release, root, *(sources or [debian_repository()[1]])])
     shutil.copy("/etc/resolv.conf", os.path.join(root, "etc/resolv.conf"))
 
 

@@ -67,12 +67,14 @@ def surroundings(base):
 
 
 def reprotest(base, name, tree, told, build):
-    """Builds a tree twice; (exit status, directory of the results, log)."""
+    """Builds a tree twice; (exit status, directory of the results, log). What a build leaves beside
+    the packages is removed: the second one's user may not write over files of the first one's."""
     kept, log = os.path.join(base, name), os.path.join(base, name + ".log")
     shutil.rmtree(kept, ignore_errors=True)
     command = ["reprotest", "--verbosity=1", "--variations=" + told, "--store-dir=" + kept,
                *([] if shutil.which("diffoscope") else ["--no-diffoscope"]),
-               "--source-root=" + tree, build, "../*.deb", "--", "null"]
+               "--source-root=" + tree, build + " && rm -f ../*.buildinfo ../*.changes", "../*.deb",
+               "--", "null"]
     with open(log, "wb") as stream:
         return subprocess.run(command, stdout=stream, stderr=subprocess.STDOUT,
                               env=surroundings(base), stdin=subprocess.DEVNULL,
@@ -90,7 +92,9 @@ def rehearsed(base, told):
     os.makedirs(tree, exist_ok=True)
     with open(os.path.join(tree, "file"), "w", encoding="utf-8"):
         pass
-    status, _, log = reprotest(base, "rehearsal", tree, told, "echo the same > ../rehearsal.deb")
+    # As dpkg does it: written under another name, then moved.
+    status, _, log = reprotest(base, "rehearsal", tree, told, (
+        "for n in deb buildinfo; do echo > ../x.new && mv ../x.new ../x.$n || exit 1; done"))
     if status:
         raise Failed("reprotest cannot set up these variations: exit status %d\n%s" % (
             status, ending(log)))

@@ -7,6 +7,7 @@ import importlib.util
 import ipaddress
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -322,6 +323,7 @@ def test_the_inventory_is_yaml_with_groups():
     assert groups["chroot"]["hosts"] == {"a": {
         "ansible_connection": "community.general.chroot", "ansible_host": "/s p/roots/a",
         "ansible_python_interpreter": "/usr/bin/python3"}}
+    assert groups["ssh"]["hosts"]["ssh1"]["ansible_host"] == "10.77.0.2"
     assert groups["ssh"]["hosts"]["ssh1"]["ansible_ssh_common_args"] == "-F '/s p/ssh_config'"
     assert groups["ssh"]["hosts"]["ssh1"]["ansible_control_path_dir"] == "/run/x/cp"
     assert set(groups["amd64"]["hosts"]) == {"ssh1"}  # Ansible does not reach the cluster's nodes
@@ -331,11 +333,13 @@ def test_the_inventory_is_yaml_with_groups():
 def test_ssh_reads_its_configuration(tmp_path):
     path = tmp_path / "config"
     path.write_text(host_inventory.ssh_config([CHROOT, SSH], "/s/key", "/s/known_hosts"))
-    try:
-        text = subprocess.run(["ssh", "-G", "-F", str(path), "ssh1"], stdout=subprocess.PIPE,
-                              check=True, universal_newlines=True).stdout.splitlines()
-    except FileNotFoundError:
+    if shutil.which("ssh") is None:
         pytest.skip("there is no ssh")
+    by_name, by_address = [subprocess.run(
+        ["ssh", "-G", "-F", str(path), name], stdout=subprocess.PIPE, check=True,
+        universal_newlines=True).stdout for name in ("ssh1", "10.77.0.2")]
+    assert by_name.replace("host ssh1\n", "host 10.77.0.2\n") == by_address
+    text = by_name.splitlines()
     for line in ("hostname 10.77.0.2", "user root", "identityfile /s/key",
                  "userknownhostsfile /s/known_hosts", "stricthostkeychecking true"):
         assert line in text

@@ -4,7 +4,9 @@ stand."""
 
 import copy
 import importlib.util
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -210,6 +212,7 @@ def test_every_component_can_be_planned(family, machine, isa):
         needed = "build_packages" if instance["mode"] == "build" else "packages"
         assert instance[needed], instance["name"]
         assert instance["checks"]
+        assert not re.search(r"@\w+@", json.dumps(instance)), instance["name"]
 
 
 def test_the_play_takes_every_component_behind_what_it_needs():

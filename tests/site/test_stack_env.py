@@ -87,6 +87,14 @@ def test_what_an_outer_one_loaded_is_not_kept(site):
     assert found["LD_LIBRARY_PATH"].split(":")[0] == prefixes["high/1-x86-64-v3"] + "/lib"
 
 
+def test_search_paths_of_the_caller_are_kept_on_request_alone(site):
+    mine = dict(BARE, LD_LIBRARY_PATH="/mine")
+    assert "/mine" not in variables(entered(site[0], "env", environment=mine))["LD_LIBRARY_PATH"]
+    mine["STACK_KEEP"] = "1"
+    kept = variables(entered(site[0], "env", environment=mine))["LD_LIBRARY_PATH"].split(":")
+    assert kept[-1] == "/mine" and len(kept) > 1
+
+
 def test_arguments_arrive_as_they_were_given(site):
     assert entered(site[0], "printf", "%s|", "a b", "", "$HOME", "*") == "a b||$HOME|*|"
 

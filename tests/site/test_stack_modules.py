@@ -370,7 +370,8 @@ def test_stack_env_is_clean_for_shellcheck(tmp_path):
                           "stack", "templates")
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(folder), trim_blocks=True,
                                      undefined=jinja2.StrictUndefined)
-    environment.filters["stack_pinned"] = lambda plan: plan
+    environment.filters.update(stack_pinned=lambda plan: plan,
+                               stack_path_variables=lambda plan: ["LD_LIBRARY_PATH"])
     text = environment.get_template("stack-env.j2").render(
         stack__prefix="/opt/stack", modules_facts={"init": "/init", "paths": ["/site"]},
         stack_plan=["fftw/3", "hdf5/1"])
