@@ -42,8 +42,11 @@ def matching(folder: str, includes: str, excludes: str = "", defaults: bool = Tr
 
 
 def git(place: str, *words: str) -> str:
+    # `git stash create` makes a commit, which needs a name even where nobody is configured.
+    names = {"GIT_%s_%s" % (who, what): value for who in ("AUTHOR", "COMMITTER")
+             for what, value in (("NAME", "run-jenkinsfile"), ("EMAIL", "nobody@treenail.invalid"))}
     done = subprocess.run(["git", "-C", place, *words], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, check=False)
+                          stderr=subprocess.PIPE, env=dict(os.environ, **names), check=False)
     if done.returncode:
         raise Unusable("git %s: %s" % (words[0], done.stderr.decode(errors="replace").strip()))
     return done.stdout.decode().strip()

@@ -145,17 +145,24 @@ def keep(layout: Layout, image: str, tag: str, replace: bool) -> bool:
     return True
 
 
+def release_here() -> str:
+    """Debian's name of this machine's release, for which its packages are built."""
+    with open("/etc/os-release", encoding="utf-8") as stream:
+        found = re.search(r"^VERSION_CODENAME=\"?([\w-]+)", stream.read(), re.MULTILINE)
+    if not found:
+        raise Unusable("this is not a Debian: its apt does not say where the packages are from")
+    return found.group(1)
+
+
 def sources(release: str) -> List[str]:
     """Lines of a sources.list: where this machine's apt has the release, its updates and its
     security from; for another release than its own the same places."""
-    text = ran("apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)",
+    own = release_here()
+    text = ran("apt-get", "indextargets", "--format", "row $(REPO_URI) $(RELEASE)",
                "Created-By: Packages", "Component: main")
-    with open("/etc/os-release", encoding="utf-8") as stream:
-        own = re.search(r"^VERSION_CODENAME=\"?([\w-]+)", stream.read(), re.MULTILINE)
-    name = own.group(1) if own else ""
-    rows = [line.split() for line in sorted(set(text.splitlines()))]
-    found = ["deb %s %s main" % (uri, release + suite[len(name):]) for uri, suite, _ in rows
-             if name and re.fullmatch(re.escape(name) + "(-updates|-security)?", suite)]
+    found = ["deb %s %s main" % (uri, release + suite[len(own):]) for uri, suite in sorted(set(
+        re.findall(r"^row (\S+) (%s(?:-updates|-security)?)$" % re.escape(own), text,
+                   re.MULTILINE)))]
     if not found:
         raise Unusable("this machine's apt knows no repository of Debian; images are made where "
                        "the packages are installable")
@@ -202,7 +209,9 @@ def make_base(layout: Layout, base: Base, refresh: bool = False) -> None:
         ran("umoci", "new", "--image", image)
         ran("umoci", "unpack", "--image", image, bundle)
         shutil.rmtree(root)  # mmdebstrap makes it, with the right mode
-        logged(["mmdebstrap", "--mode=root", "--variant=essential", "--format=directory",
+        # Whatever is mounted in the root goes with the process, also when it is killed.
+        logged(["unshare", "--mount", "--propagation", "private", "mmdebstrap", "--mode=root",
+                "--variant=essential", "--format=directory",
                 "--architectures=" + base.architecture, "--include=" + ",".join(base.packages),
                 *["--dpkgopt=" + word for word in WITHOUT], base.release, root, *lines],
                layout.path + ".log", re.compile("I: (?!running)"), umask=0o022,

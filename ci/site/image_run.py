@@ -303,10 +303,6 @@ class Container:
                 self.delete()
 
 
-def _terminated(_signal: int, _frame: Any) -> None:
-    raise KeyboardInterrupt
-
-
 def _tried(container: Container, spec: Dict[str, Any], limits: Limits) -> str:
     """Why the container cannot hold its limits here, or "". A program that cannot be started is
     the caller's matter, which no other runtime will mend."""
@@ -349,7 +345,6 @@ def chosen_runtime(folder: str, spec: Dict[str, Any], limits: Limits, name: str,
 def run(layout: Layout, tag: str, job: Job, runtime: Optional[str], quiet: bool) -> int:
     """Runs the job in the image; the exit status of its program."""
     check_bind(job)
-    signal.signal(signal.SIGTERM, _terminated)
     name = "treenail-%d" % os.getpid()
     with unpacked(layout, tag) as root, tempfile.TemporaryDirectory(prefix="treenail-") as folder:
         path = os.path.join(folder, "config.json")

@@ -16,7 +16,6 @@ import junit
 from process_group import group
 
 TAIL = 8000  # characters of a stage's output that its report may carry
-INTERRUPTED = 130
 
 
 class Refused(Exception):
@@ -119,7 +118,7 @@ class Run:
 
     # ---- one stage -------------------------------------------------------------------------------
 
-    def one(self, stage) -> int:
+    def one(self, stage) -> None:
         os.makedirs(self.folder, exist_ok=True)
         for path in (self.report(stage.name), self.log(stage.name)):
             if os.path.exists(path):
@@ -135,16 +134,15 @@ class Run:
             row.verdict = "ok" if status == 0 else "FAILED"
             row.note = "" if status == 0 else "exit status %d" % status
         except Refused as reason:
-            status, row.verdict, row.note = 2, "refused", str(reason)
+            row.verdict, row.note = "refused", str(reason)
             sys.stderr.write("ci/stage %s: %s\n" % (stage.name, reason))
         except OSError as error:
-            status, row.verdict, row.note = 1, "FAILED", str(error)
+            row.verdict, row.note = "FAILED", str(error)
         finally:
             row.seconds = time.monotonic() - began
             self.complete(row)
-        if status == 0:
-            self.times({stage.name: round(row.seconds, 1)})
-        return status
+        if row.verdict == "ok":
+            self.remember(stage.name, row.seconds)
 
     def complete(self, row: Row) -> None:
         """Sees to it that the stage has a report, and that the report tells of its failure."""
@@ -174,44 +172,40 @@ class Run:
         else:
             junit.write(path, [junit.Suite("ci.stage", [case])])
 
-    def times(self, more: Dict[str, float] = {}) -> Dict[str, float]:  # noqa: B006
-        """What each stage took when it last passed; `more` is added."""
-        path = os.path.join(self.folder, "times.json")
+    def times(self) -> Dict[str, float]:
+        """What each stage took when it last passed."""
         try:
-            with open(path, encoding="utf-8") as stream:
-                known = dict(json.load(stream))
+            with open(os.path.join(self.folder, "times.json"), encoding="utf-8") as stream:
+                return dict(json.load(stream))
         except (OSError, ValueError):
-            known = {}
-        if more:
-            known.update(more)
-            with open(path + ".new", "w", encoding="utf-8") as stream:
-                json.dump(known, stream, indent=1, sort_keys=True)
-            os.replace(path + ".new", path)
-        return known
+            return {}
+
+    def remember(self, name: str, seconds: float) -> None:
+        path = os.path.join(self.folder, "times.json")
+        known = dict(self.times(), **{name: round(seconds, 1)})
+        with open(path + ".new", "w", encoding="utf-8") as stream:
+            json.dump(known, stream, indent=1, sort_keys=True)
+        os.replace(path + ".new", path)
 
     # ---- all of them -----------------------------------------------------------------------------
 
     def all(self) -> int:
-        worst = 0
+        """The exit status: 0, 1 where a stage failed, 2 where stages were only refused."""
+        hopeless = False
         for stage in self.stages:
-            if worst and any(row.verdict != "ok" and row.name in ("setup", "build")
-                             for row in self.rows):
+            if hopeless:
                 self.rows.append(Row(stage.name, "not run"))
                 continue
-            status = self.one(stage)
-            # What a program made of its own status is in the summary; 2 stands for a refusal.
-            worst = max(worst, min(abs(status), 2 if status == 2 else 1))
+            self.one(stage)
+            hopeless = stage.essential and self.rows[-1].verdict != "ok"
         self.summary()
-        failed = [row.name for row in self.rows if row.verdict in ("FAILED", "refused")]
-        if failed:
-            say("Failed: " + " ".join(failed))
-        else:
-            say("All passed")
-            if self.asked.afterwards:
-                print(self.asked.afterwards.format(build=self.build, python=sys.executable),
-                      end="")
-        return 2 if worst and all(row.verdict in ("ok", "refused", "not run")
-                                  for row in self.rows) else min(worst, 1)
+        bad = [row for row in self.rows if row.verdict in ("FAILED", "refused")]
+        if bad:
+            say("Failed: " + " ".join(row.name for row in bad))
+            return 1 if any(row.verdict == "FAILED" for row in bad) else 2
+        say("All passed")
+        print(self.asked.afterwards.format(build=self.build, python=sys.executable), end="")
+        return 0
 
     def summary(self) -> None:
         if not self.rows:

@@ -107,7 +107,10 @@ def stack(run: Run, options: Sequence[str]) -> List[Command]:
 
 
 def images(run: Run, options: Sequence[str]) -> List[Command]:
-    return [Command([there(run, "ci/image", "make container images"), "build", *options])]
+    """Of the packages of this build directory, into a layout there."""
+    return [Command([there(run, "ci/image", "make container images"), "--layout",
+                     os.path.join(run.build, "images"), "build", "--packages",
+                     os.path.join(run.build, "deb"), *options])]
 
 
 def slurm(run: Run, options: Sequence[str]) -> List[Command]:
@@ -156,8 +159,8 @@ STAGES = (
           ("build", "feature", "run"), ("setup",)),
     Stage("unit", "every test of C++, Python and the generator (ninja test)", "Testing",
           ninja("test"), ("test",), BUILT),
-    Stage("lint", "formatters and linters (ci/lint)", "Linting", lint, ("lint",), BUILT,
-          options="to ci/lint: --fix, names of steps"),
+    Stage("lint", "formatters and linters (ci/lint)", "Linting", lint, ("lint", "site"),
+          BUILT, options="to ci/lint: --fix, names of steps"),
     Stage("proofs", "the proofs of a minute or two (ninja check-quick)", "Quick proofs",
           ninja("check-quick"), ("test", "proof"), BUILT),
     Stage("packaging", "debian/ and rpm/ against the facts (ninja check-packaging)", "Packaging",

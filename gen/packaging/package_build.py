@@ -77,11 +77,15 @@ def logged(command, log, step, quiet=False, mode="w", **process):
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, encoding="utf-8", errors="replace",
                               **process) as running:
-            for line in running.stdout:
-                stream.write(line)
-                tail = tail[-39:] + [line]
-                if not quiet:
-                    _show(line, step, width, state)
+            try:
+                for line in running.stdout:
+                    stream.write(line)
+                    tail = tail[-39:] + [line]
+                    if not quiet:
+                        _show(line, step, width, state)
+            except BaseException:  # Ctrl-C: what runs must not outlive us
+                running.terminate()
+                raise
     if running.returncode:
         raise Unusable("%s: exit status %d; %s ends with:\n%s" % (
             " ".join(command), running.returncode, log, "".join(tail)))

@@ -37,9 +37,10 @@ print(json.dumps({"threads": info["num_threads"], "limit": info["memory_limit"],
                   "network": os.listdir("/sys/class/net"),
                   "written": [written(p) for p in ("/usr/x", "/data/x", "/sys/x", "/tmp/x")]}))
 """
-# Two busy processes for two seconds: the share of a CPU that they were given.
+# Two busy processes for two seconds: the share of a CPU that they got, and how often the kernel
+# held them back; on a busy machine the share alone would say nothing.
 _BUSY = """
-import os, time
+import glob, os, time
 begin, children = time.monotonic(), []
 for _ in range(2):
     child = os.fork()
@@ -51,7 +52,10 @@ for _ in range(2):
 for child in children:
     os.waitpid(child, 0)
 used = os.times()
-print((used.children_user + used.children_system) / (time.monotonic() - begin))
+share = (used.children_user + used.children_system) / (time.monotonic() - begin)
+stat = "".join(open(path).read() for path in glob.glob("/sys/fs/cgroup/cpu.stat")
+               + glob.glob("/sys/fs/cgroup/cpu*/cpu.stat"))
+print(share, stat.split("nr_throttled")[1].split()[0])
 """
 _FORKS = """
 import os, time
@@ -63,7 +67,7 @@ try:
         count += 1
 except BlockingIOError:
     pass
-print(count)
+print(count, flush=True)
 os._exit(0)
 """
 
@@ -123,7 +127,7 @@ def _next_revision(into):
     return into
 
 
-def _side_by_side(layout, rows):
+def _side_by_side(layout):
     """Another version upon the same base; the same tag for it is refused."""
     others = ["build", "--packages", _next_revision(os.path.join(FOLDER, "next"))]
     if "give --revision" not in image(layout, *others, "--tag", "next", status=1):
@@ -139,7 +143,7 @@ def _side_by_side(layout, rows):
     return rows["next"]["own_bytes"]
 
 
-def _verified(layout, rows):
+def _verified(layout):
     """verify agrees, and finds a label that lies."""
     image(layout, "verify")
     run(["umoci", "config", "--image", layout + ":" + TAG, "--tag", "lying",
@@ -150,6 +154,26 @@ def _verified(layout, rows):
     image(layout, "gc", "lying")
     if "nothing to do" not in _built(os.path.relpath(layout, FOLDER))[2]:
         raise Failed("a second build does not see that there is nothing to do")
+
+
+def _interrupted(layout):
+    """A build that is ended leaves neither a directory nor a tag, and the next one goes on."""
+    before = sorted(os.listdir(os.path.dirname(layout)))
+    with subprocess.Popen([sys.executable, PROGRAM, "--layout", layout, "build", "--rebuild",
+                           "--packages", "deb", "--tag", TAG], stdout=subprocess.PIPE) as going:
+        if b" upon " not in going.stdout.readline():
+            raise Failed("the build does not say what it does")
+        going.send_signal(signal.SIGTERM)
+        status = going.wait()
+    after = sorted(os.listdir(os.path.dirname(layout)))
+    if status != 130 or after != before:
+        raise Failed("exit status %d; left: %s" % (status, sorted(set(after) - set(before))))
+    tags = {row["tag"] for row in json.loads(image(layout, "list", "--json"))}
+    if not any(tag.startswith("base-") for tag in tags) or TAG not in tags:
+        raise Failed("an interrupted build leaves the tags %s" % sorted(tags))
+    if "the same as before" not in image(layout, "build", "--rebuild", "--packages", "deb",
+                                         "--tag", TAG):
+        raise Failed("the image comes out differently after an interrupted build")
 
 
 def _exported(layout):
@@ -174,8 +198,9 @@ def _exported(layout):
 def images():
     """two builds of the image of deb/ are the same bytes; versions share a base; labels hold"""
     layout, rows = _same_bytes()
-    _verified(layout, rows)
-    own = _side_by_side(layout, rows)
+    _verified(layout)
+    own = _side_by_side(layout)
+    _interrupted(layout)
     labels = _exported(layout)
     return "%s, %.1f MB, of these %.1f MB beside the base; levels %s, Python %s, revision %s" % (
         rows[TAG]["digest"][:19], rows[TAG]["bytes"] / 1e6, own / 1e6, labels["treenail.levels"],
@@ -214,13 +239,14 @@ def _enforces_limits(layout):
                  "x = bytearray(1 << 30)", status=137)
     if "was killed (SIGKILL)" not in text:
         raise Failed(text)
-    share = float(_python(layout, "256M", 0.5, _BUSY))
-    if not 0.2 < share < 0.65:
-        raise Failed("at 0.5 CPUs two busy processes got %.2f" % share)
+    share, throttled = _python(layout, "256M", 0.1, _BUSY).split()
+    if float(share) > 0.15 or int(throttled) == 0:
+        raise Failed("at 0.1 CPUs two busy processes got %s, held back %s times" % (
+            share, throttled))
     forks = int(_python(layout, "512M", 1, _FORKS, "--pids", "40"))
     if forks >= 40:
         raise Failed("%d processes were begun at --pids 40" % forks)
-    return share
+    return float(share), int(throttled)
 
 
 def _groups():
@@ -257,9 +283,10 @@ def image_limits():
     shutil.copytree(os.path.join(SOURCE, "smoke"), smoke)
     os.chmod(smoke, 0o755)
     _sees_limits(layout, smoke)
-    share = _enforces_limits(layout)
+    share, throttled = _enforces_limits(layout)
     _ends_with_its_caller(layout)
     trained = image(layout, "run", "--quiet", "--memory", "512M", "--cpus", "1", "--bind",
                     smoke + ":ro", TAG, "python3", "train.py", "mlp", "--quiet")
-    return "%s; at 0.5 CPUs two busy processes got %.2f; %s" % (
-        said.splitlines()[-1].partition(": ")[2], share, trained.strip().splitlines()[-1])
+    return "%s; at 0.1 CPUs two busy processes got %.2f, held back %d times; %s" % (
+        said.splitlines()[-1].partition(": ")[2], share, throttled,
+        trained.strip().splitlines()[-1])

@@ -406,6 +406,29 @@ def test_labels_that_disagree_with_the_content():
     assert "neither a commit nor a digest" in found
 
 
+def test_a_disk_without_room_is_told_before_anything_is_made(tmp_path, monkeypatch):
+    usage = type("Usage", (), {"free": 5 << 20})
+    monkeypatch.setattr(image_build.shutil, "disk_usage", lambda path: usage)
+    text = refused(image_build.check_space, str(tmp_path), image_build.BASE_NEEDS)
+    assert "has 5 MB free, and 2048 MB are needed" in text and "ci/image gc" in text
+
+
+def test_scratch_is_removed_whatever_happens(layout):
+    for error in (ValueError, KeyboardInterrupt):
+        with pytest.raises(error):
+            with image_build.scratch(layout) as folder:
+                open(os.path.join(folder, "x"), "w", encoding="ascii").close()
+                raise error
+        assert not os.path.exists(folder)
+
+
+def test_what_a_killed_build_left_is_removed(layout):
+    abandoned = layout.path + ".making-x"
+    os.mkdir(abandoned)
+    image_build.remove_abandoned(layout)
+    assert not os.path.exists(abandoned) and layout.exists()
+
+
 # ---- the program ------------------------------------------------------------------------------
 
 

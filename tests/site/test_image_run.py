@@ -2,6 +2,7 @@
 """ci/image run: its options, the configuration that it gives to a container, and the choice of the
 runtime, on made-up control groups. gen/site/image_proof.py runs programs in real containers."""
 
+import fcntl
 import json
 import os
 import sys
@@ -12,6 +13,7 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 sys.path[:0] = [os.path.join(SOURCE, name) for name in (
     "ci/site", "gen/packaging", "gen/tools", "")]
 import image_run  # noqa: E402  (the path must be set first)
+from oci_layout import Layout  # noqa: E402
 from package_build import Unusable  # noqa: E402
 
 
@@ -186,6 +188,21 @@ def test_a_program_that_is_not_there_is_not_the_runtimes_fault(tmp_path, monkeyp
     text = refused(trial, tmp_path, monkeypatch, ("sh",),
                    lambda arguments: "" if arguments == ["true"] else "exec: not found")
     assert text == "python3 cannot be started: exec: not found"
+
+
+def test_unpacked_roots_go_when_no_tag_names_them_and_nobody_uses_them(tmp_path):
+    layout = Layout(str(tmp_path / "images"))
+    layout.tags = lambda: {"1.0.0": {"digest": "sha256:named"}}
+    for name in ("named", "unused", "used"):
+        (tmp_path / "images.roots" / name).mkdir(parents=True)
+    handle = os.open(tmp_path / "images.roots/used", os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH)
+        assert image_run.remove_unused_roots(layout) == (1, 1)
+        assert sorted(os.listdir(tmp_path / "images.roots")) == ["named", "used"]
+    finally:
+        os.close(handle)
+    assert image_run.remove_unused_roots(layout) == (1, 0)
 
 
 @pytest.mark.parametrize("text, expected", [
