@@ -76,7 +76,7 @@ def options(name, record):
 
 def description(name, record):
     lines = ["%s." % (record["summary"][0].upper() + record["summary"][1:]),
-             "License: %s." % record["license"]]
+             "Terms: %s." % record["license"]]
     if record.get("needs"):
         lines.append("Stands on %s." % ", ".join(record["needs"]))
     return lines

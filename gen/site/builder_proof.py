@@ -53,7 +53,8 @@ def _removed(host):
     if "Remove the user and the home directory" not in host.converged(
             "builder", builder__state="absent"):
         raise Failed("absent does not remove the user")
-    left = [path for path in (DROP_IN, "/home/builder") if os.path.lexists(host.path(path))]
+    left = [path for path in (DROP_IN, os.path.join("/home", "builder"))
+            if os.path.lexists(host.path(path))]
     if left or "no such user" not in host.inside("id", "builder", status=1):
         raise Failed("absent leaves %s" % (left or "the user"))
     if host.play("builder", builder__name="games", builder__state="absent"):

@@ -56,7 +56,7 @@ class Site:
     def __init__(self, host, key, folder):
         self.host, self.key, self.folder = host, key, folder
         self.public = os.path.join(folder, "public.asc")
-        home = host.path("/root/signing")
+        home = host.path("/srv/signing")
         fixtures.output(["gpgconf", "--homedir", key.home, "--kill", "gpg-agent"])
         shutil.copytree(key.home, home, ignore=shutil.ignore_patterns("S.*"))
         os.chmod(home, 0o700)
@@ -70,7 +70,7 @@ class Site:
         return folder
 
     def publish(self, *folders, root=SERVED, **more):
-        options = {"repo__role": "server", "repo__root": root, "repo__gnupg_home": "/root/signing",
+        options = {"repo__role": "server", "repo__root": root, "repo__gnupg_home": "/srv/signing",
                    "repo__key_id": self.key.fingerprint, "repo__packages": list(folders),
                    "repo__public_key": self.public}
         return dict(options, **more)
@@ -269,11 +269,11 @@ def _attacked(site, form, table, tries):
     options = {"root": ATTACKED, "repo__formats": [form], "repo__public_key": ""}
     other = fixtures.ThrowAwayKey("Other")
     try:
-        home = host.path("/root/other")
+        home = host.path("/srv/other")
         shutil.copytree(other.home, home, ignore=shutil.ignore_patterns("S.*"))
         with _restored(top):
             host.play("repo", **site.publish(site.tiny("1"), **dict(
-                options, repo__gnupg_home="/root/other", repo__key_id=other.fingerprint)))
+                options, repo__gnupg_home="/srv/other", repo__key_id=other.fingerprint)))
             done.append(_refused(site, "another key", attacks.OTHER_KEY[form],
                                  tries(host, False)))
         shutil.rmtree(home)

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all tests of the site's half stand on."""
+
+import signal
+
+# A job that a shell started in the background ignores SIGINT, and so do its children: programs that
+# are sent one here must get it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
