@@ -17,13 +17,12 @@ import tempfile
 import threading
 
 import chroots
+import repository_attacks as attacks
+import repository_fixtures as fixtures
 import role_host
 import rpm_packages
 import rpm_proofs
 from proving import Failed, NotRun
-
-import repository_attacks as attacks  # of tests/site
-import repository_fixtures as fixtures
 
 SERVED = "/srv/treenail"
 ATTACKED = "/srv/attacked"

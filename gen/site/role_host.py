@@ -3,14 +3,11 @@
 
 import os
 import shutil
-import sys
 import tempfile
 
 import chroots
-from proving import SOURCE, Failed, NotRun, debian_repository, need, run
-
-sys.path.insert(0, os.path.join(SOURCE, "tests/site"))
-import plays  # noqa: E402  (the path must be set first)
+import plays
+from proving import Failed, NotRun, debian_repository, need, run
 
 REDHAT = {"os_family": "RedHat", "distribution": "Rocky", "pkg_mgr": "dnf"}
 
