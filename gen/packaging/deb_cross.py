@@ -14,7 +14,7 @@ import shutil
 
 import chroots
 import clean_room
-from proving import SOURCE, Failed, NotRun, debian_repository, manifest, run
+from proving import SOURCE, Failed, NotRun, debian_repository, manifest, proof, run
 
 NOBODY = "65534:65534"
 EMULATORS = {"arm64": "qemu-aarch64", "s390x": "qemu-s390x"}
@@ -121,11 +121,13 @@ def proven(architecture, *networks):
                       exchanged(there, base)])
 
 
+@proof
 def deb_arm64():
     """the .debs, cross-built for arm64, train both networks in a Debian of arm64 (emulated)"""
     return proven("arm64", "cnn")
 
 
+@proof
 def deb_s390x():
     """the .debs, cross-built for big-endian s390x, train a perceptron there (emulated)"""
     return proven("s390x")  # without vectors, a convolutional network takes a quarter of an hour

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 import chroots
-from proving import Failed, NotRun, debian_repository, run
+from proving import Failed, NotRun, debian_repository, proof, run
 
 OLDER = "~0"  # sorts before the version that it is appended to
 
@@ -40,6 +40,7 @@ def repository(paths, folder):
         stream.write(text)
 
 
+@proof
 def deb_purge():
     """piuparts: the .debs install, upgrade from an older version and purge, and leave nothing"""
     if os.getuid() != 0:

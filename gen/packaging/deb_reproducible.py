@@ -9,7 +9,7 @@ import subprocess
 
 import deb_packages
 from package_build import digest, other_locale
-from proving import Failed, NotRun
+from proving import Failed, NotRun, proof
 
 # reprotest's variations, and what each needs: programs, or root.
 VARIATIONS = {
@@ -100,6 +100,7 @@ def rehearsed(base, told):
             status, ending(log)))
 
 
+@proof
 def deb_reproducible():
     """reprotest: two builds of the .debs under all variations that run here give the same bytes"""
     for program in ("reprotest", "dpkg-buildpackage"):

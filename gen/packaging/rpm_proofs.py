@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 import chroots
 import rpm_packages
 from package_build import digest, other_locale
-from proving import SOURCE, Failed, NotRun, debian_repository, run
+from proving import SOURCE, Failed, NotRun, debian_repository, proof, run
 from gen.deps import DEPENDENCIES
 from gen.distro import this_distro
 
@@ -189,6 +189,7 @@ def sees_fftw(root):
     return re.search(r"^fftw +/", inside(root, "treenail-info"), re.MULTILINE)
 
 
+@proof
 def rpm_install():
     """the RPMs, installed by dnf into a new Debian, train both networks; removal leaves nothing"""
     need_tools(("mmdebstrap", "mmdebstrap"), ("dnf", "dnf"), ("createrepo_c", "createrepo-c"),
@@ -298,6 +299,7 @@ def explained(kept, names):
     return "diffoscope's words are in " + kept
 
 
+@proof
 def rpm_reproducible():
     """two RPM builds by other users, in other places, times, languages, ...: the same bytes"""
     if not shutil.which("rpmbuild"):

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-from proving import TOOLS, Failed, NotRun, run
+from proving import TOOLS, Failed, NotRun, proof, run
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -92,6 +92,7 @@ def damaged(path, folder):
             copy("no-hash", lambda d: d["files"][0]["checksums"][0].update(checksumValue="12"))]
 
 
+@proof
 def sbom_schema():
     """bills of materials of what is installed are valid SPDX 2.3 by SPDX's own tools, from PyPI"""
     python = interpreter()

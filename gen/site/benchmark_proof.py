@@ -10,7 +10,7 @@ import shutil
 import sys
 import time
 
-from proving import SOURCE, Failed, NotRun, need, run
+from proving import SOURCE, Failed, NotRun, need, proof, run
 
 HOSTS = os.path.join(SOURCE, "ci/hosts")
 PATIENCE = 300.0  # seconds for a job to begin or to end: some, but minutes on a busy machine
@@ -128,6 +128,7 @@ def cancelled(slurm):
                and report["batches_measured"] >= 100, "not kept", report)
 
 
+@proof
 def benchmark_slurm():
     """treenail-bench under srun, mpirun, sbatch: a report a copy, kept when a job is cancelled"""
     with cluster() as slurm:

@@ -6,7 +6,7 @@ import tempfile
 
 import chroots
 import role_host
-from proving import Failed, run
+from proving import Failed, proof, run
 
 DROP_IN = "/etc/sudoers.d/builder"
 
@@ -62,6 +62,7 @@ def _removed(host):
     host.inside("id", "games")
 
 
+@proof
 def builder_user():
     """the role builder makes and removes user and sudo drop-in; a bad drop-in leaves the old one"""
     role_host.needs()

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from proving import SOURCE, Failed, NotRun, need, run
+from proving import SOURCE, Failed, NotRun, need, proof, run
 
 HOSTS = os.path.join(SOURCE, "ci/hosts")
 
@@ -136,6 +136,7 @@ def quick_no_op(state, *words):
     return seconds
 
 
+@proof
 def hosts_chroot():
     """ci/hosts: chroots that Ansible reaches, with files of their own; nothing is left of them"""
     words = ("--chroot", "one", "--chroot", "two")
@@ -153,6 +154,7 @@ def hosts_chroot():
     return "two up in %.1f s, again in %.1f s; pinged; nothing left" % (seconds, again)
 
 
+@proof
 def hosts_ssh():
     """ci/hosts: hosts over ssh with own address, name, processes and files; nothing is left"""
     need("ssh", "openssh-client")
@@ -185,6 +187,7 @@ def reach(state, host, name, port, wanted):
         raise Failed("%s to %s: %s" % (host, name, text))
 
 
+@proof
 def hosts_bare():
     """ci/hosts --bare: hosts without Python, which Ansible's raw module bootstraps over ssh"""
     need("ansible", "ansible")
@@ -197,6 +200,7 @@ def hosts_bare():
     return "no Python; installed by raw through --internet; pinged"
 
 
+@proof
 def hosts_arm64():
     """ci/hosts: an arm64 chroot under qemu-user that Ansible reaches; nothing is left of it"""
     need("qemu-aarch64-static", "qemu-user-static")
@@ -209,6 +213,7 @@ def hosts_arm64():
     return "up in %.1f s; pinged; nothing left" % seconds
 
 
+@proof
 def hosts_cut_off():
     """ci/hosts up, killed or interrupted in its midst: `down` finds everything and undoes it"""
     words = ("--chroot", "one", "--ssh", "1")

@@ -13,7 +13,7 @@ import tarfile
 import time
 
 import chroots
-from proving import SOURCE, Failed, NotRun, need, run
+from proving import SOURCE, Failed, NotRun, need, proof, run
 
 PROGRAM = os.path.join(SOURCE, "ci/image")
 FOLDER = "image-proof"
@@ -195,6 +195,7 @@ def _exported(layout):
     return seen["Labels"]
 
 
+@proof
 def images():
     """two builds of the image of deb/ are the same bytes; versions share a base; labels hold"""
     layout, rows = _same_bytes()
@@ -270,6 +271,7 @@ def _ends_with_its_caller(layout):
         raise Failed("exit status %d, control groups left: %s" % (status, _groups()))
 
 
+@proof
 def image_limits():
     """in the image, without a daemon, CPU and memory limits hold, Treenail sees them, and trains"""
     layout, _, _ = _built("one/images")

@@ -7,9 +7,10 @@ import platform
 import shutil
 import sys
 
-from proving import SOURCE, Failed, NotRun, need, run
+from proving import SOURCE, Failed, NotRun, need, proof, run
 
 
+@proof
 def jenkins_cell():
     """ci/run-jenkinsfile builds and trains in a cell of ci/Jenkinsfile and keeps its manifest"""
     need("groovy", "groovy")

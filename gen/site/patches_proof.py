@@ -11,7 +11,7 @@ import os
 import sys
 import tempfile
 
-from proving import SOURCE, Failed, NotRun, run
+from proving import SOURCE, Failed, NotRun, proof, run
 
 
 def _modules():
@@ -76,6 +76,7 @@ def _newer(one, found, folder, cache, modules):
         return "%s: no newest release (%s)" % (one.component, " ".join(str(reason).split())[:200])
 
 
+@proof
 def patches():
     """each patch of the stack applies without fuzz; its test fails without it and passes with it"""
     modules = stack_source, stack_unpack, yaml, applying, series, trial = _modules()

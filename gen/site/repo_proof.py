@@ -22,7 +22,7 @@ import repository_fixtures as fixtures
 import role_host
 import rpm_packages
 import rpm_proofs
-from proving import Failed, NotRun
+from proving import Failed, NotRun, proof
 
 SERVED = "/srv/treenail"
 ATTACKED = "/srv/attacked"
@@ -326,6 +326,7 @@ def _proven(real):
     return said, refusals
 
 
+@proof
 def package_repository():
     """apt and dnf install from signed channels made by the role repo, and refuse 12 forgeries"""
     role_host.needs()

@@ -7,9 +7,10 @@ import re
 import sys
 
 from hosts_proof import up
-from proving import SOURCE, Failed, need, run
+from proving import SOURCE, Failed, need, proof, run
 
 
+@proof
 def slurm():
     """Slurm: trainings by srun, sbatch, mpirun and the job scripts; threads; a node that is lost"""
     for program, dependency in (("slurmctld", "slurm"), ("munged", "munge"),

@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 
-from proving import SOURCE, Failed, NotRun, need, run
+from proving import SOURCE, Failed, NotRun, need, proof, run
 
 ANSIBLE = os.path.join(SOURCE, "ansible")
 HOSTS = os.path.join(SOURCE, "ci/hosts")
@@ -69,6 +69,7 @@ def changes(report):
     return sum(host["changed"] for host in report["hosts"].values())
 
 
+@proof
 def stack():
     """Ansible: the stack fetched, built offline, run again without a change, one flag changed"""
     with Site("stack-proof", "--chroot", "stack") as site:
@@ -98,6 +99,7 @@ def stack():
                 len(whole["checks"])))
 
 
+@proof
 def stack_modules():
     """Ansible: module files and stack-env serve environment-modules as they serve Lmod"""
     with Site("stack-modules", "--chroot", "modules") as site:
@@ -122,6 +124,7 @@ REFUSALS = (
 )
 
 
+@proof
 def stack_refusals():
     """wrong modes, versions, checksums and levels: a sentence each, before anything is built"""
     with Site("stack-refusals", "--chroot", "refusals") as site:

@@ -19,7 +19,7 @@ from typing import Dict
 import abi
 from emulated_x86 import InstalledTree, told_by, used
 from proving import (Failed, NotRun, audited, build_info, debian_repository, need, other_build,
-                     run)
+                     proof, run)
 
 PACKAGES = ("libpython3-dev", "python3-hypothesis", "python3-numpy", "python3-pytest",
             "python3-scipy")
@@ -226,21 +226,25 @@ def cross_built(machine):
     return "; ".join(done)
 
 
+@proof
 def aarch64():
     """cross-built for AArch64: levels, C++ tests, op cases, MLP on emulated CPUs; instructions"""
     return cross_built(AARCH64)
 
 
+@proof
 def s390x():
     """cross-built for s390x, which is big-endian: C++ tests, op cases, MLP on an emulated CPU"""
     return cross_built(S390X)
 
 
+@proof
 def ppc64el():
     """cross-built for ppc64el: C++ tests, op cases, MLP on an emulated CPU"""
     return cross_built(PPC64EL)
 
 
+@proof
 def riscv64():
     """cross-built for riscv64: C++ tests on an emulated CPU (Debian 12 has no Python for it)"""
     return cross_built(RISCV64)

@@ -7,7 +7,7 @@ import os
 import re
 import tempfile
 
-from proving import SOURCE, TOOLS, Failed, NotRun, build_info, manifest, need, run
+from proving import SOURCE, TOOLS, Failed, NotRun, build_info, manifest, need, proof, run
 
 # qemu-user 7.2 emulates no AVX-512, so there is none for x86-64-v4.
 CPUS = {"x86-64": "core2duo", "x86-64-v2": "Nehalem", "x86-64-v3": "Haswell"}
@@ -32,6 +32,7 @@ def emulated_python(cpu, environment=None, status=0):
                                 **(environment or {})))
 
 
+@proof(quick=True)
 def oldest_cpu():
     """the module computes on an emulated CPU that has the baseline alone, and refuses more"""
     if build_info("kMachine") != "x86_64":
@@ -54,6 +55,7 @@ def told_by(command, environment=None, status=0):
     return json.loads(text[text.index("\n{") + 1 if "\n{" in text else 0:])
 
 
+@proof(quick=True)
 def reported_levels():
     """treenail-info on emulated CPUs says which level each runs, and refuses the next"""
     if build_info("kMachine") != "x86_64":
@@ -120,11 +122,13 @@ def used(python, shard):
     return "%s; accuracy %s" % (cases, re.search(r"accuracy ([\d.]+)", trained).group(1))
 
 
+@proof
 def emulated_training():
     """the installed tree on emulated CPUs reports its level, passes op cases, trains the MLP"""
     return emulated(slice(None))
 
 
+@proof(quick=True)
 def emulated_pair():
     """emulated-training on two of its CPUs, the oldest and the newest"""
     return emulated(slice(None, None, 2))
@@ -143,6 +147,7 @@ def emulated(which):
                                       levels))
 
 
+@proof
 def emulated_levels():
     """the kernel tests run on an emulated CPU of each level, where only that level is there"""
     if build_info("kMachine") != "x86_64":

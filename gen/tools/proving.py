@@ -25,6 +25,20 @@ class Failed(Exception):
     """The proof does not hold; the text shows why."""
 
 
+PROOFS = {}  # every proof of the modules that were imported: its name and its function
+
+
+def proof(function=None, *, quick=False):
+    """Decorator: the function is a proof, named as it is, and its docstring one line that says what
+    it shows. It returns what was found and raises Failed or NotRun. A quick one takes a minute or
+    two, and ci/test runs it."""
+    def registered(chosen):
+        chosen.quick = quick
+        PROOFS[chosen.__name__.replace("_", "-")] = chosen
+        return chosen
+    return registered(function) if function else registered
+
+
 def need(program, dependency):
     if not shutil.which(program):
         raise NotRun("%s is not installed; %s" % (program, this_distro().install_hint(dependency)))
