@@ -17,6 +17,7 @@ import hashlib
 import json
 import os
 import re
+import sys
 
 import yaml
 from ansible.errors import AnsibleFilterError
@@ -130,6 +131,17 @@ def _sources(name, record, version, option, settings):
     return [parse_source(name, entry) for entry in entries]
 
 
+def _patches(name, version, known):
+    """The digest of the patches for this version. A component without a folder in patches/ has
+    none; one that has them for another version needs a series for this one too, if only an empty
+    one, or a new version would lose its patches unnoticed."""
+    if known and version not in known:
+        _bad("%s %s has no series of patches, only %s: write patches/%s/%s/series, which may be "
+             "empty, or set stack__variant=pinned", name, version, ", ".join(sorted(known)), name,
+             version)
+    return (known or {}).get(version, "")
+
+
 def recipe(content):
     """Eight hexadecimal digits over a plain value."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
@@ -235,7 +247,7 @@ class _Planner:
         result["sources"] = _sources(name, record, version, option, settings)
         result["flags"] = _flags(name, record, option, settings["machine"], result["isa"])
         if settings["variant"] == "patched":
-            result["patches"] = settings.get("patches", {}).get("%s/%s" % (name, version), "")
+            result["patches"] = _patches(name, version, settings.get("patches", {}).get(name))
         words["flags"] = " ".join(result["flags"])
         steps = record.get("steps", {})
         for step in steps:
@@ -351,18 +363,19 @@ def stack_records(folder):
 
 
 def stack_patches(folder):
-    """{component/version: hash over its series and the patches that this names}."""
+    """{component: {version: digest of its patches, '' where the series is empty}}."""
+    if folder not in sys.path:
+        sys.path.insert(0, folder)  # beside patches.py, whose rules these are
+    from patching import series  # pylint: disable=import-outside-toplevel
+    try:
+        every = [series.in_order(series.load(name, version, folder))
+                 for name, versions in series.components(folder).items() for version in versions]
+    except series.Refused as fault:
+        _bad("%s", fault)
     found = {}
-    for series in sorted(glob.glob(os.path.join(folder, "*", "*", "series"))):
-        total, here = hashlib.sha256(), os.path.dirname(series)
-        with open(series, encoding="utf-8") as stream:
-            names = [line.split("#")[0].strip() for line in stream]
-        names = [name for name in names if name]
-        for name in names:
-            with open(os.path.join(here, name), "rb") as stream:
-                total.update(b"%s\0%s\0" % (name.encode(), stream.read()))
-        if names:
-            found[os.path.relpath(here, folder)] = total.hexdigest()[:16]
+    for one in every:
+        found.setdefault(one.component, {})[one.version] = (
+            series.digest(one)[:16] if one.patches else "")
     return found
 
 

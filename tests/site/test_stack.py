@@ -82,15 +82,43 @@ def test_a_flag_moves_the_component_and_what_stands_on_it_and_nothing_else():
 
 @pytest.mark.parametrize("change", [
     {"toolchain": "gcc-13.1.0"}, {"isa": "x86-64-v2"}, {"variant": "upstream"},
-    {"patches": {"low/1": "0123"}}])
+    {"patches": {"low": {"1": "0123"}}}])
 def test_what_shapes_the_result_moves_the_prefix(change):
     assert planned()["low"]["prefix"] != planned(**change)["low"]["prefix"]
 
 
 @pytest.mark.parametrize("change", [
-    {"processors": 64}, {"memory_mib": 500}, {"suite": "long"}, {"patches": {"low/2": "0123"}}])
+    {"processors": 64}, {"memory_mib": 500}, {"suite": "long"},
+    {"patches": {"low": {"1": "", "2": "0123"}}}])
 def test_what_shapes_nothing_leaves_it_where_it_is(change):
     assert planned()["low"]["prefix"] == planned(**change)["low"]["prefix"]
+
+
+def test_a_version_for_which_no_series_was_written_is_refused():
+    with pytest.raises(errors.AnsibleFilterError, match="low 1 has no series of patches, only 2: "
+                       "write patches/low/1/series, which may be empty, or"):
+        planned(patches={"low": {"2": "0123"}})
+    assert planned(patches={"low": {"2": "0123"}}, variant="pinned")["low"]["patches"] == ""
+
+
+def test_the_digests_are_those_of_patches_py():
+    folder = os.path.join(SOURCE, "patches")
+    found = stack.stack_patches(folder)
+    for name, versions in found.items():
+        for version, digest in versions.items():
+            told = subprocess.run(
+                [sys.executable, "-B", os.path.join(folder, "patches.py"), "digest", name,
+                 version], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+            assert digest in ("", told[:16]), (name, version)
+    assert found["fftw"]["3.3.10"] and found["treenail"] == {"1.0.0": ""}
+
+
+def test_a_series_that_is_out_of_order_is_refused(tmp_path):
+    (tmp_path / "low/1").mkdir(parents=True)
+    (tmp_path / "low/1/series").write_text("0001-absent.patch\n", encoding="utf-8")
+    shutil.copytree(os.path.join(SOURCE, "patches/patching"), tmp_path / "patching")
+    with pytest.raises(errors.AnsibleFilterError, match="series names it, but there is no"):
+        stack.stack_patches(str(tmp_path))
 
 
 def test_the_prefix_of_a_need_is_filled_in():
