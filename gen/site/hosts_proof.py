@@ -116,7 +116,7 @@ def inside(state, host, command):
 
 def pinged(state, count):
     """Ansible reaches every host of the inventory."""
-    need("ansible", "ansible")
+    need("ansible-community", "ansible")
     text = run(["ansible", "all", "-i", os.path.join(state, "inventory.yml"), "-m", "ping"],
                environment={"ANSIBLE_NOCOLOR": "1"})
     if text.count('"ping": "pong"') != count:
@@ -190,7 +190,7 @@ def reach(state, host, name, port, wanted):
 @proof
 def hosts_bare():
     """ci/hosts --bare: hosts without Python, which Ansible's raw module bootstraps over ssh"""
-    need("ansible", "ansible")
+    need("ansible-community", "ansible")
     with up("hosts-bare", "--ssh", "1", "--internet", "--bare") as (state, _):
         if inside(state, "ssh1", "command -v python3 || echo none") != "none":
             raise Failed("a bare host has Python")

@@ -20,7 +20,7 @@ class Site:
     def __init__(self, name, *hosts):
         if os.getuid() != 0:
             raise NotRun("only root can make test hosts")
-        need("ansible-playbook", "ansible")
+        need("ansible-community", "ansible")
         need("mmdebstrap", "mmdebstrap")
         self.base = os.path.abspath(name)
         self.state = os.path.join(self.base, "hosts")
