@@ -2,7 +2,8 @@
 """What a person sees of a long play, and the report that stays.
 
 While a step of a component runs: its name, how long it has taken, how long it took when it was last
-built on that host. At the end: a table of the steps, and a JSON report in stack__reports.
+built on that host. At the end: a table of the components beside the run before, and a JSON report
+in stack__reports.
 """
 
 import datetime
@@ -13,6 +14,7 @@ import threading
 import time
 
 from ansible.plugins.callback import CallbackBase
+from ansible.template import Templar
 
 DOCUMENTATION = """
     name: stack_progress
@@ -39,25 +41,23 @@ class CallbackModule(CallbackBase):
     def __init__(self):
         super().__init__()
         self.begin = time.time()
-        self.steps, self.checks, self.failures = [], [], []
-        self.expected, self.plans, self.before = {}, {}, {}
-        self.reports = ""
+        self.steps, self.checks, self.benchmarks, self.failures = [], [], [], []
+        self.expected, self.plans, self.complete = {}, {}, {}
         self.running = {}
         self.lock = threading.Lock()
         self.ended = threading.Event()
-        self.variables = None
-        self.playbook = ""
+        self.play = None
+        self.playbook = self.folder = ""
 
     # ---- while it runs -----------------------------------------------------------------------
 
     def v2_playbook_on_start(self, playbook):
         self.playbook = os.path.basename(playbook._file_name)
-        self.reports = os.environ.get("STACK_REPORTS") or os.path.join(
-            playbook._basedir, os.pardir, "build", "stack")
+        self.folder = playbook._basedir
         threading.Thread(target=self.beat, daemon=True).start()
 
     def v2_playbook_on_play_start(self, play):
-        self.variables = play.get_variable_manager()
+        self.play = play
 
     def beat(self):
         while not self.ended.wait(HEARTBEAT):
@@ -93,11 +93,21 @@ class CallbackModule(CallbackBase):
         found = result._result
         action = result._task.action
         if action == "stack_state":
-            self.expected[result._host.get_name()] = found.get("expected", {})
+            self.state_known(result._host.get_name(), found)
         if action == "ansible.builtin.set_fact" and "stack_plan" in found.get("ansible_facts", {}):
             self.plans[result._host.get_name()] = found["ansible_facts"]["stack_plan"]
         if "results" not in found:
             self.step_done(result)
+
+    def state_known(self, host, found):
+        """What is there, what will be built, and how long that took when it was last built."""
+        self.expected[host] = found.get("expected", {})
+        self.complete[host] = found.get("complete", [])
+        names = found.get("to_build", [])
+        if names:
+            times = [self.expected[host].get(name) for name in names]
+            self.say("  %s: to build: %s%s" % (host, ", ".join(names), ", in about %s" % clock(
+                sum(sum(steps.values()) for steps in times)) if all(times) else ""))
 
     def step_done(self, result):
         found, task = result._result, result._task
@@ -106,22 +116,33 @@ class CallbackModule(CallbackBase):
             component = found.get("component", "")
             self.steps.append({"host": host, "component": component, "step": found.get("step", ""),
                                "seconds": found["seconds"], "ran": bool(found.get("changed")),
+                               "before": self.expected.get(host, {}).get(component, {}).get(
+                                   found.get("step", "")),
                                "tests": found.get("tests"),
                                "quarantined": found.get("quarantined", [])})
             if found.get("changed"):
                 self.say("  %s: %s %s took %s%s" % (host, component, found.get("step", ""), clock(
                     found["seconds"]), self.usual(host, component, found["step"])))
-        if (task.action == "ansible.builtin.command" and found.get("stdout")
-                and "Check what is loaded" in task.get_name()):
-            self.checks.append({"host": host, "check": found.get("item", ""),
-                                "says": found["stdout"]})
+        words = " ".join(map(str, found.get("cmd") or []))
+        item = found.get("item", "")
+        for program, kept in (("/stack_check.py", self.checks),
+                              ("/stack_bench.py", self.benchmarks)):
+            if program in words and found.get("stdout"):
+                kept.append({"host": host, "says": found["stdout"],
+                             "check": item["name"] if isinstance(item, dict) else item})
 
     def v2_runner_on_failed(self, result, ignore_errors=False):
         with self.lock:
             self.running.clear()
         if not ignore_errors:
             self.failures.append({"host": result._host.get_name(), "task": result._task.get_name(),
-                                  "message": str(result._result.get("msg", ""))})
+                                  "message": self.message(result._result)})
+
+    @staticmethod
+    def message(found):
+        """Of a loop those of the items that failed."""
+        said = [str(item.get("msg", "")) for item in found.get("results", ()) if item.get("failed")]
+        return "; ".join(said) or str(found.get("msg", ""))
 
     # ---- at the end --------------------------------------------------------------------------
 
@@ -139,33 +160,58 @@ class CallbackModule(CallbackBase):
         plan = self.plans.get(host)
         if not plan:
             return
-        rows = [("component", "version", "mode", "isa", "time", "state")]
+        rows = [("component", "version", "mode", "isa", "time", "before", "state")]
         for instance in plan:
             ran = [s for s in self.steps if s["host"] == host and s["ran"]
                    and s["component"] == instance["name"]]
-            state = instance["mode"]
-            if state == "build":
-                state = "built" if ran else "in place"
-            if any(instance["name"] in f["task"] and f["host"] == host for f in self.failures):
-                state = "FAILED"
+            times = self.expected.get(host, {}).get(instance["name"], {})
+            before = sum(times.get(s["step"]) or 0 for s in ran)
             rows.append((instance["name"], instance["version"], instance["mode"],
                          instance["isa"] if instance["mode"] == "build" else "",
-                         clock(sum(s["seconds"] for s in ran)) if ran else "", state))
-        widths = [max(len(str(row[i])) for row in rows) for i in range(6)]
+                         clock(sum(s["seconds"] for s in ran)) if ran else "",
+                         clock(before) if before else "",
+                         self.state(host, instance, {s["step"] for s in ran})))
+        widths = [max(len(str(row[i])) for row in rows) for i in range(len(rows[0]))]
         self.say("\n%s" % host)
         for row in rows:
             cells = (str(cell).ljust(width) for cell, width in zip(row, widths))
             self.say("  " + "  ".join(cells).rstrip())
 
+        for benchmark in self.benchmarks:
+            if benchmark["host"] == host:
+                self.say("  " + benchmark["says"])
+
+    def state(self, host, instance, ran):
+        """What became of it: a word."""
+        if any(f["host"] == host and instance["name"] in f["task"] for f in self.failures):
+            return "FAILED"
+        if instance["mode"] != "build":
+            return "skipped" if instance["mode"] == "skip" else instance["mode"]
+        if instance["prefix"] in self.complete.get(host, ()):
+            return "in place"
+        wanted = {*instance["steps"], *(["suite"] if instance["suite"] else [])}
+        return "built" if wanted <= ran else "begun" if ran else "to be built"
+
+    def reports(self, hosts):
+        """stack__reports, as the first host has it."""
+        manager = self.play.get_variable_manager() if self.play else None
+        if manager and hosts:
+            variables = manager.get_vars(play=self.play, host=manager._inventory.get_host(hosts[0]))
+            if "stack__reports" in variables:
+                return Templar(loader=self.play.get_loader(), variables=variables).template(
+                    variables["stack__reports"])
+        return os.path.join(self.folder, os.pardir, "build", "stack")
+
     def write(self, hosts, stats):
-        folder = self.reports
+        folder = self.reports(hosts)
         try:
             os.makedirs(folder, exist_ok=True)
             name = datetime.datetime.now().strftime("report-%Y%m%d-%H%M%S.json")
             with open(os.path.join(folder, name), "w", encoding="utf-8") as stream:
                 json.dump({"playbook": self.playbook, "seconds": round(time.time() - self.begin, 1),
                            "hosts": {h: stats.summarize(h) for h in hosts}, "steps": self.steps,
-                           "checks": self.checks, "failures": self.failures}, stream, indent=1)
+                           "checks": self.checks, "benchmarks": self.benchmarks,
+                           "failures": self.failures}, stream, indent=1)
             self.say("report: %s" % os.path.normpath(os.path.join(folder, name)))
         except OSError as error:
             self.say("the report was not written: %s" % error)

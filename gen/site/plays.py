@@ -33,7 +33,7 @@ class Report:
                 if where == host and result.get("changed")]
 
 
-def play(folder, role, hosts, *words, environment=None, facts=None, before=()):
+def play(folder, role, hosts, *words, environment=None, facts=None, before=(), tasks_from="main"):
     """Runs a role. hosts: {name: variables}. facts: what the hosts are said to be; nothing is
     gathered then. words: more for ansible-playbook; before: what it is started by."""
     folder = str(folder)
@@ -42,7 +42,7 @@ def play(folder, role, hosts, *words, environment=None, facts=None, before=()):
     with open(os.path.join(folder, "play.yml"), "w", encoding="utf-8") as stream:
         json.dump([{"hosts": "all", "gather_facts": not facts, "tasks": pre + [
             {"name": "Take the role", "ansible.builtin.include_role": {
-                "name": role}}]}], stream)
+                "name": role, "tasks_from": tasks_from}}]}], stream)
     with open(os.path.join(folder, "inventory.json"), "w", encoding="utf-8") as stream:
         json.dump({"all": {"hosts": hosts}}, stream)
     with open(os.path.join(folder, "ansible.cfg"), "w", encoding="utf-8") as stream:

@@ -48,7 +48,7 @@ class Site:
         with open(log, "wb") as stream:
             done = subprocess.run(command, cwd=ANSIBLE, stdout=stream, stderr=subprocess.STDOUT,
                                   stdin=subprocess.DEVNULL, check=False, env=dict(
-                                      os.environ, STACK_REPORTS=self.reports, NO_COLOR="1"))
+                                      os.environ, NO_COLOR="1"))
         made = set(glob.glob(os.path.join(self.reports, "report-*.json"))) - before
         if (done.returncode == 0) != (status == 0) or len(made) != 1:
             with open(log, encoding="utf-8", errors="replace") as stream:

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plays on the family of Fedora and RHEL, with a dnf that records how it is called."""
+
+import os
+import shutil
+
+import pytest
+
+pytest.importorskip("ansible", reason="Ansible is not installed")
+import yaml  # noqa: E402  (Ansible brings it)
+from plays import ANSIBLE, play  # noqa: E402
+
+pytestmark = pytest.mark.skipif(not shutil.which("ansible-playbook"),
+                                reason="ansible-playbook is not installed")
+LOCAL = {"ansible_connection": "local", "ansible_python_interpreter": "/usr/bin/python3",
+         "ansible_become": False}
+# What dnf 4 and subscription-manager say and do; the repositories that are enabled stand in a file.
+DNF = """#!/bin/sh
+echo "dnf $*" >> {folder}/calls
+case $* in
+  '-q repolist') echo 'repo id                repo name'
+                 while read -r name; do echo "$name        Its name"; done < {folder}/enabled ;;
+  *'--set-enabled '*) echo "${{*##*--set-enabled }}" >> {folder}/enabled ;;
+  *) echo "dnf: nobody recorded $*" >&2; exit 1 ;;
+esac
+"""
+MANAGER = """#!/bin/sh
+echo "subscription-manager $*" >> {folder}/calls
+echo "${{*##*--enable }}" >> {folder}/enabled
+"""
+MODULE = '''#!/usr/bin/python3
+"""The module dnf: records what is installed; epel-release enables EPEL."""
+import json
+from ansible.module_utils.basic import AnsibleModule
+module = AnsibleModule({{name: {{"type": "raw"}} for name in ("name", "state")}},
+                       supports_check_mode=True)
+names = module.params["name"]
+with open("{folder}/calls", "a", encoding="utf-8") as stream:
+    stream.write("install %s\\n" % (names if isinstance(names, str) else " ".join(names)))
+if "epel" in names:
+    with open("{folder}/enabled", "a", encoding="utf-8") as stream:
+        stream.write("epel\\n")
+module.exit_json(changed=True)
+'''
+ROCKY = {"os_family": "RedHat", "distribution": "Rocky", "distribution_major_version": "9",
+         "pkg_mgr": "dnf", "machine": "x86_64"}
+
+
+class Host:
+    """A host of that family: its dnf, and the repositories that are enabled there."""
+
+    def __init__(self, folder, *enabled):
+        self.folder = folder
+        for name, text in (("bin/dnf", DNF), ("bin/subscription-manager", MANAGER),
+                           ("library/dnf.py", MODULE)):
+            path = folder / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text.format(folder=folder))
+            path.chmod(0o755)
+        (folder / "enabled").write_text("".join(name + "\n" for name in enabled))
+
+    def play(self, role, tasks_from="main", facts=None, **variables):
+        (self.folder / "calls").write_text("")
+        facts = dict(ROCKY, **(facts or {}))
+        names = {"ansible_" + name: value for name, value in facts.items()}
+        return play(self.folder, role, {"h": dict(LOCAL, **names, **variables)}, facts=facts,
+                    tasks_from=tasks_from, environment={
+                        "PATH": "%s:%s" % (self.folder / "bin", os.environ["PATH"]),
+                        "ANSIBLE_LIBRARY": "%s:%s/library" % (self.folder / "library", ANSIBLE)})
+
+    def calls(self):
+        return (self.folder / "calls").read_text().splitlines()
+
+    def enabled(self):
+        return (self.folder / "enabled").read_text().split()
+
+
+def said(report):
+    return [result["msg"] for name, _, result in report.tasks
+            if name == "Say what is enabled" and "msg" in result]
+
+
+def test_crb_and_epel_are_enabled_once_and_the_play_says_so(tmp_path):
+    host = Host(tmp_path, "baseos", "appstream")
+    report = host.play("stack", "repositories")
+    assert report.failure("h") == ""
+    assert host.calls() == [
+        "dnf -q repolist", "install dnf-plugins-core", "dnf -q config-manager --set-enabled crb",
+        "install epel-release"]
+    assert said(report) == ["h: enabling CRB and EPEL, where packages of the stack are"]
+    again = host.play("stack", "repositories")
+    assert host.calls() == ["dnf -q repolist"] and again.changed("h") == [] and not said(again)
+
+
+def test_what_is_enabled_already_is_left_alone(tmp_path):
+    host = Host(tmp_path, "baseos", "appstream", "crb")
+    assert said(host.play("stack", "repositories")) == [
+        "h: enabling EPEL, where packages of the stack are"]
+    assert host.calls() == ["dnf -q repolist", "install epel-release"]
+
+
+def test_rhel_itself_has_other_names(tmp_path):
+    host = Host(tmp_path, "rhel-9-for-x86_64-baseos-rpms")
+    rhel = {"distribution": "RedHat"}
+    assert host.play("stack", "repositories", rhel).failure("h") == (
+        "h: EPEL must be enabled, and RHEL's own repositories do not have epel-release. Name its "
+        "rpm, a file or a URL, in stack__epel_release, or enable EPEL yourself")
+    assert host.calls() == ["dnf -q repolist"], "refused before anything is changed"
+    host.play("stack", "repositories", rhel, stack__epel_release="/srv/epel-release.rpm")
+    assert host.calls()[1:] == [
+        "install dnf-plugins-core", "subscription-manager repos --enable "
+        "codeready-builder-for-rhel-9-x86_64-rpms", "install /srv/epel-release.rpm"]
+    host.play("stack", "repositories", rhel)
+    assert host.calls() == ["dnf -q repolist"]
+
+
+def test_a_site_that_enables_nothing_by_itself_is_told(tmp_path):
+    host = Host(tmp_path, "baseos", "epel-modular")
+    assert host.play("stack", "repositories", stack__repositories="keep").failure("h") == (
+        "h: CRB and EPEL must be enabled, for packages of the stack are there, and "
+        "stack__repositories is 'keep'. Enable them, or let stack__repositories be 'enable'")
+    assert host.calls() == ["dnf -q repolist"]
+
+
+@pytest.mark.parametrize("facts", [
+    {"distribution": "Fedora"}, {"os_family": "Debian", "distribution": "Debian"}])
+def test_where_one_repository_has_everything_nothing_is_asked(tmp_path, facts):
+    host = Host(tmp_path)
+    assert host.play("stack", "repositories", facts).failure("h") == "" and host.calls() == []
+
+
+def packages_of(role):
+    with open(os.path.join(ANSIBLE, "roles", role, "vars/RedHat.yml"), encoding="utf-8") as stream:
+        return yaml.safe_load(stream)
+
+
+@pytest.mark.parametrize("role, key, choice", [
+    ("toolchain", "_toolchain_packages", "gcc"), ("modules", "_modules_packages", "lmod"),
+    ("python", "_python_packages", None)])
+def test_roles_install_what_this_family_calls_it(tmp_path, role, key, choice):
+    host = Host(tmp_path)
+    host.play(role, stack__builder="nobody")
+    wanted = packages_of(role)[key]
+    names = wanted[choice] if choice else wanted
+    assert names and host.calls() == ["install " + " ".join(names)]

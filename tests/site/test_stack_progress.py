@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a play of the stack shows while it runs and at its end, and the report that stays."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+from plays import ANSIBLE
+
+pytestmark = pytest.mark.skipif(not shutil.which("ansible-playbook"),
+                                reason="ansible-playbook is not installed")
+
+
+def component(root, name, mode="build", **steps):
+    place = "%s/gcc-12/%s/1-aa" % (root, name)
+    return {"name": name, "version": "1", "mode": mode, "isa": "x86-64", "steps": steps,
+            "suite": {}, "prefix": place if mode == "build" else "", "disk": 1,
+            "build_directory": "%s/build/%s" % (root, name)}
+
+
+def step_task(name):
+    """One as roles/component has it."""
+    return {"name": "Take the steps of " + name, "stack_step": {
+        "component": name, "step": "{{ item }}", "chdir": "/",
+        "commands": "{{ component_instance.steps[item] }}",
+        "state": "{{ component_instance.build_directory }}"},
+        "loop": "{{ component_instance.steps | list }}",
+        "vars": {"component_instance":
+                 "{{ stack_plan | selectattr('name', 'equalto', '%s') | first }}" % name}}
+
+
+def play(folder, plan, *tasks, status=0):
+    """(what is shown, the report) of a play over this plan."""
+    root, book = folder / "stack", folder / "book.yml"
+    (folder / "ansible.cfg").write_text("[defaults]\n")
+    for instance in plan:
+        os.makedirs(instance["build_directory"], exist_ok=True)
+    book.write_text(json.dumps([{
+        "hosts": "h", "gather_facts": False, "vars": {"stack__reports": "{{ playbook_dir }}/told"},
+        "tasks": [{"ansible.builtin.set_fact": {"stack_plan": plan}},
+                  {"stack_state": {"plan": plan, "prefix": str(root)}}, *tasks]}]))
+    done = subprocess.run(
+        ["ansible-playbook", "-i", "h,", "-c", "local", str(book), "-e",
+         "ansible_python_interpreter=/usr/bin/python3"], stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder, encoding="utf-8",
+        check=False, env=dict(
+            os.environ, ANSIBLE_CONFIG=str(folder / "ansible.cfg"),
+            ANSIBLE_LIBRARY=ANSIBLE + "/library",
+            ANSIBLE_CALLBACK_PLUGINS=ANSIBLE + "/callback_plugins", LC_ALL="C.UTF-8",
+            ANSIBLE_CALLBACKS_ENABLED="stack_progress", ANSIBLE_LOCAL_TEMP=str(folder / "local"),
+            ANSIBLE_NOCOLOR="1"))
+    assert (done.returncode == 0) == (status == 0), done.stdout
+    reports = sorted((folder / "told").iterdir())
+    return done.stdout, json.loads(reports[-1].read_text())
+
+
+def row(text, name):
+    return next(line.split() for line in text.splitlines() if line.split()[:1] == [name])
+
+
+def test_a_run_that_ends_well(tmp_path):
+    root = str(tmp_path / "stack")
+    plan = [component(root, "low", build=["true"], install=["true"]),
+            component(root, "there", build=["true"]), component(root, "shipped", "package"),
+            component(root, "left", "skip")]
+    for name, times in (("there/1-aa", {"build": 3}), ("low/0-bb", {"build": 61, "install": 2})):
+        place = tmp_path / "stack/gcc-12" / name
+        place.mkdir(parents=True)
+        (place / ".stack.json").write_text(json.dumps(
+            {"name": name.split("/")[0], "built": 1, "times": times}))
+    text, report = play(tmp_path, plan, step_task("low"))
+    assert "h: to build: low, in about 1:03" in text
+    assert row(text, "low") == ["low", "1", "build", "x86-64", "0:00", "1:03", "built"]
+    assert row(text, "there")[-2:] == ["in", "place"] and row(text, "left")[-1] == "skipped"
+    assert row(text, "shipped")[-1] == "package"
+    assert [(s["step"], s["ran"], s["before"]) for s in report["steps"]] == [
+        ("build", True, 61), ("install", True, 2)]
+    assert report["failures"] == [] and report["hosts"]["h"]["failures"] == 0
+
+
+def test_a_run_that_fails_says_which_step_and_why(tmp_path):
+    root = str(tmp_path / "stack")
+    plan = [component(root, "low", build=["true"]), component(root, "high", build=["exit 3"]),
+            component(root, "top", build=["true"])]
+    text, report = play(tmp_path, plan, step_task("low"), step_task("high"), step_task("top"),
+                        status=1)
+    assert "h: to build: low, high, top\n" in text, "nothing is known of how long it takes"
+    assert [row(text, n)[-1] for n in ("low", "high")] == ["built", "FAILED"]
+    assert row(text, "top")[-3:] == ["to", "be", "built"]
+    failure, = report["failures"]
+    assert failure["message"].startswith("high: build failed with exit status 3\n")
+
+
+def test_what_was_checked_and_measured_is_in_the_report(tmp_path):
+    plan = [component(str(tmp_path / "stack"), "low", build=["true"])]
+    (tmp_path / "stack_bench.py").write_text("print('blas: ratio 1.0')")
+    (tmp_path / "stack_check.py").write_text("print('low: loaded')")
+
+    def run(name):
+        return {"ansible.builtin.command": {"argv": ["/usr/bin/python3", str(tmp_path / name)]}}
+
+    text, report = play(
+        tmp_path, plan, dict(run("stack_check.py"), loop=["openblas"]),
+        dict(run("stack_bench.py"), loop="{{ stack_plan }}"))
+    assert report["checks"] == [{"host": "h", "check": "openblas", "says": "low: loaded"}]
+    assert report["benchmarks"] == [{"host": "h", "check": "low", "says": "blas: ratio 1.0"}]
+    assert "\n  blas: ratio 1.0\n" in text
