@@ -3,7 +3,6 @@
 stand."""
 
 import copy
-import importlib.util
 import json
 import os
 import re
@@ -16,36 +15,7 @@ import pytest
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ANSIBLE = os.path.join(SOURCE, "ansible")
 errors = pytest.importorskip("ansible.errors", reason="ansible is not installed")
-SUM = "a" * 64
-
-
-def module(path):
-    name = os.path.basename(path)[:-3]
-    spec = importlib.util.spec_from_file_location("under_test_" + name, os.path.join(ANSIBLE, path))
-    loaded = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(loaded)
-    return loaded
-
-
-stack = module("filter_plugins/stack.py")
-
-
-def settings(**more):
-    found = {"prefix": "/opt/stack", "build_root": "/opt/stack/build", "toolchain": "gcc-12.2.0",
-             "cc": "gcc", "cxx": "g++", "fc": "gfortran", "machine": "x86_64", "isa": "x86-64-v3",
-             "family": "Debian", "python": "/usr/bin/python3", "python_version": "3.11",
-             "variant": "patched", "suite": "short", "processors": 2, "memory_mib": 8000,
-             "patches": {}, "options": {}, "dist": {"version": "1.0.0", "sha256": "b" * 64}}
-    found.update(more)
-    return found
-
-
-def record(**more):
-    found = {"summary": "something", "license": "any", "version": "1",
-             "versions": {"1": {"sources": [{"pypi": "x 1 " + SUM}]}},
-             "steps": {"build": ["make -j@jobs@ @flags@"], "install": ["make install"]}}
-    found.update(more)
-    return found
+from stack_fixture import SUM, record, settings, stack  # noqa: E402  (Ansible first)
 
 
 RECORDS = {"low": record(), "side": record(),

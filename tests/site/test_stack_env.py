@@ -2,29 +2,18 @@
 """Module files and stack-env as users meet them, under the module system that is installed."""
 
 import os
+import shutil
 import subprocess
 
 import pytest
-from test_stack import ANSIBLE, record, settings, stack
 
-jinja2 = pytest.importorskip("jinja2", reason="jinja2 is not installed")
+pytest.importorskip("ansible.errors", reason="ansible is not installed")
+pytest.importorskip("jinja2", reason="jinja2 is not installed")
+from stack_fixture import PAIR, made_stack  # noqa: E402  (Ansible first)
+
 INITS = [path for path in ("/usr/share/lmod/lmod/init/bash", "/usr/share/modules/init/bash")
          if os.path.exists(path)]
 BARE = {"PATH": "/usr/bin:/bin"}
-
-
-def rendered(role, name, **values):
-    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(os.path.join(
-        ANSIBLE, "roles", role, "templates")), trim_blocks=True, undefined=jinja2.StrictUndefined)
-    environment.filters.update(stack.FilterModule().filters())
-    return environment.get_template(name).render(**values)
-
-
-RECORDS = {
-    "low": record(environment={"prepend": {"PATH": "bin", "LD_LIBRARY_PATH": ["lib", "lib/more"]},
-                               "set": {"LOW_ROOT": "."}}),
-    "high": record(needs=["low"], environment={"prepend": {"LD_LIBRARY_PATH": "lib"}}),
-}
 
 
 @pytest.fixture
@@ -33,20 +22,7 @@ def site(tmp_path):
     if not INITS:
         pytest.skip("neither Lmod nor environment-modules is installed")
     prefix = str(tmp_path / "stack")
-    plan = stack.stack_plan(RECORDS, settings(prefix=prefix, options={
-        "high": {"isas": ["x86-64-v3", "x86-64"]}}))
-    facts = {"stack__prefix": prefix, "stack_plan": plan, "toolchain_facts": {"id": "gcc-12.2.0"},
-             "modules_facts": {"init": INITS[0], "paths": []}}
-    for instance in plan:
-        path = os.path.join(prefix, "modulefiles", instance["module"])
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as stream:
-            stream.write(rendered("component", "module.tcl.j2", component_instance=instance,
-                                  **facts))
-    os.makedirs(prefix + "/bin")
-    with open(prefix + "/bin/stack-env", "w", encoding="utf-8") as stream:
-        stream.write(rendered("stack", "stack-env.j2", **facts))
-    os.chmod(prefix + "/bin/stack-env", 0o755)
+    plan = made_stack(prefix, PAIR, INITS[0], {"high": {"isas": ["x86-64-v3", "x86-64"]}})
     return prefix, {i["module"]: i["prefix"] for i in plan}
 
 
@@ -148,3 +124,11 @@ def test_modules_that_are_not_installed_here(site, tmp_path):
         stream.write(text)
     assert "/nowhere/init, which initialises modules, is not there" in entered(
         site[0], "true", status=127)
+
+
+@pytest.mark.skipif(not shutil.which("shellcheck"), reason="shellcheck is not installed")
+def test_stack_env_is_clean_for_shellcheck(tmp_path):
+    made_stack(str(tmp_path), PAIR, "/init", {})
+    done = subprocess.run(["shellcheck", str(tmp_path / "bin/stack-env")], stdout=subprocess.PIPE,
+                          check=False)
+    assert done.returncode == 0, done.stdout.decode()

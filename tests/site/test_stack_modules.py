@@ -5,12 +5,13 @@ import hashlib
 import http.server
 import json
 import os
-import subprocess
 import tarfile
 import threading
 
 import pytest
-from test_stack import module
+
+pytest.importorskip("ansible", reason="Ansible is not installed")
+from stack_fixture import module  # noqa: E402  (Ansible first)
 
 source = module("library/stack_source.py")
 step = module("library/stack_step.py")
@@ -358,25 +359,3 @@ def test_prune_without_a_manifest_removes_nothing(tmp_path, text, words):
     with pytest.raises(prune.Unusable, match=words):
         prune.prune(str(tmp_path / "root"), [], True)
     assert prefix.exists()
-
-
-def test_stack_env_is_clean_for_shellcheck(tmp_path):
-    jinja2 = pytest.importorskip("jinja2", reason="jinja2 is not installed")
-    try:
-        subprocess.run(["shellcheck", "--version"], stdout=subprocess.DEVNULL, check=True)
-    except OSError:
-        pytest.skip("shellcheck is not installed")
-    folder = os.path.join(os.path.dirname(module.__globals__["ANSIBLE"]), "ansible", "roles",
-                          "stack", "templates")
-    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(folder), trim_blocks=True,
-                                     undefined=jinja2.StrictUndefined)
-    environment.filters.update(stack_pinned=lambda plan: plan,
-                               stack_path_variables=lambda plan: ["LD_LIBRARY_PATH"])
-    text = environment.get_template("stack-env.j2").render(
-        stack__prefix="/opt/stack", modules_facts={"init": "/init", "paths": ["/site"]},
-        stack_plan=["fftw/3", "hdf5/1"])
-    path = tmp_path / "stack-env"
-    path.write_text(text)
-    done = subprocess.run(["shellcheck", str(path)], stdout=subprocess.PIPE, check=False)
-    assert done.returncode == 0, done.stdout.decode()
-    assert 'fftw/3 hdf5/1' in text
