@@ -29,9 +29,40 @@ class Wrong(Exception):
     """What is not as it should be."""
 
 
-# Which component a kind of library must come from.
+# Which component a kind of library must come from; None: always from the distribution.
 PROVIDERS = {"BLAS": "openblas", "HDF5": "hdf5", "FFTW": "fftw", "treenail": "treenail",
-             "kernels": "treenail"}
+             "kernels": "treenail", "oneDNN": None}
+DISTRIBUTION = ("/usr/lib", "/lib")
+
+
+def placed(kind: str, path: str, component: dict) -> None:
+    """Refuses a library that is not where the plan has it."""
+    prefix = component["prefix"] or component.get("module_root", "")
+    if prefix and not os.path.realpath(path).startswith(os.path.realpath(prefix) + "/"):
+        raise Wrong("%s is %s, but the plan %s %s" % (
+            kind, path, "built it in" if component["prefix"] else "has its module in", prefix))
+    if component["mode"] == "module" and not prefix and path.startswith(DISTRIBUTION):
+        raise Wrong("%s is the distribution's %s, but the plan takes the module %s" % (
+            kind, path, component["module"]))
+    if component["mode"] == "package" and not path.startswith(DISTRIBUTION):
+        raise Wrong("%s is %s, but the plan takes the distribution's" % (kind, path))
+
+
+def versioned(component: dict, found: str) -> str:
+    """Refuses a library that tells another version than the plan, which may have fewer numbers."""
+    wanted = component["version"].split(".")
+    if component["mode"] in ("build", "module") and component["version"] and (
+            found.split(".")[:len(wanted)] != wanted):
+        raise Wrong("it is version %s, but the plan has %s" % (
+            found, component["module"] if component["mode"] == "module" else component["version"]))
+    return found
+
+
+def exported(lib: ctypes.CDLL, *names: str) -> None:
+    """Refuses a library that lacks one of these functions."""
+    missing = [name for name in names if not hasattr(lib, name)]
+    if missing:
+        raise Wrong("%s has no %s" % (lib._name, ", ".join(missing)))
 
 
 def provenance(components: dict, needed: tuple) -> str:
@@ -41,16 +72,11 @@ def provenance(components: dict, needed: tuple) -> str:
         if kind in needed and not found[kind]:
             raise Wrong("no %s library is loaded; LD_LIBRARY_PATH is %s" % (
                 kind, os.environ.get("LD_LIBRARY_PATH", "not set")))
-        component = components.get(name)
+        component = {"mode": "package", "prefix": ""} if name is None else components.get(name)
         for path in found[kind]:
             words.append("%s %s" % (kind, path))
-            if component is None or component["mode"] == "skip":
-                continue
-            prefix = component["prefix"]
-            if prefix and not os.path.realpath(path).startswith(os.path.realpath(prefix) + "/"):
-                raise Wrong("%s is %s, but the plan built it in %s" % (kind, path, prefix))
-            if component["mode"] == "package" and not path.startswith(("/usr/", "/lib")):
-                raise Wrong("%s is %s, but the plan takes the distribution's" % (kind, path))
+            if component is not None and component["mode"] != "skip":
+                placed(kind, path, component)
     return ", ".join(words)
 
 
@@ -72,6 +98,7 @@ def close(got: float, wanted: float, tolerance: float = 1e-12) -> bool:
 def blas(components: dict) -> str:
     """A product of 33 x 47 and 47 x 29 numbers against sums written out; the build's target."""
     lib = library("libopenblas.so.0", "libflexiblas.so.3", "libblas.so.3")
+    exported(lib, "cblas_dgemm", "sgemm_", "dgesv_", "zheevd_")
     rows, inner, columns = 33, 47, 29
     random.seed(1)
     a = [[random.uniform(-1, 1) for _ in range(inner)] for _ in range(rows)]
@@ -88,12 +115,13 @@ def blas(components: dict) -> str:
                 raise Wrong("a product of matrices has %r where the sum is %r" % (
                     result[i * columns + j], wanted))
     words = provenance(components, ("BLAS",))
-    target = [f[len("TARGET="):] for f in components["openblas"]["flags"]
-              if f.startswith("TARGET=")]
-    if target and hasattr(lib, "openblas_get_config"):
+    if hasattr(lib, "openblas_get_config"):  # another BLAS tells no version
         lib.openblas_get_config.restype = ctypes.c_char_p
         config = lib.openblas_get_config().decode()
-        if target[0].upper() not in config.upper().replace("_", ""):
+        versioned(components["openblas"], config.split()[1])
+        target = [f[len("TARGET="):] for f in components["openblas"]["flags"]
+                  if f.startswith("TARGET=")]
+        if target and target[0].upper() not in config.upper().replace("_", ""):
             raise Wrong("OpenBLAS says %r, but was to be built for %s" % (config, target[0]))
         words += "; " + config
     return words
@@ -107,6 +135,11 @@ def fft(components: dict) -> str:
     turns = [cmath.exp(-2j * cmath.pi * k / count) for k in range(count)]
     for letter, real, tolerance in (("", ctypes.c_double, 1e-9), ("f", ctypes.c_float, 1e-2)):
         lib = library("libfftw3%s.so.3" % letter)
+        exported(lib, *("fftw%s_%s" % (letter, name) for name in (
+            "plan_many_dft", "plan_many_dft_r2c", "plan_many_dft_c2r", "export_wisdom_to_string")))
+        # fftw-3.3.10-sse2-avx
+        told = (ctypes.c_char * 16).in_dll(lib, "fftw%s_version" % letter).value.decode()
+        versioned(components["fftw"], told.split("-")[1])
         flat = (real * (2 * count))(*[x for v in values for x in (v.real, v.imag)])
         result = (real * (2 * count))()
         plan = getattr(lib, "fftw%s_plan_dft_1d" % letter)
@@ -125,8 +158,13 @@ C_PROGRAM = r"""
 #include <hdf5.h>
 #include <stdio.h>
 #include <string.h>
-/* write FILE: 6 numbers; read FILE DATASET: prints them */
+/* write FILE: 6 numbers; read FILE DATASET: prints them; alone: the library's version */
 int main(int count, char** words) {
+  if (count == 1) {
+    unsigned major, minor, release;
+    if (H5get_libversion(&major, &minor, &release) < 0) return 1;
+    return printf("%u.%u.%u", major, minor, release) < 0;
+  }
   hsize_t shape[2] = {2, 3};
   double values[6] = {0.5, 1.5, 2.5, 3.5, 4.5, 5.5};
   if (count == 3 && !strcmp(words[1], "write")) {
@@ -187,15 +225,14 @@ def hdf5(components: dict) -> str:
         dumped = output("h5dump", "-d", "/x", path)
         if "( 2, 3 )" not in dumped or "3.5, 4.5, 5.5" not in dumped:
             raise Wrong("h5dump does not show what C wrote:\n" + dumped)
-        linked = output("ldd", program)
-    component = components["hdf5"]
+        linked, version = output("ldd", program), output(program)
     mine = [line.split()[2] for line in linked.splitlines() if "libhdf5" in line]
-    if component["prefix"] and not all(
-            os.path.realpath(p).startswith(os.path.realpath(component["prefix"]) + "/")
-            for p in mine):
-        raise Wrong("a C program takes HDF5 from %s, but the plan built it in %s" % (
-            ", ".join(mine), component["prefix"]))
-    return "C and h5dump agree; %s" % ", ".join(mine)
+    for path in mine:
+        placed("a C program's HDF5", path, components["hdf5"])
+    folder = os.path.dirname(os.path.realpath(mine[0]))
+    if not any(name.startswith("libhdf5") and "_hl.so" in name for name in os.listdir(folder)):
+        raise Wrong("%s has no high-level library, which h5py needs" % folder)
+    return "C and h5dump agree; %s; %s" % (versioned(components["hdf5"], version), ", ".join(mine))
 
 
 def numpy(components: dict) -> str:
@@ -213,6 +250,7 @@ def numpy(components: dict) -> str:
     if not np.allclose((u * s) @ v, a, atol=1e-10):
         raise Wrong("the singular values do not give the matrix back")
     component = components["numpy"]
+    versioned(component, np.__version__)
     if component["prefix"] and not np.__file__.startswith(component["prefix"] + "/"):
         raise Wrong("numpy is %s, but the plan built it in %s" % (np.__file__, component["prefix"]))
     return "numpy %s; %s" % (np.__version__, provenance(components, ("BLAS",)))
@@ -226,12 +264,14 @@ def scipy(components: dict) -> str:
     p, lower, upper = scipy.linalg.lu(a)
     if not np.allclose(p @ lower @ upper, a, atol=1e-12):
         raise Wrong("the factors do not give the matrix back")
-    return "scipy %s; %s" % (scipy.__version__, provenance(components, ("BLAS",)))
+    return "scipy %s; %s" % (versioned(components["scipy"], scipy.__version__),
+                             provenance(components, ("BLAS",)))
 
 
 def h5py(components: dict) -> str:
     """The library that runs is the one it was built with, and reads what C writes."""
     import h5py as module
+    versioned(components["h5py"], module.__version__)
     runs = module.version.hdf5_version_tuple
     theirs = getattr(module.version, "hdf5_built_version_tuple", None)
     if theirs and tuple(theirs) != tuple(runs):
@@ -248,7 +288,7 @@ def h5py(components: dict) -> str:
             raise Wrong("C does not read what h5py wrote")
     if components["h5py"]["mode"] == "package":
         # The distribution's h5py stands on the distribution's HDF5, whose name is another one.
-        components = dict(components, hdf5=dict(components["hdf5"], mode="package", prefix=""))
+        components = dict(components, hdf5={"mode": "package", "prefix": ""})
     return "h5py %s, HDF5 %s; %s" % (module.__version__, ".".join(map(str, runs)),
                                      provenance(components, ("HDF5",)))
 
@@ -261,6 +301,7 @@ def treenail(components: dict) -> str:
     import train
     import treenail as tn
     component = components["treenail"]
+    versioned(component, tn.__version__)
     if component["prefix"] and not tn.__file__.startswith(component["prefix"] + "/"):
         raise Wrong("treenail is %s, but the plan built it in %s" % (
             tn.__file__, component["prefix"]))
@@ -279,8 +320,8 @@ def treenail(components: dict) -> str:
         first = complex(session.run(signal)[0])
     if abs(first - 10) > 1e-5:
         raise Wrong("the Fourier transform of 1 2 3 4 begins with %r" % first)
-    needed = ["treenail", "kernels"] + [kind for kind, name in (("HDF5", "hdf5"), ("FFTW", "fftw"))
-                                        if name in components]
+    needed = ["treenail", "kernels"] + [kind for kind, name in (
+        ("HDF5", "hdf5"), ("FFTW", "fftw"), ("BLAS", "openblas")) if name in components]
     return "accuracy %.4f; %s; %s" % (accuracy, read.strip(),
                                       provenance(components, tuple(needed)))
 

@@ -140,9 +140,14 @@ class CallbackModule(CallbackBase):
 
     @staticmethod
     def message(found):
-        """Of a loop those of the items that failed."""
-        said = [str(item.get("msg", "")) for item in found.get("results", ()) if item.get("failed")]
-        return "; ".join(said) or str(found.get("msg", ""))
+        """What was said: of a loop by the items that failed, of a command by itself."""
+        said = []
+        for one in [item for item in found.get("results", ()) if item.get("failed")] or [found]:
+            text = str(one.get("msg", ""))
+            if "rc" in one and text == "non-zero return code":
+                text = (one.get("stderr") or one.get("stdout") or text).strip()
+            said.append(text)
+        return "; ".join(said)
 
     # ---- at the end --------------------------------------------------------------------------
 

@@ -201,6 +201,10 @@ class _Planner:
         version = str(option.get("version") or record["version"])
         if version == "dist":
             version = settings["dist"]["version"]
+        if mode == "module":
+            # hdf5/1.14.5-gcc-13: the site's word for it; what the library says is checked.
+            version = str(option.get("version") or "".join(
+                re.findall(r"/v?(\d[\d.]*\d|\d)", option["module"])[-1:]))
         record = of_version(record, version)
         result = {
             "name": name, "mode": mode, "version": version, "summary": record["summary"],

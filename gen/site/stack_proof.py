@@ -59,6 +59,11 @@ class Site:
         print("%s: %d s" % (name, report["seconds"]), flush=True)
         return report
 
+    def manifest(self, host):
+        """What the last play left of a host's stack."""
+        with open(os.path.join(self.reports, "manifest-%s.json" % host), encoding="utf-8") as text:
+            return json.load(text)
+
 
 def built(report):
     """Components of which a step ran."""
@@ -99,16 +104,40 @@ def stack():
                 len(whole["checks"])))
 
 
+def _skipped(*kept):
+    """Options that leave out everything but these."""
+    return {name + "__mode": "skip" for name in (
+        "openblas", "fftw", "hdf5", "numpy", "h5py", "scipy", "treenail") if name not in kept}
+
+
 @proof
 def stack_modules():
-    """Ansible: module files and stack-env serve environment-modules as they serve Lmod"""
+    """Ansible: environment-modules serves as Lmod does; a stack takes another's HDF5 as module"""
     with Site("stack-modules", "--chroot", "modules") as site:
         report = site.play("build", "-e", json.dumps(dict(
-            {name + "__mode": "skip" for name in ("openblas", "fftw", "h5py", "scipy", "treenail")},
-            modules__implementation="environment-modules", numpy__mode="package")))
+            _skipped("hdf5"), modules__implementation="environment-modules")))
         if built(report) != {"hdf5"}:
             raise Failed("built were %s" % ", ".join(sorted(built(report))))
-        return "; ".join(check["says"] for check in report["checks"])
+        first, = (c for c in site.manifest("modules")["components"] if c["name"] == "hdf5")
+        options = dict(_skipped("hdf5"), modules__implementation="environment-modules",
+                       stack__prefix="/opt/second", modules__paths=["/opt/stack/modulefiles"],
+                       hdf5__mode="module", hdf5__module=first["module"])
+        taken = site.play("taken", "-e", json.dumps(options))
+        second, = (c for c in site.manifest("modules")["components"] if c["name"] == "hdf5")
+        if built(taken) or (second["mode"], second["module"]) != ("module", first["module"]):
+            raise Failed("built %s; the manifest has %r" % (built(taken), second))
+        says = taken["checks"][0]["says"]
+        if first["prefix"] not in says:
+            raise Failed("loaded was %s, and %s is in %s" % (
+                says, first["module"], first["prefix"]))
+        for name, more, words in (
+                ("version", {"hdf5__version": "1.14"}, "it is version %s" % first["version"]),
+                ("absent", {"hdf5__module": "hdf5/0.9"}, "could be loaded: hdf5/0.9")):
+            text = " ".join(f["message"] for f in site.play(
+                name, "-e", json.dumps(dict(options, **more)), status=1)["failures"])
+            if words not in text:
+                raise Failed("%s: %r does not say %r" % (name, text, words))
+        return "; ".join(check["says"] for check in report["checks"] + taken["checks"])
 
 
 # What is refused: a name, options, words of the sentence.

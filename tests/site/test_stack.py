@@ -111,6 +111,16 @@ def test_instruction_sets_side_by_side():
     assert stack.pinned(plan) == ["low/1-x86-64-v3"]
 
 
+@pytest.mark.parametrize("name, version", [
+    ("low/1.14.5", "1.14.5"), ("low/v3", "3"), ("low/1.14.5-gcc-13.2", "1.14.5"), ("low", ""),
+    ("site/low/2.0", "2.0"), ("2024/low/5.1", "5.1")])
+def test_the_version_of_a_module_is_the_one_that_its_name_has(name, version):
+    option = {"mode": "module", "module": name}
+    assert planned(options={"low": option})["low"]["version"] == version
+    option["version"] = "7"
+    assert planned(options={"low": option})["low"]["version"] == "7"
+
+
 def test_what_a_component_stands_on():
     plan = stack.stack_plan(copy.deepcopy(RECORDS), settings())
     top = plan[-1]

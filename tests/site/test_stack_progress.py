@@ -107,3 +107,10 @@ def test_what_was_checked_and_measured_is_in_the_report(tmp_path):
     assert report["checks"] == [{"host": "h", "check": "openblas", "says": "low: loaded"}]
     assert report["benchmarks"] == [{"host": "h", "check": "low", "says": "blas: ratio 1.0"}]
     assert "\n  blas: ratio 1.0\n" in text
+
+
+def test_a_command_that_fails_speaks_for_itself(tmp_path):
+    _, report = play(tmp_path, [component(str(tmp_path / "stack"), "low", build=["true"])], {
+        "ansible.builtin.command": {"argv": ["sh", "-c", "echo it is broken >&2; exit 4"]},
+        "loop": [1]}, status=1)
+    assert [f["message"] for f in report["failures"]] == ["it is broken"]
