@@ -5,6 +5,7 @@ network once its sources are there, again without a change, and with one flag ch
 import glob
 import json
 import os
+import platform
 import shutil
 import subprocess
 
@@ -102,6 +103,28 @@ def stack():
                 fetched["seconds"], whole["seconds"], ", ".join(sorted(built(whole))),
                 again["seconds"], ", ".join(sorted(built(flag))), flag["seconds"],
                 len(whole["checks"])))
+
+
+@proof
+def stack_arm64():
+    """Ansible: the same roles in an arm64 chroot under qemu-user, C libraries by cross compilers"""
+    if platform.machine() != "x86_64":
+        raise NotRun("the cross compilers are those of x86_64")
+    need("qemu-aarch64-static", "qemu-user-static")
+    with Site("stack-arm64", "--chroot", "arm:arm64") as site:
+        options = ("-e", "toolchain__architecture=amd64")
+        whole = site.play("build", *options)
+        wanted = {"openblas", "fftw", "hdf5", "treenail"}
+        manifest = site.manifest("arm")
+        if not wanted <= built(whole) or manifest["machine"] != "aarch64":
+            raise Failed("built for %s were %s" % (
+                manifest["machine"], ", ".join(sorted(built(whole)))))
+        again = site.play("again", *options)
+        if changes(again) or built(again):
+            raise Failed("the second run changed %d things" % changes(again))
+    return "%s for %s in %d s, again in %d s; %s" % (
+        ", ".join(sorted(built(whole))), manifest["machine"], whole["seconds"], again["seconds"],
+        "; ".join(check["says"] for check in whole["checks"]))
 
 
 def _skipped(*kept):
