@@ -2,77 +2,11 @@
 """Proofs of ansible/: the stack built in a new Debian by the play that a site runs, without a
 network once its sources are there, again without a change, and with one flag changed."""
 
-import glob
 import json
-import os
 import platform
-import shutil
-import subprocess
 
-from proving import SOURCE, Failed, NotRun, need, proof, run
-
-ANSIBLE = os.path.join(SOURCE, "ansible")
-HOSTS = os.path.join(SOURCE, "ci/hosts")
-
-
-class Site:
-    """Test hosts, and plays run on them."""
-
-    def __init__(self, name, *hosts):
-        if os.getuid() != 0:
-            raise NotRun("only root can make test hosts")
-        need("ansible-community", "ansible")
-        need("mmdebstrap", "mmdebstrap")
-        self.base = os.path.abspath(name)
-        self.state = os.path.join(self.base, "hosts")
-        self.reports = os.path.join(self.base, "reports")
-        shutil.rmtree(self.reports, ignore_errors=True)
-        os.makedirs(self.reports)
-        self.hosts = hosts
-
-    def __enter__(self):
-        run([HOSTS, "up", "--state", self.state, *self.hosts])
-        return self
-
-    def __exit__(self, *_):
-        run([HOSTS, "down", "--state", self.state])
-
-    def play(self, name, *words, network=True, status=0, playbook="site.yml"):
-        """The report of a play: what changed, which steps ran, what failed."""
-        command = ["ansible-playbook", "-i", os.path.join(self.state, "inventory.yml"), playbook,
-                   "-e", "stack__reports=" + self.reports, *words]
-        if not network:
-            command = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh",
-                       *command]
-        before = set(glob.glob(os.path.join(self.reports, "report-*.json")))
-        log = os.path.join(self.base, name + ".log")
-        with open(log, "wb") as stream:
-            done = subprocess.run(command, cwd=ANSIBLE, stdout=stream, stderr=subprocess.STDOUT,
-                                  stdin=subprocess.DEVNULL, check=False, env=dict(
-                                      os.environ, NO_COLOR="1"))
-        made = set(glob.glob(os.path.join(self.reports, "report-*.json"))) - before
-        if (done.returncode == 0) != (status == 0) or len(made) != 1:
-            with open(log, encoding="utf-8", errors="replace") as stream:
-                raise Failed("%s: exit status %d, %d reports; %s ends with:\n%s" % (
-                    name, done.returncode, len(made), log, stream.read()[-4000:]))
-        with open(made.pop(), encoding="utf-8") as stream:
-            report = json.load(stream)
-        print("%s: %d s" % (name, report["seconds"]), flush=True)
-        return report
-
-    def manifest(self, host):
-        """What the last play left of a host's stack."""
-        with open(os.path.join(self.reports, "manifest-%s.json" % host), encoding="utf-8") as text:
-            return json.load(text)
-
-
-def built(report):
-    """Components of which a step ran."""
-    return {step["component"] for step in report["steps"] if step["ran"]}
-
-
-def changes(report):
-    return sum(host["changed"] for host in report["hosts"].values())
+from proving import Failed, NotRun, need, proof, run
+from stack_site import HOSTS, Site, built, changes, skipped
 
 
 @proof
@@ -127,10 +61,20 @@ def stack_arm64():
         "; ".join(check["says"] for check in whole["checks"]))
 
 
-def _skipped(*kept):
-    """Options that leave out everything but these."""
-    return {name + "__mode": "skip" for name in (
-        "openblas", "fftw", "hdf5", "numpy", "h5py", "scipy", "treenail") if name not in kept}
+def kept(site, options):
+    """A build that fails leaves the stack as it is, and the play without the mistake finds nothing
+    to do."""
+    broken = site.play("broken", "-e", json.dumps(dict(options, hdf5__flags=["CFLAGS=-frob"])),
+                       status=1)
+    text = " ".join(f["message"] for f in broken["failures"])
+    if "hdf5: configure failed with exit status" not in text:
+        raise Failed("broken: %r" % text)
+    run([HOSTS, "run", "--state", site.state, *site.hosts[1:2], "--", "/opt/stack/bin/stack-env",
+         "h5dump", "--version"])
+    again = site.play("mended", "-e", json.dumps(options))
+    if built(again) or changes(again):
+        raise Failed("after a build that failed, %d things changed and %s was built" % (
+            changes(again), ", ".join(sorted(built(again))) or "nothing"))
 
 
 @proof
@@ -138,11 +82,11 @@ def stack_modules():
     """Ansible: environment-modules serves as Lmod does; a stack takes another's HDF5 as module"""
     with Site("stack-modules", "--chroot", "modules") as site:
         report = site.play("build", "-e", json.dumps(dict(
-            _skipped("hdf5"), modules__implementation="environment-modules")))
+            skipped("hdf5"), modules__implementation="environment-modules")))
         if built(report) != {"hdf5"}:
             raise Failed("built were %s" % ", ".join(sorted(built(report))))
         first, = (c for c in site.manifest("modules")["components"] if c["name"] == "hdf5")
-        options = dict(_skipped("hdf5"), modules__implementation="environment-modules",
+        options = dict(skipped("hdf5"), modules__implementation="environment-modules",
                        stack__prefix="/opt/second", modules__paths=["/opt/stack/modulefiles"],
                        hdf5__mode="module", hdf5__module=first["module"])
         taken = site.play("taken", "-e", json.dumps(options))
@@ -160,31 +104,5 @@ def stack_modules():
                 name, "-e", json.dumps(dict(options, **more)), status=1)["failures"])
             if words not in text:
                 raise Failed("%s: %r does not say %r" % (name, text, words))
+        kept(site, dict(skipped("hdf5"), modules__implementation="environment-modules"))
         return "; ".join(check["says"] for check in report["checks"] + taken["checks"])
-
-
-# What is refused: a name, options, words of the sentence.
-REFUSALS = (
-    ("mode", {"fftw__mode": "biuld"}, "fftw__mode is 'biuld'; it must be one of"),
-    ("misspelt", {"fttw__mode": "skip"}, "did you mean fftw__mode?"),
-    ("version", {"hdf5__version": "9.9"}, "whose sources are not known; known are 1.10.8"),
-    ("checksum", {"fftw__sources": [{"deb-orig": "fftw3 3.3.10-1 " + "0" * 64}]},
-     "has not the checksum 000"),
-    ("missing", {"fftw__sources": [{"cache": "fftw-9.tar.gz 9 " + "1" * 64}]}, "was found nowhere"),
-    ("level", {"stack__isa": "x86-64-v9"}, "this processor does not run it"),
-    ("variant", {"stack__variant": "best"}, "it must be one of patched, pinned, upstream"),
-)
-
-
-@proof
-def stack_refusals():
-    """wrong modes, versions, checksums and levels: a sentence each, before anything is built"""
-    with Site("stack-refusals", "--chroot", "refusals") as site:
-        for name, options, words in REFUSALS:
-            report = site.play(name, "-e", json.dumps(options), status=1)
-            text = " ".join(f["message"] for f in report["failures"])
-            if words not in text:
-                raise Failed("%s: %r does not say %r" % (name, text, words))
-            if built(report):
-                raise Failed("%s: %s was built all the same" % (name, ", ".join(built(report))))
-    return "%d refusals, each with its sentence" % len(REFUSALS)

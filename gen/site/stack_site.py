@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plays of ansible/ on test hosts, for proofs."""
+
+import glob
+import json
+import os
+import shutil
+import subprocess
+
+from proving import SOURCE, Failed, NotRun, need, run
+
+ANSIBLE = os.path.join(SOURCE, "ansible")
+HOSTS = os.path.join(SOURCE, "ci/hosts")
+
+
+class Site:
+    """Test hosts, and plays run on them."""
+
+    def __init__(self, name, *hosts):
+        if os.getuid() != 0:
+            raise NotRun("only root can make test hosts")
+        need("ansible-community", "ansible")
+        need("mmdebstrap", "mmdebstrap")
+        self.base = os.path.abspath(name)
+        self.state = os.path.join(self.base, "hosts")
+        self.reports = os.path.join(self.base, "reports")
+        shutil.rmtree(self.reports, ignore_errors=True)
+        os.makedirs(self.reports)
+        self.hosts = hosts
+
+    def __enter__(self):
+        run([HOSTS, "up", "--state", self.state, *self.hosts])
+        return self
+
+    def __exit__(self, *_):
+        run([HOSTS, "down", "--state", self.state])
+
+    def play(self, name, *words, network=True, status=0, playbook="site.yml", ansible=ANSIBLE):
+        """The report of a play: what changed, which steps ran, what failed."""
+        command = ["ansible-playbook", "-i", os.path.join(self.state, "inventory.yml"), playbook,
+                   "-e", "stack__reports=" + self.reports, *words]
+        if not network:
+            command = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh",
+                       *command]
+        before = set(glob.glob(os.path.join(self.reports, "report-*.json")))
+        log = os.path.join(self.base, name + ".log")
+        with open(log, "wb") as stream:
+            done = subprocess.run(command, cwd=ansible, stdout=stream, stderr=subprocess.STDOUT,
+                                  stdin=subprocess.DEVNULL, check=False, env=dict(
+                                      os.environ, NO_COLOR="1"))
+        made = set(glob.glob(os.path.join(self.reports, "report-*.json"))) - before
+        if (done.returncode == 0) != (status == 0) or len(made) != 1:
+            with open(log, encoding="utf-8", errors="replace") as stream:
+                raise Failed("%s: exit status %d, %d reports; %s ends with:\n%s" % (
+                    name, done.returncode, len(made), log, stream.read()[-4000:]))
+        with open(made.pop(), encoding="utf-8") as stream:
+            report = json.load(stream)
+        print("%s: %d s" % (name, report["seconds"]), flush=True)
+        return report
+
+    def manifest(self, host):
+        """What the last play left of a host's stack."""
+        with open(os.path.join(self.reports, "manifest-%s.json" % host), encoding="utf-8") as text:
+            return json.load(text)
+
+
+def built(report):
+    """Components of which a step ran."""
+    return {step["component"] for step in report["steps"] if step["ran"]}
+
+
+def changes(report):
+    return sum(host["changed"] for host in report["hosts"].values())
+
+
+def skipped(*kept):
+    """Options that leave out everything but these."""
+    return {name + "__mode": "skip" for name in (
+        "openblas", "fftw", "hdf5", "numpy", "h5py", "scipy", "treenail") if name not in kept}
