@@ -198,8 +198,9 @@ class CallbackModule(CallbackBase):
         return "built" if wanted <= ran else "begun" if ran else "to be built"
 
     def reports(self, hosts):
-        """stack__reports, as the first host has it."""
+        """stack__reports, as the first host of the stack has it."""
         manager = self.play.get_variable_manager() if self.play else None
+        hosts = sorted(self.plans) or hosts
         if manager and hosts:
             variables = manager.get_vars(play=self.play, host=manager._inventory.get_host(hosts[0]))
             if "stack__reports" in variables:

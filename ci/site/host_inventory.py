@@ -9,7 +9,8 @@ PYTHON = "/usr/bin/python3"
 
 
 def inventory(hosts: list, ssh_config: str, control: str) -> str:
-    """YAML with groups per kind and per architecture. Strings are written as JSON, which YAML
+    """YAML with groups per kind and per architecture, and all of them in the group `stack`, which
+    ansible/site.yml builds on. Strings are written as JSON, which YAML
     reads. control: a directory of this run's own: else a connection that an earlier run keeps
     open would answer in the place of a new host with the same address."""
     groups = {"chroot": [h for h in hosts if h["kind"] == "chroot"],
@@ -27,6 +28,8 @@ def inventory(hosts: list, ssh_config: str, control: str) -> str:
         lines += ["    %s:" % arch, "      hosts:"]
         lines += ["        %s:" % h["name"] for members in groups.values() for h in members
                   if h["arch"] == arch]
+    lines += ["    stack:", "      children:"] + [
+        "        %s:" % group for group, members in groups.items() if members]
     return "\n".join(lines if any(groups.values()) else lines[:1] + ["all: {}"]) + "\n"
 
 

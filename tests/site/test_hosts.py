@@ -319,7 +319,8 @@ def test_the_inventory_is_yaml_with_groups():
     yaml = pytest.importorskip("yaml")
     text = host_inventory.inventory([CHROOT, SSH, SLURM], "/s p/ssh_config", "/run/x/cp")
     groups = yaml.safe_load(text)["all"]["children"]
-    assert set(groups) == {"chroot", "ssh", "amd64", "arm64"}
+    assert set(groups) == {"chroot", "ssh", "amd64", "arm64", "stack"}
+    assert set(groups["stack"]["children"]) == {"chroot", "ssh"}  # what site.yml builds on
     assert groups["chroot"]["hosts"] == {"a": {
         "ansible_connection": "community.general.chroot", "ansible_host": "/s p/roots/a",
         "ansible_python_interpreter": "/usr/bin/python3"}}
