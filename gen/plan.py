@@ -244,6 +244,15 @@ def precompile(context: Context, name: str, flags: Sequence[str] = (),
     return name
 
 
+def precompiled_words(context: Context, header: str) -> Tuple[str, ...]:
+    """How a compile step takes a precompiled header. After reading one, GCC's choice among equal
+    descriptions of where a variable is depends on the length of the build directory's name, so
+    with -g two builds in other directories would differ."""
+    words = ("-include", header)
+    return words + (("-fno-var-tracking-assignments",)
+                    if context.facts.cxx.family == "gcc" else ())
+
+
 def compile_sources(context: Context, directory: str, sources: Sequence[str],
                     flags: Sequence[str] = (), order_only: Sequence[str] = ("generated-headers",),
                     generated: Sequence[str] = (), pch: str = "") -> List[str]:
@@ -257,7 +266,7 @@ def compile_sources(context: Context, directory: str, sources: Sequence[str],
         output = object_path(directory, shown)
         header = "gen/pch/%s.h" % pch if pch and language == "cxx" else ""
         implicit = [header + ".gch"] if header else []
-        words = extra + (" " + shell(("-include", header)) if header else "")
+        words = extra + (" " + shell(precompiled_words(context, header)) if header else "")
         label = shown if directory in ("core", "") else "%s [%s]" % (shown, directory)
         context.plan.edge("cc" if language == "c" else "cxx", [output], [path], implicit=implicit,
                           order_only=order_only, flags="$%sflags%s" % (language, words),

@@ -250,12 +250,14 @@ def test_precompiled_headers_unless_a_cache_runs_the_compiler(small_tree, facts)
     """A source never names them, so both ways must give the same objects."""
     context = context_of(small_tree, facts)
     made = {edge.outputs[0]: edge for edge in context.plan.edges}
-    assert "-include gen/pch/core.h" in flags_of(context, CORE)
+    assert "-include gen/pch/core.h -fno-var-tracking-assignments" in flags_of(context, CORE)
     assert "gen/pch/core.h.gch" in made[CORE].implicit
     assert "-march=x86-64-v3" in flags_of(context, "gen/pch/x86-64-v3.h.gch")
     assert "#include <framework/base/registry.h>" in context.plan.files["gen/pch/core.h"]
     assert "registry.h" not in context.plan.files["gen/pch/x86-64-v3.h"]
-    facts.cxx = dataclasses.replace(facts.cxx, cached=True)
+    facts.cxx = dataclasses.replace(facts.cxx, family="clang")
+    assert flags_of(context_of(small_tree, facts), CORE).endswith("-include gen/pch/core.h")
+    facts.cxx = dataclasses.replace(facts.cxx, family="gcc", cached=True)
     assert "-include" not in flags_of(context_of(small_tree, facts), CORE)
     assert "-include" in flags_of(context_of(small_tree, facts, "--pch=yes"), CORE)
 
