@@ -61,7 +61,7 @@ def stack_arm64():
         "; ".join(check["says"] for check in whole["checks"]))
 
 
-def kept(site, options):
+def failure_keeps_the_stack(site, options):
     """A build that fails leaves the stack as it is, and the play without the mistake finds nothing
     to do."""
     broken = site.play("broken", "-e", json.dumps(dict(options, hdf5__flags=["CFLAGS=-frob"])),
@@ -104,5 +104,6 @@ def stack_modules():
                 name, "-e", json.dumps(dict(options, **more)), status=1)["failures"])
             if words not in text:
                 raise Failed("%s: %r does not say %r" % (name, text, words))
-        kept(site, dict(skipped("hdf5"), modules__implementation="environment-modules"))
+        failure_keeps_the_stack(site, dict(skipped("hdf5"),
+                                           modules__implementation="environment-modules"))
         return "; ".join(check["says"] for check in report["checks"] + taken["checks"])
