@@ -3,10 +3,28 @@
 network once its sources are there, again without a change, and with one flag changed."""
 
 import json
+import os
 import platform
 
 from proving import Failed, NotRun, need, proof, run
 from stack_site import HOSTS, Site, built, changes, skipped
+
+
+def pruned(site, first):
+    """A third stack makes the first unreferenced: prune removes what that one alone had."""
+    second = site.prefixes("stack")
+    third = json.dumps(dict(fftw__flags=["--disable-threads"], treenail__mode="skip"))
+    site.play("third", "-e", "stack__offline=true", "-e", third, network=False)
+    site.play("prune", playbook="prune.yml")
+    root = os.path.join(site.state, "roots/stack")
+    wanted = {*second.values(), *site.prefixes("stack").values()}
+    there = {path for path in wanted.union(first.values()) if os.path.exists(root + path)}
+    if there != wanted:
+        raise Failed("after prune there are %s, and should be %s" % (
+            ", ".join(sorted(there)), ", ".join(sorted(wanted))))
+    again = site.play("kept", "-e", "stack__offline=true", "-e", third, network=False)
+    if built(again):
+        raise Failed("prune removed what the manifest names: %s" % ", ".join(sorted(built(again))))
 
 
 @proof
@@ -22,21 +40,20 @@ def stack():
         if changes(again) or built(again):
             raise Failed("the second run changed %d things and built %s" % (
                 changes(again), ", ".join(sorted(built(again))) or "nothing"))
+        first = site.prefixes("stack")
         flag = site.play("flag", "-e", "stack__offline=true", "-e",
                          json.dumps({"fftw__flags": ["--disable-fma"]}), network=False)
         if built(flag) != {"fftw", "treenail"}:
             raise Failed("a flag of FFTW rebuilt %s" % ", ".join(sorted(built(flag))))
-        site.play("prune", playbook="prune.yml")
-        kept = site.play("kept", "-e", "stack__offline=true", "-e",
-                         json.dumps({"fftw__flags": ["--disable-fma"]}), network=False)
-        if built(kept):
-            raise Failed("prune removed what the manifest names: %s" % ", ".join(
-                sorted(built(kept))))
-    return ("fetched in %d s; built without a network in %d s (%s); again in %d s, nothing "
-            "changed; with another flag of FFTW: %s in %d s; %d checks of what is loaded" % (
-                fetched["seconds"], whole["seconds"], ", ".join(sorted(built(whole))),
-                again["seconds"], ", ".join(sorted(built(flag))), flag["seconds"],
-                len(whole["checks"])))
+        compared = {benchmark["check"] for benchmark in flag["benchmarks"]}
+        if compared != {"fftw", "treenail"}:
+            raise Failed("compared with the prefix before were %s" % ", ".join(compared))
+        pruned(site, first)
+    return "fetched in %d s; built without a network in %d s (%s); %d checks of what is loaded; " \
+        "again in %d s, nothing changed; with another flag of FFTW: %s in %d s (%s); pruned" % (
+            fetched["seconds"], whole["seconds"], ", ".join(sorted(built(whole))),
+            len(whole["checks"]), again["seconds"], ", ".join(sorted(built(flag))),
+            flag["seconds"], "; ".join(benchmark["says"] for benchmark in flag["benchmarks"]))
 
 
 @proof

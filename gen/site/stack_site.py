@@ -63,6 +63,10 @@ class Site:
         with open(os.path.join(self.reports, "manifest-%s.json" % host), encoding="utf-8") as text:
             return json.load(text)
 
+    def prefixes(self, host):
+        """{component: its prefix} of what the manifest has built."""
+        return {c["name"]: c["prefix"] for c in self.manifest(host)["components"] if c["prefix"]}
+
 
 def built(report):
     """Components of which a step ran."""
