@@ -97,7 +97,7 @@ def _table() -> List[Option]:
         Option("lto", "Build", "optimise across files at link time"),
         Option("werror", "Build", "compiler warnings are errors"),
         Option("pch", "Build", "precompile common headers; 'auto': unless the compiler is run "
-               "through a cache", "TRI", "auto", TRISTATE),
+               "through a cache, or CXXFLAGS have GCC's -g", "TRI", "auto", TRISTATE),
         Option("no-cache", "Build", "forget earlier probe results"),
         Option("python", "Python", "build a module for this interpreter; may be repeated; "
                "default: the distribution's /usr/bin/python3", "PROGRAM", repeat=True),

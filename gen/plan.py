@@ -6,6 +6,7 @@ become; plan_parts.py goes through the kinds of records, plan_targets.py adds th
 """
 
 import os
+import re
 import shlex
 from dataclasses import dataclass, field
 from typing import Dict, List, NamedTuple, Sequence, Tuple
@@ -218,11 +219,22 @@ def for_this_machine(context: Context, path: str) -> bool:
     return True
 
 
-def precompiling(context: Context) -> bool:
-    """Compiler caches see the precompiled header as an input that changes all the time."""
+def debug_information(flags: Sequence[str]) -> bool:
+    """Whether these flags ask for any; the last that says something wins."""
+    asked = [f for f in flags if re.fullmatch(r"-g([0-3]|gdb[0-3]?|dwarf(-\d)?)?", f)]
+    return bool(asked) and asked[-1] != "-g0"
+
+
+def precompiling(context: Context, flags: Sequence[str] = ()) -> bool:
+    """Compiler caches see the precompiled header as an input that changes all the time. And GCC's
+    bears traces of where the memory of its process was: after reading one, the choice among equal
+    descriptions of where a variable is differs from build to build. So there is none for a
+    distribution, whose flags ask for debug information."""
     wanted = context.options.get("pch")
     if wanted == "auto":
-        return not context.facts.cxx.cached
+        return not context.facts.cxx.cached and not (
+            context.facts.cxx.family == "gcc"
+            and debug_information(context.env("CXXFLAGS") + tuple(flags)))
     return wanted == "yes"
 
 
@@ -233,7 +245,7 @@ def precompile(context: Context, name: str, flags: Sequence[str] = (),
     It is given on the command line, so no source knows of it, and every source must still include
     what it uses: builds through a compiler cache, and clang-tidy, do without it.
     """
-    if not precompiling(context):
+    if not precompiling(context, flags):
         return ""
     path = "gen/pch/%s.h" % name
     if path in context.plan.files:
@@ -242,15 +254,6 @@ def precompile(context: Context, name: str, flags: Sequence[str] = (),
     context.plan.edge("precompile", [path + ".gch"], [path], flags="$cxxflags" + (
         " " + shell(flags) if flags else ""))
     return name
-
-
-def precompiled_words(context: Context, header: str) -> Tuple[str, ...]:
-    """How a compile step takes a precompiled header. After reading one, GCC's choice among equal
-    descriptions of where a variable is depends on the length of the build directory's name, so
-    with -g two builds in other directories would differ."""
-    words = ("-include", header)
-    return words + (("-fno-var-tracking-assignments",)
-                    if context.facts.cxx.family == "gcc" else ())
 
 
 def compile_sources(context: Context, directory: str, sources: Sequence[str],
@@ -266,7 +269,7 @@ def compile_sources(context: Context, directory: str, sources: Sequence[str],
         output = object_path(directory, shown)
         header = "gen/pch/%s.h" % pch if pch and language == "cxx" else ""
         implicit = [header + ".gch"] if header else []
-        words = extra + (" " + shell(precompiled_words(context, header)) if header else "")
+        words = extra + (" " + shell(("-include", header)) if header else "")
         label = shown if directory in ("core", "") else "%s [%s]" % (shown, directory)
         context.plan.edge("cc" if language == "c" else "cxx", [output], [path], implicit=implicit,
                           order_only=order_only, flags="$%sflags%s" % (language, words),

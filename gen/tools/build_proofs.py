@@ -142,10 +142,10 @@ def installed(source, place, umask, jobs, settings):
     """The digest of what the tree `source` installs, built below itself in such surroundings."""
     build = os.path.join(source, "b")
     settings = dict(settings, CCACHE_DISABLE="1")
-    # With debug information and precompiled headers, as packages are built.
+    # With debug information, as packages are built.
     flags = "-g -ffile-prefix-map=%s=." % source.replace(" ", "\\ ")
-    words, stored = configured(["--prefix=/usr", "--pch=yes", "CFLAGS=" + flags,
-                                "CXXFLAGS=" + flags], build, ("CFLAGS=", "CXXFLAGS=", "--pch"))
+    words, stored = configured(["--prefix=/usr", "CFLAGS=" + flags, "CXXFLAGS=" + flags],
+                               build, ("CFLAGS=", "CXXFLAGS="))
     run([sys.executable, "-B", os.path.join(source, "configure.py")] + words,
         environment=dict(stored, **settings), umask=umask)
     run(["ninja", "-j", jobs, "-C", build], environment=settings, umask=umask)
