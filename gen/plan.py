@@ -117,12 +117,23 @@ def common_compile_flags(context: Context, language: str) -> Tuple[str, ...]:
     return ours + environment + always + tuple(facts.isa.core_flags) + facts.isa_note_flags
 
 
+def debug_level(flags: Sequence[str]) -> int:
+    """How much debug information these flags ask for; the last that says something wins."""
+    asked = [f for f in flags if re.fullmatch(r"-g([0-3]|gdb[0-3]?|dwarf(-\d)?)?", f)]
+    return 0 if not asked else int(asked[-1][-1]) if asked[-1][-1] in "0123" and not (
+        asked[-1].startswith("-gdwarf")) else 2
+
+
 def kernel_flags(context: Context, level: isa.Level) -> Tuple[str, ...]:
     """What a level adds; it stands after the environment's flags, for the level must win."""
     flags = tuple(context.facts.isa.kernel_flags(level))
     unoptimised = {"-O0", "-Og", "-O1"} & set(context.env("CXXFLAGS"))
     if context.buildtype != "debug" and not unoptimised:
         flags = ("-O3",) + flags
+    if context.buildtype == "release" and debug_level(context.env("CXXFLAGS")) > 1:
+        # Of a loop that became vector instructions, for each level anew, functions and lines are
+        # what a debugger can tell; the variables take most of the time and of the space.
+        flags += ("-g1",)
     return flags + ('-DTREENAIL_ISA_LEVEL="%s"' % level.name,)
 
 
@@ -219,12 +230,6 @@ def for_this_machine(context: Context, path: str) -> bool:
     return True
 
 
-def debug_information(flags: Sequence[str]) -> bool:
-    """Whether these flags ask for any; the last that says something wins."""
-    asked = [f for f in flags if re.fullmatch(r"-g([0-3]|gdb[0-3]?|dwarf(-\d)?)?", f)]
-    return bool(asked) and asked[-1] != "-g0"
-
-
 def precompiling(context: Context, flags: Sequence[str] = ()) -> bool:
     """Compiler caches see the precompiled header as an input that changes all the time. And GCC's
     bears traces of where the memory of its process was: after reading one, the choice among equal
@@ -234,7 +239,7 @@ def precompiling(context: Context, flags: Sequence[str] = ()) -> bool:
     if wanted == "auto":
         return not context.facts.cxx.cached and not (
             context.facts.cxx.family == "gcc"
-            and debug_information(context.env("CXXFLAGS") + tuple(flags)))
+            and debug_level(context.env("CXXFLAGS") + tuple(flags)) > 1)
     return wanted == "yes"
 
 

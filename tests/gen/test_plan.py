@@ -9,7 +9,7 @@ from gen import isa
 from gen.configure import make_plan
 from gen.model import load
 from gen.options import parse
-from gen.plan import version_script
+from gen.plan import kernel_flags, version_script
 from gen.facts import External, Interpreter
 
 
@@ -317,7 +317,8 @@ def test_the_site_s_half_is_tested_apart(small_tree, facts):
 
 @pytest.mark.parametrize("family, flags, wanted", [
     ("gcc", "-O2 -g", False), ("gcc", "-ggdb3 -O2", False), ("gcc", "-gdwarf-4", False),
-    ("gcc", "-g -g0", True), ("gcc", "-gz", True), ("gcc", "-O2", True), ("clang", "-g", True)])
+    ("gcc", "-g -g0", True), ("gcc", "-g1", True),
+    ("gcc", "-gz", True), ("gcc", "-O2", True), ("clang", "-g", True)])
 def test_no_precompiled_headers_beside_debug_information_of_gcc(small_tree, facts, family, flags,
                                                                 wanted):
     """They made it differ from build to build."""
@@ -326,3 +327,12 @@ def test_no_precompiled_headers_beside_debug_information_of_gcc(small_tree, fact
     assert ("-include gen/pch/core.h" in flags_of(context, CORE)) == wanted
     assert "-include" in flags_of(context_of(small_tree, facts, "CXXFLAGS=" + flags, "--pch=yes"),
                                   CORE)
+
+
+@pytest.mark.parametrize("flags, buildtype, wanted", [
+    ("-g -O2", "release", True), ("-O2", "release", False), ("-g1", "release", False),
+    ("-g", "debugoptimized", False)])
+def test_kernels_of_a_distribution_have_lines_and_no_variables(small_tree, facts, flags, buildtype,
+                                                               wanted):
+    context = context_of(small_tree, facts, "CXXFLAGS=" + flags, "--buildtype=" + buildtype)
+    assert ("-g1" in kernel_flags(context, isa.levels("x86_64")[0])) == wanted
