@@ -9,12 +9,14 @@ from gen.deps import BLAS_PACKAGES, BY_NAME
 
 @dataclass(frozen=True)
 class Distro:
-    """`id` and `release` as in /etc/os-release; `family` is 'debian', 'fedora' or 'other'."""
+    """`id`, `release` and `codename` ('' where there is none) as in /etc/os-release; `family` is
+    'debian', 'fedora' or 'other'."""
 
     id: str
     release: str
     family: str
     name: str
+    codename: str = ""
     suffix: str = ""  # ":arm64", where packages of another architecture are needed
 
     def lacks(self, dependency: str) -> bool:
@@ -68,7 +70,8 @@ def parse_os_release(text: str) -> Distro:
     elif "fedora" in words or "rhel" in words or "centos" in words:
         family = "fedora"
     return Distro(fields.get("ID", "unknown"), fields.get("VERSION_ID", ""), family,
-                  fields.get("PRETTY_NAME", "an unknown system"))
+                  fields.get("PRETTY_NAME", "an unknown system"),
+                  fields.get("VERSION_CODENAME", ""))
 
 
 def this_distro(path: str = "/etc/os-release") -> Distro:

@@ -118,10 +118,13 @@ def common_compile_flags(context: Context, language: str) -> Tuple[str, ...]:
 
 
 def debug_level(flags: Sequence[str]) -> int:
-    """How much debug information these flags ask for; the last that says something wins."""
-    asked = [f for f in flags if re.fullmatch(r"-g([0-3]|gdb[0-3]?|dwarf(-\d)?)?", f)]
-    return 0 if not asked else int(asked[-1][-1]) if asked[-1][-1] in "0123" and not (
-        asked[-1].startswith("-gdwarf")) else 2
+    """How much debug information these flags ask for, 0 to 3; the last that says so wins."""
+    level = 0
+    for flag in flags:
+        asked = re.fullmatch(r"-g(?:gdb)?([0-3]?)|-gdwarf(?:-\d)?", flag)
+        if asked:
+            level = int(asked.group(1) or 2)
+    return level
 
 
 def kernel_flags(context: Context, level: isa.Level) -> Tuple[str, ...]:

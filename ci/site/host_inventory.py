@@ -10,9 +10,9 @@ PYTHON = "/usr/bin/python3"
 
 def inventory(hosts: list, ssh_config: str, control: str) -> str:
     """YAML with groups per kind and per architecture, and all of them in the group `stack`, which
-    ansible/site.yml builds on. Strings are written as JSON, which YAML
-    reads. control: a directory of this run's own: else a connection that an earlier run keeps
-    open would answer in the place of a new host with the same address."""
+    ansible/site.yml builds on. Strings are written as JSON, which YAML reads. control: a directory
+    of this run's own: else a connection that an earlier run keeps open would answer in the place of
+    a new host with the same address."""
     groups = {"chroot": [h for h in hosts if h["kind"] == "chroot"],
               "ssh": [h for h in hosts if h["kind"] == "ssh"]}
     lines = ["# Written by ci/hosts; gone after `ci/hosts down`.", "all:", "  children:"]

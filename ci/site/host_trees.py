@@ -16,6 +16,7 @@ from host_machine import HostsError, call, need, need_room, remove_tree, say
 
 import chroots  # gen/packaging
 import proving  # gen/tools
+from gen.distro import this_distro
 
 # Without Python: what Ansible's `raw` starts from. python3-apt: its apt module asks for it, and
 # would fetch it where there may be no network.
@@ -42,9 +43,7 @@ def native() -> str:
 
 def apt_sources() -> tuple:
     """The release, and sources.list lines of the distribution's own archive as apt has them."""
-    with open("/etc/os-release", encoding="utf-8") as stream:
-        facts = dict(line.strip().split("=", 1) for line in stream if "=" in line)
-    release = facts.get("VERSION_CODENAME", "").strip('"')
+    release = this_distro().codename
     need("apt-get", "mmdebstrap")
     rows = call("apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME) $(COMPONENT)",
                 "Created-By: Packages").splitlines()

@@ -22,6 +22,7 @@ from typing import Dict, Iterator, List, Sequence, Tuple
 
 import image_packages
 from chroots import entering
+from gen.distro import this_distro
 from image_content import (OCI, USER, add_user, clamp, labels_of, moment, seconds_of, tidy)
 from image_packages import Package
 from oci_layout import Layout, checked_tag
@@ -147,11 +148,10 @@ def keep(layout: Layout, image: str, tag: str, replace: bool) -> bool:
 
 def release_here() -> str:
     """Debian's name of this machine's release, for which its packages are built."""
-    with open("/etc/os-release", encoding="utf-8") as stream:
-        found = re.search(r"^VERSION_CODENAME=\"?([\w-]+)", stream.read(), re.MULTILINE)
-    if not found:
+    release = this_distro().codename
+    if not release:
         raise Unusable("this is not a Debian: its apt does not say where the packages are from")
-    return found.group(1)
+    return release
 
 
 def sources(release: str) -> List[str]:

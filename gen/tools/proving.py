@@ -129,8 +129,7 @@ def tracked_files(into):
 
 def debian_repository():
     """This machine's release of Debian, and a repository that apt has it from."""
-    with open("/etc/os-release", encoding="utf-8") as stream:
-        release = re.search(r"^VERSION_CODENAME=(\w+)", stream.read(), re.MULTILINE).group(1)
+    release = this_distro().codename
     found = run(["apt-get", "indextargets", "--format", "$(REPO_URI)",
                  "Codename: " + release]).split()
     if not found:

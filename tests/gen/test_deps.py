@@ -18,6 +18,13 @@ def test_family(text, family):
     assert parse_os_release(text).family == family
 
 
+@pytest.mark.parametrize("text, codename", [
+    (DEBIAN + "VERSION_CODENAME=bookworm\n", "bookworm"), ('VERSION_CODENAME="noble"\n', "noble"),
+    (ROCKY, "")])
+def test_codename(text, codename):
+    assert parse_os_release(text).codename == codename
+
+
 def test_hint_names_the_package_of_this_distribution():
     assert parse_os_release(DEBIAN).install_hint("hdf5") == (
         "install it with: apt-get install libhdf5-dev")
