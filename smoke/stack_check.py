@@ -297,8 +297,9 @@ H5PY_PROGRAM = """
 import sys
 import h5py
 with h5py.File(sys.argv[2], sys.argv[1]) as file:
-    if sys.argv[1] == "w":
-        file["x"] = [[0.5, 1.5, 2.5], [3.5, 4.5, 5.5]]
+    values = [float(word) for word in sys.argv[3:]]
+    if values:
+        file["x"] = [values[:3], values[3:]]
     print(*file["x"][...].reshape(-1))
 """
 
@@ -321,7 +322,7 @@ def round_trips(folder: str) -> str:
                "Treenail": lambda path: tn.train.load_checkpoint(
                    path, allow_foreign=True).get_tensor("x").reshape(-1)}
     if there:
-        output(sys.executable, "-c", H5PY_PROGRAM, "w", paths["h5py"])
+        output(sys.executable, "-c", H5PY_PROGRAM, "w", paths["h5py"], *map(str, VALUES))
         readers["h5py"] = lambda path: output(
             sys.executable, "-c", H5PY_PROGRAM, "r", path).split()
     for reader, read in readers.items():

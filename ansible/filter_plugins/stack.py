@@ -104,6 +104,18 @@ def _mode(name, record, option):
     return mode
 
 
+def _isas(name, option, settings):
+    """The instruction sets to build for, each of which this processor must run."""
+    variable = name + "__isas" if option.get("isas") else "stack__isa"
+    isas = option.get("isas") or [settings["isa"]]
+    isas = [settings["runs"][0] if isa == "auto" else isa for isa in isas]
+    for isa in isas:
+        if isa not in settings["runs"]:
+            _bad("%s asks for '%s', and this processor does not run it; it runs %s. Choose one of "
+                 "these, or auto", variable, isa, ", ".join(settings["runs"]))
+    return isas
+
+
 def _flags(name, record, option, machine, isa):
     """The record's flags for this architecture and instruction set, then the site's own."""
     by_machine = record.get("flags", {}).get(machine, {})
@@ -185,7 +197,7 @@ class _Planner:
         check_record(name, record)
         option = settings.get("options", {}).get(name, {})
         mode = _mode(name, record, option)
-        isas = option.get("isas") or [settings["isa"]]
+        isas = _isas(name, option, settings)
         if mode != "build":
             isas = isas[:1]
         for need in record.get("needs", []):

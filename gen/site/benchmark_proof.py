@@ -7,12 +7,11 @@ import glob
 import json
 import os
 import shutil
-import sys
 import time
 
-from proving import SOURCE, Failed, NotRun, need, proof, run
+from hosts_proof import check_slurm, hosts
+from proving import Failed, need, proof
 
-HOSTS = os.path.join(SOURCE, "ci/hosts")
 PATIENCE = 300.0  # seconds for a job to begin or to end: some, but minutes on a busy machine
 QUICK = ("--model=mlp", "--batch-size=8", "--num-batches=20")
 
@@ -26,7 +25,7 @@ class Cluster:
         self.bench = os.path.abspath("bin/treenail-bench")
 
     def hosts(self, *words):
-        return run([sys.executable, "-B", HOSTS, words[0], self._state, *words[1:]])
+        return hosts(words[0], self._state, *words[1:])
 
     def login(self, *words):
         """The output of a command on the login node."""
@@ -73,10 +72,8 @@ class Cluster:
 @contextlib.contextmanager
 def cluster():
     """Up, and down again whatever happens."""
-    if os.getuid() != 0:
-        raise NotRun("only root can make hosts")
-    for program, dependency in (("slurmctld", "slurm"), ("munged", "munge"), ("mpirun", "openmpi")):
-        need(program, dependency)
+    check_slurm()
+    need("mpirun", "openmpi")
     folder = os.path.abspath("benchmark-slurm")
     made = Cluster(folder)
     if os.path.isdir(folder):  # what an interrupted proof left

@@ -2,22 +2,23 @@
 """Proof that stack-env gives the same environment by whatever door one comes in: as a task of
 Ansible, by ssh, sudo, su, cron, srun and sbatch."""
 
+import functools
 import os
 import shutil
 import time
 
-from hosts_proof import HOSTS, up
+from hosts_proof import check_slurm, hosts, up
 from proving import Failed, need, proof, run
 
 INIT = "/usr/share/lmod/lmod/init/bash"
 USER = "somebody"
-# By each door a variable of the stack's is already set to something else, where a door lets any in.
 NAMES = "LOADEDMODULES LD_LIBRARY_PATH LOW_ROOT _LMFILES_ MODULEPATH"
 
 
 def _shown(prefix):
     """A command without quotes that prints what stack-env sets, and the first folder of PATH."""
     path = os.path.join(prefix, "bin/show")
+    # Some variables hold something else before: stack-env replaces what a door lets in.
     with open(path, "w", encoding="utf-8") as stream:
         stream.write("""#!/bin/sh
 export LD_LIBRARY_PATH=/elsewhere LOADEDMODULES=other/1
@@ -40,11 +41,11 @@ def _by_cron(ssh, show):
     raise Failed("cron ran nothing in 150 s")
 
 
-def _by_sbatch(inside, show, folder):
+def _by_sbatch(login, show, folder):
     script = os.path.join(folder, "job.sh")
     with open(script, "w", encoding="utf-8") as stream:
         stream.write("#!/bin/sh\n%s\n" % show)
-    run([*inside, "sbatch", "--wait", "--output=%s/job.out" % folder, script])
+    login("sbatch", "--wait", "--output=%s/job.out" % folder, script)
     with open(os.path.join(folder, "job.out"), encoding="utf-8") as stream:
         return stream.read()
 
@@ -52,9 +53,9 @@ def _by_sbatch(inside, show, folder):
 @proof
 def stack_doors():
     """stack-env gives the same by a task, ssh, sudo, su, cron, srun and sbatch"""
-    for program, dependency in (("slurmctld", "slurm"), ("munged", "munge"),
-                                ("ssh", "openssh-client"), ("ansible", "ansible-core")):
-        need(program, dependency)
+    check_slurm()
+    need("ssh", "openssh-client")
+    need("ansible", "ansible-core")
     from stack_fixture import PAIR, made_stack  # Ansible's packages
     folder = os.path.abspath("stack-doors")
     shutil.rmtree(folder, ignore_errors=True)
@@ -65,7 +66,7 @@ def stack_doors():
     with up("doors", "--ssh", "1", "--slurm", "1", "--share", folder, "--include", "lmod",
             "--include", "cron") as (state, _):
         ssh = ["ssh", "-F", os.path.join(state, "ssh_config"), "ssh1"]
-        inside = [HOSTS, "run", "--state", state, "login", "--"]
+        login = functools.partial(hosts, "run", "--state", state, "login", "--")
         # The host has files of its own: the stack goes to the same place there.
         run(["sh", "-c", 'tar -C / -c "$0" | ssh -F "$1" ssh1 tar -C / -x', prefix.lstrip("/"),
              os.path.join(state, "ssh_config")])
@@ -76,7 +77,7 @@ def stack_doors():
                              ">>\n")[2],
             "ssh": run([*ssh, show]), "sudo": run([*ssh, "sudo -n -u %s %s" % (USER, show)]),
             "su": run([*ssh, "su %s -c %s" % (USER, show)]), "cron": _by_cron(ssh, show),
-            "srun": run([*inside, "srun", "-n1", show]), "sbatch": _by_sbatch(inside, show, folder)}
+            "srun": login("srun", "-n1", show), "sbatch": _by_sbatch(login, show, folder)}
     wanted = found["ssh"]
     low = next(i["prefix"] for i in plan if i["name"] == "low")
     if "PATH=%s/bin\n" % low not in wanted or "/elsewhere" in wanted or "high/1" not in wanted:

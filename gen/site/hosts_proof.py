@@ -28,6 +28,13 @@ def check_machine():
     need("ip", "iproute2")
 
 
+def check_slurm():
+    """Of what a cluster of ci/hosts needs, this is for --slurm."""
+    check_machine()
+    need("slurmctld", "slurm")
+    need("munged", "munge")
+
+
 # ---- nothing is left -------------------------------------------------------------------------
 
 

@@ -33,6 +33,22 @@ class Report:
                 if where == host and result.get("changed")]
 
 
+def surroundings(folder, **more):
+    """Environment variables with which ansible-playbook takes what it needs from ansible/ and
+    nothing from the user; its own files go into the folder."""
+    config = os.path.join(folder, "ansible.cfg")
+    with open(config, "w", encoding="utf-8") as stream:
+        stream.write("[defaults]\n")
+    return {**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_CONFIG": config, "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_ROLES_PATH": os.path.join(ANSIBLE, "roles"),
+            "ANSIBLE_LIBRARY": os.path.join(ANSIBLE, "library"),
+            "ANSIBLE_MODULE_UTILS": os.path.join(ANSIBLE, "module_utils"),
+            "ANSIBLE_CALLBACK_PLUGINS": os.path.join(ANSIBLE, "callback_plugins"),
+            "ANSIBLE_LOCAL_TEMP": os.path.join(folder, "local"), "ANSIBLE_PIPELINING": "1",
+            "ANSIBLE_RETRY_FILES_ENABLED": "0", "ANSIBLE_LOCALHOST_WARNING": "0",
+            "ANSIBLE_GATHER_SUBSET": "min", "ANSIBLE_DEPRECATION_WARNINGS": "0", **more}
+
+
 def play(folder, role, hosts, *words, environment=None, facts=None, before=(), tasks_from="main"):
     """Runs a role. hosts: {name: variables}. facts: what the hosts are said to be; nothing is
     gathered then. words: more for ansible-playbook; before: what it is started by."""
@@ -45,17 +61,7 @@ def play(folder, role, hosts, *words, environment=None, facts=None, before=(), t
                 "name": role, "tasks_from": tasks_from}}]}], stream)
     with open(os.path.join(folder, "inventory.json"), "w", encoding="utf-8") as stream:
         json.dump({"all": {"hosts": hosts}}, stream)
-    with open(os.path.join(folder, "ansible.cfg"), "w", encoding="utf-8") as stream:
-        stream.write("[defaults]\n")
-    settings = dict(os.environ, **dict(dict(
-        ANSIBLE_CONFIG=os.path.join(folder, "ansible.cfg"),
-        ANSIBLE_ROLES_PATH=os.path.join(ANSIBLE, "roles"), ANSIBLE_STDOUT_CALLBACK="json",
-        ANSIBLE_LIBRARY=os.path.join(ANSIBLE, "library"), ANSIBLE_NOCOLOR="1",
-        ANSIBLE_MODULE_UTILS=os.path.join(ANSIBLE, "module_utils"),
-        ANSIBLE_LOCAL_TEMP=os.path.join(folder, "local"), ANSIBLE_RETRY_FILES_ENABLED="0",
-        ANSIBLE_LOCALHOST_WARNING="0", ANSIBLE_PIPELINING="1", ANSIBLE_GATHER_SUBSET="min",
-        ANSIBLE_DEPRECATION_WARNINGS="0", LC_ALL="C.UTF-8"),
-        **(environment or {})))
+    settings = surroundings(folder, ANSIBLE_STDOUT_CALLBACK="json", **(environment or {}))
     done = subprocess.run(
         [*before, "ansible-playbook", "-i", os.path.join(folder, "inventory.json"), *words,
          os.path.join(folder, "play.yml")], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 
+from fake_dnf import FakeDnf
 from proving import SOURCE, Failed, NotRun, need, proof
 
 ANSIBLE = os.path.join(SOURCE, "ansible")
@@ -18,33 +19,6 @@ ID_LIKE="rhel centos fedora"
 VERSION_ID="9.4"
 PRETTY_NAME="Rocky Linux 9.4 (Blue Onyx)"
 """
-DNF = """#!/bin/sh
-echo "dnf $*" >> {log}
-[ "$*" = '-q repolist' ] || {{ echo "dnf: nobody recorded $*" >&2; exit 1; }}
-printf '%s\\n' 'repo id      repo name' 'appstream    Rocky Linux 9' 'baseos       Rocky Linux 9'
-"""
-MODULE = '''#!/usr/bin/python3
-"""The module dnf: records what it was asked for."""
-from ansible.module_utils.basic import AnsibleModule
-module = AnsibleModule({{name: {{"type": "raw"}} for name in ("name", "state")}},
-                       supports_check_mode=True)
-names = module.params["name"]
-with open({log!r}, "a", encoding="utf-8") as stream:
-    stream.write("install %s\\n" % (names if isinstance(names, str) else " ".join(sorted(names))))
-module.exit_json(changed=True)
-'''
-
-
-def _disguise(folder, log):
-    """What is laid over /etc and /usr/bin, and the recording module."""
-    for name, text in (("etc/os-release", OS_RELEASE), ("bin/dnf", DNF.format(log=log)),
-                       ("etc/redhat-release", "Rocky Linux release 9.4 (Blue Onyx)\n"),
-                       ("library/dnf.py", MODULE.format(log=log))):
-        path = os.path.join(folder, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        os.chmod(path, 0o755)
 
 
 def _wanted():
@@ -78,10 +52,9 @@ def stack_redhat():
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     os.chmod(folder, 0o755)
-    log = os.path.join(folder, "calls")
-    _disguise(folder, log)
-    with open(log, "w", encoding="utf-8"):
-        os.chmod(log, 0o666)
+    dnf = FakeDnf(folder, "appstream", "baseos")
+    dnf.write("etc/os-release", OS_RELEASE)
+    dnf.write("etc/redhat-release", "Rocky Linux release 9.4 (Blue Onyx)\n")
     variables = {"stack__prefix": folder + "/stack", "stack__cache": folder + "/cache",
                  "stack__reports": folder + "/reports", "stack__builder": "nobody",
                  "builder__home": "/nonexistent", "builder__commands": [],
@@ -100,8 +73,7 @@ def stack_redhat():
         raise Failed(text[-4000:])
     if os.path.exists(variables["stack__prefix"]):
         raise Failed("check mode made " + variables["stack__prefix"])
-    with open(log, encoding="utf-8") as stream:
-        calls = stream.read().splitlines()
+    calls = dnf.calls()
     wanted = _wanted()
     if calls != wanted:
         raise Failed("dnf was asked\n  %s\nand should have been asked\n  %s" % (

@@ -6,7 +6,7 @@ import os
 import shutil
 
 from proving import Failed, proof, run, tracked_files
-from stack_site import HOSTS, Site, built, skipped
+from stack_site import Site, built, skipped
 
 # A name, options, words of the sentence.
 REFUSALS = (
@@ -52,7 +52,6 @@ def _with_stale_patch(folder):
 def stack_refusals():
     """wrong options, sources and patches, a full disk, no sudo: a sentence each, nothing built"""
     with Site("stack-refusals", "--chroot", "refusals", "--ssh", "1") as site:
-        inside = [HOSTS, "run", "--state", site.state]
         small = os.path.join(site.state, "roots/refusals/small")
         os.makedirs(small)
         run(["mount", "-t", "tmpfs", "-o", "size=64m", "none", small])
@@ -65,9 +64,8 @@ def stack_refusals():
         _refused(site, "patch", "does not apply", skipped("fftw"), *chroot,
                  ansible=_with_stale_patch(os.path.join(site.base, "tree")))
         # A user without rights, on a host without sudo.
-        run([*inside, "ssh1", "--", "sh", "-c",
-             "mv $(command -v sudo) /root && useradd -m plain && cp -r /root/.ssh ~plain && "
-             "chown -R plain ~plain/.ssh"])
+        site.inside("ssh1", "mv $(command -v sudo) /root && useradd -m plain && "
+                    "cp -r /root/.ssh ~plain && chown -R plain ~plain/.ssh")
         _refused(site, "sudo", "Install sudo, connect as root, or set ansible_become_method",
                  {"ansible_user": "plain"}, "--limit", "ssh1")
     return "%d refusals, each with its sentence" % (len(REFUSALS) + 2)

@@ -6,16 +6,15 @@ import os
 import re
 import sys
 
-from hosts_proof import up
+from hosts_proof import check_slurm, up
 from proving import SOURCE, Failed, need, proof, run
 
 
 @proof
 def slurm():
     """Slurm: trainings by srun, sbatch, mpirun and the job scripts; threads; a node that is lost"""
-    for program, dependency in (("slurmctld", "slurm"), ("munged", "munge"),
-                                ("mpirun", "openmpi")):
-        need(program, dependency)
+    check_slurm()
+    need("mpirun", "openmpi")
     with up("slurm", "--slurm", "2", "--share", os.getcwd()) as (state, seconds):
         text = run([sys.executable, "-B", os.path.join(SOURCE, "ci/site/slurm_check.py"),
                     "--treenail", ".", "--hosts", state], status=None)

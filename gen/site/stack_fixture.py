@@ -25,6 +25,7 @@ stack = module("filter_plugins/stack.py")
 def settings(**more):
     found = {"prefix": "/opt/stack", "build_root": "/opt/stack/build", "toolchain": "gcc-12.2.0",
              "cc": "gcc", "cxx": "g++", "fc": "gfortran", "machine": "x86_64", "isa": "x86-64-v3",
+             "runs": ["x86-64-v4", "x86-64-v3", "x86-64-v2", "x86-64", "armv8.2-a", "armv8-a"],
              "family": "Debian", "python": "/usr/bin/python3", "python_version": "3.11",
              "variant": "patched", "suite": "short", "processors": 2, "memory_mib": 8000,
              "patches": {}, "options": {}, "dist": {"version": "1.0.0", "sha256": "b" * 64}}

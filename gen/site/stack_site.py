@@ -7,33 +7,35 @@ import os
 import shutil
 import subprocess
 
-from proving import SOURCE, Failed, NotRun, need, run
+from hosts_proof import check_machine, hosts, inside
+from proving import SOURCE, Failed, need
 
 ANSIBLE = os.path.join(SOURCE, "ansible")
-HOSTS = os.path.join(SOURCE, "ci/hosts")
 
 
 class Site:
     """Test hosts, and plays run on them."""
 
-    def __init__(self, name, *hosts):
-        if os.getuid() != 0:
-            raise NotRun("only root can make test hosts")
+    def __init__(self, name, *words):
+        check_machine()
         need("ansible-community", "ansible")
-        need("mmdebstrap", "mmdebstrap")
         self.base = os.path.abspath(name)
         self.state = os.path.join(self.base, "hosts")
         self.reports = os.path.join(self.base, "reports")
         shutil.rmtree(self.reports, ignore_errors=True)
         os.makedirs(self.reports)
-        self.hosts = hosts
+        self.words = words
 
     def __enter__(self):
-        run([HOSTS, "up", "--state", self.state, *self.hosts])
+        hosts("up", "--state", self.state, *self.words)
         return self
 
     def __exit__(self, *_):
-        run([HOSTS, "down", "--state", self.state])
+        hosts("down", "--state", self.state)
+
+    def inside(self, host, command):
+        """The output of a line of shell there."""
+        return inside(self.state, host, command)
 
     def play(self, name, *words, network=True, status=0, playbook="site.yml", ansible=ANSIBLE):
         """The report of a play: what changed, which steps ran, what failed."""

@@ -64,6 +64,21 @@ def test_what_shapes_nothing_leaves_it_where_it_is(change):
     assert planned()["low"]["prefix"] == planned(**change)["low"]["prefix"]
 
 
+@pytest.mark.parametrize("change, variable", [
+    ({"isa": "x86-64-v9"}, "stack__isa"),
+    ({"options": {"low": {"isas": ["x86-64-v9"]}}}, "low__isas"),
+    ({"isa": "x86-64-v9", "options": {"low": {"mode": "skip"}}}, "stack__isa")])
+def test_an_instruction_set_that_the_processor_lacks_is_refused(change, variable):
+    assert refused(runs=["x86-64-v3", "x86-64"], **change) == (
+        variable + " asks for 'x86-64-v9', and this processor does not run it; it runs x86-64-v3, "
+        "x86-64. Choose one of these, or auto")
+
+
+def test_auto_is_the_best_that_the_processor_runs():
+    plan = planned(isa="auto", runs=["x86-64-v3", "x86-64"])
+    assert {instance["isa"] for instance in plan.values()} == {"x86-64-v3"}
+
+
 def test_a_version_for_which_no_series_was_written_is_refused():
     with pytest.raises(errors.AnsibleFilterError, match="low 1 has no series of patches, only 2: "
                        "write patches/low/1/series, which may be empty, or"):

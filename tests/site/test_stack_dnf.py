@@ -8,71 +8,28 @@ import pytest
 
 pytest.importorskip("ansible", reason="Ansible is not installed")
 import yaml  # noqa: E402  (Ansible brings it)
+from fake_dnf import FakeDnf  # noqa: E402
 from plays import ANSIBLE, play  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not shutil.which("ansible-playbook"),
                                 reason="ansible-playbook is not installed")
 LOCAL = {"ansible_connection": "local", "ansible_python_interpreter": "/usr/bin/python3",
          "ansible_become": False}
-# What dnf 4 and subscription-manager say and do; the repositories that are enabled stand in a file.
-DNF = """#!/bin/sh
-echo "dnf $*" >> {folder}/calls
-case $* in
-  '-q repolist') echo 'repo id                repo name'
-                 while read -r name; do echo "$name        Its name"; done < {folder}/enabled ;;
-  *'--set-enabled '*) echo "${{*##*--set-enabled }}" >> {folder}/enabled ;;
-  *) echo "dnf: nobody recorded $*" >&2; exit 1 ;;
-esac
-"""
-MANAGER = """#!/bin/sh
-echo "subscription-manager $*" >> {folder}/calls
-echo "${{*##*--enable }}" >> {folder}/enabled
-"""
-MODULE = '''#!/usr/bin/python3
-"""The module dnf: records what is installed; epel-release enables EPEL."""
-import json
-from ansible.module_utils.basic import AnsibleModule
-module = AnsibleModule({{name: {{"type": "raw"}} for name in ("name", "state")}},
-                       supports_check_mode=True)
-names = module.params["name"]
-with open("{folder}/calls", "a", encoding="utf-8") as stream:
-    stream.write("install %s\\n" % (names if isinstance(names, str) else " ".join(names)))
-if "epel" in names:
-    with open("{folder}/enabled", "a", encoding="utf-8") as stream:
-        stream.write("epel\\n")
-module.exit_json(changed=True)
-'''
 ROCKY = {"os_family": "RedHat", "distribution": "Rocky", "distribution_major_version": "9",
          "pkg_mgr": "dnf", "machine": "x86_64"}
 
 
-class Host:
-    """A host of that family: its dnf, and the repositories that are enabled there."""
-
-    def __init__(self, folder, *enabled):
-        self.folder = folder
-        for name, text in (("bin/dnf", DNF), ("bin/subscription-manager", MANAGER),
-                           ("library/dnf.py", MODULE)):
-            path = folder / name
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(text.format(folder=folder))
-            path.chmod(0o755)
-        (folder / "enabled").write_text("".join(name + "\n" for name in enabled))
+class Host(FakeDnf):
+    """A host of that family."""
 
     def play(self, role, tasks_from="main", facts=None, **variables):
-        (self.folder / "calls").write_text("")
+        self.forget()
         facts = dict(ROCKY, **(facts or {}))
         names = {"ansible_" + name: value for name, value in facts.items()}
         return play(self.folder, role, {"h": dict(LOCAL, **names, **variables)}, facts=facts,
                     tasks_from=tasks_from, environment={
-                        "PATH": "%s:%s" % (self.folder / "bin", os.environ["PATH"]),
-                        "ANSIBLE_LIBRARY": "%s:%s/library" % (self.folder / "library", ANSIBLE)})
-
-    def calls(self):
-        return (self.folder / "calls").read_text().splitlines()
-
-    def enabled(self):
-        return (self.folder / "enabled").read_text().split()
+                        "PATH": "%s/bin:%s" % (self.folder, os.environ["PATH"]),
+                        "ANSIBLE_LIBRARY": "%s/library:%s/library" % (self.folder, ANSIBLE)})
 
 
 def said(report):
@@ -142,4 +99,4 @@ def test_roles_install_what_this_family_calls_it(tmp_path, role, key, choice):
     host.play(role, stack__builder="nobody")
     wanted = packages_of(role)[key]
     names = wanted[choice] if choice else wanted
-    assert names and host.calls() == ["install " + " ".join(names)]
+    assert names and host.calls() == ["install " + " ".join(sorted(names))]

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-from plays import ANSIBLE
+from plays import surroundings
 
 pytestmark = pytest.mark.skipif(not shutil.which("ansible-playbook"),
                                 reason="ansible-playbook is not installed")
@@ -34,7 +34,6 @@ def step_task(name):
 def play(folder, plan, *tasks, status=0):
     """(what is shown, the report) of a play over this plan."""
     root, book = folder / "stack", folder / "book.yml"
-    (folder / "ansible.cfg").write_text("[defaults]\n")
     for instance in plan:
         os.makedirs(instance["build_directory"], exist_ok=True)
     book.write_text(json.dumps([{
@@ -45,12 +44,7 @@ def play(folder, plan, *tasks, status=0):
         ["ansible-playbook", "-i", "h,", "-c", "local", str(book), "-e",
          "ansible_python_interpreter=/usr/bin/python3"], stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder, encoding="utf-8",
-        check=False, env=dict(
-            os.environ, ANSIBLE_CONFIG=str(folder / "ansible.cfg"),
-            ANSIBLE_LIBRARY=ANSIBLE + "/library",
-            ANSIBLE_CALLBACK_PLUGINS=ANSIBLE + "/callback_plugins", LC_ALL="C.UTF-8",
-            ANSIBLE_CALLBACKS_ENABLED="stack_progress", ANSIBLE_LOCAL_TEMP=str(folder / "local"),
-            ANSIBLE_NOCOLOR="1"))
+        check=False, env=surroundings(folder, ANSIBLE_CALLBACKS_ENABLED="stack_progress"))
     assert (done.returncode == 0) == (status == 0), done.stdout
     reports = sorted((folder / "told").iterdir())
     return done.stdout, json.loads(reports[-1].read_text())
