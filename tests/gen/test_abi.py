@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import SOURCE
+from small_tree import SOURCE
 
 needs_abidw = pytest.mark.skipif(shutil.which("abidw") is None, reason="abidw is not installed")
 HEADER = "framework/capi/include/treenail/treenail.h"

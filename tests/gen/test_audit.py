@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import SOURCE
+from small_tree import SOURCE
 
 sys.path.insert(0, str(SOURCE / "gen" / "tools"))
 import audit  # noqa: E402  (the path must be set first)

@@ -219,7 +219,7 @@ def test_flags_of_the_environment_appear_literally_in_the_log(small_tree):
 
 
 def test_blanks_and_signs_in_the_path(tmp_path):
-    from conftest import make_tree
+    from small_tree import make_tree
     root = tmp_path / "a tree [1] with $HOME"
     root.mkdir()
     tree = make_tree(root)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import SOURCE
+from small_tree import SOURCE
 from gen import identity
 from gen.deps import FEATURES
 

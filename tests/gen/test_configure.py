@@ -11,7 +11,7 @@ import sys
 import time
 
 import pytest
-from conftest import make_tree
+from small_tree import make_tree
 from gen.toolchain import matching_cc, runs_through_a_cache
 
 BAD = [

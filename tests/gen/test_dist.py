@@ -6,7 +6,7 @@ import sys
 import tarfile
 
 import pytest
-from conftest import SOURCE
+from small_tree import SOURCE
 
 sys.path.insert(0, str(SOURCE / "gen" / "tools"))
 import dist  # noqa: E402  (the path must be set first)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import python_facts
+from small_tree import python_facts
 from gen.configure import make_plan
 from gen.distro import Distro
 from gen.errors import ConfigureError

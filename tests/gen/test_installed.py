@@ -10,7 +10,7 @@ import tarfile
 import zipfile
 
 import pytest
-from conftest import SOURCE
+from small_tree import SOURCE
 
 PREFIX = "/opt/treenail-test"
 PROGRAM = """#include <stdio.h>

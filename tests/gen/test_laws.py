@@ -4,7 +4,7 @@
 import ast
 
 import pytest
-from conftest import SOURCE
+from small_tree import SOURCE
 from gen import check
 from gen.configure import make_plan
 from gen.model import load

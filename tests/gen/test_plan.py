@@ -164,7 +164,7 @@ def test_program_of_layers_has_adapters_of_its_own(small_tree, facts):
 
 
 def test_module_per_interpreter_from_one_core(small_tree, facts):
-    from conftest import python_facts
+    from small_tree import python_facts
     second = Interpreter("/usr/bin/python3.13", "test", python_facts((3, 13, 1)))
     facts.pythons += (second,)
     facts.python_flags["cpython-313-x86_64-linux-gnu"] = ()

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import SOURCE
+from small_tree import SOURCE
 
 BUILD = Path(os.environ.get("TREENAIL_BUILD_DIR", ""))
 pytestmark = pytest.mark.skipif(not (BUILD / "gen/install.json").exists(),

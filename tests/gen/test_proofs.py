@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import SOURCE
+from small_tree import SOURCE
 
 sys.path[:0] = [str(SOURCE / "gen" / "packaging"), str(SOURCE / "gen" / "tools")]
 import proofs  # noqa: E402  (the path must be set first)

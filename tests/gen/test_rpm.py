@@ -8,7 +8,7 @@ import os
 import sys
 
 import pytest
-from conftest import SOURCE
+from small_tree import SOURCE
 
 sys.path[:0] = [str(SOURCE / "gen" / "packaging"), str(SOURCE / "gen" / "tools")]
 import rpm_packages  # noqa: E402  (the path must be set first)

@@ -9,7 +9,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from conftest import SOURCE
+from small_tree import SOURCE
 
 sys.path.insert(0, str(SOURCE / "gen" / "tools"))
 import junit  # noqa: E402  (the path must be set first)

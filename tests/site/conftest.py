@@ -5,8 +5,10 @@ import os
 import signal
 import sys
 
-# What quick tests and proofs have in common.
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), os.pardir, os.pardir, "gen", "site"))
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# What quick tests and proofs have in common, and the generator's tests and ours.
+sys.path[:0] = [os.path.join(TOP, "gen/site"), os.path.join(TOP, "tests/gen")]
+from small_tree import small_tree  # noqa: E402,F401  (a fixture; the path must be set first)
 
 # A job that a shell started in the background ignores SIGINT, and so do its children: programs that
 # are sent one here must get it.

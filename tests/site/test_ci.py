@@ -7,7 +7,7 @@ import subprocess
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from conftest import SOURCE
+from small_tree import SOURCE
 from gen.deps import packages
 from gen.distro import this_distro
 
