@@ -11,8 +11,8 @@
 #include "framework/base/error.h"
 #include "framework/runtime/kernel.h"
 #include "framework/runtime/kernel_registry.h"
-#include "kernels/cpu/exponential.h"
 #include "kernels/cpu/last_axis.h"
+#include "kernels/cpu/vec_math.h"
 
 namespace treenail::cpu {
 namespace {

@@ -77,8 +77,8 @@ template <class V>
 TN_INLINE ExpParts<V> exp_reduce(V x) {
   using T = ElementOf<V>;
   constexpr bool kFloat = sizeof(T) == 4;
-  constexpr T kHigh = kFloat ? T(0.693359375) : T(6.93147180369123816490e-01);
-  constexpr T kLow = kFloat ? T(-2.12194440054690583e-4) : T(1.90821492927058770002e-10);
+  constexpr T kHigh = kFloat ? T(0.693359375) : T(0x1.62e42feep-1);
+  constexpr T kLow = kFloat ? T(-2.12194440054690583e-4) : T(0x1.a39ef35793c76p-33);
   const Rounded<V> n = round_small(x * splat<V>(T(1.44269504088896340736)));
   V r = mul_add(n.value, splat<V>(-kHigh), x);
   r = mul_add(n.value, splat<V>(-kLow), r);
@@ -122,6 +122,16 @@ template <class V>
 TN_INLINE V exp(V x) {
   if (__builtin_expect(any(~(absolute(x) <= splat<V>(kExpNormal<V>))), 0)) return exp_anywhere(x);
   return exp_normal(x);
+}
+
+// Of numbers that are zero or negative, as softmax needs it: no overflow to mind, and what would be
+// below the smallest normal number is zero.
+template <class V>
+TN_INLINE V exp_of_negative(V x) {
+  using T = ElementOf<V>;
+  constexpr T kLowest = sizeof(T) == 4 ? T(-87.3365478515625) : T(-708.396418532264);
+  const V y = x < splat<V>(kLowest) ? V{} : exp_normal(x);
+  return x <= V{} ? y : x + splat<V>(T(1));  // NaN falls through to here
 }
 
 // 2^n (e^r - 1) + (2^n - 1): no cancellation for small x, where n is 0. Halved until the end, so
@@ -168,20 +178,19 @@ TN_INLINE VecF log_normal(VecF x, VecF bias = VecF{}) {
   return mul_add(e, splat<VecF>(0.693359375f), p.f + y);
 }
 
-// s = f / (2 + f): log(1 + f) = 2 atanh(s) = f - f²/2 + s (f²/2 + R(s²)), as in fdlibm.
+// s = f / (2 + f): log(1 + f) = 2 atanh(s) = f - f²/2 + s (f²/2 + R(s²)).
 TN_INLINE VecD log_normal(VecD x, VecD bias = VecD{}) {
-  constexpr double kR[] = {6.666666666666735130e-01, 3.999999999940941908e-01,
-                           2.857142874366239149e-01, 2.222219843214978396e-01,
-                           1.818357216161805012e-01, 1.531383769920937332e-01,
-                           1.479819860511658591e-01};
+  constexpr double kR[] = {0.6666666666666734,  0.39999999999414676, 0.2857142874238762,
+                           0.22222198573184523, 0.18183564326119675, 0.15314050552112712,
+                           0.14795949700582858};  // 2^-57.9
   const LogParts<VecD> p = log_reduce(x);
   const VecD e = p.e + bias;
   const VecD s = p.f / (splat<VecD>(2.0) + p.f);
   const VecD z = s * s;
   const VecD r = z * polynomial(z, kR);
   const VecD half_square = splat<VecD>(0.5) * p.f * p.f;
-  const VecD low = mul_add(s, half_square + r, e * splat<VecD>(1.90821492927058770002e-10));
-  return e * splat<VecD>(6.93147180369123816490e-01) - ((half_square - low) - p.f);
+  const VecD low = mul_add(s, half_square + r, e * splat<VecD>(0x1.a39ef35793c76p-33));
+  return e * splat<VecD>(0x1.62e42feep-1) - ((half_square - low) - p.f);
 }
 
 // Everywhere, with the same bits for normal numbers.
