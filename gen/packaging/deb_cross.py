@@ -65,8 +65,16 @@ class Installed:
         shutil.copytree(os.path.join(SOURCE, "smoke"), os.path.join(self.root, "opt/smoke"))
         shutil.copy(EXCHANGE, os.path.join(self.root, "opt"))
 
-    def run(self, *words):
-        return run(chroots.entering(self.root, words, NOBODY, environment={"HOME": "/tmp"}))
+    def run(self, *words, **environment):
+        return run(chroots.entering(self.root, words, NOBODY,
+                                    environment=dict(environment, HOME="/tmp")))
+
+    def level(self, **environment):
+        """The instruction set level that Treenail takes there."""
+        found = re.search(r"level in use +(\S+)", self.run("treenail-info", **environment))
+        if not found:
+            raise Failed("treenail-info names no level in use")
+        return found.group(1)
 
 
 def native(*words):
@@ -104,30 +112,60 @@ def exchanged(there, base):
         told, ", ".join(same))
 
 
-def proven(architecture, *networks):
-    """Built, installed, trained, files exchanged; a sentence."""
+def beside(there, own):
+    """What is `Multi-Arch: same` is installed a second time, for this machine's architecture; a
+    sentence. own: packages of the same version for it."""
+    same = [path for path in own if run(["dpkg-deb", "-f", path, "Multi-Arch"]).strip() == "same"]
+    if not same:
+        return "co-installation not run: `ninja deb` has made no packages in deb/"
+    run(chroots.entering(there.root, ["dpkg", "--add-architecture", run(
+        ["dpkg", "--print-architecture"]).strip()]))
+    chroots.install(there.root, same)
+    rows = run(chroots.entering(there.root, ["dpkg-query", "-W", "-f",
+                                             "${Status} ${Package} ${Architecture}\n"]))
+    for path in same:
+        name, _, architecture = os.path.basename(path)[:-len(".deb")].split("_")
+        found = re.findall(r"^install ok installed %s (\S+)$" % re.escape(name), rows,
+                           re.MULTILINE)
+        if len(found) != 2 or architecture not in found:
+            raise Failed("%s is installed for %s" % (name, ", ".join(found)))
+    return "%d packages beside those of this machine's architecture" % len(same)
+
+
+def levels(there, processors):
+    """The level that is taken on each of these of qemu's processors; a sentence."""
+    for name, wanted in processors.items():
+        level = there.level(QEMU_CPU=name)
+        if level != wanted:
+            raise Failed("on %s the level in use is %s and should be %s" % (name, level, wanted))
+    return ", ".join(["level " + there.level(), *("%s on %s" % (level, name)
+                                                  for name, level in processors.items())])
+
+
+def proven(architecture, *networks, processors):
+    """Built, installed, trained, files exchanged; a sentence. processors: those of qemu's that have
+    a level of their own."""
     chroots.needs()
     emulated(architecture)
     base = os.path.abspath("deb-" + architecture)
     os.makedirs(base, exist_ok=True)
     packages = cross_built(architecture, base)
     there = Installed(base, architecture, packages)
-    level = re.search(r"level in use +(\S+)", there.run("treenail-info"))
-    if not level:
-        raise Failed("treenail-info names no level in use")
     said = [accuracy(there.run("python3", "/opt/smoke/train.py", network, "--quiet"))
             for network in networks]
-    return "; ".join(["%d packages" % len(packages), "level " + level.group(1), *said,
-                      exchanged(there, base)])
+    return "; ".join(["%d packages" % len(packages), levels(there, processors), *said,
+                      exchanged(there, base), beside(there, chroots.packages("deb"))])
 
 
 @proof
 def deb_arm64():
     """the .debs, cross-built for arm64, train both networks in a Debian of arm64 (emulated)"""
-    return proven("arm64", "cnn")
+    return proven("arm64", "cnn", processors={
+        "cortex-a53": "armv8-a", "neoverse-n1": "armv8.2-a"})
 
 
 @proof
 def deb_s390x():
     """the .debs, cross-built for big-endian s390x, train a perceptron there (emulated)"""
-    return proven("s390x")  # without vectors, a convolutional network takes a quarter of an hour
+    # Without vectors, a convolutional network takes a quarter of an hour.
+    return proven("s390x", processors={})
