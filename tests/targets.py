@@ -14,6 +14,10 @@ Component(name="graph_support", headers=["tests/support/graph_*.h"],
           needs=["graph", "tensor", "base"], external=["gtest"])
 Component(name="base_test", sources=["tests/base/*.cc"], headers=["tests/base/*.h"],
           needs=["base"], external=["gtest"])
+Component(name="adapter_of_another_version", sources=["tests/base/adapter/another_version.cc"],
+          needs=["base"])
+Component(name="adapter_of_this_version", sources=["tests/base/adapter/this_version.cc"],
+          needs=["base"])
 Component(name="tensor_test", sources=["tests/tensor/*.cc"], headers=["tests/tensor/*.h"],
           needs=["tensor", "base"], external=["gtest"])
 Component(name="op_test", sources=["tests/op/*.cc"], headers=["tests/op/*.h"],
@@ -65,6 +69,10 @@ Plugin(name="example", component="example_plugin", install=False)
 Plugin(name="features", component="features_plugin", install=False)
 Plugin(name="clash", component="clash_plugin", install=False)
 Plugin(name="broken", component="broken_plugin", install=False)
+Plugin(name="of-another-version", component="adapter_of_another_version",
+       export="treenail_adapter", install=False)
+Plugin(name="of-this-version", component="adapter_of_this_version", export="treenail_adapter",
+       install=False)
 Plugin(name="allocation-counter", component="allocation_counter", export="", install=False)
 
 TestProgram(name="base", component="base_test", checks=["address-undefined", "thread"])

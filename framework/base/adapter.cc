@@ -41,6 +41,19 @@ std::string own_package(const AdapterRequest& request) {
                 ", Fedora: treenail-", part.empty() ? "libs" : part, ")");
 }
 
+// What the library is instead of the adapter of this version; "" when it is that.
+std::string difference(const AdapterHeader* header, const AdapterRequest& request) {
+  if (header == nullptr) return "no adapter of Treenail";
+  const std::string_view version = header->version;
+  if (version != build_info::kVersion) {
+    return concat("of Treenail ", version, ", this libtreenail of ", build_info::kVersion);
+  }
+  if (header->struct_size != request.struct_size) {
+    return concat("of another build of Treenail ", version, " than this libtreenail");
+  }
+  return "";
+}
+
 Outcome open_now(const AdapterRequest& request) {
   const std::string path = adapter_path(request.name);
   if (::access(path.c_str(), F_OK) != 0) {
@@ -57,11 +70,9 @@ Outcome open_now(const AdapterRequest& request) {
   using Entry = const void* (*)();
   const auto entry = reinterpret_cast<Entry>(::dlsym(library, "treenail_adapter"));
   const auto* header = entry == nullptr ? nullptr : static_cast<const AdapterHeader*>(entry());
-  if (header == nullptr || header->abi_version != request.abi_version ||
-      header->struct_size < request.struct_size) {
+  if (const std::string other = difference(header, request); !other.empty()) {
     ::dlclose(library);
-    return {nullptr, describe(request, concat(path, " is of another version of Treenail"),
-                              own_package(request))};
+    return {nullptr, describe(request, concat(path, " is ", other), own_package(request))};
   }
   log(LogLevel::kInfo, "opened ", path);
   return {header, ""};

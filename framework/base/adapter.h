@@ -15,16 +15,17 @@
 
 namespace treenail {
 
+// What every version of Treenail reads of every version's adapters: it never changes.
 struct AdapterHeader {
   uint32_t struct_size;  // of the whole table, in bytes
-  uint32_t
-      abi_version;  // must equal AdapterRequest::abi_version: a library of another build is refused
+  // build_info::kVersion where the adapter was built. Tables belong to one version: an adapter of
+  // another is refused, whatever its table. The size tells builds of one version apart.
+  const char* version;
 };
 
 struct AdapterRequest {
-  const char* name;  // "hdf5": the library is libtreenail-hdf5.so
-  uint32_t abi_version;
-  uint32_t struct_size;  // the table must be at least this large
+  const char* name;      // "hdf5": the library is libtreenail-hdf5.so
+  uint32_t struct_size;  // of the table
   const char* purpose;   // "checkpoints": completes "... is needed for checkpoints"
   const char* packages;  // of the external library: "libhdf5 (Debian: libhdf5-103-1, Fedora: hdf5)"
   // How the name of Treenail's own package that holds the adapter ends, where it is not in that of
@@ -33,8 +34,8 @@ struct AdapterRequest {
 };
 
 // The adapter's table, which stays valid until the process ends. The outcome, good or bad, is
-// remembered. Errors: Unimplemented (absent, its external library is absent, or of another build),
-// naming feature and file, and the package to install.
+// remembered. Errors: Unimplemented (absent, its external library is absent, or of another
+// version), naming feature and file, and the package to install.
 const void* open_adapter(const AdapterRequest& request);
 // The same, but null instead of an Error; then *why (when not null) says what is missing. For
 // features with a fallback.

@@ -12,7 +12,6 @@
 
 namespace treenail {
 
-inline constexpr uint32_t kHdf5Abi = 1;
 inline constexpr int kHdf5MaxRank = 8;
 
 // Written by every call that takes one: code 0, or a canonical error code and a sentence without

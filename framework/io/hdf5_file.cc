@@ -13,7 +13,7 @@
 namespace treenail {
 
 const Hdf5Api& hdf5_api() {
-  constexpr AdapterRequest kRequest = {"hdf5", kHdf5Abi, sizeof(Hdf5Api), "checkpoints",
+  constexpr AdapterRequest kRequest = {"hdf5", sizeof(Hdf5Api), "checkpoints",
                                        "libhdf5 (package hdf5 on Fedora, libhdf5 on Debian)"};
   return *static_cast<const Hdf5Api*>(open_adapter(kRequest));
 }

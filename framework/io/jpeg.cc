@@ -8,7 +8,7 @@
 
 namespace treenail {
 const JpegApi& jpeg_adapter() {
-  const AdapterRequest request = {"jpeg", kJpegAbi, sizeof(JpegApi), "JPEG images",
+  const AdapterRequest request = {"jpeg", sizeof(JpegApi), "JPEG images",
                                   "libjpeg-turbo (Debian: libjpeg62-turbo, Fedora: libjpeg-turbo)"};
   return *static_cast<const JpegApi*>(open_adapter(request));
 }

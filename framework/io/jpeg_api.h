@@ -11,8 +11,6 @@
 
 namespace treenail {
 
-inline constexpr uint32_t kJpegAbi = 1;
-
 struct JpegHeader {
   int64_t height, width;  // of the pixels, after scaling
   int32_t components;     // in the file: 1 grey, 3 YCbCr or RGB, 4 CMYK

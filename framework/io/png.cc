@@ -8,7 +8,7 @@
 
 namespace treenail {
 const PngApi& png_adapter() {
-  const AdapterRequest request = {"png", kPngAbi, sizeof(PngApi), "PNG images",
+  const AdapterRequest request = {"png", sizeof(PngApi), "PNG images",
                                   "libpng (Debian: libpng16-16 or libpng16-16t64, Fedora: libpng)"};
   return *static_cast<const PngApi*>(open_adapter(request));
 }

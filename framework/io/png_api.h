@@ -11,8 +11,6 @@
 
 namespace treenail {
 
-inline constexpr uint32_t kPngAbi = 1;
-
 struct PngHeader {
   int64_t height, width;
   int32_t channels;    // of the pixels; palettes are looked up

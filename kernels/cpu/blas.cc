@@ -15,7 +15,7 @@ namespace {
 
 const BlasApi* open_blas() {
   const AdapterRequest request = {
-      "blas", kBlasAbi, sizeof(BlasApi), "matrix products by the system's BLAS",
+      "blas", sizeof(BlasApi), "matrix products by the system's BLAS",
       "a BLAS (Debian: libopenblas0, Fedora: flexiblas-openblas-openmp)"};
   const auto* api = static_cast<const BlasApi*>(try_open_adapter(request));
   return api != nullptr && api->concurrent() != 0 ? api : nullptr;

@@ -18,7 +18,7 @@ namespace treenail::cpu {
 namespace {
 
 const OneDnnApi* open_onednn() {
-  const AdapterRequest request = {"onednn", kOneDnnAbi, sizeof(OneDnnApi), "convolutions by oneDNN",
+  const AdapterRequest request = {"onednn", sizeof(OneDnnApi), "convolutions by oneDNN",
                                   "oneDNN (Debian: libdnnl2 or libdnnl3, Fedora: onednn)"};
   const auto* api = static_cast<const OneDnnApi*>(try_open_adapter(request));
   return api != nullptr && api->usable() != 0 ? api : nullptr;

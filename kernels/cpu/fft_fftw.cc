@@ -20,10 +20,7 @@ constexpr const char* kChoice = "TREENAIL_FFT";
 constexpr const char* kWisdom = "TREENAIL_FFTW_WISDOM";
 
 const FftwApi* open_fftw() {
-  const AdapterRequest request = {"fftw",
-                                  kFftwAbi,
-                                  sizeof(FftwApi),
-                                  "Fourier transforms by FFTW",
+  const AdapterRequest request = {"fftw", sizeof(FftwApi), "Fourier transforms by FFTW",
                                   "FFTW (Debian: libfftw3-double3 libfftw3-single3, Fedora: "
                                   "fftw-libs)",
                                   "fftw"};

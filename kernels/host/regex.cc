@@ -23,7 +23,7 @@ using KernelPtr = std::unique_ptr<Kernel>;
 constexpr double kMatchNs = 500;
 
 const Re2Api& re2_api() {
-  constexpr AdapterRequest kRequest = {"re2", kRe2Abi, sizeof(Re2Api), "regular expressions",
+  constexpr AdapterRequest kRequest = {"re2", sizeof(Re2Api), "regular expressions",
                                        "RE2 (Debian: libre2-dev when built, Fedora: re2-devel)"};
   return *static_cast<const Re2Api*>(open_adapter(kRequest));
 }

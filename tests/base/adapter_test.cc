@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening adapters: what is absent, broken or of another build is a sentence, and a good one is
+// Opening adapters: what is absent, broken or of another version is a sentence, and a good one is
 // opened once.
 #include "framework/base/adapter.h"
 
@@ -29,7 +29,24 @@ class Adapter : public ::testing::Test {
     std::filesystem::remove_all(directory_);
   }
   static AdapterRequest request(const char* name) {
-    return {name, 1, sizeof(AdapterHeader), "testing", "libnothing (Debian: libnothing1)", "some"};
+    return {name, sizeof(AdapterHeader), "testing", "libnothing (Debian: libnothing1)", "some"};
+  }
+  // Puts a library of tests/base/adapter there as the adapter of this name.
+  void install(const std::string& library, const std::string& name) const {
+    const auto program = std::filesystem::read_symlink("/proc/self/exe");
+    std::filesystem::copy_file(
+        program.parent_path() / "plugins" / ("libtreenail-" + library + ".so"),
+        directory_ + "/adapters/libtreenail-" + name + ".so");
+  }
+  // What open_adapter() says of it.
+  static std::string refusal(const AdapterRequest& request) {
+    try {
+      open_adapter(request);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kUnimplemented);
+      return error.message();
+    }
+    return "opened";
   }
   std::string directory_;
 };
@@ -64,6 +81,35 @@ TEST_F(Adapter, BrokenFileIsUnimplementedWithTheLoadersWords) {
     EXPECT_NE(error.message().find("; install libnothing (Debian: libnothing1)"),
               std::string::npos);
   }
+}
+
+// Its table is as large as the one asked for: the version alone tells that it is another's.
+TEST_F(Adapter, OneOfAnotherVersionIsRefused) {
+  install("of-another-version", "older");
+  EXPECT_EQ(refusal(request("older")),
+            "feature \"older\" is needed for testing: " + directory_ +
+                "/adapters/libtreenail-older.so is of Treenail 0.0.7, this libtreenail of " +
+                build_info::kVersion + "; install Treenail's older adapter, version " +
+                build_info::kVersion + " (Debian: libtreenail" +
+                std::to_string(build_info::kVersionMajor) + "-some, Fedora: treenail-some)");
+}
+
+TEST_F(Adapter, OneOfThisVersionIsOpenedAndAnotherTableOfItRefused) {
+  install("of-this-version", "good");
+  const auto* header = static_cast<const AdapterHeader*>(open_adapter(request("good")));
+  EXPECT_STREQ(header->version, build_info::kVersion);
+  install("of-this-version", "larger");
+  AdapterRequest larger = request("larger");
+  larger.struct_size += 8;
+  EXPECT_NE(refusal(larger).find("libtreenail-larger.so is of another build of Treenail " +
+                                 std::string(build_info::kVersion)),
+            std::string::npos);
+}
+
+TEST_F(Adapter, ALibraryWithoutATableIsNoAdapter) {
+  install("example", "plugin");
+  EXPECT_NE(refusal(request("plugin")).find("libtreenail-plugin.so is no adapter of Treenail"),
+            std::string::npos);
 }
 
 TEST_F(Adapter, OutcomeIsRemembered) {

@@ -22,8 +22,8 @@ namespace treenail {
 namespace {
 
 template <class Api>
-const Api* open(const char* name, uint32_t abi, std::string* why) {
-  const AdapterRequest request = {name, abi, sizeof(Api), "tests", "its library"};
+const Api* open(const char* name, std::string* why) {
+  const AdapterRequest request = {name, sizeof(Api), "tests", "its library"};
   return static_cast<const Api*>(try_open_adapter(request, why));
 }
 
@@ -82,7 +82,7 @@ void expect_products(F gemm) {
 
 TEST(BlasAdapter, MultipliesWithEveryTransform) {
   std::string why;
-  const auto* api = open<BlasApi>("blas", kBlasAbi, &why);
+  const auto* api = open<BlasApi>("blas", &why);
   if (api == nullptr) GTEST_SKIP() << why;
   const float one_f = 1, zero_f = 0;
   expect_products<float>(
@@ -111,7 +111,7 @@ void multiply_large() {
 
 TEST(BlasAdapter, LeavesTheThreadCountAsItWas) {
   std::string why;
-  const auto* api = open<BlasApi>("blas", kBlasAbi, &why);
+  const auto* api = open<BlasApi>("blas", &why);
   if (api == nullptr) GTEST_SKIP() << why;
   const int32_t before = api->threads();
   if (before == 0) GTEST_SKIP() << api->name() << " has no thread count that can be asked";
@@ -135,7 +135,7 @@ TEST(BlasAdapter, LeavesTheThreadCountAsItWas) {
 // OpenMP's count belongs to a thread: it is that of the caller which must come back.
 TEST(Adapters, LeaveOpenMpsThreadCountAsItWas) {
   std::string why;
-  if (open<OneDnnApi>("onednn", kOneDnnAbi, &why) == nullptr) GTEST_SKIP() << why;
+  if (open<OneDnnApi>("onednn", &why) == nullptr) GTEST_SKIP() << why;
   void* library = ::dlopen("libgomp.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) GTEST_SKIP() << "oneDNN came without libgomp";
   const auto get = reinterpret_cast<int (*)()>(::dlsym(library, "omp_get_max_threads"));
@@ -155,7 +155,7 @@ TEST(Adapters, LeaveOpenMpsThreadCountAsItWas) {
 
 TEST(OneDnnAdapter, RefusesAConvolutionItDoesNotHave) {
   std::string why;
-  const auto* api = open<OneDnnApi>("onednn", kOneDnnAbi, &why);
+  const auto* api = open<OneDnnApi>("onednn", &why);
   if (api == nullptr) GTEST_SKIP() << why;
   OneDnnConvolution c = {};
   c.batch = c.channels = c.filters = 1;

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <mutex>
 
+#include "build_info.h"
+
 extern "C" {
 // Standard CBLAS; declared here because each library ships a cblas.h of its own. 101: row-major;
 // 111 to 113: transforms.
@@ -203,7 +205,7 @@ void zgemm(int32_t ta, int32_t tb, int32_t m, int32_t n, int32_t k, const void* 
 }
 
 constexpr BlasApi kApi = {
-    {sizeof(BlasApi), kBlasAbi},
+    {sizeof(BlasApi), build_info::kVersion},
     [] { return Library::instance().name(); },
     []() -> int32_t { return Library::instance().tuned() ? 1 : 0; },
     []() -> int32_t { return Library::instance().concurrent() ? 1 : 0; },

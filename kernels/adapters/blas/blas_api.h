@@ -12,8 +12,6 @@
 
 namespace treenail {
 
-inline constexpr uint32_t kBlasAbi = 1;
-
 enum BlasTransform : int32_t { kBlasPlain = 0, kBlasTranspose = 1, kBlasAdjoint = 2 };
 
 // C[m,n] = alpha op(A) op(B) + beta C; lda, ldb, ldc: elements between rows as stored.

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <new>
 
+#include "build_info.h"
 #include "kernels/adapters/fftw/fftw_api.h"
 
 extern "C" const void* treenail_adapter(void);
@@ -133,7 +134,7 @@ int32_t import_wisdom(const char* file, int32_t wide) {
   return read != 0 ? 0 : 1;
 }
 
-constexpr FftwApi kApi = {{sizeof(FftwApi), kFftwAbi},
+constexpr FftwApi kApi = {{sizeof(FftwApi), build_info::kVersion},
                           [] { return static_cast<const char*>(fftw_version); },
                           import_wisdom,
                           create,

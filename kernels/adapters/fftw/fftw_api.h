@@ -11,8 +11,6 @@
 
 namespace treenail {
 
-inline constexpr uint32_t kFftwAbi = 1;
-
 enum FftwKind : int32_t {
   kFftwForward = 0,   // complex to complex
   kFftwBackward = 1,  // complex to complex

@@ -8,6 +8,7 @@
 #include <new>
 #include <string>
 
+#include "build_info.h"
 #include "kernels/adapters/hdf5/hdf5_contents.h"
 #include "kernels/adapters/hdf5/hdf5_driver.h"
 #include "kernels/adapters/hdf5/hdf5_support.h"
@@ -96,7 +97,7 @@ void put_lock_error(Hdf5Status* status, int error) {
 namespace {
 
 constexpr Hdf5Api kApi = {
-    {sizeof(Hdf5Api), kHdf5Abi},
+    {sizeof(Hdf5Api), build_info::kVersion},
     version,
     has_lock,
     set_outer_lock,

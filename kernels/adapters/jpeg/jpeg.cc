@@ -9,6 +9,7 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
+#include "build_info.h"
 #include "framework/io/jpeg_api.h"
 
 extern "C" const void* treenail_adapter(void);
@@ -299,7 +300,7 @@ void release(uint8_t* file) { std::free(file); }
 const char* version() { return "libjpeg API " TREENAIL_NUMBER(JPEG_LIB_VERSION); }
 
 constexpr JpegApi kApi = {
-    {sizeof(JpegApi), kJpegAbi}, version, read_header, decode, encode, release};
+    {sizeof(JpegApi), build_info::kVersion}, version, read_header, decode, encode, release};
 
 }  // namespace
 }  // namespace treenail

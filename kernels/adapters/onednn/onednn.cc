@@ -10,6 +10,7 @@
 #include <exception>
 #include <memory>
 
+#include "build_info.h"
 #include "kernels/adapters/onednn/onednn_api.h"
 
 extern "C" const void* treenail_adapter(void);
@@ -242,7 +243,7 @@ int32_t usable() {
 }
 
 constexpr OneDnnApi kApi = {
-    {sizeof(OneDnnApi), kOneDnnAbi}, version, usable, create, destroy, pack, unpack, run};
+    {sizeof(OneDnnApi), build_info::kVersion}, version, usable, create, destroy, pack, unpack, run};
 
 }  // namespace
 }  // namespace treenail

@@ -10,8 +10,6 @@
 
 namespace treenail {
 
-inline constexpr uint32_t kOneDnnAbi = 1;
-
 enum OneDnnPass : int32_t { kOneDnnForward = 0, kOneDnnInput = 1, kOneDnnFilter = 2 };
 
 // Pairs are height, width. dilation counts from 1.

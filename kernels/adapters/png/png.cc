@@ -9,6 +9,7 @@
 
 #include <png.h>
 
+#include "build_info.h"
 #include "framework/io/png_api.h"
 
 extern "C" const void* treenail_adapter(void);
@@ -228,7 +229,7 @@ int32_t encode(const void* pixels, const PngPixels* form, int32_t compression, u
 
 void release(uint8_t* file) { std::free(file); }
 
-constexpr PngApi kApi = {{sizeof(PngApi), kPngAbi},
+constexpr PngApi kApi = {{sizeof(PngApi), build_info::kVersion},
                          [] { return png_get_libpng_ver(nullptr); },
                          read_header,
                          decode,

@@ -7,6 +7,7 @@
 #include <new>
 #include <string>
 
+#include "build_info.h"
 #include "kernels/adapters/re2/re2_api.h"
 
 namespace treenail {
@@ -113,7 +114,7 @@ int32_t replace(const Re2Pattern* pattern, const char* text, size_t length, cons
 }
 
 constexpr Re2Api kApi = {
-    {sizeof(Re2Api), kRe2Abi}, compile, release, check_rewrite, full_match, replace};
+    {sizeof(Re2Api), build_info::kVersion}, compile, release, check_rewrite, full_match, replace};
 
 }  // namespace
 }  // namespace treenail

@@ -10,8 +10,6 @@
 
 namespace treenail {
 
-inline constexpr uint32_t kRe2Abi = 1;
-
 struct Re2Pattern;
 
 // Takes text of this length, once.
