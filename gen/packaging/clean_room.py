@@ -7,8 +7,8 @@ without a network (but for lo), without a home directory, in the locale C.UTF-8,
 once as root and once as a user, in directories of other names. A forgotten dependency fails here,
 and so does anything that depends on these: both must make the same packages, bit for bit. Then the
 .buildinfo of the first build is replayed: with the environment and in the directory that it names,
-in the same chroot, the packages come out with the checksums that it lists. Needs root, mmdebstrap
-and a mirror.
+in the same chroot, the packages come out with the checksums that it lists. At last that release's
+lintian, installed only then, reads them. Needs root, mmdebstrap and a mirror.
 """
 
 import argparse
@@ -114,6 +114,17 @@ def replayed(root, folder, log):
     return "its .buildinfo replayed with %d build dependencies" % len(installed)
 
 
+def linted(root, release, folder):
+    """What the release's own lintian says of the packages in /build/folder; a sentence. It is
+    installed after the builds, lest it stand in for a build dependency that was forgotten."""
+    chroots.apt(root, "install", "lintian")
+    text, left = deb_packages.linted(chroots.entering(root, deb_packages.lint_command(
+        "/build/" + folder)), release)
+    if left:
+        raise Failed("\n".join([text, *left]))
+    return text
+
+
 def as_installed(release, folder="deb", base="deb-autopkgtest"):
     """The tests of debian/tests in a new chroot where the packages of `folder` are installed."""
     chroots.needs()
@@ -158,8 +169,9 @@ def clean_room(release, base="deb-clean-room", options=""):
         raise Failed("these differ between root and user: " + ", ".join(differing))
     print("replaying the .buildinfo", flush=True)
     replay = replayed(root, "one", os.path.join(base, "replay.log"))
-    return "%s: %d packages, the same bits as root and as a user; %s; %s" % (
-        release, len(one), results["builder"][1], replay)
+    print("lintian", flush=True)
+    return "%s: %d packages, the same bits as root and as a user; %s; %s; %s" % (
+        release, len(one), results["builder"][1], replay, linted(root, release, "one"))
 
 
 def main():

@@ -140,6 +140,22 @@ def test_a_kernel_without_the_emulator(monkeypatch):
         deb_cross.emulated("arm64")
 
 
+@pytest.mark.parametrize("release, status, said, left", [
+    ("trixie", 0, "P: treenail source: no-homepage-field", []),
+    ("trixie", 2, "E: libtreenail1: no-copyright-file", ["E: libtreenail1: no-copyright-file"]),
+    ("trixie", 0, "W: treenail source: newer-standards-version 9",
+     ["W: treenail source: newer-standards-version 9"]),
+    ("bookworm", 0, "N: a note\nW: treenail source: newer-standards-version 9", []),
+    ("trixie", 1, "", ["exit status 1"])])
+def test_what_lintian_says(tmp_path, monkeypatch, release, status, said, left):
+    (tmp_path / "lintian").write_text("#!/bin/sh\necho '%s'\nexit %d\n" % (said, status))
+    (tmp_path / "lintian").chmod(0o755)
+    monkeypatch.setenv("PATH", "%s:/usr/bin:/bin" % tmp_path)
+    monkeypatch.setattr(deb_packages.identity, "HOMEPAGE", "")
+    text, lines = deb_packages.linted(deb_packages.lint_command(str(tmp_path)), release)
+    assert lines == left and "%d unexplained" % len(left) in text
+
+
 @pytest.mark.parametrize("status, said, verdict, left", [
     (0, "", "every compilation is hardened", []), (1, "No compiler commands!", "nothing was", []),
     (8, "CFLAGS missing (-fstack-protector-strong): gcc x.c", "flags are missing",
