@@ -127,11 +127,15 @@ def debug_level(flags: Sequence[str]) -> int:
     return level
 
 
+def unoptimised(context: Context) -> bool:
+    """Does the environment ask for little optimisation? Then nothing is optimised more."""
+    return bool({"-O0", "-Og", "-O1"} & set(context.env("CXXFLAGS")))
+
+
 def kernel_flags(context: Context, level: isa.Level) -> Tuple[str, ...]:
     """What a level adds; it stands after the environment's flags, for the level must win."""
     flags = tuple(context.facts.isa.kernel_flags(level))
-    unoptimised = {"-O0", "-Og", "-O1"} & set(context.env("CXXFLAGS"))
-    if context.buildtype != "debug" and not unoptimised:
+    if context.buildtype != "debug" and not unoptimised(context):
         flags = ("-O3",) + flags
     if context.buildtype == "release" and debug_level(context.env("CXXFLAGS")) > 1:
         # Of a loop that became vector instructions, for each level anew, functions and lines are

@@ -7,7 +7,8 @@ from typing import Dict, List, Sequence
 from gen import records
 from gen.install import module_runpath, program_runpath
 from gen.plan import (Context, Installed, compile_sources, external_flags, isa_note,
-                      kernel_flags, precompile, shell, system_includes, version_script)
+                      kernel_flags, precompile, shell, system_includes, unoptimised,
+                      version_script)
 
 PRIVATE_PATTERNS = ("_ZN8treenail*", "_ZNK8treenail*", "_ZT[ISV]N8treenail*",
                     "_ZTHN8treenail*", "_ZTWN8treenail*", "_ZGVN8treenail*")
@@ -259,7 +260,7 @@ def plan_test_program(context: Context, program: records.TestProgram, core: str)
     model = context.model
     gtest = context.facts.externals["gtest"]
     # Half the time of -O2 with debug information, which GoogleTest's macros make large.
-    quick = ("-O1", "-g0") if context.buildtype == "release" else ()
+    quick = ("-O1", "-g0") if context.buildtype == "release" and not unoptimised(context) else ()
     flags = system_includes(gtest.cflags) + quick
     objects = compile_sources(context, "tests-" + program.name, model.sources[program.component],
                               external_flags(context, program.component) + quick,

@@ -31,6 +31,9 @@ MAIN = ("libtreenail1", "python3-treenail")
 LIMIT = 8 * 10 ** 6  # bytes of these two together
 # debian/control follows the policy of unstable, which an older release's lintian does not know yet.
 OLDER_LINTIAN = {"bookworm": {"newer-standards-version": "it knows none beyond 4.6.2"}}
+# A command of a compiler in the log; ninja numbers them.
+COMPILER = re.compile(r"(?:\[\d+/\d+\] )?(?:\S*[/-])?(?:g?cc|[gc]\+\+|clang(?:\+\+)?)(?:-\d+)? "
+                      r".*-o \S")
 _STEP = re.compile(r"(dh |   (?:dh_|debian/rules )[\w-]+|dpkg-(?:source|gen\w+|buildpackage): )")
 
 
@@ -65,15 +68,16 @@ def unpacked_source(folder):
     return tree
 
 
-def built(tree, arguments, log):
-    """dpkg-buildpackage in the tree, through ccache where that is installed."""
+def built(tree, arguments, log, quiet=False, **variables):
+    """dpkg-buildpackage in the tree, through ccache where that is installed. variables: of the
+    environment."""
     if not shutil.which("dpkg-buildpackage"):
         raise Unusable("dpkg-buildpackage is not installed; apt-get install dpkg-dev")
-    environment = settings()
+    environment = settings(**variables)
     if os.path.isdir("/usr/lib/ccache"):
         environment["PATH"] = "/usr/lib/ccache:" + environment["PATH"]
     try:
-        logged(["dpkg-buildpackage", "-us", "-uc", *arguments], log, _STEP, cwd=tree,
+        logged(["dpkg-buildpackage", "-us", "-uc", *arguments], log, _STEP, quiet, cwd=tree,
                env=environment)
     except Unusable as reason:
         if "Unmet build dependencies" not in str(reason):

@@ -12,6 +12,7 @@ sys.path[:0] = [str(SOURCE / "gen" / "packaging"), str(SOURCE / "gen" / "tools")
 import chroots  # noqa: E402  (the path must be set first)
 import clean_room  # noqa: E402
 import deb_cross  # noqa: E402
+import deb_options  # noqa: E402
 import deb_packages  # noqa: E402
 import deb_purge  # noqa: E402
 import deb_reproducible  # noqa: E402
@@ -166,6 +167,32 @@ def test_what_blhc_says(tmp_path, monkeypatch, status, said, verdict, left):
     monkeypatch.setenv("PATH", "%s:/usr/bin:/bin" % tmp_path)
     text, lines = deb_packages.hardened("build.log")
     assert verdict in text and lines == left
+
+
+GXX = "[1/2] g++ -O2 -g0 %s -c a.cc -o obj/a.cc.o"
+
+
+@pytest.mark.parametrize("line, is_command", [
+    (GXX % "", True), ("/usr/lib/ccache/g++ -o x x.o", True), ("aarch64-linux-gnu-gcc-12 -o x x.c",
+                                                               True),
+    ("[1/2] CXX obj/a.cc.o", False), ("dh_strip -o x", False), ("checking for g++ -o x", False)])
+def test_a_command_of_a_compiler(line, is_command):
+    assert bool(deb_packages.COMPILER.match(line)) is is_command
+
+
+def test_what_noopt_must_not_show():
+    """The last -O counts."""
+    bad = [GXX % "-O0 -O1", GXX % "", GXX % "-O0 -Os"]
+    assert deb_options.optimised([GXX % "-O0", GXX.replace("-O2 ", ""), "g++ -O2 -o x x.o",
+                                  *bad]) == bad
+
+
+@pytest.mark.parametrize("text, count", [
+    ("0\t5\t1\ta\tx\n5\t9\t1\tb\ty\n5\t9\t1\tc\ty\n0\t3\t1\td\tz\n", 1),
+    ("0\t5\t1\ta\tx\n4\t9\t1\tb\ty\n", 2), ("# ninja log v5\n", 0)])
+def test_commands_at_a_time(text, count):
+    """Of two runs, and of a command that makes two files."""
+    assert deb_options.at_once(text) == count
 
 
 def test_without_blhc(monkeypatch):

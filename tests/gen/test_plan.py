@@ -31,6 +31,7 @@ def flags_of(context, output):
 
 CORE = "obj/core/framework/base/base.cc.o"
 V3 = "obj/x86-64-v3/kernels/cpu/level.cc.o"
+TEST = "obj/tests-base/tests/base/base_test.cc.o"
 
 
 def test_environment_flags_stand_after_ours_and_before_what_must_hold(small_tree, facts):
@@ -83,9 +84,11 @@ def test_build_types(small_tree, facts, buildtype, optimisation, debug):
     assert ("-O3" in kernel) == (buildtype != "debug")
 
 
-def test_unoptimised_environment_is_respected_in_kernels(small_tree, facts):
-    assert "-O3" not in flags_of(context_of(small_tree, facts,
-                                            environment={"CXXFLAGS": "-O0"}), V3)
+@pytest.mark.parametrize("output, ours", [(CORE, "-O2"), (V3, "-O3"), (TEST, "-O1")])
+def test_the_last_optimisation_is_ours_or_the_environments(small_tree, facts, output, ours):
+    for flags, last in (("-g", ours), ("-g -O0", "-O0")):
+        words = flags_of(context_of(small_tree, facts, environment={"CXXFLAGS": flags}), output)
+        assert [word for word in words.split() if word.startswith("-O")][-1] == last
 
 
 @pytest.mark.parametrize("argument, flag", [
