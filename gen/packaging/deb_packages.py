@@ -125,14 +125,20 @@ def lint(folder):
     return linted(lint_command(folder), this_distro().codename)
 
 
-def hardened(log):
-    """What blhc finds missing among the flags of the compilations in the log."""
+def hardened(log, folder):
+    """What blhc finds missing among the flags of the compilations in the log of what was made in
+    the folder; without a compilation, packages of an architecture are not believed."""
     if not shutil.which("blhc"):
         return "blhc: not run: it is not installed", []
     done = subprocess.run(["blhc", "--all", log], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, check=False)
     if done.returncode == 1:  # bits; this one: no compiler commands
-        return "blhc: nothing was compiled", []
+        if "terse" in os.environ.get("DEB_BUILD_OPTIONS", "").split():
+            return "blhc: not run: terse hides the commands", []
+        compiled = sorted(os.path.basename(path) for path in made(folder)
+                          if path.endswith(".deb") and not path.endswith("_all.deb"))
+        return ("blhc: %s shows no compiler commands" % log, compiled) if compiled else (
+            "blhc: nothing was compiled", [])
     lines = done.stdout.splitlines() if done.returncode else []
     return "blhc: %s" % ("flags are missing" if lines else "every compilation is hardened"), lines
 
@@ -149,7 +155,7 @@ def main():
     built(tree, options.arguments, log)
     print("\n".join(size_table(made(folder), MAIN, LIMIT)))
     found = []
-    for verdict, left in (lint(folder), hardened(log)):
+    for verdict, left in (lint(folder), hardened(log, folder)):
         print("\n".join([verdict, *left]))
         found += left
     return 1 if found else 0

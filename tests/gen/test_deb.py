@@ -165,7 +165,22 @@ def test_what_blhc_says(tmp_path, monkeypatch, status, said, verdict, left):
     (tmp_path / "blhc").write_text("#!/bin/sh\necho '%s'\nexit %d\n" % (said, status))
     (tmp_path / "blhc").chmod(0o755)
     monkeypatch.setenv("PATH", "%s:/usr/bin:/bin" % tmp_path)
-    text, lines = deb_packages.hardened("build.log")
+    text, lines = deb_packages.hardened("build.log", str(tmp_path))
+    assert verdict in text and lines == left
+
+
+@pytest.mark.parametrize("options, name, verdict, left", [
+    ("nocheck terse", "treenail-tools_1_amd64.deb", "not run: terse hides the commands", []),
+    ("", "treenail-tools_1_amd64.deb", "build.log shows no compiler commands",
+     ["treenail-tools_1_amd64.deb"]),
+    ("", "treenail-doc_1_all.deb", "nothing was compiled", [])])
+def test_blhc_without_a_command(tmp_path, monkeypatch, options, name, verdict, left):
+    (tmp_path / "blhc").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "blhc").chmod(0o755)
+    (tmp_path / name).write_text("")
+    monkeypatch.setenv("PATH", "%s:/usr/bin:/bin" % tmp_path)
+    monkeypatch.setenv("DEB_BUILD_OPTIONS", options)
+    text, lines = deb_packages.hardened("build.log", str(tmp_path))
     assert verdict in text and lines == left
 
 
@@ -197,7 +212,7 @@ def test_commands_at_a_time(text, count):
 
 def test_without_blhc(monkeypatch):
     monkeypatch.setenv("PATH", "/nonexistent")
-    assert deb_packages.hardened("build.log") == ("blhc: not run: it is not installed", [])
+    assert deb_packages.hardened("build.log", ".") == ("blhc: not run: it is not installed", [])
 
 
 @pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="there is no dpkg-deb")
