@@ -13,15 +13,16 @@ REPOSITORY = ""  # where the packaging lives: Vcs-Git and Vcs-Browser
 ITP_BUG = ""  # the number of Debian's intent-to-package bug, which the first upload closes
 SIGNING_KEY = ""  # fingerprint of the key that signs releases
 
-# What lintian says of what is not filled in.
-_LEFT_OPEN = (
-    (not HOMEPAGE, "a homepage", ("no-homepage-field", "debian-watch-file-is-missing")),
-    (not REPOSITORY, "a repository", ("upstream-metadata-missing-bug-tracking",
-                                      "upstream-metadata-missing-repository")),
-    (not ITP_BUG, "a bug of the ITP", ("initial-upload-closes-no-bugs",)),
-)
+# What lintian says of a field that is empty.
+LEFT_OPEN = {
+    "HOMEPAGE": ("a homepage", ("no-homepage-field", "debian-watch-file-is-missing")),
+    "REPOSITORY": ("a repository", ("upstream-metadata-missing-bug-tracking",
+                                    "upstream-metadata-missing-repository")),
+    "ITP_BUG": ("a bug of the ITP", ("initial-upload-closes-no-bugs",)),
+}
 
 
 def lintian_tags():
     """{tag: what is missing} for what is not filled in above: these tags remain, and no others."""
-    return {tag: "without " + what for open_, what, tags in _LEFT_OPEN if open_ for tag in tags}
+    return {tag: "without " + what for name, (what, tags) in LEFT_OPEN.items()
+            if not globals()[name] for tag in tags}

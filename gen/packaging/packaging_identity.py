@@ -30,9 +30,25 @@ def debian_changelog(source):
     return head.group(1).rsplit("-", 1)[0], (at + 1, lines[at]), "\n".join(lines[:at])
 
 
+def lintian_table(source):
+    """Where the table of the upload checklist differs from the tags that gen/identity.py knows."""
+    path, found = "docs/packaging.md", []
+    wanted = {tag: name for name, (_, tags) in identity.LEFT_OPEN.items() for tag in tags}
+    line = 1
+    for number, text in enumerate(tree_file(path, source).splitlines(), 1):
+        row = re.match(r"\| (`[a-z`, -]+`) \| `([A-Z_]+)` \|\Z", text)
+        for tag in re.findall(r"`([a-z-]+)`", row.group(1)) if row else ():
+            line, name = number, wanted.pop(tag, "nothing")
+            if name != row.group(2):
+                found.append("%s:%d: %s follows from %s; by gen/identity.py from %s" % (
+                    path, line, tag, row.group(2), name))
+    return found + ["%s:%d: no row of the table of lintian's tags has %s, which gen/identity.py's "
+                    "%s leaves" % (path, line, tag, name) for tag, name in wanted.items()]
+
+
 def debian_identity(source=SOURCE):
     """who and where in debian/ are those of gen/identity.py"""
-    path, found = "debian/control", []
+    path, found = "debian/control", lintian_table(source)
     stanza = read_control(tree_file(path, source))[0]
 
     def held(name, wanted, fact):

@@ -107,6 +107,12 @@ MANIFEST = {"prefix": "/usr/local", "private": "/usr/local/lib/treenail-1", "ent
     {"to": "/usr/local/lib/python3.11/dist-packages/treenail-1.0.0.dist-info/LICENSE",
      "package": "license"},
     {"to": "/usr/local/share/doc/treenail/LICENSE", "package": "license"}]}
+TAGS = """| tag | follows from |
+|---|---|
+| `debian-watch-file-is-missing`, `no-homepage-field` | `HOMEPAGE` |
+| `upstream-metadata-missing-bug-tracking`, `upstream-metadata-missing-repository` | `REPOSITORY` |
+| `initial-upload-closes-no-bugs` | `ITP_BUG` |
+"""
 INSTALL = {"libtreenail1.install": "# why\nusr/lib/*/libtreenail.so.*\n"
                                    "usr/lib/*/treenail-1/adapters/libtreenail-[!f]*.so\n",
            "libtreenail-dev.install": "usr/include/treenail\n",
@@ -119,11 +125,12 @@ INSTALL = {"libtreenail1.install": "# why\nusr/lib/*/libtreenail.so.*\n"
 def tree(tmp_path, monkeypatch):
     for dep in FEATURES:
         (tmp_path / "kernels/adapters" / dep.name).mkdir(parents=True)
-    for name in ("debian/upstream", "rpm"):
+    for name in ("debian/upstream", "docs", "rpm"):
         (tmp_path / name).mkdir(parents=True)
     write(tmp_path, "VERSION", "1.0.0\n")
     write(tmp_path, "debian/control", CONTROL % {"build": BUILD})
     write(tmp_path, "debian/changelog", CHANGELOG)
+    write(tmp_path, "docs/packaging.md", TAGS)
     write(tmp_path, "debian/rules",
           "ONEDNN = $(if $(filter arm64 amd64,$(DEB_HOST_ARCH)),yes,no)\n")
     write(tmp_path, "rpm/treenail.spec", SPEC % {"more": ""})
@@ -306,6 +313,18 @@ def test_lines_of_the_spec_are_its_own(tree):
 def test_invented_identity_in_debian(tree, name, old, new, sentence):
     edit(tree, name, old, new)
     assert sentence in said(debian_identity, tree)
+
+
+@pytest.mark.parametrize("old, new, sentence", [
+    ("`no-homepage-field`", "`no-home`", "docs/packaging.md:3: no-home follows from HOMEPAGE; by "
+     "gen/identity.py from nothing"),
+    ("`HOMEPAGE`", "`ITP_BUG`", "docs/packaging.md:3: no-homepage-field follows from ITP_BUG; by "
+     "gen/identity.py from HOMEPAGE"),
+    ("| `initial-upload-closes-no-bugs` | `ITP_BUG` |\n", "", "docs/packaging.md:4: no row of the "
+     "table of lintian's tags has initial-upload-closes-no-bugs, which gen/identity.py's ITP_BUG")])
+def test_the_table_of_lintian_tags(tree, old, new, sentence):
+    edit(tree, "docs/packaging.md", old, new)
+    assert any(text.startswith(sentence) for text in debian_identity(str(tree))[0])
 
 
 def test_files_that_point_to_nothing(tree):
