@@ -3,8 +3,9 @@
 
 The source archive is that of `ninja dist`; debian/ is laid over it. Everything is made in deb/ of
 the build directory, with the whole log in deb/build.log; the terminal sees the steps, and at the
-end what was made, how large it is and what lintian and blhc have to say. DEB_BUILD_OPTIONS and
-DEB_BUILD_PROFILES mean what they mean to dpkg-buildpackage. Where ccache is installed it is used.
+end what was made, how large it is, and what lintian, blhc and shipped.py have to say.
+DEB_BUILD_OPTIONS and DEB_BUILD_PROFILES mean what they mean to dpkg-buildpackage. Where ccache is
+installed it is used.
 """
 
 import argparse
@@ -22,8 +23,10 @@ SOURCE = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [HERE, os.path.join(SOURCE, "gen/tools"), SOURCE]
 import dist  # noqa: E402  (the path must be set first)
 import own_patches  # noqa: E402
+import shipped  # noqa: E402
 from archive import epoch, write_whole  # noqa: E402
 from package_build import Unusable, ended, logged, read, settings, size_table  # noqa: E402
+from proving import Failed  # noqa: E402
 from gen import identity  # noqa: E402
 from gen.distro import this_distro  # noqa: E402
 
@@ -155,11 +158,12 @@ def main():
     built(tree, options.arguments, log)
     print("\n".join(size_table(made(folder), MAIN, LIMIT)))
     found = []
-    for verdict, left in (lint(folder), hardened(log, folder)):
+    for verdict, left in (lint(folder), hardened(log, folder),
+                          shipped.report(made(folder), folder)):
         print("\n".join([verdict, *left]))
         found += left
     return 1 if found else 0
 
 
 if __name__ == "__main__":
-    ended(main, {Unusable: ""})
+    ended(main, {Unusable: "", Failed: ""})

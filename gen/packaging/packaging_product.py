@@ -7,8 +7,9 @@ import sys
 import tempfile
 
 import abi
+import shipped
 from packaging_manifest import read_manifest
-from proving import SOURCE, TOOLS, build_info, need, run
+from proving import TOOLS, build_info, need, run
 
 SYSTEM = re.compile(
     r"(libc|libm|libstdc\+\+|libgcc_s|libpthread|libdl|ld-linux[\w-]*|ld64)\.so\.\d+\Z")
@@ -131,28 +132,10 @@ def libraries():
 
 def paths():
     """no installed file names the build or the source directory"""
-    here = {os.path.abspath("."), os.path.realpath("."), os.path.abspath(SOURCE),
-            os.path.realpath(SOURCE)}
-    # Below a directory of one short name everything would match.
-    needles = sorted(path.encode() for path in here if len(path) > 5)
-    found, count = [], 0
+    needles = shipped.build_paths(".")
     with Installed() as tree:
-        for entry in tree.entries:
-            path = tree.root + entry["to"]
-            if os.path.islink(path):
-                data = os.readlink(path).encode()
-            else:
-                with open(path, "rb") as stream:
-                    data = stream.read()
-            count += 1
-            for needle in needles:
-                at = data.find(needle)
-                if at >= 0:
-                    text = data[at:at + 200].split(b"\0")[0].splitlines()[0]
-                    found.append("%s: names %s at byte %d; wanted: no path of the machine it was "
-                                 "built on" % (entry["to"], text.decode(errors="replace"), at))
-                    break
-    return found, "%d files" % count
+        said = [shipped.named(e["to"], tree.root + e["to"], needles) for e in tree.entries]
+    return list(filter(None, said)), "%d files" % len(said)
 
 
 def interface():

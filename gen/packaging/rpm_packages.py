@@ -3,10 +3,10 @@
 
 The source archive is that of `ninja dist`, and rpm/treenail.spec says the rest. Everything is made
 in rpm/ of the build directory, with the whole log in rpm/build.log; the terminal sees the steps
-and, at the end, what was made, how large it is and what rpmlint has to say. Compilers are those
-that this build was given (CC, CXX: a cache, say), flags those of the spec. On Debian
-rpm/macros.debian is loaded, and gen/tools/packages.py looks for the build requirements, for rpm's
-own database is empty there.
+and, at the end, what was made, how large it is, and what rpmlint and shipped.py have to say.
+Compilers are those that this build was given (CC, CXX: a cache, say), flags those of the spec. On
+Debian rpm/macros.debian is loaded, and gen/tools/packages.py looks for the build requirements, for
+rpm's own database is empty there.
 """
 
 import argparse
@@ -24,8 +24,10 @@ sys.path[:0] = [HERE, os.path.join(SOURCE, "gen/tools"), SOURCE]
 import dist  # noqa: E402  (the path must be set first)
 import own_patches  # noqa: E402
 import packages  # noqa: E402
+import shipped  # noqa: E402
 from archive import epoch, write_whole  # noqa: E402
 from package_build import Unusable, ended, logged, read, settings, size_table  # noqa: E402
+from proving import Failed  # noqa: E402
 from gen import identity  # noqa: E402
 from gen.distro import this_distro  # noqa: E402
 
@@ -168,11 +170,15 @@ def main():
                         "environment does the same, in words")
     options = parser.parse_args()
     without = options.without + os.environ.get("TREENAIL_RPM_WITHOUT", "").split()
-    paths = build(os.path.abspath(options.into), without)
-    verdict, left = lint(paths)
-    print("\n".join([*size_table(paths, MAIN, LIMIT), verdict, *left]))
-    return 1 if left else 0
+    folder = os.path.abspath(options.into)
+    paths = build(folder, without)
+    print("\n".join(size_table(paths, MAIN, LIMIT)))
+    found = []
+    for verdict, left in (lint(paths), shipped.report(paths, folder)):
+        print("\n".join([verdict, *left]))
+        found += left
+    return 1 if found else 0
 
 
 if __name__ == "__main__":
-    ended(main, {Unusable: ""})
+    ended(main, {Unusable: "", Failed: ""})
