@@ -113,7 +113,7 @@ def reference(kind: str, name: str) -> str:
 
 
 def file_type(item: Shipped) -> str:
-    if item.elf:
+    if item.elf or item.compiled:
         return "BINARY"
     if item.name.startswith("usr/share/doc/") or "/man/" in item.name:
         return "DOCUMENTATION"
@@ -218,6 +218,8 @@ class Bill:
             source = self.source_file(name)
             licences.add(self.files[source]["licenseConcluded"])
             self.relate(key, "GENERATED_FROM", source)
+        if item.compiled:
+            self.relate(key, "GENERATED_FROM", here[item.compiled])
         licences |= self.headers(key, origin.system)
         if licences:
             entry["licenseInfoInFiles"] = sorted(licences)

@@ -6,7 +6,8 @@ import json
 import os
 import re
 from dataclasses import dataclass
-from typing import Any, Dict, List, Set
+from importlib.util import source_from_cache
+from typing import Any, Dict, List, Set, Tuple
 
 from sbom_graph import Unusable
 
@@ -14,17 +15,20 @@ from sbom_graph import Unusable
 METADATA = ("usr/share/doc/*", "usr/share/doc-base/*", "usr/share/lintian/overrides/*",
             "usr/share/licenses/*", "usr/share/bug/*", "usr/share/python3/*",
             "usr/lib/.build-id/*")
+# What rpm splits off into packages of its own, after a build and before the bills.
+SPLIT_OFF = ("usr/lib/debug/*", "usr/src/debug/*")
 CONTROL = "DEBIAN"  # dpkg-deb's own directory; it is no part of what is installed
 HTML = re.compile(r"usr/share/doc/[^/]+/html/")
 
 
 @dataclass
 class Shipped:
-    """A file of the package. name: from its root. made_of: where the manifest says so."""
+    """A file of the package. name: from its root."""
 
     name: str
     path: str
     output: str = ""  # of the build, from the manifest
+    compiled: str = ""  # of byte-compiled Python: the source's name in the package
     data: bytes = b""
 
     @property
@@ -42,16 +46,29 @@ def read_manifest(build: str) -> Dict[str, Dict[str, Any]]:
         raise Unusable("%s: %s; configure first" % (path, error.strerror)) from None
 
 
+def matches(name: str, patterns: Tuple[str, ...]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def compiled_from(name: str) -> str:
+    """The .py that packaging has byte-compiled to this file; else ''."""
+    try:
+        return source_from_cache(name) if name.endswith(".pyc") else ""
+    except ValueError:  # beside its source, as Python 2 had it
+        return name[:-1]
+
+
 def is_metadata(name: str, package: str, shared: bool) -> bool:
     """Is it one of packaging's own files (in a shared directory: of this package)?"""
-    if not any(fnmatch.fnmatchcase(name, pattern) for pattern in METADATA):
+    if not matches(name, METADATA):
         return False
     return not shared or package in name.split("/")[3:5]
 
 
 def shipped_files(root: str, package: str, entries: Dict[str, Dict[str, Any]], output: str,
                   parts: Set[str]) -> List[Shipped]:
-    """The package's regular files; raises for one that neither manifest nor packaging explains."""
+    """The package's regular files; raises for one that neither manifest nor packaging explains, in
+    a directory that several packages share for one that is no other package's either."""
     if not os.path.isdir(root):
         raise Unusable("--root=%s is no directory" % root)
     found, strange = [], []
@@ -64,18 +81,24 @@ def shipped_files(root: str, package: str, entries: Dict[str, Dict[str, Any]], o
             name = os.path.normpath(os.path.join(inner, leaf))
             if os.path.realpath(path) == os.path.realpath(output):
                 continue
-            known = name if name in entries else name[:-3] if name.endswith(".gz") else ""
+            compiled = compiled_from(name)
+            known = compiled or (name if name in entries else
+                                 name[:-3] if name.endswith(".gz") else "")
             entry = entries.get(known)
+            if entry is None and not is_metadata(name, package, False):
+                if not parts or not matches(name, SPLIT_OFF):
+                    strange.append(name)
+                continue
+            if compiled and not os.path.exists(os.path.join(root, compiled)):
+                strange.append(name)
             if parts and (entry["package"] not in parts if entry
                           else not is_metadata(name, package, True)):
                 continue
-            if entry is None and not is_metadata(name, package, False):
-                strange.append(name)
             if os.path.islink(path):
                 continue
             with open(path, "rb") as stream:
                 found.append(Shipped(name, path, entry.get("from", "") if entry else "",
-                                     stream.read()))
+                                     compiled if entry else "", stream.read()))
     if strange:
         raise Unusable("%s: the install manifest has no such file, and it is none that packaging "
                        "adds (%s)" % (", ".join(sorted(strange)), " ".join(METADATA)))

@@ -179,6 +179,56 @@ def test_a_file_that_nothing_explains(built_tree, staging, tmp_path):
     assert "%s/stray.so: the install manifest has no such file" % LIB in done.stderr
 
 
+def byte_compiled(staging, name="extra.cpython-311.opt-1.pyc"):
+    """A file as Fedora's brp-python-bytecompile leaves it, and its name in the package."""
+    module, = staging.glob("**/treenail/extra.py")
+    made = module.parent / "__pycache__" / name
+    made.parent.mkdir(exist_ok=True)
+    made.write_bytes(b"compiled")
+    return made, "./" + str(made.relative_to(staging)), "./" + str(module.relative_to(staging))
+
+
+@pytest.mark.parametrize("arguments", [(), ("--parts", "python")])
+def test_byte_compiled_python(built_tree, staging, tmp_path, arguments):
+    _, name, module = byte_compiled(staging)
+    bill = write_bill(built_tree, staging, tmp_path / "out.json", *arguments)
+    entry, = [f for f in bill["files"] if f["fileName"] == name]
+    assert {"algorithm": "SHA256", "checksumValue": hashlib.sha256(b"compiled").hexdigest()} in (
+        entry["checksums"])
+    assert entry["licenseConcluded"] == "Apache-2.0"
+    assert sources(bill, ".pyc") == {module, "./python/treenail/extra.py"}
+
+
+def test_byte_compiled_python_of_another_part(built_tree, staging, tmp_path):
+    byte_compiled(staging)
+    bill = write_bill(built_tree, staging, tmp_path / "out.json", "--parts", "tools")
+    assert not [f for f in bill["files"] if f["fileName"].endswith(".pyc")]
+
+
+@pytest.mark.parametrize("arguments", [(), ("--parts", "python"), ("--parts", "tools")])
+def test_byte_compiled_python_without_its_source(built_tree, staging, tmp_path, arguments):
+    made, _, _ = byte_compiled(staging, "gone.cpython-311.pyc")
+    done = write_bill(built_tree, staging, tmp_path / "out.json", *arguments, check=False)
+    assert done.returncode == 1 and "gone.cpython-311.pyc: the install manifest" in done.stderr
+    made.unlink()
+    _, _, module = byte_compiled(staging)
+    (staging / module).unlink()
+    done = write_bill(built_tree, staging, tmp_path / "out.json", *arguments, check=False)
+    assert done.returncode == 1 and "extra.cpython-311.opt-1.pyc: the install" in done.stderr
+
+
+def test_a_file_that_nothing_explains_in_a_shared_directory(built_tree, staging, tmp_path):
+    """What rpm puts into packages of debug information is another package's."""
+    for name in ("usr/lib/debug/x.debug", "usr/src/debug/x/x.c"):
+        (staging / name).parent.mkdir(parents=True)
+        (staging / name).write_text("?")
+    write_bill(built_tree, staging, tmp_path / "out.json", "--parts", "tools")
+    (staging / LIB / "stray.so").write_text("?")
+    done = write_bill(built_tree, staging, tmp_path / "out.json", "--parts", "tools", check=False)
+    assert done.returncode == 1
+    assert "sbom: %s/stray.so: the install manifest has no such file" % LIB in done.stderr
+
+
 def test_one_part_of_a_directory_that_packages_share(built_tree, staging, tmp_path):
     bill = write_bill(built_tree, staging, tmp_path / "out.json", "--parts", "tools")
     contained = {r["relatedSpdxElement"] for r in bill["relationships"]
