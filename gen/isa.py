@@ -159,6 +159,11 @@ def _extra_levels(machine: str, base: Level, kernel_isas: str) -> Tuple[Level, .
     return tuple(level for level in known[known.index(base) + 1:] if level in wanted)
 
 
+def of_baseline(machine: str, base: Level) -> Tuple[Level, ...]:
+    """What kernels are built for with this baseline where no option says otherwise."""
+    return (base,) + _extra_levels(machine, base, "auto")
+
+
 def choose(machine: str, macros: Set[str], env_flags: Sequence[str], baseline: Optional[str],
            kernel_isas: str, source: str = "CXXFLAGS") -> Choice:
     """Baseline and kernel levels from options, environment and the compiler's macros.

@@ -7,6 +7,7 @@ import re
 
 from packaging_files import covers, major, read_spec, tree_file
 from proving import SOURCE, build_info
+from gen import isa
 from gen.deps import FEATURES
 
 NOWHERE = "no package"
@@ -131,10 +132,42 @@ def spec_patterns(source):
                 rows.append(("rpm/treenail.spec:%d" % (line.number - shift), owner, word))
     for (section, _), lines in spec.sections.items():
         for line in lines:
+            place = "rpm/treenail.spec:%d" % (line.number - shift)
             if section == "install" and re.match(r"rm\b", line.text):
-                rows += [("rpm/treenail.spec:%d" % (line.number - shift), NOWHERE, path)
+                rows += [(place, NOWHERE, path)
                          for path in re.findall(r"%\{buildroot\}(/\S+)", line.text)]
+            elif section == "install" and re.match(r'echo "/\S+\$level', line.text):
+                rows.append((place, level_package(text), line.text[6:-1].replace("$level", "*")))
     return rows
+
+
+def level_package(text):
+    """The package whose %files reads the list of what each instruction set level has."""
+    found = re.search(r"^%files (\S+) -f levels\.files$", text, re.MULTILINE)
+    return "treenail-" + found.group(1) if found else NOWHERE
+
+
+def rpm_levels(source=SOURCE):
+    """the spec's levels_ARCH name the levels that gen/isa.py builds kernels for there"""
+    spec = tree_file("rpm/treenail.spec", source)
+    found, missing, depth = [], {*isa.DEFAULT_EXTRA, "other"}, 0
+    for number, line in enumerate(spec.splitlines(), 1):
+        depth += bool(re.match(r"%if", line)) - line.startswith("%endif")
+        macro = re.match(r"%global levels_(\w+) (.*)\Z", line)
+        if not macro:
+            continue
+        machine, names = macro.group(1), macro.group(2).split()
+        known = {level.name: level for level in isa.levels(machine)}
+        # In a condition: for a distribution with a higher baseline than the architecture's.
+        first = names[0] if depth and names[0] in known else isa.levels(machine)[0].name
+        wanted = [level.name for level in isa.of_baseline(machine, known[first])]
+        if names != wanted:
+            found.append("rpm/treenail.spec:%d: levels_%s is %s; gen/isa.py says %s" % (
+                number, machine, " ".join(names), " ".join(wanted)))
+        if not depth:
+            missing.discard(machine)
+    found += ["rpm/treenail.spec: levels_%s is missing" % name for name in sorted(missing)]
+    return found, "%d architectures" % (len(isa.DEFAULT_EXTRA) + 1)
 
 
 def rpm_files(source=SOURCE, manifest=None, features=None):

@@ -20,7 +20,7 @@ from packaging_dependencies import (debian_dependencies, documents,  # noqa: E40
                                     rpm_dependencies)
 from packaging_identity import (debian_identity, debian_version, rpm_identity,  # noqa: E402
                                 rpm_version)
-from packaging_manifest import debian_files, rpm_files  # noqa: E402
+from packaging_manifest import debian_files, rpm_files, rpm_levels  # noqa: E402
 from packaging_product import SONAMES, foreign, needs_of  # noqa: E402
 
 CONTROL = """# a comment
@@ -293,6 +293,50 @@ def test_lines_of_the_spec_are_its_own(tree):
         "%{_includedir}/treenail/tn.h") + 1
     assert "rpm/treenail.spec:%d: /usr/include/treenail/tn.h matches no file of the manifest" % (
         number) in found
+
+
+LEVELS = """%global levels_x86_64 x86-64 x86-64-v3 x86-64-v4
+%if 0%{?rhel} == 9
+%global levels_x86_64 x86-64-v2 x86-64-v3 x86-64-v4
+%endif
+%global levels_aarch64 armv8-a armv8.2-a
+%global levels_other generic
+"""
+LIST = """for level in %{levels}; do
+    echo "%%dir %{_libdir}/treenail-1/kernels/$level"
+    echo "%{_libdir}/treenail-1/kernels/$level/k.so"
+done > levels.files
+"""
+
+
+def test_levels_that_agree(tree):
+    write(tree, "rpm/treenail.spec", SPEC % {"more": LEVELS})
+    assert said(rpm_levels, tree) == ""
+
+
+@pytest.mark.parametrize("old, new, sentence", [
+    ("x86-64 x86-64-v3 x86-64-v4", "x86-64 x86-64-v3", "levels_x86_64 is x86-64 x86-64-v3; "
+     "gen/isa.py says x86-64 x86-64-v3 x86-64-v4"),
+    ("_64 x86-64 x86", "_64 x86-64-v2 x86", "levels_x86_64 is x86-64-v2 x86-64-v3 x86-64-v4; "
+     "gen/isa.py says x86-64 x86-64-v3 x86-64-v4"),
+    ("x86-64-v2 x86-64-v3 x86-64-v4", "x86-64-v2 x86-64-v4", "gen/isa.py says x86-64-v2 x86-64-v3"),
+    ("%global levels_aarch64", "%define other", "spec: levels_aarch64 is missing"),
+    ("other generic", "other any", "levels_other is any; gen/isa.py says generic")])
+def test_levels_that_drifted(tree, old, new, sentence):
+    assert old in LEVELS
+    write(tree, "rpm/treenail.spec", SPEC % {"more": LEVELS.replace(old, new, 1)})
+    assert sentence in said(rpm_levels, tree)
+
+
+def test_the_list_of_what_a_level_has(tree):
+    edit(tree, "rpm/treenail.spec", "%install\n", "%install\n" + LIST)
+    edit(tree, "rpm/treenail.spec", "%files libs\n", "%files libs -f levels.files\n")
+    kernel = changed([("lib/treenail-1/kernels/x86-64/k.so", "runtime")])
+    assert said(rpm_files, tree, kernel, []) == ""
+    assert "/kernels/*/k.so matches no file" in said(rpm_files, tree, MANIFEST, [])
+    edit(tree, "rpm/treenail.spec", "%files libs -f levels.files\n", "%files libs\n")
+    assert "kernels/x86-64/k.so; part 'runtime' of the manifest belongs to treenail-libs" in said(
+        rpm_files, tree, kernel, [])
 
 
 # ---- identity and version ------------------------------------------------------------------------
