@@ -11,6 +11,8 @@ import pytest
 import treenail as tn
 
 PROGRAM = os.path.join(os.path.dirname(__file__), "../packages/exchange.py")
+sys.path.insert(0, os.path.dirname(PROGRAM))
+import exchange as program  # noqa: E402  (the path must be set first)
 
 
 def exchange(*words):
@@ -29,3 +31,22 @@ def test_what_is_written_is_read(tmp_path):
     np.savez(tmp_path / "results.npz", **results)
     done = exchange("read", tmp_path)
     assert done.returncode == 1 and "steps" in done.stdout, done.stdout
+
+
+def test_a_damaged_event_file_is_seen(tmp_path):
+    """A length, a sum or a byte of another order; a record that is cut short."""
+    with tn.summary.FileWriter(str(tmp_path)) as writer:
+        writer.add_summary(b"\x0a\x00", 7)
+    path, = tmp_path.iterdir()
+    good = path.read_bytes()
+    assert [program.fields(record).get(2) for record in program.records(path)] == [None, 7]
+    for bad, said in ((good[:8][::-1] + good[8:], "sum of"), (good[:-5], "ends in a record"),
+                      (good[:8] + good[8:12][::-1] + good[12:], "sum of"),
+                      (good[:20] + bytes([good[20] ^ 1]) + good[21:], "sum of")):
+        path.write_bytes(bad)
+        with pytest.raises(AssertionError, match=said):
+            program.records(path)
+
+
+def test_the_check_value_of_crc32c():
+    assert program.crc32c(b"123456789") == 0xE3069283
