@@ -32,6 +32,8 @@ def stack():
     """Ansible: the stack fetched, built offline, run again without a change, one flag changed"""
     with Site("stack-proof", "--chroot", "stack") as site:
         fetched = site.play("fetch", "--tags", "fetch")
+        if built(fetched):
+            raise Failed("--tags fetch built %s" % ", ".join(sorted(built(fetched))))
         whole = site.play("build", "-e", "stack__offline=true", network=False)
         wanted = {"openblas", "fftw", "hdf5", "treenail"}
         if not wanted <= built(whole):
