@@ -238,6 +238,27 @@ def test_every_component_can_be_planned(family, machine, isa):
         assert not re.search(r"@\w+@", json.dumps(instance)), instance["name"]
 
 
+@pytest.mark.parametrize("suite", ["short", "long"])
+@pytest.mark.parametrize("name", ["numpy", "h5py"])
+def test_a_suite_does_not_import_the_sources_it_was_built_from(name, suite, tmp_path):
+    """Python puts the directory it is started in before all others."""
+    told = tmp_path / "python"
+    told.write_text("#!/bin/sh\npwd > %s/started\n" % tmp_path)
+    told.chmod(0o755)
+    plan = stack.stack_plan(REAL, settings(suite=suite, prefix=str(tmp_path), python=str(told),
+                                           build_root=str(tmp_path / "trees"),
+                                           options={name: {"mode": "build"}}))
+    instance, = (i for i in plan if i["name"] == name)
+    for part in ("source", "build"):
+        os.makedirs(os.path.join(instance["build_directory"], part))
+    source = os.path.join(instance["build_directory"], "source")
+    for command in instance["suite"]["commands"]:
+        subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=source, check=True,
+                       env={"PATH": "/usr/bin:/bin", "PYTHONPATH": ""})
+    assert (tmp_path / "started").read_text().strip() == os.path.join(
+        instance["build_directory"], "build")
+
+
 def test_the_play_takes_every_component_behind_what_it_needs():
     with open(os.path.join(ANSIBLE, "site.yml"), encoding="utf-8") as stream:
         text = stream.read()
