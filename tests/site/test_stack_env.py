@@ -47,6 +47,18 @@ def test_the_stack_is_loaded_in_order(site):
     assert found["LOW_ROOT"] == low and found["PATH"].startswith(low + "/bin:")
 
 
+def test_libraries_of_the_toolchain_stand_behind_the_stacks(site, tmp_path):
+    """What a compiler of its own prefix made needs that compiler's libraries at run time."""
+    prefix, libraries = str(tmp_path / "other"), str(tmp_path / "gcc/lib64")
+    low = made_stack(prefix, {"low": PAIR["low"]}, INITS[0], {}, libraries)[0]
+    wanted = [low["prefix"] + "/lib", low["prefix"] + "/lib/more", libraries]
+    assert variables(entered(prefix, "env"))["LD_LIBRARY_PATH"].split(":")[:3] == wanted
+    script = ". %s; module use %s/modulefiles; module load low; env" % (INITS[0], prefix)
+    by_hand = subprocess.run(["bash", "-c", script], stdout=subprocess.PIPE, env=BARE,
+                             check=True).stdout.decode()
+    assert variables(by_hand)["LD_LIBRARY_PATH"].split(":")[:3] == wanted
+
+
 def test_another_instruction_set_is_chosen(site):
     prefix, prefixes = site
     found = variables(entered(prefix, "--modules", "high/1-x86-64", "env"))

@@ -31,6 +31,12 @@ def test_fetch_fills_the_cache_and_builds_nothing():
     assert MECHANICS not in found and "smoke : Train" not in found
 
 
+def test_modules_are_there_before_a_toolchain_that_may_be_one():
+    found = tasks()
+    assert found.index("modules : Keep where it is initialised") < found.index(
+        "toolchain : Ask the compiler for its version")
+
+
 def test_one_component_is_taken_by_its_tag():
     assert tasks("--tags", "hdf5").count(MECHANICS) == 1
     components = glob.glob(os.path.join(ANSIBLE, "roles/*/component.yml"))
