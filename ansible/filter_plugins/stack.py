@@ -183,8 +183,9 @@ def jobs(record, settings):
 
 
 def _root_of(need, settings):
-    """Where another component's files are found: its prefix, or the distribution's."""
-    return need["prefix"] or (need.get("module_root") or "/usr")
+    """Where another component's files are found: its prefix, its module's, or the
+    distribution's."""
+    return need["prefix"] or need["module_root"] or "/usr"
 
 
 class _Planner:
@@ -205,6 +206,11 @@ class _Planner:
                     record.get("parts") or {}):
                 _bad("%s needs %s, and %s__mode is 'skip'; choose build, package or module for it, "
                      "or skip %s too", name, need, need, name)
+            if mode == "build" and self.made[need][0]["mode"] == "module" and not (
+                    self.made[need][0]["module_root"]):
+                _bad("%s is built on the module %s, whose files it must find: set "
+                     "%s__module_root to the directory with its include and lib", name,
+                     self.made[need][0]["module"], need)
         self.made[name] = [self.instance(name, record, option, mode, isa) for isa in isas]
         return self.made[name]
 
@@ -236,7 +242,8 @@ class _Planner:
         if mode == "build":
             self.built(result, record, option, words)
         elif mode != "skip":
-            result["recipe"] = recipe([name, mode, version, result["module"], settings["suite"], {
+            result["recipe"] = recipe([name, mode, version, result["module"],
+                                       result["module_root"], settings["suite"], {
                 n: self.made[n][0]["recipe"] for n in result["needs"]}])
             result["build_directory"] = "%s/%s-%s-%s" % (settings["build_root"], name, mode,
                                                          result["recipe"])

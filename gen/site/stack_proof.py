@@ -95,9 +95,13 @@ def failure_keeps_the_stack(site, options):
             changes(again), ", ".join(sorted(built(again))) or "nothing"))
 
 
+# h5py from source, on an HDF5 that a module has.
+ON_IT = {"numpy__mode": "package", "h5py__mode": "build"}
+
+
 @proof
 def stack_modules():
-    """Ansible: environment-modules serves as Lmod does; a stack takes another's HDF5 as module"""
+    """Ansible: environment-modules as Lmod; another stack's HDF5 as module, and h5py built on it"""
     with Site("stack-modules", "--chroot", "modules") as site:
         report = site.play("build", "-e", json.dumps(dict(
             skipped("hdf5"), modules__implementation="environment-modules")))
@@ -117,11 +121,17 @@ def stack_modules():
                 says, first["module"], first["prefix"]))
         for name, more, words in (
                 ("version", {"hdf5__version": "1.14"}, "it is version %s" % first["version"]),
-                ("absent", {"hdf5__module": "hdf5/0.9"}, "could be loaded: hdf5/0.9")):
+                ("absent", {"hdf5__module": "hdf5/0.9"}, "could be loaded: hdf5/0.9"),
+                ("root", ON_IT, "set hdf5__module_root to the directory")):
             text = " ".join(f["message"] for f in site.play(
                 name, "-e", json.dumps(dict(options, **more)), status=1)["failures"])
             if words not in text:
                 raise Failed("%s: %r does not say %r" % (name, text, words))
+        on_it = site.play("on-it", "-e", json.dumps(dict(
+            options, hdf5__module_root=first["prefix"], **ON_IT)))
+        if built(on_it) != {"h5py"}:
+            raise Failed("built on the module was %s" % ", ".join(sorted(built(on_it))))
         failure_keeps_the_stack(site, dict(skipped("hdf5"),
                                            modules__implementation="environment-modules"))
-        return "; ".join(check["says"] for check in report["checks"] + taken["checks"])
+        return "; ".join(check["says"] for play in (report, taken, on_it)
+                         for check in play["checks"])

@@ -106,6 +106,48 @@ def test_a_series_that_is_out_of_order_is_refused(tmp_path):
         stack.stack_patches(str(tmp_path))
 
 
+MODULE = {"mode": "module", "module": "low/1.2", "module_root": "/site/low"}
+
+
+def environment(plan, name):
+    """What a step of that component is given."""
+    import yaml
+    from ansible.parsing.dataloader import DataLoader
+    from ansible.template import Templar
+    with open(os.path.join(ANSIBLE, "roles/component/vars/main.yml"), encoding="utf-8") as stream:
+        variables = yaml.safe_load(stream)
+    variables.update(
+        stack_plan=list(plan.values()), component_instance=plan[name], stack__prefix="/opt/stack",
+        python_facts={"version": "3.11"}, toolchain_facts={
+            "path": "/usr/bin", "library_path": "/gcc/lib64", "cc": "gcc", "cxx": "g++",
+            "fc": "gfortran", "flags": {}})
+    templar = Templar(DataLoader(), variables=variables)
+    templar.environment.filters["stack_needs"] = stack.bottom_up
+    return templar.template("{{ _component_environment }}")
+
+
+def test_what_is_built_on_a_module_finds_it():
+    plan = planned(options={"low": MODULE})
+    assert plan["high"]["steps"]["build"] == ["make LOW=/site/low"]
+    found = environment(plan, "high")
+    assert found["CPATH"] == "/site/low/include"
+    assert found["LIBRARY_PATH"] == "/site/low/lib:/site/low/lib64"
+    assert found["LD_LIBRARY_PATH"] == "/site/low/lib:/site/low/lib64:/gcc/lib64"
+    assert found["PKG_CONFIG_PATH"] == "/site/low/lib/pkgconfig:/site/low/lib64/pkgconfig"
+    assert found["PYTHONPATH"] == "/site/low/lib/python:/site/low/lib/python3.11/site-packages"
+    elsewhere = planned(options={"low": dict(MODULE, module_root="/other")})
+    assert plan["high"]["prefix"] != elsewhere["high"]["prefix"]
+    built = environment(planned(), "high")
+    assert built["LIBRARY_PATH"] == planned()["low"]["prefix"] + "/lib"
+
+
+def test_a_module_that_is_built_on_must_say_where_it_is():
+    option = dict(MODULE, module_root="")
+    text = refused(options={"low": option})
+    assert "high is built on the module low/1.2, whose files it must find: set low__module_r" in text
+    planned(options={"low": option, "high": {"mode": "skip"}, "top": {"mode": "skip"}})
+
+
 def test_the_prefix_of_a_need_is_filled_in():
     plan = planned()
     assert plan["high"]["steps"]["build"] == ["make LOW=" + plan["low"]["prefix"]]
@@ -130,7 +172,7 @@ def test_instruction_sets_side_by_side():
     ("low/1.14.5", "1.14.5"), ("low/v3", "3"), ("low/1.14.5-gcc-13.2", "1.14.5"), ("low", ""),
     ("site/low/2.0", "2.0"), ("2024/low/5.1", "5.1")])
 def test_the_version_of_a_module_is_the_one_that_its_name_has(name, version):
-    option = {"mode": "module", "module": name}
+    option = {"mode": "module", "module": name, "module_root": "/site"}
     assert planned(options={"low": option})["low"]["version"] == version
     option["version"] = "7"
     assert planned(options={"low": option})["low"]["version"] == "7"
