@@ -10,7 +10,8 @@ DOCUMENTATION = r"""
 module: stack_prune
 short_description: Remove unreferenced prefixes
 description:
-  - Kept are the prefixes that C(manifest.json) and C(manifest.previous.json) name, and those given.
+  - Kept are the prefixes and build trees that C(manifest.json) and C(manifest.previous.json) name,
+    and the prefixes given. In the build tree of a package lies the word that its suite has passed.
     Only directories with the record of a prefix are touched; without a manifest nothing is.
 options:
   prefix: {description: Root of all prefixes., type: path, required: true}
@@ -35,13 +36,14 @@ class Unusable(Exception):
 
 
 def named(prefix, keep):
-    """Prefixes that a manifest names, or the caller."""
+    """Prefixes and build trees that a manifest names, and what the caller does."""
     found = {os.path.normpath(path) for path in keep}
     for name in ("manifest.json", "manifest.previous.json"):
         path = os.path.join(prefix, name)
         try:
             with open(path, encoding="utf-8") as stream:
-                found.update(c["prefix"] for c in json.load(stream)["components"] if c["prefix"])
+                for component in json.load(stream)["components"]:
+                    found.update((component["prefix"], component.get("build_directory", "")))
         except FileNotFoundError:
             if name == "manifest.json":
                 raise Unusable("%s has no manifest.json: has site.yml run to its end there? "
@@ -87,6 +89,7 @@ def prune(root, keep, really):
     trees = os.path.join(root, "build")
     left = [os.path.join(trees, name) for name in sorted(os.listdir(trees))] if (
         os.path.isdir(trees)) else []
+    left = [path for path in left if path not in kept]
     removed = gone + module_files(root, gone) + left
     if really:
         for path in removed:

@@ -331,7 +331,9 @@ def test_an_installation_that_wrote_nothing_is_refused(tmp_path):
 
 def manifest(tmp_path, name, *prefixes):
     with open(str(tmp_path / "root" / name), "w", encoding="utf-8") as stream:
-        json.dump({"components": [{"prefix": str(p)} for p in prefixes] + [{"prefix": ""}]}, stream)
+        json.dump({"components": [{"prefix": str(p)} for p in prefixes] + [
+            {"prefix": ""}, {"prefix": "", "build_directory": str(tmp_path / "root/build/tried")}]},
+                  stream)
 
 
 def test_prune_removes_what_no_manifest_names(tmp_path):
@@ -343,12 +345,14 @@ def test_prune_removes_what_no_manifest_names(tmp_path):
     (root / "modulefiles" / "low" / "old").write_text("prepend-path PATH %s/bin\n" % old)
     (root / "modulefiles" / "low" / "now").write_text("prepend-path PATH %s/bin\n" % now)
     (root / "build" / "low-1-ee").mkdir(parents=True)
+    (root / "build" / "tried").mkdir()
     (root / "gcc-12" / "notes").mkdir()
     would = prune.prune(str(root), [str(kept)], False)
     assert old.exists() and would == prune.prune(str(root), [str(kept)], True)
     assert not old.exists() and before.exists() and now.exists() and kept.exists()
     assert os.listdir(str(root / "modulefiles" / "low")) == ["now"]
-    assert os.listdir(str(root / "build")) == [] and (root / "gcc-12" / "notes").exists()
+    assert os.listdir(str(root / "build")) == ["tried"], "its suite would run again"
+    assert (root / "gcc-12" / "notes").exists()
 
 
 @pytest.mark.parametrize("text, words", [(None, "has no manifest.json"), ("{", "cannot be read")])
