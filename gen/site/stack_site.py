@@ -27,6 +27,8 @@ class Site:
         self.words = words
 
     def __enter__(self):
+        # A proof that was killed left its own, with what they had built.
+        hosts("down", "--state", self.state)
         hosts("up", "--state", self.state, *self.words)
         return self
 
