@@ -12,12 +12,12 @@ from stack_site import Site, built, changes, skipped
 
 def pruned(site, first):
     """A third stack makes the first unreferenced: prune removes what that one alone had."""
-    second = site.prefixes("stack")
+    second = site.prefixes("whole")
     third = json.dumps(dict(fftw__flags=["--disable-threads"], treenail__mode="skip"))
     site.play("third", "-e", "stack__offline=true", "-e", third, network=False)
     site.play("prune", playbook="prune.yml")
-    root = os.path.join(site.state, "roots/stack")
-    wanted = {*second.values(), *site.prefixes("stack").values()}
+    root = os.path.join(site.state, "roots/whole")
+    wanted = {*second.values(), *site.prefixes("whole").values()}
     there = {path for path in wanted.union(first.values()) if os.path.exists(root + path)}
     if there != wanted:
         raise Failed("after prune there are %s, and should be %s" % (
@@ -30,7 +30,7 @@ def pruned(site, first):
 @proof
 def stack():
     """Ansible: the stack fetched, built offline, run again without a change, one flag changed"""
-    with Site("stack-proof", "--chroot", "stack") as site:
+    with Site("stack-proof", "--chroot", "whole") as site:
         fetched = site.play("fetch", "--tags", "fetch")
         if built(fetched):
             raise Failed("--tags fetch built %s" % ", ".join(sorted(built(fetched))))
@@ -42,7 +42,7 @@ def stack():
         if changes(again) or built(again):
             raise Failed("the second run changed %d things and built %s" % (
                 changes(again), ", ".join(sorted(built(again))) or "nothing"))
-        first = site.prefixes("stack")
+        first = site.prefixes("whole")
         flag = site.play("flag", "-e", "stack__offline=true", "-e",
                          json.dumps({"fftw__flags": ["--disable-fma"]}), network=False)
         if built(flag) != {"fftw", "treenail"}:

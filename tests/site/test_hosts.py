@@ -50,6 +50,7 @@ SLURM = {"name": "login", "kind": "slurm", "arch": "amd64", "address": "10.77.0.
     (["up", "--chroot", ""], "'' is no name for a host"),
     (["up", "--chroot", "ssh1"], "'ssh1' is no name for a host"),
     (["up", "--chroot", "all"], "'all' is no name for a host"),
+    (["up", "--chroot", "stack"], "'stack' is no name for a host"),
     (["up", "--chroot", "arm64"], "'arm64' is no name for a host"),
     (["up", "--chroot", "a", "--chroot", "a:arm64"], "there is a host 'a' already"),
     (["up", "--chroot", "a:vax"], "unknown architecture 'vax'; known are amd64, arm64"),
