@@ -353,6 +353,14 @@ def pinned(plan):
     return list(found.values())
 
 
+def environment_id(plan, *more):
+    """Names an environment by what it consists of: the modules of a plan, and how its files are
+    written. While these stay, its files do."""
+    kept = ("name", "mode", "version", "isa", "summary", "module", "needs", "prefix", "recipe",
+            "environment")
+    return recipe([[{key: instance[key] for key in kept} for instance in plan], more])
+
+
 def path_variables(plan):
     """The variables, beside PATH, that module files of the plan put directories into."""
     return sorted({name for instance in plan for name, words in instance["environment"].items()
@@ -442,6 +450,7 @@ class FilterModule:
                 "stack_records": stack_records, "stack_patches": stack_patches,
                 "stack_options": stack_options, "stack_newest": stack_newest,
                 "stack_pinned": pinned,
+                "stack_environment_id": environment_id,
                 "stack_path_variables": path_variables, "stack_versions": package_versions,
                 "stack_sources": sources, "stack_packages": needed_packages,
                 "stack_needs": bottom_up}

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ansible module: removes the prefixes of a stack that nothing refers to any more."""
 
+import glob
 import json
 import os
 import shutil
@@ -10,6 +11,8 @@ DOCUMENTATION = r"""
 module: stack_prune
 short_description: Remove unreferenced prefixes
 description:
+  - Environments (stack-env and module files of one run) are kept where a manifest names them or
+    C(current) leads to them.
   - Kept are the prefixes and build trees that C(manifest.json) and C(manifest.previous.json) name,
     and the prefixes given. In the build tree of a package lies the word that its suite has passed.
     Only directories with the record of a prefix are touched; without a manifest nothing is.
@@ -36,14 +39,16 @@ class Unusable(Exception):
 
 
 def named(prefix, keep):
-    """Prefixes and build trees that a manifest names, and what the caller does."""
+    """Prefixes, build trees and environments that a manifest names, and what the caller does."""
     found = {os.path.normpath(path) for path in keep}
     for name in ("manifest.json", "manifest.previous.json"):
         path = os.path.join(prefix, name)
         try:
             with open(path, encoding="utf-8") as stream:
-                for component in json.load(stream)["components"]:
-                    found.update((component["prefix"], component.get("build_directory", "")))
+                content = json.load(stream)
+            for component in content["components"]:
+                found.update((component["prefix"], component.get("build_directory", "")))
+            found.add(content.get("environment", ""))
         except FileNotFoundError:
             if name == "manifest.json":
                 raise Unusable("%s has no manifest.json: has site.yml run to its end there? "
@@ -58,7 +63,7 @@ def prefixes(root):
     found = []
     for toolchain in sorted(os.scandir(root), key=lambda e: e.name):
         if not toolchain.is_dir(follow_symlinks=False) or (
-                toolchain.name in ("build", "modulefiles")):
+                toolchain.name in ("build", "environments")):
             continue
         for folder, folders, names in os.walk(toolchain.path):
             if RECORD in names:
@@ -69,10 +74,10 @@ def prefixes(root):
     return found
 
 
-def module_files(root, gone):
+def module_files(environment, gone):
     """Module files that lead into one of the prefixes that go."""
     found = []
-    for folder, _, names in os.walk(os.path.join(root, "modulefiles")):
+    for folder, _, names in os.walk(os.path.join(environment, "modulefiles")):
         for name in names:
             path = os.path.join(folder, name)
             with open(path, encoding="utf-8", errors="replace") as stream:
@@ -83,6 +88,14 @@ def module_files(root, gone):
     return found
 
 
+def environments(root, kept):
+    """(those that a manifest names or users come to, those that go)."""
+    current = os.path.realpath(os.path.join(root, "current"))
+    found = sorted(glob.glob(os.path.join(root, "environments", "*")))
+    used = [path for path in found if path in kept or os.path.realpath(path) == current]
+    return used, [path for path in found if path not in used]
+
+
 def prune(root, keep, really):
     kept = named(root, keep)
     gone = [path for path in prefixes(root) if path not in kept]
@@ -90,7 +103,8 @@ def prune(root, keep, really):
     left = [os.path.join(trees, name) for name in sorted(os.listdir(trees))] if (
         os.path.isdir(trees)) else []
     left = [path for path in left if path not in kept]
-    removed = gone + module_files(root, gone) + left
+    used, unused = environments(root, kept)
+    removed = gone + [file for path in used for file in module_files(path, gone)] + unused + left
     if really:
         for path in removed:
             if os.path.isdir(path) and not os.path.islink(path):

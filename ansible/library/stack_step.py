@@ -30,6 +30,13 @@ options:
   chdir: {description: Directory the commands run in., type: path, required: true}
   state: {description: Directory of stamps and logs., type: path, required: true}
   environment: {description: The environment; nothing else is passed., type: dict, default: {}}
+  through:
+    description: >-
+      Words that bash is started by, as stack-env and its modules. With others the step does not run
+      again.
+    type: list
+    elements: str
+    default: []
   after: {description: Step without which this one is not tried., type: str, default: ""}
   junit:
     description: Report in JUnit's format that the commands write; it decides, not the exit status.
@@ -144,9 +151,9 @@ def perform(given):
         # Each in a shell of its own: where one goes, the next does not follow.
         script = "set -euo pipefail\n" + "".join("(\n%s\n)\n" % c for c in given["commands"])
         with open(log, "w", encoding="utf-8") as stream:
-            status = subprocess.run(["bash", "-c", script], cwd=given["chdir"], check=False,
-                                    stdin=subprocess.DEVNULL, stdout=stream,
-                                    stderr=subprocess.STDOUT,
+            status = subprocess.run([*given.get("through", ()), "bash", "-c", script],
+                                    cwd=given["chdir"], check=False, stdin=subprocess.DEVNULL,
+                                    stdout=stream, stderr=subprocess.STDOUT,
                                     env=given["environment"]).returncode
         result = dict(verdict(given, status, log), seconds=round(time.monotonic() - begin, 1))
         if "msg" in result:
@@ -173,6 +180,7 @@ def main():
         "commands": {"type": "list", "elements": "str", "required": True},
         "chdir": {"type": "path", "required": True}, "state": {"type": "path", "required": True},
         "environment": {"type": "dict", "default": {}},
+        "through": {"type": "list", "elements": "str", "default": []},
         "after": {"type": "str", "default": ""}, "junit": {"type": "path"},
         "quarantine": {"type": "list", "elements": "dict", "default": []}},
         supports_check_mode=True)

@@ -60,7 +60,7 @@ def made_stack(prefix, records, init, options, libraries=""):
     """The plan of a stack with module files and stack-env below `prefix`, and nothing built;
     libraries: the search path of a toolchain that is not the distribution's."""
     plan = stack.stack_plan(records, settings(prefix=prefix, options=options))
-    facts = {"stack__prefix": prefix, "stack_plan": plan,
+    facts = {"stack_environment": prefix, "stack_plan": plan,
              "toolchain_facts": {"id": "gcc-12.2.0", "library_path": libraries},
              "modules_facts": {"init": init, "paths": []}}
     files = {"modulefiles/" + i["module"]: rendered("component", "module.tcl.j2",

@@ -9,7 +9,9 @@ import pytest
 
 pytest.importorskip("ansible.errors", reason="ansible is not installed")
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
-from stack_fixture import PAIR, made_stack  # noqa: E402  (Ansible first)
+from stack_fixture import PAIR, made_stack, module  # noqa: E402  (Ansible first)
+
+publish = module("library/stack_publish.py")
 
 INITS = [path for path in ("/usr/share/lmod/lmod/init/bash", "/usr/share/modules/init/bash")
          if os.path.exists(path)]
@@ -126,6 +128,27 @@ def test_two_instruction_sets_are_never_mixed(site):
     found = variables(done.stdout.decode())
     mixed = [p for p in found.get("LD_LIBRARY_PATH", "").split(":") if "/high/" in p]
     assert mixed == ([site[1]["high/1-x86-64-v3"] + "/lib"] if done.returncode == 0 else [])
+
+
+def test_another_version_is_loaded_with_what_it_was_built_on(tmp_path):
+    """Two runs: the second has another low and a newer high; high/1 goes on standing on its own."""
+    if not INITS:
+        pytest.skip("neither Lmod nor environment-modules is installed")
+    plans = []
+    for name, options in (("1", {}), ("2", {"low": {"flags": ["-DX"]}})):
+        records = dict(PAIR, high=dict(PAIR["high"], version=name, versions={
+            name: PAIR["high"]["versions"]["1"]}))
+        environment = str(tmp_path / "environments" / name)
+        plans.append({i["name"]: i["prefix"] for i in made_stack(
+            environment, records, INITS[0], options)})
+        (tmp_path / "bin").mkdir(exist_ok=True)
+        publish.publish(str(tmp_path), environment, True)
+    prefix = str(tmp_path)
+    for words, plan in (((), plans[1]), (("--modules", "high/1-x86-64-v3"), plans[0])):
+        paths = variables(entered(prefix, *words, "env"))["LD_LIBRARY_PATH"].split(":")
+        assert paths[:2] == [plan["high"] + "/lib", plan["low"] + "/lib"]
+    assert sorted(entered(prefix, "--list").split()) == [
+        "high/1-x86-64-v3", "high/2-x86-64-v3", "low/1-x86-64-v3"]
 
 
 def test_modules_that_are_not_installed_here(site, tmp_path):

@@ -19,6 +19,7 @@ state = module("library/stack_state.py")
 unpack = module("library/stack_unpack.py")
 commit = module("library/stack_commit.py")
 prune = module("library/stack_prune.py")
+publish = module("library/stack_publish.py")
 
 DATA = b"an archive\n"
 SUM = hashlib.sha256(DATA).hexdigest()
@@ -329,6 +330,60 @@ def test_an_installation_that_wrote_nothing_is_refused(tmp_path):
         commit.commit(instance(tmp_path / "p"), str(tmp_path / "stage"), {})
 
 
+def environment(root, name, files):
+    """One with these module files, and a stack-env that tells its name."""
+    folder = root / "environments" / name
+    for path, text in dict({"bin/stack-env": name}, **{
+            "modulefiles/" + module: text for module, text in files.items()}).items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    (root / "bin").mkdir(exist_ok=True)
+    return str(folder)
+
+
+def seen(root):
+    """What users have: {name: text}, stack-env among it."""
+    found = publish.module_files(str(root / "modulefiles"))
+    return dict(found, env=(root / "bin" / "stack-env").read_text())
+
+
+def test_an_environment_takes_the_place_of_the_one_before(tmp_path):
+    first = environment(tmp_path, "1", {"low/1": "a", "high/1": "module load low/1"})
+    assert publish.publish(str(tmp_path), first, False) and not (tmp_path / "current").exists()
+    assert publish.publish(str(tmp_path), first, True)
+    assert seen(tmp_path) == {"env": "1", "low/1": "a", "high/1": "module load low/1"}
+    assert publish.publish(str(tmp_path), first, True) is False
+    second = environment(tmp_path, "2", {"low/1": "b", "high/1": "module load low/1; b"})
+    assert seen(tmp_path)["low/1"] == "a", "what is not published yet is seen by nobody"
+    assert publish.publish(str(tmp_path), second, True)
+    assert seen(tmp_path) == {"env": "2", "low/1": "b", "high/1": "module load low/1; b"}
+
+
+def test_another_version_stays_with_what_it_was_built_on(tmp_path):
+    publish.publish(str(tmp_path), environment(tmp_path, "1", {
+        "low/1": "conflict low; 1a", "same/1": "x", "mid/1": "prereq low/1",
+        "high/1": "if { ![is-loaded mid/1] } { module load mid/1 }; module load same/1"}), True)
+    for name in "23":
+        publish.publish(str(tmp_path), environment(tmp_path, name, {
+            "low/1": "conflict low; 1" + name, "same/1": "x", "mid/1": "prereq low/1 " + name,
+            "high/2": "module load low/1"}), True)
+        found = seen(tmp_path)
+        aside = found["high/1"].split()[3].rstrip("]")
+        assert aside.startswith("mid/.1-") and found["high/1"] == (
+            "if { ![is-loaded %s] } { module load %s }; module load same/1" % (aside, aside))
+        low = found[aside].split()[-1]
+        assert low.startswith("low/.1-") and found[low] == "conflict low; 1a"
+        assert found["low/1"] == "conflict low; 1" + name and found["high/2"].endswith(" low/1")
+        assert len(found) == 8, "nothing that no other version loads is kept aside"
+
+
+def test_files_of_a_play_without_environments_are_taken_over(tmp_path):
+    (tmp_path / "modulefiles/low").mkdir(parents=True)
+    (tmp_path / "modulefiles/low/0").write_text("old")
+    publish.publish(str(tmp_path), environment(tmp_path, "1", {"low/1": "a"}), True)
+    assert seen(tmp_path) == {"env": "1", "low/0": "old", "low/1": "a"}
+
+
 def manifest(tmp_path, name, *prefixes):
     with open(str(tmp_path / "root" / name), "w", encoding="utf-8") as stream:
         json.dump({"components": [{"prefix": str(p)} for p in prefixes] + [
@@ -341,9 +396,10 @@ def test_prune_removes_what_no_manifest_names(tmp_path):
     root = tmp_path / "root"
     manifest(tmp_path, "manifest.json", now)
     manifest(tmp_path, "manifest.previous.json", before)
-    (root / "modulefiles" / "low").mkdir(parents=True)
-    (root / "modulefiles" / "low" / "old").write_text("prepend-path PATH %s/bin\n" % old)
-    (root / "modulefiles" / "low" / "now").write_text("prepend-path PATH %s/bin\n" % now)
+    for name in ("ee", "ff"):
+        environment(root, name, {"low/old": "prepend-path PATH %s/bin\n" % old,
+                                 "low/now": "prepend-path PATH %s/bin\n" % now})
+    publish.publish(str(root), str(root / "environments" / "ff"), True)
     (root / "build" / "low-1-ee").mkdir(parents=True)
     (root / "build" / "tried").mkdir()
     (root / "gcc-12" / "notes").mkdir()
@@ -351,6 +407,7 @@ def test_prune_removes_what_no_manifest_names(tmp_path):
     assert old.exists() and would == prune.prune(str(root), [str(kept)], True)
     assert not old.exists() and before.exists() and now.exists() and kept.exists()
     assert os.listdir(str(root / "modulefiles" / "low")) == ["now"]
+    assert os.listdir(str(root / "environments")) == ["ff"]
     assert os.listdir(str(root / "build")) == ["tried"], "its suite would run again"
     assert (root / "gcc-12" / "notes").exists()
 

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What users have of a stack changes at the end of a play in which all went well, and at no other
+time."""
+
+import json
+import os
+import re
+import shutil
+
+import pytest
+
+pytest.importorskip("ansible", reason="Ansible is not installed")
+import yaml  # noqa: E402  (Ansible brings it)
+from plays import ANSIBLE, play  # noqa: E402
+
+pytestmark = pytest.mark.skipif(not shutil.which("ansible-playbook"),
+                                reason="ansible-playbook is not installed")
+
+
+def component(root, name, recipe="aa"):
+    return {"name": name, "version": "1", "mode": "build", "isa": "x86-64", "recipe": recipe,
+            "prefix": "%s/gcc-12/%s/1-%s" % (root, name, recipe), "packages": [],
+            "build_packages": [], "module": name + "/1"}
+
+
+def built(instance):
+    os.makedirs(instance["prefix"])
+    with open(instance["prefix"] + "/.stack.json", "w", encoding="utf-8") as stream:
+        stream.write("{}")
+
+
+def published(folder, environment, plan):
+    """The play's report and what users then have."""
+    root = folder / "stack"
+    made = root / "environments" / environment
+    for path in ("bin/stack-env", *("modulefiles/" + i["module"] for i in plan)):
+        (made / path).parent.mkdir(parents=True, exist_ok=True)
+        (made / path).write_text(environment)
+    (root / "bin").mkdir(exist_ok=True)
+    report = play(folder, "stack", {"h": {
+        "ansible_connection": "local", "ansible_python_interpreter": "/usr/bin/python3",
+        "ansible_become": False, "stack__prefix": str(root), "stack_environment": str(made),
+        "stack_plan": plan, "toolchain_facts": {}, "python_facts": {}, "modules_facts": {},
+        "stack__reports": str(folder / "reports")}}, tasks_from="publish", environment={
+            "ANSIBLE_FILTER_PLUGINS": os.path.join(ANSIBLE, "filter_plugins")})
+    seen = root / "bin/stack-env"
+    return report, seen.read_text() if seen.exists() else ""
+
+
+def manifest(folder):
+    with open(folder / "stack/manifest.json", encoding="utf-8") as stream:
+        return json.load(stream)
+
+
+def test_nothing_changes_before_every_component_is_there(tmp_path):
+    plan = [component(tmp_path / "stack", name) for name in ("low", "high")]
+    for instance in plan:
+        built(instance)
+    report, seen = published(tmp_path, "1", plan)
+    assert (report.failure("h"), seen) == ("", "1")
+    report, seen = published(tmp_path, "1", plan)
+    assert (report.failure("h"), report.changed("h"), seen) == ("", [], "1")
+    before = manifest(tmp_path)
+    assert before["environment"] == str(tmp_path / "stack/environments/1")
+    plan = [component(tmp_path / "stack", name, "bb") for name in ("low", "high")]
+    built(plan[0])
+    report, seen = published(tmp_path, "2", plan)
+    assert report.failure("h") == (
+        "high: not built, so stack-env and module files stay what they were. Run the play for all "
+        "components, or set the mode of what is not wanted to skip")
+    assert seen == "1" and manifest(tmp_path) == before
+
+
+def test_it_is_the_end_of_the_play():
+    with open(os.path.join(ANSIBLE, "site.yml"), encoding="utf-8") as stream:
+        tasks = [t["ansible.builtin.import_role"] for t in yaml.safe_load(stream)[-1]["tasks"]]
+    place = tasks.index({"name": "stack", "tasks_from": "publish"})
+    behind = {"python"}  # a virtual environment on top of what users have
+    assert {task["name"] for task in tasks[place + 1:]} <= behind
+    assert tasks[place - 1]["name"] == "smoke"
+
+
+def test_no_task_writes_to_where_users_look():
+    for folder, _, names in os.walk(os.path.join(ANSIBLE, "roles")):
+        for name in names:
+            with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as stream:
+                found = re.findall(r"dest: .*stack__prefix \}\}/(?:bin|modulefiles).*",
+                                   stream.read())
+            assert not found, (folder, name)
