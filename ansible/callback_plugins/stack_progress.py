@@ -92,7 +92,7 @@ class CallbackModule(CallbackBase):
             self.running.pop(result._host.get_name(), None)
         found = result._result
         action = result._task.action
-        if action == "stack_state":
+        if action == "stack_state" and not found.get("least"):
             self.state_known(result._host.get_name(), found)
         if action == "ansible.builtin.set_fact" and "stack_plan" in found.get("ansible_facts", {}):
             self.plans[result._host.get_name()] = found["ansible_facts"]["stack_plan"]

@@ -15,6 +15,12 @@ short_description: Compare a plan with what is installed
 options:
   plan: {description: The plan., type: list, elements: dict, required: true}
   prefix: {description: Root of all prefixes., type: path, required: true}
+  least:
+    description: >-
+      The plan was made without compilers, so no prefix in it is the final one. To be built is then
+      what was never built here in that version, for that instruction set, by any compiler.
+    type: bool
+    default: false
 author: [Treenail developers]
 """
 
@@ -55,32 +61,47 @@ def free_mib(path):
     return found.f_bavail * found.f_frsize // (1 << 20)
 
 
-def expected(prefix):
-    """Seconds of the newest build of each component, whatever its recipe was."""
-    times = {}
+def records(prefix):
+    """Of all prefixes, whatever their recipes are."""
+    found = []
     for folder, folders, _ in os.walk(prefix):
         if folder[len(prefix):].count("/") >= 3:
             folders[:] = []
-        found = record(folder)
-        if found and found.get("times") and found["built"] > times.get(found["name"], (0, 0))[0]:
+        found.append(record(folder))
+    return [content for content in found if content]
+
+
+def expected(built):
+    """Seconds of the newest build of each component."""
+    times = {}
+    for found in built:
+        if found.get("times") and found["built"] > times.get(found["name"], (0, 0))[0]:
             times[found["name"]] = (found["built"], found["times"])
     return {name: seconds for name, (_, seconds) in times.items()}
 
 
-def state(plan, prefix):
+def identity(content):
+    return tuple(content[key] for key in ("name", "version", "isa"))
+
+
+def state(plan, prefix, least=False):
+    built = records(prefix)
+    known = {identity(content) for content in built}
     complete = [i["prefix"] for i in plan if i["prefix"] and record(i["prefix"])]
-    missing = [i for i in plan if i["mode"] == "build" and i["prefix"] not in complete]
-    return {"complete": complete, "to_build": [i["name"] for i in missing],
+    missing = [i for i in plan if i["mode"] == "build" and (
+        identity(i) not in known if least else i["prefix"] not in complete)]
+    return {"complete": complete, "to_build": [i["name"] for i in missing], "least": least,
             "needed_mib": sum(i["disk"] for i in missing), "free_mib": free_mib(prefix),
-            "expected": expected(prefix)}
+            "expected": expected(built)}
 
 
 def main():
     from ansible.module_utils.basic import AnsibleModule
     module = AnsibleModule(argument_spec={
         "plan": {"type": "list", "elements": "dict", "required": True},
-        "prefix": {"type": "path", "required": True}}, supports_check_mode=True)
-    module.exit_json(changed=False, **state(module.params["plan"], module.params["prefix"]))
+        "prefix": {"type": "path", "required": True},
+        "least": {"type": "bool", "default": False}}, supports_check_mode=True)
+    module.exit_json(changed=False, **state(**module.params))
 
 
 if __name__ == "__main__":

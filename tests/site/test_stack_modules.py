@@ -325,6 +325,17 @@ def test_a_staged_installation_is_put_into_place(tmp_path):
     assert found["needed_mib"] == 10 and found["expected"] == {"low": {"build": 5}}
 
 
+def test_before_the_compilers_are_known_nothing_is_missed_that_any_of_them_built(tmp_path):
+    installed(tmp_path, "1-aa")
+    root = str(tmp_path / "root")
+    unknown = instance(root + "/unknown/low/1-bb")
+    assert state.state([unknown], root)["to_build"] == ["low"]
+    assert state.state([unknown], root, least=True)["to_build"] == []
+    for change in ({"version": "2"}, {"isa": "x86-64"}, {"name": "high"}):
+        found = state.state([dict(unknown, **change)], root, least=True)
+        assert found["needed_mib"] == 10, change
+
+
 def test_an_installation_that_wrote_nothing_is_refused(tmp_path):
     with pytest.raises(OSError, match="wrote nothing"):
         commit.commit(instance(tmp_path / "p"), str(tmp_path / "stage"), {})

@@ -71,6 +71,25 @@ def test_nothing_changes_before_every_component_is_there(tmp_path):
     assert seen == "1" and manifest(tmp_path) == before
 
 
+def test_a_full_disk_is_refused_before_anything_is_written(tmp_path):
+    """The compilers are not known then; of the plan it is known what each build needs."""
+    root = tmp_path / "stack"
+    plan = [dict(component(root, name), disk=10 ** 9) for name in ("low", "high")]
+    report = play(tmp_path, "stack", {"h": {
+        "ansible_connection": "local", "ansible_python_interpreter": "/usr/bin/python3",
+        "stack__prefix": str(root), "stack_plan": plan}}, tasks_from="preflight",
+        facts={"os_family": "Debian"})
+    assert re.fullmatch(
+        r"2000000000 MiB are needed below %s to build low, high, and \d+ MiB are free there\. Free "
+        r"some, or choose another stack__prefix; what is installed stays as it is" % root,
+        report.failure("h"))
+    with open(os.path.join(ANSIBLE, "roles/stack/tasks/options.yml"), encoding="utf-8") as stream:
+        assert yaml.safe_load(stream)[-1]["ansible.builtin.import_tasks"] == "preflight.yml"
+    with open(os.path.join(ANSIBLE, "site.yml"), encoding="utf-8") as stream:
+        first = yaml.safe_load(stream)[-1]["tasks"][0]["ansible.builtin.import_role"]
+    assert first == {"name": "stack", "tasks_from": "options"}
+
+
 def test_it_is_the_end_of_the_play():
     with open(os.path.join(ANSIBLE, "site.yml"), encoding="utf-8") as stream:
         tasks = [t["ansible.builtin.import_role"] for t in yaml.safe_load(stream)[-1]["tasks"]]
