@@ -71,6 +71,41 @@ def test_nothing_changes_before_every_component_is_there(tmp_path):
     assert seen == "1" and manifest(tmp_path) == before
 
 
+def compared(folder, plan, status):
+    """(what failed, prefixes that were compared) with a stack-env that only notes what is timed."""
+    made = folder / "timed"
+    (made / "bin").mkdir(parents=True, exist_ok=True)
+    (made / "bin/stack-env").write_text(
+        "#!/bin/sh\nshift 3; echo $2 $3 >> %s/calls\nexit %d\n" % (made, status))
+    (made / "bin/stack-env").chmod(0o755)
+    (made / "calls").write_text("")
+    report = play(folder, "smoke", {"h": {
+        "ansible_connection": "local", "ansible_python_interpreter": "/usr/bin/python3",
+        "ansible_become": False, "stack__prefix": str(folder / "stack"),
+        "stack_environment": str(made), "stack_plan": plan, "stack__builder": "builder",
+        "_stack_state": {"complete": [i["prefix"] for i in plan]},
+        "python_facts": {"interpreter": "python3"}}}, tasks_from="benchmark",
+        facts={"os_family": "Debian"})
+    return report.failure("h"), (made / "calls").read_text().split()
+
+
+def test_a_slower_stack_is_refused_whenever_it_is_tried(tmp_path):
+    """Its prefixes are complete the second time; users still have the stack before."""
+    root = tmp_path / "stack"
+    old, new = ([dict(component(root, "low", recipe), benchmark="blas", isa=isa)
+                 for isa in ("x86-64", "x86-64-v3")] for recipe in ("aa", "bb"))
+    for instance in old:
+        instance["prefix"] += instance["isa"]
+    new[1] = old[1]
+    root.mkdir()
+    (root / "manifest.json").write_text(json.dumps({"components": old}))
+    for _ in range(2):
+        failure, calls = compared(tmp_path, new, 1)
+        assert failure and calls == [old[0]["prefix"], new[0]["prefix"]]
+    (root / "manifest.json").write_text(json.dumps({"components": new}))
+    assert compared(tmp_path, new, 1) == ("", [])
+
+
 def test_a_full_disk_is_refused_before_anything_is_written(tmp_path):
     """The compilers are not known then; of the plan it is known what each build needs."""
     root = tmp_path / "stack"
