@@ -19,18 +19,23 @@ class Report:
         self.stats = data["stats"]
 
     def failure(self, host):
-        """The message of the task that failed there; '' where none did."""
+        """The message of the task that failed there, and what its command wrote; '' where none
+        did."""
         for _, where, result in self.tasks:
             if where == host and result.get("failed"):
-                said = [item.get("msg", "") for item in result.get("results", ())
-                        if item.get("failed")]
-                return " ".join(said or [str(result.get("msg", result))])
+                failed = [item for item in result.get("results", ()) if item.get("failed")]
+                return " ".join(map(_said, failed or [result]))
         return ""
 
     def changed(self, host):
         """The names of the tasks that changed something there."""
         return [name for name, where, result in self.tasks
                 if where == host and result.get("changed")]
+
+
+def _said(result):
+    written = (result.get("stderr") or result.get("stdout", "")) if "rc" in result else ""
+    return " ".join(filter(None, (str(result.get("msg", result)), written)))
 
 
 def surroundings(folder, **more):

@@ -187,6 +187,8 @@ def _dnf_client(site, address, real):
     """From release, from nightly, down again; kept by a lock; then the real packages."""
     host, family = site.host, role_host.REDHAT
     host.converged("repo", facts=family, **site.client(address))
+    if "gpg-pubkey" not in host.inside("rpm", "-qa"):  # else dnf -y would import it itself
+        raise Failed("the role does not import the key of the repository")
     host.inside("dnf", "-y", "install", "tiny-1")
     host.converged("repo", facts=family, **site.client(address, repo__channels=["nightly"]))
     host.inside("dnf", "-y", "upgrade", "tiny")

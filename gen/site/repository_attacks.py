@@ -156,7 +156,8 @@ DNF = (
     Attack("an unsigned repomd.xml", _no_repomd_signature, "GPG verification is enabled, but GPG "
            "signature is not available"),
     Attack("an unsigned rpm", indexed, "is not signed", True),
-    Attack("an rpm signed by another key", _foreign, "(?i)public key .*is not installed", True),
+    Attack("an rpm signed by another key", _foreign,
+           "(?i)public key .*is not installed|not correct for this package", True),
 )
 
 # Of a repository that another key signed, or whose validity is over.

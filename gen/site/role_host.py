@@ -9,6 +9,8 @@ import chroots
 import plays
 from proving import Failed, NotRun, debian_repository, need, run
 
+# Debian's rpm has its database in the home directory: a role and a command must mean the same one.
+_ROOTS = {"HOME": "/root"}
 REDHAT = {"os_family": "RedHat", "distribution": "Rocky", "pkg_mgr": "dnf"}
 
 
@@ -39,7 +41,7 @@ class Host:
                           "ansible_python_interpreter": "/usr/bin/python3"})
         with tempfile.TemporaryDirectory() as folder:
             return plays.play(folder, role, {"host": variables}, *words, facts=facts,
-                              before=chroots.mounted(self.root, []))
+                              environment=_ROOTS, before=chroots.mounted(self.root, []))
 
     def play(self, role, *words, **more):
         """The names of the tasks that changed something; a failed task fails the proof."""
@@ -66,5 +68,5 @@ class Host:
 
     def inside(self, *words, user="root", status=0):
         """The output of a command there."""
-        return run(chroots.entering(self.root, words, user, environment={
-            "DEBIAN_FRONTEND": "noninteractive"}), status=status)
+        return run(chroots.entering(self.root, words, user, environment=dict(
+            _ROOTS, DEBIAN_FRONTEND="noninteractive")), status=status)

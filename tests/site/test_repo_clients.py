@@ -138,3 +138,20 @@ def test_dnf_goes_back_to_an_earlier_nightly(clients):
     assert "2-1" in client.run("list", "--installed", "tiny")
     client.run("downgrade", "tiny")
     assert "1-1" in client.run("list", "--installed", "tiny")
+
+
+@pytest.mark.parametrize("attack", [attack for attack in DNF if attack.late],
+                         ids=lambda attack: attack.what.replace(" ", "-"))
+def test_dnf_refuses_a_package_where_the_key_is_known_already(clients, attack):
+    """As on a host of the role repo, which imports the key: dnf has other words there."""
+    server = clients.server("rpm")
+    original = server.make()
+    server.publish(original)
+    client = clients.client(server)
+    client.run("install", "tiny")
+    client.run("remove", "tiny")
+    attack.change(os.path.join(server.root, "rpm"), clients.key, original)
+    client.refresh()
+    text = client.fetch("tiny", status=1)
+    assert re.search(attack.refusal, text), text
+    assert not client.fetched("tiny")

@@ -31,7 +31,7 @@ import json
 import os
 from ansible.module_utils.basic import AnsibleModule
 OPTIONS = {{name: {{"type": "raw"}} for name in ("name", "state", "update_cache")}}
-module = AnsibleModule(OPTIONS)
+module = AnsibleModule(OPTIONS, supports_check_mode={checks})
 with open({log!r}, "a", encoding="utf-8") as stream:
     given = {{key: value for key, value in module.params.items() if value is not None}}
     stream.write(json.dumps(["{name}", given]) + "\\n")
@@ -180,8 +180,7 @@ class Host:
                      "etc/dnf/plugins", "library", "bin"):
             (folder / name).mkdir(parents=True)
         for name in ("dnf", "apt"):
-            (folder / "library" / (name + ".py")).write_text(
-                RECORDER.format(name=name, log=str(self.log)))
+            self.record(name)
         for name in ("dnf", "apt-get"):
             path = folder / "bin" / name
             path.write_text('#!/bin/sh\nprintf "%%s\\n" "${0##*/} $*" >> %s\n' % self.log)
@@ -190,7 +189,12 @@ class Host:
             "/etc/", "%s/etc/" % folder).replace("database: true", "database: false")
         (folder / "moved.yml").write_text(moved)
 
-    def play(self, *words, **variables):
+    def record(self, module, checks=False):
+        """A fake module. checks: it runs in check mode, too, as the true one does."""
+        (self.folder / "library" / (module + ".py")).write_text(
+            RECORDER.format(name=module, log=str(self.log), checks=checks))
+
+    def play(self, *words, fails=False, **variables):
         variables = dict({"repo__url": "http://host/treenail/", "repo__name": "stack",
                           "repo__public_key": str(self.folder / "public.asc")}, **variables)
         path = "%s:%s" % (self.folder / "bin", os.environ["PATH"])
@@ -198,7 +202,7 @@ class Host:
                       "@%s" % (self.folder / "moved.yml"), *words, facts=self.family,
                       environment={"ANSIBLE_LIBRARY": "%s:%s/library" % (
                           self.folder / "library", ANSIBLE), "PATH": path})
-        assert report.failure("h") == ""
+        assert fails or report.failure("h") == ""
         return report
 
     def calls(self):
@@ -276,6 +280,34 @@ def test_a_client_gets_these_files_and_no_other(tmp_path, family, files, calls):
     host.play(repo__state="absent")
     kept = {"etc/dnf/plugins/versionlock.list": ""} if family is REDHAT else {}
     assert host.files() == kept
+
+
+def test_what_a_client_does_not_accept_is_said_in_the_clients_words(tmp_path):
+    host = Host(tmp_path, DEBIAN)
+    (tmp_path / "bin/apt-get").write_text(
+        "#!/bin/sh\necho 'W: GPG error: BADSIG 1' >&2\nexit 100\n")
+    assert host.play(fails=True).failure("h") == (
+        "h does not accept release of http://host/treenail/, which must be in reach and signed by "
+        "the key in %s/public.asc: W: GPG error: BADSIG 1" % tmp_path)
+
+
+def test_check_mode_on_a_new_server_says_what_it_would_install(tmp_path):
+    """apt refuses to in check mode: it updates no lists then, and a new host has none."""
+    host = Host(tmp_path, DEBIAN)
+    host.record("apt", checks=True)
+    python = tmp_path / "bin/bare-python"
+    python.write_text('#!/bin/sh\nPATH=/nonexistent exec /usr/bin/python3 "$@"\n')
+    python.chmod(0o755)
+    (tmp_path / "tiny_1_all.deb").touch()
+    report = host.play("--check", ansible_python3_interpreter=str(python), repo__formats=["deb"],
+                       repo__root=str(tmp_path / "srv"), **dict(
+                           SERVER, repo__packages=[str(tmp_path)]))
+    assert host.calls() == [] and not (tmp_path / "srv").exists()
+    said, = [result["msg"] for name, _, result in report.tasks
+             if name == "Say what would be installed"]
+    assert said == ("h lacks apt-ftparchive, dpkg-deb, gpg, gpg-connect-agent, gpgconf: it would "
+                    "get apt-utils, dpkg, gnupg")
+    assert "Publish the packages" in report.changed("h")
 
 
 @pytest.mark.skipif(not os.path.exists("/usr/sbin/visudo"), reason="sudo is not installed")
