@@ -191,7 +191,8 @@ echo "$*" >> "$CALLS"
 mkdir -p build/reports build/deb build/rpm/RPMS
 echo '<testsuite><testcase name="a"/></testsuite>' > "build/reports/$1.xml"
 case $1 in
-  deb) echo > build/deb/a.deb ;;
+  deb) for suffix in deb dsc orig.tar.gz debian.tar.xz buildinfo; do echo > build/deb/a.$suffix; done ;;
+  images) echo images of build/deb/* >> "$CALLS" ;;
   rpm) echo > build/rpm/RPMS/a.rpm ;;
   manifest) mkdir -p "$(dirname "$3")" && echo '{}' > "$3" ;;
   benchmark) echo '{}' > build/reports/benchmark.json ;;
@@ -248,7 +249,8 @@ def test_ours_in_long(pipeline, run):
         "fetch " + CHOICE % ("upstream", "long"),
         "stack --tags fftw,hdf5 " + CHOICE % ("upstream", "long"),
         "benchmark", "manifest --output build/reports/stack-x86_64-deb/manifest.json",
-        "slurm", "images", "patches"]
+        "slurm", "images", "images of " + " ".join("build/deb/a." + suffix for suffix in (
+            "buildinfo", "deb", "debian.tar.xz", "dsc", "orig.tar.gz")), "patches"]
     kept = {str(path.relative_to(run.folder / "archive"))
             for path in (run.folder / "archive").rglob("*") if path.is_file()}
     assert {"build/deb/a.deb", "build/reports/benchmark.json",
