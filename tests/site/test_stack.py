@@ -144,7 +144,7 @@ def test_what_is_built_on_a_module_finds_it():
 def test_a_module_that_is_built_on_must_say_where_it_is():
     option = dict(MODULE, module_root="")
     text = refused(options={"low": option})
-    assert "high is built on the module low/1.2, whose files it must find: set low__module_r" in text
+    assert "high is built on the module low/1.2, whose files it must find: set low__mod" in text
     planned(options={"low": option, "high": {"mode": "skip"}, "top": {"mode": "skip"}})
 
 
