@@ -34,6 +34,12 @@ Component(name="runtime_test", sources=["tests/runtime/*.cc"], headers=["tests/r
           needs=["test_support", "graph_support", "runtime", "kernel_api", "placement", "graph",
                  "ops", "host_kernels", "op", "tensor", "base"],
           external=["gtest"])
+Component(name="kernels_of_another_build",
+          sources=["tests/runtime/kernel_library/another_build.cc"],
+          needs=["kernel_api", "op", "tensor", "base"])
+Component(name="kernels_of_another_level",
+          sources=["tests/runtime/kernel_library/another_level.cc"],
+          needs=["kernel_api", "op", "tensor", "base"])
 Component(name="eager_test", sources=["tests/eager/*.cc"], headers=["tests/eager/*.h"],
           needs=["test_support", "eager", "runtime", "kernel_api", "graph", "ops",
                  "host_kernels", "op", "tensor", "base"],
@@ -73,6 +79,10 @@ Plugin(name="of-another-version", component="adapter_of_another_version",
        export="treenail_adapter", install=False)
 Plugin(name="of-this-version", component="adapter_of_this_version", export="treenail_adapter",
        install=False)
+Plugin(name="of-another-build", component="kernels_of_another_build",
+       export="treenail_kernel_library", install=False)
+Plugin(name="of-another-level", component="kernels_of_another_level",
+       export="treenail_kernel_library", install=False)
 Plugin(name="allocation-counter", component="allocation_counter", export="", install=False)
 
 TestProgram(name="base", component="base_test", checks=["address-undefined", "thread"])

@@ -35,10 +35,8 @@ std::string describe(const AdapterRequest& request, std::string_view problem,
 }
 
 std::string own_package(const AdapterRequest& request) {
-  const std::string_view part = request.own_package;
-  return concat("Treenail's ", request.name, " adapter, version ", build_info::kVersion,
-                " (Debian: libtreenail", build_info::kVersionMajor, part.empty() ? "" : "-", part,
-                ", Fedora: treenail-", part.empty() ? "libs" : part, ")");
+  return concat("Treenail's ", request.name, " adapter, ",
+                version_and_package(request.own_package));
 }
 
 // What the library is instead of the adapter of this version; "" when it is that.
@@ -101,6 +99,12 @@ const void* try_open_adapter(const AdapterRequest& request, std::string* why) {
   const Outcome& outcome = remembered(request);
   if (outcome.table == nullptr && why != nullptr) *why = outcome.why;
   return outcome.table;
+}
+
+std::string version_and_package(std::string_view part) {
+  return concat("version ", build_info::kVersion, " (Debian: libtreenail",
+                build_info::kVersionMajor, part.empty() ? "" : "-", part, ", Fedora: treenail-",
+                part.empty() ? "libs" : part, ")");
 }
 
 std::string adapter_path(std::string_view name) {

@@ -41,6 +41,10 @@ const void* open_adapter(const AdapterRequest& request);
 // features with a fallback.
 const void* try_open_adapter(const AdapterRequest& request, std::string* why = nullptr);
 
+// What to install of Treenail itself, "version 1.0.0 (Debian: libtreenail1-fftw, Fedora:
+// treenail-fftw)"; part "" is the library's own package.
+std::string version_and_package(std::string_view part = "");
+
 // "<directory of libtreenail>/treenail-<major>", or $TREENAIL_LIBRARY_DIR: holds adapters/,
 // kernels/<level>/, plugins/.
 std::string private_library_directory();

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/base/adapter.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 
@@ -210,7 +211,8 @@ std::string_view choose_level(std::span<const std::string_view> installed) {
   }
   throw failed_precondition(
       "this CPU runs ISA level ", best_level(),
-      "; installed kernel libraries: ", installed.empty() ? "none" : join(installed));
+      "; installed kernel libraries: ", installed.empty() ? "none" : join(installed),
+      "; install Treenail's again, ", version_and_package());
 }
 
 }  // namespace treenail

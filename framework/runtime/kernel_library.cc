@@ -11,6 +11,7 @@
 #include "build_info.h"
 #include "framework/base/adapter.h"
 #include "framework/base/cpu_features.h"
+#include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/logging.h"
 
@@ -19,6 +20,20 @@ namespace {
 
 std::string library_path(std::string_view level) {
   return concat(private_library_directory(), "/kernels/", level, "/libtreenail-kernels-cpu.so");
+}
+
+// Behind a sentence about the library at `path`: what runs here, and what to do.
+std::string remedy(std::string_view level, const std::vector<std::string>& installed) {
+  std::string text = concat("; this CPU runs ", best_level(),
+                            "; install Treenail's kernel libraries again, ", version_and_package());
+  if (env_text("TREENAIL_CPU_ISA")) return text;  // asks for this level and no other
+  std::string_view lower;
+  for (const std::string& name : installed) {
+    if (name == level) break;
+    if (cpu_runs(name)) lower = name;
+  }
+  if (!lower.empty()) text += concat(", or remove that file: level ", lower, " is used then");
+  return text;
 }
 
 const KernelLibrary* open_library() {
@@ -30,21 +45,22 @@ const KernelLibrary* open_library() {
   if (handle == nullptr) {
     const char* text = ::dlerror();
     throw failed_precondition("the kernel library of level ", level,
-                              " cannot be loaded: ", text != nullptr ? text : path.c_str());
+                              " cannot be loaded: ", text != nullptr ? text : path.c_str(),
+                              remedy(level, installed));
   }
   using Entry = const KernelLibrary* (*)();
   const auto entry = reinterpret_cast<Entry>(::dlsym(handle, "treenail_kernel_library"));
   const KernelLibrary* library = entry == nullptr ? nullptr : entry();
-  const bool same_abi = library != nullptr && library->abi == kKernelLibraryAbi;
-  if (!same_abi || std::string_view(library->build_id) != build_info::kBuildId ||
+  const bool known = library != nullptr && library->abi == kKernelLibraryAbi;
+  if (!known || std::string_view(library->build_id) != build_info::kBuildId ||
       library->level != level) {
-    const std::string other = same_abi
-                                  ? concat("build ", library->build_id, ", level ", library->level)
-                                  : std::string("another interface");
+    const std::string other =
+        known ? concat("of build ", library->build_id, ", level ", library->level)
+              : std::string("no kernel library that this libtreenail knows");
     ::dlclose(handle);
-    throw failed_precondition(
-        path, " is of ", other, "; this libtreenail is build ", build_info::kBuildId,
-        " and needs the kernel library that was built with it, level ", level);
+    throw failed_precondition(path, " is ", other, "; this libtreenail is of build ",
+                              build_info::kBuildId, " and needs level ", level, " of it there",
+                              remedy(level, installed));
   }
   log(LogLevel::kInfo, "opened ", path);
   return library;

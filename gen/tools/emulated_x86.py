@@ -5,6 +5,7 @@ import concurrent.futures
 import json
 import os
 import re
+import shutil
 import tempfile
 
 from proving import SOURCE, TOOLS, Failed, NotRun, build_info, manifest, need, proof, run
@@ -57,7 +58,7 @@ def told_by(command, environment=None, status=0):
 
 @proof(quick=True)
 def reported_levels():
-    """treenail-info on emulated CPUs says which level each runs, and refuses the next"""
+    """treenail-info on emulated CPUs says which level each runs; what needs more is refused"""
     if build_info("kMachine") != "x86_64":
         raise NotRun("it emulates x86-64 CPUs")
     need("qemu-x86_64", "qemu-user")
@@ -75,7 +76,29 @@ def reported_levels():
             told = told_by(command, {"TREENAIL_CPU_ISA": above}, 1)
             if "lacks" not in told["kernel_problem"]:
                 raise Failed("-cpu %s, TREENAIL_CPU_ISA=%s: %r" % (CPUS[level], above, told))
+    misplaced_levels(levels[levels.index(build_info("kIsaBaseline"))], built[-1])
     return ", ".join(CPUS.values())
+
+
+def misplaced_levels(level, above):
+    """A library put by hand where a CPU lacks what it needs: never run, and a sentence says what to
+    do. `above` lies first in the place of `level`, then in its own with nothing beside it."""
+    if above == level:
+        return
+    library = "kernels/%s/libtreenail-kernels-cpu.so"
+    private = "lib/treenail-" + build_info("kVersion").split(".")[0]
+    for place, words in ((level, "; this CPU runs %s;" % level),
+                         (above, "ISA level %s; installed kernel libraries: %s;" % (level, above))):
+        with tempfile.TemporaryDirectory() as root:
+            os.makedirs(os.path.dirname(os.path.join(root, library % place)))
+            shutil.copyfile(os.path.join(private, library % above),
+                            os.path.join(root, library % place))
+            # 1 is treenail-info's status with a problem; an instruction the CPU lacks ends it else.
+            told = told_by(["qemu-x86_64", "-cpu", CPUS[level], "bin/treenail-info", "--json"],
+                           {"TREENAIL_LIBRARY_DIR": root}, 1)["kernel_problem"]
+        if words not in told or "Debian: libtreenail" not in told:
+            raise Failed("kernels of %s in the place of %s, -cpu %s: %s" % (
+                above, place, CPUS[level], told))
 
 
 class InstalledTree:

@@ -3,13 +3,15 @@
 #include "framework/runtime/kernel_registry.h"
 
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
+#include "build_info.h"
 #include "framework/base/cpu_features.h"
 #include "framework/op/op_def.h"
 #include "framework/runtime/kernel_library.h"
@@ -99,19 +101,32 @@ class KernelLibraryDeathTest : public ::testing::Test {
                                  }).c_str());
     std::exit(0);
   }
-  // A directory with one level library of the given bytes.
-  static std::string directory(const std::string& level, const std::string& bytes) {
+  // A directory for level libraries, and where the one of a level belongs.
+  static std::string directory() {
     char name[] = "/tmp/treenail-levels-XXXXXX";
     if (::mkdtemp(name) == nullptr) std::abort();
-    const std::string kernels = std::string(name) + "/kernels";
-    ::mkdir(kernels.c_str(), 0700);
-    ::mkdir((kernels + "/" + level).c_str(), 0700);
-    std::FILE* file =
-        std::fopen((kernels + "/" + level + "/libtreenail-kernels-cpu.so").c_str(), "wb");
-    if (file == nullptr || std::fwrite(bytes.data(), 1, bytes.size(), file) != bytes.size())
-      std::abort();
-    std::fclose(file);
     return name;
+  }
+  static std::string library(const std::string& directory, const std::string& level) {
+    std::filesystem::create_directories(directory + "/kernels/" + level);
+    return directory + "/kernels/" + level + "/libtreenail-kernels-cpu.so";
+  }
+  // What is said where a library of tests/runtime/kernel_library lies for the lowest level.
+  static void report_of(const std::string& name) {
+    const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
+    const std::string where = directory();
+    std::filesystem::copy_file(program.parent_path() / "plugins" / ("libtreenail-" + name + ".so"),
+                               library(where, std::string(isa_levels()[0])));
+    ::unsetenv("TREENAIL_CPU_ISA");
+    ::setenv("TREENAIL_LIBRARY_DIR", where.c_str(), 1);
+    report();
+  }
+  // The words behind each sentence about a library that is not the one wanted.
+  static std::string remedy() {
+    const std::string number = std::to_string(build_info::kVersionMajor);
+    return "; this CPU runs " + std::string(best_level()) +
+           "; install Treenail's kernel libraries again, version " + build_info::kVersion +
+           " .Debian: libtreenail" + number + ", Fedora: treenail-libs.";
   }
 };
 
@@ -151,11 +166,54 @@ TEST_F(KernelLibraryDeathTest, GarbageIsASentence) {
   EXPECT_EXIT(
       {
         ::unsetenv("TREENAIL_CPU_ISA");
-        ::setenv("TREENAIL_LIBRARY_DIR", directory(level, "not a library").c_str(), 1);
+        const std::string where = directory();
+        std::ofstream(library(where, level)) << "not a library";
+        ::setenv("TREENAIL_LIBRARY_DIR", where.c_str(), 1);
         report();
       },
       testing_exit(0),
-      "FailedPrecondition: the kernel library of level " + level + " cannot be loaded: .*");
+      "FailedPrecondition: the kernel library of level " + level + " cannot be loaded: .*" +
+          remedy() + "\n");
+}
+
+TEST_F(KernelLibraryDeathTest, ALibraryOfAnotherBuildIsRefused) {
+  EXPECT_EXIT(report_of("of-another-build"), testing_exit(0),
+              "FailedPrecondition: .*/libtreenail-kernels-cpu.so is of build 0.0.7-0123456789ab, "
+              "level another; this libtreenail is of build " +
+                  std::string(build_info::kBuildId) + " and needs level " +
+                  std::string(isa_levels()[0]) + " of it there" + remedy() + "\n");
+}
+
+TEST_F(KernelLibraryDeathTest, ALibraryOfAnotherLevelIsRefused) {
+  EXPECT_EXIT(report_of("of-another-level"), testing_exit(0),
+              "FailedPrecondition: .*/libtreenail-kernels-cpu.so is of build " +
+                  std::string(build_info::kBuildId) + ", level another; .*" + remedy() + "\n");
+}
+
+TEST_F(KernelLibraryDeathTest, ALibraryThatHoldsNoKernelsIsRefused) {
+  EXPECT_EXIT(report_of("example"), testing_exit(0),
+              "FailedPrecondition: .*/libtreenail-kernels-cpu.so is no kernel library that this "
+              "libtreenail knows; "
+              ".*" +
+                  remedy() + "\n");
+}
+
+// The levels that this CPU lacks do not count, wherever they come from.
+TEST_F(KernelLibraryDeathTest, ALowerLevelThatWouldDoIsNamed) {
+  const std::string lowest(isa_levels().front()), best(best_level());
+  if (lowest == best) GTEST_SKIP() << "this CPU runs one level";
+  EXPECT_EXIT(
+      {
+        ::unsetenv("TREENAIL_CPU_ISA");
+        const std::string where = directory();
+        for (const std::string& level : {lowest, best})
+          std::ofstream(library(where, level)) << "not a library";
+        ::setenv("TREENAIL_LIBRARY_DIR", where.c_str(), 1);
+        report();
+      },
+      testing_exit(0),
+      "the kernel library of level " + best + " cannot be loaded: .*" + remedy() +
+          ", or remove that file: level " + lowest + " is used then\n");
 }
 
 }  // namespace
