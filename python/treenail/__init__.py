@@ -12,7 +12,11 @@ Importing this package starts no thread and opens no library but its own; NumPy 
 first array.
 """
 
-from treenail import _treenail as _core
+try:
+    from treenail import _treenail as _core
+except ImportError as _error:
+    from treenail import _library
+    raise _library.explained(_error) from None
 from treenail import (_array, _clip, _control, _counting, _gradients, _hooks,  # noqa: F401
                       _math, _plugins, _random, _session, _sparse, _variable_scope, _variables)
 from treenail._array import *  # noqa: F401,F403

@@ -2,6 +2,7 @@
 """What importing the package does and does not do; who may import it."""
 
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -9,6 +10,7 @@ import textwrap
 import pytest
 
 import treenail as tn
+from treenail import _library
 
 
 def run(program, **environment):
@@ -50,6 +52,64 @@ def test_a_python_without_numpy():
     assert result.stdout == (
         "arrays need NumPy, which %r cannot import (import of numpy halted; None in sys.modules); "
         "install it (Debian, Fedora: python3-numpy, PyPI: numpy)\n" % sys.executable), result
+
+
+def explained(library_path):
+    """What an import says where the dynamic linker finds libtreenail in that folder."""
+    result = run("""
+        try:
+            import treenail
+        except ImportError as error:
+            assert error.__suppress_context__ and error.path.endswith(".so"), error.path
+            print(error)
+        """, LD_LIBRARY_PATH=str(library_path))
+    said = result.stdout
+    assert said.startswith("the Python module of Treenail %s (%s) needs the libtreenail of that "
+                           "version; " % (tn.__version__, tn._core.__file__)), result
+    number = tn.__version__.split(".")[0]
+    assert said.endswith("; install both in one version (Debian: python3-treenail and "
+                         "libtreenail%s, Fedora: python3-treenail and treenail-libs)\n" % number)
+    return said
+
+
+def test_a_libtreenail_of_another_version(tmp_path):
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        pytest.skip("no C compiler is installed")
+    name = "libtreenail.so." + tn.__version__.split(".")[0]
+    (tmp_path / "stub.map").write_text("TREENAIL_1 { };\nTREENAIL_PRIVATE_0.0.7 { };\n")
+    subprocess.run([compiler, "-shared", "-nostdlib", "-x", "c", "/dev/null", "-o",
+                    str(tmp_path / name), "-Wl,-soname," + name,
+                    "-Wl,--version-script=" + str(tmp_path / "stub.map")], check=True)
+    said = explained(tmp_path)
+    assert "; found is %s of version 0.0.7; the dynamic linker says: " % (tmp_path / name) in said
+    assert "`TREENAIL_PRIVATE_%s' not found" % tn.__version__ in said
+
+
+def test_a_libtreenail_that_is_none(tmp_path):
+    (tmp_path / ("libtreenail.so." + tn.__version__.split(".")[0])).write_text("")
+    assert "of version unknown; the dynamic linker says: " in explained(tmp_path)
+
+
+def test_no_libtreenail(tmp_path):
+    """A copy of the module that lies nowhere near a library."""
+    package = tmp_path / "treenail"
+    package.mkdir()
+    for path in (tn.__file__, tn._core.__file__, _library.__file__):
+        shutil.copy(path, str(package))
+    result = run("import treenail", PYTHONPATH=str(tmp_path))
+    if result.returncode == 0 or "circular" in result.stderr:
+        pytest.skip("the system has a libtreenail")
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith("ImportError: the Python module of Treenail %s (%s) needs" % (
+        tn.__version__, package / os.path.basename(tn._core.__file__))), result.stderr
+    assert "; the dynamic linker says: libtreenail.so." in last and "found is" not in last
+    assert last.endswith("and treenail-libs)")
+
+
+def test_another_import_error_stays():
+    error = ImportError("treenail runs in the main interpreter only")
+    assert _library.explained(error) is error
 
 
 def test_sub_interpreters_are_refused():
