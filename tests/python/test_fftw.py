@@ -71,6 +71,20 @@ def test_another_choice_is_refused():
     assert "TREENAIL_FFT" in text and "builtin" in text, text
 
 
+def test_the_package_that_is_missing_is_named(without_adapters):
+    where = without_adapters["TREENAIL_LIBRARY_DIR"]
+    status, text = run(ONE, TREENAIL_FFT="fftw", TREENAIL_LIBRARY_DIR=where)
+    assert status != 0
+    assert (
+        'UnimplementedError: [FFT] feature "fftw" is needed for Fourier transforms by FFTW: no '
+        "file %s/adapters/libtreenail-fftw.so; install Treenail's fftw adapter, version %s "
+        "(Debian: libtreenail%s-fftw, Fedora: treenail-fftw), or build it with FFTW (Debian: "
+        % (where, tn.__version__, tn.__version__.split(".")[0])
+    ) in text.splitlines()[-1], text
+    status, text = run(ONE, TREENAIL_LIBRARY_DIR=where)
+    assert status == 0, text
+
+
 @needs_fftw
 def test_wisdom(tmp_path):
     nothing = tmp_path / "nothing"
