@@ -125,6 +125,9 @@ def plan_packages(context: Context) -> None:
     for release in ("bookworm", "trixie"):
         console(context, "deb-clean-room-" + release, "the same in a new chroot of " + release,
                 packaging(context, "clean_room.py", release))
+        console(context, "deb-autopkgtest-" + release, "the same tests on the packages made there",
+                packaging(context, "clean_room.py", release, "--as-installed", "--packages",
+                          "deb-clean-room/%s/root/build/one" % release))
     console(context, "rpm", "RPM packages, source and binary, in rpm/",
             packaging(context, "rpm_packages.py"))
 

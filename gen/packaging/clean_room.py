@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Debian packages in new chroots: built (`ninja deb-clean-room-RELEASE`), and tested as installed
-(`ninja deb-autopkgtest`, with those that `ninja deb` made).
+(`ninja deb-autopkgtest`, with those that `ninja deb` made; `ninja deb-autopkgtest-RELEASE`, with
+those of that release's clean room).
 
 The chroot of a build holds what debian/control declares and nothing else. The build runs there
 without a network (but for lo), without a home directory, in the locale C.UTF-8, on one processor:
@@ -27,6 +28,8 @@ import deb_packages  # noqa: E402
 from package_build import digest, ended  # noqa: E402
 from proving import Failed, NotRun, debian_repository, need, run  # noqa: E402
 
+USER = "builder"  # in the chroot; without rights
+
 
 def source_package(folder):
     """The .dsc, made by dpkg-source alone: nothing but the archive and debian/ goes into it."""
@@ -49,7 +52,7 @@ def chroot(release, root, folder, host=""):
     dsc = next(name for name in os.listdir(place) if name.endswith(".dsc"))
     cross = ["--host-architecture=" + host, "--build-profiles=cross,nocheck", "--arch-only"]
     chroots.apt(root, "build-dep", *(cross if host else []), "/build/" + dsc)
-    run(["chroot", root, "useradd", "--create-home", "--home-dir", "/build/user", "builder"])
+    run(["chroot", root, "useradd", "--create-home", "--home-dir", "/build/user", USER])
 
 
 def built_inside(root, who, folder, log, cpus="", arguments=(), environment=None):
@@ -125,7 +128,7 @@ def linted(root, release, folder):
     return text
 
 
-def as_installed(release, folder="deb", base="deb-autopkgtest"):
+def as_installed(release, folder, base="deb-autopkgtest"):
     """The tests of debian/tests in a new chroot where the packages of `folder` are installed."""
     chroots.needs()
     need("autopkgtest", "autopkgtest")
@@ -133,19 +136,28 @@ def as_installed(release, folder="deb", base="deb-autopkgtest"):
     packages = sorted(os.path.join(folder, name) for name in os.listdir(folder)
                       if name.endswith((".deb", ".dsc"))) if os.path.isdir(folder) else []
     if not packages:
-        raise NotRun("%s holds no packages: ninja deb makes them" % folder)
+        raise NotRun("%s holds no packages: ninja deb or deb-clean-room-%s makes them" % (
+            folder, release))
     root, logs = os.path.join(base, "root"), os.path.join(base, "logs")
     shutil.rmtree(base, ignore_errors=True)
     os.makedirs(base)
-    chroots.made(root, release, "--variant=apt")
+    chroots.made(root, release, "--variant=apt", "--include=passwd")
+    run(["chroot", root, "useradd", "--create-home", USER])
     done = subprocess.run(chroots.mounted(root, [
-        "autopkgtest", "--apt-upgrade", "--output-dir", logs, *packages, "--", "chroot", root]),
-        check=False)
+        "autopkgtest", "--apt-upgrade", "--user=" + USER, "--output-dir", logs, *packages, "--",
+        "chroot", root]), check=False)
     with open(os.path.join(logs, "summary"), encoding="utf-8") as stream:
-        summary = stream.read().strip()
-    if done.returncode not in (0, 2):  # 2: a test was skipped, as the summary says
-        raise Failed("autopkgtest: exit status %d\n%s" % (done.returncode, summary))
-    return summary
+        return tested(done.returncode, stream.read().strip(), release)
+
+
+def tested(status, summary, release):
+    """What autopkgtest's exit status and summary mean, in a sentence above the summary."""
+    if status not in (0, 2):
+        raise Failed("autopkgtest: exit status %d\n%s" % (status, summary))
+    skipped = sum(line.split()[1:2] == ["SKIP"] for line in summary.splitlines())
+    return "%s, as a user: %s\n%s" % (
+        release, "SOME TESTS WERE SKIPPED (%d)" % skipped if status else "every test passed",
+        summary)
 
 
 def clean_room(release, base="deb-clean-room", options=""):
@@ -158,12 +170,12 @@ def clean_room(release, base="deb-clean-room", options=""):
     chroot(release, root, folder)
     results = {}
     cpu = str(min(os.sched_getaffinity(0)))
-    for who, where in (("root", "one"), ("builder", "user/the-second-one")):
+    for who, where in (("root", "one"), (USER, "user/the-second-one")):
         print("building as %s" % who, flush=True)
         results[who] = built_inside(root, who, where, os.path.join(base, who + ".log"), cpu,
                                     environment={"DEB_BUILD_OPTIONS": options} if options else {})
         print("%s: %d packages; %s" % (who, len(results[who][0]), results[who][1]), flush=True)
-    one, two = results["root"][0], results["builder"][0]
+    one, two = results["root"][0], results[USER][0]
     differing = sorted(n for n in set(one) | set(two) if one.get(n) != two.get(n))
     if differing:
         raise Failed("these differ between root and user: " + ", ".join(differing))
@@ -171,7 +183,7 @@ def clean_room(release, base="deb-clean-room", options=""):
     replay = replayed(root, "one", os.path.join(base, "replay.log"))
     print("lintian", flush=True)
     return "%s: %d packages, the same bits as root and as a user; %s; %s; %s" % (
-        release, len(one), results["builder"][1], replay, linted(root, release, "one"))
+        release, len(one), results[USER][1], replay, linted(root, release, "one"))
 
 
 def main():
@@ -179,10 +191,12 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("release", nargs="?", help="bookworm, trixie, ...; default: this machine's")
     parser.add_argument("--as-installed", action="store_true",
-                        help="test the packages in deb/ instead of building")
+                        help="test packages instead of building")
+    parser.add_argument("--packages", default="deb", metavar="FOLDER",
+                        help="with --as-installed: where they are [deb]")
     options = parser.parse_args()
     release = options.release or debian_repository()[0]
-    print(as_installed(release) if options.as_installed else clean_room(
+    print(as_installed(release, options.packages) if options.as_installed else clean_room(
         release, options=os.environ.get("DEB_BUILD_OPTIONS", "")))
 
 

@@ -41,7 +41,7 @@ def cross_built(architecture, base):
     clean_room.source_package(folder)
     clean_room.chroot(release, root, folder, architecture)
     clean_room.built_inside(
-        root, "builder", "user", os.path.join(base, "build.log"),
+        root, clean_room.USER, "user", os.path.join(base, "build.log"),
         arguments=("-B", "-a" + architecture, "-Pcross,nocheck"),
         environment={"DEB_BUILD_OPTIONS": "nocheck"})
     found = chroots.packages(os.path.join(root, "build/user"))

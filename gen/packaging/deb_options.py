@@ -86,19 +86,11 @@ def at_once(text):
 def symbols(made):
     """{ELF file of the packages: has it a .symtab?}"""
     found = {}
-    with tempfile.TemporaryDirectory() as place:
-        for leaf, path in made.items():
-            if leaf.endswith(".deb") and "-dbgsym_" not in leaf:
-                run(["dpkg-deb", "-x", path, os.path.join(place, leaf)])
-        for folder, _, leaves in os.walk(place):
-            for path in (os.path.join(folder, leaf) for leaf in leaves):
-                if os.path.islink(path):
-                    continue
-                with open(path, "rb") as stream:
-                    elf = stream.read(4) == b"\x7fELF"
-                if elf:
-                    found[os.path.relpath(path, place)] = " .symtab " in run(
-                        ["readelf", "-SW", path])
+    for leaf, path in made.items():
+        if leaf.endswith(".deb") and "-dbgsym_" not in leaf:
+            with tempfile.TemporaryDirectory() as place:
+                for name, elf in deb_packages.programs(path, place).items():
+                    found[name] = " .symtab " in run(["readelf", "-SW", elf])
     return found
 
 

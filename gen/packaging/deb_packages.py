@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -96,6 +97,42 @@ def made(folder):
                 os.path.join(folder, name))]
 
 
+def programs(path, place):
+    """{name: path} of the ELF files of a package, which is unpacked in the directory `place`."""
+    subprocess.run(["dpkg-deb", "-x", path, place], check=True)
+    found = {}
+    for folder, _, leaves in os.walk(place):
+        for inner in (os.path.join(folder, leaf) for leaf in leaves):
+            if not os.path.islink(inner):
+                with open(inner, "rb") as stream:
+                    if stream.read(4) == b"\x7fELF":
+                        found[os.path.relpath(inner, place)] = inner
+    return found
+
+
+def field(path, name):
+    return subprocess.run(["dpkg-deb", "-f", path, name], stdout=subprocess.PIPE, text=True,
+                          check=True).stdout.strip()
+
+
+def bound(folder):
+    """What our own programs use of the library is private to its version: their packages must
+    depend on that. A sentence, and those that do not."""
+    private, held, left = "treenail-private-abi-" + version(), [], []
+    for path in sorted(path for path in made(folder) if path.endswith(".deb")):
+        if "-dbgsym_" in path or private in field(path, "Provides"):
+            continue
+        needs = re.split(r", *", field(path, "Depends"))
+        with tempfile.TemporaryDirectory() as place:
+            if not programs(path, place):
+                continue
+        name = os.path.basename(path).split("_")[0]
+        exact = re.compile(r"libtreenail\d+ \(= %s\)" % re.escape(field(path, "Version")))
+        (held if private in needs or any(map(exact.match, needs)) else left).append(name)
+    return "bound to this version of the library: %s%s" % (
+        ", ".join(held) or "none", "; not bound:" if left else ""), left
+
+
 def lint_command(folder):
     """lintian on what was made there."""
     return ["sh", "-c", "cd %s && exec lintian --allow-root --pedantic -I -E --tag-display-limit 0 "
@@ -158,7 +195,7 @@ def main():
     built(tree, options.arguments, log)
     print("\n".join(size_table(made(folder), MAIN, LIMIT)))
     found = []
-    for verdict, left in (lint(folder), hardened(log, folder),
+    for verdict, left in (bound(folder), lint(folder), hardened(log, folder),
                           shipped.report(made(folder), folder)):
         print("\n".join([verdict, *left]))
         found += left

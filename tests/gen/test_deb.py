@@ -98,6 +98,15 @@ def test_the_command_that_enters_a_chroot(network):
     assert "HOME=/nonexistent" in inside and "LC_ALL=C.UTF-8" in inside
 
 
+def test_what_autopkgtest_says():
+    summary = "programs             PASS\nblas-swap            SKIP exit status 77"
+    assert clean_room.tested(0, "programs PASS", "trixie") == (
+        "trixie, as a user: every test passed\nprograms PASS")
+    assert "SOME TESTS WERE SKIPPED (1)\n" + summary in clean_room.tested(2, summary, "trixie")
+    with pytest.raises(Failed, match="exit status 4\nprograms FAIL"):
+        clean_room.tested(4, "programs FAIL", "trixie")
+
+
 def test_packages_are_those_that_users_get(tmp_path):
     for name in ("libtreenail1_1_amd64.deb", "libtreenail1-dbgsym_1_amd64.deb", "treenail_1.dsc"):
         (tmp_path / name).write_text("")
@@ -213,6 +222,32 @@ def test_commands_at_a_time(text, count):
 def test_without_blhc(monkeypatch):
     monkeypatch.setenv("PATH", "/nonexistent")
     assert deb_packages.hardened("build.log", ".") == ("blhc: not run: it is not installed", [])
+
+
+def package(folder, name, fields, program=True):
+    """A package of version 1.0.0-1 with or without an ELF file."""
+    tree = folder / name
+    (tree / "DEBIAN").mkdir(parents=True)
+    (tree / "DEBIAN/control").write_text(
+        "Package: %s\nVersion: 1.0.0-1\nArchitecture: amd64\nMaintainer: A <a@b.c>\n%s\n"
+        "Description: x\n" % (name, fields))
+    (tree / "file").write_bytes(b"\x7fELF" if program else b"text")
+    subprocess.run(["dpkg-deb", "-b", str(tree), str(folder / (name + "_1.0.0-1_amd64.deb"))],
+                   check=True, stdout=subprocess.DEVNULL)
+
+
+@pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="there is no dpkg-deb")
+def test_packages_bound_to_their_version(tmp_path, monkeypatch):
+    monkeypatch.setattr(deb_packages, "version", lambda: "1.0.0")
+    package(tmp_path, "libtreenail1", "Provides: treenail-private-abi-1.0.0")
+    package(tmp_path, "libtreenail1-fftw", "Depends: libtreenail1 (= 1.0.0-1), libc6")
+    package(tmp_path, "libtreenail-dev", "Depends: libc6", program=False)
+    package(tmp_path, "python3-treenail",
+            "Depends: libtreenail1 (>= 1.0.0), treenail-private-abi-1.0.0")
+    assert deb_packages.bound(str(tmp_path)) == (
+        "bound to this version of the library: libtreenail1-fftw, python3-treenail", [])
+    package(tmp_path, "treenail-tools", "Depends: libtreenail1 (>= 1.0.0), libc6")
+    assert deb_packages.bound(str(tmp_path))[1] == ["treenail-tools"]
 
 
 @pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="there is no dpkg-deb")
