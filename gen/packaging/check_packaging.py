@@ -21,6 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "tools")]
 import junit  # noqa: E402  (the path must be set first)
 from packaging_copyright import debian_copyright  # noqa: E402
+from packaging_cost import packaging_cost  # noqa: E402
 from packaging_dependencies import (ansible_dependencies,  # noqa: E402
                                     debian_dependencies, documents, rpm_dependencies)
 from packaging_identity import (debian_identity, debian_version, rpm_identity,  # noqa: E402
@@ -30,8 +31,8 @@ from packaging_product import interface, libraries, paths  # noqa: E402
 from proving import Failed, NotRun, run  # noqa: E402
 
 CHECKS = (debian_dependencies, debian_files, debian_identity, debian_version, debian_copyright,
-          rpm_dependencies, rpm_files, rpm_levels, rpm_identity, rpm_version, documents, libraries,
-          paths, interface, ansible_dependencies)
+          packaging_cost, rpm_dependencies, rpm_files, rpm_levels, rpm_identity, rpm_version,
+          documents, libraries, paths, interface, ansible_dependencies)
 
 
 def outcome(check):

@@ -16,6 +16,7 @@ sys.path[:0] = [str(SOURCE / "gen" / "packaging"), str(SOURCE / "gen" / "tools")
 import check_packaging  # noqa: E402  (the path must be set first)
 import packaging_files as files  # noqa: E402
 from packaging_copyright import debian_copyright  # noqa: E402
+from packaging_cost import packaging_cost  # noqa: E402
 from packaging_dependencies import (debian_dependencies, documents,  # noqa: E402
                                     rpm_dependencies)
 from packaging_identity import (debian_identity, debian_version, rpm_identity,  # noqa: E402
@@ -337,6 +338,27 @@ def test_the_list_of_what_a_level_has(tree):
     edit(tree, "rpm/treenail.spec", "%files libs -f levels.files\n", "%files libs\n")
     assert "kernels/x86-64/k.so; part 'runtime' of the manifest belongs to treenail-libs" in said(
         rpm_files, tree, kernel, [])
+
+
+def test_what_packaging_takes(tree):
+    """Patches, comments and empty lines of rules are not counted."""
+    (tree / "docs/decisions").mkdir()
+    (tree / "debian/patches").mkdir()
+    write(tree, "debian/patches/series", "one\ntwo\n")
+    write(tree, "debian/rules", "#!/usr/bin/make -f\n\n%:\n\tdh $@\n\t# no\n")
+    write(tree, "debian/libtreenail1.symbols.in", "a\nb\nc\n")
+    depends = len(BUILD.replace("\n", "").strip(",").split(",")) + 4
+    lines = sum(len((path).read_text().splitlines()) for path in (tree / "debian").glob("*")
+                if path.is_file())
+    row = "| treenail 1.0.0 | ninja | 2 MB | %d | 0 | %d | 3 | 2 |\n"
+    write(tree, "docs/decisions/packaging-cost.md", "# Costs\n\n" + row % (depends, lines))
+    assert said(packaging_cost, tree) == ""
+    write(tree, "docs/decisions/packaging-cost.md", row % (depends, lines - 1))
+    assert said(packaging_cost, tree) == (
+        "docs/decisions/packaging-cost.md:1: %d lines of debian/; debian/ has %d" % (
+            lines - 1, lines))
+    write(tree, "docs/decisions/packaging-cost.md", "| darknet | | | 1 | 1 | 1 | 1 | 1 |\n")
+    assert "no row `| treenail VERSION |`" in said(packaging_cost, tree)
 
 
 # ---- identity and version ------------------------------------------------------------------------
