@@ -95,16 +95,26 @@ def debian_patterns(source):
     return rows
 
 
+def shared_with_the_next(files, packages, number):
+    """Sentences about files that keep libtreenailN from being installed beside libtreenailN+1:
+    those of a package with the major version in its name have it in theirs."""
+    own = re.compile(r"/treenail-%d/|/libtreenail\.so\.%d(\.|\Z)" % (number, number))
+    return ["/%s: another major version of %s would own it, too; wanted: a path with %d in it" % (
+        path, packages[part], number) for path, part in files
+            if packages[part].startswith("libtreenail%d" % number) and not own.search("/" + path)]
+
+
 def debian_files(source=SOURCE, manifest=None, features=None):
-    """debian/*.install and not-installed take each file of the manifest once, to its package"""
+    """debian/*.install and not-installed take each file of the manifest once, to its package, and a
+    library's package shares none with that of the next major version"""
     tree_file("debian/control", source)
     files = as_packaged(manifest or read_manifest(), "/usr/lib/TRIPLET",
                         "/usr/lib/python3/dist-packages")
     packages = of_version(PACKAGES["debian"], major(source))
     if features is None:
         features = build_info("kFeatures").split()
-    return held_to_manifest(files, debian_patterns(source), packages, features), (
-        "%d files" % len(files))
+    found = held_to_manifest(files, debian_patterns(source), packages, features)
+    return found + shared_with_the_next(files, packages, major(source)), "%d files" % len(files)
 
 
 SPEC_FOLDERS = {"_prefix": "/usr", "_bindir": "/usr/bin", "_libdir": "/usr/lib64",

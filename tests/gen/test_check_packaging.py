@@ -296,6 +296,14 @@ def test_lines_of_the_spec_are_its_own(tree):
         number) in found
 
 
+def test_a_file_that_two_major_versions_would_own(tree):
+    edit(tree, "debian/libtreenail1.install", "libtreenail-[!f]*.so", "libtreenail-hdf5.so")
+    write(tree, "debian/libtreenail1-fftw.install", "usr/share/treenail/wisdom\n")
+    found = said(debian_files, tree, changed([("share/treenail/wisdom", "fftw")]), [])
+    assert found == ("/usr/share/treenail/wisdom: another major version of libtreenail1-fftw would "
+                     "own it, too; wanted: a path with 1 in it")
+
+
 LEVELS = """%global levels_x86_64 x86-64 x86-64-v3 x86-64-v4
 %if 0%{?rhel} == 9
 %global levels_x86_64 x86-64-v2 x86-64-v3 x86-64-v4

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where files go: libdir, the Python directory of each prefix, run paths, manifest and wheel."""
 
+import dataclasses
 import json
 import subprocess
 import sys
 
 import pytest
-from small_tree import python_facts
+from small_tree import SOURCE, python_facts
 from gen.configure import make_plan
+from gen.deps import FEATURES
 from gen.distro import Distro
 from gen.errors import ConfigureError
 from gen.install import (directories, distinct_pythons, first_lines, is_searched, module_runpath,
                          python_directory)
 from gen.model import load
 from gen.options import parse
-from gen.facts import Interpreter
+from gen.facts import External, Interpreter
 
 
 def context_of(tree, facts, *arguments):
@@ -128,6 +130,26 @@ def test_manifest_of_a_debian_package(small_tree, facts):
         assert path in found, path
     assert found[lib + "/libtreenail.so.0"]["target"] == "libtreenail.so.0.1.0"
     assert found[lib + "/libtreenail.so"]["target"] == "libtreenail.so.0.1.0"
+
+
+def of_version(facts, version):
+    """{part: paths} of the installation of this very tree, were that its version."""
+    facts.externals.update((dep.name, External(True, (), (), "1", "test")) for dep in FEATURES)
+    model = dataclasses.replace(load(str(SOURCE)), version=version)
+    context = make_plan(model, parse(["--prefix=/usr"], {}), facts, "..", [])
+    parts = {}
+    for path, entry in entries(context).items():
+        parts.setdefault(entry["package"], set()).add(path)
+    return parts
+
+
+def test_libraries_of_two_major_versions_can_be_installed_together(facts):
+    one, two = of_version(facts, "1.4.2"), of_version(facts, "2.0.0")
+    for part in ("runtime", "fftw"):
+        assert one[part] and len(one[part]) == len(two[part])
+        assert one[part] & two[part] == set()
+    # Of what programs are built with, and of the module, there is one at a time.
+    assert one["development"] & two["development"] and one["python"] & two["python"]
 
 
 def test_every_file_belongs_to_a_part_of_the_installation(small_tree, facts):

@@ -10,7 +10,7 @@ import sys
 import zlib
 
 import pytest
-from conftest import SOURCE
+from small_tree import SOURCE
 
 sys.path[:0] = [str(SOURCE / "gen" / "packaging"), str(SOURCE / "gen" / "tools")]
 import shipped  # noqa: E402  (the path must be set first)
