@@ -204,6 +204,18 @@ def clang():
 
 
 @proof
+def oldest_compilers():
+    """the oldest GCC and Clang that are supported build all without a warning, and pass in C++"""
+    pairs = [("oldest-gcc", "gcc-11", "g++-11"), ("oldest-clang", "clang-14", "clang++-14")]
+    for name, _, program in pairs:  # before the first build, which takes long
+        need(program, name)
+    for name, cc, program in pairs:
+        other_build(["--werror"], "proof-" + name, {"CXX": program, "CC": cc},
+                    targets=("all", "test-cxx"))
+    return "%s passed" % " and ".join(program for _, _, program in pairs)
+
+
+@proof
 def documentation():
     """the documentation builds without a warning"""
     python = manifest()["python"]
