@@ -5,10 +5,12 @@ What is mounted in one, and a network of its own, end with the process that ente
 """
 
 import glob
+import hashlib
 import os
 import shutil
+import stat
 
-from proving import NotRun, debian_repository, need, run
+from proving import Failed, NotRun, debian_repository, need, run
 
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 _MOUNTS = ('mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && '
@@ -64,6 +66,37 @@ def install(root, paths):
     for path in paths:
         shutil.copy(path, place)
     apt(root, "install", *["/packages/" + os.path.basename(path) for path in paths])
+
+
+def tree(root, skipped):
+    """{path: type, mode and what it holds} of all that is there, but for these paths and what lies
+    below them."""
+    found = {}
+    for folder, folders, leaves in os.walk(root):
+        for name in folders + leaves:
+            path = os.path.join(folder, name)
+            short, mode = os.path.relpath(path, root), os.lstat(path).st_mode
+            if short in skipped:
+                folders[:] = [other for other in folders if other != name]
+                continue
+            holds = ""
+            if stat.S_ISLNK(mode):
+                holds = os.readlink(path)
+            elif stat.S_ISREG(mode):
+                with open(path, "rb") as stream:
+                    holds = hashlib.sha256(stream.read()).hexdigest()
+            found[short] = "%o %s" % (mode, holds)
+    return found
+
+
+def require_unchanged(before, after, doing):
+    """Raises Failed where one tree is not the other. doing: what came between, as a sentence's
+    beginning."""
+    left, taken = set(after) - set(before), set(before) - set(after)
+    changed = {path for path in set(after) & set(before) if after[path] != before[path]}
+    if left or taken or changed:
+        raise Failed("%s left %s, took %s and changed %s" % (doing, *[
+            ", ".join(sorted(paths)[:20]) or "nothing" for paths in (left, taken, changed)]))
 
 
 def packages(folder):

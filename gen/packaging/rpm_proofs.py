@@ -11,12 +11,14 @@ import glob
 import os
 import re
 import shutil
+import stat
 import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 import chroots
 import rpm_packages
+import shipped
 from package_build import digest, other_locale
 from proving import SOURCE, Failed, NotRun, debian_repository, proof, run
 from gen.deps import DEPENDENCIES
@@ -36,6 +38,27 @@ Computed by rpm's generators from the files of Debian's packages.
 for folder in %(folders)s; do mkdir -p %%{buildroot}$folder; done
 %%files
 %(directories)s
+"""
+
+# What an older release has and the newer one does not: an upgrade must take it away.
+GONE = "/usr/share/doc/%s/of-the-older-release"
+
+OLDER = """Name: %(name)s
+Version: %(version)s
+Release: 0
+Summary: x
+License: Apache-2.0
+%(relations)s
+AutoReqProv: no
+%%global debug_package %%{nil}
+%%global __os_install_post %%{nil}
+%%global _build_id_links none
+%%description
+The files of another package, as an older release.
+%%install
+cp -a %(root)s/. %%{buildroot}
+%%files
+%(files)s
 """
 
 # Directories that Fedora's packages filesystem and pkgconf-pkg-config own.
@@ -161,16 +184,74 @@ def inside(root, *words):
 
 
 def tree(root):
-    """Every path of the chroot, but for what is rpm's and dnf's own, and what is temporary."""
-    skipped = ("./var/lib/rpm", "./root/.rpmdb", "./var/lib/dnf", "./etc/dnf", "./var/cache",
-               "./proc", "./tmp")
-    found = set()
-    for folder, folders, leaves in os.walk(root):
-        here = os.path.join(".", os.path.relpath(folder, root))
-        folders[:] = [n for n in folders if os.path.normpath(here + "/" + n) not in {
-            os.path.normpath(name) for name in skipped}]
-        found.update(os.path.normpath(os.path.join(here, leaf)) for leaf in leaves + folders)
-    return found
+    """The chroot, but for what is rpm's and dnf's own, and what is temporary."""
+    return chroots.tree(root, ("var/lib/rpm", "root/.rpmdb", "var/lib/dnf", "etc/dnf", "var/cache",
+                               "proc", "tmp"))
+
+
+def older(path, folder):
+    """The package repacked in `folder` as release 0 of itself, with one file more and with
+    relations to its siblings to match. Returns its path."""
+    def asked(*words):
+        return run(["rpm", "-qp", *words, path]).splitlines()
+
+    name, version, release, arch = asked(
+        "--qf", "%{NAME}\\n%{VERSION}\\n%{RELEASE}\\n%{ARCH}\\n")
+    root, gone = os.path.join(folder, name), GONE % name
+    shipped.unpacked(path, root)
+    os.makedirs(os.path.dirname(root + gone), exist_ok=True)
+    with open(root + gone, "w", encoding="utf-8"):
+        pass
+    relations = [kind + line for kind, option in (("Requires: ", "--requires"), (
+        "Provides: ", "--provides")) for line in asked(option) if not line.startswith("rpmlib(")]
+    own = re.compile(r" = %s-%s\Z" % (re.escape(version), re.escape(release)))
+    files = []
+    for line in asked("--qf", "[%{FILEMODES:octal} %{FILENAMES}\\n]"):
+        mode, leaf = line.split(" ", 1)
+        files.append('%sattr(%s,root,root) "%s"' % (
+            "%dir %" if stat.S_ISDIR(int(mode, 8)) else "%", mode[-4:], leaf))
+    spec = os.path.join(folder, name + ".spec")
+    with open(spec, "w", encoding="utf-8") as stream:
+        # rpm itself says what a package provides by its own name.
+        stream.write(OLDER % {
+            "name": name, "version": version, "root": root, "files": "\n".join(files + [gone]),
+            "relations": "\n".join(own.sub(" = %s-0" % version, line) for line in relations if
+                                   not re.match(r"Provides: %s[ (]" % re.escape(name), line))})
+    run(["rpmbuild", "-bb", "--target", arch, "--define", "_topdir " + folder, spec])
+    made, = glob.glob(os.path.join(folder, "RPMS/*/%s-%s-0.*.rpm" % (name, version)))
+    return made
+
+
+def versions(root, names):
+    """What rpm says is installed of these, without names."""
+    return sorted(set(run(["rpm", "--root=" + root, "-q", "--qf", "%{VERSION}-%{RELEASE}\\n",
+                           *names]).split()))
+
+
+def upgraded(root, folder, paths):
+    """Installs older releases of the packages, upgrades to those of the repository and removes
+    them; returns from which release to which."""
+    place = os.path.join(folder, "older")
+    os.makedirs(place)
+    names = [run(["rpm", "-qp", "--qf", "%{NAME}", path]) for path in paths]
+    dnf(root, folder, "install", *[older(path, place) for path in paths])
+    first = versions(root, names)
+    dnf(root, folder, "upgrade", *names)
+    second = versions(root, names)
+    if len(first) != 1 or len(second) != 1 or first == second:
+        raise Failed("installed were %s, and after dnf upgrade %s" % (first, second))
+    kept = [GONE % name for name in names if os.path.exists(root + GONE % name)]
+    if kept:
+        raise Failed("the upgrade left files of the older release: " + ", ".join(kept))
+    unaltered(root, names)
+    dnf(root, folder, "remove", *names, "debian-provides")
+    return "%s to %s" % (first[0], second[0])
+
+
+def unaltered(root, names):
+    changed = run(["rpm", "--root=" + root, "-V", *names], status=None).strip()
+    if changed:
+        raise Failed("installed files differ from those of the packages:\n" + changed)
 
 
 def trained(root):
@@ -191,7 +272,7 @@ def sees_fftw(root):
 
 @proof
 def rpm_install():
-    """the RPMs, installed by dnf into a new Debian, train both networks; removal leaves nothing"""
+    """the RPMs, put by dnf into a new Debian, train both networks; upgraded, removed: no trace"""
     need_tools(("mmdebstrap", "mmdebstrap"), ("dnf", "dnf"), ("createrepo_c", "createrepo-c"),
                ("rpmbuild", "rpm"))
     release, _ = debian_repository()
@@ -218,18 +299,15 @@ def rpm_install():
             raise Failed("treenail-info names an FFTW without treenail-fftw")
         accuracies = trained(root)
         dnf(root, folder, "install", *names)
-        changed = run(["rpm", "--root=" + root, "-V", *names], status=None).strip()
-        if changed:
-            raise Failed("installed files differ from those of the packages:\n" + changed)
+        unaltered(root, names)
         if not sees_fftw(root):
             raise Failed("treenail-info does not see what treenail-fftw installed")
         dnf(root, folder, "remove", *names, "debian-provides")
-        after = tree(root)
-    if after != before:
-        raise Failed("removing the packages left %s and took %s" % (
-            sorted(after - before)[:20], sorted(before - after)[:20]))
-    return "%d packages over %d things that Debian's provide; %s; nothing left" % (
-        len(paths), count, ", ".join(accuracies))
+        chroots.require_unchanged(before, tree(root), "installing and removing")
+        releases = upgraded(root, folder, paths)
+        chroots.require_unchanged(before, tree(root), "installing, upgrading and removing")
+    return "%d packages over %d things of Debian's; %s; upgraded from %s; nothing left" % (
+        len(paths), count, ", ".join(accuracies), releases)
 
 
 # ---- built twice -----------------------------------------------------------------------------

@@ -250,6 +250,37 @@ def test_packages_bound_to_their_version(tmp_path, monkeypatch):
     assert deb_packages.bound(str(tmp_path))[1] == ["treenail-tools"]
 
 
+def test_what_packages_need_of_others(tmp_path):
+    if shutil.which("dpkg-deb") is None:
+        pytest.skip("there is no dpkg-deb")
+    paths = []
+    for name, more in (
+            ("libx1", "Depends: libc6 (>= 2), liby | libz\nProvides: libx-abi-1 (= 3)\n"),
+            ("libx-dev", "Pre-Depends: dpkg (>= 1)\nDepends: libx1 (= 1-1), libx-abi-1\n")):
+        tree = tmp_path / name / "DEBIAN"
+        tree.mkdir(parents=True)
+        tree.joinpath("control").write_text(
+            "Package: %s\nVersion: 1-1\nArchitecture: all\nMaintainer: A <a@b.c>\n%s"
+            "Description: x\n" % (name, more))
+        paths.append(str(tmp_path / (name + ".deb")))
+        subprocess.run(["dpkg-deb", "-b", str(tmp_path / name), paths[-1]], check=True,
+                       stdout=subprocess.DEVNULL)
+    assert deb_purge.dependencies(paths) == (
+        "dpkg (>= 1), libc6 (>= 2), liby | libz", ["libx1", "libx-dev"])
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_without_piuparts_dpkg_does_it(tmp_path, monkeypatch, there):
+    (tmp_path / "deb").mkdir()
+    (tmp_path / "deb/libtreenail1_1_amd64.deb").write_text("")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(deb_purge.os, "getuid", lambda: 0)
+    monkeypatch.setattr(deb_purge.shutil, "which", lambda name: there)
+    monkeypatch.setattr(deb_purge, "by_piuparts", lambda paths, base: "piuparts")
+    monkeypatch.setattr(deb_purge, "by_dpkg", lambda paths, base: "dpkg")
+    assert deb_purge.deb_purge() == ("piuparts" if there else "dpkg")
+
+
 @pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="there is no dpkg-deb")
 def test_an_older_version_of_a_package(tmp_path):
     """Its own version and that of siblings sink; other packages' do not."""

@@ -5,13 +5,16 @@ Nothing here reads rpm/ of the tree: an archive may lack it.
 """
 
 import os
+import shutil
+import subprocess
 import sys
 
 import pytest
 from small_tree import SOURCE
 
 sys.path[:0] = [str(SOURCE / "gen" / "packaging"), str(SOURCE / "gen" / "tools")]
-import rpm_packages  # noqa: E402  (the path must be set first)
+import chroots  # noqa: E402  (the path must be set first)
+import rpm_packages  # noqa: E402
 import rpm_proofs  # noqa: E402
 
 
@@ -86,9 +89,53 @@ def test_what_a_removal_leaves_is_seen(tmp_path):
     before = rpm_proofs.tree(str(tmp_path))
     (tmp_path / "var/lib/rpm/db").write_text("")
     (tmp_path / "tmp/x").write_text("")
+    (tmp_path / "proc").mkdir()
     assert rpm_proofs.tree(str(tmp_path)) == before
     (tmp_path / "var/lib/left").mkdir()
-    assert rpm_proofs.tree(str(tmp_path)) - before == {"var/lib/left"}
+    with pytest.raises(rpm_proofs.Failed, match="^removing left var/lib/left, took nothing and ch"):
+        chroots.require_unchanged(before, rpm_proofs.tree(str(tmp_path)), "removing")
+
+
+def test_what_a_removal_takes_or_changes_is_seen(tmp_path):
+    for name in ("same", "changed", "taken"):
+        (tmp_path / name).write_text("1")
+    (tmp_path / "link").symlink_to("same")
+    before = chroots.tree(str(tmp_path), ())
+    chroots.require_unchanged(before, chroots.tree(str(tmp_path), ()), "nothing")
+    (tmp_path / "changed").write_text("2")
+    (tmp_path / "taken").unlink()
+    (tmp_path / "same").chmod(0o700)
+    (tmp_path / "link").unlink()
+    (tmp_path / "link").symlink_to("changed")
+    with pytest.raises(rpm_proofs.Failed, match="left nothing, took taken and changed changed, "
+                                                "link, same$"):
+        chroots.require_unchanged(before, chroots.tree(str(tmp_path), ()), "removing")
+
+
+@pytest.mark.skipif(shutil.which("rpmbuild") is None, reason="there is no rpmbuild")
+def test_an_older_release_of_a_package(tmp_path):
+    """Its own release and that of siblings sink; other packages' do not."""
+    spec = tmp_path / "x.spec"
+    spec.write_text(
+        "Name: x-libs\nVersion: 1.2\nRelease: 1\nSummary: x\nLicense: MIT\nBuildArch: noarch\n"
+        "Requires: x-sib = 1.2-1\nRequires: other = 1.2-12\nProvides: thing = 7\n%description\nx\n"
+        "%install\nmkdir -p %{buildroot}/usr/x\ntouch %{buildroot}/usr/x/f\n%files\n%dir /usr/x\n"
+        "%attr(700,root,root) /usr/x/f\n")
+    subprocess.run(["rpmbuild", "-bb", "--define", "_topdir %s" % tmp_path, str(spec)], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    (tmp_path / "older").mkdir()
+    made = rpm_proofs.older(str(tmp_path / "RPMS/noarch/x-libs-1.2-1.noarch.rpm"),
+                            str(tmp_path / "older"))
+    assert os.path.basename(made) == "x-libs-1.2-0.noarch.rpm"
+
+    def asked(*words):
+        return subprocess.run(["rpm", "-qp", *words, made], check=True, text=True,
+                              stdout=subprocess.PIPE).stdout.splitlines()
+    assert {line for line in asked("--requires") if not line.startswith("rpmlib(")} == {
+        "x-sib = 1.2-0", "other = 1.2-12"}
+    assert asked("--provides") == ["thing = 7", "x-libs = 1.2-0"]
+    assert [line.lstrip("0") for line in asked("--qf", "[%{FILEMODES:octal} %{FILENAMES}\\n]")] == [
+        "100644 /usr/share/doc/x-libs/of-the-older-release", "40755 /usr/x", "100700 /usr/x/f"]
 
 
 def test_a_variation_that_cannot_run_is_named(tmp_path, monkeypatch):
