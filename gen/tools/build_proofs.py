@@ -30,12 +30,14 @@ def missing_deps():
 
 @proof(quick=True)
 def nothing_to_do():
-    """`ninja` after a build finds no work, in at most 0.1 s (the best of five)"""
+    """`ninja` after a build finds no work, in 0.1 s of processor time (the best of five)"""
     best = 9.0
     for _ in range(5):
-        begin = time.monotonic()
+        begin = os.times()
         text = run(["ninja", "-n", "all"])
-        best = min(best, time.monotonic() - begin)
+        end = os.times()
+        best = min(best, end.children_user + end.children_system
+                   - begin.children_user - begin.children_system)
     if "no work to do" not in text:
         raise Failed(text)
     if best > 0.1:
