@@ -47,6 +47,7 @@ def surroundings(folder, **more):
     return {**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_CONFIG": config, "ANSIBLE_NOCOLOR": "1",
             "ANSIBLE_ROLES_PATH": os.path.join(ANSIBLE, "roles"),
             "ANSIBLE_LIBRARY": os.path.join(ANSIBLE, "library"),
+            "ANSIBLE_FILTER_PLUGINS": os.path.join(ANSIBLE, "filter_plugins"),
             "ANSIBLE_MODULE_UTILS": os.path.join(ANSIBLE, "module_utils"),
             "ANSIBLE_CALLBACK_PLUGINS": os.path.join(ANSIBLE, "callback_plugins"),
             "ANSIBLE_LOCAL_TEMP": os.path.join(folder, "local"), "ANSIBLE_PIPELINING": "1",
@@ -56,14 +57,15 @@ def surroundings(folder, **more):
 
 def play(folder, role, hosts, *words, environment=None, facts=None, before=(), tasks_from="main"):
     """Runs a role. hosts: {name: variables}. facts: what the hosts are said to be; nothing is
-    gathered then. words: more for ansible-playbook; before: what it is started by."""
+    gathered then. words: more for ansible-playbook; before: what it is started by;
+    tasks_from: parts of the role, in order."""
     folder = str(folder)
     pre = [{"name": "Say what the host is", "ansible.builtin.set_fact": dict(
         facts, cacheable=True)}] if facts else []
     with open(os.path.join(folder, "play.yml"), "w", encoding="utf-8") as stream:
         json.dump([{"hosts": "all", "gather_facts": not facts, "tasks": pre + [
             {"name": "Take the role", "ansible.builtin.include_role": {
-                "name": role, "tasks_from": tasks_from}}]}], stream)
+                "name": role, "tasks_from": part}} for part in tasks_from.split()]}], stream)
     with open(os.path.join(folder, "inventory.json"), "w", encoding="utf-8") as stream:
         json.dump({"all": {"hosts": hosts}}, stream)
     settings = surroundings(folder, ANSIBLE_STDOUT_CALLBACK="json", **(environment or {}))
