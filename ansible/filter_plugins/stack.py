@@ -413,9 +413,9 @@ def stack_patches(folder):
 OPTIONS = ("mode", "version", "sources", "flags", "isas", "module", "module_root")
 
 
-def stack_options(variables, records):
-    """{component: {mode, version, ...}} from the role variables <component>__<option>."""
-    options = {name: {} for name in records}
+def option_names(variables, records):
+    """The role variables <component>__<option> among all variables."""
+    found = []
     for key in sorted(variables):
         name, mark, option = key.partition("__")
         if not mark or name.startswith("_") or option not in OPTIONS:
@@ -426,6 +426,15 @@ def stack_options(variables, records):
                 _bad("%s is set, but there is no component %r; did you mean %s__%s?", key, name,
                      near[0], option)
             continue  # another role's
+        found.append(key)
+    return found
+
+
+def stack_options(variables, records):
+    """{component: {mode, version, ...}} from those variables."""
+    options = {name: {} for name in records}
+    for key in option_names(variables, records):
+        name, _, option = key.partition("__")
         if variables[key] not in ("", None, []):
             options[name][option] = variables[key]
     return {name: found for name, found in options.items() if found}
@@ -448,8 +457,8 @@ class FilterModule:
     def filters(self):
         return {"stack_plan": stack_plan, "stack_order": stack_order,
                 "stack_records": stack_records, "stack_patches": stack_patches,
-                "stack_options": stack_options, "stack_newest": stack_newest,
-                "stack_pinned": pinned,
+                "stack_option_names": option_names, "stack_options": stack_options,
+                "stack_newest": stack_newest, "stack_pinned": pinned,
                 "stack_environment_id": environment_id,
                 "stack_path_variables": path_variables, "stack_versions": package_versions,
                 "stack_sources": sources, "stack_packages": needed_packages,

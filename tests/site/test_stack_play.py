@@ -2,6 +2,7 @@
 """What site.yml takes when only a part of it is asked for."""
 
 import glob
+import json
 import os
 import re
 import shutil
@@ -27,7 +28,7 @@ def tasks(*words):
 
 def test_fetch_fills_the_cache_and_builds_nothing():
     found = tasks("--tags", "fetch")
-    assert "stack : Fetch, unpack and patch the sources" in found
+    assert found[-2:] == ["stack : Fetch, unpack and patch the sources", "python : Fetch packages"]
     assert MECHANICS not in found and "smoke : Train" not in found
 
 
@@ -35,6 +36,19 @@ def test_modules_are_there_before_a_toolchain_that_may_be_one():
     found = tasks()
     assert found.index("modules : Keep where it is initialised") < found.index(
         "toolchain : Ask the compiler for its version")
+
+
+def test_options_may_be_templates(tmp_path):
+    """Refused before anything is done; of templates, what they stand for is."""
+    variables = {"ansible_connection": "local", "ansible_python_interpreter": "/usr/bin/python3",
+                 "site": {"fftw": "biuld"}, "fftw__mode": "{{ site.fftw }}"}
+    (tmp_path / "hosts.json").write_text(json.dumps(
+        {"stack": {"hosts": {"localhost": variables}}}))
+    done = subprocess.run(
+        ["ansible-playbook", "-i", str(tmp_path / "hosts.json"), "site.yml", "--check", "-e",
+         "stack__reports=%s" % tmp_path], cwd=ANSIBLE, stdout=subprocess.PIPE, text=True,
+        stderr=subprocess.STDOUT, check=False)
+    assert done.returncode and "fftw__mode is 'biuld'; it must be one of" in done.stdout
 
 
 def test_one_component_is_taken_by_its_tag():
