@@ -301,6 +301,48 @@ def test_a_suite_does_not_import_the_sources_it_was_built_from(name, suite, tmp_
         instance["build_directory"], "build")
 
 
+def stepped(folder, name, step, **options):
+    """Runs a step of a component in an empty tree, where python tells its environment."""
+    told = folder / "python"
+    told.write_text("#!/bin/sh\nenv > %s/environment\n" % folder)
+    told.chmod(0o755)
+    (folder / "pc").mkdir()
+    (folder / "pc/openblas.pc").write_text(
+        "libdir=/distribution\nName: x\nDescription: x\nVersion: 1\nLibs: -L${libdir}\n")
+    plan = stack.stack_plan(REAL, settings(python=str(told), options=dict(
+        options, **{name: {"mode": "build"}})))
+    instance, = (i for i in plan if i["name"] == name)
+    for command in instance["steps"][step]:
+        subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=str(folder), check=True,
+                       env={"PATH": "/usr/bin:/bin", "PKG_CONFIG_PATH": str(folder / "pc")})
+
+
+@pytest.mark.parametrize("mode", ["package", "module"])
+def test_numpy_is_told_where_openblas_is(mode, tmp_path):
+    if not shutil.which("pkg-config"):
+        pytest.skip("pkg-config is not installed")
+    (tmp_path / "root/lib").mkdir(parents=True)
+    (tmp_path / "root/lib/libopenblas.so").write_text("")
+    root = str(tmp_path / "root") if mode == "module" else ""
+    stepped(tmp_path, "numpy", "configure", openblas={
+        "mode": mode, "module": "openblas/0.3", "module_root": root})
+    wanted = root + "/lib" if root else "/distribution"
+    lines = (tmp_path / "site.cfg").read_text().splitlines()
+    assert "library_dirs = " + wanted in lines and "runtime_library_dirs = " + wanted in lines
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_h5py_is_told_where_hdf5_is_unless_pkg_config_knows(there, tmp_path):
+    (tmp_path / "root/include").mkdir(parents=True)
+    if there:
+        (tmp_path / "root/include/hdf5.h").write_text("")
+    stepped(tmp_path, "h5py", "build", hdf5={
+        "mode": "module", "module": "hdf5/1.10", "module_root": str(tmp_path / "root")})
+    lines = (tmp_path / "environment").read_text().splitlines()
+    assert ("HDF5_DIR=%s/root" % tmp_path in lines) is there
+    assert there or not any(line.startswith("HDF5_DIR=") for line in lines)
+
+
 def test_the_play_takes_every_component_behind_what_it_needs():
     with open(os.path.join(ANSIBLE, "site.yml"), encoding="utf-8") as stream:
         text = stream.read()
