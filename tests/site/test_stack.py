@@ -144,7 +144,7 @@ def test_what_is_built_on_a_module_finds_it():
 def test_a_module_that_is_built_on_must_say_where_it_is():
     option = dict(MODULE, module_root="")
     text = refused(options={"low": option})
-    assert "high is built on the module low/1.2, whose files it must find: set low__mod" in text
+    assert "high is built on the module low/1.2, whose files it must find: set low__module_" in text
     planned(options={"low": option, "high": {"mode": "skip"}, "top": {"mode": "skip"}})
 
 
@@ -393,10 +393,12 @@ def probed(tmp_path, **compilers):
     return done.returncode, done.stdout.decode()
 
 
-def test_the_distributions_compilers_are_fit(tmp_path):
-    if not shutil.which("gfortran"):
-        pytest.skip("gfortran is not installed")
-    assert probed(tmp_path) == (0, "")
+@pytest.mark.parametrize("compilers", [("gcc", "g++"), ("clang", "clang++")])
+def test_the_distributions_compilers_are_fit(compilers, tmp_path):
+    for name in (*compilers, "gfortran"):
+        if not shutil.which(name):
+            pytest.skip(name + " is not installed")
+    assert probed(tmp_path, CC=compilers[0], CXX=compilers[1]) == (0, "")
 
 
 def test_a_compiler_that_takes_liberties_is_refused(tmp_path):
