@@ -105,7 +105,7 @@ def _mode(name, record, option):
 
 
 def _isas(name, option, settings):
-    """The instruction sets to build for, each of which this processor must run."""
+    """The instruction sets asked for, each of which this processor must run."""
     variable = name + "__isas" if option.get("isas") else "stack__isa"
     isas = option.get("isas") or [settings["isa"]]
     isas = [settings["runs"][0] if isa == "auto" else isa for isa in isas]
@@ -188,19 +188,37 @@ def _root_of(need, settings):
     return need["prefix"] or need["module_root"] or "/usr"
 
 
+def of_isa(instances, isa):
+    """Of a component's instances the one for that instruction set; what is not built has one for
+    all."""
+    return next((i for i in instances if i["isa"] == isa), instances[0])
+
+
 class _Planner:
     def __init__(self, records, settings):
         self.records, self.settings = records, settings
         self.made = {}
+        self.isas = {name: self.asked(name) for name in records}
+        # What runs on a lesser processor must not stand on what does not: each is built for every
+        # instruction set of all that is built on it.
+        for name in reversed(stack_order(records)):
+            if self.mode(name) == "build":
+                for need in records[name].get("needs", []):
+                    self.isas[need] += [i for i in self.isas[name] if i not in self.isas[need]]
+
+    def option(self, name):
+        return self.settings.get("options", {}).get(name, {})
+
+    def mode(self, name):
+        return _mode(name, self.records[name], self.option(name))
+
+    def asked(self, name):
+        check_record(name, self.records[name])
+        return _isas(name, self.option(name), self.settings)
 
     def component(self, name):
-        record, settings = self.records[name], self.settings
-        check_record(name, record)
-        option = settings.get("options", {}).get(name, {})
-        mode = _mode(name, record, option)
-        isas = _isas(name, option, settings)
-        if mode != "build":
-            isas = isas[:1]
+        record, option, mode = self.records[name], self.option(name), self.mode(name)
+        isas = self.isas[name] if mode == "build" else self.isas[name][:1]
         for need in record.get("needs", []):
             if mode == "build" and self.made[need][0]["mode"] == "skip" and need not in (
                     record.get("parts") or {}):
@@ -244,7 +262,7 @@ class _Planner:
         elif mode != "skip":
             result["recipe"] = recipe([name, mode, version, result["module"],
                                        result["module_root"], settings["suite"], {
-                n: self.made[n][0]["recipe"] for n in result["needs"]}])
+                n: of_isa(self.made[n], isa)["recipe"] for n in result["needs"]}])
             result["build_directory"] = "%s/%s-%s-%s" % (settings["build_root"], name, mode,
                                                          result["recipe"])
             words["build"] = result["build_directory"]
@@ -260,7 +278,7 @@ class _Planner:
         words.update(version=instance["version"], isa=instance["isa"], jobs=instance["jobs"],
                      pyversion=settings["python_version"])
         for need in self.records[instance["name"]].get("needs", []):
-            words[need] = _root_of(self.made[need][0], settings)
+            words[need] = _root_of(of_isa(self.made[need], instance["isa"]), settings)
         for need, texts in (record.get("parts") or {}).items():
             words["part_" + need] = texts[self.made[need][0]["mode"] != "skip"]
         return words
@@ -286,7 +304,8 @@ class _Planner:
             "steps": expand(steps, neutral), "toolchain": settings["toolchain"],
             "machine": settings["machine"], "isa": result["isa"],
             "needs": {n: [i["mode"], i["version"] if i["mode"] == "module" else "", i["recipe"]]
-                      for n in result["needs"] for i in self.made[n][:1]}})
+                      for n in result["needs"]
+                      for i in [of_isa(self.made[n], result["isa"])]}})
         place = "%s-%s" % (version, result["recipe"])
         result["prefix"] = "/".join([settings["prefix"], settings["toolchain"], name, place])
         result["build_directory"] = "/".join([settings["build_root"], "%s-%s" % (name, place)])
@@ -319,7 +338,9 @@ def stack_plan(records, settings):
             _bad("options for %r, but there is no such component; there are %s", name,
                  ", ".join(sorted(records)))
     planner = _Planner(records, settings)
-    return [instance for name in stack_order(records) for instance in planner.component(name)]
+    plan = [instance for name in stack_order(records) for instance in planner.component(name)]
+    pinned(plan)
+    return plan
 
 
 def needed_packages(plan):
@@ -345,12 +366,23 @@ def package_versions(names, installed):
 
 
 def pinned(plan):
-    """The modules that make up the stack: of each component the first of its instruction sets."""
-    found = {}
-    for instance in plan:
-        if instance["module"] and instance["mode"] != "skip":
-            found.setdefault(instance["name"], instance["module"])
-    return list(found.values())
+    """The modules that make up the stack: of what nothing stands on the first of its instruction
+    sets, and what that stands on. No two of one component: they cannot be loaded together. What is
+    not built itself takes what there is."""
+    found, wanted_by = {}, {}
+    for instance in sorted(reversed(plan), key=lambda i: i["mode"] != "build"):
+        if instance["name"] in found or instance["mode"] == "skip":
+            continue
+        first = next(i for i in plan if i["name"] == instance["name"])
+        for one in [*bottom_up(first, plan), first]:
+            other = found.setdefault(one["name"], one)
+            if other["isa"] != one["isa"] and {one["mode"], first["mode"]} == {"build"}:
+                _bad("%s for %s is needed by %s, and for %s by %s: they cannot be loaded together. "
+                     "Let the isas of both begin with the same", one["name"], other["isa"],
+                     wanted_by[one["name"]], one["isa"], first["name"])
+            wanted_by.setdefault(one["name"], first["name"])
+    return [found[name]["module"] for name in dict.fromkeys(i["name"] for i in plan)
+            if name in found and found[name]["module"]]
 
 
 def environment_id(plan, *more):
@@ -369,17 +401,17 @@ def path_variables(plan):
 
 def bottom_up(instance, plan):
     """What an instance stands on in the same plan, each behind all that it needs itself."""
-    by_name, found = {}, []
+    by_name, found = {}, {}
     for other in plan:
-        by_name.setdefault(other["name"], other)
+        by_name.setdefault(other["name"], []).append(other)
 
-    def visit(name):
-        for need in by_name[name]["needs"]:
-            visit(need)
-            if need not in [f["name"] for f in found]:
-                found.append(by_name[need])
-    visit(instance["name"])
-    return found
+    def visit(one):
+        for need in one["needs"]:
+            other = of_isa(by_name[need], instance["isa"])
+            visit(other)
+            found.setdefault(need, other)
+    visit(instance)
+    return list(found.values())
 
 
 def stack_records(folder):

@@ -90,9 +90,9 @@ def state(plan, prefix, least=False):
     complete = [i["prefix"] for i in plan if i["prefix"] and record(i["prefix"])]
     missing = [i for i in plan if i["mode"] == "build" and (
         identity(i) not in known if least else i["prefix"] not in complete)]
-    return {"complete": complete, "to_build": [i["name"] for i in missing], "least": least,
-            "needed_mib": sum(i["disk"] for i in missing), "free_mib": free_mib(prefix),
-            "expected": expected(built)}
+    return {"complete": complete, "to_build": list(dict.fromkeys(i["name"] for i in missing)),
+            "least": least, "needed_mib": sum(i["disk"] for i in missing),
+            "free_mib": free_mib(prefix), "expected": expected(built)}
 
 
 def main():

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proof that the play refuses what cannot work with a sentence, before anything is built."""
+"""Proof that the play refuses what cannot work with a sentence, before anything is built, and that
+users of the stack that is there notice nothing."""
 
 import json
 import os
@@ -31,6 +32,20 @@ def _refused(site, name, words, options, *more, **where):
         raise Failed("%s: %s was built all the same" % (name, ", ".join(built(report))))
 
 
+def _used(site):
+    """What a user of the stack has."""
+    return site.inside("refusals", "/opt/stack/bin/stack-env sh -c 'echo $LOADEDMODULES "
+                       "$LD_LIBRARY_PATH; ls $FFTW_ROOT/lib/libfftw3f.so.3'")
+
+
+def _full(folder):
+    """A file system without room below a folder."""
+    os.makedirs(folder)
+    run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", folder])
+    with open(os.path.join(folder, "full"), "wb") as stream:
+        stream.write(bytes(1 << 20))
+
+
 def _with_stale_patch(folder):
     """A tree like this one whose patch for FFTW no longer fits its sources."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -50,19 +65,26 @@ def _with_stale_patch(folder):
 
 @proof
 def stack_refusals():
-    """wrong options, sources and patches, a full disk, no sudo: a sentence each, nothing built"""
+    """wrong options, sources and patches, a full disk, no sudo: a sentence each, nothing changed"""
     with Site("stack-refusals", "--chroot", "refusals", "--ssh", "1") as site:
-        small = os.path.join(site.state, "roots/refusals/small")
-        os.makedirs(small)
-        run(["mount", "-t", "tmpfs", "-o", "size=64m", "none", small])
         chroot = ("--limit", "refusals")
+        site.play("built", "-e", json.dumps(skipped("fftw")), *chroot)
+        used = _used(site)
+        small = os.path.join(site.state, "roots/refusals/small")
+        _full(small)
         try:
             for name, options, words in REFUSALS:
                 _refused(site, name, words, options, *chroot)
+                if _used(site) != used:
+                    raise Failed("%s: users had\n%s\nand have\n%s" % (name, used, _used(site)))
         finally:
             run(["umount", small])
-        _refused(site, "patch", "does not apply", skipped("fftw"), *chroot,
-                 ansible=_with_stale_patch(os.path.join(site.base, "tree")))
+        # Another flag is another prefix: the one that is there needs no source.
+        _refused(site, "patch", "does not apply", dict(
+            skipped("fftw"), fftw__flags=["--disable-fma"]), *chroot,
+            ansible=_with_stale_patch(os.path.join(site.base, "tree")))
+        if _used(site) != used:
+            raise Failed("patch: users had\n%s\nand have\n%s" % (used, _used(site)))
         # A user without rights, on a host without sudo.
         site.inside("ssh1", "mv $(command -v sudo) /root && useradd -m plain && "
                     "cp -r /root/.ssh ~plain && chown -R plain ~plain/.ssh")

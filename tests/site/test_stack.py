@@ -168,6 +168,48 @@ def test_instruction_sets_side_by_side():
     assert stack.pinned(plan) == ["low/1-x86-64-v3"]
 
 
+def variants(**options):
+    """{(component, instruction set): instance} and the plan."""
+    plan = stack.stack_plan(copy.deepcopy(RECORDS), settings(options=options))
+    return {(i["name"], i["isa"]): i for i in plan}, plan
+
+
+def test_each_instruction_set_stands_on_its_own():
+    found, plan = variants(high={"isas": ["x86-64-v3", "x86-64"]})
+    assert sorted(found) == [("high", "x86-64"), ("high", "x86-64-v3"), ("low", "x86-64"),
+                             ("low", "x86-64-v3"), ("side", "x86-64-v3"), ("top", "x86-64-v3")]
+    for isa in ("x86-64", "x86-64-v3"):
+        high, low = found["high", isa], found["low", isa]
+        assert high["steps"]["build"] == ["make LOW=" + low["prefix"]]
+        assert stack.bottom_up(high, plan) == [low]
+    assert stack.pinned(plan) == [name + "/1-x86-64-v3" for name in ("low", "high", "side", "top")]
+    before = found["high", "x86-64"]["recipe"]
+    after = variants(low={"flags": ["-DX"]}, high={"isas": ["x86-64-v3", "x86-64"]})[0]
+    assert after["high", "x86-64"]["recipe"] != before
+
+
+def test_what_is_loaded_together_is_for_one_instruction_set():
+    found, plan = variants(low={"isas": ["x86-64"]})
+    assert ("low", "x86-64-v3") in found, "high is for it"
+    assert stack.pinned(plan)[0] == "low/1-x86-64-v3"
+    with pytest.raises(errors.AnsibleFilterError, match="low for x86-64 is needed by top, and for "
+                       "x86-64-v3 by other: they cannot be loaded together"):
+        stack.stack_plan(dict(copy.deepcopy(RECORDS), other=record(needs=["high"])), settings(
+            options={"top": {"isas": ["x86-64"]}}))
+
+
+def test_what_is_not_built_serves_every_instruction_set():
+    found, plan = variants(low={"mode": "package"}, high={"isas": ["x86-64-v3", "x86-64"]})
+    assert ("low", "x86-64") not in found
+    assert stack.bottom_up(found["high", "x86-64"], plan) == [found["low", "x86-64-v3"]]
+    _, plan = variants(high={"mode": "package"}, top={"isas": ["x86-64"]}, side={"mode": "package"})
+    assert stack.pinned(plan) == ["low/1-x86-64-v3", "top/1-x86-64"]
+    records = dict(copy.deepcopy(RECORDS), zoo=record(needs=["low"]))
+    plan = stack.stack_plan(records, settings(options={
+        "top": {"mode": "skip"}, "high": {"isas": ["x86-64"]}, "zoo": {"mode": "package"}}))
+    assert stack.pinned(plan)[:2] == ["low/1-x86-64", "high/1-x86-64"]
+
+
 @pytest.mark.parametrize("name, version", [
     ("low/1.14.5", "1.14.5"), ("low/v3", "3"), ("low/1.14.5-gcc-13.2", "1.14.5"), ("low", ""),
     ("site/low/2.0", "2.0"), ("2024/low/5.1", "5.1")])
