@@ -11,6 +11,7 @@ instruction set and the recipes of what it needs. Another flag is another prefix
 and for all that stand on it, and for nothing else.
 """
 
+import datetime
 import difflib
 import glob
 import hashlib
@@ -442,6 +443,7 @@ def stack_patches(folder):
     return found
 
 
+QUARANTINE = {"component", "test", "reason", "link", "expires"}
 OPTIONS = ("mode", "version", "sources", "flags", "isas", "module", "module_root")
 
 
@@ -472,6 +474,29 @@ def stack_options(variables, records):
     return {name: found for name, found in options.items() if found}
 
 
+def stack_quarantine(content, records):
+    """The known failures, as quarantine.yml has them, each with all that is asked of it."""
+    found = []
+    for number, entry in enumerate(content["failures"] or [], 1):
+        entry = {key: str(value) for key, value in dict(entry).items()}
+        where = "quarantine.yml, entry %d (%s)" % (number, entry.get("test", "no test"))
+        if set(entry) != QUARANTINE:
+            _bad("%s: it has %s, and needs %s", where, ", ".join(sorted(entry)),
+                 ", ".join(sorted(QUARANTINE)))
+        if entry["component"] not in records:
+            _bad("%s: there is no component %r; there are %s", where, entry["component"],
+                 ", ".join(sorted(records)))
+        if not re.match(r"https?://\S+$", entry["link"]):
+            _bad("%s: link is %r; it must lead to where the failure is dealt with", where,
+                 entry["link"])
+        try:
+            datetime.date.fromisoformat(entry["expires"])
+        except ValueError:
+            _bad("%s: expires is %r; it must be a day, as 2027-01-31", where, entry["expires"])
+        found.append(entry)
+    return found
+
+
 def stack_newest(results):
     """Options that choose the newest versions, from the results of stack_source."""
     options = {}
@@ -491,6 +516,7 @@ class FilterModule:
                 "stack_records": stack_records, "stack_patches": stack_patches,
                 "stack_option_names": option_names, "stack_options": stack_options,
                 "stack_newest": stack_newest, "stack_pinned": pinned,
+                "stack_quarantine": stack_quarantine,
                 "stack_environment_id": environment_id,
                 "stack_path_variables": path_variables, "stack_versions": package_versions,
                 "stack_sources": sources, "stack_packages": needed_packages,

@@ -12,6 +12,7 @@ import fcntl
 import fnmatch
 import json
 import os
+import re
 import subprocess
 import time
 import xml.etree.ElementTree
@@ -38,6 +39,17 @@ options:
     elements: str
     default: []
   after: {description: Step without which this one is not tried., type: str, default: ""}
+  tests:
+    description: >-
+      The commands are tests. Each runs whatever became of those before, and is a test of that name
+      where nothing tells more (C(cases), C(junit)).
+    type: bool
+    default: false
+  cases:
+    description: >-
+      Regular expression with groups C(test) and C(failed), which matches one line per test in what
+      the commands say; C(failed) matches where it failed.
+    type: str
   junit:
     description: Report in JUnit's format that the commands write; it decides, not the exit status.
     type: path
@@ -87,14 +99,30 @@ def explained(component, step, text, status):
     return "%s: %s failed with exit status %d" % (component, step, status)
 
 
-def judged(path, quarantine, today):
-    """(number of tests, known failures, sentences about the others) of a report."""
-    count, known, bad = 0, [], []
-    for case in xml.etree.ElementTree.parse(path).iter("testcase"):
-        count += 1
-        if case.find("failure") is None and case.find("error") is None:
-            continue
-        name = "%s::%s" % (case.get("classname", ""), case.get("name", ""))
+def reported(path):
+    """[(name, whether it failed)] of a report."""
+    return [("%s::%s" % (case.get("classname", ""), case.get("name", "")),
+             case.find("failure") is not None or case.find("error") is not None)
+            for case in xml.etree.ElementTree.parse(path).iter("testcase")]
+
+
+def said(runs, cases):
+    """The same of what commands said, [(command, exit status, output)]. One that told no test, or
+    failed though none of its tests did, is a test itself."""
+    found = []
+    for command, status, text in runs:
+        told = [(match["test"], bool(match["failed"]))
+                for match in re.finditer(cases, text, re.MULTILINE)] if cases else []
+        if not told or status and not any(failed for _, failed in told):
+            told.append((" ".join(command.split()), status != 0))
+        found += told
+    return found
+
+
+def judged(tests, quarantine, today):
+    """(known failures, sentences about the others)."""
+    known, bad = [], []
+    for name in [name for name, failed in tests if failed]:
         entry = next((q for q in quarantine if fnmatch.fnmatchcase(name, q["test"])), None)
         if entry is None:
             bad.append(name)
@@ -103,25 +131,44 @@ def judged(path, quarantine, today):
                 name, entry["expires"], entry["link"]))
         else:
             known.append(name)
-    return count, known, bad
+    return known, bad
 
 
-def verdict(given, status, log):
-    """{tests, quarantined} or {msg}: what the report says where there is one, else the exit
-    status."""
-    if not given.get("junit"):
-        return {} if not status else {
-            "msg": explained(given["component"], given["step"], tail(log), status)}
+def verdict(given, runs, log):
+    """{tests, quarantined} or {msg}: of tests what they told, else the exit status."""
+    status = next((status for _, status, _ in runs if status), 0)
+    sentence = explained(given["component"], given["step"], tail(log), status)
+    if not given.get("tests"):
+        return {"msg": sentence} if status else {}
     try:
-        count, known, bad = judged(given["junit"], given["quarantine"],
-                                   datetime.date.today().isoformat())
+        tests = reported(given["junit"]) if given.get("junit") else said(runs, given.get("cases"))
     except (OSError, xml.etree.ElementTree.ParseError) as error:
-        return {"msg": "%s: %s ended with exit status %d and left no report: %s" % (
-            given["component"], given["step"], status, error)}
-    if bad or not count or (status and not known):
+        return {"msg": "%s and left no report: %s" % (sentence, error)}
+    known, bad = judged(tests, given["quarantine"], datetime.date.today().isoformat())
+    if bad or not tests or (status and not known):
         return {"msg": "%s: of %d tests %d failed that no quarantine knows: %s" % (
-            given["component"], count, len(bad), ", ".join(bad[:10]) or "exit status %d" % status)}
-    return {"tests": count, "quarantined": known}
+            sentence, len(tests), len(bad), ", ".join(bad[:10]) or "none by its report")}
+    return {"tests": len(tests), "quarantined": known}
+
+
+def executed(given, log):
+    """[(what ran, its exit status, what it said)]. Tests run one by one, what else there is until
+    one fails."""
+    # Each in a shell of its own: where one goes, the next does not follow.
+    scripts = given["commands"] if given.get("tests") else [
+        "".join("(\n%s\n)\n" % command for command in given["commands"])]
+    runs = []
+    with open(log, "w", encoding="utf-8") as stream:
+        for script in scripts:
+            begin = os.path.getsize(log)
+            status = subprocess.run(
+                [*given.get("through", ()), "bash", "-c", "set -euo pipefail\n" + script],
+                cwd=given["chdir"], check=False, stdin=subprocess.DEVNULL, stdout=stream,
+                stderr=subprocess.STDOUT, env=given["environment"]).returncode
+            with open(log, "rb") as told:
+                told.seek(begin)
+                runs.append((script, status, told.read().decode(errors="replace")))
+    return runs
 
 
 def perform(given):
@@ -148,14 +195,8 @@ def perform(given):
         if given.get("junit") and os.path.exists(given["junit"]):
             os.remove(given["junit"])
         begin = time.monotonic()
-        # Each in a shell of its own: where one goes, the next does not follow.
-        script = "set -euo pipefail\n" + "".join("(\n%s\n)\n" % c for c in given["commands"])
-        with open(log, "w", encoding="utf-8") as stream:
-            status = subprocess.run([*given.get("through", ()), "bash", "-c", script],
-                                    cwd=given["chdir"], check=False, stdin=subprocess.DEVNULL,
-                                    stdout=stream, stderr=subprocess.STDOUT,
-                                    env=given["environment"]).returncode
-        result = dict(verdict(given, status, log), seconds=round(time.monotonic() - begin, 1))
+        runs = executed(given, log)
+        result = dict(verdict(given, runs, log), seconds=round(time.monotonic() - begin, 1))
         if "msg" in result:
             result["msg"] += "\n%s ends with:\n%s" % (log, tail(log))
             return dict(result, failed=True, log=log)
@@ -180,6 +221,7 @@ def main():
         "commands": {"type": "list", "elements": "str", "required": True},
         "chdir": {"type": "path", "required": True}, "state": {"type": "path", "required": True},
         "environment": {"type": "dict", "default": {}},
+        "tests": {"type": "bool", "default": False}, "cases": {"type": "str"},
         "through": {"type": "list", "elements": "str", "default": []},
         "after": {"type": "str", "default": ""}, "junit": {"type": "path"},
         "quarantine": {"type": "list", "elements": "dict", "default": []}},

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Ansible modules of the stack, used as functions: sources, steps, prefixes, what is pruned."""
 
+import datetime
 import hashlib
 import http.server
 import json
@@ -11,7 +12,9 @@ import threading
 import pytest
 
 pytest.importorskip("ansible", reason="Ansible is not installed")
-from stack_fixture import module  # noqa: E402  (Ansible first)
+from ansible.errors import AnsibleFilterError  # noqa: E402
+from plays import ANSIBLE  # noqa: E402
+from stack_fixture import module, stack  # noqa: E402  (Ansible first)
 
 source = module("library/stack_source.py")
 step = module("library/stack_step.py")
@@ -237,7 +240,7 @@ KNOWN = {"test": "a::b*", "reason": "x", "link": "https://bugs.example/1", "expi
 def suite(tmp_path, quarantine, status=1):
     (tmp_path / "in.xml").write_text(REPORT)
     return step.perform(given(tmp_path, "cp in.xml out.xml; exit %d" % status, step="suite",
-                              junit=str(tmp_path / "out.xml"), quarantine=quarantine))
+                              tests=True, junit=str(tmp_path / "out.xml"), quarantine=quarantine))
 
 
 def test_a_failing_test_fails_the_step(tmp_path):
@@ -255,15 +258,72 @@ def test_a_quarantine_ends(tmp_path):
 
 
 def test_a_suite_without_a_report_fails(tmp_path):
-    result = step.perform(given(tmp_path, "exit 3", junit=str(tmp_path / "none.xml")))
+    result = step.perform(given(tmp_path, "exit 3", tests=True, junit=str(tmp_path / "none.xml")))
     assert result["failed"] and "exit status 3 and left no report" in result["msg"]
 
 
 def test_a_suite_that_ended_badly_for_another_reason_fails(tmp_path):
     (tmp_path / "in.xml").write_text("<testsuite><testcase classname='a' name='good'/></testsuite>")
-    result = step.perform(given(tmp_path, "cp in.xml out.xml; exit 3",
+    result = step.perform(given(tmp_path, "cp in.xml out.xml; exit 3", tests=True,
                                 junit=str(tmp_path / "out.xml")))
     assert result["failed"] and "exit status 3" in result["msg"]
+
+
+UTEST = stack.stack_records(os.path.join(ANSIBLE, "roles"))["openblas"]["suite"]["short"]["cases"]
+
+
+def tried(tmp_path, *commands, known=(), **more):
+    return step.perform(given(tmp_path, *commands, step="suite", tests=True, quarantine=[
+        dict(KNOWN, test=name) for name in known], **more))
+
+
+def test_a_suite_without_a_report_is_as_many_tests_as_it_has_commands(tmp_path):
+    """Each runs, whatever became of those before."""
+    result = tried(tmp_path, "exit 3", "touch second", "touch  third")
+    assert "of 3 tests 1 failed that no quarantine knows: exit 3" in result["msg"]
+    assert (tmp_path / "third").exists()
+    result = tried(tmp_path, "exit 3", "true", known=["exit *"])
+    assert (result["tests"], result["quarantined"]) == (2, ["exit 3"])
+    assert "no quarantine knows: false" in tried(tmp_path, "exit 3", "false",
+                                                 known=["exit *"])["msg"]
+
+
+def test_what_a_suite_says_of_its_tests(tmp_path):
+    """As OpenBLAS's utest does; a program that ends badly for another reason is a failure, too."""
+    says = "echo 'TEST 1/3 amax:samax [OK]'; echo 'TEST 2/3 rot:drot [FAIL]'; " \
+        "echo 'TEST 3/3 a:b [SKIPPED]'; exit 1"
+    assert "of 3 tests 1 failed that no quarantine knows: rot:drot" in tried(
+        tmp_path, says, cases=UTEST)["msg"]
+    result = tried(tmp_path, says, "true", cases=UTEST, known=["rot:*"])
+    assert (result["tests"], result["quarantined"]) == (4, ["rot:drot"])
+    well = "echo 'TEST 1/3 amax:samax [OK]'; exit 2"
+    assert "of 2 tests 1 failed that no quarantine knows: echo" in tried(
+        tmp_path, well, cases=UTEST)["msg"]
+
+
+def test_a_suite_may_be_entered_through_a_program(tmp_path):
+    result = tried(tmp_path, "test $VALUE = 7", through=["env", "VALUE=7"])
+    assert result["tests"] == 1 and result["changed"]
+    again = tried(tmp_path, "test $VALUE = 7", through=["env", "VALUE=8"])
+    assert again["changed"] is False, "the way into it makes no other suite of it"
+
+
+ENTRY = dict(KNOWN, component="low")
+
+
+@pytest.mark.parametrize("change, words", [
+    ({"expires": None}, "it has component, link, reason, test, and needs component, expires"),
+    ({"note": "x"}, "it has component, expires, link, note"),
+    ({"component": "lwo"}, "there is no component 'lwo'; there are low"),
+    ({"link": "see mail"}, "link is 'see mail'; it must lead to"),
+    ({"expires": "soon"}, "expires is 'soon'; it must be a day, as 2027-01-31")])
+def test_a_quarantine_that_means_nothing_is_refused(change, words):
+    entry = {key: value for key, value in dict(ENTRY, **change).items() if value is not None}
+    with pytest.raises(AnsibleFilterError) as caught:
+        stack.stack_quarantine({"failures": [ENTRY, entry]}, {"low": {}})
+    assert words in str(caught.value) and "entry 2 (a::b*)" in str(caught.value)
+    day = dict(ENTRY, expires=datetime.date(2999, 1, 1))  # as YAML reads it
+    assert stack.stack_quarantine({"failures": [day]}, {"low": {}}) == [ENTRY]
 
 
 # ---- archives and prefixes -------------------------------------------------------------------
