@@ -191,7 +191,7 @@ echo "$*" >> "$CALLS"
 mkdir -p build/reports build/deb build/rpm/RPMS
 echo '<testsuite><testcase name="a"/></testsuite>' > "build/reports/$1.xml"
 case $1 in
-  deb) for end in deb dsc orig.tar.gz debian.tar.xz buildinfo; do echo > build/deb/a.$end; done ;;
+  deb) for one in deb dsc orig.tar.gz debian.tar.xz buildinfo; do echo > build/deb/a.$one; done ;;
   images) echo images of build/deb/* >> "$CALLS" ;;
   rpm) echo > build/rpm/RPMS/a.rpm ;;
   manifest) mkdir -p "$(dirname "$3")" && echo '{}' > "$3" ;;
