@@ -449,6 +449,39 @@ def test_a_compiler_that_takes_liberties_is_refused(tmp_path):
     assert "choose another by toolchain__mode" in text
 
 
+def test_a_program_that_does_not_start_is_no_miscompilation(tmp_path):
+    fortran = tmp_path / "fortran"
+    fortran.write_text('#!/bin/sh\nprintf \'#!/bin/sh\\necho no libx.so >&2; exit 127\' > probe\n'
+                       'chmod +x probe\n')
+    fortran.chmod(0o755)
+    status, text = probed(tmp_path, FC=str(fortran))
+    assert status == 1 and "miscompiles" not in text
+    assert "what the toolchain makes of matmul.f90 does not start: no libx.so" in text
+
+
+@pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="dpkg is not installed")
+def test_foreign_cross_compilers_get_their_libraries(tmp_path):
+    """Once: another run finds the package that stands for them."""
+    for name, text in (
+            ("apt-cache", 'echo "Depends: cpp-$CROSS (= 4:12), gcc-12-$CROSS (>= 12.2.0-1~)"'),
+            ("dpkg", 'case $1 in -i) dpkg-deb -f "$2" Provides Architecture > "$KEPT" ;; '
+                     '*) echo arm64 ;; esac'),
+            ("dpkg-query", 'sed -n "s/^Provides: //p" "$KEPT"')):
+        (tmp_path / name).write_text("#!/bin/sh\n%s\n" % text)
+        (tmp_path / name).chmod(0o755)
+    kept = tmp_path / "kept"
+    kept.touch()
+    command = ["sh", os.path.join(ANSIBLE, "roles/toolchain/files/foreign.sh"), "aarch64", "amd64"]
+    names = ["lib%s-12-dev-arm64-cross" % name for name in ("gcc", "stdc++", "gfortran")]
+    for more in (["new"], []):
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8", env={
+            **os.environ, "PATH": "%s:%s" % (tmp_path, os.environ["PATH"]), "KEPT": str(kept),
+            "CROSS": "aarch64-linux-gnu"})
+        assert done.stdout.splitlines() == names + more
+    assert kept.read_text() == "Provides: %s\nArchitecture: amd64\n" % ", ".join(
+        name + " (= 99)" for name in names)
+
+
 def test_a_compiler_that_does_not_compile_is_refused(tmp_path):
     status, text = probed(tmp_path, CXX="false")
     assert status == 1 and "the toolchain does not compile cxx20.cc with -O0" in text

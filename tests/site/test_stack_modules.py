@@ -4,8 +4,11 @@
 import datetime
 import hashlib
 import http.server
+import io
 import json
 import os
+import pathlib
+import shutil
 import tarfile
 import threading
 
@@ -349,6 +352,75 @@ def test_an_archive_is_unpacked_whole(tmp_path):
 def test_an_archive_without_a_directory_is_refused(tmp_path, names, words):
     with pytest.raises(OSError, match=words):
         unpack.unpacked(archive(tmp_path, *names), str(tmp_path / "out" / "source"))
+    assert os.listdir(str(tmp_path / "out")) == []
+
+
+PATCH = """Description: why
+--- a/%s
++++ b/%s
+@@ -1 +1 @@
+-%s
++%s
+"""
+
+
+def source_package(tmp_path, patches):
+    """A .dsc by dpkg-source's own rules, of an original archive, a component's and debian/."""
+    built = tmp_path / "pool"
+    built.mkdir()
+    for name, files in (
+            ("x_1.orig.tar.gz", {"x-1/a": "one\n", "x-1/more/old": "old\n", "x-1/debian/y": ""}),
+            ("x_1.orig-more.tar.gz", {"other/b": "two\n"}),
+            ("x_1-1.debian.tar.gz", {"debian/rules": "", **{
+                "debian/patches/" + name: text for name, text in patches.items()}})):
+        with tarfile.open(str(built / name), "w:gz") as tar:
+            for path, text in files.items():
+                entry = tarfile.TarInfo(path)
+                entry.size = len(text)
+                tar.addfile(entry, io.BytesIO(text.encode()))
+    rows = ["%s %d %s" % (hashlib.sha256(path.read_bytes()).hexdigest(), path.stat().st_size,
+                          path.name) for path in sorted(built.iterdir())]
+    (built / "x_1-1.dsc").write_text(
+        "Format: 3.0 (quilt)\nSource: x\nVersion: 1-1\nChecksums-Sha256:\n %s\nFiles:\n 0 0 z\n"
+        % "\n ".join(rows))
+    return str(built / "x_1-1.dsc")
+
+
+def test_a_source_package_is_unpacked_without_dpkg_source(tmp_path, monkeypatch):
+    """Its package excludes another architecture's cross compilers, as in an emulated chroot."""
+    farm = tmp_path / "bin"
+    farm.mkdir()
+    for name in ("tar", "gzip", "patch"):
+        (farm / name).symlink_to(shutil.which(name))
+    dsc = source_package(tmp_path, {
+        "series": "# first\none # why\nmore\n", "one": PATCH % ("a", "a", "one", "1"),
+        "more": PATCH % ("more/b", "more/b", "two", "2")})
+    monkeypatch.setenv("PATH", str(farm))
+    unpack.unpacked(dsc, str(tmp_path / "out" / "source"))
+    tree = tmp_path / "out" / "source"
+    files = {str(path.relative_to(tree)) for path in tree.rglob("*") if path.is_file()}
+    assert files == {"a", "more/b", "debian/rules", "debian/patches/series", "debian/patches/one",
+                     "debian/patches/more"}
+    assert (tree / "a").read_text() + (tree / "more/b").read_text() == "1\n2\n"
+    assert (tree / "a").stat().st_mtime == (tree / "more/b").stat().st_mtime
+
+
+@pytest.mark.parametrize("change, words", [
+    (lambda dsc: dsc.write_text(dsc.read_text().replace("3.0 (quilt)", "1.0")),
+     r"has the format 1\.0: only 3\.0 \(quilt\) is known"),
+    (lambda dsc: (dsc.parent / "x_1.orig.tar.gz").write_bytes(b""),
+     r"x_1\.orig\.tar\.gz has not the checksum that .*x_1-1\.dsc tells")], ids=["format", "sum"])
+def test_a_source_package_that_is_refused(tmp_path, change, words):
+    dsc = source_package(tmp_path, {"series": ""})
+    change(pathlib.Path(dsc))
+    with pytest.raises(OSError, match=words):
+        unpack.unpacked(dsc, str(tmp_path / "out" / "source"))
+
+
+def test_a_source_package_whose_patch_does_not_apply_is_refused(tmp_path):
+    dsc = source_package(tmp_path, {"series": "one\n", "one": PATCH % ("a", "a", "three", "3")})
+    with pytest.raises(OSError, match="x_1-1.dsc, one cannot be unpacked: .*FAILED"):
+        unpack.unpacked(dsc, str(tmp_path / "out" / "source"))
     assert os.listdir(str(tmp_path / "out")) == []
 
 
