@@ -52,8 +52,10 @@ def parse_source(component, entry):
 
 
 def numbers(version):
-    """1.26.4 -> (1, 26, 4), to compare versions by; what is no number ends it."""
-    return tuple(int(word) for word in re.match(r"[\d.]*", str(version)).group().split(".") if word)
+    """1.26.4 or, with Debian's epoch, 1:1.26.4-1 -> (1, 26, 4), to compare versions by; what is no
+    number ends it."""
+    upstream = re.match(r"(?:\d+:)?([\d.]*)", str(version)).group(1)
+    return tuple(int(word) for word in upstream.split(".") if word)
 
 
 def of_version(record, version):

@@ -195,6 +195,12 @@ def source_uris(name, cache):
         return parse_uris(run(words))
 
 
+def source_records(name, cache):
+    """What apt says of each version of a source package, a paragraph each."""
+    return run(["apt-cache", *apt_options(os.path.join(cache, "apt")), "showsrc", "--only-source",
+                name]).split("\n\n")
+
+
 def from_deb(source, cache):
     """Of kind deb the whole source package, of kind deb-orig its original archive."""
     uris = source_uris("%s=%s" % (source["name"], source["version"]), cache)
@@ -286,11 +292,14 @@ FETCH = {"deb": from_deb, "deb-orig": from_deb, "pypi": from_pypi}
 
 def newest_deb(source, cache):
     """The newest version that apt has of a source package."""
-    found = next((u for u in source_uris(source["name"], cache) if u[1].endswith(".dsc")), None)
+    uris = source_uris(source["name"], cache)
+    found = next((u for u in uris if u[1].endswith(".dsc")), None)
     if found is None:
         raise Missing("apt has no source package %s" % source["name"])
-    version = found[1][len(source["name"]) + 1:-len(".dsc")]
-    uris = source_uris("%s=%s" % (source["name"], version), cache)
+    # The name of a file lacks the epoch, without which apt does not know the version.
+    version = next(match.group(1) for paragraph in source_records(source["name"], cache)
+                   if " %s\n" % found[1] in paragraph + "\n"
+                   for match in [re.search(r"^Version: (\S+)$", paragraph, re.MULTILINE)])
     mine = next(u for u in uris if is_the(source["kind"], u[1]))
     return dict(source, version=version, sha256=mine[2].partition(":")[2])
 

@@ -252,6 +252,21 @@ def test_a_version_may_be_built_otherwise():
     assert built == {"1": ["make -j2 "], "1.9": ["make -j2 "], "1.26.4": ["meson"]}
 
 
+def test_an_epoch_is_no_part_of_a_version():
+    assert stack.numbers("1:1.26.4-1") == (1, 26, 4) == stack.numbers("1.26.4")
+    chosen = stack.stack_newest([{"item": {"name": "thing"}, "source": {
+        "kind": "deb", "name": "thing", "version": "1:2.0+ds-1", "sha256": SUM}}])
+    assert chosen == {"thing": {"version": "2.0", "sources": [{"deb": "thing 1:2.0+ds-1 " + SUM}]}}
+
+
+def test_a_newer_numpy_gets_what_its_build_calls():
+    """pip builds without isolation: what Meson's way needs must be installed."""
+    record = stack.of_version(REAL["numpy"], "1.26.4")
+    assert "pip wheel" in " ".join(record["steps"]["build"])
+    for family, backend in (("Debian", "python3-mesonpy"), ("RedHat", "python3-meson-python")):
+        assert {backend, "meson", "ninja-build"} <= set(record["build_packages"][family])
+
+
 BAD_OPTIONS = [
     ({"low": {"mode": "biuld"}},
      "low__mode is 'biuld'; it must be one of build, package, module, skip"),

@@ -147,17 +147,19 @@ def test_apt_tells_addresses():
                                        ("http://a/y", "y", "SHA256:cd")]
 
 
-URIS = {"thing": [("http://a/t.dsc", "thing_2.0+ds-1.dsc", "SHA256:" + "d" * 64)],
-        "thing=2.0+ds-1": [("http://a/t.dsc", "thing_2.0+ds-1.dsc", "SHA256:" + "d" * 64),
-                           ("http://a/o", "thing_2.0+ds.orig.tar.xz", "SHA256:" + "e" * 64),
-                           ("http://a/p", "thing_2.0+ds-1.debian.tar.xz", "SHA256:" + "f" * 64)]}
+URIS = [("http://a/t.dsc", "thing_2.0+ds-1.dsc", "SHA256:" + "d" * 64),
+        ("http://a/o", "thing_2.0+ds.orig.tar.xz", "SHA256:" + "e" * 64),
+        ("http://a/p", "thing_2.0+ds-1.debian.tar.xz", "SHA256:" + "f" * 64)]
+RECORDS = ["Package: thing\nVersion: 1:1.0-1\nFiles:\n 0 1 thing_1.0-1.dsc\n",
+           "Package: thing\nFiles:\n 0 1 thing_2.0+ds-1.dsc\nVersion: 1:2.0+ds-1"]
 
 
 @pytest.mark.parametrize("kind, sha256", [("deb", "d" * 64), ("deb-orig", "e" * 64)])
 def test_the_newest_source_package(kind, sha256, tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "source_uris", lambda name, cache: URIS[name])
+    monkeypatch.setattr(source, "source_uris", lambda name, cache: URIS)
+    monkeypatch.setattr(source, "source_records", lambda name, cache: RECORDS)
     found = source.newest("thing", [wanted(kind)], str(tmp_path))
-    assert (found["version"], found["sha256"]) == ("2.0+ds-1", sha256)
+    assert (found["version"], found["sha256"]) == ("1:2.0+ds-1", sha256)  # as apt wants it
 
 
 def test_the_newest_release_of_a_project(index, tmp_path):
@@ -166,7 +168,7 @@ def test_the_newest_release_of_a_project(index, tmp_path):
 
 
 def test_the_original_archive_is_not_the_package(tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "source_uris", lambda name, cache: URIS["thing=2.0+ds-1"])
+    monkeypatch.setattr(source, "source_uris", lambda name, cache: URIS)
     with pytest.raises(source.Missing, match="thing_2.0.ds.orig.tar.xz SHA256:e"):
         source.from_deb(wanted("deb-orig", sha256="d" * 64), str(tmp_path))
 
