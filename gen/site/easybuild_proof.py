@@ -72,7 +72,12 @@ def _installed(site):
         site.run(site.path("venv/bin/pip"), "-q", "install", "--no-cache-dir", "easybuild")
     except Failed as reason:
         raise NotRun("PyPI gives no EasyBuild: %s" % str(reason).strip().splitlines()[-1]) from None
-    return site.eb("--version").split()[4]
+    return told_version(site.eb("--version"))
+
+
+def told_version(text):
+    """Of `This is EasyBuild 5.1.1 (framework: 5.1.1, easyblocks: 5.1.1) on host NAME.`"""
+    return re.search(r"^This is EasyBuild (\S+) ", text, re.MULTILINE).group(1)
 
 
 def _refuses_another_archive(site, name, version):

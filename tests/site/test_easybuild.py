@@ -3,6 +3,7 @@
 EasyBuild build it."""
 
 import ast
+import importlib
 import os
 import shlex
 import subprocess
@@ -34,6 +35,13 @@ def easyconfig():
         code = compile(ast.Expression(node.value), "treenail.eb", "eval")
         found[node.targets[0].id] = eval(code, {"__builtins__": {}}, dict(found))
     return found
+
+
+def test_the_proof_reads_easybuilds_own_version(monkeypatch):
+    monkeypatch.syspath_prepend(os.path.join(SOURCE, "gen", "tools"))
+    proof = importlib.import_module("easybuild_proof")
+    assert proof.told_version("This is EasyBuild 5.1.1 (framework: 5.1.0, easyblocks: 5.1.2) on "
+                              "host x.\n") == "5.1.1"
 
 
 def test_version(easyconfig):
