@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Module files and stack-env as users meet them, under the module system that is installed."""
+"""Module files and stack-env as users meet them, under each module system that is installed."""
 
 import os
 import shutil
@@ -18,13 +18,18 @@ INITS = [path for path in ("/usr/share/lmod/lmod/init/bash", "/usr/share/modules
 BARE = {"PATH": "/usr/bin:/bin"}
 
 
+@pytest.fixture(params=INITS or [pytest.param("", marks=pytest.mark.skip(
+    reason="neither Lmod nor environment-modules is installed"))],
+    ids=lambda path: path.split("/")[3] if path else "none")
+def init(request):
+    return request.param
+
+
 @pytest.fixture
-def site(tmp_path):
+def site(tmp_path, init):
     """A prefix with two components, of which one has two instruction sets, and stack-env."""
-    if not INITS:
-        pytest.skip("neither Lmod nor environment-modules is installed")
     prefix = str(tmp_path / "stack")
-    plan = made_stack(prefix, PAIR, INITS[0], {"high": {"isas": ["x86-64-v3", "x86-64"]}})
+    plan = made_stack(prefix, PAIR, init, {"high": {"isas": ["x86-64-v3", "x86-64"]}})
     return prefix, {i["module"]: i["prefix"] for i in plan}
 
 
@@ -75,6 +80,16 @@ def test_what_an_outer_one_loaded_is_not_kept(site):
     inner = variables(entered(prefix, "env"))
     assert found["LOADEDMODULES"] == inner["LOADEDMODULES"]
     assert found["LD_LIBRARY_PATH"].split(":")[0] == prefixes["high/1-x86-64-v3"] + "/lib"
+
+
+def test_a_module_systems_own_notes_of_the_caller_are_not_kept(site):
+    """environment-modules believes them: what they call loaded it would not load."""
+    plain = variables(entered(site[0], "env"))
+    notes = {"__MODULES_LMINIT": "load&nothing/1", "__MODULES_SHARE_LOW_ROOT": "x:9",
+             "__MODULES_LMCONFLICT": "nothing/1&high", "_LMFILES_": "/nowhere/nothing/1",
+             "LOADEDMODULES": "nothing/1"}
+    found = variables(entered(site[0], "env", environment=dict(BARE, **notes)))
+    assert found == plain
 
 
 def test_search_paths_of_the_caller_are_kept_on_request_alone(site):
@@ -130,17 +145,15 @@ def test_two_instruction_sets_are_never_mixed(site):
     assert mixed == ([site[1]["high/1-x86-64-v3"] + "/lib"] if done.returncode == 0 else [])
 
 
-def test_another_version_is_loaded_with_what_it_was_built_on(tmp_path):
+def test_another_version_is_loaded_with_what_it_was_built_on(tmp_path, init):
     """Two runs: the second has another low and a newer high; high/1 goes on standing on its own."""
-    if not INITS:
-        pytest.skip("neither Lmod nor environment-modules is installed")
     plans = []
     for name, options in (("1", {}), ("2", {"low": {"flags": ["-DX"]}})):
         records = dict(PAIR, high=dict(PAIR["high"], version=name, versions={
             name: PAIR["high"]["versions"]["1"]}))
         environment = str(tmp_path / "environments" / name)
         plans.append({i["name"]: i["prefix"] for i in made_stack(
-            environment, records, INITS[0], options)})
+            environment, records, init, options)})
         (tmp_path / "bin").mkdir(exist_ok=True)
         publish.publish(str(tmp_path), environment, True)
     prefix = str(tmp_path)
@@ -151,10 +164,10 @@ def test_another_version_is_loaded_with_what_it_was_built_on(tmp_path):
         "high/1-x86-64-v3", "high/2-x86-64-v3", "low/1-x86-64-v3"]
 
 
-def test_modules_that_are_not_installed_here(site, tmp_path):
+def test_modules_that_are_not_installed_here(site, init):
     path = site[0] + "/bin/stack-env"
     with open(path, encoding="utf-8") as stream:
-        text = stream.read().replace(INITS[0], "/nowhere/init")
+        text = stream.read().replace(init, "/nowhere/init")
     with open(path, "w", encoding="utf-8") as stream:
         stream.write(text)
     assert "/nowhere/init, which initialises modules, is not there" in entered(
