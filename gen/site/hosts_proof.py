@@ -9,8 +9,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
+import plays
 from proving import SOURCE, Failed, NotRun, need, proof, run
 
 HOSTS = os.path.join(SOURCE, "ci/hosts")
@@ -196,15 +198,32 @@ def reach(state, host, name, port, wanted):
 
 @proof
 def hosts_bare():
-    """ci/hosts --bare: hosts without Python, which Ansible's raw module bootstraps over ssh"""
+    """ci/hosts --bare: hosts without Python, which the role python bootstraps by sudo and by su"""
     need("ansible-community", "ansible")
-    with up("hosts-bare", "--ssh", "1", "--internet", "--bare") as (state, _):
-        if inside(state, "ssh1", "command -v python3 || echo none") != "none":
-            raise Failed("a bare host has Python")
-        run(["ansible", "all", "-i", os.path.join(state, "inventory.yml"), "-m", "raw", "-a",
-             "apt-get -qq update && apt-get -qq install -y --no-install-recommends python3"])
-        pinged(state, 1)
-    return "no Python; installed by raw through --internet; pinged"
+    with up("hosts-bare", "--ssh", "2", "--internet", "--bare") as (state, _):
+        for host in ("ssh1", "ssh2"):
+            if inside(state, host, "command -v python3 || echo none") != "none":
+                raise Failed("a bare host has Python")
+        for wanted in (["Install Python"], []):
+            report = _bootstrapped(state)
+            for host in ("ssh1", "ssh2"):
+                if report.failure(host) or report.changed(host) != wanted:
+                    raise Failed("bootstrap of %s changed %s and says '%s'" % (
+                        host, report.changed(host), report.failure(host)))
+        pinged(state, 2)
+    return "no Python; installed by the role through --internet, by sudo and by su; again " \
+        "without a change; pinged"
+
+
+def _bootstrapped(state):
+    """The report of the role's bootstrap: root becomes root, by sudo on ssh1 and by su on ssh2."""
+    with tempfile.TemporaryDirectory() as folder:
+        return plays.play(
+            folder, "python", {"ssh1": {"ansible_become_method": "sudo"},
+                               "ssh2": {"ansible_become_method": "su"}},
+            "-i", os.path.join(state, "inventory.yml"), tasks_from="bootstrap",
+            facts={"os_family": "Debian"},  # none are gathered without Python
+            environment={"ANSIBLE_BECOME_ALLOW_SAME_USER": "1"})
 
 
 @proof
