@@ -325,17 +325,33 @@ def newest_pypi(source, _cache):
 NEWEST = {"deb": newest_deb, "deb-orig": newest_deb, "pypi": newest_pypi}
 
 
-def newest(component, sources, cache):
-    """The source whose newest version can be found, with that version and its checksum."""
+def newest(component, sources, cache, offline=False):
+    """The source whose newest version can be found, with that version and its checksum. It is kept
+    in the cache, for a play that is offline."""
     os.makedirs(cache, exist_ok=True)
+    kept = os.path.join(cache, "newest-%s.json" % component)
     tried = []
     for source in sources:
         if source["kind"] not in NEWEST:
             return source
+        if offline:
+            continue
         try:
-            return NEWEST[source["kind"]](source, cache)
+            found = NEWEST[source["kind"]](source, cache)
         except (Missing, OSError) as reason:
             tried.append("%s: %s" % (source["kind"], reason))
+            continue
+        with open(kept + ".partial", "w", encoding="utf-8") as stream:
+            json.dump(found, stream)
+        os.replace(kept + ".partial", kept)
+        return found
+    if offline:
+        if not os.path.exists(kept):
+            raise Missing("%s: the play is offline, and %s, which says what the newest version is, "
+                          "is not there: run it with --tags fetch where there is a network" % (
+                              component, kept))
+        with open(kept, encoding="utf-8") as stream:
+            return json.load(stream)
     raise Missing("%s: the newest version was found nowhere:\n  %s" % (
         component, "\n  ".join(tried)))
 
@@ -377,7 +393,7 @@ def main():
     if given["newest"]:
         try:
             module.exit_json(changed=False, source=newest(given["component"], given["sources"],
-                                                          given["cache"]))
+                                                          given["cache"], given["offline"]))
         except (Missing, OSError) as reason:
             module.fail_json(msg=str(reason))
     if module.check_mode:

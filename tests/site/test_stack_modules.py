@@ -167,6 +167,15 @@ def test_the_newest_release_of_a_project(index, tmp_path):
     assert (found["version"], found["sha256"]) == ("1.0", SUM)
 
 
+def test_offline_the_newest_is_what_was_found_before(index, tmp_path, monkeypatch):
+    given = [wanted(version="0.9", sha256=WRONG)]
+    with pytest.raises(source.Missing, match="thing: the play is offline, and .*newest-thing.json"):
+        source.newest("thing", given, str(tmp_path), offline=True)
+    found = source.newest("thing", given, str(tmp_path))
+    monkeypatch.setitem(source.NEWEST, "pypi", lambda *_: pytest.fail("the index is asked"))
+    assert source.newest("thing", given, str(tmp_path), offline=True) == found
+
+
 def test_the_original_archive_is_not_the_package(tmp_path, monkeypatch):
     monkeypatch.setattr(source, "source_uris", lambda name, cache: URIS)
     with pytest.raises(source.Missing, match="thing_2.0.ds.orig.tar.xz SHA256:e"):
