@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plays on the family of Fedora and RHEL, with a dnf that records how it is called."""
 
+import hashlib
 import os
 import shutil
 
@@ -84,6 +85,30 @@ def test_a_site_that_enables_nothing_by_itself_is_told(tmp_path):
 def test_where_one_repository_has_everything_nothing_is_asked(tmp_path, facts):
     host = Host(tmp_path)
     assert host.play("stack", "repositories", facts).failure("h") == "" and host.calls() == []
+
+
+def test_sources_that_only_apt_has_are_asked_of_the_cache_first(tmp_path):
+    """NumPy's could come from PyPI."""
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    text = b"fftw"
+    plan = [{"name": name, "mode": "build", "sources": [
+        {"kind": kind, "name": name, "version": "1", "sha256": sha256}]}
+        for name, kind, sha256 in (("openblas", "deb", "0" * 64), ("numpy", "pypi", "1" * 64),
+                                   ("fftw", "deb-orig", hashlib.sha256(text).hexdigest()))]
+    host = Host(tmp_path)
+
+    def refusal():
+        return host.play("stack", "cache", stack_plan=plan, stack__cache=str(cache)).failure("h")
+
+    told = refusal()
+    assert told.startswith("h: the sources of openblas, fftw come from apt or the cache, this "
+                           "host has no apt, and %s has none of them." % cache)
+    assert "in openblas__sources, fftw__sources, or let the mode be package" in told
+    (cache / "whatever.tar.gz").write_bytes(text)
+    assert refusal().startswith("h: the sources of openblas come from")
+    del plan[0]
+    assert refusal() == ""
 
 
 def packages_of(role):
