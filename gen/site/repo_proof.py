@@ -181,6 +181,9 @@ def _dnf_ready(host):
         os.makedirs(host.path(name), exist_ok=True)
     with open(host.path("/etc/dnf/vars/releasever"), "w", encoding="utf-8") as stream:
         stream.write("1\n")
+    # As Debian has it, this plugin keeps what was installed once and installs it from there again.
+    with open(host.path("/etc/dnf/plugins/local.conf"), "w", encoding="utf-8") as stream:
+        stream.write("[main]\nenabled = false\n[createrepo]\nenabled = false\n")
 
 
 def _dnf_client(site, address, real):
