@@ -5,13 +5,13 @@ import json
 import os
 
 from proving import Failed, proof
-from stack_fixture import module, stack
 from stack_site import ANSIBLE, Site, built, changes, skipped
 
 
 @proof
 def stack_numpy():
     """Ansible: NumPy and h5py built from PyPI's sources on the distribution's OpenBLAS and HDF5"""
+    from stack_fixture import module, stack  # Ansible's packages
     names = ("numpy", "h5py")
     records = stack.stack_records(os.path.join(ANSIBLE, "roles"))
     fetch = module("library/stack_source.py").fetched

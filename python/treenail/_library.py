@@ -15,7 +15,7 @@ _SONAME = re.compile(rb"libtreenail\.so\.([0-9]+)\0")
 def explained(error: ImportError) -> ImportError:
     """What to raise instead of `error`: itself, where it is not about libtreenail."""
     said = str(error)
-    if "libtreenail.so" not in said and "TREENAIL_PRIVATE" not in said:
+    if "libtreenail.so" not in said and "`TREENAIL_" not in said:
         return error
     spec = importlib.util.find_spec("treenail._treenail")
     module = spec.origin if spec is not None and spec.origin else ""
