@@ -81,7 +81,7 @@ def expected(built):
 
 
 def identity(content):
-    return tuple(content[key] for key in ("name", "version", "isa"))
+    return tuple(content.get(key) for key in ("name", "version", "isa"))
 
 
 def state(plan, prefix, least=False):

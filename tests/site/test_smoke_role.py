@@ -25,7 +25,7 @@ def test_a_door_that_the_host_lacks_is_left_out_and_named(tmp_path):
     for name in ("python", "bin/stack-env"):
         (tmp_path / name).chmod(0o755)
     report = play(tmp_path, "smoke", {"h": {
-        "ansible_connection": "local", "ansible_become": False, "stack__prefix": str(tmp_path),
+        "ansible_connection": "local", "ansible_become": False, "stack_environment": str(tmp_path),
         "stack__builder": "root", "ansible_python_interpreter": str(tmp_path / "python"),
         "smoke__entries": ["task", "sudo", "cron"]}}, tasks_from="entries",
         facts={"os_family": "Debian"})

@@ -120,7 +120,7 @@ def environment(plan, name):
         stack_plan=list(plan.values()), component_instance=plan[name], stack__prefix="/opt/stack",
         python_facts={"version": "3.11"}, toolchain_facts={
             "path": "/usr/bin", "library_path": "/gcc/lib64", "cc": "gcc", "cxx": "g++",
-            "fc": "gfortran", "flags": {}})
+            "fc": "gfortran", "tools": "", "flags": {}})
     templar = Templar(DataLoader(), variables=variables)
     templar.environment.filters["stack_needs"] = stack.bottom_up
     return templar.template("{{ _component_environment }}")

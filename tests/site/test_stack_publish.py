@@ -119,7 +119,8 @@ def test_a_full_disk_is_refused_before_anything_is_written(tmp_path):
         r"some, or choose another stack__prefix; what is installed stays as it is" % root,
         report.failure("h"))
     with open(os.path.join(ANSIBLE, "roles/stack/tasks/options.yml"), encoding="utf-8") as stream:
-        assert yaml.safe_load(stream)[-1]["ansible.builtin.import_tasks"] == "preflight.yml"
+        parts = [task.get("ansible.builtin.import_tasks") for task in yaml.safe_load(stream)]
+    assert "preflight.yml" in parts
     with open(os.path.join(ANSIBLE, "site.yml"), encoding="utf-8") as stream:
         first = yaml.safe_load(stream)[-1]["tasks"][0]["ansible.builtin.import_role"]
     assert first == {"name": "stack", "tasks_from": "options"}
