@@ -30,7 +30,7 @@ SPEC = """Name: libx1
 Version: 1.0
 Release: 1
 Summary: x
-License: MIT
+License: Apache-2.0
 BuildArch: noarch
 %%description
 x
