@@ -396,10 +396,16 @@ def environment_id(plan, *more):
     return recipe([[{key: instance[key] for key in kept} for instance in plan], more])
 
 
+# What compilers, the loader and Python search: a site's module may put directories there.
+SEARCHED = {"CPATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "PKG_CONFIG_PATH", "PYTHONPATH"}
+
+
 def path_variables(plan):
-    """The variables, beside PATH, that module files of the plan put directories into."""
-    return sorted({name for instance in plan for name, words in instance["environment"].items()
-                   if words["how"] == "prepend" and name != "PATH"})
+    """The variables, beside PATH, that module files of the plan or of the site put directories
+    into."""
+    return sorted(SEARCHED.union(*(
+        {name for name, words in instance["environment"].items() if words["how"] == "prepend"}
+        for instance in plan)) - {"PATH"})
 
 
 def bottom_up(instance, plan):

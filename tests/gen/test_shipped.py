@@ -92,7 +92,8 @@ def said(tmp_path, monkeypatch):
     """What is said of a package; SPDX's own tools are the business of the proof."""
     monkeypatch.setattr(shipped, "wrong_by_schema", lambda bills, fetch: (
         "valid", ["%s is no bill" % bills] if "libx1" not in bills else []))
-    monkeypatch.setenv("HOME", "/nonexistent/builder")
+    # rpm makes its database there.
+    monkeypatch.setenv("HOME", str(tmp_path / "home/builder"))
 
     def of(kind, files, described=None):
         path = packed(tmp_path, kind, files, described)
@@ -136,13 +137,13 @@ def test_a_package_without_a_bill(said, content):
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_paths_of_the_build(said, content, tmp_path, kind):
-    build = str(tmp_path / "build").encode()
+    build, home = (str(tmp_path / name).encode() for name in ("build", "home/builder"))
     inventory = b"# 1\n# 2\n# 3\n# 4\n" + zlib.compress(b"x " + build + b"/obj y")
     content.update({
         DOC + "html/page.html": b"<p>" + build + b"/BUILD/x.c</p>", DOC + "n.gz": gzip.compress(
             b"in " + build + b"\n"), "usr/share/objects.inv": inventory,
-        "usr/share/home": b"/nonexistent/builder/.cache", "usr/share/tree": str(SOURCE).encode(),
-        "usr/share/elsewhere": b"/nonexistent/builders", "usr/share/none.inv": b"inv"})
+        "usr/share/home": home + b"/.cache", "usr/share/tree": str(SOURCE).encode(),
+        "usr/share/elsewhere": home + b"s", "usr/share/none.inv": b"inv"})
     found = said(kind, content)
     assert [text.split(": ")[1] for text in sorted(found)] == [
         DOC + "html/page.html", DOC + "n.gz", "usr/share/home", "usr/share/objects.inv",

@@ -145,6 +145,14 @@ def test_two_instruction_sets_are_never_mixed(site):
     assert mixed == ([site[1]["high/1-x86-64-v3"] + "/lib"] if done.returncode == 0 else [])
 
 
+def test_nothing_of_the_callers_is_searched_where_nothing_was_built(tmp_path, init):
+    """The site's modules, which no record describes, may be all there is."""
+    prefix = str(tmp_path / "stack")
+    made_stack(prefix, PAIR, init, {name: {"mode": "skip"} for name in PAIR})
+    mine = dict(BARE, LIBRARY_PATH="/mine", CPATH="/mine", PYTHONPATH="/mine")
+    assert "/mine" not in entered(prefix, "env", environment=mine)
+
+
 def test_another_version_is_loaded_with_what_it_was_built_on(tmp_path, init):
     """Two runs: the second has another low and a newer high; high/1 goes on standing on its own."""
     plans = []
