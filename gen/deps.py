@@ -171,7 +171,7 @@ DEPENDENCIES = (
                program="runc", versions=_v("1.1.5", "1.1.15", "1.2.4", "1.2.5")),
     Dependency("crun", "slow-proof", "the same, with less knowledge of control groups 1", "crun",
                "crun", program="crun", versions=_v("1.8.1", "1.21", "1.20", "1.20")),
-    Dependency("lmod", "slow-proof", "environment modules", "lmod", "Lmod",
+    Dependency("lmod", "site", "environment modules", "lmod", "Lmod",
                versions=_v("8.6.19", "8.7.60", "epel 8.7.32", "8.7.53")),
     Dependency("benchmark", "bench", "micro-benchmarks", "libbenchmark-dev",
                "google-benchmark-devel", modules=("benchmark",), header="benchmark/benchmark.h",

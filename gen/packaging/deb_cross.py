@@ -63,7 +63,7 @@ class Installed:
         os.makedirs(self.place)
         os.chmod(self.place, 0o777)
         shutil.copytree(os.path.join(SOURCE, "smoke"), os.path.join(self.root, "opt/smoke"))
-        shutil.copy(EXCHANGE, os.path.join(self.root, "opt"))
+        shutil.copytree(os.path.dirname(EXCHANGE), os.path.join(self.root, "opt/packages"))
 
     def run(self, *words, **environment):
         return run(chroots.entering(self.root, words, NOBODY,
@@ -99,11 +99,11 @@ def exchanged(there, base):
                             os.path.join(there.place, "mlp")))
     if told != again:
         raise Failed("trained there: %s; its checkpoint here: %s" % (told, again))
-    there.run("python3", "/opt/exchange.py", "write", "/tmp/files")
+    there.run("python3", "/opt/packages/exchange.py", "write", "/tmp/files")
     native(EXCHANGE, "write", here)
     native(EXCHANGE, "read", there.place)
     shutil.copytree(here, os.path.join(there.root, "opt/files-here"))
-    there.run("python3", "/opt/exchange.py", "read", "/opt/files-here")
+    there.run("python3", "/opt/packages/exchange.py", "read", "/opt/files-here")
     same = sorted(os.path.basename(path) for path in glob.glob(os.path.join(here, "same-*")))
     for name in same:
         if not filecmp.cmp(os.path.join(here, name), os.path.join(there.place, name), False):

@@ -13,6 +13,7 @@ import struct
 import sys
 
 import numpy as np
+from event_file import message, records
 
 import treenail as tn
 
@@ -76,61 +77,6 @@ def write(folder):
         writer.close()
 
 
-def crc32c(data):
-    """Castagnoli's, bit by bit: nothing here is ours, nor the machine's byte order."""
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-    return crc ^ 0xFFFFFFFF
-
-
-def checked(masked, data):
-    """The sum of TFRecord's four bytes `masked` is that of the data."""
-    crc = crc32c(data)
-    assert struct.unpack("<I", masked)[0] == (
-        (crc >> 15 | crc << 17) + 0xA282EAD8 & 0xFFFFFFFF), "the sum of %r is wrong" % data
-
-
-def records(path):
-    """The records of a TFRecord file, each after its length, little-endian, with sums of both."""
-    with open(path, "rb") as stream:
-        data = stream.read()
-    found, at = [], 0
-    while at < len(data):
-        head = data[at:at + 12]
-        checked(head[8:], head[:8])
-        end = at + 12 + struct.unpack("<Q", head[:8])[0]
-        assert end + 4 <= len(data), "%s ends in a record" % path
-        checked(data[end:end + 4], data[at + 12:end])
-        found.append(data[at + 12:end])
-        at = end + 4
-    return found
-
-
-def fields(message):
-    """{number: value} of a protocol buffer without groups whose fields occur once."""
-    found, at = {}, 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte, at = message[at], at + 1
-            value, shift = value | (byte & 127) << shift, shift + 7
-            if byte < 128:
-                return value
-    while at < len(message):
-        key = varint()
-        if key & 7 == 0:
-            found[key >> 3] = varint()
-        else:
-            size = {1: 8, 5: 4}[key & 7] if key & 7 != 2 else varint()
-            found[key >> 3], at = message[at:at + size], at + size
-    return found
-
-
 def read(folder):
     graph = tn.load_graph(os.path.join(folder, "same-graph"))
     expected = np.load(os.path.join(folder, "results.npz"))
@@ -155,11 +101,12 @@ def read(folder):
     with open(os.path.join(folder, "same-summary"), "rb") as stream:
         summary = stream.read()
     # Events: 1 is the time, 2 the step, 3 the version of the file, 5 the summary.
-    first, second = map(fields, records(os.path.join(folder, "events", events)))
-    assert first[3] == b"brain.Event:2" and 5 not in first, first
-    assert (second[2], second[5]) == (7, summary), second
+    with open(os.path.join(folder, "events", events), "rb") as stream:
+        first, second = map(message, records(stream.read()))
+    assert first[3] == [b"brain.Event:2"] and 5 not in first, first
+    assert (second[2], second[5]) == ([7], [summary]), second
     for event in (first, second):
-        assert struct.unpack("<d", event[1])[0] > 1.6e9, event  # some time after 2020
+        assert struct.unpack("<d", event[1][0])[0] > 1.6e9, event  # some time after 2020
     print("%d values, %d strings, an image, a checkpoint, 2 events: as expected" % (
         len(found), len(strings)))
 

@@ -5,6 +5,7 @@ import os
 import shutil
 import struct
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -14,15 +15,8 @@ h5py = pytest.importorskip("h5py", reason="h5py is not installed")
 SOURCE = os.environ.get("TREENAIL_SOURCE_DIR",
                         os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 PATH = os.path.join(SOURCE, "tests", "io", "data", "format1.ckpt")
-
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = (crc >> 1) ^ (0x82F63B78 if crc & 1 else 0)
-    return crc ^ 0xFFFFFFFF
+sys.path.insert(0, os.path.join(SOURCE, "tests/packages"))
+from event_file import crc32c  # noqa: E402  (the path must be set first)
 
 
 @pytest.fixture(name="checkpoint")

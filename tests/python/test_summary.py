@@ -19,61 +19,9 @@ import pytest
 
 import treenail as tn
 
-# --- A second reader: TFRecord framing, CRC-32C by the bit, and the wire format -------------------
-
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-    return crc ^ 0xFFFFFFFF
-
-
-def masked(data):
-    crc = crc32c(data)
-    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-def records(data):
-    at = 0
-    while at < len(data):
-        size, = struct.unpack_from("<Q", data, at)
-        assert struct.unpack_from("<I", data, at + 8)[0] == masked(data[at:at + 8])
-        body = data[at + 12:at + 12 + size]
-        assert len(body) == size
-        assert struct.unpack_from("<I", data, at + 12 + size)[0] == masked(body)
-        yield body
-        at += 16 + size
-
-
-def number(data, at):
-    value = shift = 0
-    while True:
-        value |= (data[at] & 0x7F) << shift
-        shift, at = shift + 7, at + 1
-        if data[at - 1] < 0x80:
-            return value, at
-
-
-def message(data):
-    """{field: [values]}: numbers, 8 or 4 bytes, or bytes."""
-    fields, at = {}, 0
-    while at < len(data):
-        tag, at = number(data, at)
-        kind = tag & 7
-        if kind == 0:
-            value, at = number(data, at)
-        else:
-            size = {1: 8, 5: 4}.get(kind)
-            if size is None:
-                assert kind == 2
-                size, at = number(data, at)
-            assert at + size <= len(data)
-            value, at = data[at:at + size], at + size
-        fields.setdefault(tag >> 3, []).append(value)
-    return fields
+TOP = os.environ.get("TREENAIL_SOURCE_DIR") or os.path.join(os.path.dirname(__file__), "../..")
+sys.path.insert(0, os.path.join(TOP, "tests/packages"))
+from event_file import crc32c, message, records  # noqa: E402  (the path must be set first)
 
 
 def event_paths(logdir):

@@ -18,10 +18,13 @@ INITS = [path for path in ("/usr/share/lmod/lmod/init/bash", "/usr/share/modules
 BARE = {"PATH": "/usr/bin:/bin"}
 
 
-@pytest.fixture(params=INITS or [pytest.param("", marks=pytest.mark.skip(
-    reason="neither Lmod nor environment-modules is installed"))],
-    ids=lambda path: path.split("/")[3] if path else "none")
+@pytest.fixture(params=INITS or [""], ids=lambda path: path.split("/")[3] if path else "none")
 def init(request):
+    """What each module system that is here is initialised by."""
+    # stack-env consists of loading modules: without a module system nothing of it can run, and a
+    # build of Treenail needs none. Where CI sets the machine up, Lmod is there.
+    if not request.param:
+        pytest.skip("neither Lmod nor environment-modules is installed")
     return request.param
 
 
