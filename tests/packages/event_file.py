@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second reader of event files: TFRecord's framing, CRC-32C bit by bit, the wire format of
-protocol buffers. Nothing here is shared with what wrote the files, nor follows the byte order of the
+"""A second reader of event files: TFRecord framing, CRC-32C bit by bit, the wire format of protocol
+buffers. It shares nothing with what wrote the files, and does not follow the byte order of the
 machine."""
 
 import struct
