@@ -27,7 +27,7 @@ import own_patches  # noqa: E402
 import shipped  # noqa: E402
 from archive import epoch, write_whole  # noqa: E402
 from package_build import Unusable, ended, logged, read, settings, size_table  # noqa: E402
-from proving import Failed  # noqa: E402
+from proving import Failed, run  # noqa: E402
 from gen import identity  # noqa: E402
 from gen.distro import this_distro  # noqa: E402
 
@@ -97,22 +97,21 @@ def made(folder):
                 os.path.join(folder, name))]
 
 
-def programs(path, place):
-    """{name: path} of the ELF files of a package, which is unpacked in the directory `place`."""
-    subprocess.run(["dpkg-deb", "-x", path, place], check=True)
+def programs(path, root):
+    """{name: path} of the ELF files of a package, which is unpacked in the new directory `root`."""
+    shipped.unpacked(path, root)
     found = {}
-    for folder, _, leaves in os.walk(place):
+    for folder, _, leaves in os.walk(root):
         for inner in (os.path.join(folder, leaf) for leaf in leaves):
             if not os.path.islink(inner):
                 with open(inner, "rb") as stream:
                     if stream.read(4) == b"\x7fELF":
-                        found[os.path.relpath(inner, place)] = inner
+                        found[os.path.relpath(inner, root)] = inner
     return found
 
 
 def field(path, name):
-    return subprocess.run(["dpkg-deb", "-f", path, name], stdout=subprocess.PIPE, text=True,
-                          check=True).stdout.strip()
+    return run(["dpkg-deb", "-f", path, name]).strip()
 
 
 def bound(folder):
@@ -124,7 +123,7 @@ def bound(folder):
             continue
         needs = re.split(r", *", field(path, "Depends"))
         with tempfile.TemporaryDirectory() as place:
-            if not programs(path, place):
+            if not programs(path, os.path.join(place, "root")):
                 continue
         name = os.path.basename(path).split("_")[0]
         exact = re.compile(r"libtreenail\d+ \(= %s\)" % re.escape(field(path, "Version")))

@@ -2,9 +2,10 @@
 """What packages ship, .deb or .rpm, looked at when they have just been made.
 
 Each package is unpacked. It holds one bill of materials, in its own documentation directory, whose
-hashes are those of all its regular files but the bill itself; no file, compressed or not, names a
-directory of the machine it was built on. Packages of debug symbols have no bill: they are split off
-before the bills are written, and rpm makes them itself; their paths are looked at all the same.
+hashes are those of all its regular files but the bill itself, unless it holds nothing beyond its
+changelog and its terms; no file, compressed or not, names a directory of the machine it was built
+on. Packages of debug symbols have no bill: they are split off before the bills are written, and rpm
+makes them itself; their paths are looked at all the same.
 """
 
 import glob
@@ -22,6 +23,8 @@ import sbom_schema
 from proving import SOURCE, Failed, NotRun, need, proof, run
 
 SYMBOLS = re.compile(r"-(dbgsym|debuginfo|debugsource)\Z")
+# What every package has; one of nothing else has nothing to bill, as treenail-doc built with nodoc.
+BARE = re.compile(r"\./usr/share/doc/[^/]+/(copyright|changelog[.\w]*)\Z")
 # Below a directory of one short name everything would match.
 SHORTEST = 5
 
@@ -110,11 +113,14 @@ def held_to_bill(root, name):
     bills = [path for ending in ("json", "json.gz") for path in glob.glob(
         os.path.join(root, "**/*.spdx." + ending), recursive=True)]
     own = os.path.join(root, "usr/share/doc", name)
+    there = digests(root)
+    if not bills and not [path for path in there if not BARE.match(path)]:
+        return "", []
     if len(bills) != 1 or os.path.dirname(bills[0]) != own:
         return "", ["%s: has the bills of materials %s; wanted: one, in /usr/share/doc/%s" % (
             name, ", ".join(os.path.relpath(path, root) for path in bills) or "(none)", name)]
     where = "./" + os.path.relpath(bills[0], root)
-    bill, there = read_bill(bills[0]), digests(root)
+    bill = read_bill(bills[0])
     del there[where]
     said = listed(bill)
     found = ["%s: ships %s, which its bill of materials does not list" % (name, path)

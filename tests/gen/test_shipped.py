@@ -131,6 +131,15 @@ def test_a_package_without_a_bill_or_with_two(said, content):
     assert BILL in found[0] and "doc/other/libx1.spdx.json" in found[0]
 
 
+@pytest.mark.parametrize("added, wanted", [({}, 0), ({"usr/share/doc/libx1/page.gz": b""}, 1)])
+def test_a_package_of_nothing_needs_no_bill(tmp_path, added, wanted):
+    files = dict({DOC + "copyright": b"who", DOC + "changelog.Debian.gz": b"when"}, **added)
+    for name, data in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    assert [len(part) for part in shipped.held_to_bill(str(tmp_path), "libx1")] == [0, wanted]
+
+
 def test_a_package_without_a_bill(said, content):
     assert "has the bills of materials (none); wanted: one" in said("deb", content, {})[0]
 
