@@ -137,11 +137,14 @@ def kernel_flags(context: Context, level: isa.Level) -> Tuple[str, ...]:
     flags = tuple(context.facts.isa.kernel_flags(level))
     if context.buildtype != "debug" and not unoptimised(context):
         flags = ("-O3",) + flags
-    if context.buildtype == "release" and debug_level(context.env("CXXFLAGS")) > 1:
-        # Of a loop that became vector instructions, for each level anew, functions and lines are
-        # what a debugger can tell; the variables take most of the time and of the space.
-        flags += ("-g1",)
     return flags + ('-DTREENAIL_ISA_LEVEL="%s"' % level.name,)
+
+
+def debug_flags(context: Context, component: str) -> Tuple[str, ...]:
+    """What leaves out the variables of a component that can do without, where a distribution's
+    flags ask for debug information."""
+    wanted = context.model.components[component].variables or context.buildtype != "release"
+    return () if wanted or debug_level(context.env("CXXFLAGS")) < 2 else ("-g1",)
 
 
 def isa_note(context: Context, level: isa.Level) -> Tuple[str, ...]:
@@ -240,8 +243,8 @@ def for_this_machine(context: Context, path: str) -> bool:
 def precompiling(context: Context, flags: Sequence[str] = ()) -> bool:
     """Compiler caches see the precompiled header as an input that changes all the time. And GCC's
     bears traces of where the memory of its process was: after reading one, the choice among equal
-    descriptions of where a variable is differs from build to build. So there is none for a
-    distribution, whose flags ask for debug information."""
+    descriptions of where a variable is differs from build to build. So there is none where a
+    distribution's flags ask for them."""
     wanted = context.options.get("pch")
     if wanted == "auto":
         return not context.facts.cxx.cached and not (

@@ -6,8 +6,8 @@ from typing import Dict, List, Sequence
 
 from gen import records
 from gen.install import module_runpath, program_runpath
-from gen.plan import (Context, Installed, compile_sources, external_flags, isa_note,
-                      kernel_flags, precompile, shell, system_includes, unoptimised,
+from gen.plan import (Context, Installed, compile_sources, debug_flags, external_flags,
+                      isa_note, kernel_flags, precompile, shell, system_includes, unoptimised,
                       version_script)
 
 PRIVATE_PATTERNS = ("_ZN8treenail*", "_ZNK8treenail*", "_ZT[ISV]N8treenail*",
@@ -61,15 +61,22 @@ def plan_generated(context: Context) -> None:
     plan.edge("phony", ["generated-headers"], ["gen/build_info.h"])
 
 
+def precompile_core(context: Context, more: Sequence[str] = (), flags: Sequence[str] = ()) -> str:
+    """The precompiled header of the library and of what is linked with it, by debug_flags."""
+    return precompile(context, "core-lines" if flags else "core", flags, more)
+
+
 def plan_library(context: Context, library: records.SharedLibrary) -> str:
     """The versioned library with its two symbol nodes and links; returns its real path."""
     model, plan = context.model, context.plan
     objects: List[str] = []
-    pch = precompile(context, "core", more=library.precompiled)
+    pch = precompile_core(context, library.precompiled)
     for component in library.components:
+        flags = debug_flags(context, component)
         context.objects[component] = compile_sources(
-            context, "core", model.sources.get(component, ()), external_flags(context, component),
-            pch=pch)
+            context, "core", model.sources.get(component, ()),
+            external_flags(context, component) + flags,
+            pch=precompile_core(context, library.precompiled, flags))
         objects += context.objects[component]
     owners = {table.output: model.owner[path] for table in model.of(records.Registration)
               for path in model.glob((table.sources,))[:1]}
@@ -121,7 +128,8 @@ def plan_kernels(context: Context, library: records.KernelLibrary, core: str) ->
     script = _script(context, library.name, version_script((("", (library.export,)),)))
     component = library.component
     for level in context.facts.isa.all:
-        flags = external_flags(context, component) + kernel_flags(context, level)
+        flags = external_flags(context, component) + kernel_flags(
+            context, level) + debug_flags(context, component)
         objects = compile_sources(context, level.name, model.sources[component], flags,
                                   pch=precompile(context, level.name, flags, library.precompiled),
                                   generated=["gen/" + g for g in library.generated])
@@ -141,7 +149,7 @@ def plan_adapter(context: Context, adapter: records.Adapter, core: str) -> None:
     external = context.facts.externals[adapter.feature]
     objects = compile_sources(context, "adapter-" + adapter.name, model.sources[adapter.component],
                               external_flags(context, adapter.component),
-                              pch=precompile(context, "core"))
+                              pch=precompile_core(context))
     output = "lib/%s/adapters/libtreenail-%s.so" % (context.private, adapter.name)
     link(context, output, objects, (core,) + external.libs + ("-lm",),
          ("-Wl,--version-script=" + script, "-Wl,-soname," + os.path.basename(output)),
@@ -185,9 +193,11 @@ def plan_extension(context: Context, extension: records.PythonExtension, core: s
         tag = python.facts["soabi"]
         flags = tuple(context.facts.python_flags.get(
             tag, ("-isystem", python.facts["include"], "-isystem", python.facts["platinclude"])))
+        debug = debug_flags(context, extension.component)
         objects = compile_sources(context, "python-" + tag,
                                   context.model.sources[extension.component],
-                                  flags + pybind_flags, pch=precompile(context, "core"))
+                                  flags + pybind_flags + debug,
+                                  pch=precompile_core(context, flags=debug))
         file = extension.name + python.facts["ext_suffix"]
         for place, runpath in (("python/" + package.name, "$ORIGIN/../../lib"),
                                ("relinked/" + tag, module_runpath(context, python)),

@@ -28,7 +28,9 @@ def emulated(architecture):
     path = "/proc/sys/fs/binfmt_misc/" + EMULATORS[architecture]
     if not os.path.exists(path):
         raise NotRun("the kernel does not run programs of %s here: apt-get install "
-                     "qemu-user-static binfmt-support" % architecture)
+                     "qemu-user-static binfmt-support; where these are, mount -t binfmt_misc "
+                     "binfmt_misc /proc/sys/fs/binfmt_misc and update-binfmts --enable"
+                     % architecture)
     with open(path, encoding="ascii") as stream:
         if not re.search(r"^flags: \S*F", stream.read(), re.MULTILINE):
             raise NotRun("%s lacks the flag F: qemu-user-static sets it" % path)

@@ -26,7 +26,7 @@ import dist  # noqa: E402  (the path must be set first)
 import own_patches  # noqa: E402
 import shipped  # noqa: E402
 from archive import epoch, write_whole  # noqa: E402
-from package_build import Unusable, ended, logged, read, settings, size_table  # noqa: E402
+from package_build import Unusable, ended, judged, logged, read, settings, size_table  # noqa: E402
 from proving import Failed, run  # noqa: E402
 from gen import identity  # noqa: E402
 from gen.distro import this_distro  # noqa: E402
@@ -193,12 +193,8 @@ def main():
     tree, log = unpacked_source(folder), os.path.join(folder, "build.log")
     built(tree, options.arguments, log)
     print("\n".join(size_table(made(folder), MAIN, LIMIT)))
-    found = []
-    for verdict, left in (bound(folder), lint(folder), hardened(log, folder),
-                          shipped.report(made(folder), folder)):
-        print("\n".join([verdict, *left]))
-        found += left
-    return 1 if found else 0
+    return judged(lambda: bound(folder), lambda: lint(folder), lambda: hardened(log, folder),
+                  lambda: shipped.report(made(folder), folder))
 
 
 if __name__ == "__main__":

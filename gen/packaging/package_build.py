@@ -2,6 +2,7 @@
 """What `ninja deb` and `ninja rpm` have in common: a packaging tool runs for minutes, its words go
 to a log, the terminal sees steps and a count; and at the end a table of what was made."""
 
+import concurrent.futures
 import hashlib
 import os
 import re
@@ -89,6 +90,19 @@ def logged(command, log, step, quiet=False, mode="w", **process):
     if running.returncode:
         raise Unusable("%s: exit status %d; %s ends with:\n%s" % (
             " ".join(command), running.returncode, log, "".join(tail)))
+
+
+def judged(*checks):
+    """Runs checks, which return a verdict and what is wrong, beside each other, and prints what
+    they say in this order; the exit status."""
+    with concurrent.futures.ThreadPoolExecutor(len(checks)) as pool:
+        running = [pool.submit(check) for check in checks]
+        wrong = 0
+        for one in running:
+            verdict, left = one.result()
+            print("\n".join([verdict, *left]), flush=True)
+            wrong += len(left)
+    return 1 if wrong else 0
 
 
 def size_table(paths, main, limit):

@@ -26,7 +26,7 @@ import own_patches  # noqa: E402
 import packages  # noqa: E402
 import shipped  # noqa: E402
 from archive import epoch, write_whole  # noqa: E402
-from package_build import Unusable, ended, logged, read, settings, size_table  # noqa: E402
+from package_build import Unusable, ended, judged, logged, read, settings, size_table  # noqa: E402
 from proving import Failed  # noqa: E402
 from gen import identity  # noqa: E402
 from gen.distro import this_distro  # noqa: E402
@@ -173,11 +173,7 @@ def main():
     folder = os.path.abspath(options.into)
     paths = build(folder, without)
     print("\n".join(size_table(paths, MAIN, LIMIT)))
-    found = []
-    for verdict, left in (lint(paths), shipped.report(paths, folder)):
-        print("\n".join([verdict, *left]))
-        found += left
-    return 1 if found else 0
+    return judged(lambda: lint(paths), lambda: shipped.report(paths, folder))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 import shutil
 import subprocess
 import sys
+import threading
 
 import pytest
 from small_tree import SOURCE
@@ -16,6 +17,7 @@ import deb_options  # noqa: E402
 import deb_packages  # noqa: E402
 import deb_purge  # noqa: E402
 import deb_reproducible  # noqa: E402
+import package_build  # noqa: E402
 from proving import Failed, NotRun  # noqa: E402
 
 BUILDINFO = """Format: 1.0
@@ -234,6 +236,21 @@ def package(folder, name, fields, program=True):
     (tree / "file").write_bytes(b"\x7fELF" if program else b"text")
     subprocess.run(["dpkg-deb", "-b", str(tree), str(folder / (name + "_1.0.0-1_amd64.deb"))],
                    check=True, stdout=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("wrong, status", [([], 0), (["x.so"], 1)])
+def test_verdicts_stand_in_their_order(capsys, wrong, status):
+    ready = threading.Event()
+
+    def slow():
+        assert ready.wait(60), "the second check waits for the end of the first"
+        return "first", []
+
+    def quick():
+        ready.set()
+        return "second", wrong
+    assert package_build.judged(slow, quick) == status
+    assert capsys.readouterr().out == "\n".join(["first", "second", *wrong, ""])
 
 
 @pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="there is no dpkg-deb")
