@@ -325,26 +325,34 @@ def newest_pypi(source, _cache):
 NEWEST = {"deb": newest_deb, "deb-orig": newest_deb, "pypi": newest_pypi}
 
 
-def newest(component, sources, cache, offline=False):
-    """The source whose newest version can be found, with that version and its checksum. It is kept
-    in the cache, for a play that is offline."""
-    os.makedirs(cache, exist_ok=True)
-    kept = os.path.join(cache, "newest-%s.json" % component)
-    tried = []
+def release(version):
+    """1:1.26.4+ds-1 -> (1, 26, 4), to compare a distribution's versions with a project's by."""
+    upstream = re.match(r"(?:\d+:)?([\d.]*)", version).group(1)
+    return tuple(int(word) for word in upstream.split(".") if word)
+
+
+def offered(component, sources, cache):
+    """The newest version that any of the sources has; of equal ones the first."""
+    found, tried = [], []
     for source in sources:
-        if source["kind"] not in NEWEST:
-            return source
-        if offline:
-            continue
         try:
-            found = NEWEST[source["kind"]](source, cache)
+            found.append(NEWEST[source["kind"]](source, cache))
         except (Missing, OSError) as reason:
             tried.append("%s: %s" % (source["kind"], reason))
-            continue
-        with open(kept + ".partial", "w", encoding="utf-8") as stream:
-            json.dump(found, stream)
-        os.replace(kept + ".partial", kept)
-        return found
+    if not found:
+        raise Missing("%s: the newest version was found nowhere:\n  %s" % (
+            component, "\n  ".join(tried)))
+    return max(found, key=lambda source: release(source["version"]))
+
+
+def newest(component, sources, cache, offline=False):
+    """The source of the newest version that can be found, with that version and its checksum. It
+    is kept in the cache, for a play that is offline."""
+    asked = [source for source in sources if source["kind"] in NEWEST]
+    if not asked:
+        return sources[0]
+    os.makedirs(cache, exist_ok=True)
+    kept = os.path.join(cache, "newest-%s.json" % component)
     if offline:
         if not os.path.exists(kept):
             raise Missing("%s: the play is offline, and %s, which says what the newest version is, "
@@ -352,8 +360,11 @@ def newest(component, sources, cache, offline=False):
                               component, kept))
         with open(kept, encoding="utf-8") as stream:
             return json.load(stream)
-    raise Missing("%s: the newest version was found nowhere:\n  %s" % (
-        component, "\n  ".join(tried)))
+    found = offered(component, asked, cache)
+    with open(kept + ".partial", "w", encoding="utf-8") as stream:
+        json.dump(found, stream)
+    os.replace(kept + ".partial", kept)
+    return found
 
 
 def fetched(component, sources, cache, offline=False):

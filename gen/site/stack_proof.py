@@ -10,6 +10,26 @@ from proving import Failed, NotRun, need, proof
 from stack_site import Site, built, changes, skipped
 
 
+LIMITS = {"build": 25 * 60, "again": 60}  # seconds, on two processors
+WANTED = {"openblas", "fftw", "hdf5", "treenail"}
+
+
+def from_nothing(site):
+    """The reports of three plays on a new host: its sources fetched, the stack built without a
+    network, and the same again, which changes nothing."""
+    fetched = site.play("fetch", "--tags", "fetch")
+    if built(fetched):
+        raise Failed("--tags fetch built %s" % ", ".join(sorted(built(fetched))))
+    whole = site.play("build", "-e", "stack__offline=true", network=False)
+    if not WANTED <= built(whole):
+        raise Failed("built were %s" % ", ".join(sorted(built(whole))))
+    again = site.play("again", "-e", "stack__offline=true", network=False)
+    if changes(again) or built(again):
+        raise Failed("the second run changed %d things and built %s" % (
+            changes(again), ", ".join(sorted(built(again))) or "nothing"))
+    return fetched, whole, again
+
+
 def pruned(site, first):
     """A third stack makes the first unreferenced: prune removes what that one alone had."""
     second = site.prefixes("whole")
@@ -31,17 +51,7 @@ def pruned(site, first):
 def stack():
     """Ansible: the stack fetched, built offline, run again without a change, one flag changed"""
     with Site("stack-proof", "--chroot", "whole") as site:
-        fetched = site.play("fetch", "--tags", "fetch")
-        if built(fetched):
-            raise Failed("--tags fetch built %s" % ", ".join(sorted(built(fetched))))
-        whole = site.play("build", "-e", "stack__offline=true", network=False)
-        wanted = {"openblas", "fftw", "hdf5", "treenail"}
-        if not wanted <= built(whole):
-            raise Failed("built were %s" % ", ".join(sorted(built(whole))))
-        again = site.play("again", "-e", "stack__offline=true", network=False)
-        if changes(again) or built(again):
-            raise Failed("the second run changed %d things and built %s" % (
-                changes(again), ", ".join(sorted(built(again))) or "nothing"))
+        fetched, whole, again = from_nothing(site)
         first = site.prefixes("whole")
         flag = site.play("flag", "-e", "stack__offline=true", "-e",
                          json.dumps({"fftw__flags": ["--disable-fma"]}), network=False)
@@ -59,6 +69,23 @@ def stack():
 
 
 @proof
+def stack_three_times():
+    """Ansible: on three new hosts, one after the other, the stack is built in time, and no retry"""
+    taken = {name: [] for name in LIMITS}
+    for number in "123":
+        with Site("stack-three-times", "--chroot", "fresh" + number) as site:
+            _, whole, again = from_nothing(site)
+            taken["build"].append(whole["seconds"])
+            taken["again"].append(again["seconds"])
+    text = "; ".join("%s: %s of at most %d s" % (
+        name, ", ".join("%d" % seconds for seconds in taken[name]), limit)
+        for name, limit in LIMITS.items())
+    if any(max(taken[name]) > limit for name, limit in LIMITS.items()):
+        raise Failed("too slow, if nothing else was running: " + text)
+    return text
+
+
+@proof
 def stack_arm64():
     """Ansible: the same roles in an arm64 chroot under qemu-user, C libraries by cross compilers"""
     if platform.machine() != "x86_64":
@@ -68,9 +95,8 @@ def stack_arm64():
         # Debian's SciPy wants a compiler of its own architecture beside it.
         options = ("-e", "toolchain__architecture=amd64 scipy__mode=skip smoke__network=mlp")
         whole = site.play("build", *options)
-        wanted = {"openblas", "fftw", "hdf5", "treenail"}
         manifest = site.manifest("arm")
-        if not wanted <= built(whole) or manifest["machine"] != "aarch64":
+        if not WANTED <= built(whole) or manifest["machine"] != "aarch64":
             raise Failed("built for %s were %s" % (
                 manifest["machine"], ", ".join(sorted(built(whole)))))
         again = site.play("again", *options)

@@ -167,6 +167,28 @@ def test_the_newest_release_of_a_project(index, tmp_path):
     assert (found["version"], found["sha256"]) == ("1.0", SUM)
 
 
+@pytest.mark.parametrize("deb, pypi, chosen", [
+    ("1:1.24.2-1+deb12u1", "2.0", "pypi"), ("1:2.0+ds-1", "1.26.4", "deb"),
+    ("1:1.10-1", "1.9", "deb"), ("1.9-2", "1.9", "deb"), (None, "1.0", "pypi")])
+def test_the_newest_of_all_sources(tmp_path, monkeypatch, deb, pypi, chosen):
+    """A stable distribution has what it had; its epoch says nothing to others."""
+    def of(version):
+        def found(given, _):
+            if version is None:
+                raise source.Missing("apt has no source package thing")
+            return dict(given, version=version)
+        return found
+
+    monkeypatch.setitem(source.NEWEST, "deb", of(deb))
+    monkeypatch.setitem(source.NEWEST, "pypi", of(pypi))
+    assert source.newest("thing", [wanted("deb"), wanted("pypi")], str(tmp_path))["kind"] == chosen
+
+
+def test_a_source_without_versions_is_its_newest(tmp_path):
+    given = [wanted("cache"), wanted("dist")]
+    assert source.newest("thing", given, str(tmp_path)) == given[0]
+
+
 def test_offline_the_newest_is_what_was_found_before(index, tmp_path, monkeypatch):
     given = [wanted(version="0.9", sha256=WRONG)]
     with pytest.raises(source.Missing, match="thing: the play is offline, and .*newest-thing.json"):
