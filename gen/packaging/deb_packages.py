@@ -35,6 +35,7 @@ MAIN = ("libtreenail1", "python3-treenail")
 LIMIT = 8 * 10 ** 6  # bytes of these two together
 # debian/control follows the policy of unstable, which an older release's lintian does not know yet.
 OLDER_LINTIAN = {"bookworm": {"newer-standards-version": "it knows none beyond 4.6.2"}}
+CCACHE = "/usr/lib/ccache"
 # A command of a compiler in the log; ninja numbers them.
 COMPILER = re.compile(r"(?:\[\d+/\d+\] )?(?:\S*[/-])?(?:g?cc|[gc]\+\+|clang(?:\+\+)?)(?:-\d+)? "
                       r".*-o \S")
@@ -78,8 +79,10 @@ def built(tree, arguments, log, quiet=False, **variables):
     if not shutil.which("dpkg-buildpackage"):
         raise Unusable("dpkg-buildpackage is not installed; apt-get install dpkg-dev")
     environment = settings(**variables)
-    if os.path.isdir("/usr/lib/ccache"):
-        environment["PATH"] = "/usr/lib/ccache:" + environment["PATH"]
+    if shutil.which("ccache") and os.path.isdir(CCACHE):
+        environment["PATH"] = CCACHE + ":" + environment["PATH"]
+        # debhelper gives the build a home of its own, which goes with the tree.
+        environment.setdefault("CCACHE_DIR", run(["ccache", "-k", "cache_dir"]).strip())
     try:
         logged(["dpkg-buildpackage", "-us", "-uc", *arguments], log, _STEP, quiet, cwd=tree,
                env=environment)

@@ -238,6 +238,20 @@ def package(folder, name, fields, program=True):
                    check=True, stdout=subprocess.DEVNULL)
 
 
+@pytest.mark.parametrize("given, wanted", [({}, "/home/me/.cache/ccache"), (
+    {"CCACHE_DIR": "/mine"}, "/mine")])
+def test_the_compiler_cache_outlives_the_build(tmp_path, monkeypatch, given, wanted):
+    """debhelper's HOME is a directory of the tree."""
+    seen = {}
+    monkeypatch.setattr(deb_packages, "CCACHE", str(tmp_path))
+    monkeypatch.setattr(deb_packages.shutil, "which", lambda name: "/usr/bin/" + name)
+    monkeypatch.setattr(deb_packages, "run", lambda command: "/home/me/.cache/ccache\n")
+    monkeypatch.setattr(deb_packages, "logged", lambda *_, env, **__: seen.update(env))
+    monkeypatch.delenv("CCACHE_DIR", raising=False)
+    deb_packages.built(str(tmp_path), ["-b"], "log", **given)
+    assert seen["CCACHE_DIR"] == wanted and seen["PATH"].startswith(str(tmp_path) + ":")
+
+
 @pytest.mark.parametrize("wrong, status", [([], 0), (["x.so"], 1)])
 def test_verdicts_stand_in_their_order(capsys, wrong, status):
     ready = threading.Event()
