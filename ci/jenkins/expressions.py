@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The expressions that a Jenkinsfile may use here: checked when it is read, computed when it runs.
 
-Constants, "text with ${...}", lists, params.NAME, env.NAME and plain names of the environment, and
-== != in && || ! +. Whatever else Groovy has is refused by name, as is a parameter that nobody
-declares; so a Jenkinsfile that was read cannot stop in its middle over a slip of the pen.
+Constants, "text with ${...}", lists, params.NAME, env.NAME, currentBuild.currentResult, plain names
+of the environment, and == != in && || ! +. Whatever else Groovy has is refused by name, as is a
+parameter that nobody declares; so a Jenkinsfile that was read cannot stop in its middle over a slip
+of the pen.
 """
 
 import json
@@ -11,6 +12,7 @@ from typing import Any, Callable, Container, Dict
 
 from syntax import Node, Refused, refuse
 
+RESULT = "currentBuild.currentResult"
 _BINARY: Dict[str, Callable[[Any, Any], Any]] = {
     "==": lambda a, b: a == b, "!=": lambda a, b: a != b,
     "in": lambda a, b: a in b if isinstance(b, list) else a == b,
@@ -56,8 +58,9 @@ def check(node: Node, path: str, parameters: Container[str]) -> Node:
         check(node["right"], path, parameters)
     elif kind == "property":
         of = node["of"]
-        if of["kind"] != "variable" or of["name"] not in ("params", "env"):
-            raise bad("'%s': only params.NAME and env.NAME are known" % source(node))
+        if source(node) != RESULT and (of["kind"] != "variable" or of["name"] not in (
+                "params", "env")):
+            raise bad("'%s': only params.NAME, env.NAME and %s are known" % (source(node), RESULT))
         if of["name"] == "params" and node["name"] not in parameters:
             raise bad("params.%s: no such parameter is declared" % node["name"])
     elif kind == "call":
@@ -68,10 +71,12 @@ def check(node: Node, path: str, parameters: Container[str]) -> Node:
     return node
 
 
-def value(node: Node, path: str, parameters: Dict[str, Any], environment: Dict[str, str]) -> Any:
-    """The value of a checked node. A name that the environment lacks is an error, as in Jenkins."""
+def value(node: Node, path: str, parameters: Dict[str, Any], environment: Dict[str, str],
+          result: str) -> Any:
+    """The value of a checked node; `result`: of the build so far. A name that the environment lacks
+    is an error, as in Jenkins."""
     def inner(other: Node) -> Any:
-        return value(other, path, parameters, environment)
+        return value(other, path, parameters, environment, result)
 
     kind = node["kind"]
     if kind == "constant":
@@ -90,6 +95,8 @@ def value(node: Node, path: str, parameters: Dict[str, Any], environment: Dict[s
     if kind == "property":
         if node["of"]["name"] == "params":
             return parameters[node["name"]]
+        if node["of"]["name"] == "currentBuild":
+            return result
         return environment.get(node["name"])  # env.NAME of nothing is null
     if node["name"] not in environment:
         raise refuse(path, node["line"], "no such property: %s" % node["name"])

@@ -78,7 +78,8 @@ class Build:
 
     def value(self, node: Dict[str, Any], context: Context) -> Any:
         try:
-            return value(node, self.pipeline.path, self.parameters, context.environment)
+            return value(node, self.pipeline.path, self.parameters, context.environment,
+                         self.result)
         except Refused as reason:
             raise StepFailed(str(reason)) from None
 
