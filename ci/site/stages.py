@@ -7,6 +7,8 @@ reports/<stage>.xml of the build directory; for all others ci/stage writes one.
 """
 
 import configparser
+import glob
+import json
 import os
 import shutil
 import sys
@@ -79,9 +81,10 @@ def there(run: Run, path: str, what: str) -> str:
     return full
 
 
-def playbook(run: Run, name: str, options: Sequence[str]) -> List[Command]:
-    """ansible-playbook on ansible/site.yml. A callback of Ansible writes JUnit's XML."""
-    there(run, "ansible/site.yml", "build the stack")
+def playbook(run: Run, name: str, options: Sequence[str], play: str = "ansible/site.yml",
+             purpose: str = "build the stack") -> List[Command]:
+    """ansible-playbook on a play. A callback of Ansible writes JUnit's XML."""
+    there(run, play, purpose)
     if not shutil.which("ansible-playbook"):
         raise Refused("ansible-playbook is not installed; ci/stage setup site installs it")
     settings = os.path.join(run.top, "ansible", "ansible.cfg")
@@ -94,7 +97,7 @@ def playbook(run: Run, name: str, options: Sequence[str]) -> List[Command]:
         "JUNIT_OUTPUT_DIR": run.gathered(name), "JUNIT_TASK_CLASS": "true"}
     if os.path.exists(settings):
         environment["ANSIBLE_CONFIG"] = settings
-    return [Command(["ansible-playbook", "ansible/site.yml", *options], cwd=run.top,
+    return [Command(["ansible-playbook", play, *options], cwd=run.top,
                     environment=environment)]
 
 
@@ -104,6 +107,19 @@ def fetch(run: Run, options: Sequence[str]) -> List[Command]:
 
 def stack(run: Run, options: Sequence[str]) -> List[Command]:
     return playbook(run, "stack", options)
+
+
+def publish(run: Run, options: Sequence[str]) -> List[Command]:
+    """The packages of this build directory, of those formats that there are."""
+    folders = {form: os.path.join(run.build, form) for form in ("deb", "rpm")}
+    made = {form: folder for form, folder in folders.items()
+            if glob.glob(os.path.join(glob.escape(folder), "**", "*." + form), recursive=True)}
+    if not made:
+        raise Refused("there is no package in %s; ci/stage deb and ci/stage rpm make them"
+                      % " or ".join(folders.values()))
+    what = json.dumps({"repo__formats": list(made), "repo__packages": list(made.values())})
+    return playbook(run, "publish", ["--tags", "publish", "-e", what, *options],
+                    "ansible/repo.yml", "publish packages")
 
 
 def images(run: Run, options: Sequence[str]) -> List[Command]:
@@ -179,6 +195,9 @@ STAGES = (
           fetch, ("site",), ("setup",), options="to ansible-playbook: -i INVENTORY, -e, --tags"),
     Stage("stack", "build the stack by Ansible (ansible/site.yml)", "The stack", stack,
           ("site",), ("setup",), options="to ansible-playbook: -i INVENTORY, -e, --tags"),
+    Stage("publish", "sign the packages and publish them in a channel (ansible/repo.yml)",
+          "Publishing packages", publish, ("site",), ("setup",),
+          options="to ansible-playbook: -i INVENTORY, -e repo__channel=nightly"),
     Stage("images", "container images of the built packages (ci/image build)",
           "Container images", images, (), ("setup",), options="to ci/image build"),
     Stage("slurm", "trainings on a test cluster (ci/hosts, ci/site/slurm_check.py)", "Slurm",
@@ -189,7 +208,8 @@ STAGES = (
           options=NONE),
     Stage("manifest", "write reports/manifest.json: hashes of sources and packages, options, "
           "compiler", "Manifest", manifest, (), (), options="none but those of --help"),
-    Stage("nightly", "everything there is: test, smoke, packages, stack, cluster, benchmark",
+    # Others install what is published: that is asked for by name.
+    Stage("nightly", "everything but publish: test, smoke, packages, stack, cluster, benchmark",
           "", parts=("test", "smoke", "deb", "rpm", "fetch", "stack", "slurm", "images",
                      "benchmark", "patches", "manifest")),
 )

@@ -66,17 +66,32 @@ def test_the_pipeline_reads_our_jenkinsfile_at_ref(ours):
         "${REF}"]
 
 
+def handed_over(job):
+    """The parameters that a nightly job gives the pipeline."""
+    text = "".join(node.text or "" for node in ElementTree.fromstring(job).iter("properties"))
+    return dict(line.split("=") for line in text.split())
+
+
+def test_a_site_says_which_nightly_publishes(tmp_path, ours):
+    """None, unless it does; here the one of one variant."""
+    names = ["treenail.nightly-patched", "treenail.nightly-upstream"]
+    assert [handed_over(ours[name])["CHANNEL"] for name in names] == ["none", "none"]
+    text = (TOP / "ci/jobs/site.yaml").read_text()
+    (tmp_path / "site.yaml").write_text(text.replace("- patched\n",
+                                                     "- patched: {channel: nightly}\n"))
+    made = jobs.rendered("%s:%s" % (TOP / "ci/jobs/jobs.yaml", tmp_path / "site.yaml"))
+    assert [handed_over(made[name])["CHANNEL"] for name in names] == ["nightly", "none"]
+
+
 def test_what_the_nightly_runs_hand_over_is_allowed(ours):
-    """SUITE and VARIANT of both, against the choices of the pipeline."""
+    """Of both, against the choices of the pipeline."""
     root = ElementTree.fromstring(ours["treenail.pipeline"])
     choices = {node.findtext("name"): [text.text for text in node.iter("string")]
                for node in root.iter("hudson.model.ChoiceParameterDefinition")}
     for name in ("treenail.nightly-patched", "treenail.nightly-upstream"):
         nightly = ElementTree.fromstring(ours[name])
-        text = next(nightly.iter("properties")).text or "".join(
-            node.text or "" for node in nightly.iter("properties"))
-        pairs = dict(line.split("=") for line in text.split())
-        assert sorted(pairs) == ["SUITE", "VARIANT"] and pairs["SUITE"] == "long"
+        pairs = handed_over(ours[name])
+        assert sorted(pairs) == ["CHANNEL", "SUITE", "VARIANT"] and pairs["SUITE"] == "long"
         assert all(value in choices[key] for key, value in pairs.items())
         assert next(nightly.iter("projects")).text == "treenail/pipeline"
         assert next(nightly.iter("spec")).text == "H 1 * * *"

@@ -191,10 +191,15 @@ echo "$*" >> "$CALLS"
 mkdir -p build/reports build/deb build/rpm/RPMS
 echo '<testsuite><testcase name="a"/></testsuite>' > "build/reports/$1.xml"
 case $1 in
-  deb) for one in deb dsc orig.tar.gz debian.tar.xz buildinfo; do echo > build/deb/a.$one; done ;;
+  deb) rm build/deb/*
+    for one in deb dsc orig.tar.gz debian.tar.xz buildinfo; do echo > build/deb/a.$one; done
+    echo > "build/deb/a_$CELL_ARCH.deb" ;;
   images) echo images of build/deb/* >> "$CALLS" ;;
-  rpm) echo > build/rpm/RPMS/a.rpm ;;
-  manifest) mkdir -p "$(dirname "$3")" && echo '{}' > "$3" ;;
+  rpm) rm -f build/rpm/RPMS/* && echo > "build/rpm/RPMS/a.$CELL_ARCH.rpm" ;;
+  # What is in the workspace beside them is published by nobody.
+  manifest) mkdir -p "$(dirname "$3")" && echo '{}' > "$3"
+    touch build/deb/stale.deb build/rpm/RPMS/stale.rpm ;;
+  publish) find build/deb build/rpm -name '*.deb' -o -name '*.rpm' | sort >> "$CALLS" ;;
   benchmark) echo '{}' > build/reports/benchmark.json ;;
 esac
 [ "$1" != "${FAILING:-}" ]
@@ -209,11 +214,11 @@ def pipeline(run, tmp_path, monkeypatch):
     (run.source / "ci/stage").chmod(0o755)
     calls = tmp_path / "calls"
 
-    def go(failing="", **parameters):
+    def go(failing="", labels="deb x86_64 root publish", **parameters):
         monkeypatch.setenv("CALLS", str(calls))
         monkeypatch.setenv("FAILING", failing)
         calls.write_text("")
-        build, _ = run(OURS, parameters, labels=("linux", "deb", "x86_64", "root"))
+        build, _ = run(OURS, parameters, labels=("linux", *labels.split()))
         return build, calls.read_text().splitlines()
 
     return go
@@ -235,7 +240,7 @@ def test_ours_in_short(pipeline):
     found = verdicts(build.record)
     assert found["Packages/Matrix - CELL_ARCH = 'aarch64', CELL_FORMAT = 'deb', "
                  "CELL_ISA = 'armv8-a'"] == "skipped"
-    assert found["Long"] == "skipped"
+    assert found["Long"] == found["Publish"] == "skipped"
 
 
 def test_ours_in_long(pipeline, run):
@@ -249,13 +254,46 @@ def test_ours_in_long(pipeline, run):
         "fetch " + CHOICE % ("upstream", "long"),
         "stack --tags fftw,hdf5 " + CHOICE % ("upstream", "long"),
         "benchmark", "manifest --output build/reports/stack-x86_64-deb/manifest.json",
-        "slurm", "images", "images of " + " ".join("build/deb/a." + suffix for suffix in (
-            "buildinfo", "deb", "debian.tar.xz", "dsc", "orig.tar.gz")), "patches"]
+        "slurm", "images", "images of " + " ".join("build/deb/a" + suffix for suffix in (
+            ".buildinfo", ".deb", ".debian.tar.xz", ".dsc", ".orig.tar.gz", "_x86_64.deb")),
+        "patches"]
     kept = {str(path.relative_to(run.folder / "archive"))
             for path in (run.folder / "archive").rglob("*") if path.is_file()}
     assert {"build/deb/a.deb", "build/reports/benchmark.json",
             "build/reports/stack-x86_64-deb/manifest.json",
             "build/reports/x86_64-deb-x86-64/manifest.json"} <= kept
+
+
+@pytest.mark.parametrize("chosen, names", [
+    ({}, ["deb/a.deb", "deb/a_aarch64.deb", "deb/a_x86_64.deb", "rpm/RPMS/a.aarch64.rpm",
+          "rpm/RPMS/a.x86_64.rpm"]),
+    ({"ARCH": "aarch64"}, ["deb/a.deb", "deb/a_aarch64.deb", "rpm/RPMS/a.aarch64.rpm"]),
+    ({"ARCH": "x86_64", "FORMAT": "rpm", "ISA": "baseline"}, ["rpm/RPMS/a.x86_64.rpm"])],
+    ids=["all", "aarch64", "one"])
+def test_ours_publishes_what_was_built_and_nothing_else(pipeline, chosen, names):
+    build, calls = pipeline(labels="deb rpm x86_64 aarch64 publish", CHANNEL="nightly", **chosen)
+    assert build.result == "SUCCESS"
+    place = calls.index("publish -e repo__channel=nightly") + 1
+    assert calls[place:place + len(names) + 1] == ["build/" + name for name in names] + [
+        "fetch " + CHOICE % ("patched", "short")]
+
+
+@pytest.mark.parametrize("failing, parameters", [
+    ("lint", {"CHANNEL": "nightly"}), ("smoke", {"CHANNEL": "nightly"}),
+    ("", {"CHANNEL": "release", "ISA": "newer"}), ("", {"CHANNEL": "none"})],
+    ids=["check", "package", "newer", "none"])
+def test_ours_publishes_neither_what_failed_nor_unasked(pipeline, failing, parameters):
+    build, calls = pipeline(failing, **dict({"ISA": "baseline"}, **parameters))
+    assert verdicts(build.record)["Publish"] == "skipped"
+    assert not [call for call in calls if call.startswith("publish")]
+
+
+def test_ours_goes_on_when_nothing_could_be_published(pipeline):
+    build, calls = pipeline("publish", ISA="baseline", ARCH="x86_64", FORMAT="deb",
+                            CHANNEL="release")
+    assert build.result == "FAILURE" and "publish -e repo__channel=release" in calls
+    assert verdicts(build.record)["Publish/Sign and publish"] == "FAILURE"
+    assert "stack --tags all " + CHOICE % ("patched", "short") in calls
 
 
 def test_ours_tells_all_when_a_check_fails(pipeline):

@@ -206,7 +206,8 @@ def test_unknown_stage(tree):
     ("stack", "ansible/site.yml is not there: this tree cannot build the stack yet"),
     ("fetch", "ansible/site.yml is not there"), ("images", "ci/image is not there"),
     ("slurm", "ci/hosts is not there"), ("benchmark", "there is no treenail-bench in "),
-    ("patches", "gen/site/patches_proof.py is not there")])
+    ("patches", "gen/site/patches_proof.py is not there"),
+    ("publish", "there is no package in ")])
 def test_what_the_tree_lacks_is_said(tree, stage, missing):
     status, output, _ = tree(stage)
     assert status == 2 and "ci/stage %s: %s" % (stage, missing) in output
@@ -225,6 +226,32 @@ def test_the_stack_is_ansible_with_a_report(tree):
     assert junit.counts(str(tree.build / "reports/stack.xml")) == (1, 0, 0)
     assert not (tree.build / "reports/stack.parts").exists()
     assert tree("fetch", "-v")[2][-1].startswith("ansible ansible/site.yml --tags fetch -v ")
+
+
+def test_what_is_published_are_the_packages_that_there_are(tree):
+    """Formats without any are left out; options are handed on, and may say otherwise."""
+    for name in ("deb/tiny_1_all.deb", "rpm/SPECS/tiny.spec"):
+        (tree.build / name).parent.mkdir(parents=True)
+        (tree.build / name).write_text("")
+    status, output, _ = tree("publish")
+    assert status == 2 and "ansible/repo.yml is not there: this tree cannot publish" in output
+    (tree.top / "ansible").mkdir()
+    (tree.top / "ansible/repo.yml").write_text("[]\n")
+
+    def published(*words):
+        status, output, calls = tree("publish", *words)
+        assert status == 0, output
+        first, given, rest = re.match(r"(.* -e )(\{.*?\}) ?(.*)", calls[-1]).groups()
+        assert first == "ansible ansible/repo.yml --tags publish -e "
+        return json.loads(given), rest
+
+    given, rest = published("-i", "hosts.yml", "-e", "repo__channel=nightly")
+    assert given == {"repo__formats": ["deb"], "repo__packages": [str(tree.build / "deb")]}
+    assert rest == "-i hosts.yml -e repo__channel=nightly junit"
+    (tree.build / "rpm/RPMS/noarch").mkdir(parents=True)
+    (tree.build / "rpm/RPMS/noarch/tiny-1-1.noarch.rpm").write_text("")
+    assert published()[0] == {"repo__formats": ["deb", "rpm"], "repo__packages": [
+        str(tree.build / "deb"), str(tree.build / "rpm")]}
 
 
 def test_ctrl_c_ends_the_stage_and_says_how_far_it_came(tree, tmp_path):
@@ -294,4 +321,4 @@ def test_needs_and_parts_are_stages():
         assert bool(stage.commands) != bool(stage.parts), stage.name
     names = [stage.name for stage in stages.parts_of([stages.BY_NAME["nightly"]])]
     assert len(names) == len(set(names)) and names[:2] == ["setup", "build"]
-    assert set(names) == {stage.name for stage in stages.STAGES if stage.commands}
+    assert set(names) == {stage.name for stage in stages.STAGES if stage.commands} - {"publish"}
