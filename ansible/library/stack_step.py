@@ -15,7 +15,7 @@ import os
 import re
 import subprocess
 import time
-import xml.etree.ElementTree
+import xml.etree.ElementTree as ElementTree
 
 DOCUMENTATION = r"""
 module: stack_step
@@ -80,7 +80,16 @@ seconds:
   description: How long the step took; of an earlier run if it was not repeated.
   type: float
   returned: success
+report:
+  description: >-
+    Path of a report of the tests in JUnit's format, their own or one of what the commands told. A
+    known failure is skipped in it, and says why; what failed beside the tests is one of its own.
+  type: str
+  returned: when tests ran now, whatever became of them
 """
+
+# XML 1.0 cannot hold these, not even escaped.
+FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def tail(path, lines=30):
@@ -103,7 +112,7 @@ def reported(path):
     """[(name, whether it failed)] of a report."""
     return [("%s::%s" % (case.get("classname", ""), case.get("name", "")),
              case.find("failure") is not None or case.find("error") is not None)
-            for case in xml.etree.ElementTree.parse(path).iter("testcase")]
+            for case in ElementTree.parse(path).iter("testcase")]
 
 
 def said(runs, cases):
@@ -120,8 +129,8 @@ def said(runs, cases):
 
 
 def judged(tests, quarantine, today):
-    """(known failures, sentences about the others)."""
-    known, bad = [], []
+    """({name of a known failure: why}, sentences about the others)."""
+    known, bad = {}, []
     for name in [name for name, failed in tests if failed]:
         entry = next((q for q in quarantine if fnmatch.fnmatchcase(name, q["test"])), None)
         if entry is None:
@@ -130,25 +139,69 @@ def judged(tests, quarantine, today):
             bad.append("%s: its quarantine ended on %s (%s)" % (
                 name, entry["expires"], entry["link"]))
         else:
-            known.append(name)
+            known[name] = "failed, as known until %(expires)s: %(reason)s (%(link)s)" % entry
     return known, bad
 
 
-def verdict(given, runs, log):
-    """{tests, quarantined} or {msg}: of tests what they told, else the exit status."""
+def told(given, tests):
+    """The tests as JUnit's XML: what the suite wrote, else what it is known to have tried."""
+    root = ElementTree.Element("testsuites")
+    if given.get("junit"):
+        found = ElementTree.parse(given["junit"]).getroot()
+        root.extend([found] if found.tag == "testsuite" else list(found))
+    else:
+        suite = ElementTree.SubElement(root, "testsuite", {"name": given["component"]})
+        for name, failed in tests:
+            add_case(suite, given["component"], name, "the log says how" if failed else "")
+    return root
+
+
+def add_case(suite, component, name, failure):
+    case = ElementTree.SubElement(suite, "testcase", {
+        "classname": component, "name": FORBIDDEN.sub("?", name)})
+    if failure:
+        ElementTree.SubElement(case, "failure", {"message": FORBIDDEN.sub("?", failure)})
+
+
+def write_report(path, given, root, tests, known, failure):
+    """The tests in `root`, with known failures skipped, and what failed beside them."""
+    for case, (name, failed) in zip(root.iter("testcase"), tests):
+        if failed and name in known:
+            for node in case.findall("failure") + case.findall("error"):
+                node.tag = "skipped"
+                node.set("message", known[name])
+    if failure:
+        add_case(ElementTree.SubElement(root, "testsuite", {"name": given["component"]}),
+                 given["component"], given["step"], failure)
+    for suite in root.iter("testsuite"):
+        cases = list(suite.iter("testcase"))
+        suite.set("tests", str(len(cases)))
+        for key, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+            suite.set(key, str(sum(case.find(tag) is not None for case in cases)))
+    ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def verdict(given, runs, log, report):
+    """{tests, quarantined} or {msg}: of tests what they told, which `report` has then, too; else
+    the exit status."""
     status = next((status for _, status, _ in runs if status), 0)
     sentence = explained(given["component"], given["step"], tail(log), status)
     if not given.get("tests"):
         return {"msg": sentence} if status else {}
     try:
         tests = reported(given["junit"]) if given.get("junit") else said(runs, given.get("cases"))
-    except (OSError, xml.etree.ElementTree.ParseError) as error:
-        return {"msg": "%s and left no report: %s" % (sentence, error)}
+    except (OSError, ElementTree.ParseError) as error:
+        sentence = "%s and left no report: %s" % (sentence, error)
+        write_report(report, given, ElementTree.Element("testsuites"), [], {}, sentence)
+        return {"msg": sentence}
     known, bad = judged(tests, given["quarantine"], datetime.date.today().isoformat())
-    if bad or not tests or (status and not known):
-        return {"msg": "%s: of %d tests %d failed that no quarantine knows: %s" % (
-            sentence, len(tests), len(bad), ", ".join(bad[:10]) or "none by its report")}
-    return {"tests": len(tests), "quarantined": known}
+    wrong = bad or not tests or (status and not known)
+    if wrong:
+        sentence = "%s: of %d tests %d failed that no quarantine knows: %s" % (
+            sentence, len(tests), len(bad), ", ".join(bad[:10]) or "none by its report")
+    write_report(report, given, told(given, tests), tests, known,
+                 sentence if wrong and not bad else "")
+    return {"msg": sentence} if wrong else {"tests": len(tests), "quarantined": list(known)}
 
 
 def executed(given, log):
@@ -196,14 +249,17 @@ def perform(given):
             os.remove(given["junit"])
         begin = time.monotonic()
         runs = executed(given, log)
-        result = dict(verdict(given, runs, log), seconds=round(time.monotonic() - begin, 1))
+        # Where a package's suite writes suite.xml itself.
+        report = os.path.join(given["state"], given["step"] + ".report.xml")
+        result = dict(verdict(given, runs, log, report), seconds=round(time.monotonic() - begin, 1))
+        ran = dict({"report": report} if given.get("tests") else {}, log=log)
         if "msg" in result:
             result["msg"] += "\n%s ends with:\n%s" % (log, tail(log))
-            return dict(result, failed=True, log=log)
+            return dict(result, failed=True, **ran)
         with open(stamp + ".new", "w", encoding="utf-8") as stream:
             json.dump({"wanted": wanted, "result": result}, stream)
         os.replace(stamp + ".new", stamp)
-    return dict(result, changed=True, log=log)
+    return dict(result, changed=True, **ran)
 
 
 def read_stamp(path):

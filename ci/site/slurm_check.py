@@ -69,7 +69,7 @@ class Cluster:
     def __init__(self, options) -> None:
         self.state = options.hosts and os.path.abspath(options.hosts)
         self.enter = [HOSTS, "run", "--state", self.state, "login", "--"] if self.state else []
-        self.work = options.work
+        self.work, self.reports = options.work, options.reports
         self.stack = stack_env(os.path.abspath(options.treenail), self.work)
         self.script("task", '# A copy of the training; its files have the number of the task.\n'
                     'rank=${OMPI_COMM_WORLD_RANK:-$SLURM_PROCID}\n'
@@ -290,18 +290,29 @@ def template_array(cluster):
 
 
 def template_benchmark(cluster):
-    """contrib/slurm/benchmark.sbatch measures"""
+    """contrib/slurm/benchmark.sbatch measures, on two nodes where there are two; a report a task"""
     try:
         cluster.run(cluster.stack, "sh", "-c", "command -v treenail-bench")
     except Failed:
         raise NotRun("this Treenail has no treenail-bench") from None
-    cluster.job("benchmark.log", "-c1", os.path.join(TEMPLATES, "benchmark.sbatch"), "--model=mlp",
-                "--batch-size", "32", "--num-batches", "10")
-    text = read(cluster.at("benchmark.log"))
-    rate = re.search(r"^0: total images/sec: ([\d.]+)$", text, re.MULTILINE)
-    if not rate or float(rate.group(1)) <= 0:
-        raise Failed("no figure in:\n" + text[-2000:])
-    return "mlp: %s images/s" % rate.group(1)
+    copies = min(COPIES, cluster.nodes())
+    cluster.job("benchmark.log", "-c1", "-N%d" % copies,
+                os.path.join(TEMPLATES, "benchmark.sbatch"), "--model=mlp", "--batch-size", "32",
+                "--num-batches", "100", "--report", "benchmark-slurm-%t.json")
+    text, rates = read(cluster.at("benchmark.log")), []
+    for rank in range(copies):
+        path = cluster.at("benchmark-slurm-%d.json" % rank)
+        report = json.loads(read(path) or "{}")
+        rate = re.search(r"^%d: total images/sec: ([\d.]+)$" % rank, text, re.MULTILINE)
+        found = [report.get(key) for key in ("rank", "tasks", "batches_measured")]
+        if not rate or found != [rank, copies, 100]:
+            raise Failed("task %d of %d left no figure or no report of 100 steps: %s\n%s" % (
+                rank, copies, report, text[-2000:]))
+        rates.append(rate.group(1))
+        if cluster.reports:
+            os.makedirs(cluster.reports, exist_ok=True)
+            shutil.copy(path, cluster.reports)
+    return "mlp: %s images/s" % ", ".join(rates)
 
 
 def lost_node(cluster):
@@ -379,6 +390,8 @@ def main(arguments=None) -> int:
     parser.add_argument("--hosts", metavar="DIR", help="the state of a cluster of ci/hosts")
     parser.add_argument("--work", metavar="DIR", help="a directory that all nodes see, kept")
     known = {check.__name__.replace("_", "-"): check for check in CHECKS}
+    parser.add_argument("--reports", metavar="DIR",
+                        help="where benchmark-slurm-RANK.json of treenail-bench are kept")
     parser.add_argument("names", nargs="*", metavar="CHECK",
                         help="only these; all: %s" % ", ".join(known))
     options = parser.parse_args(arguments)

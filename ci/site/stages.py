@@ -130,12 +130,12 @@ def images(run: Run, options: Sequence[str]) -> List[Command]:
 
 
 def slurm(run: Run, options: Sequence[str]) -> List[Command]:
-    """A cluster of two nodes, the checks on it, and its end."""
+    """A cluster of two nodes, the checks on it, and its end; the benchmark's reports are kept."""
     hosts = there(run, "ci/hosts", "make test hosts")
     place = os.path.join(run.build, "hosts-slurm")
     return [Command([hosts, "up", "--slurm", "2", "--state", place]),
             Command([os.path.join(run.top, "ci/site/slurm_check.py"), "--hosts", place,
-                     "--treenail", run.build, *options]),
+                     "--treenail", run.build, "--reports", run.folder, *options]),
             Command([hosts, "down", "--state", place], always=True)]
 
 

@@ -201,6 +201,13 @@ case $1 in
     touch build/deb/stale.deb build/rpm/RPMS/stale.rpm ;;
   publish) find build/deb build/rpm -name '*.deb' -o -name '*.rpm' | sort >> "$CALLS" ;;
   benchmark) echo '{}' > build/reports/benchmark.json ;;
+  slurm) for rank in 0 1; do echo '{}' > build/reports/benchmark-slurm-$rank.json; done ;;
+  # Suites of a build before, then of this one, where a known failure is no failure.
+  smoke) mkdir -p build/stack/suites && echo '<testsuite/>' > build/stack/suites/h-stale.xml ;;
+  stack) mkdir -p build/stack/suites && echo '{}' > build/stack/manifest-h.json
+    echo '<testsuite><testcase name="b"/><testcase name="c"><skipped/></testcase></testsuite>' \
+      > build/stack/suites/h-low.xml
+    echo well > build/stack/suites/h-low.log ;;
 esac
 [ "$1" != "${FAILING:-}" ]
 """
@@ -260,8 +267,23 @@ def test_ours_in_long(pipeline, run):
     kept = {str(path.relative_to(run.folder / "archive"))
             for path in (run.folder / "archive").rglob("*") if path.is_file()}
     assert {"build/deb/a.deb", "build/reports/benchmark.json",
+            "build/reports/benchmark-slurm-0.json", "build/reports/benchmark-slurm-1.json",
+            "build/stack/manifest-h.json", "build/stack/suites/h-low.log",
             "build/reports/stack-x86_64-deb/manifest.json",
             "build/reports/x86_64-deb-x86-64/manifest.json"} <= kept
+
+
+def test_ours_reads_the_suites_of_components_that_ran(pipeline, run):
+    build, _ = pipeline(ISA="baseline")
+    read_ = [path.name for path in (run.folder / "junit").rglob("suites/*")]
+    assert read_ == ["h-low.xml"] and build.tests[2] == 1
+
+
+def test_ours_reads_the_suites_though_one_failed(pipeline, run):
+    build, _ = pipeline("stack", ISA="baseline")
+    assert build.result == "FAILURE"
+    assert [path.name for path in (run.folder / "junit").rglob("suites/*")] == ["h-low.xml"]
+    assert (run.folder / "archive/build/stack/suites/h-low.log").exists()
 
 
 @pytest.mark.parametrize("chosen, names", [

@@ -11,6 +11,7 @@ import pathlib
 import shutil
 import tarfile
 import threading
+import xml.etree.ElementTree as ElementTree
 
 import pytest
 
@@ -335,6 +336,56 @@ def test_what_a_suite_says_of_its_tests(tmp_path):
     well = "echo 'TEST 1/3 amax:samax [OK]'; exit 2"
     assert "of 2 tests 1 failed that no quarantine knows: echo" in tried(
         tmp_path, well, cases=UTEST)["msg"]
+
+
+def cases(result):
+    """{class::name: passed, or what failed or is skipped and why} of the report of a step."""
+    root = ElementTree.parse(result["report"]).getroot()
+    found, counts = {}, {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
+    for suite_ in root.iter("testsuite"):
+        counts = {key: counts[key] + int(suite_.get(key)) for key in counts}
+    for case in root.iter("testcase"):
+        other = [(node.tag, node.get("message")) for node in case if node.tag in (
+            "failure", "error", "skipped")]
+        found["%s::%s" % (case.get("classname"), case.get("name"))] = other[0] if other else "ok"
+    said = [value[0] for value in found.values() if value != "ok"]
+    assert list(counts.values()) == [len(found)] + [
+        said.count(tag) for tag in ("failure", "error", "skipped")]
+    return found
+
+
+def test_the_report_of_a_suite_is_its_own(tmp_path):
+    """What is known to fail is skipped there, so that it does not spoil what reads it."""
+    for quarantine in ([], [dict(KNOWN, expires="2001-01-01")]):
+        assert cases(suite(tmp_path, quarantine)) == {"a::good": "ok", "a::bad": ("failure", None)}
+    assert cases(suite(tmp_path, [KNOWN])) == {"a::good": "ok", "a::bad": (
+        "skipped", "failed, as known until 2999-01-01: x (https://bugs.example/1)")}
+
+
+def test_a_suite_that_writes_none_gets_a_report(tmp_path):
+    says = "echo 'TEST 1/2 amax:samax [OK]'; printf 'TEST 2/2 r\\001:d [FAIL]\\n'; exit 1"
+    assert cases(tried(tmp_path, says, "touch a", "exit 4", cases=UTEST, known=["exit *"])) == {
+        "thing::amax:samax": "ok", "thing::r?:d": ("failure", "the log says how"),
+        "thing::touch a": "ok", "thing::exit 4": (
+            "skipped", "failed, as known until 2999-01-01: x (https://bugs.example/1)")}
+
+
+@pytest.mark.parametrize("command, words", [
+    ("exit 3", "exit status 3 and left no report: "),
+    ("echo '<testsuite/>' > out.xml", "of 0 tests 0 failed"),
+    ("echo '<testsuite><testcase name=\"a\"/></testsuite>' > out.xml; exit 3",
+     "thing: suite failed with exit status 3: of 1 tests 0 failed")])
+def test_what_failed_beside_the_tests_is_in_the_report(tmp_path, command, words):
+    found = cases(tried(tmp_path, command, junit=str(tmp_path / "out.xml")))
+    tag, message = found.pop("thing::suite")
+    assert tag == "failure" and words in message
+    assert set(found.values()) <= {"ok"}
+
+
+def test_only_tests_that_ran_now_have_a_report(tmp_path):
+    assert "report" in tried(tmp_path, "true") and "report" not in tried(tmp_path, "true")
+    assert "report" not in step.perform(given(tmp_path, "true"))
+    assert "report" not in step.perform(given(tmp_path, "false"))
 
 
 def test_a_suite_may_be_entered_through_a_program(tmp_path):

@@ -307,12 +307,16 @@ def test_options_that_nobody_takes(tree):
 def test_clean_up_runs_after_a_failure(tree):
     """ci/hosts down, though the checks on the cluster failed."""
     for name, status in (("ci/hosts", 0), ("ci/site/slurm_check.py", 5)):
-        (tree.top / name).write_text("#!/bin/sh\necho \"%s $1\" >> \"$CALLS\"\nexit %d\n" % (
+        (tree.top / name).write_text("#!/bin/sh\necho \"%s $*\" >> \"$CALLS\"\nexit %d\n" % (
             name, status))
         (tree.top / name).chmod(0o755)
     status, output, calls = tree("slurm")
     assert status == 1 and "exit status 5" in output
-    assert calls[-3:] == ["ci/hosts up", "ci/site/slurm_check.py --hosts", "ci/hosts down"]
+    state = "%s/hosts-slurm" % tree.build
+    assert calls[-3:] == [
+        "ci/hosts up --slurm 2 --state " + state,
+        "ci/site/slurm_check.py --hosts %s --treenail %s --reports %s/reports" % (
+            state, tree.build, tree.build), "ci/hosts down --state " + state]
 
 
 def test_needs_and_parts_are_stages():
