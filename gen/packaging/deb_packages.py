@@ -5,7 +5,8 @@ The source archive is that of `ninja dist`; debian/ is laid over it. Everything 
 the build directory, with the whole log in deb/build.log; the terminal sees the steps, and at the
 end what was made, how large it is, and what lintian, blhc and shipped.py have to say.
 DEB_BUILD_OPTIONS and DEB_BUILD_PROFILES mean what they mean to dpkg-buildpackage. Where ccache is
-installed it is used.
+installed it is used, at the price of precompiled headers (docs/build.md): the first build takes
+longer and others take less. CCACHE_DISABLE=1 does without.
 """
 
 import argparse
@@ -79,7 +80,7 @@ def built(tree, arguments, log, quiet=False, **variables):
     if not shutil.which("dpkg-buildpackage"):
         raise Unusable("dpkg-buildpackage is not installed; apt-get install dpkg-dev")
     environment = settings(**variables)
-    if shutil.which("ccache") and os.path.isdir(CCACHE):
+    if shutil.which("ccache") and os.path.isdir(CCACHE) and "CCACHE_DISABLE" not in os.environ:
         environment["PATH"] = CCACHE + ":" + environment["PATH"]
         # debhelper gives the build a home of its own, which goes with the tree.
         environment.setdefault("CCACHE_DIR", run(["ccache", "-k", "cache_dir"]).strip())

@@ -247,9 +247,14 @@ def test_the_compiler_cache_outlives_the_build(tmp_path, monkeypatch, given, wan
     monkeypatch.setattr(deb_packages.shutil, "which", lambda name: "/usr/bin/" + name)
     monkeypatch.setattr(deb_packages, "run", lambda command: "/home/me/.cache/ccache\n")
     monkeypatch.setattr(deb_packages, "logged", lambda *_, env, **__: seen.update(env))
-    monkeypatch.delenv("CCACHE_DIR", raising=False)
+    for name in ("CCACHE_DIR", "CCACHE_DISABLE"):
+        monkeypatch.delenv(name, raising=False)
     deb_packages.built(str(tmp_path), ["-b"], "log", **given)
     assert seen["CCACHE_DIR"] == wanted and seen["PATH"].startswith(str(tmp_path) + ":")
+    seen.clear()
+    monkeypatch.setenv("CCACHE_DISABLE", "1")  # one that is off would cost precompiled headers
+    deb_packages.built(str(tmp_path), ["-b"], "log")
+    assert "CCACHE_DIR" not in seen and not seen["PATH"].startswith(str(tmp_path))
 
 
 @pytest.mark.parametrize("wrong, status", [([], 0), (["x.so"], 1)])
