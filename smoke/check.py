@@ -173,6 +173,8 @@ def main() -> int:
     parser.add_argument("network", nargs="*", choices=["mlp", "cnn", []], metavar="network",
                         help="mlp or cnn; default: both")
     options = parser.parse_args()
+    # What a shell starts in the background ignores SIGINT, and so would the trainings.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     failures = sum(check(network) for network in options.network or ["mlp", "cnn"])
     import treenail
     print("treenail %s from %s" % (treenail.__version__, os.path.dirname(treenail.__file__)))

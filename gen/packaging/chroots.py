@@ -31,7 +31,10 @@ def made(root, release, *options, sources=(), within=()):
     within: a command that runs mmdebstrap.
     """
     shutil.rmtree(root, ignore_errors=True)
-    run([*within, "mmdebstrap", *options, release, root, *(sources or [debian_repository()[1]])])
+    # In a mount namespace of its own: what is killed must not leave this machine's /dev below a
+    # directory that the next one empties.
+    run([*within, "unshare", "--mount", "--propagation", "private", "mmdebstrap", *options, release,
+         root, *(sources or [debian_repository()[1]])])
     shutil.copy("/etc/resolv.conf", os.path.join(root, "etc/resolv.conf"))
 
 
