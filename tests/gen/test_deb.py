@@ -238,14 +238,14 @@ def package(folder, name, fields, program=True):
                    check=True, stdout=subprocess.DEVNULL)
 
 
-@pytest.mark.parametrize("given, wanted", [({}, "/home/me/.cache/ccache"), (
+@pytest.mark.parametrize("given, wanted", [({}, "/cache/of/a/user"), (
     {"CCACHE_DIR": "/mine"}, "/mine")])
 def test_the_compiler_cache_outlives_the_build(tmp_path, monkeypatch, given, wanted):
     """debhelper's HOME is a directory of the tree."""
     seen = {}
     monkeypatch.setattr(deb_packages, "CCACHE", str(tmp_path))
     monkeypatch.setattr(deb_packages.shutil, "which", lambda name: "/usr/bin/" + name)
-    monkeypatch.setattr(deb_packages, "run", lambda command: "/home/me/.cache/ccache\n")
+    monkeypatch.setattr(deb_packages, "run", lambda command: "/cache/of/a/user\n")
     monkeypatch.setattr(deb_packages, "logged", lambda *_, env, **__: seen.update(env))
     for name in ("CCACHE_DIR", "CCACHE_DISABLE"):
         monkeypatch.delenv(name, raising=False)
