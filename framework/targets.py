@@ -7,7 +7,7 @@ Component(name="tensor", sources=["framework/tensor/**/*.cc"], headers=["framewo
 Component(name="op", sources=["framework/op/**/*.cc"], headers=["framework/op/**/*.h"],
           needs=["tensor", "base"])
 Component(name="ops", sources=["framework/ops/**/*.cc"], headers=["framework/ops/**/*.h"],
-          needs=["op", "tensor", "base"], variables=False)
+          needs=["op", "tensor", "base"], debug_variables=False)
 Component(name="graph", sources=["framework/graph/**/*.cc"], headers=["framework/graph/**/*.h"],
           needs=["op", "io", "tensor", "base"])
 Component(name="placement", sources=["framework/placement/**/*.cc"],

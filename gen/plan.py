@@ -143,7 +143,7 @@ def kernel_flags(context: Context, level: isa.Level) -> Tuple[str, ...]:
 def debug_flags(context: Context, component: str) -> Tuple[str, ...]:
     """What leaves out the variables of a component that can do without, where a distribution's
     flags ask for debug information."""
-    wanted = context.model.components[component].variables or context.buildtype != "release"
+    wanted = context.model.components[component].debug_variables or context.buildtype != "release"
     return () if wanted or debug_level(context.env("CXXFLAGS")) < 2 else ("-g1",)
 
 
@@ -243,8 +243,8 @@ def for_this_machine(context: Context, path: str) -> bool:
 def precompiling(context: Context, flags: Sequence[str] = ()) -> bool:
     """Compiler caches see the precompiled header as an input that changes all the time. And GCC's
     bears traces of where the memory of its process was: after reading one, the choice among equal
-    descriptions of where a variable is differs from build to build. So there is none where a
-    distribution's flags ask for them."""
+    descriptions of where a variable is differs from build to build. So there is none where the
+    flags ask for descriptions of variables, as a distribution's do."""
     wanted = context.options.get("pch")
     if wanted == "auto":
         return not context.facts.cxx.cached and not (

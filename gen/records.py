@@ -18,9 +18,9 @@ class Component:
     external: names from gen/deps.py whose headers may be included (standard headers are free).
     interface: True for headers that other components may use although the rest of the folder is
     closed to them (the kernel-side header of runtime/); such a component has no sources.
-    variables: False where a debugger could tell little of them: loops that became vector
+    debug_variables: False where a debugger could tell little of variables: loops that became vector
     instructions, templates, tables. A distribution's debug information then has functions and
-    lines alone, at a third of the time and of the space (docs/decisions/debug-information.md).
+    lines alone, and a precompiled header saves time (docs/decisions/debug-information.md).
     """
 
     name: str
@@ -29,7 +29,7 @@ class Component:
     needs: Tuple[str, ...] = ()
     external: Tuple[str, ...] = ()
     features: Tuple[str, ...] = ()
-    variables: bool = True
+    debug_variables: bool = True
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ Kernels see op, tensor, base, io and the kernel-side headers of runtime, never a
 
 Component(name="host_kernels", sources=["kernels/host/**/*.cc"], headers=["kernels/host/**/*.h"],
           needs=["kernel_api", "op", "tensor", "io", "base", "adapter_interfaces"],
-          variables=False)
+          debug_variables=False)
 
 Component(name="cpu_kernels", sources=["kernels/cpu/**/*.cc"], headers=["kernels/cpu/**/*.h"],
           needs=["host_kernels", "kernel_api", "op", "tensor", "base", "adapter_interfaces"],
-          variables=False)
+          debug_variables=False)
 Registration(output="cpu_kernels_table.cc", sources="kernels/cpu/*.cc",
              function="register_*_kernels", namespace="treenail::cpu",
              table="treenail::cpu::register_all", argument="treenail::KernelRegistry",

@@ -4,7 +4,7 @@
 Component(name="binding", sources=["python/binding/**/*.cc"], headers=["python/binding/**/*.h"],
           needs=["capi", "eager", "runtime", "kernel_api", "placement", "graph", "op", "tensor",
                  "io", "base"],
-          external=["pybind11", "python-dev"], variables=False)
+          external=["pybind11", "python-dev"], debug_variables=False)
 PythonExtension(name="_treenail", component="binding")
 PythonPackage(name="treenail", root="python/treenail",
               files=["python/treenail/**/*.py", "python/treenail/**/*.pyi",

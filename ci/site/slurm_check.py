@@ -389,9 +389,9 @@ def main(arguments=None) -> int:
                         help="a build directory, or a prefix")
     parser.add_argument("--hosts", metavar="DIR", help="the state of a cluster of ci/hosts")
     parser.add_argument("--work", metavar="DIR", help="a directory that all nodes see, kept")
-    known = {check.__name__.replace("_", "-"): check for check in CHECKS}
     parser.add_argument("--reports", metavar="DIR",
                         help="where benchmark-slurm-RANK.json of treenail-bench are kept")
+    known = {check.__name__.replace("_", "-"): check for check in CHECKS}
     parser.add_argument("names", nargs="*", metavar="CHECK",
                         help="only these; all: %s" % ", ".join(known))
     options = parser.parse_args(arguments)

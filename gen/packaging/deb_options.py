@@ -89,8 +89,7 @@ def symbols(made):
     for leaf, path in made.items():
         if leaf.endswith(".deb") and "-dbgsym_" not in leaf:
             with tempfile.TemporaryDirectory() as place:
-                for name, elf in deb_packages.programs(
-                        path, os.path.join(place, "root")).items():
+                for name, elf in deb_packages.programs(path, place).items():
                     found[name] = " .symtab " in run(["readelf", "-SW", elf])
     return found
 

@@ -101,16 +101,16 @@ def made(folder):
                 os.path.join(folder, name))]
 
 
-def programs(path, root):
-    """{name: path} of the ELF files of a package, which is unpacked in the new directory `root`."""
-    shipped.unpacked(path, root)
+def programs(path, place):
+    """{name: path} of the ELF files of a package, which is unpacked in the directory `place`."""
+    shipped.unpacked(path, place)
     found = {}
-    for folder, _, leaves in os.walk(root):
+    for folder, _, leaves in os.walk(place):
         for inner in (os.path.join(folder, leaf) for leaf in leaves):
             if not os.path.islink(inner):
                 with open(inner, "rb") as stream:
                     if stream.read(4) == b"\x7fELF":
-                        found[os.path.relpath(inner, root)] = inner
+                        found[os.path.relpath(inner, place)] = inner
     return found
 
 
@@ -127,7 +127,7 @@ def bound(folder):
             continue
         needs = re.split(r", *", field(path, "Depends"))
         with tempfile.TemporaryDirectory() as place:
-            if not programs(path, os.path.join(place, "root")):
+            if not programs(path, place):
                 continue
         name = os.path.basename(path).split("_")[0]
         exact = re.compile(r"libtreenail\d+ \(= %s\)" % re.escape(field(path, "Version")))

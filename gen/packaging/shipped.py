@@ -144,8 +144,8 @@ def held_to_bill(root, name):
 
 
 def unpacked(path, root):
-    """Unpacks a binary package; its name."""
-    os.makedirs(root)
+    """Unpacks a binary package into an empty directory, which need not be there; its name."""
+    os.makedirs(root, exist_ok=True)
     if path.endswith(".deb"):
         run(["dpkg-deb", "-x", path, root])
         return run(["dpkg-deb", "-f", path, "Package"]).strip()

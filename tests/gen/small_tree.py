@@ -26,7 +26,7 @@ FILES = {
     "framework/targets.py": '''"""A core of two layers."""
 Component(name="base", sources=["framework/base/*.cc"], headers=["framework/base/*.h"])
 Component(name="tensor", sources=["framework/tensor/*.cc"], headers=["framework/tensor/*.h"],
-          needs=["base"], variables=False)
+          needs=["base"], debug_variables=False)
 Component(name="kernel_api", headers=["framework/runtime/*.h"], needs=["base"])
 Component(name="capi", sources=["framework/capi/*.cc"],
           headers=["framework/capi/**/*.h"], needs=["tensor", "base"])
@@ -91,7 +91,7 @@ extern "C" int tn_count(void) { return treenail::count_things(); }
 ''',
     "kernels/targets.py": '''
 Component(name="cpu", sources=["kernels/cpu/*.cc"], headers=["kernels/cpu/*.h"],
-          needs=["kernel_api"], variables=False)
+          needs=["kernel_api"], debug_variables=False)
 KernelLibrary(name="kernels-cpu", component="cpu", export="treenail_kernel_library")
 ''',
     "kernels/cpu/level.cc": '''#include "framework/runtime/kernel.h"
