@@ -16,6 +16,7 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 ANSIBLE = os.path.join(SOURCE, "ansible")
 errors = pytest.importorskip("ansible.errors", reason="ansible is not installed")
 from stack_fixture import SUM, record, settings, stack  # noqa: E402  (Ansible first)
+from planning.records import MODES, numbers, of_version  # noqa: E402  (its path is set by then)
 
 
 RECORDS = {"low": record(), "side": record(),
@@ -253,7 +254,7 @@ def test_a_version_may_be_built_otherwise():
 
 
 def test_an_epoch_is_no_part_of_a_version():
-    assert stack.numbers("1:1.26.4-1") == (1, 26, 4) == stack.numbers("1.26.4")
+    assert numbers("1:1.26.4-1") == (1, 26, 4) == numbers("1.26.4")
     chosen = stack.stack_newest([{"item": {"name": "thing"}, "source": {
         "kind": "deb", "name": "thing", "version": "1:2.0+ds-1", "sha256": SUM}}])
     assert chosen == {"thing": {"version": "2.0", "sources": [{"deb": "thing 1:2.0+ds-1 " + SUM}]}}
@@ -261,7 +262,7 @@ def test_an_epoch_is_no_part_of_a_version():
 
 def test_a_newer_numpy_gets_what_its_build_calls():
     """pip builds without isolation: what Meson's way needs must be installed."""
-    record = stack.of_version(REAL["numpy"], "1.26.4")
+    record = of_version(REAL["numpy"], "1.26.4")
     assert "pip wheel" in " ".join(record["steps"]["build"])
     for family, backend in (("Debian", "python3-mesonpy"), ("RedHat", "python3-meson-python")):
         assert {backend, "meson", "ninja-build"} <= set(record["build_packages"][family])
@@ -328,7 +329,7 @@ REAL = stack.stack_records(os.path.join(ANSIBLE, "roles"))
                                                          ("aarch64", "armv8.2-a")])
 def test_every_component_can_be_planned(family, machine, isa):
     modes = {n: {"mode": "build"} for n, r in REAL.items()
-             if "build" in r.get("modes", stack.MODES)}
+             if "build" in r.get("modes", MODES)}
     plan = stack.stack_plan(REAL, settings(family=family, machine=machine, isa=isa, options=modes))
     for instance in plan:
         needed = "build_packages" if instance["mode"] == "build" else "packages"
