@@ -39,17 +39,18 @@ std::string own_package(const AdapterRequest& request) {
                 version_and_package(request.own_package));
 }
 
-// What the library is instead of the adapter of this version; "" when it is that.
-std::string difference(const AdapterHeader* header, const AdapterRequest& request) {
-  if (header == nullptr) return "no adapter of Treenail";
-  const std::string_view version = header->version;
-  if (version != build_info::kVersion) {
-    return concat("of Treenail ", version, ", this libtreenail of ", build_info::kVersion);
+const AdapterHeader* header_of(void* library) {
+  using Entry = const void* (*)();
+  const auto entry = reinterpret_cast<Entry>(::dlsym(library, "treenail_adapter"));
+  return entry == nullptr ? nullptr : static_cast<const AdapterHeader*>(entry());
+}
+
+std::string difference(void* library, const AdapterRequest& request) {
+  std::string other = adapter_difference(library);
+  if (other.empty() && header_of(library)->struct_size != request.struct_size) {
+    other = concat("of another build of Treenail ", build_info::kVersion, " than this libtreenail");
   }
-  if (header->struct_size != request.struct_size) {
-    return concat("of another build of Treenail ", version, " than this libtreenail");
-  }
-  return "";
+  return other;
 }
 
 Outcome open_now(const AdapterRequest& request) {
@@ -65,15 +66,12 @@ Outcome open_now(const AdapterRequest& request) {
     return {nullptr,
             describe(request, text != nullptr ? text : "it cannot be loaded", request.packages)};
   }
-  using Entry = const void* (*)();
-  const auto entry = reinterpret_cast<Entry>(::dlsym(library, "treenail_adapter"));
-  const auto* header = entry == nullptr ? nullptr : static_cast<const AdapterHeader*>(entry());
-  if (const std::string other = difference(header, request); !other.empty()) {
+  if (const std::string other = difference(library, request); !other.empty()) {
     ::dlclose(library);
     return {nullptr, describe(request, concat(path, " is ", other), own_package(request))};
   }
   log(LogLevel::kInfo, "opened ", path);
-  return {header, ""};
+  return {header_of(library), ""};
 }
 
 const Outcome& remembered(const AdapterRequest& request) {
@@ -99,6 +97,14 @@ const void* try_open_adapter(const AdapterRequest& request, std::string* why) {
   const Outcome& outcome = remembered(request);
   if (outcome.table == nullptr && why != nullptr) *why = outcome.why;
   return outcome.table;
+}
+
+std::string adapter_difference(void* library) {
+  const AdapterHeader* header = header_of(library);
+  if (header == nullptr) return "no adapter of Treenail";
+  const std::string_view version = header->version;
+  if (version == build_info::kVersion) return "";
+  return concat("of Treenail ", version, ", this libtreenail of ", build_info::kVersion);
 }
 
 std::string version_and_package(std::string_view part) {

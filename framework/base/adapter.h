@@ -41,6 +41,10 @@ const void* open_adapter(const AdapterRequest& request);
 // features with a fallback.
 const void* try_open_adapter(const AdapterRequest& request, std::string* why = nullptr);
 
+// What a library that dlopen() opened is instead of an adapter of this version: "of Treenail 0.9.0,
+// this libtreenail of 1.0.0"; "" when it is one.
+std::string adapter_difference(void* library);
+
 // What to install of Treenail itself, "version 1.0.0 (Debian: libtreenail1-fftw, Fedora:
 // treenail-fftw)"; part "" is the library's own package.
 std::string version_and_package(std::string_view part = "");

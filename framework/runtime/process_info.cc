@@ -13,6 +13,7 @@
 #include "framework/base/cpu_features.h"
 #include "framework/base/error.h"
 #include "framework/base/loaded_libraries.h"
+#include "framework/base/text.h"
 #include "framework/base/thread_pool.h"
 #include "framework/placement/placer.h"
 #include "framework/runtime/kernel_library.h"
@@ -56,12 +57,17 @@ AdapterInfo describe(const std::string& name, OpenAdapters open) {
   const int mode = RTLD_NOW | RTLD_LOCAL | (open == OpenAdapters::kYes ? 0 : RTLD_NOLOAD);
   const std::set<std::string> before = loaded_paths();
   void* handle = ::dlopen(path.c_str(), mode);  // never closed: adapters stay (base/adapter.cc)
-  adapter.loaded = handle != nullptr;
   if (handle == nullptr) {
     const char* text = ::dlerror();
     if (open == OpenAdapters::kYes) adapter.problem = text != nullptr ? text : "cannot be loaded";
     return adapter;
   }
+  if (const std::string other = adapter_difference(handle); !other.empty()) {
+    ::dlclose(handle);
+    adapter.problem = concat(path, " is ", other);
+    return adapter;
+  }
+  adapter.loaded = true;
   link_map* map = nullptr;  // the name under which it was opened first
   const bool named = ::dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr;
   const std::string own = named ? map->l_name : path;

@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -140,6 +141,20 @@ def test_an_adapter_that_cannot_be_loaded(tmp_path):
     assert "\x1b" not in info(status=1, TREENAIL_LIBRARY_DIR=str(place))
     empty = facts(status=1, TREENAIL_LIBRARY_DIR=str(tmp_path / "nothing"))
     assert empty["adapters"] == {}
+
+
+@needs_tool
+def test_an_adapter_of_another_version_and_a_library_that_is_none(tmp_path):
+    (tmp_path / "adapters").mkdir()
+    for name, plugin in (("older", "of-another-version"), ("plugin", "example")):
+        shutil.copy(os.path.join(BUILD, "tests", "plugins", "libtreenail-%s.so" % plugin),
+                    tmp_path / "adapters" / ("libtreenail-%s.so" % name))
+    found = facts(status=1, TREENAIL_LIBRARY_DIR=str(tmp_path))["adapters"]
+    path = str(tmp_path / "adapters" / "libtreenail-%s.so")
+    assert found["older"]["problem"] == "%s is of Treenail 0.0.7, this libtreenail of %s" % (
+        path % "older", tn.__version__)
+    assert found["plugin"]["problem"] == path % "plugin" + " is no adapter of Treenail"
+    assert not any(adapter["loaded"] or adapter["libraries"] for adapter in found.values())
 
 
 def test_the_blas_named_is_the_one_that_runs():
