@@ -6,14 +6,15 @@ Whoever stands on "op" needs "ops" as well: the registry asks for the ops there 
 stands on "runtime" needs "host_kernels" for the like reason.
 """
 
-Component(name="test_support", headers=["tests/support/expect_error.h"], needs=["base"],
-          external=["gtest"])
+Component(name="test_support",
+          headers=["tests/support/expect_error.h", "tests/support/temporary_directory.h"],
+          needs=["base"], external=["gtest"])
 Component(name="io_support", headers=["tests/support/needs_hdf5.h"], needs=["io", "base"],
           external=["gtest"])
 Component(name="graph_support", headers=["tests/support/graph_*.h"],
           needs=["graph", "tensor", "base"], external=["gtest"])
 Component(name="base_test", sources=["tests/base/*.cc"], headers=["tests/base/*.h"],
-          needs=["base"], external=["gtest"])
+          needs=["test_support", "base"], external=["gtest"])
 Component(name="adapter_of_another_version", sources=["tests/base/adapter/another_version.cc"],
           needs=["base"])
 Component(name="adapter_of_this_version", sources=["tests/base/adapter/this_version.cc"],
@@ -45,7 +46,8 @@ Component(name="eager_test", sources=["tests/eager/*.cc"], headers=["tests/eager
                  "host_kernels", "op", "tensor", "base"],
           external=["gtest"])
 Component(name="io_test", sources=["tests/io/*.cc"], headers=["tests/io/*.h"],
-          needs=["io_support", "adapter_interfaces", "io", "tensor", "base"], external=["gtest"])
+          needs=["test_support", "io_support", "adapter_interfaces", "io", "tensor", "base"],
+          external=["gtest"])
 Component(name="capi_test", sources=["tests/capi/*.cc", "tests/capi/*.c"],
           headers=["tests/capi/*.h"], needs=["capi", "ops", "host_kernels", "base"],
           external=["gtest"])

@@ -4,8 +4,9 @@
 Jobs (a GoogleTest program, a file or a shard of a pytest folder) run side by side on as many cores
 as TREENAIL_TEST_JOBS, MESON_TESTTHREADS or RPM_BUILD_NCPUS say, else as the affinity mask has. Each
 job's output is kept in tests/log/; what failed is shown, what was skipped is listed with its
-reason. A job that dies, hangs or reports no result counts as a failure. --junit gathers the reports
-of all jobs, and what is wrong with a job itself, in one.
+reason. A job that dies, hangs or reports no result counts as a failure, and so does one that leaves
+anything in the temporary directory that it was given (pytest's own folder apart). --junit gathers
+the reports of all jobs, and what is wrong with a job itself, in one.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 
@@ -34,6 +36,7 @@ class Job:
         self.log = self.report[:-4] + ".log"
         self.environment = environment
         self.process = self.stream = None
+        self.temporary = ""
         self.start = self.seconds = 0.0
         self.passed, self.failed, self.skipped, self.cases = 0, [], [], []
 
@@ -129,10 +132,12 @@ def start(job):
     job.stream = open(job.log, "w", encoding="utf-8")
     if os.path.exists(job.report):
         os.unlink(job.report)
+    job.temporary = tempfile.mkdtemp(prefix="treenail-test-")
     job.start = time.monotonic()
     job.process = subprocess.Popen(job.command, stdout=job.stream, stderr=subprocess.STDOUT,
                                    stdin=subprocess.DEVNULL, start_new_session=True, cwd=job.cwd,
-                                   env=dict(os.environ, **job.environment))
+                                   env=dict(os.environ, TMPDIR=job.temporary,
+                                            **job.environment))
 
 
 def stop(job):
@@ -143,10 +148,19 @@ def stop(job):
     job.process.wait()
 
 
+def left_behind(job):
+    """Removes the job's temporary directory; what of the job's own was in it."""
+    names = [name for name in sorted(os.listdir(job.temporary))
+             if not name.startswith("pytest-of-")]
+    shutil.rmtree(job.temporary, ignore_errors=True)
+    return names
+
+
 def collect(job, status):
     """Read the job's report; whatever is wrong with job or report is a failure of its own."""
     job.stream.close()
     job.seconds = time.monotonic() - job.start
+    left = left_behind(job)
     problem = ""
     if status < 0:
         problem = "died of " + signal.Signals(-status).name
@@ -175,6 +189,8 @@ def collect(job, status):
             job.add(case, "passed")
     if status not in (0, 5) and not job.failed:
         job.fail(problem or "ended with exit status %d" % status)
+    if left and not job.failed:
+        job.fail("left %s in its temporary directory" % ", ".join(left))
 
 
 class Progress:
@@ -234,6 +250,7 @@ def run(jobs, parallel):
     except KeyboardInterrupt:
         for job in running:
             stop(job)
+            left_behind(job)
         progress.finish()
         print("interrupted")
         sys.exit(130)

@@ -12,6 +12,7 @@
 
 #include "build_info.h"
 #include "framework/base/error.h"
+#include "tests/support/temporary_directory.h"
 
 namespace treenail {
 namespace {
@@ -19,15 +20,10 @@ namespace {
 class Adapter : public ::testing::Test {
  protected:
   void SetUp() override {
-    directory_ = (std::filesystem::temp_directory_path() / "treenail-adapter-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(directory_.data()), nullptr);
     std::filesystem::create_directories(directory_ + "/adapters");
     ::setenv("TREENAIL_LIBRARY_DIR", directory_.c_str(), 1);
   }
-  void TearDown() override {
-    ::unsetenv("TREENAIL_LIBRARY_DIR");
-    std::filesystem::remove_all(directory_);
-  }
+  void TearDown() override { ::unsetenv("TREENAIL_LIBRARY_DIR"); }
   static AdapterRequest request(const char* name) {
     return {name, sizeof(AdapterHeader), "testing", "libnothing (Debian: libnothing1)", "some"};
   }
@@ -48,7 +44,8 @@ class Adapter : public ::testing::Test {
     }
     return "opened";
   }
-  std::string directory_;
+  const test::TemporaryDirectory own_;
+  const std::string& directory_ = own_.path();
 };
 
 TEST_F(Adapter, AbsentOneIsNamedWithFileAndPackage) {

@@ -14,23 +14,20 @@
 
 #include "framework/base/error.h"
 #include "framework/base/thread_pool.h"
+#include "tests/support/temporary_directory.h"
 
 namespace treenail {
 namespace {
 
 class SystemLimits : public ::testing::Test {
  protected:
-  void SetUp() override {
-    root_ = (std::filesystem::temp_directory_path() / "treenail-limits-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(root_.data()), nullptr);
-  }
-  void TearDown() override { std::filesystem::remove_all(root_); }
   void write(const std::string& path, const std::string& text) {
     const std::filesystem::path full = root_ + path;
     std::filesystem::create_directories(full.parent_path());
     std::ofstream(full) << text;
   }
-  std::string root_;
+  const test::TemporaryDirectory directory_;
+  const std::string& root_ = directory_.path();
 };
 
 TEST_F(SystemLimits, NothingReadableIsNoLimit) {

@@ -104,6 +104,17 @@ def test_report_of_an_earlier_run_is_not_believed(runner):
     assert runner([("one", "#!/bin/sh\nexit 0\n")])[0] == 1
 
 
+def test_what_a_job_leaves_behind_is_a_failure(runner, tmp_path):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    status, out = runner([("one", GTEST % (PASS, 'touch "$TMPDIR/core" "$TMPDIR/data"'))], [
+        ("test_x.py", "import tempfile\ndef test_y(tmp_path): tempfile.TemporaryFile()\n")],
+        environment={"TMPDIR": str(scratch)})
+    assert status == 1 and "2 passed, 1 failed" in out
+    assert "FAILED tests/one: tests/one: left core, data in its temporary directory" in out
+    assert not list(scratch.iterdir())
+
+
 def test_error_while_collecting_is_a_failure(runner):
     status, out = runner(files=[("test_x.py", "import no_such_module\n")])
     assert status == 1 and "no_such_module" in out

@@ -3,10 +3,8 @@
 #include "framework/graph/serialize.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <complex>
-#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <string>
@@ -20,6 +18,7 @@
 #include "tests/support/expect_error.h"
 #include "tests/support/graph_builder.h"
 #include "tests/support/graph_file.h"
+#include "tests/support/temporary_directory.h"
 
 namespace treenail {
 namespace {
@@ -27,22 +26,12 @@ namespace {
 using test::floats;
 using test::graph_text;
 using test::GraphBuilder;
+using test::TemporaryDirectory;
 using testing::error_of;
 
 std::unique_ptr<Graph> again(const Graph& graph) { return graph_from_bytes(graph_to_bytes(graph)); }
 
 void expect_kept(const Graph& graph) { EXPECT_EQ(graph_text(*again(graph)), graph_text(graph)); }
-
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    char name[] = "/tmp/treenail-graph-XXXXXX";
-    EXPECT_NE(::mkdtemp(name), nullptr);
-    path = name;
-  }
-  ~TemporaryDirectory() { static_cast<void>(!std::system(("rm -rf " + path).c_str())); }
-  std::string path;
-};
 
 GraphBuilder small_graph() {
   GraphBuilder b;
@@ -236,7 +225,7 @@ TEST(GraphFile, StateCannotBeStored) {
 
 TEST(GraphFile, GoesToDiskAndBack) {
   const TemporaryDirectory directory;
-  const std::string path = directory.path + "/g.tng";
+  const std::string path = directory.file("g.tng");
   GraphBuilder b = small_graph();
   b.constant(Tensor::zeros(DType::kFloat32, Shape({1 << 20})), "large");
   save_graph(*b.graph, path);
@@ -247,7 +236,7 @@ TEST(GraphFile, GoesToDiskAndBack) {
 
 TEST(GraphFile, AFailedSaveLeavesTheOldFileAndNothingElse) {
   const TemporaryDirectory directory;
-  const std::string path = directory.path + "/g.tng";
+  const std::string path = directory.file("g.tng");
   save_graph(*small_graph().graph, path);
   GraphBuilder bad = small_graph();
   bad.op("Const", {},
@@ -255,17 +244,17 @@ TEST(GraphFile, AFailedSaveLeavesTheOldFileAndNothingElse) {
          "handle");
   EXPECT_NE(error_of([&] { save_graph(*bad.graph, path); }), "no error");
   EXPECT_EQ(graph_text(*load_graph(path)), graph_text(*small_graph().graph));
-  EXPECT_EQ(std::system(("test $(ls -A " + directory.path + " | wc -l) = 1").c_str()), 0);
+  EXPECT_EQ(directory.entries(), 1);
 }
 
 TEST(GraphFile, PathsThatCannotBe) {
   const TemporaryDirectory directory;
   const Graph graph;
-  EXPECT_EQ(error_of([&] { load_graph(directory.path + "/none"); }),
-            "NotFound: cannot open " + directory.path + "/none: No such file or directory");
-  EXPECT_EQ(error_of([&] { load_graph(directory.path); }),
-            "FailedPrecondition: cannot read " + directory.path + ": it is a directory");
-  EXPECT_EQ(error_of([&] { save_graph(graph, directory.path + "/no/where"); }).substr(0, 9),
+  EXPECT_EQ(error_of([&] { load_graph(directory.file("none")); }),
+            "NotFound: cannot open " + directory.file("none") + ": No such file or directory");
+  EXPECT_EQ(error_of([&] { load_graph(directory.path()); }),
+            "FailedPrecondition: cannot read " + directory.path() + ": it is a directory");
+  EXPECT_EQ(error_of([&] { save_graph(graph, directory.path() + "/no/where"); }).substr(0, 9),
             "NotFound:");
 }
 

@@ -17,11 +17,14 @@
 #include "framework/io/checkpoint.h"
 #include "framework/tensor/resource.h"
 #include "tests/io/checkpoint_samples.h"
-#include "tests/io/temporary_directory.h"
+#include "tests/io/test_files.h"
 #include "tests/support/needs_hdf5.h"
+#include "tests/support/temporary_directory.h"
 
 namespace treenail {
 namespace {
+
+using test::TemporaryDirectory;
 
 template <class F>
 Error error_of(F&& f) {

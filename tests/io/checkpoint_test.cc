@@ -14,11 +14,14 @@
 #include "framework/base/error.h"
 #include "framework/tensor/allocator.h"
 #include "tests/io/checkpoint_samples.h"
-#include "tests/io/temporary_directory.h"
+#include "tests/io/test_files.h"
 #include "tests/support/needs_hdf5.h"
+#include "tests/support/temporary_directory.h"
 
 namespace treenail {
 namespace {
+
+using test::TemporaryDirectory;
 
 class Checkpoint : public test::NeedsHdf5 {
  protected:

@@ -12,10 +12,13 @@
 
 #include "framework/base/error.h"
 #include "framework/io/temporary_name.h"
-#include "tests/io/temporary_directory.h"
+#include "tests/io/test_files.h"
+#include "tests/support/temporary_directory.h"
 
 namespace treenail {
 namespace {
+
+using test::TemporaryDirectory;
 
 template <class F>
 Error error_of(F&& f) {

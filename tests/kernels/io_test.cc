@@ -2,11 +2,9 @@
 // Save, Restore, MergeCheckpoints and ShardedFilename as ops: shapes known beforehand, values,
 // parts, errors.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -18,6 +16,7 @@
 #include "framework/tensor/string_element.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/needs_hdf5.h"
+#include "tests/support/temporary_directory.h"
 
 namespace treenail {
 namespace {
@@ -43,15 +42,8 @@ Tensor strings(const std::vector<std::string>& texts) {
 
 class IoOps : public test::NeedsHdf5 {
  protected:
-  IoOps() {
-    path_ = (std::filesystem::temp_directory_path() / "treenail-ops-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(path_.data()), nullptr);
-  }
-  ~IoOps() override { std::filesystem::remove_all(path_); }
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-  int files() const {
-    return static_cast<int>(std::distance(std::filesystem::directory_iterator(path_), {}));
-  }
+  std::string file(const std::string& name) const { return directory_.file(name); }
+  int files() const { return directory_.entries(); }
 
   void save(const std::string& name, const std::vector<std::string>& names,
             const std::vector<Tensor>& tensors, std::vector<std::string> slices = {}) {
@@ -72,7 +64,7 @@ class IoOps : public test::NeedsHdf5 {
     for (int i = 0; i < 12; ++i) tensor.data<float>()[i] = static_cast<float>(i);
     return tensor;
   }
-  std::string path_;
+  const test::TemporaryDirectory directory_;
 };
 
 TEST_F(IoOps, WhatIsSavedIsRestored) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "framework/op/op_def.h"
 #include "framework/runtime/kernel_library.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/temporary_directory.h"
 
 namespace treenail {
 namespace {
@@ -99,27 +101,31 @@ class KernelLibraryDeathTest : public ::testing::Test {
                                    std::fprintf(stderr, "level %s\n",
                                                 kernel_level_in_use().c_str());
                                  }).c_str());
+  }
+  // What is said of level libraries that `fill` makes, given the path of each.
+  static void report_of(const std::vector<std::string>& levels,
+                        const std::function<void(const std::string&)>& fill) {
+    const test::TemporaryDirectory directory;
+    for (const std::string& level : levels) {
+      std::filesystem::create_directories(directory.file("kernels/" + level));
+      fill(directory.file("kernels/" + level + "/libtreenail-kernels-cpu.so"));
+    }
+    ::unsetenv("TREENAIL_CPU_ISA");
+    ::setenv("TREENAIL_LIBRARY_DIR", directory.path().c_str(), 1);
+    report();
+  }
+  static void report_of_garbage(const std::vector<std::string>& levels) {
+    report_of(levels, [](const std::string& path) { std::ofstream(path) << "not a library"; });
     std::exit(0);
   }
-  // A directory for level libraries, and where the one of a level belongs.
-  static std::string directory() {
-    char name[] = "/tmp/treenail-levels-XXXXXX";
-    if (::mkdtemp(name) == nullptr) std::abort();
-    return name;
-  }
-  static std::string library(const std::string& directory, const std::string& level) {
-    std::filesystem::create_directories(directory + "/kernels/" + level);
-    return directory + "/kernels/" + level + "/libtreenail-kernels-cpu.so";
-  }
-  // What is said where a library of tests/runtime/kernel_library lies for the lowest level.
-  static void report_of(const std::string& name) {
+  // With a library of tests/runtime/kernel_library in the lowest level's place.
+  static void report_of_library(const std::string& name) {
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
-    const std::string where = directory();
-    std::filesystem::copy_file(program.parent_path() / "plugins" / ("libtreenail-" + name + ".so"),
-                               library(where, std::string(isa_levels()[0])));
-    ::unsetenv("TREENAIL_CPU_ISA");
-    ::setenv("TREENAIL_LIBRARY_DIR", where.c_str(), 1);
-    report();
+    report_of({std::string(isa_levels()[0])}, [&](const std::string& path) {
+      std::filesystem::copy_file(
+          program.parent_path() / "plugins" / ("libtreenail-" + name + ".so"), path);
+    });
+    std::exit(0);
   }
   // The words behind each sentence about a library that is not the one wanted.
   static std::string remedy() {
@@ -138,6 +144,7 @@ TEST_F(KernelLibraryDeathTest, ALowerLevelCanBeForced) {
       {
         ::setenv("TREENAIL_CPU_ISA", lowest.c_str(), 1);
         report();
+        std::exit(0);
       },
       testing_exit(0), "level " + lowest + "\nno error");
 }
@@ -147,6 +154,7 @@ TEST_F(KernelLibraryDeathTest, AnUnknownLevelIsRefused) {
       {
         ::setenv("TREENAIL_CPU_ISA", "mmx", 1);
         report();
+        std::exit(0);
       },
       testing_exit(0), "InvalidArgument: .*TREENAIL_CPU_ISA is \"mmx\"");
 }
@@ -156,6 +164,7 @@ TEST_F(KernelLibraryDeathTest, NoLibraryIsASentence) {
       {
         ::setenv("TREENAIL_LIBRARY_DIR", "/nowhere", 1);
         report();
+        std::exit(0);
       },
       testing_exit(0),
       "FailedPrecondition: this CPU runs ISA level .*installed kernel libraries: none");
@@ -163,21 +172,13 @@ TEST_F(KernelLibraryDeathTest, NoLibraryIsASentence) {
 
 TEST_F(KernelLibraryDeathTest, GarbageIsASentence) {
   const std::string level(isa_levels()[0]);
-  EXPECT_EXIT(
-      {
-        ::unsetenv("TREENAIL_CPU_ISA");
-        const std::string where = directory();
-        std::ofstream(library(where, level)) << "not a library";
-        ::setenv("TREENAIL_LIBRARY_DIR", where.c_str(), 1);
-        report();
-      },
-      testing_exit(0),
-      "FailedPrecondition: the kernel library of level " + level + " cannot be loaded: .*" +
-          remedy() + "\n");
+  EXPECT_EXIT(report_of_garbage({level}), testing_exit(0),
+              "FailedPrecondition: the kernel library of level " + level + " cannot be loaded: .*" +
+                  remedy() + "\n");
 }
 
 TEST_F(KernelLibraryDeathTest, ALibraryOfAnotherBuildIsRefused) {
-  EXPECT_EXIT(report_of("of-another-build"), testing_exit(0),
+  EXPECT_EXIT(report_of_library("of-another-build"), testing_exit(0),
               "FailedPrecondition: .*/libtreenail-kernels-cpu.so is of build 0.0.7-0123456789ab, "
               "level another; this libtreenail is of build " +
                   std::string(build_info::kBuildId) + " and needs level " +
@@ -185,13 +186,13 @@ TEST_F(KernelLibraryDeathTest, ALibraryOfAnotherBuildIsRefused) {
 }
 
 TEST_F(KernelLibraryDeathTest, ALibraryOfAnotherLevelIsRefused) {
-  EXPECT_EXIT(report_of("of-another-level"), testing_exit(0),
+  EXPECT_EXIT(report_of_library("of-another-level"), testing_exit(0),
               "FailedPrecondition: .*/libtreenail-kernels-cpu.so is of build " +
                   std::string(build_info::kBuildId) + ", level another; .*" + remedy() + "\n");
 }
 
 TEST_F(KernelLibraryDeathTest, ALibraryThatHoldsNoKernelsIsRefused) {
-  EXPECT_EXIT(report_of("example"), testing_exit(0),
+  EXPECT_EXIT(report_of_library("example"), testing_exit(0),
               "FailedPrecondition: .*/libtreenail-kernels-cpu.so is no kernel library that this "
               "libtreenail knows; "
               ".*" +
@@ -202,18 +203,9 @@ TEST_F(KernelLibraryDeathTest, ALibraryThatHoldsNoKernelsIsRefused) {
 TEST_F(KernelLibraryDeathTest, ALowerLevelThatWouldDoIsNamed) {
   const std::string lowest(isa_levels().front()), best(best_level());
   if (lowest == best) GTEST_SKIP() << "this CPU runs one level";
-  EXPECT_EXIT(
-      {
-        ::unsetenv("TREENAIL_CPU_ISA");
-        const std::string where = directory();
-        for (const std::string& level : {lowest, best})
-          std::ofstream(library(where, level)) << "not a library";
-        ::setenv("TREENAIL_LIBRARY_DIR", where.c_str(), 1);
-        report();
-      },
-      testing_exit(0),
-      "the kernel library of level " + best + " cannot be loaded: .*" + remedy() +
-          ", or remove that file: level " + lowest + " is used then\n");
+  EXPECT_EXIT(report_of_garbage({lowest, best}), testing_exit(0),
+              "the kernel library of level " + best + " cannot be loaded: .*" + remedy() +
+                  ", or remove that file: level " + lowest + " is used then\n");
 }
 
 }  // namespace

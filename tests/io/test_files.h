@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A directory of a test's own, removed with everything in it, and small help with files.
+// Small help with files: the tests' own, their bytes.
 #pragma once
-
-#include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -12,26 +9,6 @@
 #include <string>
 
 namespace treenail {
-
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    path_ = (std::filesystem::temp_directory_path() / "treenail-io-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(path_.data()), nullptr);
-  }
-  ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-  const std::string& path() const { return path_; }
-  int entries() const {
-    return static_cast<int>(std::distance(std::filesystem::directory_iterator(path_), {}));
-  }
-
- private:
-  std::string path_;
-};
 
 // A file of tests/io/data. The test runner says where the sources are; by hand, run the program in
 // the build directory.
