@@ -161,12 +161,24 @@ struct ThreadPool::Impl {
     return 0;
   }
 
+  // Calls the hooks that this helper has not called yet.
+  void run_hooks(int* hooks_run) {
+    for (; *hooks_run < kMaxHooks; ++*hooks_run) {
+      const Hook hook = hooks[*hooks_run].load(std::memory_order_acquire);
+      if (hook == nullptr) break;
+      hook();
+    }
+  }
+
   // Runs chunks until none is left to claim; false when this process turned out to be a forked
-  // child meanwhile.
-  bool work() {
+  // child meanwhile. `hooks_run`: of a helper, how many hooks it has called. Hooks come behind the
+  // claim: between being woken and claiming, a region may end, a hook be added and the next region
+  // begin, and its chunks wait for that hook.
+  bool work(int* hooks_run) {
     uint32_t ended = 0;
     in_job = true;
     for (uint32_t left; (left = claim()) != 0; ++ended) {
+      if (hooks_run != nullptr) run_hooks(hooks_run);
       Job* current = job;
       const uint32_t born = current->generation;
       current->run(current->chunks - left);
@@ -211,12 +223,7 @@ struct ThreadPool::Impl {
     int hooks_run = 0;
     while (wait_for_work(index)) {
       const FpEnvironment ieee;
-      for (; hooks_run < kMaxHooks; ++hooks_run) {
-        const Hook hook = hooks[hooks_run].load(std::memory_order_acquire);
-        if (hook == nullptr) break;
-        hook();
-      }
-      if (!work()) return;
+      if (!work(&hooks_run)) return;
     }
   }
 
@@ -338,7 +345,7 @@ struct ThreadPool::Impl {
     const uint64_t epoch = (ticket.load(std::memory_order_relaxed) >> 32) + 1;
     ticket.store(epoch << 32 | current->chunks, std::memory_order_seq_cst);
     if (wake > 0) futex_wake(epoch_word(), wake);
-    if (!work()) return false;
+    if (!work(nullptr)) return false;
     wait_for_helpers();
     return true;
   }
