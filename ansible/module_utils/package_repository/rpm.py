@@ -69,7 +69,8 @@ def write_indices(top, folder, _channel, packages, settings, key, now):
     pool = os.path.join(folder, "pool")
     os.symlink(os.path.join(top, "pool"), pool)
     names = sorted(package["place"] for package in packages)
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8") as listed:
+    # In the folder, which the next run removes where this one is killed.
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=folder) as listed:
         listed.write("".join(name + "\n" for name in names))
         listed.flush()
         output(["createrepo_c", "--quiet", "--no-database", "--error-exit-val", "--pkglist",
