@@ -2,7 +2,7 @@
 """What follows from a plan: the modules that make up its environment, and the packages that it
 needs."""
 
-from .records import bad, recipe
+from .records import refuse, short_hash
 
 
 def of_isa(instances, isa):
@@ -38,9 +38,9 @@ def pinned(plan):
         for one in [*bottom_up(first, plan), first]:
             other = found.setdefault(one["name"], one)
             if other["isa"] != one["isa"] and {one["mode"], first["mode"]} == {"build"}:
-                bad("%s for %s is needed by %s, and for %s by %s: they cannot be loaded together. "
-                    "Let the isas of both begin with the same", one["name"], other["isa"],
-                    wanted_by[one["name"]], one["isa"], first["name"])
+                refuse("%s for %s is needed by %s, and for %s by %s: they cannot be loaded "
+                       "together. Let the isas of both begin with the same", one["name"],
+                       other["isa"], wanted_by[one["name"]], one["isa"], first["name"])
             wanted_by.setdefault(one["name"], first["name"])
     return [found[name]["module"] for name in dict.fromkeys(i["name"] for i in plan)
             if name in found and found[name]["module"]]
@@ -51,7 +51,7 @@ def environment_id(plan, *more):
     written. While these stay, its files do."""
     kept = ("name", "mode", "version", "isa", "summary", "module", "needs", "prefix", "recipe",
             "environment")
-    return recipe([[{key: instance[key] for key in kept} for instance in plan], more])
+    return short_hash([[{key: instance[key] for key in kept} for instance in plan], more])
 
 
 # What compilers, the loader and Python search: a site's module may put directories there.

@@ -5,7 +5,7 @@ import datetime
 import difflib
 import re
 
-from .records import bad, numbers
+from .records import numbers, refuse
 
 OPTIONS = ("mode", "version", "sources", "flags", "isas", "module", "module_root")
 QUARANTINE = {"component", "test", "reason", "link", "expires"}
@@ -21,8 +21,8 @@ def option_names(variables, records):
         if name not in records:
             near = difflib.get_close_matches(name, records, 1)
             if near:
-                bad("%s is set, but there is no component %r; did you mean %s__%s?", key, name,
-                    near[0], option)
+                refuse("%s is set, but there is no component %r; did you mean %s__%s?", key, name,
+                       near[0], option)
             continue  # another role's
         found.append(key)
     return found
@@ -58,17 +58,17 @@ def stack_quarantine(content, records):
         entry = {key: str(value) for key, value in dict(entry).items()}
         where = "quarantine.yml, entry %d (%s)" % (number, entry.get("test", "no test"))
         if set(entry) != QUARANTINE:
-            bad("%s: it has %s, and needs %s", where, ", ".join(sorted(entry)),
-                ", ".join(sorted(QUARANTINE)))
+            refuse("%s: it has %s, and needs %s", where, ", ".join(sorted(entry)),
+                   ", ".join(sorted(QUARANTINE)))
         if entry["component"] not in records:
-            bad("%s: there is no component %r; there are %s", where, entry["component"],
-                ", ".join(sorted(records)))
+            refuse("%s: there is no component %r; there are %s", where, entry["component"],
+                   ", ".join(sorted(records)))
         if not re.match(r"https?://\S+$", entry["link"]):
-            bad("%s: link is %r; it must lead to where the failure is dealt with", where,
-                entry["link"])
+            refuse("%s: link is %r; it must lead to where the failure is dealt with", where,
+                   entry["link"])
         try:
             datetime.date.fromisoformat(entry["expires"])
         except ValueError:
-            bad("%s: expires is %r; it must be a day, as 2027-01-31", where, entry["expires"])
+            refuse("%s: expires is %r; it must be a day, as 2027-01-31", where, entry["expires"])
         found.append(entry)
     return found

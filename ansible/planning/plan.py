@@ -11,7 +11,7 @@ import os
 import re
 
 from .environment import of_isa, pinned
-from .records import (MODES, STEPS, bad, check_record, of_version, parse_source, recipe,
+from .records import (MODES, STEPS, check_record, of_version, parse_source, refuse, short_hash,
                       stack_order)
 
 VARIANTS = ("patched", "pinned", "upstream")
@@ -20,14 +20,14 @@ VARIANTS = ("patched", "pinned", "upstream")
 def _mode(name, record, option):
     mode = option.get("mode") or record.get("modes", MODES)[0]
     if mode not in MODES:
-        bad("%s__mode is %r; it must be one of %s", name, mode, ", ".join(MODES))
+        refuse("%s__mode is %r; it must be one of %s", name, mode, ", ".join(MODES))
     allowed = list(record.get("modes", MODES))
     if mode not in allowed and mode != "skip":
-        bad("%s__mode is %r, which this component does not offer; it offers %s", name, mode,
-            ", ".join(allowed + ["skip"]))
+        refuse("%s__mode is %r, which this component does not offer; it offers %s", name, mode,
+               ", ".join(allowed + ["skip"]))
     if mode == "module" and not option.get("module"):
-        bad("%s__mode is 'module', so %s__module must name the site's module, as hdf5/1.14.5",
-            name, name)
+        refuse("%s__mode is 'module', so %s__module must name the site's module, as hdf5/1.14.5",
+               name, name)
     return mode
 
 
@@ -38,8 +38,8 @@ def _isas(name, option, settings):
     isas = [settings["runs"][0] if isa == "auto" else isa for isa in isas]
     for isa in isas:
         if isa not in settings["runs"]:
-            bad("%s asks for '%s', and this processor does not run it; it runs %s. Choose one of "
-                "these, or auto", variable, isa, ", ".join(settings["runs"]))
+            refuse("%s asks for '%s', and this processor does not run it; it runs %s. Choose one "
+                   "of these, or auto", variable, isa, ", ".join(settings["runs"]))
     return isas
 
 
@@ -47,8 +47,8 @@ def _flags(name, record, option, machine, isa):
     """The record's flags for this architecture and instruction set, then the site's own."""
     by_machine = record.get("flags", {}).get(machine, {})
     if by_machine and "all" not in by_machine and isa not in by_machine:
-        bad("%s has no flags for %s of %s; it has them for %s. Add them to its component.yml",
-            name, isa, machine, ", ".join(sorted(by_machine)))
+        refuse("%s has no flags for %s of %s; it has them for %s. Add them to its component.yml",
+               name, isa, machine, ", ".join(sorted(by_machine)))
     words = list(by_machine.get("all", [])) + list(by_machine.get(isa, []))
     return words + list(option.get("flags") or [])
 
@@ -62,11 +62,11 @@ def _sources(name, record, version, option, settings):
     elif version in versions:
         entries = versions[version].get("sources", [])
     else:
-        bad("%s__version is %r, whose sources are not known; known are %s. Name them in "
-            "%s__sources, as `deb: name version sha256`", name, version,
-            ", ".join(sorted(versions)) or "none", name)
+        refuse("%s__version is %r, whose sources are not known; known are %s. Name them in "
+               "%s__sources, as `deb: name version sha256`", name, version,
+               ", ".join(sorted(versions)) or "none", name)
     if not entries:
-        bad("%s %s: mode 'build' needs sources, and component.yml names none", name, version)
+        refuse("%s %s: mode 'build' needs sources, and component.yml names none", name, version)
     return [parse_source(name, entry) for entry in entries]
 
 
@@ -75,9 +75,9 @@ def _patches(name, version, known):
     none; one that has them for another version needs a series for this one too, if only an empty
     one, or a new version would lose its patches unnoticed."""
     if known and version not in known:
-        bad("%s %s has no series of patches, only %s: write patches/%s/%s/series, which may be "
-            "empty, or set stack__variant=pinned", name, version, ", ".join(sorted(known)), name,
-            version)
+        refuse("%s %s has no series of patches, only %s: write patches/%s/%s/series, which may be "
+               "empty, or set stack__variant=pinned", name, version, ", ".join(sorted(known)), name,
+               version)
     return (known or {}).get(version, "")
 
 
@@ -86,8 +86,8 @@ def expand(value, words):
     if isinstance(value, str):
         def one(match):
             if match.group(1) not in words:
-                bad("@%s@ is not known in %r; known are %s", match.group(1), value,
-                    ", ".join(sorted(words)))
+                refuse("@%s@ is not known in %r; known are %s", match.group(1), value,
+                       ", ".join(sorted(words)))
             return str(words[match.group(1)])
         return re.sub(r"@([a-z0-9_]+)@", one, value)
     if isinstance(value, dict):
@@ -137,13 +137,13 @@ class _Planner:
         for need in record.get("needs", []):
             if mode == "build" and self.made[need][0]["mode"] == "skip" and need not in (
                     record.get("parts") or {}):
-                bad("%s needs %s, and %s__mode is 'skip'; choose build, package or module for it, "
-                    "or skip %s too", name, need, need, name)
+                refuse("%s needs %s, and %s__mode is 'skip'; choose build, package or module for "
+                       "it, or skip %s too", name, need, need, name)
             if mode == "build" and self.made[need][0]["mode"] == "module" and not (
                     self.made[need][0]["module_root"]):
-                bad("%s is built on the module %s, whose files it must find: set "
-                    "%s__module_root to the directory with its include and lib", name,
-                    self.made[need][0]["module"], need)
+                refuse("%s is built on the module %s, whose files it must find: set "
+                       "%s__module_root to the directory with its include and lib", name,
+                       self.made[need][0]["module"], need)
         self.made[name] = [self.instance(name, record, option, mode, isa) for isa in isas]
         return self.made[name]
 
@@ -175,9 +175,9 @@ class _Planner:
         if mode == "build":
             self.built(result, record, option, words)
         elif mode != "skip":
-            result["recipe"] = recipe([name, mode, version, result["module"],
-                                       result["module_root"], settings["suite"], {
-                n: of_isa(self.made[n], isa)["recipe"] for n in result["needs"]}])
+            result["recipe"] = short_hash([
+                name, mode, version, result["module"], result["module_root"], settings["suite"],
+                {n: of_isa(self.made[n], isa)["recipe"] for n in result["needs"]}])
             result["build_directory"] = "%s/%s-%s-%s" % (settings["build_root"], name, mode,
                                                          result["recipe"])
             words["build"] = result["build_directory"]
@@ -208,11 +208,11 @@ class _Planner:
         steps = record.get("steps", {})
         for step in steps:
             if step not in STEPS:
-                bad("roles/%s/component.yml: unknown step %r; there are %s", name, step,
-                    ", ".join(STEPS))
+                refuse("roles/%s/component.yml: unknown step %r; there are %s", name, step,
+                       ", ".join(STEPS))
         # jobs changes no result; the prefix follows from this hash.
         neutral = dict(words, jobs="", prefix="", stage="", source="", build="")
-        result["recipe"] = recipe({
+        result["recipe"] = short_hash({
             "component": name, "version": version, "sources": result["sources"],
             "patches": result["patches"], "variant": settings["variant"] if (
                 settings["variant"] == "upstream") else "",
@@ -246,12 +246,12 @@ class _Planner:
 def stack_plan(records, settings):
     """The plan, in an order that builds each component behind all that it needs."""
     if settings.get("variant") not in VARIANTS:
-        bad("stack__variant is %r; it must be one of %s", settings.get("variant"),
-            ", ".join(VARIANTS))
+        refuse("stack__variant is %r; it must be one of %s", settings.get("variant"),
+               ", ".join(VARIANTS))
     for name in settings.get("options", {}):
         if name not in records:
-            bad("options for %r, but there is no such component; there are %s", name,
-                ", ".join(sorted(records)))
+            refuse("options for %r, but there is no such component; there are %s", name,
+                   ", ".join(sorted(records)))
     planner = _Planner(records, settings)
     plan = [instance for name in stack_order(records) for instance in planner.component(name)]
     pinned(plan)

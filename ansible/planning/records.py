@@ -19,22 +19,23 @@ FIELDS = {"summary", "license", "version", "versions", "modes", "needs", "packag
           "module", "checks", "benchmark", "parts", "since"}
 
 
-def bad(text, *words):
+def refuse(text, *words):
+    """Ends the play with a sentence. Errors: AnsibleFilterError, always."""
     raise AnsibleFilterError(text % words)
 
 
 def parse_source(component, entry):
     """{'deb': 'openblas 0.3.21+ds-4 <sha256>'} -> kind, name, version, sha256."""
     if not isinstance(entry, dict) or len(entry) != 1:
-        bad("%s: a source is written `kind: name version sha256`, not %r", component, entry)
+        refuse("%s: a source is written `kind: name version sha256`, not %r", component, entry)
     (kind, text), = entry.items()
     words = str(text).split()
     if kind not in SOURCE_KINDS:
-        bad("%s: unknown kind of source %r; there are %s", component, kind,
-            ", ".join(SOURCE_KINDS))
+        refuse("%s: unknown kind of source %r; there are %s", component, kind,
+               ", ".join(SOURCE_KINDS))
     if len(words) != 3 or not re.fullmatch(r"[0-9a-f]{64}", words[2]):
-        bad("%s: a source is written `%s: name version sha256` with 64 hexadecimal digits, not %r",
-            component, kind, text)
+        refuse("%s: a source is written `%s: name version sha256` with 64 hexadecimal digits, "
+               "not %r", component, kind, text)
     return {"kind": kind, "name": words[0], "version": words[1], "sha256": words[2]}
 
 
@@ -62,11 +63,11 @@ def of_version(record, version):
 def check_record(name, record):
     unknown = sorted(set(record) - FIELDS)
     if unknown:
-        bad("roles/%s/component.yml: unknown field %r; there are %s", name, unknown[0],
-            ", ".join(sorted(FIELDS)))
+        refuse("roles/%s/component.yml: unknown field %r; there are %s", name, unknown[0],
+               ", ".join(sorted(FIELDS)))
     for field in ("summary", "license", "version"):
         if not record.get(field):
-            bad("roles/%s/component.yml: no %r", name, field)
+            refuse("roles/%s/component.yml: no %r", name, field)
 
 
 def stack_order(records):
@@ -77,15 +78,15 @@ def stack_order(records):
                  and set(records[n].get("needs", [])) <= done]
         if not ready:
             left = sorted(set(records) - done)
-            bad("components need each other in a circle, or something that has no record: %s",
-                ", ".join("%s needs %s" % (n, " ".join(records[n].get("needs", [])))
-                          for n in left))
+            refuse("components need each other in a circle, or something that has no record: %s",
+                   ", ".join("%s needs %s" % (n, " ".join(records[n].get("needs", [])))
+                             for n in left))
         done.add(ready[0])
         order.append(ready[0])
     return order
 
 
-def recipe(content):
+def short_hash(content):
     """Eight hexadecimal digits over a plain value."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:8]
@@ -98,7 +99,7 @@ def stack_records(folder):
         with open(path, encoding="utf-8") as stream:
             records[os.path.basename(os.path.dirname(path))] = yaml.safe_load(stream)
     if not records:
-        bad("no component.yml in %s", folder)
+        refuse("no component.yml in %s", folder)
     return records
 
 
@@ -111,7 +112,7 @@ def stack_patches(folder):
         every = [series.in_order(series.load(name, version, folder))
                  for name, versions in series.components(folder).items() for version in versions]
     except series.Refused as fault:
-        bad("%s", fault)
+        refuse("%s", fault)
     found = {}
     for one in every:
         found.setdefault(one.component, {})[one.version] = (

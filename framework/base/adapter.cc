@@ -45,12 +45,12 @@ const AdapterHeader* header_of(void* library) {
   return entry == nullptr ? nullptr : static_cast<const AdapterHeader*>(entry());
 }
 
-std::string difference(void* library, const AdapterRequest& request) {
-  std::string other = adapter_difference(library);
-  if (other.empty() && header_of(library)->struct_size != request.struct_size) {
-    other = concat("of another build of Treenail ", build_info::kVersion, " than this libtreenail");
-  }
-  return other;
+// What the library of this header is instead of an adapter of this version; "" when it is one.
+std::string difference(const AdapterHeader* header) {
+  if (header == nullptr) return "no adapter of Treenail";
+  const std::string_view version = header->version;
+  if (version == build_info::kVersion) return "";
+  return concat("of Treenail ", version, ", this libtreenail of ", build_info::kVersion);
 }
 
 Outcome open_now(const AdapterRequest& request) {
@@ -66,12 +66,17 @@ Outcome open_now(const AdapterRequest& request) {
     return {nullptr,
             describe(request, text != nullptr ? text : "it cannot be loaded", request.packages)};
   }
-  if (const std::string other = difference(library, request); !other.empty()) {
+  const AdapterHeader* header = header_of(library);
+  std::string other = difference(header);
+  if (other.empty() && header->struct_size != request.struct_size) {
+    other = concat("of another build of Treenail ", build_info::kVersion, " than this libtreenail");
+  }
+  if (!other.empty()) {
     ::dlclose(library);
     return {nullptr, describe(request, concat(path, " is ", other), own_package(request))};
   }
   log(LogLevel::kInfo, "opened ", path);
-  return {header_of(library), ""};
+  return {header, ""};
 }
 
 const Outcome& remembered(const AdapterRequest& request) {
@@ -99,13 +104,7 @@ const void* try_open_adapter(const AdapterRequest& request, std::string* why) {
   return outcome.table;
 }
 
-std::string adapter_difference(void* library) {
-  const AdapterHeader* header = header_of(library);
-  if (header == nullptr) return "no adapter of Treenail";
-  const std::string_view version = header->version;
-  if (version == build_info::kVersion) return "";
-  return concat("of Treenail ", version, ", this libtreenail of ", build_info::kVersion);
-}
+std::string adapter_difference(void* library) { return difference(header_of(library)); }
 
 std::string version_and_package(std::string_view part) {
   return concat("version ", build_info::kVersion, " (Debian: libtreenail",

@@ -56,7 +56,8 @@ AdapterInfo describe(const std::string& name, OpenAdapters open) {
   const std::string path = adapter_path(name);
   const int mode = RTLD_NOW | RTLD_LOCAL | (open == OpenAdapters::kYes ? 0 : RTLD_NOLOAD);
   const std::set<std::string> before = loaded_paths();
-  void* handle = ::dlopen(path.c_str(), mode);  // never closed: adapters stay (base/adapter.cc)
+  // An adapter is never closed: it stays as in base/adapter.cc.
+  void* handle = ::dlopen(path.c_str(), mode);
   if (handle == nullptr) {
     const char* text = ::dlerror();
     if (open == OpenAdapters::kYes) adapter.problem = text != nullptr ? text : "cannot be loaded";

@@ -148,8 +148,8 @@ def stop(job):
     job.process.wait()
 
 
-def left_behind(job):
-    """Removes the job's temporary directory; what of the job's own was in it."""
+def clear_temporary(job):
+    """Removes the job's temporary directory; the names of what the job left in it."""
     names = [name for name in sorted(os.listdir(job.temporary))
              if not name.startswith("pytest-of-")]
     shutil.rmtree(job.temporary, ignore_errors=True)
@@ -160,7 +160,7 @@ def collect(job, status):
     """Read the job's report; whatever is wrong with job or report is a failure of its own."""
     job.stream.close()
     job.seconds = time.monotonic() - job.start
-    left = left_behind(job)
+    left = clear_temporary(job)
     problem = ""
     if status < 0:
         problem = "died of " + signal.Signals(-status).name
@@ -250,7 +250,7 @@ def run(jobs, parallel):
     except KeyboardInterrupt:
         for job in running:
             stop(job)
-            left_behind(job)
+            clear_temporary(job)
         progress.finish()
         print("interrupted")
         sys.exit(130)

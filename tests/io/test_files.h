@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small help with files: the tests' own, their bytes.
+// The files of tests/io/data, and whole files as bytes.
 #pragma once
 
 #include <cstdlib>

@@ -96,36 +96,41 @@ TEST(KernelLibrary, TheBestInstalledLevelIsInUse) {
 class KernelLibraryDeathTest : public ::testing::Test {
  protected:
   KernelLibraryDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
-  static void report() {
+  static void print_level() {
     std::fprintf(stderr, "%s\n", error_of([] {
                                    std::fprintf(stderr, "level %s\n",
                                                 kernel_level_in_use().c_str());
                                  }).c_str());
   }
-  // What is said of level libraries that `fill` makes, given the path of each.
-  static void report_of(const std::vector<std::string>& levels,
-                        const std::function<void(const std::string&)>& fill) {
-    const test::TemporaryDirectory directory;
-    for (const std::string& level : levels) {
-      std::filesystem::create_directories(directory.file("kernels/" + level));
-      fill(directory.file("kernels/" + level + "/libtreenail-kernels-cpu.so"));
-    }
-    ::unsetenv("TREENAIL_CPU_ISA");
-    ::setenv("TREENAIL_LIBRARY_DIR", directory.path().c_str(), 1);
-    report();
-  }
-  static void report_of_garbage(const std::vector<std::string>& levels) {
-    report_of(levels, [](const std::string& path) { std::ofstream(path) << "not a library"; });
+  [[noreturn]] static void report() {
+    print_level();
     std::exit(0);
   }
+  // What is said of level libraries that `fill` makes, given the path of each.
+  [[noreturn]] static void report_of(const std::vector<std::string>& levels,
+                                     const std::function<void(const std::string&)>& fill) {
+    {  // exit() destroys no local variable
+      const test::TemporaryDirectory directory;
+      for (const std::string& level : levels) {
+        std::filesystem::create_directories(directory.file("kernels/" + level));
+        fill(directory.file("kernels/" + level + "/libtreenail-kernels-cpu.so"));
+      }
+      ::unsetenv("TREENAIL_CPU_ISA");
+      ::setenv("TREENAIL_LIBRARY_DIR", directory.path().c_str(), 1);
+      print_level();
+    }
+    std::exit(0);
+  }
+  [[noreturn]] static void report_of_garbage(const std::vector<std::string>& levels) {
+    report_of(levels, [](const std::string& path) { std::ofstream(path) << "not a library"; });
+  }
   // With a library of tests/runtime/kernel_library in the lowest level's place.
-  static void report_of_library(const std::string& name) {
+  [[noreturn]] static void report_of_library(const std::string& name) {
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
     report_of({std::string(isa_levels()[0])}, [&](const std::string& path) {
       std::filesystem::copy_file(
           program.parent_path() / "plugins" / ("libtreenail-" + name + ".so"), path);
     });
-    std::exit(0);
   }
   // The words behind each sentence about a library that is not the one wanted.
   static std::string remedy() {
@@ -144,7 +149,6 @@ TEST_F(KernelLibraryDeathTest, ALowerLevelCanBeForced) {
       {
         ::setenv("TREENAIL_CPU_ISA", lowest.c_str(), 1);
         report();
-        std::exit(0);
       },
       testing_exit(0), "level " + lowest + "\nno error");
 }
@@ -154,7 +158,6 @@ TEST_F(KernelLibraryDeathTest, AnUnknownLevelIsRefused) {
       {
         ::setenv("TREENAIL_CPU_ISA", "mmx", 1);
         report();
-        std::exit(0);
       },
       testing_exit(0), "InvalidArgument: .*TREENAIL_CPU_ISA is \"mmx\"");
 }
@@ -164,7 +167,6 @@ TEST_F(KernelLibraryDeathTest, NoLibraryIsASentence) {
       {
         ::setenv("TREENAIL_LIBRARY_DIR", "/nowhere", 1);
         report();
-        std::exit(0);
       },
       testing_exit(0),
       "FailedPrecondition: this CPU runs ISA level .*installed kernel libraries: none");
