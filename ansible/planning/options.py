@@ -3,39 +3,86 @@
 
 import datetime
 import difflib
+import glob
+import os
 import re
+
+import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from .records import numbers, refuse
 
-OPTIONS = ("mode", "version", "sources", "flags", "isas", "module", "module_root")
 QUARANTINE = {"component", "test", "reason", "link", "expires"}
 
 
-def option_names(variables, records):
-    """The role variables <component>__<option> among all variables."""
-    found = []
-    for key in sorted(variables):
-        name, mark, option = key.partition("__")
-        if not mark or name.startswith("_") or option not in OPTIONS:
-            continue
-        if name not in records:
-            near = difflib.get_close_matches(name, records, 1)
-            if near:
-                refuse("%s is set, but there is no component %r; did you mean %s__%s?", key, name,
-                       near[0], option)
-            continue  # another role's
-        found.append(key)
+def interfaces(folder):
+    """{variable: what it may be} of the roles in a folder, as their argument_specs.yml have it."""
+    found = {}
+    for path in sorted(glob.glob(os.path.join(folder, "*", "meta", "argument_specs.yml"))):
+        with open(path, encoding="utf-8") as stream:
+            for part in yaml.safe_load(stream)["argument_specs"].values():
+                found.update(part.get("options", {}))
     return found
 
 
-def stack_options(variables, records):
-    """{component: {mode, version, ...}} from those variables."""
-    options = {name: {} for name in records}
-    for key in option_names(variables, records):
+def _suggestion(key, name, known):
+    """The option that was meant, or those that there are."""
+    near = difflib.get_close_matches(key, known, 1, 0.8)
+    return "did you mean %s?" % near[0] if near else "there are " + ", ".join(
+        other for other in known if other.startswith(name + "__"))
+
+
+def option_names(variables, folder, roles):
+    """Those of all variables that are options of these roles, <role>__<option>. Of a role that is
+    not among them nothing is asked: what it stands for may not be known here."""
+    known = sorted(interfaces(folder))
+    every = sorted({option.partition("__")[0] for option in known})
+    found = []
+    for key in sorted(variables):
+        name, mark, option = key.partition("__")
+        if not mark or not option or name.startswith("_"):
+            continue
+        if name not in every:  # another role's, or a component's that is misspelt
+            near = difflib.get_close_matches(name, every, 1, 0.7)
+            if near:
+                refuse("%s is set, but there is no role %r; did you mean %s__%s?", key, name,
+                       near[0], option)
+        elif key not in known:
+            refuse("%s is set, but the role %s has no such option; %s", key, name,
+                   _suggestion(key, name, known))
+        elif name in roles:
+            found.append(key)
+    return found
+
+
+def _checked(key, value, interface):
+    """The value of an option in the type that its role asks for, as Ansible converts it: a list may
+    be written as text with commas."""
+    meant = {word: interface[word] for word in ("type", "elements") if word in interface}
+    result = ArgumentSpecValidator({key: meant}).validate({key: value})
+    if result.error_messages:
+        refuse("%s is %r; it must be of type %s%s", key, value, meant["type"],
+               ", each of type %s" % meant["elements"] if "elements" in meant else "")
+    found = result.validated_parameters[key]
+    for one in found if isinstance(found, list) else [found]:
+        if one not in interface.get("choices", [one]):
+            refuse("%s is %r; it must be one of %s", key, one, ", ".join(interface["choices"]))
+    return found
+
+
+def stack_options(variables, folder, records):
+    """{component: {mode, version, ...}} from the options of all roles, whose values are refused
+    here where their role would refuse them later, perhaps behind hours of building."""
+    known = interfaces(folder)
+    options = {}
+    for key, value in variables.items():
+        if value in ("", None, []):
+            continue
+        value = _checked(key, value, known[key])
         name, _, option = key.partition("__")
-        if variables[key] not in ("", None, []):
-            options[name][option] = variables[key]
-    return {name: found for name, found in options.items() if found}
+        if name in records:
+            options.setdefault(name, {})[option] = value
+    return options
 
 
 def stack_newest(results):

@@ -14,17 +14,9 @@ from .environment import of_isa, pinned
 from .records import (MODES, STEPS, check_record, of_version, parse_source, refuse, short_hash,
                       stack_order)
 
-VARIANTS = ("patched", "pinned", "upstream")
-
 
 def _mode(name, record, option):
     mode = option.get("mode") or record.get("modes", MODES)[0]
-    if mode not in MODES:
-        refuse("%s__mode is %r; it must be one of %s", name, mode, ", ".join(MODES))
-    allowed = list(record.get("modes", MODES))
-    if mode not in allowed and mode != "skip":
-        refuse("%s__mode is %r, which this component does not offer; it offers %s", name, mode,
-               ", ".join(allowed + ["skip"]))
     if mode == "module" and not option.get("module"):
         refuse("%s__mode is 'module', so %s__module must name the site's module, as hdf5/1.14.5",
                name, name)
@@ -243,11 +235,18 @@ class _Planner:
         return result
 
 
+def _place(prefix):
+    """The prefix of the stack in the one way of writing it that is compared with others."""
+    # Not every build system quotes it.
+    if not re.fullmatch(r"/[\w.+/-]*[\w.+-]/*", prefix, re.ASCII):
+        refuse("stack__prefix is %r; it must be an absolute path of letters, digits and . _ + - /",
+               prefix)
+    return os.path.normpath("/" + prefix.lstrip("/"))
+
+
 def stack_plan(records, settings):
     """The plan, in an order that builds each component behind all that it needs."""
-    if settings.get("variant") not in VARIANTS:
-        refuse("stack__variant is %r; it must be one of %s", settings.get("variant"),
-               ", ".join(VARIANTS))
+    settings = dict(settings, prefix=_place(settings["prefix"]))
     for name in settings.get("options", {}):
         if name not in records:
             refuse("options for %r, but there is no such component; there are %s", name,

@@ -269,8 +269,6 @@ def test_a_newer_numpy_gets_what_its_build_calls():
 
 
 BAD_OPTIONS = [
-    ({"low": {"mode": "biuld"}},
-     "low__mode is 'biuld'; it must be one of build, package, module, skip"),
     ({"low": {"mode": "module"}}, "low__module must name the site's module"),
     ({"low": {"mode": "skip"}}, "high needs low, and low__mode is 'skip'"),
     ({"low": {"version": "2"}}, "low__version is '2', whose sources are not known; known are 1"),
@@ -302,25 +300,63 @@ def test_records_that_mean_nothing(records, words):
     assert words in refused(records)
 
 
-def test_an_unknown_variant():
-    assert "stack__variant is 'best'; it must be one of patched, pinned, upstream" in refused(
-        variant="best")
+@pytest.mark.parametrize("prefix", ["opt/stack", "/opt/my stack", "~/stack", "", "/", "/a$b"])
+def test_a_prefix_that_build_systems_do_not_take(prefix):
+    assert "stack__prefix is %r; it must be an absolute path" % prefix in refused(prefix=prefix)
 
 
-def test_a_misspelt_component_is_named_with_the_right_one():
-    with pytest.raises(errors.AnsibleFilterError, match="nunpy__mode.*numpy"):
-        stack.stack_options({"nunpy__mode": "build", "numpy__mode": "skip"}, {"numpy": record()})
+@pytest.mark.parametrize("prefix", ["/opt/stack/", "//opt/stack", "/opt/./stack//"])
+def test_a_prefix_is_the_same_however_it_is_written(prefix):
+    assert planned(prefix=prefix) == planned(prefix="/opt/stack")
+
+
+# ---- the records and interfaces as they stand ------------------------------------------------
+
+ROLES = os.path.join(ANSIBLE, "roles")
+REAL = stack.stack_records(ROLES)
+
+
+def options(**variables):
+    names = stack.option_names(variables, ROLES, ["stack", "smoke", "python", *REAL])
+    return stack.stack_options({name: variables[name] for name in names}, ROLES, REAL)
+
+
+BAD_VARIABLES = [
+    ({"fftw__mode": "biuld"},
+     "fftw__mode is 'biuld'; it must be one of build, package, module, skip"),
+    ({"scipy__mode": "build"}, "scipy__mode is 'build'; it must be one of package, module, skip"),
+    ({"stack__variant": "best"},
+     "stack__variant is 'best'; it must be one of patched, pinned, upstream"),
+    ({"smoke__network": "lenet"}, "smoke__network is 'lenet'; it must be one of"),
+    ({"smoke__entries": ["sudo", "doas"]}, "smoke__entries is 'doas'; it must be one of task, su"),
+    ({"stack__jobs": "many"}, "stack__jobs is 'many'; it must be of type int"),
+    ({"fftw__flags": {"a": 1}}, "fftw__flags is {'a': 1}; it must be of type list, each of type"),
+    ({"python__packages": ["six"]}, "it must be of type list, each of type dict"),
+    ({"nunpy__mode": "build"}, "there is no role 'nunpy'; did you mean numpy__mode?"),
+    ({"stck__isa": "auto"}, "did you mean stack__isa?"),
+    ({"fftw__flag": "-a"}, "the role fftw has no such option; did you mean fftw__flags?"),
+    ({"stack__isaa": "x86-64"}, "did you mean stack__isa?"),
+    ({"hdf5__colour": "red"}, "there are hdf5__flags, hdf5__isas, hdf5__mode, hdf5__module, "),
+]
+
+
+@pytest.mark.parametrize("variables, words", BAD_VARIABLES)
+def test_variables_that_mean_nothing(variables, words):
+    with pytest.raises(errors.AnsibleFilterError) as caught:
+        options(**variables)
+    assert words in str(caught.value)
 
 
 def test_options_are_taken_from_variables():
-    found = stack.stack_options({"low__mode": "skip", "low__flags": [], "low__version": "",
-                                 "stack__suite": "long"}, {"low": record()})
-    assert found == {"low": {"mode": "skip"}}
+    assert options(fftw__mode="skip", hdf5__flags=[], hdf5__version="", stack__suite="long",
+                   smoke__entries=["task", "su"], elsewhere__mode=1, _fftw__x=1,
+                   repo__channel="of another role") == {"fftw": {"mode": "skip"}}
 
 
-# ---- the records as they stand ---------------------------------------------------------------
-
-REAL = stack.stack_records(os.path.join(ANSIBLE, "roles"))
+def test_a_list_may_be_written_as_text():
+    """-e treenail__isas=x86-64-v3,x86-64"""
+    assert options(treenail__isas="x86-64-v3,x86-64", fftw__flags="--disable-fma") == {
+        "treenail": {"isas": ["x86-64-v3", "x86-64"]}, "fftw": {"flags": ["--disable-fma"]}}
 
 
 @pytest.mark.parametrize("family", ["Debian", "RedHat"])
