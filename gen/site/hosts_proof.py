@@ -204,7 +204,7 @@ def hosts_bare():
         for host in ("ssh1", "ssh2"):
             if inside(state, host, "command -v python3 || echo none") != "none":
                 raise Failed("a bare host has Python")
-        for wanted in (["Install Python"], []):
+        for wanted in (["Install what Ansible needs"], []):
             report = _bootstrapped(state)
             for host in ("ssh1", "ssh2"):
                 if report.failure(host) or report.changed(host) != wanted:

@@ -116,12 +116,14 @@ def packages_of(role):
         return yaml.safe_load(stream)
 
 
-@pytest.mark.parametrize("role, key, choice", [
-    ("toolchain", "_toolchain_packages", "gcc"), ("modules", "_modules_packages", "lmod"),
-    ("python", "_python_packages", None)])
-def test_roles_install_what_this_family_calls_it(tmp_path, role, key, choice):
+@pytest.mark.parametrize("role, keys", [
+    ("toolchain", ["_toolchain_packages gcc", "_toolchain_tools"]),
+    ("modules", ["_modules_packages lmod"]), ("python", ["_python_packages"])])
+def test_roles_install_what_this_family_calls_it(tmp_path, role, keys):
     host = Host(tmp_path)
     host.play(role, stack__builder="nobody")
-    wanted = packages_of(role)[key]
-    names = wanted[choice] if choice else wanted
+    names = []
+    for key, *choice in map(str.split, keys):
+        found = packages_of(role)[key]
+        names += found[choice[0]] if choice else found
     assert names and host.calls() == ["install " + " ".join(sorted(names))]

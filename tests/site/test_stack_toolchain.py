@@ -35,14 +35,15 @@ def installed(folder, family):
     return prefix
 
 
-def chosen(folder, *words, is_what=None, **variables):
-    """(toolchain_facts, the message of what failed, packages asked for)"""
+def chosen(folder, is_what=None, **variables):
+    """(toolchain_facts, the message of what failed, packages asked for). In check mode nothing is
+    installed; finding and trying is done all the same."""
     for name in ("gcc", "gfortran"):
         if not shutil.which(name):
             pytest.skip(name + " is not installed")
     report = play(folder, "toolchain", {"localhost": dict(
         variables, ansible_connection="local", ansible_python_interpreter="/usr/bin/python3",
-        ansible_become=False)}, *words, facts=is_what)
+        ansible_become=False)}, "--check", facts=is_what)
     facts, packages = {}, []
     for _, _, result in report.tasks:
         facts.update(result.get("ansible_facts", {}).get("toolchain_facts", {}))
@@ -54,9 +55,11 @@ def chosen(folder, *words, is_what=None, **variables):
 @pytest.mark.parametrize("family", ["gcc", "llvm"])
 def test_compilers_of_a_prefix(family, tmp_path):
     prefix = installed(tmp_path, family)
-    facts, failure, _ = chosen(tmp_path, toolchain__mode="prefix", toolchain__prefix=prefix,
-                               toolchain__family=family)
+    facts, failure, packages = chosen(tmp_path, toolchain__mode="prefix", toolchain__family=family,
+                                      toolchain__prefix=prefix)
     assert not failure
+    if os.path.exists("/etc/debian_version"):
+        assert {"patch", "make"} <= set(packages) and "gcc" not in packages
     assert (facts["id"], facts["library_path"]) == (family + "-99.1.0", prefix + "/lib64")
     assert facts["path"].startswith(prefix + "/bin:")
 
@@ -71,8 +74,7 @@ def test_compilers_of_a_version(tmp_path):
     found = versions("gfortran")
     if not found or not os.path.exists("/etc/debian_version"):
         pytest.skip("no gfortran-N of Debian's is installed")
-    # In check mode nothing is installed; finding and trying is done all the same.
-    facts, failure, packages = chosen(tmp_path, "--check", toolchain__version=found[0])
+    facts, failure, packages = chosen(tmp_path, toolchain__version=found[0])
     assert not failure
     named = [name + "-" + found[0] for name in ("gcc", "g++", "gfortran")]
     assert packages[:3] == [facts["cc"], facts["cxx"], facts["fc"]] == named
@@ -80,7 +82,7 @@ def test_compilers_of_a_version(tmp_path):
 
 
 def test_a_version_that_the_family_does_not_have_is_refused(tmp_path):
-    facts, failure, _ = chosen(tmp_path, "--check", toolchain__version="13", is_what={
+    facts, failure, _ = chosen(tmp_path, toolchain__version="13", is_what={
         "ansible_os_family": "RedHat", "ansible_distribution": "Rocky"})
     assert not facts and "toolchain__prefix=/opt/rh/gcc-toolset-13/root/usr" in failure
 

@@ -72,7 +72,8 @@ def test_packages_are_installed_once_and_again_where_the_file_is_another(tmp_pat
     other.mkdir(parents=True)
     packages = sources(wheel(cache, "ready", "wheel"), sdist(cache, "built", "source"))
     assert made(tmp_path, packages) == (
-        ["Make the virtual environment", "Install packages"], "source wheel")
+        ["Let the builder have the place", "Make the virtual environment", "Install packages"],
+        "source wheel")
     assert made(tmp_path, packages) == ([], "source wheel")
     packages[:1] = sources(wheel(other, "ready", "another"))
     os.rename(str(other), str(cache / packages[0]["cache"].split()[2]))
