@@ -639,6 +639,33 @@ def test_prune_removes_what_no_manifest_names(tmp_path):
     assert (root / "gcc-12" / "notes").exists()
 
 
+@pytest.mark.parametrize("spelling", ["root", "root/", "root//", "./root", "link"])
+def test_prune_knows_the_stack_however_its_root_is_spelled(tmp_path, spelling):
+    old, now, kept = (installed(tmp_path, n) for n in ("1-aa", "1-cc", "1-dd"))
+    manifest(tmp_path, "manifest.json", now)
+    (tmp_path / "link").symlink_to("root")
+    root = os.path.join(str(tmp_path), spelling)
+    for name in ("ee", "ff"):
+        environment(tmp_path / "root", name, {"low/old": "prepend-path PATH %s\n" % old,
+                                              "low/now": "prepend-path PATH %s\n" % now})
+    publish.publish(str(tmp_path / "root"), str(tmp_path / "root/environments/ff"), True)
+    (tmp_path / "root/build/tried").mkdir(parents=True)
+    prune.prune(root, ["%s/link/gcc-12/low/%s/" % (tmp_path, kept.name)], True)
+    assert not old.exists() and now.exists() and kept.exists()
+    assert os.listdir(str(tmp_path / "root/environments")) == ["ff"]
+    assert os.listdir(str(tmp_path / "root/modulefiles/low")) == ["now"]
+    assert os.listdir(str(tmp_path / "root/build")) == ["tried"]
+
+
+def test_prune_of_a_stack_that_was_moved_removes_nothing(tmp_path):
+    prefix = installed(tmp_path, "1-aa")
+    manifest(tmp_path, "manifest.json", prefix)
+    os.rename(str(tmp_path / "root"), str(tmp_path / "moved"))
+    with pytest.raises(prune.Unusable, match="name prefixes, as .*/1-aa, and none of them is"):
+        prune.prune(str(tmp_path / "moved"), [], True)
+    assert os.listdir(str(tmp_path / "moved/gcc-12/low")) == ["1-aa"]
+
+
 @pytest.mark.parametrize("text, words", [(None, "has no manifest.json"), ("{", "cannot be read")])
 def test_prune_without_a_manifest_removes_nothing(tmp_path, text, words):
     prefix = installed(tmp_path, "1-aa")
