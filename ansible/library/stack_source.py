@@ -9,6 +9,7 @@ its pip configuration, a file that somebody put into the cache).
 """
 
 import configparser
+import contextlib
 import hashlib
 import json
 import os
@@ -140,6 +141,12 @@ def source_lists(folder="/etc/apt"):
     return {name: text for name, text in texts.items() if text.strip()}
 
 
+def forget_lists(cache):
+    """Lets the next question to apt fetch its lists anew."""
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(os.path.join(cache, "apt", "updated"))
+
+
 def apt_options(folder):
     """Options that keep apt to lists of our own below `folder`, which are fetched once."""
     parts, lists = os.path.join(folder, "sources.list.d"), os.path.join(folder, "lists")
@@ -190,7 +197,7 @@ def source_uris(name, cache):
         return parse_uris(run(words))
     except Missing:
         # The repository moved on to another version, or the lists are old: once more, anew.
-        os.remove(os.path.join(cache, "apt", "updated"))
+        forget_lists(cache)
         apt_options(os.path.join(cache, "apt"))
         return parse_uris(run(words))
 
@@ -291,7 +298,8 @@ FETCH = {"deb": from_deb, "deb-orig": from_deb, "pypi": from_pypi}
 
 
 def newest_deb(source, cache):
-    """The newest version that apt has of a source package."""
+    """The newest version of a source package that apt has today."""
+    forget_lists(cache)
     uris = source_uris(source["name"], cache)
     found = next((u for u in uris if u[1].endswith(".dsc")), None)
     if found is None:

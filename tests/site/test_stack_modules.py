@@ -163,6 +163,26 @@ def test_the_newest_source_package(kind, sha256, tmp_path, monkeypatch):
     assert (found["version"], found["sha256"]) == ("1:2.0+ds-1", sha256)  # as apt wants it
 
 
+def test_the_newest_source_package_is_asked_for_anew(tmp_path, monkeypatch):
+    """The cache keeps apt's lists, and a job keeps the cache."""
+    offered = tmp_path / "offered"
+    for name, text in (("apt-get", """case "$*" in
+  *update) cp $OFFERED $OFFERED.lists ;;
+  *) v=$(cat $OFFERED.lists)
+    for f in $v-1.dsc $v.orig.tar.xz; do echo "'http://a/$f' thing_$f 1 SHA256:%s"; done
+esac""" % SUM), ("apt-cache", """v=$(cat $OFFERED.lists)
+printf 'Version: %s-1\\nFiles:\\n 0 1 thing_%s-1.dsc\\n' $v $v""")):
+        (tmp_path / name).write_text("#!/bin/sh\n%s\n" % text)
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", "%s:%s" % (tmp_path, os.environ["PATH"]))
+    monkeypatch.setenv("OFFERED", str(offered))
+    monkeypatch.setattr(source, "source_lists", lambda: {"a.list": "deb-src http://a x main\n"})
+    for version in "1.0", "2.0":
+        offered.write_text(version)
+        found = source.newest("thing", [wanted("deb")], str(tmp_path / "cache"))
+        assert found["version"] == version + "-1"
+
+
 def test_the_newest_release_of_a_project(index, tmp_path):
     found = source.newest("thing", [wanted(version="0.9", sha256=WRONG)], str(tmp_path))
     assert (found["version"], found["sha256"]) == ("1.0", SUM)
