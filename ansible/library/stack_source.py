@@ -8,7 +8,6 @@ counts is the checksum; where the bytes come from is the machine's own business 
 its pip configuration, a file that somebody put into the cache).
 """
 
-import configparser
 import contextlib
 import hashlib
 import json
@@ -17,9 +16,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-import urllib.error
-import urllib.parse
-import urllib.request
 
 DOCUMENTATION = r"""
 module: stack_source
@@ -58,8 +54,9 @@ origin: {description: Which source it came from., type: str, returned: success}
 source: {description: "The newest, as one of sources.", type: dict, returned: with newest}
 """
 
+from ansible.module_utils import pip_index  # noqa: E402  (documentation comes first)
+
 APT_HELPER = "/usr/lib/apt/apt-helper"
-INDEX = "https://pypi.org/simple"
 
 
 class Missing(Exception):
@@ -229,64 +226,18 @@ def from_deb(source, cache):
 # ---- a Python package index ------------------------------------------------------------------
 
 
-def pip_setting(name, default=""):
-    """What pip is told here: its environment first, then the files of user and machine."""
-    value = os.environ.get("PIP_" + name.upper().replace("-", "_"))
-    if value:
-        return value
-    home = os.path.expanduser("~")
-    for path in (os.environ.get("PIP_CONFIG_FILE", ""), home + "/.config/pip/pip.conf",
-                 home + "/.pip/pip.conf", "/etc/pip.conf"):
-        parser = configparser.ConfigParser(interpolation=None)
-        try:
-            parser.read(path)
-        except configparser.Error:
-            continue
-        for section in ("download", "install", "global"):
-            if parser.has_option(section, name):
-                return parser.get(section, name)
-    return default
-
-
-def links(page, kind, base):
-    """[(file name, address, sha256)] of an index page, JSON (PEP 691) or HTML (PEP 503)."""
-    if "json" in kind:
-        return [(f["filename"], urllib.parse.urljoin(base, f["url"]),
-                 f.get("hashes", {}).get("sha256", "")) for f in json.loads(page)["files"]]
-    found = []
-    for address in re.findall(r"""<a[^>]*\shref=["']([^"']+)["']""", page):
-        address, _, fragment = address.replace("&amp;", "&").partition("#")
-        match = re.search(r"sha256=([0-9a-f]{64})", fragment)
-        found.append((urllib.parse.unquote(address.rsplit("/", 1)[-1]),
-                      urllib.parse.urljoin(base, address), match.group(1) if match else ""))
-    return found
-
-
-def opened(address, accept="*/*"):
-    request = urllib.request.Request(address, headers={"Accept": accept})
-    timeout = float(pip_setting("timeout", "60"))
-    try:
-        return urllib.request.urlopen(request, timeout=timeout)  # noqa: S310
-    except (urllib.error.URLError, OSError, ValueError) as error:
-        raise Missing("%s: %s" % (urllib.parse.urlsplit(address).hostname or address,
-                                  getattr(error, "reason", error))) from None
-
-
 def from_pypi(source, cache):
-    index = pip_setting("index-url", INDEX).rstrip("/") + "/"
-    name = re.sub(r"[-_.]+", "-", source["name"]).lower()
-    with opened(index + name + "/", "application/vnd.pypi.simple.v1+json, text/html;q=0.5") as page:
-        files = links(page.read().decode(errors="replace"), page.headers.get_content_type(),
-                      page.geturl())
+    files, reasons = pip_index.files(source["name"])
     match = [f for f in files if f[2] == source["sha256"]]
     if not match:
-        theirs = [f for f in files if source["version"] in f[0] and f[0].endswith((".gz", ".zip"))]
+        theirs = ["%s has %s" % (f[0], f[2]) for f in files
+                  if source["version"] in f[0] and f[0].endswith((".gz", ".zip"))]
         raise Missing("no file of %s %s has the checksum %s; %s" % (
-            source["name"], source["version"], source["sha256"], "; ".join(
-                "%s has %s" % (f[0], f[2]) for f in theirs) or "there is no such version"))
+            source["name"], source["version"], source["sha256"],
+            "; ".join(theirs + reasons) or "there is no such version"))
     with tempfile.TemporaryDirectory(dir=cache) as folder:
         path = os.path.join(folder, match[0][0])
-        with opened(match[0][1]) as stream, open(path, "wb") as out:
+        with pip_index.opened(match[0][1]) as stream, open(path, "wb") as out:
             shutil.copyfileobj(stream, out)
         if digest(path) != source["sha256"]:
             raise Missing("%s came with the checksum %s instead of %s" % (
@@ -314,18 +265,15 @@ def newest_deb(source, cache):
 
 def newest_pypi(source, _cache):
     """The newest release of a project that has a source archive."""
-    index = pip_setting("index-url", INDEX).rstrip("/") + "/"
-    name = re.sub(r"[-_.]+", "-", source["name"]).lower()
-    with opened(index + name + "/", "application/vnd.pypi.simple.v1+json, text/html;q=0.5") as page:
-        files = links(page.read().decode(errors="replace"), page.headers.get_content_type(),
-                      page.geturl())
+    files, reasons = pip_index.files(source["name"])
     releases = []
     for file, _, sha256 in files:
         match = re.fullmatch(r".+-(\d+(?:\.\d+)*)\.tar\.gz", file)
         if match and sha256:
             releases.append((tuple(map(int, match.group(1).split("."))), match.group(1), sha256))
     if not releases:
-        raise Missing("the index has no source archive of %s" % source["name"])
+        raise Missing("no index has a source archive of %s%s" % (
+            source["name"], "".join("; " + reason for reason in reasons)))
     _, version, sha256 = max(releases)
     return dict(source, version=version, sha256=sha256)
 

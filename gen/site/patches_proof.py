@@ -17,14 +17,14 @@ from proving import SOURCE, Failed, NotRun, proof, run
 def _modules():
     """What lies beside the roles and the patches. Imported late: the other proofs run in trees that
     have neither."""
-    sys.path[:0] = [os.path.join(SOURCE, "patches"), os.path.join(SOURCE, "ansible/library")]
+    sys.path.insert(0, os.path.join(SOURCE, "patches"))
     try:
-        import stack_source
-        import stack_unpack
         import yaml
         from patching import applying, series, trial
+        from stack_fixture import module  # Ansible's packages
     except ImportError as reason:
         raise NotRun("%s cannot be imported" % reason.name) from None
+    stack_source, stack_unpack = map(module, ("library/stack_source.py", "library/stack_unpack.py"))
     return stack_source, stack_unpack, yaml, applying, series, trial
 
 

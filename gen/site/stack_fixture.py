@@ -5,10 +5,13 @@ roles' own templates make of them."""
 import importlib.util
 import os
 
+import ansible.module_utils
 import jinja2
 from plays import ANSIBLE
 
 SUM = "a" * 64
+# What modules have in common, as Ansible finds it.
+ansible.module_utils.__path__.append(os.path.join(ANSIBLE, "module_utils"))
 
 
 def module(path):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Ansible modules of the stack, used as functions: sources, steps, prefixes, what is pruned."""
 
+import base64
 import datetime
 import hashlib
 import http.server
@@ -9,6 +10,8 @@ import json
 import os
 import pathlib
 import shutil
+import ssl
+import subprocess
 import tarfile
 import threading
 import xml.etree.ElementTree as ElementTree
@@ -19,6 +22,7 @@ pytest.importorskip("ansible", reason="Ansible is not installed")
 from ansible.errors import AnsibleFilterError  # noqa: E402
 from plays import ANSIBLE  # noqa: E402
 from stack_fixture import module, stack  # noqa: E402  (Ansible first)
+from ansible.module_utils import pip_index  # noqa: E402  (which that makes findable)
 
 source = module("library/stack_source.py")
 step = module("library/stack_step.py")
@@ -67,8 +71,19 @@ class Index(http.server.BaseHTTPRequestHandler):
     """A package index with one project, in HTML or in JSON."""
 
     json = True
+    secret = None  # user:password
+    leads_to = None  # where its pages really are
 
     def do_GET(self):
+        asked = self.headers.get("Authorization")
+        if asked != (self.secret and "Basic " + base64.b64encode(self.secret.encode()).decode()):
+            self.send_error(401)
+            return
+        if self.leads_to:
+            self.send_response(302)
+            self.send_header("Location", self.leads_to + self.path)
+            self.end_headers()
+            return
         if self.path == "/simple/thing/":
             files = [("thing-1.0.tar.gz", "/files/thing-1.0.tar.gz", SUM),
                      ("thing-0.9.tar.gz", "/files/nowhere", WRONG)]
@@ -94,16 +109,32 @@ class Index(http.server.BaseHTTPRequestHandler):
         pass
 
 
+@pytest.fixture()
+def serve(tmp_path, monkeypatch):
+    """Starts indexes with what a test wants of them; each call gives 127.0.0.1 and a port."""
+    servers = []
+
+    def started(context=None, handler=Index, **more):
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), type("H", (handler,), more))
+        if context:
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return "127.0.0.1:%d" % server.server_port
+
+    for name in [name for name in os.environ if name.startswith("PIP_") or name == "NETRC"]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")
+    yield started
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
 @pytest.fixture(params=["json", "html"])
-def index(request, monkeypatch):
-    handler = type("Handler", (Index,), {"json": request.param == "json"})
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:%d/simple" % server.server_port)
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    yield server
-    server.shutdown()
-    server.server_close()
+def index(request, serve, monkeypatch):
+    monkeypatch.setenv("PIP_INDEX_URL", "http://%s/simple" % serve(json=request.param == "json"))
 
 
 def test_an_index_is_asked_and_the_cache_filled(index, tmp_path):
@@ -230,7 +261,95 @@ def test_pip_is_configured_by_files(tmp_path, monkeypatch):
     (tmp_path / "pip.conf").write_text("[global]\nindex-url = https://mirror.example/simple\n")
     monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert source.pip_setting("index-url") == "https://mirror.example/simple"
+    assert pip_index.setting("index-url") == "https://mirror.example/simple"
+
+
+def refused(cache):
+    """What is said of an index that does not give the file."""
+    with pytest.raises(source.Missing) as caught:
+        source.fetched("thing", [wanted()], str(cache))
+    return str(caught.value)
+
+
+def test_an_index_with_a_password(serve, tmp_path, monkeypatch):
+    place = serve(secret="me@home:a:b/c")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://me%%40home:a%%3Ab%%2Fc@%s/simple" % place)
+    assert source.fetched("thing", [wanted()], str(tmp_path / "cache"))[2]
+    for words in ("me:geheim", "me:geheim@geheim"):
+        monkeypatch.setenv("PIP_INDEX_URL", "http://%s@%s/simple" % (words, place))
+        text = refused(tmp_path / "other")
+        assert "pypi: " in text and "%s: Unauthorized" % place in text and "geheim" not in text
+    monkeypatch.setenv("PIP_INDEX_URL", "http://%s/simple" % place)
+    (tmp_path / ".netrc").write_text("machine 127.0.0.1 login me@home password a:b/c\n")
+    (tmp_path / ".netrc").chmod(0o600)
+    assert source.fetched("thing", [wanted()], str(tmp_path / "other"))[2]
+
+
+def test_a_password_stays_with_its_host(serve, tmp_path, monkeypatch):
+    other = serve(secret=None).replace("127.0.0.1", "localhost")
+    place = serve(secret="me:pw", leads_to="http://" + other)
+    monkeypatch.setenv("PIP_INDEX_URL", "http://me:pw@%s/simple" % place)
+    assert source.fetched("thing", [wanted()], str(tmp_path))[2]
+
+
+def test_a_password_goes_along_within_its_host(serve, tmp_path, monkeypatch):
+    class Moved(Index):
+        def do_GET(self):
+            self.leads_to = "" if self.path.startswith("/new/") else "/new"
+            self.path = self.path.replace("/new/", "/")
+            super().do_GET()
+
+    place = serve(handler=Moved, secret="me:pw")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://me:pw@%s/simple" % place)
+    assert source.fetched("thing", [wanted()], str(tmp_path))[2]
+
+
+def test_a_further_index_is_asked_behind_the_first(serve, tmp_path, monkeypatch):
+    first, further = serve(), serve()
+    monkeypatch.setenv("PIP_INDEX_URL", "http://%s/nothing" % first)
+    (tmp_path / "pip.conf").write_text(
+        "[global]\nextra-index-url =\n    http://%s/simple\n" % further)
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
+    assert source.fetched("thing", [wanted()], str(tmp_path / "cache"))[2]
+    assert source.newest("thing", [wanted()], str(tmp_path / "cache"))["version"] == "1.0"
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "http://%s/no http://pw@[" % further)
+    assert "an index that pip is told of: Invalid IPv6 URL" in refused(tmp_path / "other")
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "http://%s/no" % further)
+    text = refused(tmp_path / "other")
+    assert "%s: Not Found; %s: Not Found" % (first, further) in text
+
+
+def test_an_answer_that_breaks_off_is_refused(serve, tmp_path, monkeypatch):
+    class Broken(Index):
+        def end_headers(self):
+            self.send_header("Content-Length", "9999")
+            super().end_headers()
+
+    place = serve(handler=Broken)
+    monkeypatch.setenv("PIP_INDEX_URL", "http://%s/simple" % place)
+    assert "%s: IncompleteRead" % place in refused(tmp_path)
+
+
+def test_an_index_of_an_authority_that_only_pip_knows(serve, tmp_path, monkeypatch):
+    if not shutil.which("openssl"):
+        pytest.skip("there is no openssl")
+    key, certificate = str(tmp_path / "key"), str(tmp_path / "certificate")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key,
+                    "-out", certificate, "-subj", "/CN=x", "-addext", "subjectAltName=IP:127.0.0.1"
+                    ], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    place = serve(context)
+    monkeypatch.setenv("PIP_INDEX_URL", "https://%s/simple" % place)
+    assert "%s: [SSL: CERTIFICATE_VERIFY_FAILED]" % place in refused(tmp_path / "none")
+    for name, value in (("CERT", certificate), ("TRUSTED_HOST", "127.0.0.1"),
+                        ("TRUSTED_HOST", "other.example " + place)):
+        with monkeypatch.context() as more:
+            more.setenv("PIP_" + name, value)
+            assert source.fetched("thing", [wanted()], str(tmp_path / value.replace("/", "-")))[2]
+    monkeypatch.setenv("PIP_CERT", str(tmp_path / "nothing"))
+    assert "pip is told cert = %s, which cannot be read" % (tmp_path / "nothing") in refused(
+        tmp_path / "none")
 
 
 # ---- steps -----------------------------------------------------------------------------------
