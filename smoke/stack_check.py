@@ -80,6 +80,14 @@ def provenance(components: dict, needed: tuple) -> str:
     return ", ".join(words)
 
 
+def under(components: dict, name: str) -> dict:
+    """The components that this one really stands on: as the distribution's package it takes the
+    distribution's HDF5, whose library has another name than the stack's."""
+    if components[name]["mode"] != "package":
+        return components
+    return dict(components, hdf5={"mode": "package", "prefix": ""})
+
+
 def library(*names: str) -> ctypes.CDLL:
     """The first of these that the loader finds."""
     reasons = []
@@ -286,11 +294,8 @@ def h5py(components: dict) -> str:
             file["y"] = [VALUES[:3], VALUES[3:]]
         if [float(w) for w in output(program, "read", path, "y").split()] != VALUES:
             raise Wrong("C does not read what h5py wrote")
-    if components["h5py"]["mode"] == "package":
-        # The distribution's h5py stands on the distribution's HDF5, whose name is another one.
-        components = dict(components, hdf5={"mode": "package", "prefix": ""})
     return "h5py %s, HDF5 %s; %s" % (module.__version__, ".".join(map(str, runs)),
-                                     provenance(components, ("HDF5",)))
+                                     provenance(under(components, "h5py"), ("HDF5",)))
 
 
 H5PY_PROGRAM = """
@@ -333,6 +338,13 @@ def round_trips(folder: str) -> str:
     return "%s read what the others write" % ", ".join(sorted(readers))
 
 
+def opened(components: dict) -> str:
+    """The libraries under Treenail, of which it opens each when it is first needed."""
+    needed = ["treenail", "kernels"] + [kind for kind, name in (
+        ("HDF5", "hdf5"), ("FFTW", "fftw"), ("BLAS", "openblas")) if name in components]
+    return provenance(under(components, "treenail"), tuple(needed))
+
+
 def treenail(components: dict) -> str:
     """A training on real digits, its checkpoint read by h5py, and the libraries of that process."""
     if "fftw" in components:
@@ -357,9 +369,7 @@ def treenail(components: dict) -> str:
         first = complex(session.run(signal)[0])
     if abs(first - 10) > 1e-5:
         raise Wrong("the Fourier transform of 1 2 3 4 begins with %r" % first)
-    needed = ["treenail", "kernels"] + [kind for kind, name in (
-        ("HDF5", "hdf5"), ("FFTW", "fftw"), ("BLAS", "openblas")) if name in components]
-    return "accuracy %.4f; %s; %s" % (accuracy, read, provenance(components, tuple(needed)))
+    return "accuracy %.4f; %s; %s" % (accuracy, read, opened(components))
 
 
 CHECKS = {check.__name__: check for check in (blas, fft, hdf5, numpy, scipy, h5py, treenail)}

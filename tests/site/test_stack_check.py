@@ -2,17 +2,21 @@
 """smoke/stack_check.py on this machine's own libraries: what it accepts and what it refuses."""
 
 import ctypes.util
+import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 
 import pytest
 
-PROGRAM = os.path.join(os.path.dirname(__file__), os.pardir, os.pardir, "smoke/stack_check.py")
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir)
+PROGRAM = os.path.join(TOP, "smoke/stack_check.py")
 PACKAGE = {"mode": "package", "version": "9", "prefix": "", "module": "", "module_root": "",
            "flags": []}
+BUILT = dict(PACKAGE, mode="build", prefix="/opt/stack/x")
 CHECKS = [("openblas", "blas"), ("fftw", "fft"), ("hdf5", "hdf5")]
 
 
@@ -91,3 +95,64 @@ def test_a_library_that_lacks_functions_is_refused(tmp_path):
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False)
     assert done.returncode == 1
     assert done.stdout == "openblas: libopenblas.so.0 has no sgemm_, dgesv_, zheevd_\n"
+
+
+@pytest.fixture()
+def maps(tmp_path, monkeypatch):
+    """stack_check as a module, in a process that seems to have the libraries it is told of."""
+    spec = importlib.util.spec_from_file_location("under_test_stack_check", PROGRAM)
+    check = importlib.util.module_from_spec(spec)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    spec.loader.exec_module(check)
+    loaded = check.libraries.loaded
+
+    def told(*paths):
+        (tmp_path / "maps").write_text("".join("0-1 r-xp 0 0:0 1   %s\n" % p for p in paths))
+        monkeypatch.setattr(check.libraries, "loaded", lambda: loaded(str(tmp_path / "maps")))
+        return check
+    return told
+
+
+OWN = ["/usr/lib/libtreenail.so.1.0.0", "/usr/lib/treenail-1/kernels/v3/libtreenail-kernels-cpu.so",
+       "/usr/lib/libhdf5_serial.so.103.3.0"]
+STACK = ["/opt/stack/x/lib/libopenblas.so.0", "/opt/stack/x/lib/libfftw3f.so.3.6.10"]
+BENEATH = {name: dict(BUILT, name=name) for name in ("openblas", "fftw", "hdf5")}
+
+
+def test_the_distributions_treenail_has_its_hdf5_and_the_stacks_blas_and_fftw(maps):
+    """libhdf5_serial is no name of the stack's; libblas and libfftw3 are found there first."""
+    packaged = dict(BENEATH, treenail=dict(PACKAGE, name="treenail"))
+    assert "libhdf5_serial" in maps(*OWN, *STACK).opened(packaged)
+    for wrong, words in (
+            (OWN + STACK[1:], "no BLAS library is loaded"),
+            (OWN + STACK[:1], "no FFTW library is loaded"), (OWN[:2] + STACK, "no HDF5 library"),
+            (OWN + STACK[1:] + ["/usr/lib/libblas.so.3"], "BLAS is /usr/lib/libblas.so.3, but"),
+            (STACK + OWN[:2] + ["/opt/stack/x/lib/libhdf5.so.310"], "takes the distribution's")):
+        check = maps(*wrong)
+        with pytest.raises(check.Wrong, match=words):
+            check.opened(packaged)
+
+
+def test_a_treenail_that_was_built_has_the_hdf5_it_was_built_on(maps):
+    built = dict(BENEATH, treenail=dict(BUILT, name="treenail"))
+    mine = [path.replace("/usr/lib", "/opt/stack/x/lib").replace("hdf5_serial", "hdf5")
+            for path in OWN]
+    maps(*mine, *STACK).opened(built)
+    check = maps(*mine[:2], OWN[2], *STACK)
+    with pytest.raises(check.Wrong, match="HDF5 is .*, but the plan built it in /opt/stack/x"):
+        check.opened(built)
+
+
+def test_the_packages_of_treenail_include_its_adapter_for_fftw():
+    """The check asks for it, and packages no more than suggest it."""
+    yaml = pytest.importorskip("yaml")
+    texts = []
+    for name in ("ansible/roles/treenail/component.yml", "debian/control", "rpm/treenail.spec"):
+        with open(os.path.join(TOP, name), encoding="utf-8") as stream:
+            texts.append(stream.read())
+    packages, (_, control, spec) = yaml.safe_load(texts[0])["packages"], texts
+    made = {"Debian": set(re.findall(r"^Package: (\S+)", control, re.MULTILINE)),
+            "RedHat": {own or "treenail-" + part for own, part in re.findall(
+                r"^%package +(?:-n (\S+)|(\S+))", spec, re.MULTILINE)}}
+    for family, names in packages.items():
+        assert set(names) <= made[family] and [name for name in names if "fftw" in name], family
