@@ -338,10 +338,13 @@ def round_trips(folder: str) -> str:
     return "%s read what the others write" % ", ".join(sorted(readers))
 
 
-def opened(components: dict) -> str:
-    """The libraries under Treenail, of which it opens each when it is first needed."""
+def opened(components: dict, features: list) -> str:
+    """The libraries under Treenail, of which it opens each when it is first needed. oneDNN is no
+    component; whether there is to be one Treenail's build says."""
     needed = ["treenail", "kernels"] + [kind for kind, name in (
         ("HDF5", "hdf5"), ("FFTW", "fftw"), ("BLAS", "openblas")) if name in components]
+    if "onednn" in features:
+        needed.append("oneDNN")
     return provenance(under(components, "treenail"), tuple(needed))
 
 
@@ -365,11 +368,17 @@ def treenail(components: dict) -> str:
             accuracy = json.load(stream)["accuracy"]
         read = "HDF5 is left out" if "hdf5" not in components else round_trips(folder)
     signal = tn.signal.rfft(tn.constant([1.0, 2.0, 3.0, 4.0]), [4])
+    # Of this shape oneDNN computes it at every instruction set level, where it is there.
+    sums = tn.nn.conv2d(tn.ones([2, 16, 16, 64]), tn.ones([1, 1, 64, 64]), [1, 1, 1, 1], "SAME")
     with tn.Session() as session:
         first = complex(session.run(signal)[0])
+        low, high = session.run([tn.reduce_min(sums), tn.reduce_max(sums)])
     if abs(first - 10) > 1e-5:
         raise Wrong("the Fourier transform of 1 2 3 4 begins with %r" % first)
-    return "accuracy %.4f; %s; %s" % (accuracy, read, opened(components))
+    if not low == high == 64:
+        raise Wrong("a convolution whose results are all 64 has %r to %r" % (low, high))
+    return "accuracy %.4f; %s; %s" % (
+        accuracy, read, opened(components, tn.build_info()["features"]))
 
 
 CHECKS = {check.__name__: check for check in (blas, fft, hdf5, numpy, scipy, h5py, treenail)}

@@ -122,7 +122,7 @@ BENEATH = {name: dict(BUILT, name=name) for name in ("openblas", "fftw", "hdf5")
 def test_the_distributions_treenail_has_its_hdf5_and_the_stacks_blas_and_fftw(maps):
     """libhdf5_serial is no name of the stack's; libblas and libfftw3 are found there first."""
     packaged = dict(BENEATH, treenail=dict(PACKAGE, name="treenail"))
-    assert "libhdf5_serial" in maps(*OWN, *STACK).opened(packaged)
+    assert "libhdf5_serial" in maps(*OWN, *STACK).opened(packaged, [])
     for wrong, words in (
             (OWN + STACK[1:], "no BLAS library is loaded"),
             (OWN + STACK[:1], "no FFTW library is loaded"), (OWN[:2] + STACK, "no HDF5 library"),
@@ -130,17 +130,17 @@ def test_the_distributions_treenail_has_its_hdf5_and_the_stacks_blas_and_fftw(ma
             (STACK + OWN[:2] + ["/opt/stack/x/lib/libhdf5.so.310"], "takes the distribution's")):
         check = maps(*wrong)
         with pytest.raises(check.Wrong, match=words):
-            check.opened(packaged)
+            check.opened(packaged, [])
 
 
 def test_a_treenail_that_was_built_has_the_hdf5_it_was_built_on(maps):
     built = dict(BENEATH, treenail=dict(BUILT, name="treenail"))
     mine = [path.replace("/usr/lib", "/opt/stack/x/lib").replace("hdf5_serial", "hdf5")
             for path in OWN]
-    maps(*mine, *STACK).opened(built)
+    maps(*mine, *STACK).opened(built, [])
     check = maps(*mine[:2], OWN[2], *STACK)
     with pytest.raises(check.Wrong, match="HDF5 is .*, but the plan built it in /opt/stack/x"):
-        check.opened(built)
+        check.opened(built, [])
 
 
 def test_the_packages_of_treenail_include_its_adapter_for_fftw():
@@ -156,3 +156,34 @@ def test_the_packages_of_treenail_include_its_adapter_for_fftw():
                 r"^%package +(?:-n (\S+)|(\S+))", spec, re.MULTILINE)}}
     for family, names in packages.items():
         assert set(names) <= made[family] and [name for name in names if "fftw" in name], family
+
+
+def test_onednn_is_demanded_of_a_treenail_that_was_built_with_it(maps):
+    alone = {"treenail": dict(PACKAGE, name="treenail")}
+    maps(*OWN).opened(alone, ["blas"])
+    assert "oneDNN /usr/lib/libdnnl.so.2.6" in maps(*OWN, "/usr/lib/libdnnl.so.2.6").opened(
+        alone, ["onednn"])
+    for paths, words in (((), "no oneDNN library is loaded"),
+                         (("/opt/x/libdnnl.so.2.6",), "but the plan takes the distribution's")):
+        check = maps(*OWN, *paths)
+        with pytest.raises(check.Wrong, match=words):
+            check.opened(alone, ["onednn"])
+
+
+@pytest.mark.parametrize("isa", ["baseline", "native"])
+def test_treenail_opens_what_it_was_built_with(isa):
+    treenail = pytest.importorskip("treenail")
+    build = os.path.abspath(os.environ.get("TREENAIL_BUILD_DIR", "build"))
+    if not treenail.__file__.startswith(build + "/"):
+        pytest.skip("the module treenail is not that of TREENAIL_BUILD_DIR")
+    info = treenail.build_info()
+    level = info["isa_baseline"] if isa == "baseline" else info["best_level"]
+    done = subprocess.run(
+        [sys.executable, "-B", PROGRAM, "treenail"], encoding="utf-8", check=False,
+        input=json.dumps({"needs": [], "instance": dict(
+            PACKAGE, name="treenail", mode="module", version=treenail.__version__,
+            module="treenail/1", module_root=build)}),
+        env=dict(os.environ, TREENAIL_CPU_ISA=level),
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 0, done.stdout
+    assert ("oneDNN /" in done.stdout) == ("onednn" in info["features"])
