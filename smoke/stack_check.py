@@ -33,6 +33,8 @@ class Wrong(Exception):
 PROVIDERS = {"BLAS": "openblas", "HDF5": "hdf5", "FFTW": "fftw", "treenail": "treenail",
              "kernels": "treenail", "oneDNN": None}
 DISTRIBUTION = ("/usr/lib", "/lib")
+# What Fedora and RHEL link with; it opens the BLAS that the environment variable FLEXIBLAS names.
+SWITCH = "libflexiblas"
 
 
 def placed(kind: str, path: str, component: dict) -> None:
@@ -73,9 +75,10 @@ def provenance(components: dict, needed: tuple) -> str:
             raise Wrong("no %s library is loaded; LD_LIBRARY_PATH is %s" % (
                 kind, os.environ.get("LD_LIBRARY_PATH", "not set")))
         component = {"mode": "package", "prefix": ""} if name is None else components.get(name)
-        for path in found[kind]:
-            words.append("%s %s" % (kind, path))
-            if component is not None and component["mode"] != "skip":
+        words += ["%s %s" % (kind, path) for path in found[kind]]
+        if component is not None and component["mode"] != "skip":
+            behind = [path for path in found[kind] if SWITCH not in os.path.basename(path)]
+            for path in behind or found[kind]:
                 placed(kind, path, component)
     return ", ".join(words)
 

@@ -374,6 +374,13 @@ def test_every_component_can_be_planned(family, machine, isa):
         assert not re.search(r"@\w+@", json.dumps(instance)), instance["name"]
 
 
+def test_flexiblas_is_told_of_openblas_by_its_path():
+    """A name would be looked for in FlexiBLAS's own configuration."""
+    openblas = planned(REAL)["openblas"]
+    assert openblas["environment"]["FLEXIBLAS"] == {
+        "how": "set", "values": [openblas["prefix"] + "/lib/libopenblas.so.0"]}
+
+
 @pytest.mark.parametrize("suite", ["short", "long"])
 @pytest.mark.parametrize("name", ["numpy", "h5py"])
 def test_a_suite_does_not_import_the_sources_it_was_built_from(name, suite, tmp_path):

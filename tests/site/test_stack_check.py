@@ -143,6 +143,27 @@ def test_a_treenail_that_was_built_has_the_hdf5_it_was_built_on(maps):
         check.opened(built, [])
 
 
+FLEXIBLAS = ["/usr/lib64/libflexiblas.so.3.4", "/usr/lib64/flexiblas/libflexiblas_netlib.so"]
+
+
+@pytest.mark.parametrize("paths, change, words", [
+    (FLEXIBLAS + STACK, {}, None),
+    (FLEXIBLAS, {"mode": "package", "prefix": ""}, None),
+    (FLEXIBLAS, {"mode": "skip", "prefix": ""}, None),
+    (FLEXIBLAS + ["/site/lib/libopenblas.so.0"], {"mode": "module", "prefix": ""}, None),
+    (FLEXIBLAS, {"mode": "module", "prefix": ""}, "distribution's /usr/lib64/libflexiblas.so.3.4"),
+    (FLEXIBLAS, {}, "BLAS is /usr/lib64/libflexiblas.so.3.4, but the plan built it in /opt/stack"),
+    (FLEXIBLAS + ["/usr/lib64/libopenblaso.so.0"], {}, "BLAS is /usr/lib64/libopenblaso.so.0, but"),
+    (FLEXIBLAS + STACK + ["/usr/lib64/libopenblaso.so.0"], {}, "BLAS is /usr/lib64/libopenblaso")])
+def test_flexiblas_counts_as_what_is_behind_it(maps, paths, change, words):
+    check, components = maps(*paths), {"openblas": dict(BENEATH["openblas"], **change)}
+    if words is None:
+        assert paths[0] in check.provenance(components, ("BLAS",))
+        return
+    with pytest.raises(check.Wrong, match=words):
+        check.provenance(components, ("BLAS",))
+
+
 def test_the_packages_of_treenail_include_its_adapter_for_fftw():
     """The check asks for it, and packages no more than suggest it."""
     yaml = pytest.importorskip("yaml")
