@@ -327,6 +327,18 @@ def test_ours_tells_all_when_a_check_fails(pipeline):
     assert found["Check/Unit tests"] == "FAILURE" and found["Check/Lint"] == "SUCCESS"
 
 
+@pytest.mark.parametrize("failing", ["fetch", "stack", "benchmark"])
+def test_ours_tries_cluster_images_and_patches_though_a_stack_failed(pipeline, failing):
+    build, calls = pipeline(failing, SUITE="long", ISA="baseline")
+    assert build.result == "FAILURE"
+    assert {"slurm", "images", "patches"} <= set(calls)
+    found = verdicts(build.record)
+    cell = "Stack/Matrix - CELL_ARCH = 'x86_64', CELL_FORMAT = 'deb'"
+    stage = {"fetch": "Fetch", "stack": "Build the stack", "benchmark": "Benchmark"}[failing]
+    assert found[cell + "/" + stage] == found[cell] == found["Stack"] == "FAILURE"
+    assert found["Long/Slurm"] == found["Long/Patches"] == "SUCCESS"
+
+
 def test_ours_stops_where_nothing_was_built(pipeline):
     build, calls = pipeline("build", ISA="baseline")
     assert build.result == "FAILURE" and calls == ["setup", "build"]
