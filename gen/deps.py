@@ -9,7 +9,7 @@ Fedora's names of headers that are compiled in end in -static: that says so, and
 """
 
 from dataclasses import dataclass, field
-from typing import Dict, List, Tuple
+from typing import Dict, List, Sequence, Tuple
 
 RELEASES = ("debian-12", "debian-13", "rhel-9", "fedora-42")
 
@@ -19,8 +19,10 @@ class Dependency:
     """One external program or library and how it is found.
 
     use: 'build' (always needed), 'feature' (an optional part), 'run' (at run time), 'test',
-    'proof' (`ninja check-quick`), 'slow-proof' (`ninja check-slow`), 'site' (`ninja check-site` and
-    what ci/lint needs for it), 'package' (`ninja deb`, `ninja rpm`), 'bench', 'lint' or 'docs'.
+    'proof' (`ninja check-quick`), 'cluster' (`ci/hosts --slurm` and the checks there), 'images'
+    (ci/image), 'slow-proof' (`ninja check-slow`, which takes all of the last two as well), 'site'
+    (`ninja check-site` and what ci/lint needs for it), 'package' (`ninja deb`, `ninja rpm`),
+    'bench', 'lint' or 'docs'.
     modules: pkg-config names, the first that exists is taken. Where there are none, `header` and
     `libs` are tried with a probe compilation, or `program` is looked up in PATH, or `python` is
     imported by the interpreter the build is for.
@@ -137,10 +139,10 @@ DEPENDENCIES = (
                "gcc-c++", program="g++-11", versions=_v("11.3", "absent", "11.5", "absent")),
     Dependency("oldest-clang", "slow-proof", "the oldest Clang that is supported", "clang-14",
                "clang14", program="clang++-14", versions=_v("14.0", "absent", "absent", "absent")),
-    Dependency("mmdebstrap", "slow-proof", "root directories of test hosts", "mmdebstrap",
+    Dependency("mmdebstrap", "images", "root directories of images and test hosts", "mmdebstrap",
                "mmdebstrap", program="mmdebstrap",
                versions=_v("1.3.5", "1.5.7", "absent", "1.5.7")),
-    Dependency("iproute2", "slow-proof", "network namespaces of test hosts", "iproute2", "iproute",
+    Dependency("iproute2", "cluster", "network namespaces of test hosts", "iproute2", "iproute",
                program="ip", versions=_v("6.1.0", "6.15.0", "6.11.0", "6.12.0")),
     Dependency("openssh-client", "slow-proof", "reaches test hosts", "openssh-client",
                "openssh-clients", program="ssh-keygen",
@@ -153,23 +155,23 @@ DEPENDENCIES = (
     Dependency("qemu-user-static", "slow-proof", "runs hosts of other architectures",
                "qemu-user-static", "qemu-user-static", program="qemu-aarch64-static",
                versions=_v("7.2", "10.0", "absent", "9.2")),
-    Dependency("slurm", "slow-proof", "a test cluster", "slurm-wlm",
+    Dependency("slurm", "cluster", "a test cluster", "slurm-wlm",
                "slurm slurm-slurmctld slurm-slurmd", program="slurmctld",
                versions=_v("22.05.8", "24.11.5", "epel 22.05.9", "24.11.5")),
-    Dependency("munge", "slow-proof", "authentication within the test cluster", "munge", "munge",
+    Dependency("munge", "cluster", "authentication within the test cluster", "munge", "munge",
                program="munged", versions=_v("0.5.15", "0.5.16", "0.5.13", "0.5.16")),
-    Dependency("openmpi", "slow-proof", "mpirun on the test cluster", "openmpi-bin", "openmpi",
+    Dependency("openmpi", "cluster", "mpirun on the test cluster", "openmpi-bin", "openmpi",
                program="mpirun", versions=_v("4.1.4", "5.0.7", "4.1.1", "5.0.6")),
     Dependency("patch", "site", "applies the patches of the stack", "patch", "patch",
                program="patch", versions=_v("2.7.6", "2.8", "2.7.6", "2.8")),
-    Dependency("umoci", "slow-proof", "packs container images (ci/image)", "umoci", "umoci",
+    Dependency("umoci", "images", "packs container images (ci/image)", "umoci", "umoci",
                program="umoci", versions=_v("0.4.7", "0.4.7", "absent", "absent")),
-    Dependency("skopeo", "slow-proof", "archives of container images, for Docker and Podman",
+    Dependency("skopeo", "images", "archives of container images, for Docker and Podman",
                "skopeo", "skopeo", program="skopeo",
                versions=_v("1.9.3", "1.18.0", "1.18.0", "1.18.0")),
-    Dependency("runc", "slow-proof", "runs programs in container images", "runc", "runc",
+    Dependency("runc", "images", "runs programs in container images", "runc", "runc",
                program="runc", versions=_v("1.1.5", "1.1.15", "1.2.4", "1.2.5")),
-    Dependency("crun", "slow-proof", "the same, with less knowledge of control groups 1", "crun",
+    Dependency("crun", "images", "the same, with less knowledge of control groups 1", "crun",
                "crun", program="crun", versions=_v("1.8.1", "1.21", "1.20", "1.20")),
     Dependency("lmod", "site", "environment modules", "lmod", "Lmod",
                versions=_v("8.6.19", "8.7.60", "epel 8.7.32", "8.7.53")),
@@ -233,14 +235,18 @@ BLAS_PACKAGES = {
     "blis": ("libblis-dev", "blis-devel", "epel"),
 }
 
+INCLUDED = {"slow-proof": ("cluster", "images")}
+
 BY_NAME = {d.name: d for d in DEPENDENCIES}
 FEATURES = tuple(d for d in DEPENDENCIES if d.use == "feature")
 
 
+def of_uses(uses: Sequence[str]) -> List[Dependency]:
+    """The rows of these uses, and of those that they include."""
+    meant = {*uses, *(one for use in uses for one in INCLUDED.get(use, ()))}
+    return [dep for dep in DEPENDENCIES if dep.use in meant]
+
+
 def packages(family: str, uses: Tuple[str, ...]) -> List[str]:
     """Sorted package names of one distribution family for the given uses."""
-    names = set()
-    for dep in DEPENDENCIES:
-        if dep.use in uses:
-            names.update(dep.packages(family).split())
-    return sorted(names)
+    return sorted({name for dep in of_uses(uses) for name in dep.packages(family).split()})

@@ -199,13 +199,13 @@ STAGES = (
           "Publishing packages", publish, ("site",), ("setup",),
           options="to ansible-playbook: -i INVENTORY, -e repo__channel=nightly"),
     Stage("images", "container images of the built packages (ci/image build)",
-          "Container images", images, (), ("setup",), options="to ci/image build"),
+          "Container images", images, ("images",), ("setup",), options="to ci/image build"),
     Stage("slurm", "trainings on a test cluster (ci/hosts, ci/site/slurm_check.py)", "Slurm",
-          slurm, (), BUILT, options="to ci/site/slurm_check.py"),
+          slurm, ("cluster",), BUILT, options="to ci/site/slurm_check.py"),
     Stage("benchmark", "the acceptance benchmark (treenail-bench)", "Benchmark", benchmark, (),
           BUILT, options="to treenail-bench; without any, --model=mlp"),
-    Stage("patches", "which patches are no longer needed", "Patches", patches, (), ("setup",),
-          options=NONE),
+    Stage("patches", "which patches are no longer needed", "Patches", patches,
+          ("build", "test", "proof", "site"), ("setup",), options=NONE),
     Stage("manifest", "write reports/manifest.json: hashes of sources and packages, options, "
           "compiler", "Manifest", manifest, (), (), options="none but those of --help"),
     # Others install what is published: that is asked for by name.

@@ -14,7 +14,7 @@ import sys
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, SOURCE)
-from gen.deps import DEPENDENCIES  # noqa: E402  (the path must be set first)
+from gen.deps import DEPENDENCIES, of_uses  # noqa: E402  (the path must be set first)
 from gen.distro import this_distro  # noqa: E402
 
 
@@ -22,13 +22,12 @@ USES = {dep.use for dep in DEPENDENCIES}
 
 
 def wanted(uses, distro):
-    release = "rhel-9" if distro.family == "fedora" and distro.id != "fedora" else ""
     names = set()
-    for dep in DEPENDENCIES:
+    for dep in of_uses(uses):
         adapter = os.path.join(SOURCE, "kernels", "adapters", dep.name)
-        if dep.use not in uses or (dep.use == "feature" and not os.path.isdir(adapter)):
+        if dep.use == "feature" and not os.path.isdir(adapter):
             continue
-        if release and dep.versions.get(release, ("main", ""))[0] == "absent":
+        if distro.lacks(dep.name):
             sys.stderr.write("%s is not packaged here; left out\n" % dep.name)
             continue
         names.update(dep.packages(distro.family).split())

@@ -51,8 +51,8 @@ def test_names_are_unique():
 
 @pytest.mark.parametrize("dep", DEPENDENCIES, ids=lambda d: d.name)
 def test_every_row_is_complete(dep):
-    assert dep.use in ("build", "feature", "run", "test", "proof", "slow-proof", "bench",
-                       "lint", "docs", "site", "package")
+    assert dep.use in ("build", "feature", "run", "test", "proof", "cluster", "images",
+                       "slow-proof", "bench", "lint", "docs", "site", "package")
     assert dep.why and dep.debian and dep.fedora
     assert set(dep.versions) == set(RELEASES)
     for repository, version in dep.versions.values():
@@ -63,7 +63,8 @@ def test_every_row_is_complete(dep):
 @pytest.mark.parametrize("dep", DEPENDENCIES, ids=lambda d: d.name)
 def test_what_is_absent_somewhere_is_optional(dep):
     if any(repository == "absent" for repository, _ in dep.versions.values()):
-        assert dep.use in ("feature", "proof", "slow-proof", "bench", "docs", "site", "package")
+        assert dep.use in ("feature", "proof", "images", "slow-proof", "bench", "docs", "site",
+                           "package")
 
 
 @pytest.mark.parametrize("dep", DEPENDENCIES, ids=lambda d: d.name)
@@ -85,6 +86,9 @@ def test_package_lists():
     assert "gcc-c++" in packages("fedora", ("build",))
     assert packages("debian", ("build",)) == sorted(set(packages("debian", ("build",))))
     assert not set(packages("debian", ("lint",))) & set(packages("debian", ("build",)))
+    slow = set(packages("debian", ("slow-proof",)))
+    assert {"g++-11", "slurm-wlm", "umoci"} <= slow
+    assert not {"g++-11", "slurm-wlm"} & set(packages("debian", ("images",)))
 
 
 def test_cross_build_names_the_package_of_the_other_architecture():

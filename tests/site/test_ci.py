@@ -255,6 +255,17 @@ def test_the_family_decides_who_installs(tmp_path, text, before):
     assert "install_weak_deps=False" in calls[-1] and "pybind11-static" in calls[-1]
 
 
+@pytest.mark.parametrize("text", ["ID=fedora\nVERSION_ID=42\n",
+                                  'ID="rocky"\n' + ENTERPRISE + 'VERSION_ID="9.5"\n'])
+def test_what_a_distribution_lacks_does_not_keep_the_rest_from_it(tmp_path, text):
+    log = fake_programs(tmp_path / "bin", [])
+    (tmp_path / "os-release").write_text(text)
+    done = set_up(tmp_path / "bin", "images", tmp_path / "os-release")
+    assert done.returncode == 0 and "umoci is not packaged here; left out" in done.stdout
+    asked = log.read_text().splitlines()[-1].split()
+    assert "skopeo" in asked and "umoci" not in asked
+
+
 RHEL = 'ID="rhel"\nID_LIKE="fedora"\nVERSION_ID="9.5"\n'
 
 

@@ -2,6 +2,8 @@
 """ci/stage: which stages run, what they get, what is reported; on a tree whose programs only note
 how they were called."""
 
+import importlib.machinery
+import importlib.util
 import json
 import os
 import pty
@@ -17,9 +19,13 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(TOP / "ci/site"), str(TOP / "gen/tools")]
-import junit  # noqa: E402  (the path must be set first)
+sys.path[:0] = [str(TOP / "ci/site"), str(TOP / "gen/tools"), str(TOP)]
+import host_network  # noqa: E402  (the path must be set first)
+import host_slurm  # noqa: E402
+import junit  # noqa: E402
+import slurm_check  # noqa: E402
 import stages  # noqa: E402
+from gen.deps import BY_NAME, of_uses  # noqa: E402
 
 NINJA = """#!/bin/sh
 echo "ninja $*" >> "$CALLS"
@@ -326,3 +332,55 @@ def test_needs_and_parts_are_stages():
     names = [stage.name for stage in stages.parts_of([stages.BY_NAME["nightly"]])]
     assert len(names) == len(set(names)) and names[:2] == ["setup", "build"]
     assert set(names) == {stage.name for stage in stages.STAGES if stage.commands} - {"publish"}
+
+
+class Asked(Exception):
+    """A program was asked for: that is all the tests below want of its caller."""
+
+
+def installed_by(name):
+    """The rows of gen/deps.py whose packages are there when the stage runs."""
+    found = stages.parts_of([stages.BY_NAME[name]])
+    return {row.name for row in of_uses([use for stage in found for use in stage.uses])}
+
+
+def test_the_stage_slurm_installs_its_programs(monkeypatch):
+    asked = set()
+
+    def which(program, path=None):
+        asked.add(program)
+        raise Asked
+
+    monkeypatch.setattr(host_slurm, "need", lambda _, dependency: asked.add(dependency))
+    monkeypatch.setattr(host_network, "need", lambda _, dependency: which(dependency))
+    monkeypatch.setattr(slurm_check.shutil, "which", which)
+    host_slurm.check_programs()
+    for caller in (lambda: host_network.Network(None, "", 3),
+                   lambda: slurm_check.by_mpirun(None)):
+        with pytest.raises(Asked):
+            caller()
+    rows = {"openmpi" if name == BY_NAME["openmpi"].program else name for name in asked}
+    assert len(rows) == 4 and rows <= installed_by("slurm")
+
+
+def test_the_stage_images_installs_its_programs(monkeypatch):
+    path = importlib.machinery.SourceFileLoader("image_program", str(TOP / "ci/image"))
+    loaded = importlib.util.module_from_spec(importlib.util.spec_from_loader(path.name, path))
+    path.exec_module(loaded)
+    asked = set()
+
+    def need(root, *programs):
+        asked.update(programs)
+        raise Asked
+
+    monkeypatch.setattr(loaded, "need", need)
+    # What the stage calls, and what is done with the image that it leaves.
+    for command in (loaded.build, loaded.verify, loaded.export):
+        with pytest.raises(Asked):
+            command(None, None)
+    assert asked == {"mmdebstrap", "umoci", "skopeo"} and asked <= installed_by("images")
+    assert set(loaded.image_run.RUNTIMES) <= installed_by("images")
+
+
+def test_the_stage_patches_installs_its_programs():
+    assert {"c++", "cmake", "binutils", "aarch64-compiler", "patch"} <= installed_by("patches")
