@@ -29,6 +29,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 HOSTS = os.path.join(TOP, "ci/hosts")
 TEMPLATES = os.path.join(TOP, "contrib/slurm")
 COPIES = 2
+PATIENCE = 1800.0  # seconds: a site's queue may be long
 
 
 class Failed(Exception):
@@ -99,7 +100,7 @@ class Cluster:
     def job(self, log: str, *words, wanted="COMPLETED") -> None:
         """Waits for the end of a job or array, which is to be `wanted`. words: sbatch's."""
         number = self.submitted(log, *words)
-        states = wait(lambda: self.ended(number))
+        states = self.finished(number)
         if set(states) != {wanted}:
             raise Failed("sbatch %s: ended as %s\n%s" % (
                 shlex.join(map(str, words)), ", ".join(states), read(self.at(log))[-3000:]))
@@ -113,6 +114,16 @@ class Cluster:
         """The states of the job, or of an array's, when all have ended; [] before."""
         states = re.findall(r"\bJobState=(\w+)", self.run("scontrol", "show", "job", number))
         return [] if set(states) & {"PENDING", "RUNNING", "COMPLETING", "CONFIGURING"} else states
+
+    def finished(self, number: str) -> list:
+        """The states of the job, or of an array's, at its end; one that has none is cancelled."""
+        try:
+            return wait("the end of job " + number, lambda: self.ended(number),
+                        lambda: self.run("scontrol", "show", "job", number))
+        except Failed:
+            with contextlib.suppress(Failed):  # Slurm itself may be what does not answer
+                self.run("scancel", number)
+            raise
 
     def at(self, name: str) -> str:
         return os.path.join(self.work, name)
@@ -240,6 +251,7 @@ def control_group():
         path, leaf, form = "/sys/fs/cgroup/" + name, "cpu.max", "%%d %d" % period
     else:
         raise NotRun("this machine has no control group with a quota of CPU time to put one into")
+    procs = os.path.join(path, "cgroup.procs")
     try:
         os.mkdir(path)
     except OSError as error:
@@ -249,9 +261,10 @@ def control_group():
         with open(os.path.join(path, leaf), "w", encoding="ascii") as stream:
             stream.write(form % int(cpus * period))
     try:
-        yield os.path.join(path, "cgroup.procs"), limit
+        yield procs, limit
     finally:
-        wait(lambda: not read(os.path.join(path, "cgroup.procs")).strip())
+        wait("the end of the processes in " + path, lambda: not read(procs).strip(),
+             lambda: read(procs))
         os.rmdir(path)
 
 
@@ -321,9 +334,9 @@ def lost_node(cluster):
     # Were the loss not noticed, the limit of two minutes would end the job as TIMEOUT.
     script = cluster.script("lost.sh", "echo started\nexec srun sleep 600\n")
     number = cluster.submitted("lost.log", "--no-requeue", "--time=2", "-N2", "-n2", script)
-    with pulled(cluster, lambda: "started" in read(cluster.at("lost.log")), "node2"):
+    with pulled(cluster, "node2", "lost.log", "started", lambda: cluster.ended(number)):
         begin = time.monotonic()
-        states = wait(lambda: cluster.ended(number))
+        states = cluster.finished(number)
         seconds = time.monotonic() - begin
     text = read(cluster.at("lost.log"))
     if states != ["NODE_FAIL"] or "Node failure on node2" not in text:
@@ -338,11 +351,16 @@ def lost_node_of_srun(cluster):
         going = subprocess.Popen(
             [*cluster.enter, "srun", "--time=2", "-N2", "-n2", "sh", "-c",
              "echo started; sleep 600"], cwd=cluster.work, stdout=log, stderr=subprocess.STDOUT)
-    started = re.compile("started.*started", re.DOTALL)
-    with pulled(cluster, lambda: started.search(read(cluster.at("srun.log"))), "node2"):
-        begin = time.monotonic()
+    try:
+        with pulled(cluster, "node2", "srun.log", "started.*started",
+                    lambda: going.poll() is not None):
+            begin = time.monotonic()
+            wait("the end of srun", lambda: going.poll() is not None,
+                 lambda: read(cluster.at("srun.log")))
+            seconds = time.monotonic() - begin
+    finally:
+        going.kill()
         status = going.wait()
-        seconds = time.monotonic() - begin
     text = read(cluster.at("srun.log"))
     if status == 0 or "TIME LIMIT" in text or "Node failure on node2" not in text:
         raise Failed("exit status %d:\n%s" % (status, text))
@@ -357,24 +375,38 @@ def need_two_nodes(cluster) -> None:
 
 
 @contextlib.contextmanager
-def pulled(cluster, begun, node: str):
-    """Pulls the node's cable when `begun` is true; plugs it in again, and waits for the node."""
-    wait(begun)
+def pulled(cluster, node: str, log: str, started: str, ended):
+    """Pulls the node's cable when the log matches `started`; plugs it in again, and waits for the
+    node. ended: whether that whose log it is has ended."""
+    def begun():
+        over = ended()
+        text = read(cluster.at(log))
+        if re.search(started, text, re.DOTALL):
+            return True
+        if over:
+            raise Failed("it ended before '%s' was in its log, which says:\n%s" % (started, text))
+        return False
+
+    wait("'%s' in %s" % (started, log), begun, lambda: read(cluster.at(log)))
     link = [HOSTS, "link", "--state", cluster.state, node]
     subprocess.run([*link, "down"], check=True)
     try:
         yield
     finally:
         subprocess.run([*link, "up"], check=True)
-    wait(lambda: cluster.nodes() == 2)
+    wait("two nodes that can take work", lambda: cluster.nodes() == 2,
+         lambda: cluster.run("sinfo"))
 
 
-def wait(condition):
-    """Its first true value. Slurm's own limits bound what is waited for."""
+def wait(what: str, condition, instead):
+    """The condition's first true value; `instead` is asked for what there is without it."""
+    deadline = time.monotonic() + PATIENCE
     while True:
         value = condition()
         if value:
             return value
+        if time.monotonic() > deadline:
+            raise Failed("waited %d s for %s; instead there is:\n%s" % (PATIENCE, what, instead()))
         time.sleep(0.5)
 
 
