@@ -200,7 +200,7 @@ case $1 in
   manifest) mkdir -p "$(dirname "$3")" && echo '{}' > "$3"
     touch build/deb/stale.deb build/rpm/RPMS/stale.rpm ;;
   publish) find build/deb build/rpm -name '*.deb' -o -name '*.rpm' | sort >> "$CALLS" ;;
-  benchmark) echo '{}' > build/reports/benchmark.json ;;
+  benchmark) mkdir -p "$3" && echo '{}' > "$3/benchmark-mlp.json" ;;
   slurm) for rank in 0 1; do echo '{}' > build/reports/benchmark-slurm-$rank.json; done ;;
   # Suites of a build before, then of this one, where a known failure is no failure.
   smoke) mkdir -p build/stack/suites && echo '<testsuite/>' > build/stack/suites/h-stale.xml ;;
@@ -251,7 +251,7 @@ def test_ours_in_short(pipeline):
 
 
 def test_ours_in_long(pipeline, run):
-    build, calls = pipeline(SUITE="long", VARIANT="upstream", COMPONENTS="fftw,hdf5")
+    build, calls = pipeline(SUITE="long", VARIANT="upstream")
     assert build.result == "SUCCESS"
     assert calls[len(CHECK):] == [
         "build --isa-baseline=x86-64", "smoke", "deb",
@@ -259,18 +259,26 @@ def test_ours_in_long(pipeline, run):
         "build --isa-baseline=x86-64-v2", "smoke",
         "manifest --output build/reports/x86_64-deb-x86-64-v2/manifest.json",
         "fetch " + CHOICE % ("upstream", "long"),
-        "stack --tags fftw,hdf5 " + CHOICE % ("upstream", "long"),
-        "benchmark", "manifest --output build/reports/stack-x86_64-deb/manifest.json",
+        "stack --tags all " + CHOICE % ("upstream", "long"),
+        "benchmark --reports build/reports/stack-x86_64-deb",
+        "manifest --output build/reports/stack-x86_64-deb/manifest.json",
         "slurm", "images", "images of " + " ".join("build/deb/a" + suffix for suffix in (
             ".buildinfo", ".deb", ".debian.tar.xz", ".dsc", ".orig.tar.gz", "_x86_64.deb")),
         "patches"]
     kept = {str(path.relative_to(run.folder / "archive"))
             for path in (run.folder / "archive").rglob("*") if path.is_file()}
-    assert {"build/deb/a.deb", "build/reports/benchmark.json",
+    assert {"build/deb/a.deb", "build/reports/stack-x86_64-deb/benchmark-mlp.json",
             "build/reports/benchmark-slurm-0.json", "build/reports/benchmark-slurm-1.json",
             "build/stack/manifest-h.json", "build/stack/suites/h-low.log",
             "build/reports/stack-x86_64-deb/manifest.json",
             "build/reports/x86_64-deb-x86-64/manifest.json"} <= kept
+
+
+def test_ours_measures_no_part_of_a_stack(pipeline):
+    build, calls = pipeline(SUITE="long", ISA="baseline", COMPONENTS="fftw,hdf5")
+    assert build.result == "SUCCESS"
+    assert "stack --tags fftw,hdf5 " + CHOICE % ("patched", "long") in calls
+    assert not [call for call in calls if call.startswith("benchmark")]
 
 
 def test_ours_reads_the_suites_of_components_that_ran(pipeline, run):

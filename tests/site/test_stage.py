@@ -211,7 +211,8 @@ def test_unknown_stage(tree):
 @pytest.mark.parametrize("stage, missing", [
     ("stack", "ansible/site.yml is not there: this tree cannot build the stack yet"),
     ("fetch", "ansible/site.yml is not there"), ("images", "ci/image is not there"),
-    ("slurm", "ci/hosts is not there"), ("benchmark", "there is no treenail-bench in "),
+    ("slurm", "ci/hosts is not there"),
+    ("benchmark", "there is no manifest of a stack of this machine in "),
     ("patches", "gen/site/patches_proof.py is not there"),
     ("publish", "there is no package in ")])
 def test_what_the_tree_lacks_is_said(tree, stage, missing):
@@ -232,6 +233,31 @@ def test_the_stack_is_ansible_with_a_report(tree):
     assert junit.counts(str(tree.build / "reports/stack.xml")) == (1, 0, 0)
     assert not (tree.build / "reports/stack.parts").exists()
     assert tree("fetch", "-v")[2][-1].startswith("ansible ansible/site.yml --tags fetch -v ")
+
+
+def test_the_stack_is_what_the_benchmark_measures(tree, tmp_path):
+    """The one that the last play gave to users of this machine; not what lies in the build."""
+    for number, name in enumerate(("before", "now", "elsewhere")):
+        environment = tmp_path / "stack/environments" / name
+        path = tree.top / "build/stack" / ("manifest-%s.json" % name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"environment": str(environment)}))
+        os.utime(path, (number, number))
+        if name != "elsewhere":
+            (environment / "bin").mkdir(parents=True)
+            (environment / "bin/stack-env").write_text(
+                "#!/bin/sh\necho \"%s $*\" >> \"$CALLS\"\n" % name)
+            (environment / "bin/stack-env").chmod(0o755)
+    status, output, calls = tree("benchmark")
+    assert status == 0, output
+    reports = tree.build / "reports"
+    assert calls == [
+        "now treenail-bench --model=mlp --report %s/benchmark-mlp.json" % reports,
+        "now treenail-bench --model=resnet50 --batch-size=4 --num-warmup-batches=2 "
+        "--num-batches=10 --report %s/benchmark-resnet50.json" % reports]
+    calls = tree("benchmark", "--reports", str(tmp_path / "kept"), "--model=lstm")[2]
+    assert calls == ["now treenail-bench --model=lstm --report %s/kept/benchmark.json" % tmp_path]
+    assert (tmp_path / "kept").is_dir()
 
 
 def test_what_is_published_are_the_packages_that_there_are(tree):
