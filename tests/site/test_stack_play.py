@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What site.yml takes when only a part of it is asked for."""
+"""What site.yml takes when only a part of it is asked for, and where the documentation has it."""
 
 import glob
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 
@@ -55,3 +56,30 @@ def test_one_component_is_taken_by_its_tag():
     assert tasks("--tags", "hdf5").count(MECHANICS) == 1
     components = glob.glob(os.path.join(ANSIBLE, "roles/*/component.yml"))
     assert tasks().count(MECHANICS) == len(components) > 1
+
+
+TOP = os.path.dirname(ANSIBLE)
+PAGES = sorted(glob.glob(os.path.join(TOP, "docs/site/*.md")))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=os.path.basename)
+def test_plays_are_where_the_documentation_starts_them(page):
+    """From the top folder, or where `cd` went before; so are our configuration and inventories."""
+    with open(page, encoding="utf-8") as stream:
+        blocks = re.findall(r"^```sh\n(.*?)^```", stream.read(), re.DOTALL | re.MULTILINE)
+    place = TOP
+    for line in "".join(blocks).replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        if words[:1] == ["cd"]:
+            place = os.path.join(place, words[1])
+        for word in words:
+            assert not re.match("ANSIBLE_INVENTORY=[^$/]", word), line
+        if "ansible-playbook" not in words:
+            continue
+        at = words.index("ansible-playbook")
+        settings = dict(word.split("=") for word in words[:at])
+        assert os.path.exists(os.path.join(place, settings.get("ANSIBLE_CONFIG", "ansible.cfg")))
+        given = words[words.index("-i") + 1] if "-i" in words else "INVENTORY"
+        assert given == "INVENTORY" or (given.startswith("build/") and place == TOP), line
+        plays = [word for word in words[at + 1:] if word.endswith(".yml") and word != given]
+        assert plays and all(os.path.exists(os.path.join(place, play)) for play in plays), line
