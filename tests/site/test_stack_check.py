@@ -191,20 +191,31 @@ def test_onednn_is_demanded_of_a_treenail_that_was_built_with_it(maps):
             check.opened(alone, ["onednn"])
 
 
-@pytest.mark.parametrize("isa", ["baseline", "native"])
-def test_treenail_opens_what_it_was_built_with(isa):
+def tried(*words, **environment):
+    """What the check `treenail` says of the module of this build, where the plan has no more."""
     treenail = pytest.importorskip("treenail")
     build = os.path.abspath(os.environ.get("TREENAIL_BUILD_DIR", "build"))
     if not treenail.__file__.startswith(build + "/"):
         pytest.skip("the module treenail is not that of TREENAIL_BUILD_DIR")
-    info = treenail.build_info()
-    level = info["isa_baseline"] if isa == "baseline" else info["best_level"]
     done = subprocess.run(
-        [sys.executable, "-B", PROGRAM, "treenail"], encoding="utf-8", check=False,
+        [sys.executable, "-B", *words], encoding="utf-8", check=False,
         input=json.dumps({"needs": [], "instance": dict(
             PACKAGE, name="treenail", mode="module", version=treenail.__version__,
             module="treenail/1", module_root=build)}),
-        env=dict(os.environ, TREENAIL_CPU_ISA=level),
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        env=dict(os.environ, **environment), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert done.returncode == 0, done.stdout
-    assert ("oneDNN /" in done.stdout) == ("onednn" in info["features"])
+    return done.stdout
+
+
+@pytest.mark.parametrize("level", ["isa_baseline", "best_level"])
+def test_treenail_opens_what_it_was_built_with(level):
+    info = pytest.importorskip("treenail").build_info()
+    said = tried(PROGRAM, "treenail", TREENAIL_CPU_ISA=info[level])
+    assert ("oneDNN /" in said) == ("onednn" in info["features"])
+
+
+def test_a_treenail_without_hdf5_is_not_asked_for_a_checkpoint():
+    said = tried("-c", "import runpy, sys, treenail as tn\ntn.train.Saver.save = None\n"
+                 "sys.path.insert(0, %r)\nsys.argv[1:] = ['treenail']\n"
+                 "runpy.run_path(%r, run_name='__main__')" % (os.path.dirname(PROGRAM), PROGRAM))
+    assert "HDF5 is left out" in said
