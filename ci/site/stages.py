@@ -19,6 +19,7 @@ from typing import Callable, Dict, List, Optional, Sequence, Tuple
 from stage_run import Command, Refused, Run
 
 CONFIGURE = "to configure.py; without any, the configuration of the build directory is kept"
+PLAYED = "--reports DIR; others to ansible-playbook: -i INVENTORY, -e, --tags"
 NONE = "none"
 
 
@@ -102,12 +103,25 @@ def playbook(run: Run, name: str, options: Sequence[str], play: str = "ansible/s
                     environment=environment)]
 
 
+def reports(run: Run, options: Sequence[str]) -> Tuple[str, str, List[str]]:
+    """--reports DIR taken off the options: (where reports go, where those of the play and its
+    manifest go, the other options)."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--reports")
+    known, others = parser.parse_known_args(options)
+    if known.reports is None:
+        return run.folder, os.path.join(run.top, "build", "stack"), others
+    folder = os.path.abspath(known.reports)
+    return folder, os.path.join(folder, "stack"), others
+
+
 def fetch(run: Run, options: Sequence[str]) -> List[Command]:
-    return playbook(run, "fetch", ["--tags", "fetch", *options])
+    return stack(run, ["--tags", "fetch", *options], "fetch")
 
 
-def stack(run: Run, options: Sequence[str]) -> List[Command]:
-    return playbook(run, "stack", options)
+def stack(run: Run, options: Sequence[str], name: str = "stack") -> List[Command]:
+    _, folder, others = reports(run, options)
+    return playbook(run, name, ["-e", json.dumps({"stack__reports": folder}), *others])
 
 
 def publish(run: Run, options: Sequence[str]) -> List[Command]:
@@ -142,7 +156,7 @@ def slurm(run: Run, options: Sequence[str]) -> List[Command]:
 
 def benchmark(run: Run, options: Sequence[str]) -> List[Command]:
     """Of the stack that this machine's users have since the last play that came to its end."""
-    folder = os.path.join(run.top, "build", "stack")
+    kept, folder, own = reports(run, options)
     programs = []
     for path in glob.glob(os.path.join(glob.escape(folder), "manifest-*.json")):
         with open(path, encoding="utf-8") as stream:
@@ -152,17 +166,13 @@ def benchmark(run: Run, options: Sequence[str]) -> List[Command]:
     if not programs:
         raise Refused("there is no manifest of a stack of this machine in %s, which ci/stage stack "
                       "writes when all of the stack is built" % folder)
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--reports", default=run.folder)
-    known, own = parser.parse_known_args(options)
-    reports = os.path.abspath(known.reports)
-    os.makedirs(reports, exist_ok=True)
+    os.makedirs(kept, exist_ok=True)
     measured = {"benchmark": own} if own else {
         "benchmark-mlp": ["--model=mlp"],
         "benchmark-resnet50": ["--model=resnet50", "--batch-size=4", "--num-warmup-batches=2",
                                "--num-batches=10"]}
     return [Command([max(programs)[1], "treenail-bench", *words, "--report",
-                     os.path.join(reports, name + ".json")]) for name, words in measured.items()]
+                     os.path.join(kept, name + ".json")]) for name, words in measured.items()]
 
 
 def patches(run: Run, options: Sequence[str]) -> List[Command]:
@@ -209,9 +219,9 @@ STAGES = (
     Stage("rpm", "RPM packages, source and binary (ninja rpm)", "RPM packages",
           ninja("rpm"), ("test", "docs", "package"), BUILT),
     Stage("fetch", "fill the cache of sources (ansible-playbook --tags fetch)", "Fetching",
-          fetch, ("site",), ("setup",), options="to ansible-playbook: -i INVENTORY, -e, --tags"),
+          fetch, ("site",), ("setup",), options=PLAYED),
     Stage("stack", "build the stack by Ansible (ansible/site.yml)", "The stack", stack,
-          ("site",), ("setup",), options="to ansible-playbook: -i INVENTORY, -e, --tags"),
+          ("site",), ("setup",), options=PLAYED),
     Stage("publish", "sign the packages and publish them in a channel (ansible/repo.yml)",
           "Publishing packages", publish, ("site",), ("setup",),
           options="to ansible-playbook: -i INVENTORY, -e repo__channel=nightly"),

@@ -203,11 +203,12 @@ case $1 in
   benchmark) mkdir -p "$3" && echo '{}' > "$3/benchmark-mlp.json" ;;
   slurm) for rank in 0 1; do echo '{}' > build/reports/benchmark-slurm-$rank.json; done ;;
   # Suites of a build before, then of this one, where a known failure is no failure.
-  smoke) mkdir -p build/stack/suites && echo '<testsuite/>' > build/stack/suites/h-stale.xml ;;
-  stack) mkdir -p build/stack/suites && echo '{}' > build/stack/manifest-h.json
+  smoke) mkdir -p build/reports/stack/stack/suites
+    echo '<testsuite/>' > build/reports/stack/stack/suites/h-stale.xml ;;
+  stack) mkdir -p "$3/stack/suites" && echo '{}' > "$3/stack/manifest-h.json"
     echo '<testsuite><testcase name="b"/><testcase name="c"><skipped/></testcase></testsuite>' \
-      > build/stack/suites/h-low.xml
-    echo well > build/stack/suites/h-low.log ;;
+      > "$3/stack/suites/h-low.xml"
+    echo well > "$3/stack/suites/h-low.log" ;;
 esac
 [ "$1" != "${FAILING:-}" ]
 """
@@ -233,6 +234,7 @@ def pipeline(run, tmp_path, monkeypatch):
 
 CHECK = ["setup", "build", "unit", "lint", "proofs", "packaging", "site"]
 CHOICE = "-e stack__variant=%s stack__suite=%s"
+REPORTS = "--reports build/reports/stack-x86_64-deb "
 
 
 def test_ours_in_short(pipeline):
@@ -242,7 +244,7 @@ def test_ours_in_short(pipeline):
     assert calls == CHECK + [
         "build --isa-baseline=x86-64", "smoke", "deb",
         "manifest --output build/reports/x86_64-deb-x86-64/manifest.json",
-        "fetch " + choice, "stack --tags all " + choice,
+        "fetch " + REPORTS + choice, "stack " + REPORTS + "--tags all " + choice,
         "manifest --output build/reports/stack-x86_64-deb/manifest.json"]
     found = verdicts(build.record)
     assert found["Packages/Matrix - CELL_ARCH = 'aarch64', CELL_FORMAT = 'deb', "
@@ -258,8 +260,8 @@ def test_ours_in_long(pipeline, run):
         "manifest --output build/reports/x86_64-deb-x86-64/manifest.json",
         "build --isa-baseline=x86-64-v2", "smoke",
         "manifest --output build/reports/x86_64-deb-x86-64-v2/manifest.json",
-        "fetch " + CHOICE % ("upstream", "long"),
-        "stack --tags all " + CHOICE % ("upstream", "long"),
+        "fetch " + REPORTS + CHOICE % ("upstream", "long"),
+        "stack " + REPORTS + "--tags all " + CHOICE % ("upstream", "long"),
         "benchmark --reports build/reports/stack-x86_64-deb",
         "manifest --output build/reports/stack-x86_64-deb/manifest.json",
         "slurm", "images", "images of " + " ".join("build/deb/a" + suffix for suffix in (
@@ -269,7 +271,8 @@ def test_ours_in_long(pipeline, run):
             for path in (run.folder / "archive").rglob("*") if path.is_file()}
     assert {"build/deb/a.deb", "build/reports/stack-x86_64-deb/benchmark-mlp.json",
             "build/reports/benchmark-slurm-0.json", "build/reports/benchmark-slurm-1.json",
-            "build/stack/manifest-h.json", "build/stack/suites/h-low.log",
+            "build/reports/stack-x86_64-deb/stack/manifest-h.json",
+            "build/reports/stack-x86_64-deb/stack/suites/h-low.log",
             "build/reports/stack-x86_64-deb/manifest.json",
             "build/reports/x86_64-deb-x86-64/manifest.json"} <= kept
 
@@ -277,7 +280,7 @@ def test_ours_in_long(pipeline, run):
 def test_ours_measures_no_part_of_a_stack(pipeline):
     build, calls = pipeline(SUITE="long", ISA="baseline", COMPONENTS="fftw,hdf5")
     assert build.result == "SUCCESS"
-    assert "stack --tags fftw,hdf5 " + CHOICE % ("patched", "long") in calls
+    assert "stack " + REPORTS + "--tags fftw,hdf5 " + CHOICE % ("patched", "long") in calls
     assert not [call for call in calls if call.startswith("benchmark")]
 
 
@@ -291,7 +294,15 @@ def test_ours_reads_the_suites_though_one_failed(pipeline, run):
     build, _ = pipeline("stack", ISA="baseline")
     assert build.result == "FAILURE"
     assert [path.name for path in (run.folder / "junit").rglob("suites/*")] == ["h-low.xml"]
-    assert (run.folder / "archive/build/stack/suites/h-low.log").exists()
+    assert (run.folder / "archive/build/reports/stack-x86_64-deb/stack/suites/h-low.log").exists()
+
+
+def test_ours_keeps_the_stack_of_each_cell(pipeline, run):
+    build, _ = pipeline(ISA="baseline", labels="deb rpm x86_64 aarch64")
+    assert build.result == "SUCCESS"
+    kept = (run.folder / "archive/build/reports").glob("stack-*/stack/manifest-h.json")
+    assert sorted(path.parent.parent.name for path in kept) == [
+        "stack-aarch64-deb", "stack-aarch64-rpm", "stack-x86_64-deb", "stack-x86_64-rpm"]
 
 
 @pytest.mark.parametrize("chosen, names", [
@@ -304,8 +315,8 @@ def test_ours_publishes_what_was_built_and_nothing_else(pipeline, chosen, names)
     build, calls = pipeline(labels="deb rpm x86_64 aarch64 publish", CHANNEL="nightly", **chosen)
     assert build.result == "SUCCESS"
     place = calls.index("publish -e repo__channel=nightly") + 1
-    assert calls[place:place + len(names) + 1] == ["build/" + name for name in names] + [
-        "fetch " + CHOICE % ("patched", "short")]
+    assert calls[place:place + len(names)] == ["build/" + name for name in names]
+    assert calls[place + len(names)].startswith("fetch ")
 
 
 @pytest.mark.parametrize("failing, parameters", [
@@ -323,14 +334,14 @@ def test_ours_goes_on_when_nothing_could_be_published(pipeline):
                             CHANNEL="release")
     assert build.result == "FAILURE" and "publish -e repo__channel=release" in calls
     assert verdicts(build.record)["Publish/Sign and publish"] == "FAILURE"
-    assert "stack --tags all " + CHOICE % ("patched", "short") in calls
+    assert "stack " + REPORTS + "--tags all " + CHOICE % ("patched", "short") in calls
 
 
 def test_ours_tells_all_when_a_check_fails(pipeline):
     """The checks after a failed one run, and so do the packages."""
     build, calls = pipeline("unit", ISA="baseline")
     assert build.result == "FAILURE" and calls[:len(CHECK)] == CHECK
-    assert "stack --tags all " + CHOICE % ("patched", "short") in calls
+    assert "stack " + REPORTS + "--tags all " + CHOICE % ("patched", "short") in calls
     found = verdicts(build.record)
     assert found["Check/Unit tests"] == "FAILURE" and found["Check/Lint"] == "SUCCESS"
 

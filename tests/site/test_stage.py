@@ -228,18 +228,21 @@ def test_the_stack_is_ansible_with_a_report(tree):
         "[defaults]\ncallbacks_enabled = ansible.posix.profile_tasks\n")
     status, output, calls = tree("stack", "-i", "hosts.yml", "--tags", "fftw")
     assert status == 0, output
-    assert calls[-1] == ("ansible ansible/site.yml -i hosts.yml --tags fftw "
-                         "ansible.posix.profile_tasks,junit")
+    place = 'ansible ansible/site.yml -e {"stack__reports": "%s"} '
+    assert calls[-1] == (place % (tree.top / "build/stack") +
+                         "-i hosts.yml --tags fftw ansible.posix.profile_tasks,junit")
     assert junit.counts(str(tree.build / "reports/stack.xml")) == (1, 0, 0)
     assert not (tree.build / "reports/stack.parts").exists()
-    assert tree("fetch", "-v")[2][-1].startswith("ansible ansible/site.yml --tags fetch -v ")
+    assert tree("fetch", "-v", "--reports", str(tree.top / "a cell"))[2][-1].startswith(
+        place % (tree.top / "a cell/stack") + "--tags fetch -v ")
 
 
-def test_the_stack_is_what_the_benchmark_measures(tree, tmp_path):
+@pytest.mark.parametrize("folder, place", [("build/stack", ""), ("cell/stack", "cell")])
+def test_the_stack_is_what_the_benchmark_measures(tree, tmp_path, folder, place):
     """The one that the last play gave to users of this machine; not what lies in the build."""
     for number, name in enumerate(("before", "now", "elsewhere")):
         environment = tmp_path / "stack/environments" / name
-        path = tree.top / "build/stack" / ("manifest-%s.json" % name)
+        path = tree.top / folder / ("manifest-%s.json" % name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"environment": str(environment)}))
         os.utime(path, (number, number))
@@ -248,16 +251,16 @@ def test_the_stack_is_what_the_benchmark_measures(tree, tmp_path):
             (environment / "bin/stack-env").write_text(
                 "#!/bin/sh\necho \"%s $*\" >> \"$CALLS\"\n" % name)
             (environment / "bin/stack-env").chmod(0o755)
-    status, output, calls = tree("benchmark")
+    where = ("--reports", str(tree.top / place)) if place else ()
+    status, output, calls = tree("benchmark", *where)
     assert status == 0, output
-    reports = tree.build / "reports"
+    reports = tree.top / place if place else tree.build / "reports"
     assert calls == [
         "now treenail-bench --model=mlp --report %s/benchmark-mlp.json" % reports,
         "now treenail-bench --model=resnet50 --batch-size=4 --num-warmup-batches=2 "
         "--num-batches=10 --report %s/benchmark-resnet50.json" % reports]
-    calls = tree("benchmark", "--reports", str(tmp_path / "kept"), "--model=lstm")[2]
-    assert calls == ["now treenail-bench --model=lstm --report %s/kept/benchmark.json" % tmp_path]
-    assert (tmp_path / "kept").is_dir()
+    calls = tree("benchmark", *where, "--model=lstm")[2]
+    assert calls == ["now treenail-bench --model=lstm --report %s/benchmark.json" % reports]
 
 
 def test_what_is_published_are_the_packages_that_there_are(tree):
