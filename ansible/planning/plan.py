@@ -173,8 +173,9 @@ class _Planner:
             result["build_directory"] = "%s/%s-%s-%s" % (settings["build_root"], name, mode,
                                                          result["recipe"])
             words["build"] = result["build_directory"]
-        if mode == "build" or mode == "package" and "build" not in record.get("modes", MODES):
-            result["suite"] = expand(record.get("suite", {}).get(settings["suite"], {}), words)
+        suites = record.get("suite", {}).get(mode)
+        if suites:
+            result["suite"] = expand(suites[settings["suite"]], words)
         result["checks"] = expand(record.get("checks", []), words)
         result["benchmark"] = expand(record.get("benchmark", ""), words)
         return result

@@ -14,6 +14,8 @@ from ansible.errors import AnsibleFilterError
 MODES = ("build", "package", "module", "skip")
 SOURCE_KINDS = ("cache", "deb", "deb-orig", "pypi", "dist")
 STEPS = ("configure", "build", "install")
+SUITES = ("short", "long")
+SUITE_FIELDS = {"commands", "cases", "junit"}
 FIELDS = {"summary", "license", "version", "versions", "modes", "needs", "packages",
           "build_packages", "flags", "memory", "disk", "python", "environment", "steps", "suite",
           "module", "checks", "benchmark", "parts", "since"}
@@ -68,6 +70,19 @@ def check_record(name, record):
     for field in ("summary", "license", "version"):
         if not record.get(field):
             refuse("roles/%s/component.yml: no %r", name, field)
+    for mode, suites in (record.get("suite") or {}).items():
+        if mode not in ("build", "package"):
+            refuse("roles/%s/component.yml: a suite of mode %r; only of build and package there "
+                   "are suites", name, mode)
+        if set(suites) != set(SUITES):
+            refuse("roles/%s/component.yml: of mode %s it has the suites %s, and needs %s", name,
+                   mode, ", ".join(sorted(suites)), ", ".join(SUITES))
+        for suite, content in suites.items():
+            if not content.get("commands") or set(content) - SUITE_FIELDS:
+                refuse("roles/%s/component.yml: the %s suite of mode %s has %s; it needs commands, "
+                       "and may have %s", name, suite, mode,
+                       ", ".join(sorted(content)) or "nothing",
+                       ", ".join(sorted(SUITE_FIELDS - {"commands"})))
 
 
 def stack_order(records):

@@ -292,6 +292,15 @@ BAD_RECORDS = [
     ({"low": record(steps={"build": ["make @colour@"]})}, "@colour@ is not known"),
     ({"low": record(flags={"x86_64": {"x86-64": ["-a"]}})}, "no flags for x86-64-v3 of x86_64"),
     ({"low": record(versions={"1": {"sources": []}})}, "needs sources"),
+    ({"low": record(suite={"short": {"commands": ["make check"]}})},
+     "roles/low/component.yml: a suite of mode 'short'; only of build and package there are"),
+    ({"low": record(suite={"package": {"short": {"commands": ["make check"]}}})},
+     "roles/low/component.yml: of mode package it has the suites short, and needs short, long"),
+    ({"low": record(suite={"build": {"short": {"junit": "x"}, "long": {"commands": ["make"]}}})},
+     "roles/low/component.yml: the short suite of mode build has junit; it needs commands, and may "
+     "have cases, junit"),
+    ({"low": record(suite={"build": {"short": {"commands": ["make"], "case": "x"}, "long": {}}})},
+     "roles/low/component.yml: the short suite of mode build has case, commands; it needs"),
 ]
 
 
@@ -303,6 +312,16 @@ def test_records_that_mean_nothing(records, words):
 @pytest.mark.parametrize("prefix", ["opt/stack", "/opt/my stack", "~/stack", "", "/", "/a$b"])
 def test_a_prefix_that_build_systems_do_not_take(prefix):
     assert "stack__prefix is %r; it must be an absolute path" % prefix in refused(prefix=prefix)
+
+
+def test_a_suite_is_that_of_the_mode():
+    suites = {mode: {suite: {"commands": ["%s %s" % (suite, mode)]} for suite in ("short", "long")}
+              for mode in ("build", "package")}
+    for mode, more in (("build", {}), ("package", {}), ("module", {"module": "low/1"})):
+        for suite in ("short", "long"):
+            found = planned({"low": record(suite=suites)}, suite=suite, options={
+                "low": dict(more, mode=mode)})["low"]["suite"]
+            assert found == suites.get(mode, {}).get(suite, {}), (mode, suite)
 
 
 @pytest.mark.parametrize("prefix", ["/opt/stack/", "//opt/stack", "/opt/./stack//"])
@@ -327,6 +346,7 @@ BAD_VARIABLES = [
     ({"scipy__mode": "build"}, "scipy__mode is 'build'; it must be one of package, module, skip"),
     ({"stack__variant": "best"},
      "stack__variant is 'best'; it must be one of patched, pinned, upstream"),
+    ({"stack__suite": "medium"}, "stack__suite is 'medium'; it must be one of short, long"),
     ({"smoke__network": "lenet"}, "smoke__network is 'lenet'; it must be one of"),
     ({"smoke__entries": ["sudo", "doas"]}, "smoke__entries is 'doas'; it must be one of task, su"),
     ({"stack__jobs": "many"}, "stack__jobs is 'many'; it must be of type int"),
@@ -359,14 +379,16 @@ def test_a_list_may_be_written_as_text():
         "treenail": {"isas": ["x86-64-v3", "x86-64"]}, "fftw": {"flags": ["--disable-fma"]}}
 
 
+@pytest.mark.parametrize("suite", ["short", "long"])
+@pytest.mark.parametrize("mode", ["build", "package"])
 @pytest.mark.parametrize("family", ["Debian", "RedHat"])
 @pytest.mark.parametrize("machine, isa", [("x86_64", level) for level in (
     "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")] + [("aarch64", "armv8-a"),
                                                          ("aarch64", "armv8.2-a")])
-def test_every_component_can_be_planned(family, machine, isa):
-    modes = {n: {"mode": "build"} for n, r in REAL.items()
-             if "build" in r.get("modes", MODES)}
-    plan = stack.stack_plan(REAL, settings(family=family, machine=machine, isa=isa, options=modes))
+def test_every_component_can_be_planned(family, machine, isa, mode, suite):
+    modes = {n: {"mode": mode} for n, r in REAL.items() if mode in r.get("modes", MODES)}
+    plan = stack.stack_plan(REAL, settings(family=family, machine=machine, isa=isa, options=modes,
+                                           suite=suite))
     for instance in plan:
         needed = "build_packages" if instance["mode"] == "build" else "packages"
         assert instance[needed], instance["name"]

@@ -445,7 +445,8 @@ def test_a_suite_that_ended_badly_for_another_reason_fails(tmp_path):
     assert result["failed"] and "exit status 3" in result["msg"]
 
 
-UTEST = stack.stack_records(os.path.join(ANSIBLE, "roles"))["openblas"]["suite"]["short"]["cases"]
+UTEST = stack.stack_records(os.path.join(ANSIBLE, "roles"))["openblas"][
+    "suite"]["build"]["short"]["cases"]
 
 
 def tried(tmp_path, *commands, known=(), **more):
