@@ -67,13 +67,14 @@ def path_variables(plan):
 
 
 def needed_packages(plan):
-    """Distribution packages of everything that is taken from there or built with it."""
+    """Distribution packages of everything that is taken from there, built or tried with it."""
     names = set()
     for instance in plan:
         if instance["mode"] == "package":
             names.update(instance["packages"])
         if instance["mode"] == "build":
             names.update(instance["build_packages"])
+        names.update(instance["suite"].get("packages", []))
     return sorted(names)
 
 

@@ -175,7 +175,9 @@ class _Planner:
             words["build"] = result["build_directory"]
         suites = record.get("suite", {}).get(mode)
         if suites:
-            result["suite"] = expand(suites[settings["suite"]], words)
+            suite = suites[settings["suite"]]
+            result["suite"] = dict(expand(suite, words), packages=suite.get("packages", {}).get(
+                settings["family"], []))
         result["checks"] = expand(record.get("checks", []), words)
         result["benchmark"] = expand(record.get("benchmark", ""), words)
         return result

@@ -15,7 +15,7 @@ MODES = ("build", "package", "module", "skip")
 SOURCE_KINDS = ("cache", "deb", "deb-orig", "pypi", "dist")
 STEPS = ("configure", "build", "install")
 SUITES = ("short", "long")
-SUITE_FIELDS = {"commands", "cases", "junit"}
+SUITE_FIELDS = {"packages", "commands", "cases", "junit"}
 FIELDS = {"summary", "license", "version", "versions", "modes", "needs", "packages",
           "build_packages", "flags", "memory", "disk", "python", "environment", "steps", "suite",
           "module", "checks", "benchmark", "parts", "since"}

@@ -113,27 +113,34 @@ def rpm_dependencies(source=SOURCE):
     return held_to_table(path, head, given, "fedora", source), "%d build dependencies" % len(given)
 
 
-# The components of the stack that stand for a row, and the role that brings compilers.
-STACK = {"blas", "hdf5", "fftw", "c++"}
+# The components of the stack that stand for a row, and the role that brings compilers with their
+# binutils; beside cross compilers no other can be installed.
+STACK = {"blas", "hdf5", "fftw", "c++", "binutils"}
 
 
 def ansible_dependencies(source=SOURCE):
-    """packages that the stack's Treenail is built with are those of gen/deps.py"""
+    """packages that the stack's Treenail is built and tested with are those of gen/deps.py"""
     path = "ansible/roles/treenail/component.yml"
     text = tree_file(path, source)
     try:
         import yaml
     except ImportError:
         raise NotRun("Python's yaml is not installed; apt-get install python3-yaml") from None
-    given, found = yaml.safe_load(text)["build_packages"], []
-    for name, family in (("Debian", "debian"), ("RedHat", "fedora")):
-        wanted = {word for dep in DEPENDENCIES for word in dep.packages(family).split()
-                  if dep.use in ("build", "feature", "run") and dep.name not in STACK}
-        for word in sorted(wanted ^ set(given[name])):
-            found.append("%s: build_packages of %s: %s %s" % (path, name, word, (
-                "is missing; gen/deps.py has it" if word in wanted else
-                "is in no row of gen/deps.py that Treenail is built with")))
-    return found, "%d packages" % sum(map(len, given.values()))
+    record, found, count = yaml.safe_load(text), [], 0
+    suite = record["suite"]["build"]["long"].get("packages", {})
+    for field, given, uses, what in (
+            ("build_packages", record["build_packages"], ("build", "feature", "run"), "built"),
+            ("packages of the long suite", suite, ("test",), "tested")):
+        for name, family in (("Debian", "debian"), ("RedHat", "fedora")):
+            names = set(given.get(name, []))
+            count += len(names)
+            wanted = {word for dep in DEPENDENCIES for word in dep.packages(family).split()
+                      if dep.use in uses and dep.name not in STACK}
+            for word in sorted(wanted ^ names):
+                found.append("%s: %s of %s: %s %s" % (path, field, name, word, (
+                    "is missing; gen/deps.py has it" if word in wanted else
+                    "is in no row of gen/deps.py that Treenail is %s with" % what)))
+    return found, "%d packages" % count
 
 
 def documents(source=SOURCE):

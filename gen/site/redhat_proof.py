@@ -33,8 +33,10 @@ def _wanted():
     for name in os.listdir(os.path.join(ANSIBLE, "roles")):
         if os.path.exists(os.path.join(ANSIBLE, "roles", name, "component.yml")):
             record = data(name, "component.yml")
-            built = record["modes"][0] == "build"
-            found.update(record["build_packages" if built else "packages"]["RedHat"])
+            mode = record["modes"][0]
+            found.update(record["build_packages" if mode == "build" else "packages"]["RedHat"])
+            found.update(record.get("suite", {}).get(mode, {}).get("short", {}).get(
+                "packages", {}).get("RedHat", []))
     toolchain, modules, python = (data(role, "vars/RedHat.yml")["_%s_packages" % role]
                                   for role in ("toolchain", "modules", "python"))
     return ["dnf -q repolist", "install dnf-plugins-core", "install epel-release", *(

@@ -17,8 +17,8 @@ import check_packaging  # noqa: E402  (the path must be set first)
 import packaging_files as files  # noqa: E402
 from packaging_copyright import debian_copyright  # noqa: E402
 from packaging_cost import packaging_cost  # noqa: E402
-from packaging_dependencies import (debian_dependencies, documents,  # noqa: E402
-                                    rpm_dependencies)
+from packaging_dependencies import (ansible_dependencies, debian_dependencies,  # noqa: E402
+                                    documents, rpm_dependencies)
 from packaging_identity import (debian_identity, debian_version, rpm_identity,  # noqa: E402
                                 rpm_version)
 from packaging_manifest import debian_files, rpm_files, rpm_levels  # noqa: E402
@@ -231,6 +231,36 @@ def test_debian_dependencies_that_drifted(tree, old, new, sentence):
 def test_spec_dependencies_that_drifted(tree, old, new, sentence):
     edit(tree, "rpm/treenail.spec", old, new)
     assert sentence in said(rpm_dependencies, tree)
+
+
+RECORD = """build_packages:
+  Debian: [ninja-build, pkg-config, python3-dev, pybind11-dev, libdnnl-dev, libre2-dev, libjpeg-dev,
+           libpng-dev, python3-numpy]
+  RedHat: [ninja-build, pkgconf-pkg-config, python3-devel, pybind11-static, onednn-devel, re2-devel,
+           libjpeg-turbo-devel, libpng-devel, python3-numpy]
+suite:
+  build:
+    long:
+      packages:
+        Debian: [libgtest-dev, python3-pytest, python3-hypothesis, python3-scipy, python3-h5py,
+                 python3-venv, cmake]
+        RedHat: [gtest-devel, python3-pytest, python3-hypothesis, python3-scipy, python3-h5py,
+                 python3-pip, cmake]
+"""
+
+
+@pytest.mark.parametrize("old, new, sentence", [
+    ("", "", ""),
+    ("libdnnl-dev, ", "", "build_packages of Debian: libdnnl-dev is missing; gen/deps.py has it"),
+    ("[gtest-devel, ", "[", "packages of the long suite of RedHat: gtest-devel is missing; gen/"),
+    ("python3-venv", "ninja-build, python3-venv", "packages of the long suite of Debian: "
+     "ninja-build is in no row of gen/deps.py that Treenail is tested with")])
+def test_packages_of_the_stack_that_drifted(tree, old, new, sentence):
+    pytest.importorskip("yaml", reason="Python's yaml is not installed")
+    (tree / "ansible/roles/treenail").mkdir(parents=True)
+    write(tree, "ansible/roles/treenail/component.yml", RECORD.replace(old, new) if old else RECORD)
+    found = said(ansible_dependencies, tree)
+    assert sentence in found and bool(sentence) == bool(found)
 
 
 def test_a_feature_without_an_adapter_is_not_built_with(tree):

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("ansible-playbook"),
 def component(root, name, recipe="aa"):
     return {"name": name, "version": "1", "mode": "build", "isa": "x86-64", "recipe": recipe,
             "prefix": "%s/gcc-12/%s/1-%s" % (root, name, recipe), "packages": [],
-            "build_packages": [], "module": name + "/1"}
+            "build_packages": [], "suite": {}, "module": name + "/1"}
 
 
 def built(instance):
