@@ -435,6 +435,23 @@ def test_a_suite_does_not_import_the_sources_it_was_built_from(name, suite, tmp_
         instance["build_directory"], "build")
 
 
+@pytest.mark.parametrize("suite", ["short", "long"])
+@pytest.mark.parametrize("status, core", [(0, "numpy._core"), (1, "numpy.core")])
+def test_the_distributions_numpy_is_tried_where_it_calls_blas(suite, status, core, tmp_path):
+    told = tmp_path / "python"
+    told.write_text('#!/bin/sh\n[ "$1" != -c ] || exit %d\necho "$@" > %s/words\n' % (
+        status, tmp_path))
+    told.chmod(0o755)
+    plan = stack.stack_plan(REAL, settings(suite=suite, python=str(told)))
+    instance, = (i for i in plan if i["name"] == "numpy")
+    assert instance["mode"] == "package"
+    for command in instance["suite"]["commands"]:
+        subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=str(tmp_path), check=True)
+    words = (tmp_path / "words").read_text().split()
+    assert {"numpy.linalg", core + ".tests.test_multiarray",
+            "--junitxml=" + instance["suite"]["junit"]} <= set(words)
+
+
 def stepped(folder, name, step, **options):
     """Runs a step of a component in an empty tree, where python tells its environment."""
     told = folder / "python"
