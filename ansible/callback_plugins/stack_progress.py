@@ -32,6 +32,18 @@ def clock(seconds):
     return "%d:%02d" % divmod(int(seconds), 60)
 
 
+def named(instance):
+    """What no other part of the plan is called: a component may be there for several instruction
+    sets."""
+    return "%s %s" % (instance["name"], instance["isa"])
+
+
+def instance_of(task):
+    """The part of the plan that a task of the role component is about; None of another's."""
+    found = task.get_vars().get("component_instance")
+    return found if isinstance(found, dict) else None
+
+
 class CallbackModule(CallbackBase):
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"
@@ -63,22 +75,22 @@ class CallbackModule(CallbackBase):
         while not self.ended.wait(HEARTBEAT):
             with self.lock:
                 running = [(host, *words) for host, words in sorted(self.running.items())]
-            for host, component, steps, since in running:
+            for host, name, steps, since in running:
                 step = steps[0] if steps else ""
-                self.say("  %s: %s %s %s%s" % (host, component, step, clock(time.time() - since),
-                                               self.usual(host, component, step)))
+                self.say("  %s: %s %s %s%s" % (host, name, step, clock(time.time() - since),
+                                               self.usual(host, name, step)))
 
-    def usual(self, host, component, step):
-        times = self.expected.get(host, {}).get(component, {})
+    def usual(self, host, name, step):
+        times = self.expected.get(host, {}).get(name, {})
         return " of about %s" % clock(times[step]) if times.get(step) else ""
 
     def v2_runner_on_start(self, host, task):
-        if task.action in ("stack_step", "stack_source"):
-            instance = task.get_vars().get("component_instance") or {}
-            steps = list(instance.get("steps") or []) if task.loop else [
+        instance = instance_of(task)
+        if instance and task.action in ("stack_step", "stack_source"):
+            steps = list(instance["steps"]) if task.loop else [
                 "fetch" if task.action == "stack_source" else "suite"]
             with self.lock:
-                self.running[host.get_name()] = [instance.get("name", ""), steps, time.time()]
+                self.running[host.get_name()] = [named(instance), steps, time.time()]
 
     def v2_runner_item_on_ok(self, result):
         with self.lock:
@@ -105,24 +117,27 @@ class CallbackModule(CallbackBase):
         self.complete[host] = found.get("complete", [])
         names = found.get("to_build", [])
         if names:
-            times = [self.expected[host].get(name) for name in names]
+            times = [self.expected[host].get(named(instance)) for instance in self.plans[host]
+                     if instance["mode"] == "build"
+                     and instance["prefix"] not in self.complete[host]]
             self.say("  %s: to build: %s%s" % (host, ", ".join(names), ", in about %s" % clock(
                 sum(sum(steps.values()) for steps in times)) if all(times) else ""))
 
     def step_done(self, result):
         found, task = result._result, result._task
         host = result._host.get_name()
-        if task.action == "stack_step" and "seconds" in found and found.get("log"):
-            component = found.get("component", "")
-            self.steps.append({"host": host, "component": component, "step": found.get("step", ""),
-                               "seconds": found["seconds"], "ran": bool(found.get("changed")),
-                               "before": self.expected.get(host, {}).get(component, {}).get(
-                                   found.get("step", "")),
+        instance = instance_of(task)
+        if instance and task.action == "stack_step" and "seconds" in found and found.get("log"):
+            name, step = named(instance), found["step"]
+            self.steps.append({"host": host, "component": instance["name"], "isa": instance["isa"],
+                               "step": step, "seconds": found["seconds"],
+                               "ran": bool(found.get("changed")),
+                               "before": self.expected.get(host, {}).get(name, {}).get(step),
                                "tests": found.get("tests"),
                                "quarantined": found.get("quarantined", [])})
             if found.get("changed"):
-                self.say("  %s: %s %s took %s%s" % (host, component, found.get("step", ""), clock(
-                    found["seconds"]), self.usual(host, component, found["step"])))
+                self.say("  %s: %s %s took %s%s" % (host, name, step, clock(found["seconds"]),
+                                                    self.usual(host, name, step)))
         words = " ".join(map(str, found.get("cmd") or []))
         item = found.get("item", "")
         for program, kept in (("/stack_check.py", self.checks),
@@ -135,7 +150,9 @@ class CallbackModule(CallbackBase):
         with self.lock:
             self.running.clear()
         if not ignore_errors:
+            instance = instance_of(result._task) or {}
             self.failures.append({"host": result._host.get_name(), "task": result._task.get_name(),
+                                  "component": instance.get("name"), "isa": instance.get("isa"),
                                   "message": self.message(result._result)})
 
     @staticmethod
@@ -167,10 +184,8 @@ class CallbackModule(CallbackBase):
             return
         rows = [("component", "version", "mode", "isa", "time", "before", "state")]
         for instance in plan:
-            ran = [s for s in self.steps if s["host"] == host and s["ran"]
-                   and s["component"] == instance["name"]]
-            times = self.expected.get(host, {}).get(instance["name"], {})
-            before = sum(times.get(s["step"]) or 0 for s in ran)
+            ran = [s for s in self.steps if s["ran"] and self.about(s, host, instance)]
+            before = sum(s["before"] or 0 for s in ran)
             rows.append((instance["name"], instance["version"], instance["mode"],
                          instance["isa"] if instance["mode"] == "build" else "",
                          clock(sum(s["seconds"] for s in ran)) if ran else "",
@@ -186,9 +201,14 @@ class CallbackModule(CallbackBase):
             if benchmark["host"] == host:
                 self.say("  " + benchmark["says"])
 
+    @staticmethod
+    def about(told, host, instance):
+        return (told["host"], told["component"], told["isa"]) == (
+            host, instance["name"], instance["isa"])
+
     def state(self, host, instance, ran):
         """What became of it: a word."""
-        if any(f["host"] == host and instance["name"] in f["task"] for f in self.failures):
+        if any(self.about(failure, host, instance) for failure in self.failures):
             return "FAILED"
         if instance["mode"] != "build":
             return "skipped" if instance["mode"] == "skip" else instance["mode"]

@@ -37,7 +37,9 @@ to_build: {description: Names of the components that will be built., type: list,
 needed_mib: {description: Disk space that they need., type: int, returned: always}
 free_mib: {description: Disk space below the root of all prefixes., type: int, returned: always}
 expected:
-  description: Seconds of each step of each component when it was last built here.
+  description: >-
+    Seconds of each step when a component was last built here, by its name and instruction set, with
+    a blank between.
   type: dict
   returned: always
 """
@@ -72,11 +74,12 @@ def records(prefix):
 
 
 def expected(built):
-    """Seconds of the newest build of each component."""
+    """Seconds of the newest build of each component, for each instruction set."""
     times = {}
     for found in built:
-        if found.get("times") and found["built"] > times.get(found["name"], (0, 0))[0]:
-            times[found["name"]] = (found["built"], found["times"])
+        name = "%s %s" % (found["name"], found["isa"])
+        if found.get("times") and found["built"] > times.get(name, (0, 0))[0]:
+            times[name] = (found["built"], found["times"])
     return {name: seconds for name, (_, seconds) in times.items()}
 
 

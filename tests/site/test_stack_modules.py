@@ -678,7 +678,14 @@ def test_a_staged_installation_is_put_into_place(tmp_path):
     assert content["files"] == {"lib/liblow.so": hashlib.sha256(b"1-aa").hexdigest()}
     found = state.state([instance(prefix), instance(str(prefix) + "2")], str(tmp_path / "root"))
     assert found["complete"] == [str(prefix)] and found["to_build"] == ["low"]
-    assert found["needed_mib"] == 10 and found["expected"] == {"low": {"build": 5}}
+    assert found["needed_mib"] == 10 and found["expected"] == {"low ": {"build": 5}}
+
+
+def test_each_instruction_set_has_its_own_times():
+    built = [{"name": "low", "isa": isa, "built": when, "times": {"build": seconds}}
+             for isa, when, seconds in (
+                 ("x86-64-v3", 2, 60), ("x86-64", 3, 5), ("x86-64-v3", 1, 9))]
+    assert state.expected(built) == {"low x86-64-v3": {"build": 60}, "low x86-64": {"build": 5}}
 
 
 def test_before_the_compilers_are_known_nothing_is_missed_that_any_of_them_built(tmp_path):

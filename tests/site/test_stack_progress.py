@@ -13,22 +13,32 @@ pytestmark = pytest.mark.skipif(not shutil.which("ansible-playbook"),
                                 reason="ansible-playbook is not installed")
 
 
-def component(root, name, mode="build", **steps):
-    place = "%s/gcc-12/%s/1-aa" % (root, name)
-    return {"name": name, "version": "1", "mode": mode, "isa": "x86-64", "steps": steps,
+def component(root, name, mode="build", isa="x86-64", **steps):
+    place = "%s/gcc-12/%s/1-%s" % (root, name, isa)
+    return {"name": name, "version": "1", "mode": mode, "isa": isa, "steps": steps,
             "suite": {}, "prefix": place if mode == "build" else "", "disk": 1,
-            "build_directory": "%s/build/%s" % (root, name)}
+            "build_directory": "%s/build/%s-%s" % (root, name, isa)}
+
+
+# As roles/component has it.
+STEPS = {"name": "Take the steps", "stack_step": {
+    "component": "{{ component_instance.name }}", "step": "{{ item }}", "chdir": "/",
+    "commands": "{{ component_instance.steps[item] }}",
+    "state": "{{ component_instance.build_directory }}"},
+    "loop": "{{ component_instance.steps | list }}"}
 
 
 def step_task(name):
-    """One as roles/component has it."""
-    return {"name": "Take the steps of " + name, "stack_step": {
-        "component": name, "step": "{{ item }}", "chdir": "/",
-        "commands": "{{ component_instance.steps[item] }}",
-        "state": "{{ component_instance.build_directory }}"},
-        "loop": "{{ component_instance.steps | list }}",
-        "vars": {"component_instance":
-                 "{{ stack_plan | selectattr('name', 'equalto', '%s') | first }}" % name}}
+    return {"name": "Take " + name, "ansible.builtin.include_tasks": "steps.yml",
+            "loop": "{{ stack_plan | selectattr('name', 'equalto', '%s') }}" % name,
+            "loop_control": {"loop_var": "component_instance"}}
+
+
+def built_before(folder, name, isa, **times):
+    place = folder / "stack/gcc-12" / name
+    place.mkdir(parents=True)
+    (place / ".stack.json").write_text(json.dumps(
+        {"name": name.split("/")[0], "isa": isa, "built": 1, "times": times}))
 
 
 def play(folder, plan, *tasks, status=0):
@@ -36,6 +46,7 @@ def play(folder, plan, *tasks, status=0):
     root, book = folder / "stack", folder / "book.yml"
     for instance in plan:
         os.makedirs(instance["build_directory"], exist_ok=True)
+    (folder / "steps.yml").write_text(json.dumps([STEPS]))
     book.write_text(json.dumps([{
         "hosts": "h", "gather_facts": False, "vars": {"stack__reports": "{{ playbook_dir }}/told"},
         "tasks": [{"ansible.builtin.set_fact": {"stack_plan": plan}},
@@ -59,11 +70,8 @@ def test_a_run_that_ends_well(tmp_path):
     plan = [component(root, "low", build=["true"], install=["true"]),
             component(root, "there", build=["true"]), component(root, "shipped", "package"),
             component(root, "left", "skip")]
-    for name, times in (("there/1-aa", {"build": 3}), ("low/0-bb", {"build": 61, "install": 2})):
-        place = tmp_path / "stack/gcc-12" / name
-        place.mkdir(parents=True)
-        (place / ".stack.json").write_text(json.dumps(
-            {"name": name.split("/")[0], "built": 1, "times": times}))
+    built_before(tmp_path, "there/1-x86-64", "x86-64", build=3)
+    built_before(tmp_path, "low/0-bb", "x86-64", build=61, install=2)
     text, report = play(tmp_path, plan, step_task("low"))
     assert "h: to build: low, in about 1:03" in text
     assert row(text, "low") == ["low", "1", "build", "x86-64", "0:00", "1:03", "built"]
@@ -72,6 +80,23 @@ def test_a_run_that_ends_well(tmp_path):
     assert [(s["step"], s["ran"], s["before"]) for s in report["steps"]] == [
         ("build", True, 61), ("install", True, 2)]
     assert report["failures"] == [] and report["hosts"]["h"]["failures"] == 0
+
+
+def test_each_instruction_set_has_a_row_of_its_own(tmp_path):
+    root = str(tmp_path / "stack")
+    plan = [component(root, "low", isa="x86-64-v3", build=["true"]),
+            component(root, "low", build=["exit 3"]), component(root, "lower", build=["true"])]
+    built_before(tmp_path, "low/0-bb", "x86-64-v3", build=61)
+    built_before(tmp_path, "low/0-cc", "x86-64", build=5)
+    built_before(tmp_path, "lower/0-dd", "x86-64", build=2)
+    text, report = play(tmp_path, plan, step_task("low"), step_task("lower"), status=1)
+    assert "h: to build: low, lower, in about 1:08" in text
+    assert "h: low x86-64-v3 build took 0:00 of about 1:01" in text
+    rows = [line.split()[3:] for line in text.splitlines() if line.split()[:1] == ["low"]]
+    assert rows == [["x86-64-v3", "0:00", "1:01", "built"], ["x86-64", "FAILED"]]
+    assert row(text, "lower")[-3:] == ["to", "be", "built"]
+    assert [(s["isa"], s["before"]) for s in report["steps"]] == [("x86-64-v3", 61)]
+    assert [(f["component"], f["isa"]) for f in report["failures"]] == [("low", "x86-64")]
 
 
 def test_a_run_that_fails_says_which_step_and_why(tmp_path):
