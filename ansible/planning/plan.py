@@ -27,7 +27,7 @@ def _isas(name, option, settings):
     """The instruction sets asked for, each of which this processor must run."""
     variable = name + "__isas" if option.get("isas") else "stack__isa"
     isas = option.get("isas") or [settings["isa"]]
-    isas = [settings["runs"][0] if isa == "auto" else isa for isa in isas]
+    isas = list(dict.fromkeys(settings["runs"][0] if isa == "auto" else isa for isa in isas))
     for isa in isas:
         if isa not in settings["runs"]:
             refuse("%s asks for '%s', and this processor does not run it; it runs %s. Choose one "

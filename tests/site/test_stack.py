@@ -78,6 +78,9 @@ def test_an_instruction_set_that_the_processor_lacks_is_refused(change, variable
 def test_auto_is_the_best_that_the_processor_runs():
     plan = planned(isa="auto", runs=["x86-64-v3", "x86-64"])
     assert {instance["isa"] for instance in plan.values()} == {"x86-64-v3"}
+    plan = stack.stack_plan({"low": record()}, settings(runs=["x86-64"], options={
+        "low": {"isas": ["auto", "x86-64"]}}, isa="auto"))
+    assert [instance["isa"] for instance in plan] == ["x86-64"], "once, though named twice"
 
 
 def test_a_version_for_which_no_series_was_written_is_refused():
