@@ -107,6 +107,44 @@ def stack_arm64():
         "; ".join(check["says"] for check in whole["checks"]))
 
 
+LOWEST = {"x86_64": "x86-64", "aarch64": "armv8-a"}
+
+
+@proof
+def stack_isas():
+    """Ansible: Treenail for two instruction sets side by side; stack-env loads each of them"""
+    lowest = LOWEST.get(platform.machine())
+    if not lowest:
+        raise NotRun("there are no instruction sets to choose from on " + platform.machine())
+    libraries = ("openblas", "fftw", "hdf5", "numpy")
+    options = dict(skipped("treenail"), **{name + "__mode": "package" for name in libraries},
+                   treenail__isas=["auto", lowest], smoke__network="mlp")
+    with Site("stack-isas", "--chroot", "isas") as site:
+        report = site.play("build", "-e", json.dumps(options))
+        both = [c for c in site.manifest("isas")["components"] if c["name"] == "treenail"]
+        if len(both) == 1:
+            raise NotRun("this processor runs %s alone" % lowest)
+        isas = [c["isa"] for c in both]
+        ran = {step["isa"] for step in report["steps"] if step["ran"]
+               and step["component"] == "treenail"}
+        if ran != set(isas) or len({c["prefix"] for c in both}) != 2:
+            raise Failed("steps ran for %s; the manifest has %s" % (
+                ", ".join(sorted(ran)), ", ".join(c["prefix"] for c in both)))
+        for words, component in [("", both[0]), *(("--modules " + c["module"], c) for c in both)]:
+            path, told = site.inside("isas", "/opt/stack/bin/stack-env %s sh -c 'command -v "
+                                     "treenail-info && treenail-info --json'" % words).split(
+                                         "\n", 1)
+            baseline = json.loads(told)["isa_baseline"]
+            if baseline != component["isa"] or not path.startswith(component["prefix"] + "/"):
+                raise Failed("stack-env %s runs %s, for %s, and not that in %s" % (
+                    words, path, baseline, component["prefix"]))
+        again = site.play("again", "-e", json.dumps(options))
+        if built(again) or changes(again):
+            raise Failed("the second run changed %d things" % changes(again))
+    return "%s in %d s; %s" % (" and ".join(isas), report["seconds"], "; ".join(
+        check["says"] for check in report["checks"] if check["check"] == "treenail"))
+
+
 def failure_keeps_the_stack(site, options):
     """A build that fails leaves the stack as it is, and the play without the mistake finds nothing
     to do."""
