@@ -168,7 +168,7 @@ class _Planner:
             self.built(result, record, option, words)
         elif mode != "skip":
             result["recipe"] = short_hash([
-                name, mode, version, result["module"], result["module_root"], settings["suite"],
+                name, mode, version, result["module"], result["module_root"],
                 {n: of_isa(self.made[n], isa)["recipe"] for n in result["needs"]}])
             result["build_directory"] = "%s/%s-%s-%s" % (settings["build_root"], name, mode,
                                                          result["recipe"])

@@ -58,11 +58,15 @@ def test_what_shapes_the_result_moves_the_prefix(change):
     assert planned()["low"]["prefix"] != planned(**change)["low"]["prefix"]
 
 
+@pytest.mark.parametrize("mode", ["build", "package"])
 @pytest.mark.parametrize("change", [
     {"processors": 64}, {"memory_mib": 500}, {"suite": "long"},
     {"patches": {"low": {"1": "", "2": "0123"}}}])
-def test_what_shapes_nothing_leaves_it_where_it_is(change):
-    assert planned()["low"]["prefix"] == planned(**change)["low"]["prefix"]
+def test_what_shapes_nothing_leaves_it_where_it_is(change, mode):
+    options = {"side": {"mode": mode}}
+    before, after = planned(options=options), planned(options=options, **change)
+    for name, instance in before.items():
+        assert instance["prefix"] == after[name]["prefix"], name
 
 
 @pytest.mark.parametrize("change, variable", [
