@@ -35,6 +35,12 @@ options:
     required: true
   cache: {description: Directory of the cache., type: path, required: true}
   offline: {description: Look into the cache only., type: bool, default: false}
+  mirror:
+    description: >-
+      Address of a mirror of Debian, which has a folder C(pool). Where there is no apt, kinds deb
+      and deb-orig come from there.
+    type: str
+    default: ""
   newest: {description: Fetch nothing; say which version is the newest., type: bool, default: false}
 author: [Treenail developers]
 """
@@ -54,7 +60,8 @@ origin: {description: Which source it came from., type: str, returned: success}
 source: {description: "The newest, as one of sources.", type: dict, returned: with newest}
 """
 
-from ansible.module_utils import pip_index  # noqa: E402  (documentation comes first)
+# Documentation comes first.
+from ansible.module_utils import debian_source, pip_index  # noqa: E402
 
 APT_HELPER = "/usr/lib/apt/apt-helper"
 
@@ -205,9 +212,24 @@ def source_records(name, cache):
                 name]).split("\n\n")
 
 
-def from_deb(source, cache):
+def download(address, checksum, path):
+    """One file of a source package, with its checksum."""
+    if os.path.exists(APT_HELPER):
+        run([APT_HELPER, "download-file", address, path, checksum])
+        return
+    with open(path, "wb") as out:
+        debian_source.read(address, out)
+    if "SHA256:" + digest(path) != checksum:
+        raise Missing("%s came with the checksum SHA256:%s instead of %s" % (
+            address, digest(path), checksum))
+
+
+def from_deb(source, cache, mirror=""):
     """Of kind deb the whole source package, of kind deb-orig its original archive."""
-    uris = source_uris("%s=%s" % (source["name"], source["version"]), cache)
+    if mirror and not shutil.which("apt-get"):
+        uris = debian_source.uris(mirror, source["name"], source["version"])
+    else:
+        uris = source_uris("%s=%s" % (source["name"], source["version"]), cache)
     meant = [u for u in uris if is_the(source["kind"], u[1])]
     wanted = [u for u in meant if u[2] == "SHA256:" + source["sha256"]]
     if not wanted:
@@ -219,14 +241,14 @@ def from_deb(source, cache):
     with tempfile.TemporaryDirectory(dir=cache) as folder:
         paths = [os.path.join(folder, name) for _, name, _ in wanted]
         for (address, _, checksum), path in zip(wanted, paths):
-            run([APT_HELPER, "download-file", address, path, checksum])
+            download(address, checksum, path)
         return keep(cache, source["sha256"], paths)
 
 
 # ---- a Python package index ------------------------------------------------------------------
 
 
-def from_pypi(source, cache):
+def from_pypi(source, cache, _mirror=""):
     files, reasons = pip_index.files(source["name"])
     match = [f for f in files if f[2] == source["sha256"]]
     if not match:
@@ -323,7 +345,7 @@ def newest(component, sources, cache, offline=False):
     return found
 
 
-def fetched(component, sources, cache, offline=False):
+def fetched(component, sources, cache, offline=False, mirror=""):
     """(path, source, whether it was fetched now); raises Missing with all that was tried."""
     os.makedirs(cache, exist_ok=True)
     for source in sources:
@@ -338,7 +360,7 @@ def fetched(component, sources, cache, offline=False):
             tried.append("%s: not asked, for the play is offline" % source["kind"])
             continue
         try:
-            return FETCH[source["kind"]](source, cache), source, True
+            return FETCH[source["kind"]](source, cache, mirror), source, True
         except (Missing, OSError) as reason:
             tried.append("%s: %s" % (source["kind"], reason))
     first = sources[0]
@@ -355,6 +377,7 @@ def main():
         "sources": {"type": "list", "elements": "dict", "required": True},
         "cache": {"type": "path", "required": True},
         "offline": {"type": "bool", "default": False},
+        "mirror": {"type": "str", "default": ""},
         "newest": {"type": "bool", "default": False}}, supports_check_mode=True)
     given = module.params
     if given["newest"]:
@@ -369,7 +392,7 @@ def main():
         module.exit_json(changed=not path, path=path)
     try:
         path, source, changed = fetched(given["component"], given["sources"], given["cache"],
-                                        given["offline"])
+                                        given["offline"], given["mirror"])
     except Missing as reason:
         module.fail_json(msg=str(reason))
     except OSError as error:

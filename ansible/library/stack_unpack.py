@@ -34,6 +34,8 @@ EXAMPLES = r"""
 
 RETURN = r""" # """
 
+from ansible.module_utils import debian_source  # noqa: E402  (documentation comes first)
+
 
 def done(command, archive, **more):
     """Runs what takes the archive apart."""
@@ -62,11 +64,9 @@ def parts(dsc):
     if not form or form.group(1) != "3.0 (quilt)":
         raise OSError("%s has the format %s: only 3.0 (quilt) is known" % (
             dsc, form.group(1) if form else "of no source package"))
-    sums = re.search(r"^Checksums-Sha256:[ \t]*\n((?: .+\n?)+)", text, re.MULTILINE)
     found = []
-    for line in sums.group(1).splitlines() if sums else ():
-        sha256, _, name = line.split()
-        path = os.path.join(os.path.dirname(dsc), os.path.basename(name))
+    for name, sha256 in debian_source.named(text):
+        path = os.path.join(os.path.dirname(dsc), name)
         with open(path, "rb") as stream:
             if hashlib.sha256(stream.read()).hexdigest() != sha256:
                 raise OSError("%s has not the checksum that %s tells" % (path, dsc))

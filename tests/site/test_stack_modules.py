@@ -256,6 +256,72 @@ def test_the_original_archive_is_not_the_package(tmp_path, monkeypatch):
         source.from_deb(wanted("deb-orig", sha256="d" * 64), str(tmp_path))
 
 
+POOL = "/debian/pool/main/libt/libthing/"
+
+
+class Mirror(http.server.BaseHTTPRequestHandler):
+    """A mirror of Debian with the source packages that a test puts into `files`."""
+
+    files = {}
+
+    def do_GET(self):
+        body = self.files.get(self.path)
+        if body is None:
+            self.send_error(404)
+            return
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture()
+def mirror(serve, monkeypatch):
+    """Serves a source package on a machine without apt: (address, {path: content})."""
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setattr(source, "APT_HELPER", "/nonexistent/apt-helper")
+    more = {"libthing_1.0.orig.tar.gz": DATA, "libthing_1.0-2.debian.tar.xz": b"debian"}
+    dsc = "Format: 3.0 (quilt)\nChecksums-Sha256:\n%sFiles:\n x 1 y\n" % "".join(
+        " %s %d %s\n" % (hashlib.sha256(content).hexdigest(), len(content), name)
+        for name, content in more.items())
+    files = {POOL + name: content for name, content in more.items()}
+    files[POOL + "libthing_1.0-2.dsc"] = dsc.encode()
+    return "http://%s/debian/" % serve(handler=Mirror, files=files), files
+
+
+@pytest.mark.parametrize("kind, dsc, kept", [
+    ("deb", True, ["libthing_1.0-2.debian.tar.xz", "libthing_1.0-2.dsc",
+                   "libthing_1.0.orig.tar.gz"]),
+    ("deb-orig", False, ["libthing_1.0.orig.tar.gz"])])
+def test_a_mirror_of_debian_is_asked_where_there_is_no_apt(mirror, tmp_path, kind, dsc, kept):
+    address, files = mirror
+    sha256 = hashlib.sha256(files[POOL + "libthing_1.0-2.dsc"]).hexdigest() if dsc else SUM
+    path, _, changed = source.fetched(
+        "thing", [wanted(kind, "libthing", "1:1.0-2", sha256)], str(tmp_path), mirror=address)
+    assert changed and sorted(os.listdir(os.path.dirname(path))) == kept
+    assert source.digest(path) == sha256
+
+
+@pytest.mark.parametrize("change, words", [
+    ({"libthing_1.0.orig.tar.gz": b"other"}, "orig.tar.gz came with the checksum SHA256:"),
+    ({"libthing_1.0-2.dsc": b"Format: 3.0 (quilt)\n"}, "has not the checksum %s: none" % SUM),
+    ({"libthing_1.0-2.dsc": None}, "libthing_1.0-2.dsc: 404 Not Found")])
+def test_a_mirror_that_has_something_else_is_refused(mirror, tmp_path, change, words):
+    address, files = mirror
+    files.update({POOL + name: content for name, content in change.items()})
+    with pytest.raises(source.Missing) as caught:
+        source.fetched("thing", [wanted("deb-orig", "libthing", "1.0-2")], str(tmp_path),
+                       mirror=address)
+    assert words in str(caught.value) and os.listdir(str(tmp_path)) == []
+
+
+def test_without_apt_and_without_a_mirror_there_are_no_source_packages(mirror, tmp_path):
+    with pytest.raises(source.Missing, match="deb: there is no apt-get on this machine"):
+        source.fetched("thing", [wanted("deb")], str(tmp_path))
+
+
 def test_pip_is_configured_by_files(tmp_path, monkeypatch):
     monkeypatch.delenv("PIP_INDEX_URL", raising=False)
     (tmp_path / "pip.conf").write_text("[global]\nindex-url = https://mirror.example/simple\n")
