@@ -23,7 +23,7 @@ def stack_ssh():
     with Site("stack-ssh", "--ssh", "1", "--internet") as site:
         site.inside("ssh1", USERS)
         whole = site.play("build", "-e", json.dumps(OPTIONS))
-        if built(whole) != {"treenail"}:
+        if built(whole) != {"numpy", "treenail"}:  # of NumPy the suite
             raise Failed("built were %s" % ", ".join(sorted(built(whole))))
         again = site.play("again", "-e", json.dumps(OPTIONS))
         if changes(again) or built(again):
@@ -33,5 +33,5 @@ def stack_ssh():
             raise Failed("manifest and environment belong to " + owners)
         site.play("prune", "-e", json.dumps(OPTIONS), playbook="prune.yml")
         said = site.inside("ssh1", "su admin -c '/opt/stack/bin/stack-env treenail-info'")
-    return "%s as admin, built by site, again without a change: %s" % (
-        ", ".join(sorted(built(whole))), said.splitlines()[0])
+    return "as admin, built by site, again in %d s without a change: %s" % (
+        again["seconds"], said.splitlines()[0])
