@@ -37,11 +37,13 @@ def _wanted():
             found.update(record["build_packages" if mode == "build" else "packages"]["RedHat"])
             found.update(record.get("suite", {}).get(mode, {}).get("short", {}).get(
                 "packages", {}).get("RedHat", []))
-    toolchain, modules, python = (data(role, "vars/RedHat.yml")["_%s_packages" % role]
+    toolchain, modules, python = (data(role, "vars/RedHat.yml")
                                   for role in ("toolchain", "modules", "python"))
     return ["dnf -q repolist", "install dnf-plugins-core", "install epel-release", *(
-        "install " + " ".join(sorted(names))
-        for names in (toolchain["gcc"], modules["lmod"], python, found))]
+        "install " + " ".join(sorted(names)) for names in (
+            modules["_modules_packages"]["lmod"],
+            toolchain["_toolchain_packages"]["gcc"] + toolchain["_toolchain_tools"],
+            python["_python_packages"], found))]
 
 
 @proof
