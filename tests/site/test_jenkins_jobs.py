@@ -91,7 +91,8 @@ def test_what_the_nightly_runs_hand_over_is_allowed(ours):
     for name in ("treenail.nightly-patched", "treenail.nightly-upstream"):
         nightly = ElementTree.fromstring(ours[name])
         pairs = handed_over(ours[name])
-        assert sorted(pairs) == ["CHANNEL", "SUITE", "VARIANT"] and pairs["SUITE"] == "long"
+        assert sorted(pairs) == ["ARCH", "CHANNEL", "FORMAT", "SUITE", "VARIANT"]
+        assert pairs["SUITE"] == "long"
         assert all(value in choices[key] for key, value in pairs.items())
         assert next(nightly.iter("projects")).text == "treenail/pipeline"
         assert next(nightly.iter("spec")).text == "H 1 * * *"
