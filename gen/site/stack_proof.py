@@ -10,7 +10,8 @@ from proving import Failed, NotRun, need, proof
 from stack_site import Site, built, changes, skipped
 
 
-LIMITS = {"build": 25 * 60, "again": 60}  # seconds, on two processors
+LIMITS = {"build": 25 * 60, "again": 60}  # seconds, on so many processors:
+PROCESSORS = 2
 WANTED = {"openblas", "fftw", "hdf5", "treenail"}
 
 
@@ -71,15 +72,20 @@ def stack():
 @proof
 def stack_three_times():
     """Ansible: on three new hosts, one after the other, the stack is built in time, and no retry"""
-    taken = {name: [] for name in LIMITS}
-    for number in "123":
-        with Site("stack-three-times", "--chroot", "fresh" + number) as site:
-            _, whole, again = from_nothing(site)
-            taken["build"].append(whole["seconds"])
-            taken["again"].append(again["seconds"])
-    text = "; ".join("%s: %s of at most %d s" % (
-        name, ", ".join("%d" % seconds for seconds in taken[name]), limit)
-        for name, limit in LIMITS.items())
+    taken = {"fetch": [], "build": [], "again": []}
+    there = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(there)[:PROCESSORS])
+    try:
+        for number in "123":
+            with Site("stack-three-times", "--chroot", "fresh" + number) as site:
+                for name, report in zip(taken, from_nothing(site)):
+                    taken[name].append(report["seconds"])
+    finally:
+        os.sched_setaffinity(0, there)
+    text = "%d of %d processors; %s" % (
+        min(PROCESSORS, len(there)), len(there), "; ".join("%s: %s s%s" % (
+            name, ", ".join("%d" % seconds for seconds in taken[name]),
+            " of at most %d" % LIMITS[name] if name in LIMITS else "") for name in taken))
     if any(max(taken[name]) > limit for name, limit in LIMITS.items()):
         raise Failed("too slow, if nothing else was running: " + text)
     return text
