@@ -13,6 +13,7 @@ says which libraries it really has. Exit status 0, or 1 with a sentence.
 from __future__ import annotations
 
 import cmath
+import contextlib
 import ctypes
 import json
 import os
@@ -367,7 +368,9 @@ def treenail(components: dict) -> str:
         report = os.path.join(folder, "report.json")
         # Without HDF5 it has no checkpoints.
         kept = ["--checkpoint-dir", folder] if "hdf5" in components else []
-        if train.main(["mlp", "--quiet", "--report", report, *kept]):
+        with contextlib.redirect_stdout(sys.stderr):  # what is said of it is said below
+            reached = train.main(["mlp", "--quiet", "--report", report, *kept]) == 0
+        if not reached:
             raise Wrong("the training did not reach %.2f" % models.NEEDED["mlp"])
         with open(report, encoding="utf-8") as stream:
             accuracy = json.load(stream)["accuracy"]

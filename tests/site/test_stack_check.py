@@ -202,8 +202,8 @@ def tried(*words, **environment):
         input=json.dumps({"needs": [], "instance": dict(
             PACKAGE, name="treenail", mode="module", version=treenail.__version__,
             module="treenail/1", module_root=build)}),
-        env=dict(os.environ, **environment), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    assert done.returncode == 0, done.stdout
+        env=dict(os.environ, **environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.returncode == 0 and done.stdout.count("\n") == 1, done.stdout + done.stderr
     return done.stdout
 
 
