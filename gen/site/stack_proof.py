@@ -199,7 +199,7 @@ def stack_modules():
             if words not in text:
                 raise Failed("%s: %r does not say %r" % (name, text, words))
         on_it = site.play("on-it", "-e", json.dumps(dict(
-            options, hdf5__module_root=first["prefix"], **ON_IT)))
+            options, hdf5__module_root=first["prefix"], **ON_IT, **site.fill("modules", "h5py"))))
         if built(on_it) != {"numpy", "h5py"}:  # of numpy its suite
             raise Failed("built on the module was %s" % ", ".join(sorted(built(on_it))))
         failure_keeps_the_stack(site, dict(skipped("hdf5"),

@@ -39,6 +39,21 @@ class Site:
         """The output of a line of shell there."""
         return inside(self.state, host, command)
 
+    def fill(self, host, *names):
+        """The sources of components from PyPI, put into a host's cache by this machine, whose pip
+        knows where its index is: the options that name them."""
+        from stack_fixture import module, stack  # Ansible's packages
+        records = stack.stack_records(os.path.join(ANSIBLE, "roles"))
+        fetch = module("library/stack_source.py").fetched
+        options = {}
+        for name in names:
+            record = records[name]
+            options[name + "__sources"] = [
+                s for s in record["versions"][record["version"]]["sources"] if "pypi" in s]
+            fetch(name, stack.sources(name, options[name + "__sources"]), os.path.join(
+                self.state, "roots", host, "var/cache/treenail-stack"))
+        return options
+
     def play(self, name, *words, network=True, status=0, playbook="site.yml", ansible=ANSIBLE):
         """The report of a play: what changed, which steps ran, what failed."""
         command = ["ansible-playbook", "-i", os.path.join(self.state, "inventory.yml"), playbook,
