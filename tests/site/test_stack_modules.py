@@ -31,6 +31,7 @@ unpack = module("library/stack_unpack.py")
 commit = module("library/stack_commit.py")
 prune = module("library/stack_prune.py")
 publish = module("library/stack_publish.py")
+share = module("library/stack_share.py")
 
 DATA = b"an archive\n"
 SUM = hashlib.sha256(DATA).hexdigest()
@@ -887,3 +888,30 @@ def test_prune_without_a_manifest_removes_nothing(tmp_path, text, words):
     with pytest.raises(prune.Unusable, match=words):
         prune.prune(str(tmp_path / "root"), [], True)
     assert prefix.exists()
+
+
+# ---- what is copied --------------------------------------------------------------------------
+
+
+def test_folders_become_those_of_the_archive(tmp_path):
+    made, into = tmp_path / "made", tmp_path / "into"
+    (made / "one/deep").mkdir(parents=True)
+    (made / "one/deep/program").write_text("1")
+    (made / "one/deep/program").chmod(0o755)
+    (made / "one/text").write_text("2")
+
+    def shared(really=True):
+        packed = subprocess.run(["tar", "-C", str(made), "-cz", "one"], stdout=subprocess.PIPE,
+                                check=True).stdout
+        return share.shared(base64.b64encode(packed).decode(), str(into), really)
+
+    assert shared(False) == ["one/deep/program", "one/text"] and not into.exists()
+    assert shared() == ["one/deep/program", "one/text"] and shared() == []
+    assert (into / "one/deep/program").stat().st_mode & 0o777 == 0o755
+    (into / "one/text").write_text("3")
+    (into / "one/stale").write_text("")
+    (into / "another").write_text("")
+    (into / "one/deep/program").chmod(0o644)
+    assert shared() == ["one/deep/program", "one/stale", "one/text"] and shared() == []
+    assert sorted(os.listdir(str(into / "one"))) == ["deep", "text"]
+    assert (into / "another").exists() and (into / "one/text").read_text() == "2"
