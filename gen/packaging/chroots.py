@@ -13,8 +13,9 @@ import stat
 from proving import Failed, NotRun, debian_repository, need, run
 
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
-_MOUNTS = ('mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && '
-           'mount -t sysfs sysfs "$0/sys" && exec "$@"')
+# A host of ci/hosts has all of it.
+_MOUNTS = ('mountpoint -q "$0/proc" || { mount -t proc proc "$0/proc" && '
+           'mount --rbind /dev "$0/dev" && mount -t sysfs sysfs "$0/sys"; } && exec "$@"')
 
 
 def needs():

@@ -6,7 +6,7 @@ import tempfile
 
 import chroots
 import role_host
-from proving import Failed, proof, run
+from proving import Failed, proof
 
 DROP_IN = "/etc/sudoers.d/builder"
 
@@ -27,7 +27,7 @@ def _without_sudo(host):
                  builder__commands=[], builder__uid=5000)
 
 
-def _with_sudo(host):
+def with_sudo(host):
     """The user may run what the drop-in says, and nothing else."""
     main = _read(host, "/etc/sudoers")
     if host.converged("builder") != ["Write the drop-in for sudo"]:
@@ -49,7 +49,7 @@ def _with_sudo(host):
     host.play("builder")
 
 
-def _removed(host):
+def removed(host):
     if "Remove the user and the home directory" not in host.converged(
             "builder", builder__state="absent"):
         raise Failed("absent does not remove the user")
@@ -60,6 +60,7 @@ def _removed(host):
     if host.play("builder", builder__name="games", builder__state="absent"):
         raise Failed("absent touches a user that was there before")
     host.inside("id", "games")
+    host.inside("visudo", "-c")
 
 
 @proof
@@ -67,10 +68,9 @@ def builder_user():
     """the role builder makes and removes user and sudo drop-in; a bad drop-in leaves the old one"""
     role_host.needs()
     with tempfile.TemporaryDirectory() as root:
-        host = role_host.Host(root)
+        host = role_host.made(root)
         _without_sudo(host)
         chroots.apt(root, "install", "sudo")
-        _with_sudo(host)
-        _removed(host)
-        run(["chroot", root, "visudo", "-c"])
+        with_sudo(host)
+        removed(host)
     return "with and without sudo; every second run changed nothing"

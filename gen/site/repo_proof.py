@@ -91,7 +91,7 @@ def _files(folder):
 # ---- published -------------------------------------------------------------------------------
 
 
-def _published(site, real):
+def published(site, real):
     """Release: version 1 and the real packages; nightly: versions 1 and 2; 2 is promoted later."""
     host = site.host
     if host.play("repo", "--check", **site.publish(site.tiny("1"))) == [] or os.path.exists(
@@ -130,7 +130,7 @@ def _version(host, name):
     return host.inside("dpkg-query", "-W", "-f", "${Version}", name, status=None)
 
 
-def _apt_client(site, address, real):
+def apt_client(site, address, real):
     """From release, by -t from nightly, and back by a pin; then the real packages."""
     host, both = site.host, ["release", "nightly"]
     host.converged("repo", **site.client(address, repo__channels=both))
@@ -314,11 +314,11 @@ def _proven(real):
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         key = fixtures.ThrowAwayKey()
         stack.callback(key.remove)
-        site = Site(role_host.Host(root), key, folder)
+        site = Site(role_host.made(root), key, folder)
         host = site.host
-        _published(site, real)
+        published(site, real)
         address = stack.enter_context(served(host.path("/srv")))
-        said = [_apt_client(site, address + "/treenail", "deb" in kinds)]
+        said = [apt_client(site, address + "/treenail", "deb" in kinds)]
         _dnf_ready(host)
         said.append(_dnf_client(site, address + "/treenail", "rpm" in kinds))
         _promoted(site)

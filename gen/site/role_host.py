@@ -22,14 +22,18 @@ def needs():
     need("mmdebstrap", "mmdebstrap")
 
 
-class Host:
-    """`root`: its root directory, new and with these packages."""
+def made(root):
+    """A new host in this directory."""
+    release, _ = debian_repository()
+    chroots.made(root, release, "--variant=apt", "--include=python3,python3-apt")
+    return Host(root)
 
-    def __init__(self, root, *packages):
+
+class Host:
+    """`root`: its root directory."""
+
+    def __init__(self, root):
         self.root = root
-        release, _ = debian_repository()
-        chroots.made(root, release, "--variant=apt", "--include=" + ",".join(
-            ("python3", "python3-apt", *packages)))
 
     def path(self, *names):
         return os.path.join(self.root, *(name.lstrip("/") for name in names))
