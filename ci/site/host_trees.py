@@ -204,12 +204,15 @@ def emulator(machine: str, folders: tuple = ("/usr/lib/binfmt.d", "/etc/binfmt.d
 
 def emulate(state, arch: str) -> None:
     """Lets the kernel run programs of `arch` by qemu-user while the hosts are up. The registration
-    is this state's own, beside one that the machine may have."""
-    if runs(arch):
+    is this state's own and goes before one that the machine may have, for Debian's gives a program
+    no rights of its owner, and so there would be neither sudo nor su."""
+    if arch == native():
         return
-    need("qemu-%s-static" % MACHINES[arch], "qemu-user-static")
     line = emulator(MACHINES[arch])
     if not line:
+        if runs(arch):
+            return
+        need("qemu-%s-static" % MACHINES[arch], "qemu-user-static")
         raise HostsError("programs of %s do not run here, and no file in /usr/lib/binfmt.d says "
                          "how: qemu-%s.conf is missing" % (arch, MACHINES[arch]))
     name = "%s-%s" % (state.id, MACHINES[arch])
@@ -219,7 +222,8 @@ def emulate(state, arch: str) -> None:
         call("mount", "-t", "binfmt_misc", "binfmt_misc", BINFMT)
     _, _, kind, offset, magic, mask, interpreter, flags = line.split(":")
     with open(os.path.join(BINFMT, "register"), "w", encoding="utf-8") as stream:
-        stream.write(":".join(["", name, kind, offset, magic, mask, interpreter, flags]))
+        stream.write(":".join(["", name, kind, offset, magic, mask, interpreter,
+                               flags.replace("C", "") + "C"]))
     if not runs(arch):
         raise HostsError("programs of %s do not run here, though %s is registered" % (
             arch, interpreter))

@@ -236,7 +236,11 @@ def hosts_arm64():
         machine = inside(state, "arm", "uname -m; dpkg --print-architecture")
         if machine.split() != ["aarch64", "arm64"]:
             raise Failed("the machine is called " + machine)
-    return "up in %.1f s; pinged; nothing left" % seconds
+        rights = inside(state, "arm", "install -m 4755 /usr/bin/id /tmp/id && "
+                        "su nobody -s /bin/sh -c '/tmp/id -u'")
+        if rights != "0":
+            raise Failed("a program of root's runs with the rights of user " + rights)
+    return "up in %.1f s; pinged; sudo would work; nothing left" % seconds
 
 
 @proof
