@@ -92,6 +92,23 @@ def stack_three_times():
 
 
 @proof
+def stack_llvm():
+    """Ansible: the stack built by LLVM's compilers, its suites and checks hold"""
+    with Site("stack-llvm", "--chroot", "llvm") as site:
+        whole = site.play("build", "-e", "toolchain__family=llvm scipy__mode=skip")
+        if not WANTED <= built(whole):
+            raise Failed("built were %s" % ", ".join(sorted(built(whole))))
+        others = [path for path in site.prefixes("llvm").values() if "/llvm-" not in path]
+        if others:
+            raise Failed("not by LLVM are %s" % ", ".join(others))
+        again = site.play("again", "-e", "toolchain__family=llvm scipy__mode=skip")
+        if changes(again) or built(again):
+            raise Failed("the second run changed %d things" % changes(again))
+    return "%s in %d s; %s" % (", ".join(sorted(built(whole))), whole["seconds"], "; ".join(
+        check["says"] for check in whole["checks"]))
+
+
+@proof
 def stack_arm64():
     """Ansible: the same roles in an arm64 chroot under qemu-user, C libraries by cross compilers"""
     if platform.machine() != "x86_64":
