@@ -117,17 +117,26 @@ def end(process: dict) -> None:
         raise HostsError("process %d does not end, though killed" % process["pid"])
 
 
-def end_all_inside(root: str) -> None:
-    """Kills what runs with its root directory at or below `root`."""
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
+def all_inside(root: str) -> list:
+    """Processes with their root directory at or below `root`."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             place = os.readlink("/proc/%s/root" % name)
         except OSError:
             continue
         if place == root or place.startswith(root + "/"):
-            end({"pid": int(name), "start": start_time(int(name))})
+            found.append({"pid": int(name), "start": start_time(int(name))})
+    return found
+
+
+def end_all_inside(root: str) -> None:
+    """Kills what runs there, and what that has started meanwhile."""
+    found = all_inside(root)
+    while found:
+        for process in found:
+            end(process)
+        found = all_inside(root)
 
 
 def users_of(path: str) -> str:
@@ -165,16 +174,22 @@ def mounts_at(path: str, mountinfo: str = "/proc/self/mountinfo") -> list:
             if point == path or point.startswith(path.rstrip("/") + "/")]
 
 
-def unmount(path: str) -> None:
-    """Everything mounted at and below `path`."""
+def unmount(path: str, patience: float = 10) -> None:
+    """Everything mounted at and below `path`. It may be busy for a moment with a process that is
+    gone already: the kernel lets go of a killed one's files when it gets to it."""
+    deadline = time.monotonic() + patience
     for point in mounts_at(path):
-        done = subprocess.run(["umount", point], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              check=False)
-        if done.returncode:
+        while True:
+            done = subprocess.run(["umount", point], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, check=False)
+            if not done.returncode:
+                break
             users = users_of(path)
-            raise HostsError("%s cannot be unmounted: %s" % (
-                point, "in use by process " + users if users
-                else done.stdout.decode(errors="replace").strip()))
+            if users or time.monotonic() > deadline:
+                raise HostsError("%s cannot be unmounted: %s" % (
+                    point, "in use by process " + users if users
+                    else done.stdout.decode(errors="replace").strip()))
+            time.sleep(0.1)
 
 
 def remove_tree(path: str) -> None:

@@ -215,6 +215,32 @@ def test_mounts_below_a_directory(tmp_path):
     assert host_machine.mounts_at("/c", str(info)) == []
 
 
+@pytest.mark.parametrize("tries, patience", [(3, 10), (1000, 0)])
+def test_what_the_kernel_has_not_let_go_of_is_unmounted_later(tries, patience, tmp_path,
+                                                              monkeypatch):
+    umount = tmp_path / "umount"
+    umount.write_text('#!/bin/sh\nd=%s/tries; echo >> $d; [ $(wc -l < $d) -ge %d ] || '
+                      '{ echo "umount: $1: target is busy."; exit 32; }\n' % (tmp_path, tries))
+    umount.chmod(0o755)
+    monkeypatch.setenv("PATH", "%s:%s" % (tmp_path, os.environ["PATH"]))
+    monkeypatch.setattr(host_machine, "mounts_at", lambda path: [path])
+    place = str(tmp_path / "place")
+    if patience:
+        host_machine.unmount(place, patience)
+        assert (tmp_path / "tries").read_text() == "\n" * tries
+    else:
+        with pytest.raises(host_machine.HostsError, match="cannot be unmounted: .* is busy"):
+            host_machine.unmount(place, patience)
+
+
+def test_what_a_process_starts_while_it_is_ended_is_ended_too(monkeypatch):
+    sweeps, killed = [[{"pid": 1}, {"pid": 2}], [{"pid": 3}], []], []
+    monkeypatch.setattr(host_machine, "all_inside", lambda root: sweeps.pop(0))
+    monkeypatch.setattr(host_machine, "end", lambda process: killed.append(process["pid"]))
+    host_machine.end_all_inside("/x")
+    assert killed == [1, 2, 3] and not sweeps
+
+
 def test_a_missing_program_is_named_with_its_package(monkeypatch):
     monkeypatch.setattr(host_machine.shutil, "which", lambda *_args, **_words: None)
     for check in (host_slurm.check_programs, lambda: host_machine.need("ip", "iproute2")):
