@@ -61,11 +61,24 @@ def readable(name, path):
     return data
 
 
+def position(data, needle):
+    """Where this path is named, and not as a part of another one: of /src neither /usr/src nor
+    /src-1 speaks, but -I/src does, and so may any byte before it that is no path. -1: nowhere."""
+    at = data.find(needle)
+    while at >= 0:
+        before = re.search(rb"[\w.+~/-]*\Z", data[max(0, at - 100):at]).group()
+        after = data[at + len(needle):at + len(needle) + 1]
+        if b"/" not in before[:-1] and (needle.endswith(b"/") or not re.match(rb"[\w-]", after)):
+            break
+        at = data.find(needle, at + 1)
+    return at
+
+
 def named(name, path, needles):
     """A sentence about a file, or a link, that names one of these paths; else ''."""
     data = os.readlink(path).encode() if os.path.islink(path) else readable(name, path)
     for needle in needles:
-        at = data.find(needle)
+        at = position(data, needle)
         if at >= 0:
             text = data[at:at + 200].split(b"\0")[0].splitlines()[0]
             return "%s: names %s at byte %d; wanted: no path of the machine it was built on" % (

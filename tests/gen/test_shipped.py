@@ -160,6 +160,14 @@ def test_paths_of_the_build(said, content, tmp_path, kind):
     assert "names %s/BUILD/x.c</p> at byte 3" % build.decode() in "".join(found)
 
 
+@pytest.mark.parametrize("text, at", [
+    (b"/src", 0), (b"x\0/src\0", 2), (b"-I/src/include", 2), (b"map=/src=.", 4), (b"/src.", 0),
+    (b"/usr/src/x and /src/x", 15), (b"//src/x", 1), (b"z/src/x", 1), (b"/usr/src/x", -1),
+    (b"/src-1", -1), (b"/srcs", -1)])
+def test_a_path_is_told_from_others_that_it_is_a_part_of(text, at):
+    assert shipped.position(text, b"/src") == at
+
+
 def test_a_link_into_the_build(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "build/x")
     assert "link: names " + str(tmp_path) in shipped.named(
