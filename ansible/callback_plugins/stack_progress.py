@@ -184,13 +184,14 @@ class CallbackModule(CallbackBase):
             return
         rows = [("component", "version", "mode", "isa", "time", "before", "state")]
         for instance in plan:
-            ran = [s for s in self.steps if s["ran"] and self.about(s, host, instance)]
+            told = [s for s in self.steps if self.about(s, host, instance)]
+            ran = [s for s in told if s["ran"]]
             before = sum(s["before"] or 0 for s in ran)
             rows.append((instance["name"], instance["version"], instance["mode"],
                          instance["isa"] if instance["mode"] == "build" else "",
                          clock(sum(s["seconds"] for s in ran)) if ran else "",
                          clock(before) if before else "",
-                         self.state(host, instance, {s["step"] for s in ran})))
+                         self.state(host, instance, {s["step"] for s in told})))
         widths = [max(len(str(row[i])) for row in rows) for i in range(len(rows[0]))]
         self.say("\n%s" % host)
         for row in rows:
@@ -206,8 +207,8 @@ class CallbackModule(CallbackBase):
         return (told["host"], told["component"], told["isa"]) == (
             host, instance["name"], instance["isa"])
 
-    def state(self, host, instance, ran):
-        """What became of it: a word."""
+    def state(self, host, instance, done):
+        """What became of it, of which these steps are done, now or by a run before: a word."""
         if any(self.about(failure, host, instance) for failure in self.failures):
             return "FAILED"
         if instance["mode"] != "build":
@@ -215,7 +216,7 @@ class CallbackModule(CallbackBase):
         if instance["prefix"] in self.complete.get(host, ()):
             return "in place"
         wanted = {*instance["steps"], *(["suite"] if instance["suite"] else [])}
-        return "built" if wanted <= ran else "begun" if ran else "to be built"
+        return "built" if wanted <= done else "begun" if done else "to be built"
 
     def reports(self, hosts):
         """stack__reports, as the first host of the stack has it."""

@@ -82,6 +82,17 @@ def test_a_run_that_ends_well(tmp_path):
     assert report["failures"] == [] and report["hosts"]["h"]["failures"] == 0
 
 
+def test_what_an_interrupted_run_began_is_built_by_the_next(tmp_path):
+    root = str(tmp_path / "stack")
+    plan = [component(root, "low", build=["true"], install=["test -e /nowhere"])]
+    text, _ = play(tmp_path, plan, step_task("low"), status=1)
+    assert row(text, "low")[-1] == "FAILED"
+    text, report = play(tmp_path, [dict(plan[0], steps={"build": ["true"], "install": ["true"]})],
+                        step_task("low"))
+    assert row(text, "low")[-1] == "built"
+    assert [(s["step"], s["ran"]) for s in report["steps"]] == [("build", False), ("install", True)]
+
+
 def test_each_instruction_set_has_a_row_of_its_own(tmp_path):
     root = str(tmp_path / "stack")
     plan = [component(root, "low", isa="x86-64-v3", build=["true"]),
