@@ -61,7 +61,7 @@ def find_library(prober: Prober, tools: Toolchain, program: Sequence[str],
         if not ok:
             reason = "<%s> is not there" % dep.header
             if "no such header" not in err:
-                reason = "a program does not link with %s" % " ".join(result.libs)
+                reason = "a program does not link with %s: %s" % (" ".join(result.libs), err)
             result = External(False, version=result.version, why_not=reason)
     return result
 
@@ -90,6 +90,7 @@ def find_blas(prober: Prober, tools: Toolchain, program: Sequence[str], choice: 
     if choice in ("auto", "blis"):
         candidates.append(("blis", "blis", ("-lblis",)))
     include = ["-I/usr/include/" + triplet] if triplet else []
+    known = ""
     for name, module, libs in candidates:
         cflags: Tuple[str, ...] = ()
         if module:
@@ -97,8 +98,10 @@ def find_blas(prober: Prober, tools: Toolchain, program: Sequence[str], choice: 
             if asked.found:
                 cflags, libs = asked.cflags, asked.libs
         for extra in ([], include):
-            ok, _ = tools.links(BLAS_PROGRAM, list(cflags) + extra + list(libs))
+            ok, err = tools.links(BLAS_PROGRAM, list(cflags) + extra + list(libs))
             if ok:
                 return External(True, cflags + tuple(extra), libs, "",
                                 "%s (%s)" % (name, " ".join(libs)))
-    return External(False, why_not="no CBLAS of kind '%s' compiles and links" % choice)
+            if module and asked.found:
+                known = "; pkg-config knows %s, but: %s" % (module, err)
+    return External(False, why_not="no CBLAS of kind '%s' compiles and links%s" % (choice, known))

@@ -39,7 +39,7 @@ def matching_cc(cxx: Sequence[str], prefix: str) -> List[str]:
     return [prefix + "gcc"]
 
 
-def _message(status: int, err: str, linking: bool = False) -> str:
+def complaint(status: int, err: str, linking: bool = False) -> str:
     """The line of a compiler's complaint that says what is wrong."""
     lines = [line.strip() for line in err.splitlines() if line.strip()]
     if not lines:
@@ -127,7 +127,7 @@ class Toolchain:
     def _cannot(self, what: str, command: Sequence[str], status: int, err: str) -> ConfigureError:
         return ConfigureError(
             "the compiler '%s' cannot %s a small program: %s (the whole exchange is in %s)"
-            % (" ".join(command), what, _message(status, err, what == "link"), self.log))
+            % (" ".join(command), what, complaint(status, err, what == "link"), self.log))
 
     def _must_run(self, command: Sequence[str], name: str) -> None:
         status, _, err = self.prober.run([*command, "--version"])
@@ -200,8 +200,9 @@ class Toolchain:
         return triplet.split("-")[0] or "unknown"
 
     def links(self, program: str, flags: Sequence[str]) -> Tuple[bool, str]:
+        """Whether it does, else what the compiler or the linker says against it."""
         status, err = self._link(program, flags)
-        return status == 0, err
+        return status == 0, complaint(status, err, linking=True) if status else ""
 
     def _link(self, program: str, flags: Sequence[str]) -> Tuple[int, str]:
         command = self.cxx + self.cppflags + self.cxxflags + [

@@ -148,8 +148,20 @@ def test_feature_yes_and_missing_names_the_package(without_hdf5):
                              (["--auto-features=yes"], "--auto-features=yes, but hdf5: ")):
         done = tree.configure(variable, *arguments, check=False)
         assert done.returncode == 1 and shown in done.stderr
-        assert "a program does not link with -lno_such_hdf5" in done.stderr
+        said = done.stderr.split("a program does not link with -lno_such_hdf5: ")[1]
+        assert "no_such_hdf5" in said, "what the linker said"
         assert "hdf5" in done.stderr.split(";")[-1]
+
+
+def test_blas_that_is_there_and_does_not_link_says_why(small_tree, tmp_path):
+    add_feature(small_tree, "blas")
+    library(tmp_path, "openblas", "0.3", "-I%s" % tmp_path, "-lno_such_blas")
+    (tmp_path / "cblas.h").write_text(
+        'extern "C" float cblas_sdot(int, const float*, int, const float*, int);\n')
+    done = small_tree.configure("PKG_CONFIG_LIBDIR=%s" % tmp_path, "--blas=openblas", check=False)
+    assert done.returncode == 1
+    assert "no CBLAS of kind 'openblas'" in done.stderr
+    assert "no_such_blas" in done.stderr.split("pkg-config knows openblas, but: ")[1]
 
 
 def test_missing_header_names_the_package(without_hdf5, tmp_path):
