@@ -140,6 +140,7 @@ def test_what_is_built_on_a_module_finds_it():
     found = environment(plan, "high")
     assert found["CPATH"] == "/site/low/include"
     assert found["LIBRARY_PATH"] == "/site/low/lib:/site/low/lib64"
+    assert found["LDFLAGS"] == "-L/site/low/lib -L/site/low/lib64"
     assert found["LD_LIBRARY_PATH"] == "/site/low/lib:/site/low/lib64:/gcc/lib64"
     assert found["PKG_CONFIG_PATH"] == "/site/low/lib/pkgconfig:/site/low/lib64/pkgconfig"
     assert found["PYTHONPATH"] == "/site/low/lib/python:/site/low/lib/python3.11/site-packages"
@@ -147,6 +148,7 @@ def test_what_is_built_on_a_module_finds_it():
     assert plan["high"]["prefix"] != elsewhere["high"]["prefix"]
     built = environment(planned(), "high")
     assert built["LIBRARY_PATH"] == planned()["low"]["prefix"] + "/lib"
+    assert built["LDFLAGS"] == "-L" + built["LIBRARY_PATH"]
 
 
 def test_a_module_that_is_built_on_must_say_where_it_is():
