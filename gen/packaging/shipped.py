@@ -63,12 +63,14 @@ def readable(name, path):
 
 def position(data, needle):
     """Where this path is named, and not as a part of another one: of /src neither /usr/src nor
-    /src-1 speaks, but -I/src does, and so may any byte before it that is no path. -1: nowhere."""
+    /src-1 or src/src.h speaks, but -I/src does, and so may any byte before it that is no path. -1:
+    nowhere."""
     at = data.find(needle)
     while at >= 0:
         before = re.search(rb"[\w.+~/-]*\Z", data[max(0, at - 100):at]).group()
-        after = data[at + len(needle):at + len(needle) + 1]
-        if b"/" not in before[:-1] and (needle.endswith(b"/") or not re.match(rb"[\w-]", after)):
+        after = data[at + len(needle):at + len(needle) + 2]
+        if b"/" not in before[:-1] and (
+                needle.endswith(b"/") or not re.match(rb"[\w-]|\.\w", after)):
             break
         at = data.find(needle, at + 1)
     return at
