@@ -5,7 +5,8 @@ import json
 import os
 import subprocess
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
 ANSIBLE = os.path.join(TOP, "ansible")
 
 
@@ -13,9 +14,7 @@ class Report:
     """What a play did on each host."""
 
     def __init__(self, data):
-        self.tasks = [(task["task"]["name"].split(" : ")[-1], host, result)
-                      for play in data["plays"] for task in play["tasks"]
-                      for host, result in task["hosts"].items()]
+        self.tasks = [(name.split(" : ")[-1], host, result) for name, host, result in data["tasks"]]
         self.stats = data["stats"]
 
     def failure(self, host):
@@ -49,7 +48,8 @@ def surroundings(folder, **more):
             "ANSIBLE_LIBRARY": os.path.join(ANSIBLE, "library"),
             "ANSIBLE_FILTER_PLUGINS": os.path.join(ANSIBLE, "filter_plugins"),
             "ANSIBLE_MODULE_UTILS": os.path.join(ANSIBLE, "module_utils"),
-            "ANSIBLE_CALLBACK_PLUGINS": os.path.join(ANSIBLE, "callback_plugins"),
+            "ANSIBLE_CALLBACK_PLUGINS": ":".join(
+                os.path.join(place, "callback_plugins") for place in (ANSIBLE, HERE)),
             "ANSIBLE_LOCAL_TEMP": os.path.join(folder, "local"), "ANSIBLE_PIPELINING": "1",
             "ANSIBLE_RETRY_FILES_ENABLED": "0", "ANSIBLE_LOCALHOST_WARNING": "0",
             "ANSIBLE_GATHER_SUBSET": "min", "ANSIBLE_DEPRECATION_WARNINGS": "0", **more}
@@ -68,13 +68,17 @@ def play(folder, role, hosts, *words, environment=None, facts=None, before=(), t
                 "name": role, "tasks_from": part}} for part in tasks_from.split()]}], stream)
     with open(os.path.join(folder, "inventory.json"), "w", encoding="utf-8") as stream:
         json.dump({"all": {"hosts": hosts}}, stream)
-    settings = surroundings(folder, ANSIBLE_STDOUT_CALLBACK="json", **(environment or {}))
+    results = os.path.join(folder, "results.json")
+    if os.path.exists(results):
+        os.remove(results)
+    settings = surroundings(folder, ANSIBLE_CALLBACKS_ENABLED="task_results", TASK_RESULTS=results,
+                            **(environment or {}))
     done = subprocess.run(
         [*before, "ansible-playbook", "-i", os.path.join(folder, "inventory.json"), *words,
          os.path.join(folder, "play.yml")], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, cwd=folder, env=settings, encoding="utf-8", check=False)
-    begin = done.stdout.find("{\n")
-    if begin < 0:
+    if not os.path.exists(results):
         raise AssertionError("ansible-playbook: exit status %d\n%s\n%s" % (
             done.returncode, done.stdout[-4000:], done.stderr[-4000:]))
-    return Report(json.loads(done.stdout[begin:]))
+    with open(results, encoding="utf-8") as stream:
+        return Report(json.load(stream))

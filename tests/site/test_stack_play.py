@@ -42,6 +42,7 @@ def test_modules_are_there_before_a_toolchain_that_may_be_one():
 def test_options_may_be_templates(tmp_path):
     """Refused before anything is done; of templates, what they stand for is."""
     variables = {"ansible_connection": "local", "ansible_python_interpreter": "/usr/bin/python3",
+                 "ansible_become_method": "su",  # sudo is not everywhere
                  "site": {"fftw": "biuld"}, "fftw__mode": "{{ site.fftw }}"}
     (tmp_path / "hosts.json").write_text(json.dumps(
         {"stack": {"hosts": {"localhost": variables}}}))
