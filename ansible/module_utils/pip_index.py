@@ -106,7 +106,9 @@ def opened(address, accept="*/*"):
     try:
         address, place, _, _ = parted(address)
         request = urllib.request.Request(address, headers={"Accept": accept})  # noqa: S310
-        opener = urllib.request.build_opener(Handler)
+        proxy = setting("proxy")  # else that of the environment
+        opener = urllib.request.build_opener(Handler, urllib.request.ProxyHandler(
+            {"http": proxy, "https": proxy} if proxy else None))
         with opener.open(request, timeout=float(setting("timeout", "60"))) as answer:
             yield answer
     except (http.client.HTTPException, OSError, ValueError) as error:

@@ -370,6 +370,22 @@ def test_a_further_index_is_asked_behind_the_first(serve, tmp_path, monkeypatch)
     assert "%s: Not Found; %s: Not Found" % (first, further) in text
 
 
+def test_a_proxy_that_only_pip_knows(serve, tmp_path, monkeypatch):
+    class Proxy(Index):
+        def do_GET(self):
+            assert self.path.startswith("http://mirror.example/")
+            self.path = self.path.replace("http://mirror.example", "")
+            super().do_GET()
+
+    monkeypatch.setenv("PIP_INDEX_URL", "http://mirror.example/simple")
+    assert "mirror.example: " in refused(tmp_path / "none")
+    monkeypatch.setenv("PIP_PROXY", "http://me:geheim@" + serve(handler=Proxy))
+    assert source.fetched("thing", [wanted()], str(tmp_path / "cache"))[2]
+    monkeypatch.setenv("PIP_PROXY", "http://me:geheim@127.0.0.1:1")
+    text = refused(tmp_path / "other")
+    assert "mirror.example: " in text and "geheim" not in text
+
+
 def test_an_answer_that_breaks_off_is_refused(serve, tmp_path, monkeypatch):
     class Broken(Index):
         def end_headers(self):
