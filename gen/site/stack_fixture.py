@@ -66,7 +66,7 @@ def made_stack(prefix, records, init, options, libraries=""):
     facts = {"stack_environment": prefix, "stack_plan": plan,
              "toolchain_facts": {"id": "gcc-12.2.0", "library_path": libraries},
              "modules_facts": {"init": init, "paths": []}}
-    files = {"modulefiles/" + i["module"]: rendered("component", "module.tcl.j2",
+    files = {"modulefiles/" + i["module"]: rendered("stack", "module.tcl.j2",
                                                     component_instance=i, **facts) for i in plan
              if i["mode"] == "build"}
     files["bin/stack-env"] = rendered("stack", "stack-env.j2", **facts)

@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("ansible", reason="Ansible is not installed")
 import yaml  # noqa: E402  (Ansible brings it)
 from plays import ANSIBLE, play  # noqa: E402
+from stack_fixture import PAIR, settings, stack  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not shutil.which("ansible-playbook"),
                                 reason="ansible-playbook is not installed")
@@ -133,6 +134,26 @@ def test_it_is_the_end_of_the_play():
     behind = {"python"}  # a virtual environment on top of what users have
     assert {task["name"] for task in tasks[place + 1:]} <= behind
     assert tasks[place - 1]["name"] == "smoke"
+
+
+def test_a_run_of_one_part_has_the_module_files_of_all(tmp_path):
+    """What is tried there loads the modules that it needs, of whatever environment they were."""
+    for name in ("smoke", "patches", "play"):
+        (tmp_path / name).mkdir()
+    root = str(tmp_path / "stack")
+    plan = stack.stack_plan(PAIR, settings(prefix=root, options={}))
+    environment = root + "/environments/new"
+    report = play(tmp_path / "play", "stack", {"h": {
+        "ansible_connection": "local", "ansible_python_interpreter": "/usr/bin/python3",
+        "ansible_become": False, "stack__prefix": root, "stack__cache": str(tmp_path / "cache"),
+        "stack__builder": "root", "stack_environment": environment, "stack_plan": plan,
+        "toolchain_facts": {"id": "gcc-12.2.0", "library_path": ""},
+        "modules_facts": {"init": "/init", "paths": []}}}, tasks_from="directories")
+    assert not report.failure("h")
+    assert len(plan) == 2
+    for one in plan:
+        with open("%s/modulefiles/%s" % (environment, one["module"]), encoding="utf-8") as text:
+            assert one["prefix"] in text.read()
 
 
 def test_no_task_writes_to_where_users_look():
