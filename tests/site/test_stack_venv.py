@@ -67,8 +67,8 @@ def made(folder, packages):
 def test_packages_are_installed_once_and_again_where_the_file_is_another(tmp_path):
     if not os.path.exists(INIT):
         pytest.skip("Lmod is not installed")
-    if subprocess.run(["/usr/bin/python3", "-c", "import setuptools, wheel"], check=False,
-                      stderr=subprocess.DEVNULL).returncode:
+    if subprocess.run(["/usr/bin/python3", "-I", "-c", "import setuptools, wheel"],
+                      check=False, stderr=subprocess.DEVNULL).returncode:
         pytest.skip("python3-setuptools and python3-wheel are not installed")
     made_stack(str(tmp_path / "stack"), PAIR, INIT, {})
     cache, other = tmp_path / "cache", tmp_path / "cache" / "other"
