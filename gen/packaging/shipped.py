@@ -69,7 +69,7 @@ def position(data, needle):
     while at >= 0:
         before = re.search(rb"[\w.+~/-]*\Z", data[max(0, at - 100):at]).group()
         after = data[at + len(needle):at + len(needle) + 2]
-        if b"/" not in before[:-1] and (
+        if b"/" not in before.rstrip(b"/") and (
                 needle.endswith(b"/") or not re.match(rb"[\w-]|\.\w", after)):
             break
         at = data.find(needle, at + 1)

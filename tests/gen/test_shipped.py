@@ -163,7 +163,8 @@ def test_paths_of_the_build(said, content, tmp_path, kind):
 @pytest.mark.parametrize("text, at", [
     (b"/src", 0), (b"x\0/src\0", 2), (b"-I/src/include", 2), (b"map=/src=.", 4), (b"/src.", 0),
     (b"/usr/src/x and /src/x", 15), (b"//src/x", 1), (b"z/src/x", 1), (b"/usr/src/x", -1),
-    (b"/src-1", -1), (b"/srcs", -1), (b'"src/src.h"', -1), (b"in /src.\n", 3)])
+    (b"/src-1", -1), (b"/srcs", -1), (b'"src/src.h"', -1), (b"in /src.\n", 3),
+    (b"file:///src/x", 7), (b"/usr//src/x", -1)])
 def test_a_path_is_told_from_others_that_it_is_a_part_of(text, at):
     assert shipped.position(text, b"/src") == at
 
