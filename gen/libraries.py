@@ -90,7 +90,7 @@ def find_blas(prober: Prober, tools: Toolchain, program: Sequence[str], choice: 
     if choice in ("auto", "blis"):
         candidates.append(("blis", "blis", ("-lblis",)))
     include = ["-I/usr/include/" + triplet] if triplet else []
-    known = ""
+    why = ""
     for name, module, libs in candidates:
         cflags: Tuple[str, ...] = ()
         if module:
@@ -103,5 +103,5 @@ def find_blas(prober: Prober, tools: Toolchain, program: Sequence[str], choice: 
                 return External(True, cflags + tuple(extra), libs, "",
                                 "%s (%s)" % (name, " ".join(libs)))
             if module and asked.found:
-                known = "; pkg-config knows %s, but: %s" % (module, err)
-    return External(False, why_not="no CBLAS of kind '%s' compiles and links%s" % (choice, known))
+                why = "; pkg-config knows %s, but: %s" % (module, err)
+    return External(False, why_not="no CBLAS of kind '%s' compiles and links%s" % (choice, why))

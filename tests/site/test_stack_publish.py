@@ -148,7 +148,7 @@ def test_a_run_of_one_part_has_the_module_files_of_all(tmp_path):
         "ansible_become": False, "stack__prefix": root, "stack__cache": str(tmp_path / "cache"),
         "stack__builder": "root", "stack_environment": environment, "stack_plan": plan,
         "toolchain_facts": {"id": "gcc-12.2.0", "library_path": ""},
-        "modules_facts": {"init": "/init", "paths": []}}}, tasks_from="directories")
+        "modules_facts": {"init": "/init", "paths": []}}}, tasks_from="environment")
     assert not report.failure("h")
     assert len(plan) == 2
     for one in plan:
