@@ -175,16 +175,15 @@ struct CheckpointReader::Impl {
                     Tensor* result) const {
     TensorSlice common;
     if (!TensorSlice::intersection(part.slice, wanted, &common)) return 0;
-    int64_t start[kMaxRank] = {};
-    TensorSlice memory;  // where it lies in `result`
-    memory.full = wanted.extent;
+    Extents start(common.start.size());
+    TensorSlice memory = TensorSlice::whole(wanted.extent);  // where it lies in `result`
     memory.extent = common.extent;
-    for (int i = 0; i < common.full.rank(); ++i) {
+    for (size_t i = 0; i < start.size(); ++i) {
       start[i] = common.start[i] - part.slice.start[i];
       memory.start[i] = common.start[i] - wanted.start[i];
     }
-    const Hdf5Box box = {common.full.rank(), start, common.extent.dims().data(),
-                         memory.full.dims().data(), memory.start};
+    const Hdf5Box box = {common.full.rank(), start.data(), common.extent.dims().data(),
+                         memory.full.dims().data(), memory.start.data()};
     Hdf5Status status;
     if (stored.entry.dtype == DType::kString) {
       StringSink sink{result->data<StringElement>(), &memory, nullptr};

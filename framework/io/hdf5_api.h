@@ -12,7 +12,7 @@
 
 namespace treenail {
 
-inline constexpr int kHdf5MaxRank = 8;
+inline constexpr int kHdf5MaxRank = 32;  // H5S_MAX_RANK
 
 // Written by every call that takes one: code 0, or a canonical error code and a sentence without
 // the file's name.

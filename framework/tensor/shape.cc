@@ -117,8 +117,7 @@ int64_t checked_product(int64_t a, int64_t b) {
 Shape::Shape(std::span<const int64_t> dims) {
   check_rank(dims);
   num_elements_ = checked_elements(dims, kNoneNegative);
-  rank_ = static_cast<int>(dims.size());
-  std::copy(dims.begin(), dims.end(), dims_);
+  dims_.assign(dims);
 }
 
 Shape Shape::with_dim(int axis, int64_t extent) const {
@@ -137,15 +136,12 @@ bool operator==(const Shape& a, const Shape& b) { return std::ranges::equal(a.di
 
 std::string to_text(const Shape& shape) { return dims_text(shape.dims()); }
 
-PartialShape::PartialShape(const Shape& shape) : rank_(shape.rank()) {
-  std::ranges::copy(shape.dims(), dims_);
-}
+PartialShape::PartialShape(const Shape& shape) : dims_(shape.dims()), rank_known_(true) {}
 
-PartialShape::PartialShape(std::span<const int64_t> dims) {
+PartialShape::PartialShape(std::span<const int64_t> dims) : rank_known_(true) {
   check_rank(dims);
   checked_elements(dims, kUnknown);
-  rank_ = static_cast<int>(dims.size());
-  std::copy(dims.begin(), dims.end(), dims_);
+  dims_.assign(dims);
 }
 
 PartialShape PartialShape::unknown_with_rank(int rank) {
@@ -153,8 +149,9 @@ PartialShape PartialShape::unknown_with_rank(int rank) {
     throw invalid_argument("rank is ", rank, "; needed is 0 to ", kMaxRank);
   }
   PartialShape shape;
-  shape.rank_ = rank;
-  std::fill(shape.dims_, shape.dims_ + rank, kUnknown);
+  shape.rank_known_ = true;
+  shape.dims_.resize(static_cast<size_t>(rank));
+  std::ranges::fill(shape.dims_, kUnknown);
   return shape;
 }
 
@@ -184,12 +181,9 @@ Shape PartialShape::shape() const {
 
 bool PartialShape::compatible(const PartialShape& other) const {
   if (!rank_known() || !other.rank_known()) return true;
-  if (rank_ != other.rank_) return false;
-  for (int i = 0; i < rank_; ++i) {
-    if (dims_[i] != kUnknown && other.dims_[i] != kUnknown && dims_[i] != other.dims_[i])
-      return false;
-  }
-  return true;
+  return std::ranges::equal(dims(), other.dims(), [](int64_t a, int64_t b) {
+    return a == b || a == kUnknown || b == kUnknown;
+  });
 }
 
 PartialShape PartialShape::with_dim(int axis, int64_t extent) const {
@@ -213,7 +207,7 @@ PartialShape PartialShape::concatenated(const PartialShape& tail) const {
 }
 
 bool operator==(const PartialShape& a, const PartialShape& b) {
-  return a.rank_ == b.rank_ && std::ranges::equal(a.dims(), b.dims());
+  return a.rank_known_ == b.rank_known_ && std::ranges::equal(a.dims(), b.dims());
 }
 
 std::string to_text(const PartialShape& shape) {

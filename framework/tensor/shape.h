@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shape: the concrete extents of a tensor. PartialShape: what shape rules know: unknown rank, or
-// extents that are a number or unknown. Both hold up to kMaxRank extents inline: no allocation.
-// Products are checked for overflow.
+// extents that are a number or unknown. Both hold a few extents inline and up to kMaxRank on the
+// heap. Products are checked for overflow.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,15 @@
 #include <span>
 #include <string>
 
+#include "framework/base/small_vector.h"
+
 namespace treenail {
 
-inline constexpr int kMaxRank = 8;
+// NumPy 1 and HDF5 have no arrays of more axes (docs/decisions/ranks.md).
+inline constexpr int kMaxRank = 32;
 inline constexpr int64_t kUnknown = -1;  // an unknown extent
+
+using Extents = SmallVector<int64_t, 6>;
 
 class Shape {
  public:
@@ -23,10 +28,10 @@ class Shape {
   // - 1.
   explicit Shape(std::span<const int64_t> dims);
 
-  int rank() const { return rank_; }
-  int64_t dim(int axis) const { return dims_[axis]; }
-  int64_t operator[](int axis) const { return dims_[axis]; }
-  std::span<const int64_t> dims() const { return {dims_, static_cast<size_t>(rank_)}; }
+  int rank() const { return static_cast<int>(dims_.size()); }
+  int64_t dim(int axis) const { return dims_[static_cast<size_t>(axis)]; }
+  int64_t operator[](int axis) const { return dim(axis); }
+  std::span<const int64_t> dims() const { return {dims_.data(), dims_.size()}; }
   int64_t num_elements() const { return num_elements_; }
 
   // Each returns a new shape; Errors as in the constructor.
@@ -39,9 +44,8 @@ class Shape {
   friend bool operator==(const Shape& a, const Shape& b);
 
  private:
-  int64_t dims_[kMaxRank] = {};
+  Extents dims_;
   int64_t num_elements_ = 1;
-  int rank_ = 0;
 };
 
 // "[2,3]", "[]".
@@ -59,14 +63,12 @@ class PartialShape {
   explicit PartialShape(std::span<const int64_t> dims);
   static PartialShape unknown_with_rank(int rank);
 
-  bool rank_known() const { return rank_ >= 0; }
-  int rank() const { return rank_; }  // -1: unknown
+  bool rank_known() const { return rank_known_; }
+  int rank() const { return rank_known_ ? static_cast<int>(dims_.size()) : -1; }  // -1: unknown
   // Unknown rank: every extent is kUnknown.
-  int64_t dim(int axis) const { return rank_ < 0 ? kUnknown : dims_[axis]; }
+  int64_t dim(int axis) const { return rank_known_ ? dims_[static_cast<size_t>(axis)] : kUnknown; }
   int64_t operator[](int axis) const { return dim(axis); }
-  std::span<const int64_t> dims() const {
-    return {dims_, static_cast<size_t>(rank_ < 0 ? 0 : rank_)};
-  }
+  std::span<const int64_t> dims() const { return {dims_.data(), dims_.size()}; }  // none of an unknown rank
   bool fully_known() const;
   int64_t num_elements() const;  // kUnknown unless fully known (0 as soon as one extent is 0)
   Shape shape() const;           // requires fully_known()
@@ -81,8 +83,8 @@ class PartialShape {
   friend bool operator==(const PartialShape& a, const PartialShape& b);
 
  private:
-  int64_t dims_[kMaxRank] = {};
-  int rank_ = -1;
+  Extents dims_;
+  bool rank_known_ = false;
 };
 
 // "[2,?]", "[]", "?" for unknown rank.

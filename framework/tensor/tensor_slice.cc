@@ -44,6 +44,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 TensorSlice TensorSlice::whole(const Shape& shape) {
   TensorSlice slice;
   slice.full = shape;
+  slice.start.resize(shape.dims().size());
   slice.extent = shape;
   return slice;
 }
@@ -59,6 +60,7 @@ TensorSlice TensorSlice::parse(std::string_view text) {
   if (words.size() > static_cast<size_t>(kMaxRank)) refuse(text, concat("rank ", words.size()));
   int64_t full[kMaxRank], extent[kMaxRank];
   TensorSlice slice;
+  slice.start.resize(axes.size());
   for (size_t i = 0; i < axes.size(); ++i) {
     full[i] = extent[i] = number(words[i], text);
     if (axes[i] == "-") continue;
@@ -89,6 +91,7 @@ std::string TensorSlice::text() const {
 bool TensorSlice::intersection(const TensorSlice& a, const TensorSlice& b, TensorSlice* common) {
   int64_t extent[kMaxRank];
   common->full = a.full;
+  common->start.resize(a.start.size());
   for (int i = 0; i < a.full.rank(); ++i) {
     const int64_t begin = std::max(a.start[i], b.start[i]);
     const int64_t end = std::min(a.start[i] + a.extent[i], b.start[i] + b.extent[i]);

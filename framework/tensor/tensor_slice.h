@@ -12,9 +12,9 @@
 namespace treenail {
 
 struct TensorSlice {
-  Shape full;  // of the whole tensor
-  int64_t start[kMaxRank] = {};
-  Shape extent;  // same rank
+  Shape full;     // of the whole tensor
+  Extents start;  // same rank
+  Shape extent;   // same rank
 
   // All of a tensor of this shape.
   static TensorSlice whole(const Shape& shape);

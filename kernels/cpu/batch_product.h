@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "framework/base/small_vector.h"
 #include "framework/runtime/kernel.h"
 #include "kernels/cpu/gemm.h"
 
@@ -15,10 +16,11 @@ struct BatchProduct {
   int64_t batch = 1, m = 0, n = 0, k = 0;
   bool trans_a = false, trans_b = false;
   bool adjoint = false;  // transposition conjugates
-  int rank = 0;          // of the batch
-  int64_t extent[kMaxRank] = {}, step_a[kMaxRank] = {},
-          step_b[kMaxRank] = {};  // steps in matrices; 0: broadcast
-  bool same_b = true;             // one right operand for the whole batch
+  struct Axis {
+    int64_t extent = 1, step_a = 0, step_b = 0;  // steps in matrices; 0: broadcast
+  };
+  SmallVector<Axis, 2> axes;  // of the batch
+  bool same_b = true;         // one right operand for the whole batch
 
   // For an op of two inputs with flags transpose_* (MatMul) or adj_*.
   static BatchProduct of(const PrepareContext& c);

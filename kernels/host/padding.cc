@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <complex>
 
+#include "framework/base/small_vector.h"
 #include "framework/runtime/kernel_registry.h"
 #include "kernels/host/elements.h"
 
@@ -21,8 +22,8 @@ struct PaddedAxis {
 
 struct PaddedSpace {
   int rank = 1;
-  PaddedAxis axes[kMaxRank];
-  const PaddedAxis& row() const { return axes[rank - 1]; }
+  SmallVector<PaddedAxis, 4> axes;
+  const PaddedAxis& row() const { return axes.back(); }
   int64_t inner_rows() const {
     int64_t rows = 1;
     for (int i = 0; i + 1 < rank; ++i) rows *= axes[i].inner;
@@ -39,21 +40,21 @@ struct PaddedSpace {
 // before it.
 PaddedSpace space_of(const Shape& inner, const Tensor& paddings, bool merge) {
   PaddedSpace space;
-  int count = 0;
   for (int i = 0; i < inner.rank(); ++i) {
     const auto at = [&](int64_t k) -> int64_t {
       return paddings.dtype() == DType::kInt32 ? paddings.data<int32_t>()[2 * i + k]
                                                : paddings.data<int64_t>()[2 * i + k];
     };
     const PaddedAxis axis{inner.dim(i), at(0), at(1)};
-    if (merge && count > 0 && axis.before == 0 && axis.after == 0) {
-      PaddedAxis& last = space.axes[count - 1];
+    if (merge && !space.axes.empty() && axis.before == 0 && axis.after == 0) {
+      PaddedAxis& last = space.axes.back();
       last = {last.inner * axis.inner, last.before * axis.inner, last.after * axis.inner};
     } else {
-      space.axes[count++] = axis;
+      space.axes.push_back(axis);
     }
   }
-  space.rank = std::max(count, 1);
+  if (space.axes.empty()) space.axes.push_back({});
+  space.rank = static_cast<int>(space.axes.size());
   return space;
 }
 

@@ -77,8 +77,7 @@ void turn_block(const T* from, int64_t from_row, T* to, int64_t to_row, int64_t 
 StridedCopy& StridedCopy::axis(int64_t extent, int64_t from_stride, int64_t to_stride) {
   elements_ *= extent;
   if (extent == 1) return *this;
-  if (num_axes_ == kMaxAxes) throw internal_error("a copy over more than ", kMaxAxes, " axes");
-  axes_[num_axes_++] = {extent, from_stride, to_stride};
+  axes_.push_back({extent, from_stride, to_stride});
   return *this;
 }
 
@@ -89,10 +88,11 @@ StridedCopy& StridedCopy::offsets(int64_t from, int64_t to) {
 }
 
 void StridedCopy::simplify() {
-  std::stable_sort(axes_, axes_ + num_axes_,
+  if (axes_.empty()) return;
+  std::stable_sort(axes_.begin(), axes_.end(),
                    [](const Axis& a, const Axis& b) { return std::abs(a.to) > std::abs(b.to); });
-  int kept = 0;
-  for (int i = 1; i < num_axes_; ++i) {
+  size_t kept = 0;
+  for (size_t i = 1; i < axes_.size(); ++i) {
     Axis& outer = axes_[kept];
     const Axis& inner = axes_[i];
     if (outer.from == inner.from * inner.extent && outer.to == inner.to * inner.extent) {
@@ -101,28 +101,28 @@ void StridedCopy::simplify() {
       axes_[++kept] = inner;
     }
   }
-  num_axes_ = num_axes_ == 0 ? 0 : kept + 1;
+  axes_.resize(kept + 1);
 }
 
 void StridedCopy::widen_elements() {
   element_bytes_ = static_cast<int64_t>(dtype_size(dtype_));
   if (!is_plain(dtype_)) return;
-  while (num_axes_ > 0) {
-    const Axis last = axes_[num_axes_ - 1];
+  while (!axes_.empty()) {
+    const Axis last = axes_.back();
     if (last.from != 1 || last.to != 1) return;
     const int64_t bytes = last.extent * element_bytes_;
     if (bytes > 16 || (bytes & (bytes - 1)) != 0) return;
     const auto whole = [&](int64_t stride) { return stride % last.extent == 0; };
     bool aligned = whole(from_offset_) && whole(to_offset_);
-    for (int i = 0; i + 1 < num_axes_; ++i)
+    for (size_t i = 0; i + 1 < axes_.size(); ++i)
       aligned = aligned && whole(axes_[i].from) && whole(axes_[i].to);
     if (!aligned) return;
-    --num_axes_;
+    axes_.resize(axes_.size() - 1);
     from_offset_ /= last.extent;
     to_offset_ /= last.extent;
-    for (int i = 0; i < num_axes_; ++i) {
-      axes_[i].from /= last.extent;
-      axes_[i].to /= last.extent;
+    for (Axis& axis : axes_) {
+      axis.from /= last.extent;
+      axis.to /= last.extent;
     }
     element_bytes_ = bytes;
   }
@@ -132,21 +132,21 @@ StridedCopy& StridedCopy::finish() {
   if (elements_ == 0) return *this;
   simplify();
   widen_elements();
-  if (num_axes_ == 0) axes_[num_axes_++] = {1, 1, 1};
-  const Axis& last = axes_[num_axes_ - 1];
+  if (axes_.empty()) axes_.push_back({1, 1, 1});
+  const Axis& last = axes_.back();
   way_ = Way::kElements;
   if (last.to == 1 && last.from == 1) {
     way_ = Way::kRows;
   } else if (last.to == 1 && last.from == 0) {
     way_ = Way::kFill;
   } else if (last.to == 1 && last.extent >= 4 && is_plain(dtype_)) {
-    for (int i = 0; i + 1 < num_axes_; ++i) {
+    for (int i = 0; i + 1 < num_axes(); ++i) {
       if (axes_[i].from == 1 && axes_[i].extent >= 4) block_axis_ = i;
     }
     if (block_axis_ >= 0) {
       way_ = Way::kBlocks;
-      std::rotate(axes_ + block_axis_, axes_ + block_axis_ + 1, axes_ + num_axes_ - 1);
-      block_axis_ = num_axes_ - 2;
+      std::rotate(axes_.begin() + block_axis_, axes_.begin() + block_axis_ + 1, axes_.end() - 1);
+      block_axis_ = num_axes() - 2;
     }
   }
   return *this;
@@ -158,7 +158,7 @@ double StridedCopy::cost_ns() const {
   if (!is_plain(dtype_)) return 10.0 * static_cast<double>(elements_);
   if (way_ == Way::kRows || way_ == Way::kFill) {
     const double rows = static_cast<double>(elements_) * static_cast<double>(dtype_size(dtype_)) /
-                        static_cast<double>(axes_[num_axes_ - 1].extent * element_bytes_);
+                        static_cast<double>(axes_.back().extent * element_bytes_);
     return 5 + 0.1 * bytes + 3 * rows;
   }
   return 5 + 0.5 * bytes;
@@ -216,7 +216,7 @@ void StridedCopy::run_as(RunContext& c, const T* from, T* to) const {
 // One row is the last axis. A single long row is cut into pieces.
 template <class T>
 void StridedCopy::run_rows(RunContext& c, const T* from, T* to) const {
-  const Axis row = axes_[num_axes_ - 1];
+  const Axis row = axes_.back();
   const auto move = [&](int64_t from_at, int64_t to_at, int64_t n) {
     if (way_ == Way::kRows) {
       copy_row(to + to_at, from + from_at, n);
@@ -228,22 +228,22 @@ void StridedCopy::run_rows(RunContext& c, const T* from, T* to) const {
     }
   };
   const double element_cost = way_ == Way::kElements ? 1.0 : kMoveCost<T>;
-  if (num_axes_ == 1) {
+  if (axes_.size() == 1) {
     c.parallel_for(row.extent, kMoveGrain<T>, element_cost, [&](int64_t begin, int64_t end) {
       move(from_offset_ + begin * row.from, to_offset_ + begin * row.to, end - begin);
     });
     return;
   }
   int64_t rows = 1;
-  for (int i = 0; i + 1 < num_axes_; ++i) rows *= axes_[i].extent;
+  for (size_t i = 0; i + 1 < axes_.size(); ++i) rows *= axes_[i].extent;
   const int64_t grain = std::max<int64_t>(1, kMoveGrain<T> / row.extent);
   c.parallel_for(rows, grain, 3 + element_cost * static_cast<double>(row.extent),
                  [&](int64_t begin, int64_t end) {
-                   const Axis& near = axes_[num_axes_ - 2];
+                   const Axis& near = axes_[axes_.size() - 2];
                    for (int64_t flat = begin; flat < end;) {
                      int64_t from_at = 0;
                      int64_t to_at = 0;
-                     locate(flat, num_axes_ - 1, from_at, to_at);
+                     locate(flat, num_axes() - 1, from_at, to_at);
                      const int64_t run = std::min(end - flat, near.extent - flat % near.extent);
                      for (int64_t i = 0; i < run; ++i) {
                        move(from_at, to_at, row.extent);
@@ -255,16 +255,16 @@ void StridedCopy::run_rows(RunContext& c, const T* from, T* to) const {
                  });
 }
 
-// The source is contiguous along axis `num_axes_ - 2`, the target along the last. A block holds
+// The source is contiguous along the axis before the last, the target along the last. A block holds
 // whole cache lines of both, so that each line is read once and written once, wherever the rows lie
 // relative to each other; blocks are gone through in squares, whose rows lie in few pages.
 template <class T>
 void StridedCopy::run_blocks(RunContext& c, const T* from, T* to) const {
   constexpr int64_t kSide = kLineBytes / static_cast<int64_t>(sizeof(T)), kSquare = 8 * kSide;
-  const Axis across = axes_[num_axes_ - 2];  // from stride 1
-  const Axis along = axes_[num_axes_ - 1];   // to stride 1
+  const Axis across = axes_[axes_.size() - 2];  // from stride 1
+  const Axis along = axes_.back();                // to stride 1
   int64_t outer = 1;
-  for (int i = 0; i + 2 < num_axes_; ++i) outer *= axes_[i].extent;
+  for (size_t i = 0; i + 2 < axes_.size(); ++i) outer *= axes_[i].extent;
   const int64_t high = (across.extent + kSquare - 1) / kSquare;
   const int64_t wide = (along.extent + kSquare - 1) / kSquare;
   const int64_t square_bytes = std::min(kSquare, across.extent) * std::min(kSquare, along.extent) *
@@ -275,7 +275,7 @@ void StridedCopy::run_blocks(RunContext& c, const T* from, T* to) const {
                    for (int64_t unit = begin; unit < end; ++unit) {
                      int64_t from_at = 0;
                      int64_t to_at = 0;
-                     locate(unit / (high * wide), num_axes_ - 2, from_at, to_at);
+                     locate(unit / (high * wide), num_axes() - 2, from_at, to_at);
                      const int64_t top = unit / wide % high * kSquare, left = unit % wide * kSquare;
                      const int64_t bottom = std::min(across.extent, top + kSquare);
                      const int64_t right = std::min(along.extent, left + kSquare);

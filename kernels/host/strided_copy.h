@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 
+#include "framework/base/small_vector.h"
 #include "framework/runtime/kernel.h"
 #include "framework/tensor/dtype.h"
 #include "framework/tensor/shape.h"
@@ -16,9 +17,6 @@ namespace treenail::host {
 
 class StridedCopy {
  public:
-  // A tiled or split axis counts as two.
-  static constexpr int kMaxAxes = 2 * kMaxRank;
-
   explicit StridedCopy(DType dtype) : dtype_(dtype) {}
 
   // Axes from the outermost to the innermost; strides and offsets in elements, a stride may be 0
@@ -42,6 +40,7 @@ class StridedCopy {
   };
   enum class Way : uint8_t { kNothing, kRows, kFill, kBlocks, kElements };
 
+  int num_axes() const { return static_cast<int>(axes_.size()); }
   void simplify();
   void widen_elements();
   template <class T>
@@ -55,14 +54,13 @@ class StridedCopy {
 
   DType dtype_;
   Way way_ = Way::kNothing;
-  int num_axes_ = 0;
   int block_axis_ = -1;
   int64_t element_bytes_ =
       0;  // of the elements that are moved: neighbours may have been taken together
   int64_t elements_ = 1;
   int64_t from_offset_ = 0;
   int64_t to_offset_ = 0;
-  Axis axes_[kMaxAxes];
+  SmallVector<Axis, 4> axes_;
 };
 
 // Strides of a dense array, in elements.

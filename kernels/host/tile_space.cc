@@ -57,9 +57,10 @@ TileSpace make_tile_space(const Shape& output, std::span<const Shape* const> ope
   TileSpace space;
   space.elements = output.num_elements();
   space.operands.resize(operands.size());
-  std::vector<int64_t> strides(operands.size() * kMaxRank);
+  const auto axes = static_cast<size_t>(output.rank());
+  std::vector<int64_t> strides(operands.size() * axes);
   for (size_t k = 0; k < operands.size(); ++k) {
-    broadcast_strides(*operands[k], output.rank(), &strides[k * kMaxRank]);
+    broadcast_strides(*operands[k], output.rank(), strides.data() + k * axes);
     space.operands[k].single = operands[k]->num_elements() == 1;
     space.operands[k].contiguous = operands[k]->num_elements() == space.elements;
   }
@@ -67,25 +68,26 @@ TileSpace make_tile_space(const Shape& output, std::span<const Shape* const> ope
   for (int axis = 0; axis < output.rank(); ++axis) {
     const int64_t extent = output.dim(axis);
     if (extent == 1) continue;
-    for (size_t k = 0; k < operands.size(); ++k) next[k] = strides[k * kMaxRank + axis];
+    for (size_t k = 0; k < operands.size(); ++k) next[k] = strides[k * axes + static_cast<size_t>(axis)];
     if (space.rank > 0 && mergeable(space, space.rank - 1, extent, next.data())) {
-      space.extent[space.rank - 1] *= extent;
+      space.extent.back() *= extent;
+      for (size_t k = 0; k < operands.size(); ++k) space.operands[k].stride.back() = next[k];
     } else {
-      space.extent[space.rank++] = extent;
-    }
-    for (size_t k = 0; k < operands.size(); ++k) {
-      space.operands[k].stride[space.rank - 1] = next[k];
+      ++space.rank;
+      space.extent.push_back(extent);
+      for (size_t k = 0; k < operands.size(); ++k) space.operands[k].stride.push_back(next[k]);
     }
   }
   if (space.rank == 0) {  // a single element: every operand is an array of one
     space.rank = 1;
-    space.extent[0] = 1;
-    for (TileSpace::Operand& operand : space.operands) operand.stride[0] = 1;
+    space.extent.push_back(1);
+    for (TileSpace::Operand& operand : space.operands) operand.stride.push_back(1);
   }
   return space;
 }
 
-OuterPosition::OuterPosition(const TileSpace& space, int64_t row) : space_(space) {
+OuterPosition::OuterPosition(const TileSpace& space, int64_t row)
+    : space_(space), index_(space.extent.size()) {
   for (int axis = space.rank - 2; axis >= 0; --axis) {
     index_[axis] = row % space.extent[axis];
     row /= space.extent[axis];

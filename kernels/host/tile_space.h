@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "framework/base/small_vector.h"
 #include "framework/runtime/kernel_fusion.h"
 #include "framework/tensor/shape.h"
 
@@ -15,12 +16,12 @@ namespace treenail::host {
 
 struct TileSpace {
   struct Operand {
-    int64_t stride[kMaxRank] = {};  // in elements, per axis of the space
-    bool contiguous = false;        // its elements are the output's, one to one
-    bool single = false;            // one element serves everywhere
+    SmallVector<int64_t, 4> stride;  // in elements, per axis of the space
+    bool contiguous = false;         // its elements are the output's, one to one
+    bool single = false;             // one element serves everywhere
   };
-  int rank = 0;  // at least 1; axes of extent 1 are gone unless all are
-  int64_t extent[kMaxRank] = {};
+  int rank = 0;                    // at least 1; axes of extent 1 are gone unless all are
+  SmallVector<int64_t, 4> extent;  // per axis
   int64_t elements = 0;
   std::vector<Operand> operands;
 
@@ -41,7 +42,7 @@ class OuterPosition {
 
  private:
   const TileSpace& space_;
-  int64_t index_[kMaxRank] = {};
+  SmallVector<int64_t, 4> index_;
   int64_t offset_[kMostFusedInputs] = {};
 };
 

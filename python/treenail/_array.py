@@ -421,7 +421,7 @@ def reverse_sequence(input: Any, seq_lengths: Any, seq_axis: int | None = None,
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     """The elements moved by `shift` along `axis`, those that fall off coming in at the other
-    end."""
+    end. Copies two pieces per axis that is shifted, 2^n of n such axes."""
     return ops.Roll(input, shift, axis, name=name)
 
 

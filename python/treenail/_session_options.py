@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Options:
-    """Checks the types of fields as they are set; _TYPES names them."""
+    """Fields are given by name, as in protocol buffers; types (_TYPES) are checked as they are set."""
 
     _TYPES: dict = {}
 
@@ -62,7 +62,7 @@ class OptimizerOptions(_Options):
     _TYPES = {"opt_level": int, "do_common_subexpression_elimination": bool,
               "do_constant_folding": bool, "global_jit_level": int}
 
-    def __init__(self, opt_level: int = 0, do_common_subexpression_elimination: bool = True,
+    def __init__(self, *, opt_level: int = 0, do_common_subexpression_elimination: bool = True,
                  do_constant_folding: bool = True, global_jit_level: int = 0,
                  do_elementwise_fusion: bool = True) -> None:
         self.opt_level = opt_level
@@ -77,7 +77,7 @@ class GraphOptions(_Options):
 
     _TYPES = {"optimizer_options": OptimizerOptions}
 
-    def __init__(self, optimizer_options: OptimizerOptions | None = None) -> None:
+    def __init__(self, *, optimizer_options: OptimizerOptions | None = None) -> None:
         self.optimizer_options = optimizer_options or OptimizerOptions()
 
 
@@ -87,7 +87,7 @@ class GPUOptions(_Options):
     _TYPES = {"per_process_gpu_memory_fraction": float, "allow_growth": bool,
               "visible_device_list": str}
 
-    def __init__(self, per_process_gpu_memory_fraction: float = 0.0, allow_growth: bool = False,
+    def __init__(self, *, per_process_gpu_memory_fraction: float = 0.0, allow_growth: bool = False,
                  visible_device_list: str = "") -> None:
         self.per_process_gpu_memory_fraction = per_process_gpu_memory_fraction
         self.allow_growth = allow_growth
@@ -110,7 +110,7 @@ class ConfigProto(_Options):
               "graph_options": GraphOptions, "gpu_options": GPUOptions,
               "operation_timeout_in_ms": int}
 
-    def __init__(self, intra_op_parallelism_threads: int = 0, inter_op_parallelism_threads: int = 0,
+    def __init__(self, *, intra_op_parallelism_threads: int = 0, inter_op_parallelism_threads: int = 0,
                  allow_soft_placement: bool = False, log_device_placement: bool = False,
                  device_count: dict | None = None, graph_options: GraphOptions | None = None,
                  gpu_options: GPUOptions | None = None, operation_timeout_in_ms: int = 0) -> None:
@@ -138,13 +138,16 @@ class RunOptions(_Options):
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
+        if name == "trace_level" and not self.NO_TRACE <= self.trace_level <= self.FULL_TRACE:
+            raise ValueError("RunOptions.trace_level must be RunOptions.NO_TRACE, SOFTWARE_TRACE, "
+                             "HARDWARE_TRACE or FULL_TRACE (0 to 3), got %d" % self.trace_level)
         if name == "trace_level" and self.trace_level > 0 and not RunOptions._warned:
             RunOptions._warned = True
             warnings.warn("trace_level=%d: single operations are not timed; RunMetadata has the "
                           "number of kernels, memory and estimated time of the run as a whole"
                           % self.trace_level, stacklevel=3)
 
-    def __init__(self, trace_level: int = 0, timeout_in_ms: int = 0) -> None:
+    def __init__(self, *, trace_level: int = 0, timeout_in_ms: int = 0) -> None:
         self.trace_level = trace_level
         self.timeout_in_ms = timeout_in_ms
 

@@ -47,7 +47,7 @@ op("Reshape", lambda x, shape: x.reshape(shape), **moves).case((2, 6), [3, 4]).c
 ).error(
     "InvalidArgument", "holds the extent -2", (2, 3), [-2, 3]
 ).error(
-    "InvalidArgument", "at most 8", (1,), [1] * 9
+    "InvalidArgument", "at most 32", (1,), [1] * 33
 )
 
 op("ExpandDims", lambda x, axis: np.expand_dims(x, int(axis)), **moves).case((2, 3), 0).case(

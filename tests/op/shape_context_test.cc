@@ -126,10 +126,10 @@ TEST(ShapeContext, ShapesFromValues) {
             "InvalidArgument: x0 holds the extent -2; extents are not negative");
   EXPECT_EQ(run(def, {shaped({2, 2})}).error,
             "InvalidArgument: x0 must be a vector of extents, got shape [2,2]");
-  EXPECT_EQ(run(def, {shaped({9})}).error,
-            "InvalidArgument: x0 has 9 extents, at most 8 are supported");
-  EXPECT_EQ(run(def, {valued(std::vector<std::optional<int64_t>>(9, 1))}).error,
-            "InvalidArgument: x0 has 9 extents, at most 8 are supported");
+  EXPECT_EQ(run(def, {shaped({33})}).error,
+            "InvalidArgument: x0 has 33 extents, at most 32 are supported");
+  EXPECT_EQ(run(def, {valued(std::vector<std::optional<int64_t>>(33, 1))}).error,
+            "InvalidArgument: x0 has 33 extents, at most 32 are supported");
 }
 
 TEST(InferShapes, AFullyKnownValueBecomesAConstant) {

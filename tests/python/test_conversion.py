@@ -15,6 +15,10 @@ PLAIN = ["float16", "float32", "float64", "int8", "int16", "int32", "int64", "ui
          "uint32", "uint64", "bool", "complex64", "complex128"]
 
 
+def nested(depth):
+    return [nested(depth - 1)] if depth else 1
+
+
 @pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 3), (2, 3, 4), (70, 70)])
 def test_arrays_of_every_dtype_come_back_unchanged(name, shape, evaluate, rng):
@@ -83,8 +87,7 @@ def test_natural_dtypes(value, dtype, shape):
                           (["a", 1], None, TypeError, "mixes strings and numbers"),
                           (object(), None, TypeError,
                            "Failed to convert object of type 'object' to Tensor"),
-                          ([[[[[[[[[1]]]]]]]]], None, ValueError, "nested more than 8 deep"),
-                          (np.zeros((1,) * 9), None, ValueError, "rank 9"),
+                          (nested(33), None, ValueError, "nested more than 32 deep"),
                           (np.zeros(2, "M8[s]"), None, TypeError,
                            "has no counterpart among tensor dtypes"),
                           (np.array([None]), None, TypeError,
@@ -97,7 +100,7 @@ def test_values_that_do_not_convert(value, dtype, error, text):
 def test_self_containing_list_is_refused():
     value = []
     value.append(value)
-    with pytest.raises(ValueError, match="nested more than 8 deep"):
+    with pytest.raises(ValueError, match="nested more than 32 deep"):
         tn.constant(value)
 
 
@@ -155,7 +158,7 @@ def test_feeds_that_numpy_converts_exactly(value, dtype, evaluate):
     (object(), "float32", TypeError, "Failed to convert object of type 'object' to Tensor"),
     ("\ud800", "string", ValueError, r"'\\ud800' cannot be encoded as UTF-8"),
     (["a", "\ud800"], "string", ValueError, r"'\\ud800' cannot be encoded as UTF-8"),
-    (np.zeros([1] * 20), "float32", ValueError, "an array of rank 20 was given")])
+    (nested(33), "float32", ValueError, "nested more than 32 deep")])
 def test_feeds_that_do_not_convert(value, dtype, error, text, evaluate):
     x = tn.placeholder(dtype, name="x")
     with pytest.raises(error, match="Cannot feed value for tensor 'x:0', which has dtype %s: .*%s"

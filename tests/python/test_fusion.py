@@ -30,7 +30,7 @@ SHAPES = [((5,), [()]), ((3, 7), [(7,), (3, 1), ()]), ((40, 33), [(33,), (40, 1)
 
 def separate():
     options = tn.OptimizerOptions(do_elementwise_fusion=False)
-    return tn.ConfigProto(graph_options=tn.GraphOptions(options))
+    return tn.ConfigProto(graph_options=tn.GraphOptions(optimizer_options=options))
 
 
 def feed(random, dtype, extents, feeds, static=False):

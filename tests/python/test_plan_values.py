@@ -13,7 +13,7 @@ import treenail as tn
 def levels():
     """Sessions that change their copy of the graph in each way."""
     for fold, merge, fuse in itertools.product([False, True], repeat=3):
-        yield tn.ConfigProto(graph_options=tn.GraphOptions(tn.OptimizerOptions(
+        yield tn.ConfigProto(graph_options=tn.GraphOptions(optimizer_options=tn.OptimizerOptions(
             do_constant_folding=fold, do_common_subexpression_elimination=merge,
             do_elementwise_fusion=fuse)))
 

@@ -170,7 +170,7 @@ def test_configuration():
     finally:
         tn._core.set_num_threads(threads)
     options = tn.OptimizerOptions(opt_level=tn.OptimizerOptions.L0)
-    config = tn.ConfigProto(graph_options=tn.GraphOptions(options))
+    config = tn.ConfigProto(graph_options=tn.GraphOptions(optimizer_options=options))
     with tn.Session(config=config) as sess:
         assert sess.run(tn.constant(1.0) + 1.0) == 2
     with tn.device("/gpu:0"):

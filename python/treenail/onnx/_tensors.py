@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 EXTERNAL = 1
-MAX_RANK = 8  # of the library's tensors
+MAX_RANK = 32  # of the library's tensors
 # Which field holds the elements of a type where raw_data does not.
 _FIELDS = {"float32": "float_data", "complex64": "float_data", "float64": "double_data",
            "complex128": "double_data", "int64": "int64_data", "uint32": "uint64_data",
