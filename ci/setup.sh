@@ -58,6 +58,25 @@ enable_repositories() {
   esac
 }
 
+# An interrupted earlier run may have left packages unpacked but not configured. dpkg itself does not
+# wait for who holds its lock; this does, for ten minutes.
+configure_unpacked() {
+  waited=0
+  until said=$(as_root env LC_ALL=C dpkg --configure -a 2>&1); do
+    case $said in
+      *lock*) ;;
+      *) waited=600 ;;
+    esac
+    if [ "$waited" -ge 600 ]; then
+      printf '%s\n' "$said" >&2
+      return 1
+    fi
+    [ "$waited" -gt 0 ] || say "Another process holds dpkg's lock; waiting for at most ten minutes"
+    sleep 5
+    waited=$((waited + 5))
+  done
+}
+
 # set_up USES: the packages of gen/deps.py for these uses, when some are not installed. The family of
 # the distribution decides who installs them: a Debian system may have dnf as well, and the reverse.
 set_up() {
@@ -68,8 +87,7 @@ set_up() {
   family=${system%% *} release=${system##* } id=${system#* }
   case $family in
     debian)
-      # An interrupted earlier run may have left packages unpacked but not configured.
-      as_root dpkg --configure -a || exit 1
+      configure_unpacked || exit 1
       as_root apt-get -q -o DPkg::Lock::Timeout=600 update || exit 1
       # shellcheck disable=SC2086  # one word per package
       as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=600 \

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding the plan of a run (signature → topology → specialisation), lending it a frame, and moving
-// feeds and fetches.
+// Finding the signature of a run, lending its plan a frame, and moving feeds and fetches.
 #include "framework/runtime/session.h"
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -19,116 +17,9 @@
 #include "framework/runtime/plan.h"
 #include "framework/runtime/resource_manager.h"
 #include "framework/runtime/run_limits.h"
-#include "framework/runtime/topology.h"
+#include "framework/runtime/signature.h"
 
 namespace treenail {
-namespace {
-
-constexpr size_t kKeptPlans = 8;
-// After this many shapes in a row that no kept plan fits, one plan for all shapes serves what is
-// not kept.
-constexpr int kMissesBeforeGeneric = 16;
-// One that comes back among the last shapes missed, so often, gets a plan of its own after all.
-constexpr size_t kRememberedMisses = 8;
-constexpr int kReturnsBeforePlan = 3;
-// How often a run that waits for another's plan looks whether its time is over.
-constexpr std::chrono::milliseconds kLockPoll{50}, kNoWait{0};
-
-using ShapeKey = std::vector<int64_t>;
-
-struct Specialization {
-  ShapeKey key;
-  std::shared_ptr<const Plan> plan;
-};
-
-struct Miss {
-  ShapeKey key;
-  int times = 0;
-};
-
-void append_key(ShapeKey& key, const Shape& shape) {
-  key.push_back(shape.rank());
-  key.insert(key.end(), shape.dims().begin(), shape.dims().end());
-}
-
-void check_feed(const Output& value, const Tensor& tensor) {
-  const DType wanted = value.node->op().output_type(value.index);
-  if (tensor.dtype() != wanted) {
-    throw invalid_argument("Cannot feed ", tensor, " for tensor \"", value, "\", which has dtype ",
-                           wanted);
-  }
-  const PartialShape& shape = value.node->info(value.index).shape;
-  if (!shape.compatible(tensor.shape())) {
-    throw invalid_argument("Cannot feed value of shape ", tensor.shape(), " for tensor \"", value,
-                           "\", which has shape ", shape);
-  }
-}
-
-}  // namespace
-
-class Session::Signature {
- public:
-  Signature(std::vector<Output> feeds, std::vector<Output> fetches, std::vector<Node*> targets)
-      : feeds(std::move(feeds)), fetches(std::move(fetches)), targets(std::move(targets)) {}
-
-  const std::vector<Output> feeds;
-  const std::vector<Output> fetches;
-  const std::vector<Node*> targets;
-
-  // Back to before the first run. The caller holds the mutex.
-  void forget_plans() {
-    topology.reset();
-    kept.clear();
-    generic.reset();
-    misses = 0;
-    missed.clear();
-  }
-  // The mutex, or nothing where another thread holds it for longer than `patience`. In the child of
-  // a fork plans that a thread was making are forgotten, their memory is lost.
-  std::unique_lock<ForkMutex> locked(std::chrono::milliseconds patience);
-
-  ForkMutex mutex;  // guards what follows; held while a plan is made
-  std::shared_ptr<const Topology> topology;
-  std::vector<Specialization> kept;  // most recently used first
-  std::shared_ptr<const Plan> generic;
-  int misses = 0;            // in a row
-  std::vector<Miss> missed;  // while the generic plan serves them: the last first
-
-  // Whether this shape, which no kept plan fits, is to have a plan of its own.
-  bool deserves_plan(const ShapeKey& key);
-
-  std::atomic<double> cost_ns{0};
-  uint64_t used = 0;  // guarded by the session's mutex: number of its last use
-};
-
-std::unique_lock<ForkMutex> Session::Signature::locked(std::chrono::milliseconds patience) {
-  std::unique_lock<ForkMutex> lock(mutex, std::try_to_lock);
-  // By the system's clock, for sanitizers know no other wait; the period is no promise.
-  if (!lock && patience > kNoWait &&
-      !lock.try_lock_until(std::chrono::system_clock::now() + patience))
-    return lock;
-  if (lock && mutex.abandoned()) {
-    begin_anew(topology);
-    begin_anew(kept);
-    begin_anew(generic);
-    begin_anew(missed);
-    misses = 0;
-  }
-  return lock;
-}
-
-bool Session::Signature::deserves_plan(const ShapeKey& key) {
-  if (++misses <= kMissesBeforeGeneric) return true;
-  auto it = std::find_if(missed.begin(), missed.end(), [&](const Miss& m) { return m.key == key; });
-  if (it == missed.end()) {
-    if (missed.size() == kRememberedMisses) missed.pop_back();
-    it = missed.insert(missed.end(), {key, 0});
-  }
-  std::rotate(missed.begin(), it, it + 1);
-  if (++missed[0].times < kReturnsBeforePlan) return false;
-  missed.erase(missed.begin());
-  return true;
-}
 
 struct Session::Impl {
   SessionOptions options;
@@ -148,20 +39,11 @@ struct Session::Impl {
   std::unique_lock<ForkMutex> locked();
   void forget_oldest();
 
-  std::shared_ptr<const Plan> plan_for(const Graph& graph, Signature& signature,
-                                       std::span<const Tensor> feeds, RunLimits& limits,
-                                       bool& specialized);
-  void renew_topology(const Graph& graph, Signature& signature);
-  std::shared_ptr<const Plan> compile(const Graph& graph, Signature& signature,
-                                      std::span<const Tensor> feeds, ShapeKey key,
-                                      bool& specialized);
   void begin(Frame& frame, Signature& signature);
   void end(Frame& frame);
 };
 
 namespace {
-
-[[noreturn]] void throw_closed() { throw failed_precondition("the session is closed"); }
 
 // A frame out of the plan's pool, given back when the run ended well; a cancelled one is dropped
 // with its token. And an arena for the run.
@@ -296,93 +178,9 @@ void Session::Impl::forget_oldest() {
   signatures.erase(oldest);
 }
 
-std::shared_ptr<const Plan> Session::Impl::plan_for(const Graph& graph, Signature& signature,
-                                                    std::span<const Tensor> feeds,
-                                                    RunLimits& limits, bool& specialized) {
-  if (closed.load()) throw_closed();
-  // A session closed meanwhile finds the signature locked: then its plans go here.
-  struct Forget {
-    const std::atomic<bool>& closed;
-    Signature& signature;
-    ~Forget() {
-      if (!closed.load()) return;
-      if (const auto lock = signature.locked(kNoWait)) signature.forget_plans();
-    }
-  } forget{closed, signature};
-  std::unique_lock<ForkMutex> lock = signature.locked(kNoWait);
-  if (!lock) {  // another run makes its plan, which may take longer than this one has time
-    limits.begin_planning();
-    for (; !lock; lock = signature.locked(kLockPoll)) poll_interrupt();
-  }
-  if (!signature.topology || signature.topology->epoch != graph.epoch()) {
-    limits.begin_planning();
-    renew_topology(graph, signature);
-  }
-  // The key stands in memory that steady-state runs reuse.
-  thread_local ShapeKey key;
-  key.clear();
-  for (const Tensor& feed : feeds) append_key(key, feed.shape());
-  for (const IntrusivePtr<Variable>& variable : signature.topology->shape_variables) {
-    if (variable->initialized()) {
-      append_key(key, variable->read().shape());
-    } else {
-      key.push_back(-1);
-    }
-  }
-  specialized = true;
-  for (size_t i = 0; i < signature.kept.size(); ++i) {
-    if (signature.kept[i].key != key) continue;
-    signature.misses = 0;
-    if (i != 0)
-      std::rotate(signature.kept.begin(), signature.kept.begin() + static_cast<std::ptrdiff_t>(i),
-                  signature.kept.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-    return signature.kept[0].plan;
-  }
-  limits.begin_planning();
-  return compile(graph, signature, feeds, key, specialized);
-}
-
-void Session::Impl::renew_topology(const Graph& graph, Signature& signature) {
-  const std::shared_lock graph_lock(graph.mutex());
-  signature.kept.clear();
-  signature.generic.reset();
-  signature.misses = 0;
-  signature.missed.clear();
-  signature.topology =
-      make_topology(graph, signature.feeds, signature.fetches, signature.targets, *resources,
-                    {options.fold_constants, options.merge_common_subexpressions,
-                     options.allow_soft_placement, options.fuse_elementwise});
-}
-
-std::shared_ptr<const Plan> Session::Impl::compile(const Graph& graph, Signature& signature,
-                                                   std::span<const Tensor> feeds, ShapeKey key,
-                                                   bool& specialized) {
-  const std::shared_lock graph_lock(graph.mutex());
-  std::vector<PartialShape> shapes;
-  for (size_t i = 0; i < feeds.size(); ++i) {
-    check_feed(signature.feeds[i], feeds[i]);
-    shapes.push_back(feeds[i].shape());
-  }
-  if (!signature.deserves_plan(key)) {
-    specialized = false;
-    if (!signature.generic) {
-      for (size_t i = 0; i < feeds.size(); ++i) {
-        shapes[i] = signature.feeds[i].node->info(signature.feeds[i].index).shape;
-      }
-      signature.generic = make_plan(signature.topology, shapes, *resources);
-    }
-    return signature.generic;
-  }
-  std::shared_ptr<const Plan> plan = make_plan(signature.topology, shapes, *resources);
-  signature.cost_ns = plan->cost_ns;
-  if (signature.kept.size() == kKeptPlans) signature.kept.pop_back();
-  signature.kept.insert(signature.kept.begin(), {std::move(key), plan});
-  return plan;
-}
-
 void Session::Impl::begin(Frame& frame, Signature& signature) {
   const std::unique_lock lock = locked();
-  if (closed.load()) throw_closed();
+  if (closed.load()) throw_session_closed();
   signature.used = ++uses;
   running.push_back(&frame);
 }
@@ -406,7 +204,8 @@ std::vector<Tensor> Session::run(const std::shared_ptr<Signature>& signature,
   bool specialized = false;
   std::shared_ptr<const Plan> plan;
   try {
-    plan = impl_->plan_for(*graph_, *signature, feeds, limits, specialized);
+    plan = signature->plan_for({*graph_, *impl_->resources, impl_->options, impl_->closed}, feeds,
+                               limits, specialized);
   } catch (const Error&) {
     limits.end_planning();
     throw;
@@ -487,9 +286,8 @@ void Session::close() {
     for (auto& [key, signature] : impl_->signatures) signatures.push_back(std::move(signature));
     impl_->signatures.clear();
   }
-  for (const std::shared_ptr<Signature>& signature : signatures) {
-    if (const auto lock = signature->locked(kNoWait)) signature->forget_plans();
-  }
+  for (const std::shared_ptr<Signature>& signature : signatures)
+    signature->forget_unless_planning();
   impl_->arenas.clear();
   impl_->resources->detach();
 }

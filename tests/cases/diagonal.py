@@ -21,7 +21,7 @@ def diag_part(x):
 
 
 op("Diag", diag, **moves).case((3,)).case((2, 3)).case((0,)).error(
-    "InvalidArgument", "at most 4", (1,) * 5
+    "InvalidArgument", "at most 16", (1,) * 17
 ).error("InvalidArgument", "rank at least 1", ())
 op("DiagPart", diag_part, **moves).case((3, 3)).case((2, 3, 2, 3)).case((0, 0)).error(
     "InvalidArgument", "Input must have even and non-zero rank, input rank is 3", (1, 1, 1)
