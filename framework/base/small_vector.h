@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -79,12 +78,16 @@ class SmallVector {
   }
   void assign(const SmallVector& other) {
     if (on_heap() || other.on_heap()) return assign(std::span<const T>(other.data(), other.size()));
-    std::memcpy(static_cast<void*>(inline_), other.inline_, sizeof(inline_));
+    copy(other.inline_, kInline, inline_);
     size_ = other.size_;
   }
   // Leaves `other` empty; nothing is held here.
   void take(SmallVector& other) {
-    std::memcpy(static_cast<void*>(inline_), other.inline_, sizeof(inline_));
+    if (other.on_heap()) {
+      heap_ = other.heap_;
+    } else {
+      copy(other.inline_, kInline, inline_);
+    }
     size_ = std::exchange(other.size_, 0);
     capacity_ = std::exchange(other.capacity_, kInline);
   }
@@ -101,7 +104,7 @@ class SmallVector {
   }
 
   union {
-    T inline_[kInline] = {};  // zeros, so that a copy of all of them reads nothing undefined
+    T inline_[kInline] = {};  // zeros, for all of them are copied
     T* heap_;
   };
   uint32_t size_ = 0;
