@@ -14,6 +14,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -46,6 +47,20 @@ def variables(n):
     first_run([])
 
 
+def checkpoint(n):
+    """n variables saved, restored and read one by one"""
+    for _ in range(n):
+        tn.Variable(0.0)
+    with tempfile.TemporaryDirectory() as directory, tn.Session() as session:
+        session.run(tn.global_variables_initializer())
+        saver = tn.train.Saver()
+        path = saver.save(session, os.path.join(directory, "model"))
+        saver.restore(session, path)
+        reader = tn.train.load_checkpoint(path)
+        for name in reader.get_variable_to_shape_map():
+            reader.get_tensor(name)
+
+
 def chain(n):
     """a chain of n sines and its gradient"""
     x = tn.placeholder(tn.float32, [4])
@@ -74,7 +89,8 @@ def dilation(n):
 
 
 CASES = {case.__name__.replace("_", "-"): (case, n) for case, n in (
-    (sum_of_sines, 1000), (sum_of_products, 1000), (variables, 2000), (chain, 5000),
+    (sum_of_sines, 1000), (sum_of_products, 1000), (variables, 2000),
+    (checkpoint, 250), (chain, 5000),
     (scopes, 500), (dilation, 1000))}
 
 

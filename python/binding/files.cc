@@ -57,18 +57,42 @@ PyObject* get_hdf5_version(PyObject*, PyObject*) {
   return guarded([&] { return text_object(hdf5_version()).release(); });
 }
 
-std::unique_ptr<CheckpointReader> open_checkpoint(const std::string& path, bool allow_foreign) {
-  const GilRelease release;
-  return std::make_unique<CheckpointReader>(path, allow_foreign);
+// open_checkpoint(path, allow_foreign) -> reader. The whole file is checked and its datasets are
+// listed here, once for all that is then read of it.
+constexpr const char* kReaderCapsule = "treenail.CheckpointReader";
+
+void close_checkpoint(PyObject* capsule) {
+  delete static_cast<CheckpointReader*>(PyCapsule_GetPointer(capsule, kReaderCapsule));
 }
 
-// checkpoint_entries(path, allow_foreign) -> [(name, dtype or None, dims)]
-PyObject* checkpoint_entries(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
+PyObject* open_checkpoint(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
-    if (nargs != 2) throw_type_error("checkpoint_entries() takes a path and allow_foreign");
-    const auto reader = open_checkpoint(path_from(args[0]), checked(PyObject_IsTrue(args[1])) == 1);
+    if (nargs != 2) throw_type_error("open_checkpoint() takes a path and allow_foreign");
+    const std::string path = path_from(args[0]);
+    const bool allow_foreign = checked(PyObject_IsTrue(args[1])) == 1;
+    std::unique_ptr<CheckpointReader> reader;
+    {
+      const GilRelease release;
+      reader = std::make_unique<CheckpointReader>(path, allow_foreign);
+    }
+    PyObject* capsule =
+        checked(PyCapsule_New(reader.get(), kReaderCapsule, close_checkpoint)).release();
+    reader.release();
+    return capsule;
+  });
+}
+
+const CheckpointReader& reader_from(PyObject* capsule) {
+  const void* reader = PyCapsule_GetPointer(capsule, kReaderCapsule);
+  if (reader == nullptr) throw PythonError();
+  return *static_cast<const CheckpointReader*>(reader);
+}
+
+// checkpoint_entries(reader) -> [(name, dtype or None, dims)]
+PyObject* checkpoint_entries(PyObject*, PyObject* capsule) {
+  return guarded([&] {
     Ref list = checked(PyList_New(0));
-    for (const CheckpointReader::Entry& entry : reader->entries()) {
+    for (const CheckpointReader::Entry& entry : reader_from(capsule).entries()) {
       Ref dtype = entry.dtype == DType::kInvalid ? Ref::borrow(Py_None) : dtype_ref(entry.dtype);
       Ref name = text_object(entry.name);
       Ref item = checked(PyTuple_Pack(3, name.get(), dtype.get(), dims_object(entry.shape).get()));
@@ -78,16 +102,16 @@ PyObject* checkpoint_entries(PyObject*, PyObject* const* args, Py_ssize_t nargs)
   });
 }
 
-// checkpoint_tensor(path, name, allow_foreign) -> array
+// checkpoint_tensor(reader, name) -> array
 PyObject* checkpoint_tensor(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
-    if (nargs != 3) throw_type_error("checkpoint_tensor() takes a path, a name and allow_foreign");
+    if (nargs != 2) throw_type_error("checkpoint_tensor() takes a reader and a name");
+    const CheckpointReader& reader = reader_from(args[0]);
     const std::string name(text_of(args[1], "a tensor name"));
-    const auto reader = open_checkpoint(path_from(args[0]), checked(PyObject_IsTrue(args[2])) == 1);
     Tensor tensor;
     {
       const GilRelease release;
-      tensor = reader->read(name);
+      tensor = reader.read(name);
     }
     return array_from_tensor(std::move(tensor), false).release();
   });
@@ -262,7 +286,8 @@ void add_files(PyObject* module) {
       {"hdf5_version", get_hdf5_version, METH_NOARGS,
        "hdf5_version()\n--\n\nThe version of the HDF5 library. Raises UnimplementedError without "
        "one."},
-      {"checkpoint_entries", fast(checkpoint_entries), METH_FASTCALL, nullptr},
+      {"open_checkpoint", fast(open_checkpoint), METH_FASTCALL, nullptr},
+      {"checkpoint_entries", checkpoint_entries, METH_O, nullptr},
       {"checkpoint_tensor", fast(checkpoint_tensor), METH_FASTCALL, nullptr},
       {"write_file", fast(write_file), METH_FASTCALL, nullptr},
       {"record", record, METH_O, nullptr},

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tracemalloc
 
@@ -105,6 +106,26 @@ def test_nested_scopes_come_back_where_they_began():
             assert tn.constant(1).op.name == inner + "Const"
         assert graph.get_name_scope() + "/" == outer
         assert tn.constant(1).op.name == outer + "Const"
+
+
+def bytes_read():
+    """What this process has read from files, caches included."""
+    with open("/proc/self/io", encoding="ascii") as stream:
+        return int(next(line for line in stream if line.startswith("rchar:")).split()[1])
+
+
+def test_a_reader_of_checkpoints_reads_the_file_once(tmp_path):
+    n = 60
+    with tn.Graph().as_default(), tn.Session() as session:
+        for i in range(n):
+            tn.Variable(np.full([1000], i, np.float32), name="v%d" % i)
+        session.run(tn.global_variables_initializer())
+        path = tn.train.Saver().save(session, str(tmp_path / "model"))
+    before = bytes_read()
+    reader = tn.train.load_checkpoint(path)
+    for i in range(n):
+        assert reader.get_tensor("v%d" % i)[7] == i
+    assert bytes_read() - before < 4 * os.path.getsize(path)
 
 
 def peak_bytes(fetches, feeds):

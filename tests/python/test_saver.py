@@ -66,6 +66,17 @@ def test_readers(model, tmp_path):
         tn.train.load_checkpoint(str(tmp_path / ".."))
 
 
+def test_a_reader_keeps_the_checkpoint_that_it_opened(model, tmp_path):
+    v, w, sess = model
+    saver = tn.train.Saver()
+    path = saver.save(sess, str(tmp_path / "model"))
+    reader = tn.train.load_checkpoint(path)
+    sess.run(w.assign([9, 9]))
+    saver.save(sess, path)
+    assert reader.get_tensor("w").tolist() == [1, 2]
+    assert tn.train.load_checkpoint(path).get_tensor("w").tolist() == [9, 9]
+
+
 def test_every_dtype_survives(tmp_path):
     names = ["float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16",
              "uint32", "uint64", "bool", "complex64", "complex128"]

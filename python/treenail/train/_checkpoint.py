@@ -187,13 +187,14 @@ def _resolved(path: str) -> str:
 
 
 class CheckpointReader:
-    """Reads the tensors of a checkpoint by name."""
+    """Reads the tensors of a checkpoint by name. The file is checked and stays open: where another
+    checkpoint takes its name, this one is still what is read."""
 
     def __init__(self, path: str, allow_foreign: bool = False) -> None:
         share_hdf5_lock()
-        self._path, self._foreign = _resolved(path), allow_foreign
+        self._reader = _core.open_checkpoint(_resolved(path), allow_foreign)
         self._entries = {name: (dtype, dims) for name, dtype,
-                         dims in _core.checkpoint_entries(self._path, allow_foreign)}
+                         dims in _core.checkpoint_entries(self._reader)}
 
     def get_variable_to_shape_map(self) -> dict:
         """{name: shape as a list}."""
@@ -209,7 +210,7 @@ class CheckpointReader:
 
     def get_tensor(self, tensor_str: str) -> Any:
         """The tensor as an array. Raises NotFoundError naming what is there."""
-        return _core.checkpoint_tensor(self._path, tensor_str, self._foreign)
+        return _core.checkpoint_tensor(self._reader, tensor_str)
 
 
 def load_checkpoint(ckpt_dir_or_file: str, allow_foreign: bool = False) -> CheckpointReader:

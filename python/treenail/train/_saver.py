@@ -246,7 +246,8 @@ class Saver:
     def _check_shapes(self, path: str) -> None:
         """Raises before anything is assigned; names and dtypes are the business of the one Restore
         operation."""
-        shapes = {name: dims for name, _, dims in _core.checkpoint_entries(path, False)}
+        reader = _core.open_checkpoint(path, False)
+        shapes = {name: dims for name, _, dims in _core.checkpoint_entries(reader)}
         for name, variable in self._named.items():
             given, wanted = TensorShape(shapes.get(name)), variable.shape
             fits = given.is_compatible_with(wanted)
