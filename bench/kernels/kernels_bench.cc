@@ -215,6 +215,11 @@ void register_all() {
   product({64, 512, 784, false, false, true});
   product({1, 512, 784});
   product({1, 512, 784, false, true});
+  // Few elements of the result and a long inner axis; a batch of tiny ones.
+  for (const int64_t side : {1, 2, 16}) product({side, side, 1000000});
+  for (const int64_t side : {1, 4}) {
+    streaming("BatchMatMul", {random_tensor({100000, side, 8}), random_tensor({100000, 8, side})});
+  }
   for (const int64_t side : {32, 64, 128, 256, 512, 1024, 2048}) product({side, side, side});
 
   const Convolution convolutions[] = {

@@ -4,13 +4,14 @@
 // stays in L1 and meets every row tile of A. A is read in place by rows; a transposed A is packed
 // by blocks of rows. Each pass over kDepth sums from zero and then adds to C: rounding error grows
 // with kDepth + k / kDepth instead of k. Few rows read B in place (it is read once), one row or one
-// column is a matrix-vector product (gemv.h).
+// column is a matrix-vector product (gemv.h), a few long ones are dot products (thin_product.h).
 #include "kernels/cpu/gemm.h"
 
 #include <algorithm>
 
 #include "kernels/cpu/gemv.h"
 #include "kernels/cpu/registers.h"
+#include "kernels/cpu/thin_product.h"
 #include "kernels/cpu/tile.h"
 
 namespace treenail::cpu {
@@ -189,6 +190,8 @@ template <class T>
 void multiply(const Product<T>& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
   if (p.k == 0) {
     for (int64_t i = m0; i < m1 && !p.add_to_c; ++i) std::fill_n(p.c_at(i, n0), n1 - n0, T(0));
+  } else if (is_thin(p)) {
+    multiply_thin(p, m0, m1, n0, n1);
   } else if (p.m == 1 && (!p.trans_a || p.lda == 1)) {
     Product<T> t = p;
     if (p.n == 1 && p.ldb == 1) {  // one column is stored as one row: a dot product

@@ -103,15 +103,11 @@ void short_dots(int64_t k, const T* x, const T* b, int64_t ldb, int64_t rows, T*
     }
     store(y + r, add ? load<Vec<T>>(y + r) + sum : sum);
   }
-  if (r == rows) return;
-  T column[lanes] = {};
-  Vec<T> sum{};
-  for (int64_t i = 0; i < k; ++i) {
-    for (int64_t lane = 0; lane < rows - r; ++lane) column[lane] = b[(r + lane) * ldb + i];
-    sum = mul_add(splat<Vec<T>>(x[i]), load<Vec<T>>(column), sum);
+  for (; r < rows; ++r) {
+    T sum = 0;
+    for (int64_t i = 0; i < k; ++i) sum = mul_add(x[i], b[r * ldb + i], sum);
+    y[r] = add ? y[r] + sum : sum;
   }
-  store(column, sum);
-  for (int64_t lane = 0; r < rows; ++r, ++lane) y[r] = add ? y[r] + column[lane] : column[lane];
 }
 
 // Columns [n0, n1) of a product with m == 1 and A a contiguous row.
@@ -123,12 +119,12 @@ void multiply_row(const Product<T>& p, int64_t n0, int64_t n1) {
   if (p.trans_b) {
     // The rows of B taken together never change a row's own sums, yet Rows == 1 uses other chains:
     // one row at a time only where n is 1, so that a cut of the columns keeps the bits.
-    if (p.n == 1) {
-      row_dots<T, 1>(p.k, p.a, p.b, p.ldb, p.c, p.add_to_c);
-      return;
-    }
     if (p.k <= kShortRow) {
       short_dots<T>(p.k, p.a, p.b + j * p.ldb, p.ldb, n1 - j, p.c + j, p.add_to_c);
+      return;
+    }
+    if (p.n == 1) {
+      row_dots<T, 1>(p.k, p.a, p.b, p.ldb, p.c, p.add_to_c);
       return;
     }
     for (; j + 4 <= n1; j += 4)

@@ -9,11 +9,13 @@
 #include "framework/runtime/kernel_registry.h"
 #include "kernels/cpu/aligned.h"
 #include "kernels/cpu/batch_product.h"
+#include "kernels/cpu/deep_product.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/half_tiles.h"
 #include "kernels/cpu/matmul.h"
 #include "kernels/cpu/pooled_product.h"
 #include "kernels/cpu/tile.h"
+#include "kernels/cpu/tiny_product.h"
 
 namespace treenail::cpu {
 namespace {
@@ -25,15 +27,28 @@ struct Pieces : PooledProduct {
   // Whether a block's elements follow one another. Only then does it pay to go on with them: a
   // sweep over short rows of a wide matrix costs more per row, and the rows share few cache sets.
   bool dense = true;
+  bool tiny = false;  // a block is a few multiply-adds
+  DepthCut depth;     // of a single block
 
   explicit Pieces(const BatchProduct& g) : PooledProduct(g.m, g.n, g.k, g.trans_a) {
-    if (cut.blocks() == 1) {
+    tiny = api == nullptr && is_tiny(g);
+    if (tiny) {
+      constexpr int64_t kPieceElements = 1 << 16;
+      products = kPieceElements / (g.a_elements() + g.b_elements() + g.c_elements());
+    } else if (cut.blocks() == 1) {
       constexpr double kPieceWork = 1 << 20;
       const double one =
           std::max(1.0, g.work() / static_cast<double>(std::max<int64_t>(1, g.batch)));
       products = static_cast<int64_t>(std::clamp(kPieceWork / one, 1.0, 65536.0));
     }
+    if (api == nullptr && g.batch == 1 && cut.blocks() == 1) depth = DepthCut(g.m, g.n, g.k);
     dense = cut.column_blocks == 1 || g.m == 1;
+  }
+
+  template <class T>
+  double cost_ns(const BatchProduct& g) const {
+    if (tiny) return static_cast<double>(g.batch) + 0.2 * g.work();
+    return static_cast<double>(g.batch) * product_cost_ns<T>(g.m, g.n, g.k);
   }
 };
 
@@ -81,7 +96,11 @@ void multiply_batch(const RunContext& c, const BatchProduct& g, const Pieces& pi
     c.run_chunks(chunks, cost, [&](int64_t chunk) {
       const int64_t end = std::min(g.batch, (chunk + 1) * pieces.products);
       const int64_t first = chunk * pieces.products;
-      for (int64_t i = first; i < end; ++i) pieces.multiply(product(i), 0);
+      if (pieces.tiny) {
+        multiply_tiny(g, first, end, a, b, out);
+      } else {
+        for (int64_t i = first; i < end; ++i) pieces.multiply(product(i), 0);
+      }
       c.finished(first * g.c_elements(), end * g.c_elements());
     });
     return;
@@ -141,10 +160,26 @@ const T* packed_in_scratch(RunContext& c, const BatchProduct& g, const T* b) {
 }
 
 template <class T>
+std::unique_ptr<Kernel> deep_kernel(const BatchProduct& g, const DepthCut& cut, double cost) {
+  const int64_t elements = g.c_elements();
+  auto kernel = make_kernel(
+      [g, cut, cost, elements](RunContext& c) {
+        const Product<T> p =
+            g.product<T>(c.input(0).data<T>(), c.input(1).data<T>(), c.output(0).data<T>(), 0);
+        multiply_deep(c, p, cut, cost, reinterpret_cast<T*>(c.scratch()));
+        c.finished(0, elements);
+      },
+      cost, static_cast<size_t>(cut.pieces * elements) * sizeof(T));
+  kernel->finishes_in_pieces = true;
+  return kernel;
+}
+
+template <class T>
 std::unique_ptr<Kernel> prepare_float(const PrepareContext& c) {
   const BatchProduct g = BatchProduct::of(c);
   const Pieces pieces(g);
-  const double cost = g.batch * product_cost_ns<T>(g.m, g.n, g.k);
+  const double cost = pieces.cost_ns<T>(g);
+  if (pieces.depth.pieces > 1) return deep_kernel<T>(g, pieces.depth, cost);
   const size_t bytes_to_pack = bytes_to_pack_b<T>(g, pieces);
   auto kernel = make_kernel(
       [g, pieces, cost, bytes_to_pack](RunContext& c) {
@@ -175,8 +210,7 @@ std::unique_ptr<Kernel> prepare_half(const PrepareContext& c) {
   const int64_t a_size = c.input_shape(0).num_elements(), b_size = c.input_shape(1).num_elements();
   const int64_t out_size = c.output_shape(0).num_elements();
   constexpr int64_t kGrain = 16384;
-  const double cost =
-      g.batch * product_cost_ns<float>(g.m, g.n, g.k) + 0.5 * (a_size + b_size + out_size);
+  const double cost = pieces.cost_ns<float>(g) + 0.5 * (a_size + b_size + out_size);
   auto kernel = make_kernel(
       [=](RunContext& c) {
         float* const a = reinterpret_cast<float*>(c.scratch());

@@ -94,6 +94,10 @@ std::vector<Call> all_calls() {
   calls.push_back({"row", "MatMul", {random_tensor({1, 700}), random_tensor({999, 700})}, b});
   calls.push_back(
       {"many", "BatchMatMul", {random_tensor({300, 9, 17}), random_tensor({300, 17, 21})}, {}});
+  calls.push_back(
+      {"tiny", "BatchMatMul", {random_tensor({9999, 3, 5}), random_tensor({9999, 5, 4})}, {}});
+  calls.push_back({"long", "MatMul", {random_tensor({2, 200001}), random_tensor({200001, 3})}, {}});
+  calls.push_back({"long", "MatMul", {random_tensor({70001, 20}), random_tensor({70001, 30})}, a});
   add_convolutions(calls, "first", {20, 28, 28, 1}, {5, 5, 1, 32}, 1);
   add_convolutions(calls, "winograd 5", {20, 14, 14, 32}, {5, 5, 32, 64}, 1);
   add_convolutions(calls, "winograd 3", {9, 20, 20, 32}, {3, 3, 32, 32}, 1);

@@ -233,7 +233,8 @@ def test_dilated_pooling_takes_no_memory(kind, nothing, taps, rate):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("m, k, n", [(1, 100003, 1), (1003, 1, 1), (1, 1, 1003), (1001, 16, 1),
-                                     (1001, 7, 1), (5, 3, 1), (1, 5, 1), (2, 1001, 2)])
+                                     (1001, 7, 1), (5, 3, 1), (1, 5, 1), (2, 1001, 2),
+                                     (2, 100003, 3), (1, 20001, 4), (4, 128, 1), (20, 90001, 30)])
 def test_thin_products_have_the_bits_of_their_parts(dtype, m, k, n):
     """Right to rounding, and a row's bits do not depend on which rows stand beside it."""
     rng = np.random.default_rng(1)
@@ -250,3 +251,25 @@ def test_thin_products_have_the_bits_of_their_parts(dtype, m, k, n):
         if k > 1 and n == 1 and m > 40:
             part = session.run(y, {pa: a[3:m - 5], pb: b})
             np.testing.assert_array_equal(part, whole[3:m - 5])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("flags", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("m, k, n", [(1, 8, 1), (1, 1, 1), (4, 4, 4), (3, 5, 7), (16, 16, 1),
+                                     (1, 16, 8), (2, 0, 2), (5, 3, 2), (1, 17, 1), (9, 9, 9)])
+def test_tiny_products_of_a_batch_have_the_bits_of_each_alone(dtype, flags, m, k, n):
+    rng = np.random.default_rng(1)
+    a = rng.standard_normal([1, 3, 7, *([k, m] if flags[0] else [m, k])]).astype(dtype)
+    b = rng.standard_normal([5, 3, 1, *([n, k] if flags[1] else [k, n])]).astype(dtype)
+    with tn.Graph().as_default(), tn.Session() as session:
+        pa, pb = tn.placeholder(dtype), tn.placeholder(dtype)
+        y = tn.matmul(pa, pb, transpose_a=flags[0], transpose_b=flags[1])
+        whole = session.run(y, {pa: a, pb: b})
+        assert whole.shape == (5, 3, 7, m, n)
+        for i, j, l in np.ndindex(5, 3, 7):
+            alone = session.run(y, {pa: a[0, j, l], pb: b[i, j, 0]})
+            np.testing.assert_array_equal(whole[i, j, l], alone)
+    x, y = (np.swapaxes(v, -1, -2) if flag else v for v, flag in zip((a, b), flags))
+    expected = x.astype("float64") @ y
+    scale = np.abs(x.astype("float64")) @ np.abs(y) + 1e-30
+    assert np.all(np.abs(whole - expected) <= 20 * np.finfo(dtype).eps * scale)
