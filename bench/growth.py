@@ -70,6 +70,15 @@ def chain(n):
     first_run(tn.gradients(y, x), {x: np.ones(4)})
 
 
+def views(n):
+    """a chain of n reshapes"""
+    x = tn.placeholder(tn.float32, [2, 3])
+    y = x + 1.0
+    for i in range(n):
+        y = tn.reshape(y, [2, 3] if i % 2 else [3, 2])
+    first_run(tn.reduce_sum(y), {x: np.ones([2, 3])})
+
+
 def scopes(n):
     """n scopes, each in the one before"""
     entered = []
@@ -90,7 +99,7 @@ def dilation(n):
 
 CASES = {case.__name__.replace("_", "-"): (case, n) for case, n in (
     (sum_of_sines, 1000), (sum_of_products, 1000), (variables, 2000),
-    (checkpoint, 250), (chain, 5000),
+    (checkpoint, 250), (chain, 5000), (views, 8000),
     (scopes, 500), (dilation, 1000))}
 
 

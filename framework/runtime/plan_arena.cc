@@ -10,17 +10,10 @@
 
 namespace treenail {
 
-int32_t PlanBuilder::root_of(int32_t i) const {
-  while (static_cast<size_t>(i) < view_source_.size() &&
-         view_source_[static_cast<size_t>(i)] >= 0) {
-    i = view_source_[static_cast<size_t>(i)];
-  }
-  return i;
-}
+int32_t PlanBuilder::root_of(int32_t i) const { return root_[static_cast<size_t>(i)]; }
 
 // What is fetched outlives the run: fresh memory instead of the arena.
 void PlanBuilder::mark_escaping() {
-  view_source_.resize(plan_->slots.size(), -1);
   for (const int32_t fetched : plan_->fetch_slots) {
     const int32_t root = root_of(fetched);
     if (slot(root).kind == Slot::Kind::kArena) slot(root).kind = Slot::Kind::kRun;

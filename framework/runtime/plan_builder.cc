@@ -4,6 +4,7 @@
 #include "framework/runtime/plan_builder.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "framework/base/error.h"
@@ -252,6 +253,8 @@ bool PlanBuilder::follow_producer(const ElementwiseGroup& described, const Eleme
 }
 
 void PlanBuilder::make_nodes() {
+  root_.resize(plan_->slots.size());
+  std::iota(root_.begin(), root_.end(), 0);
   for (const Node* node : topology_.order) {
     NodeState& s = state(*node);
     if (s.given || !s.needed || s.fused || node->type() == "_Retval") continue;
@@ -324,8 +327,7 @@ void PlanBuilder::choose_view(const OpDef& def, const NodeState& s, PlanNode& p)
 // Whoever reads the view reads the source's bytes, which stay for as long, although only the run
 // tells the view's shape.
 void PlanBuilder::note_view(const OpDef& def, const NodeState& s, const PlanNode& p) {
-  view_source_.resize(plan_->slots.size(), -1);
-  view_source_[static_cast<size_t>(s.first_slot)] = p.inputs[static_cast<size_t>(def.view_of)];
+  root_[static_cast<size_t>(s.first_slot)] = root_of(p.inputs[static_cast<size_t>(def.view_of)]);
 }
 
 std::unique_ptr<Kernel> PlanBuilder::prepare_kernel(const Node& node, const NodeState& s) {

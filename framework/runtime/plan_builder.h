@@ -109,7 +109,7 @@ class PlanBuilder {
   std::vector<NodeState> states_;                        // by node id
   std::unordered_set<const Variable*> keyed_variables_;  // topology_.shape_variables
   std::vector<PreparedGroup> groups_;
-  std::vector<int32_t> view_source_;             // by slot; -1: not a view
+  std::vector<int32_t> root_;                    // by slot: what it is a view of, itself a root
   std::vector<std::vector<int32_t>> before_;     // by plan node, sorted
   std::vector<std::vector<int32_t>> passed_on_;  // by node id
   std::vector<MemoryBlock> blocks_;

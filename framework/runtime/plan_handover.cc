@@ -2,6 +2,7 @@
 // Which updates of a plan take their gradient from the kernel that computes it, block by block. The
 // giver then runs where the update does; the plan keeps its canonical order.
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -14,12 +15,10 @@ namespace treenail {
 // Nothing that runs, and no order, stands behind the nodes but the reader: they may run where it
 // does.
 bool PlanBuilder::only_feed(std::span<const Node* const> nodes, const Node& reader) {
-  const auto is_part = [&](const Node* node) {
-    return node == &reader || std::find(nodes.begin(), nodes.end(), node) != nodes.end();
-  };
+  const std::unordered_set<const Node*> parts(nodes.begin(), nodes.end());
   for (const Node* node : nodes) {
     for (const Node* consumer : node->consumers()) {
-      if (is_part(consumer)) continue;
+      if (consumer == &reader || parts.contains(consumer)) continue;
       const NodeState& s = state(*consumer);
       const auto& ordered = consumer->control_inputs();
       if (!s.given && s.needed) return false;
