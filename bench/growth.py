@@ -70,6 +70,24 @@ def chain(n):
     first_run(tn.gradients(y, x), {x: np.ones(4)})
 
 
+def products(n):
+    """a chain of n products"""
+    x = tn.placeholder(tn.float32, [4, 4])
+    y = x
+    for _ in range(n):
+        y = tn.matmul(y, x)
+    first_run(y, {x: np.ones([4, 4])})
+
+
+def recurrent(n):
+    """a recurrent net of n steps and its gradient"""
+    x, weights = tn.placeholder(tn.float32, [4, 4]), tn.ones([8, 4])
+    state = tn.zeros([4, 4])
+    for _ in range(n):
+        state = tn.tanh(tn.matmul(tn.concat([x, state], 1), weights))
+    first_run(tn.gradients(state, x), {x: np.ones([4, 4])})
+
+
 def views(n):
     """a chain of n reshapes"""
     x = tn.placeholder(tn.float32, [2, 3])
@@ -99,7 +117,7 @@ def dilation(n):
 
 CASES = {case.__name__.replace("_", "-"): (case, n) for case, n in (
     (sum_of_sines, 1000), (sum_of_products, 1000), (variables, 2000),
-    (checkpoint, 250), (chain, 5000), (views, 8000),
+    (checkpoint, 250), (chain, 5000), (products, 25000), (recurrent, 5000), (views, 8000),
     (scopes, 500), (dilation, 1000))}
 
 

@@ -116,6 +116,13 @@ std::string error_prefix(std::string_view op, std::string_view node) {
 Graph::Graph(Names names) : names_(names) {}
 Graph::~Graph() = default;
 
+std::span<ValueInfo> Graph::new_infos(Node& node) {
+  const auto count = static_cast<size_t>(node.num_outputs());
+  const std::shared_ptr<ValueInfo[]> infos(new ValueInfo[count]);
+  node.infos_ = infos;
+  return {infos.get(), count};
+}
+
 void Graph::check_not_finalized() const {
   if (finalized_) throw failed_precondition("the graph is finalized: it can no longer be changed");
 }
@@ -154,8 +161,8 @@ Node& Graph::add(const NodeSpec& spec) {
       }
     }
     node->op_ = resolve_op(def, types, spec.attrs, spec.arg_sizes);
-    node->infos_.resize(static_cast<size_t>(node->op_.num_outputs()));
-    infer_shapes(node->op_, infos, node->infos_);
+    const std::span<ValueInfo> found = new_infos(*node);
+    infer_shapes(node->op_, infos, found);
   } catch (const Error& error) {
     throw error.with_prefix(error_prefix(spec.op, wanted));
   }
@@ -309,11 +316,15 @@ void Graph::set_input(Node& node, int i, Output value) {
 }
 
 void Graph::set_shape(Output output, const PartialShape& shape) {
-  ValueInfo& info = output.node->infos_[static_cast<size_t>(output.index)];
+  Node& node = *output.node;
   try {
-    const PartialShape merged = ShapeContext::merge(info.shape, shape, "known and given shape");
-    if (merged == info.shape) return;
-    info.shape = merged;
+    const PartialShape& known = node.info(output.index).shape;
+    const PartialShape merged = ShapeContext::merge(known, shape, "known and given shape");
+    if (merged == known) return;
+    const std::shared_ptr<const ValueInfo[]> old = node.infos_;
+    const std::span<ValueInfo> infos = new_infos(node);
+    std::copy_n(old.get(), infos.size(), infos.begin());
+    infos[static_cast<size_t>(output.index)].shape = merged;
   } catch (const Error& error) {
     throw error.with_prefix(error_prefix(output.node->type(), output.node->name()));
   }
@@ -370,7 +381,7 @@ Node& Graph::add_copy(const Node& source, std::span<const Output> inputs,
   node->infos_ = source.infos_;
   node->inputs_.assign(inputs.begin(), inputs.end());
   node->control_inputs_.assign(control_inputs.begin(), control_inputs.end());
-  if (!same_knowledge(source.inputs_, inputs)) infer_anew(node->op_, inputs, node->infos_);
+  if (!same_knowledge(source.inputs_, inputs)) infer_anew(node->op_, inputs, new_infos(*node));
   return insert(std::move(node));
 }
 

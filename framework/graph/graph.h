@@ -61,7 +61,7 @@ class Node {
   std::span<Node* const> control_inputs() const { return control_inputs_; }
   const std::string& device() const { return device_; }
   int num_outputs() const { return op_.num_outputs(); }
-  const ValueInfo& info(int output) const { return infos_[output]; }
+  const ValueInfo& info(int output) const { return infos_[static_cast<size_t>(output)]; }
   // Nodes that take one of the outputs or a control edge, once per edge.
   std::span<Node* const> consumers() const { return consumers_; }
   const std::shared_ptr<const CreationStack>& creation() const { return creation_; }
@@ -84,7 +84,7 @@ class Node {
   std::vector<Output> inputs_;
   std::vector<Node*> control_inputs_;
   std::vector<Node*> consumers_;
-  std::vector<ValueInfo> infos_;
+  std::shared_ptr<const ValueInfo[]> infos_;  // by output; a copy shares it while it knows no more
   std::string device_;
   std::shared_ptr<const CreationStack> creation_;
 };
@@ -178,6 +178,8 @@ class Graph {
 
  private:
   Node& insert(std::unique_ptr<Node> node);
+  // What is known of the node's values, to be filled in: of its own, whoever shared it.
+  static std::span<ValueInfo> new_infos(Node& node);
   void check_not_finalized() const;
   const Names names_;
   mutable ForkSharedMutex mutex_;

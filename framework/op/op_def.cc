@@ -30,20 +30,21 @@ int OpDef::output_index(std::string_view arg) const { return index_of(outputs, a
 int OpDef::attr_index(std::string_view attr) const { return index_of(attrs, attr); }
 
 const AttrValue& OpInstance::attr(std::string_view name) const {
-  const int position = def_->attr_index(name);
+  const int position = def().attr_index(name);
   if (position < 0) {
-    throw internal_error("op \"", def_->name, "\" has no attribute \"", name, "\"");
+    throw internal_error("op \"", def().name, "\" has no attribute \"", name, "\"");
   }
-  return attrs_[position];
+  return attr(position);
 }
 
-int OpInstance::input_arg(int i) const { return arg_of(input_begin_, i); }
-int OpInstance::output_arg(int i) const { return arg_of(output_begin_, i); }
+int OpInstance::input_arg(int i) const { return arg_of(resolved_->input_begin, i); }
+int OpInstance::output_arg(int i) const { return arg_of(resolved_->output_begin, i); }
 
 std::string OpInstance::input_name(int i) const {
   const int arg = input_arg(i);
-  const ArgDef& def = def_->inputs[arg];
-  return def.is_list() ? concat(def.name, "[", i - input_begin_[arg], "]") : def.name;
+  const ArgDef& declared = def().inputs[arg];
+  return declared.is_list() ? concat(declared.name, "[", i - resolved_->input_begin[arg], "]")
+                            : declared.name;
 }
 
 }  // namespace treenail

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -86,16 +87,16 @@ struct OpDef {
 // nodes, immediate execution and kernels.
 class OpInstance {
  public:
-  const OpDef& def() const { return *def_; }
-  const std::string& name() const { return def_->name; }
-  std::span<const DType> input_types() const { return input_types_; }
-  std::span<const DType> output_types() const { return output_types_; }
-  int num_inputs() const { return static_cast<int>(input_types_.size()); }
-  int num_outputs() const { return static_cast<int>(output_types_.size()); }
-  DType input_type(int i) const { return input_types_[i]; }
-  DType output_type(int i) const { return output_types_[i]; }
+  const OpDef& def() const { return *resolved_->def; }
+  const std::string& name() const { return resolved_->def->name; }
+  std::span<const DType> input_types() const { return resolved_->input_types; }
+  std::span<const DType> output_types() const { return resolved_->output_types; }
+  int num_inputs() const { return static_cast<int>(resolved_->input_types.size()); }
+  int num_outputs() const { return static_cast<int>(resolved_->output_types.size()); }
+  DType input_type(int i) const { return resolved_->input_types[i]; }
+  DType output_type(int i) const { return resolved_->output_types[i]; }
 
-  const AttrValue& attr(int position) const { return attrs_[position]; }
+  const AttrValue& attr(int position) const { return resolved_->attrs[position]; }
   // Errors: Internal when the op has no such attribute (our own mistake), InvalidArgument for
   // another kind.
   const AttrValue& attr(std::string_view name) const;
@@ -111,30 +112,33 @@ class OpInstance {
   const std::vector<int64_t>& get_ints(std::string_view name) const {
     return get<std::vector<int64_t>>(name);
   }
-  std::span<const AttrValue> attrs() const { return attrs_; }
+  std::span<const AttrValue> attrs() const { return resolved_->attrs; }
 
   // The flat inputs [first, second) of declared input `arg`; the declared input of flat input i.
   std::pair<int, int> input_range(int arg) const {
-    return {input_begin_[arg], input_begin_[arg + 1]};
+    return {resolved_->input_begin[arg], resolved_->input_begin[arg + 1]};
   }
   std::pair<int, int> output_range(int arg) const {
-    return {output_begin_[arg], output_begin_[arg + 1]};
+    return {resolved_->output_begin[arg], resolved_->output_begin[arg + 1]};
   }
   int input_arg(int i) const;
   int output_arg(int i) const;
   // "a", or "values[2]" for an element of a list argument.
   std::string input_name(int i) const;
-  const ArgDef& input_def(int i) const { return def_->inputs[input_arg(i)]; }
+  const ArgDef& input_def(int i) const { return def().inputs[input_arg(i)]; }
 
  private:
   friend OpInstance resolve_op(const OpDef&, std::span<const DType>, std::span<const NamedAttr>,
                                std::span<const int>);
-  const OpDef* def_ = nullptr;
-  std::vector<AttrValue> attrs_;
-  std::vector<DType> input_types_;
-  std::vector<DType> output_types_;
-  std::vector<int> input_begin_;
-  std::vector<int> output_begin_;
+  struct Resolved {
+    const OpDef* def = nullptr;
+    std::vector<AttrValue> attrs;
+    std::vector<DType> input_types;
+    std::vector<DType> output_types;
+    std::vector<int> input_begin;
+    std::vector<int> output_begin;
+  };
+  std::shared_ptr<const Resolved> resolved_;  // copies of a node share it, for it never changes
 };
 
 // Checks input types and attributes against `def`, infers type and number attributes from the

@@ -370,13 +370,15 @@ OpInstance resolve_op(const OpDef& def, std::span<const DType> input_types,
   resolver.fill_defaults();
   resolver.check_values();
   resolver.build_outputs();
+  auto resolved = std::make_shared<OpInstance::Resolved>();
+  resolved->def = &def;
+  resolved->attrs = std::move(resolver.attrs);
+  resolved->input_types.assign(input_types.begin(), input_types.end());
+  resolved->output_types = std::move(resolver.output_types);
+  resolved->input_begin = std::move(resolver.input_begin);
+  resolved->output_begin = std::move(resolver.output_begin);
   OpInstance op;
-  op.def_ = &def;
-  op.attrs_ = std::move(resolver.attrs);
-  op.input_types_.assign(input_types.begin(), input_types.end());
-  op.output_types_ = std::move(resolver.output_types);
-  op.input_begin_ = std::move(resolver.input_begin);
-  op.output_begin_ = std::move(resolver.output_begin);
+  op.resolved_ = std::move(resolved);
   return op;
 }
 

@@ -60,7 +60,8 @@ void compute(const Plan& plan, const PlanNode& p, Frame& frame) {
     case PlanNode::Kind::kView: {
       const Tensor& source =
           value(frame, p.inputs[static_cast<size_t>(p.node->op().def().view_of)]);
-      value(frame, p.first_output) = view_as(source, p.node->op().output_type(0), p.view_shape);
+      const Slot& view = plan.slots[static_cast<size_t>(p.first_output)];
+      value(frame, p.first_output) = view_as(source, view.dtype, view.shape.shape());
       return;
     }
     case PlanNode::Kind::kDynamic:

@@ -43,13 +43,14 @@ Error arena_error(const Plan& plan, const Error& error) {
 }
 
 Frame::Frame(const Plan& plan)
-    : values(plan.constants),
+    : values(plan.slots.size()),
       uses(new std::atomic<int32_t>[plan.slots.size()]),
       waiting(new std::atomic<int32_t>[plan.nodes.size()]) {
   if (plan.side_by_side) {
     ready = std::make_unique<int32_t[]>(plan.nodes.size());
     below = std::make_unique<int32_t[]>(plan.nodes.size());
   }
+  for (const auto& [slot, value] : plan.constants) values[static_cast<size_t>(slot)] = value;
   for (size_t i = 0; i < plan.slots.size(); ++i)
     uses[i].store(plan.slots[i].uses, std::memory_order_relaxed);
 }

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "framework/base/cancellation.h"
@@ -36,7 +37,6 @@ struct PlanNode {
   std::vector<int32_t> inputs;  // slots
   int32_t first_output = 0;     // slots of outputs follow one another
   int64_t scratch_offset = 0;   // in the arena
-  Shape view_shape;             // kView
   std::vector<int32_t>
       fresh;  // output slots to allocate before the kernel: their values outlive the run
   std::vector<int32_t> kernel_gives;  // output slots the kernel sets, whose shape is planned:
@@ -89,10 +89,10 @@ struct Plan {
   ResourceManager* resources = nullptr;
   std::vector<PlanNode> nodes;  // in canonical order
   std::vector<Slot> slots;
-  std::vector<Tensor> constants;     // by slot; defined for kConstant
-  std::vector<int32_t> arg_slots;    // per feed; -1: nothing needs it
-  std::vector<int32_t> fetch_slots;  // per fetch
-  std::vector<int32_t> run_slots;    // kArg and kRun: emptied after a run
+  std::vector<std::pair<int32_t, Tensor>> constants;  // with their slots
+  std::vector<int32_t> arg_slots;                     // per feed; -1: nothing needs it
+  std::vector<int32_t> fetch_slots;                   // per fetch
+  std::vector<int32_t> run_slots;                     // kArg and kRun: emptied after a run
   int64_t arena_bytes = 0;
   int64_t peak_bytes = 0;     // arena and all fresh outputs (PlanNode::fresh)
   double cost_ns = 0;         // sum of the kernels' estimates

@@ -63,13 +63,15 @@ std::shared_ptr<const Plan> PlanBuilder::build() {
 
 void PlanBuilder::infer() {
   states_.resize(static_cast<size_t>(topology_.graph->num_nodes()));
+  size_t values = 0;
+  for (const Node* node : topology_.order) values += static_cast<size_t>(node->num_outputs());
+  plan_->slots.reserve(values);
   for (const Node* node : topology_.order) {
     poll_interrupt();
     NodeState& s = state(*node);
     s.infos.resize(static_cast<size_t>(node->num_outputs()));
     s.first_slot = static_cast<int32_t>(plan_->slots.size());
     plan_->slots.resize(plan_->slots.size() + s.infos.size());
-    plan_->constants.resize(plan_->slots.size());
     try {
       infer_node(*node, s);
     } catch (const Error& error) {
@@ -135,7 +137,7 @@ std::shared_ptr<const HandleInfo> PlanBuilder::planned_handle_info(const Tensor&
 void PlanBuilder::set_constant(const NodeState& s, size_t i, const Tensor& value) {
   const int32_t out = s.first_slot + static_cast<int32_t>(i);
   slot(out).kind = Slot::Kind::kConstant;
-  plan_->constants[static_cast<size_t>(out)] = value;
+  plan_->constants.emplace_back(out, value);
   if (value.buffer()) value.buffer()->keep_forms();  // nobody writes to a constant
 }
 
@@ -255,9 +257,14 @@ bool PlanBuilder::follow_producer(const ElementwiseGroup& described, const Eleme
 void PlanBuilder::make_nodes() {
   root_.resize(plan_->slots.size());
   std::iota(root_.begin(), root_.end(), 0);
+  const auto runs = [&](const Node* node) {
+    const NodeState& s = state(*node);
+    return !s.given && s.needed && !s.fused && node->type() != "_Retval";
+  };
+  plan_->nodes.reserve(static_cast<size_t>(std::ranges::count_if(topology_.order, runs)));
   for (const Node* node : topology_.order) {
+    if (!runs(node)) continue;
     NodeState& s = state(*node);
-    if (s.given || !s.needed || s.fused || node->type() == "_Retval") continue;
     poll_interrupt();
     s.plan_node = static_cast<int32_t>(plan_->nodes.size());
     PlanNode& p = plan_->nodes.emplace_back();
@@ -317,7 +324,6 @@ void PlanBuilder::choose_kind(const Node& node, NodeState& s, PlanNode& p) {
 
 void PlanBuilder::choose_view(const OpDef& def, const NodeState& s, PlanNode& p) {
   p.kind = PlanNode::Kind::kView;
-  p.view_shape = s.infos[0].shape.shape();
   const int32_t source = p.inputs[static_cast<size_t>(def.view_of)];
   const Slot::Kind kind = slot(source).kind;
   slot(s.first_slot).kind = kind == Slot::Kind::kArena ? Slot::Kind::kArena : Slot::Kind::kRun;

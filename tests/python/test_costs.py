@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import tracemalloc
 
@@ -106,6 +107,39 @@ def test_nested_scopes_come_back_where_they_began():
             assert tn.constant(1).op.name == inner + "Const"
         assert graph.get_name_scope() + "/" == outer
         assert tn.constant(1).op.name == outer + "Const"
+
+
+PLANNING = """
+import sys
+import numpy as np
+import treenail as tn
+
+def resident():
+    with open("/proc/self/statm", encoding="ascii") as stream:
+        return int(stream.read().split()[1]) * 4096
+
+n = int(sys.argv[1])
+x = tn.placeholder(tn.float32, [4, 4])
+y = x
+for _ in range(n):
+    y = tn.matmul(y, x)
+with tn.Session() as session:
+    session.run(x + x, {x: np.zeros([4, 4])})
+    before = resident()
+    session.run(y, {x: np.zeros([4, 4])})
+    print((resident() - before) / n)
+"""
+
+
+@pytest.mark.skipif("san" in os.environ.get("LD_PRELOAD", ""),
+                    reason="a sanitizer keeps memory of its own beside each block")
+def test_a_planned_node_keeps_few_bytes():
+    def bytes_of_a_node(n):
+        return float(subprocess.check_output([sys.executable, "-c", PLANNING, str(n)]))
+
+    few, many = bytes_of_a_node(8000), bytes_of_a_node(32000)
+    assert many < 1.5 * few
+    assert many < 2000
 
 
 def bytes_read():
