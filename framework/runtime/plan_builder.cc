@@ -48,6 +48,7 @@ PlanBuilder::PlanBuilder(std::shared_ptr<const Topology> topology,
 }
 
 std::shared_ptr<const Plan> PlanBuilder::build() {
+  number_values();
   infer();
   find_needed();
   find_groups();
@@ -61,17 +62,26 @@ std::shared_ptr<const Plan> PlanBuilder::build() {
   return std::move(plan_);
 }
 
-void PlanBuilder::infer() {
+// Slots follow the canonical order.
+void PlanBuilder::number_values() {
   states_.resize(static_cast<size_t>(topology_.graph->num_nodes()));
   size_t values = 0;
   for (const Node* node : topology_.order) values += static_cast<size_t>(node->num_outputs());
-  plan_->slots.reserve(values);
+  infos_.resize(values);
+  plan_->slots.resize(values);
+  size_t next = 0;
+  for (const Node* node : topology_.order) {
+    NodeState& s = state(*node);
+    s.infos = std::span(infos_).subspan(next, static_cast<size_t>(node->num_outputs()));
+    s.first_slot = static_cast<int32_t>(next);
+    next += s.infos.size();
+  }
+}
+
+void PlanBuilder::infer() {
   for (const Node* node : topology_.order) {
     poll_interrupt();
     NodeState& s = state(*node);
-    s.infos.resize(static_cast<size_t>(node->num_outputs()));
-    s.first_slot = static_cast<int32_t>(plan_->slots.size());
-    plan_->slots.resize(plan_->slots.size() + s.infos.size());
     try {
       infer_node(*node, s);
     } catch (const Error& error) {

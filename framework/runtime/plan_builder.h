@@ -25,7 +25,7 @@ class PlanBuilder {
 
  private:
   struct NodeState {
-    std::vector<ValueInfo> infos;
+    std::span<ValueInfo> infos;  // of infos_
     int32_t first_slot = 0;
     int32_t plan_node = -1;
     bool given = false;  // outputs are constants, args or handles: nothing runs
@@ -44,6 +44,7 @@ class PlanBuilder {
   }
 
   // Shapes and constants.
+  void number_values();
   void infer();
   void infer_node(const Node& node, NodeState& s);
   std::shared_ptr<const HandleInfo> planned_handle_info(const Tensor& handle) const;
@@ -107,6 +108,7 @@ class PlanBuilder {
   std::span<const PartialShape> feed_shapes_;
   ResourceManager& resources_;
   std::vector<NodeState> states_;                        // by node id
+  std::vector<ValueInfo> infos_;                         // by slot
   std::unordered_set<const Variable*> keyed_variables_;  // topology_.shape_variables
   std::vector<PreparedGroup> groups_;
   std::vector<int32_t> root_;                    // by slot: what it is a view of, itself a root
