@@ -15,14 +15,20 @@ namespace {
                    repr_of(object), " of type '", type_name_of(object), "'");
 }
 
+std::string prefix(const AttrDef& def) { return concat("attribute \"", def.name, "\": "); }
+
 int64_t int_from(PyObject* object, const AttrDef& def) {
   if (PyFloat_Check(object) || !PyIndex_Check(object)) throw_kind(def, object);
-  Ref index = checked(PyNumber_Index(object));
+  Ref index = Ref::steal(PyNumber_Index(object));
+  if (!index && is_array(object)) {  // of more than one element
+    PyErr_Clear();
+    throw_kind(def, object);
+  }
+  if (!index) with_prefix([&] { return prefix(def); }, [] { throw PythonError(); });
   const long long value = PyLong_AsLongLong(index.get());
   if (value == -1 && PyErr_Occurred()) {
     PyErr_Clear();
-    throw_value_error("attribute \"", def.name, "\": integer ", repr_of(object),
-                      " does not fit 64 bits");
+    throw_value_error(prefix(def), "integer ", repr_of(object), " does not fit 64 bits");
   }
   return value;
 }
@@ -48,8 +54,14 @@ std::string string_from(PyObject* object, const AttrDef& def) {
   return std::string(text_of(object, "an attribute"));
 }
 
-Tensor tensor_from(PyObject* object) {
-  return tensor_from_object(object, DType::kInvalid, Casting::kSafeKind, false);
+Tensor tensor_from(PyObject* object, const AttrDef& def) {
+  return with_prefix(
+      [&] { return prefix(def); },
+      [&] { return tensor_from_object(object, DType::kInvalid, Casting::kSafeKind, false); });
+}
+
+DType type_from(PyObject* object, const AttrDef& def) {
+  return with_prefix([&] { return prefix(def); }, [&] { return dtype_from(object); });
 }
 
 template <class T, class F>
@@ -76,12 +88,12 @@ AttrValue list_from(PyObject* object, const AttrDef& def) {
     case AttrKind::kStringList:
       return list_of<std::string>(object, [&](PyObject* o) { return string_from(o, def); });
     case AttrKind::kTypeList:
-      return list_of<DType>(object, [](PyObject* o) { return dtype_from(o); });
+      return list_of<DType>(object, [&](PyObject* o) { return type_from(o, def); });
     case AttrKind::kShapeList:
       return list_of<PartialShape>(
           object, [&](PyObject* o) { return shape_from_object(o, def.name.c_str()); });
     case AttrKind::kTensorList:
-      return list_of<Tensor>(object, tensor_from);
+      return list_of<Tensor>(object, [&](PyObject* o) { return tensor_from(o, def); });
     case AttrKind::kFunctionList:
       return list_of<FunctionAttr>(object, [&](PyObject* o) {
         return FunctionAttr{string_from(o, def), {}};
@@ -141,11 +153,11 @@ AttrValue attr_from_object(PyObject* object, const AttrDef& def) {
     case AttrKind::kString:
       return AttrValue(string_from(object, def));
     case AttrKind::kType:
-      return AttrValue(dtype_from(object));
+      return AttrValue(type_from(object, def));
     case AttrKind::kShape:
       return AttrValue(shape_from_object(object, def.name.c_str()));
     case AttrKind::kTensor:
-      return AttrValue(tensor_from(object));
+      return AttrValue(tensor_from(object, def));
     case AttrKind::kFunction:
       return AttrValue(FunctionAttr{string_from(object, def), {}});
     default:

@@ -97,7 +97,11 @@ PyObject* compare(PyObject* self, PyObject* other, int op) {
 }
 
 PyObject* is_compatible_with(PyObject* self, PyObject* other) {
-  return guarded([&] { return bool_object(dtype_from(other) == self_dtype(self)); });
+  return guarded([&] {
+    const DType dtype = with_prefix([] { return "DType.is_compatible_with(): "; },
+                                    [&] { return dtype_from(other); });
+    return bool_object(dtype == self_dtype(self));
+  });
 }
 PyObject* reduce(PyObject* self, PyObject*) {
   return guarded([&] {
@@ -157,7 +161,11 @@ PyType_Slot slots[] = {
 PyType_Spec spec = {"treenail._treenail.DType", sizeof(DTypeObject), 0, Py_TPFLAGS_DEFAULT, slots};
 
 PyObject* as_dtype(PyObject*, PyObject* object) {
-  return guarded([&] { return new_ref(dtype_object(dtype_from(object))); });
+  return guarded([&] {
+    const DType dtype =
+        with_prefix([] { return "as_dtype(): "; }, [&] { return dtype_from(object); });
+    return new_ref(dtype_object(dtype));
+  });
 }
 PyMethodDef functions[] = {
     {"as_dtype", as_dtype, METH_O,

@@ -66,6 +66,20 @@ void throw_python(PyObject* type, std::string_view text) {
   throw PythonError();
 }
 
+void rethrow_with_prefix(std::string_view prefix) {
+  try {
+    throw;
+  } catch (const PythonError&) {
+    RaisedException raised;
+    const bool plain = raised.type() == PyExc_TypeError || raised.type() == PyExc_ValueError ||
+                       raised.type() == PyExc_NotImplementedError;
+    if (!plain) raised.raise();
+    throw_python(raised.type(), concat(prefix, raised.text()));
+  } catch (const Error& error) {
+    throw error.with_prefix(prefix);
+  }
+}
+
 RaisedException::RaisedException() {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);

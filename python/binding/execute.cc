@@ -42,8 +42,9 @@ void set_attrs(OpCall& call, PyObject* attrs) {
         names += concat(names.empty() ? "" : ", ", attr.name);
       throw_type_error("op ", call.def->name, " has no attribute '", name, "'; it has: ", names);
     }
-    call.attrs.emplace_back(name,
-                            attr_from_object(value, call.def->attrs[static_cast<size_t>(index)]));
+    const AttrDef& def = call.def->attrs[static_cast<size_t>(index)];
+    with_prefix([&] { return concat("op ", call.def->name, ": "); },
+                [&] { call.attrs.emplace_back(name, attr_from_object(value, def)); });
   }
 }
 

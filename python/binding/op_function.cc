@@ -105,8 +105,15 @@ class Arguments {
   }
 
  private:
+  // Inputs are named by the op, in OpInputs.
+  template <class F>
+  void named(F&& convert) {
+    with_prefix([&] { return concat(python_name(self_), "(): "); }, convert);
+  }
+
   void set_name(PyObject* value) {
-    if (value != Py_None) call_.name = text_of(value, "name");
+    if (value == Py_None) return;
+    named([&] { call_.name = text_of(value, "name"); });
   }
 
   void set(const Parameter& parameter, PyObject* value) {
@@ -121,7 +128,7 @@ class Arguments {
     }
     const AttrDef& def = signature_.def->attrs[static_cast<size_t>(parameter.attr)];
     if (value == Py_None && def.kind != AttrKind::kShape) return;  // the default
-    call_.attrs.emplace_back(def.name, attr_from_object(value, def));
+    named([&] { call_.attrs.emplace_back(def.name, attr_from_object(value, def)); });
   }
 
   const Parameter* find(PyObject* name) const {

@@ -69,26 +69,33 @@ void OpInputs::add_list(PyObject* object, int arg) {
     add(PySequence_Fast_GET_ITEM(object, i), arg);
 }
 
+std::string OpInputs::input_prefix(const ArgDef& def) const {
+  return concat("Input '", def.name, "' of '", call_.def->name, "' Op: ");
+}
+
+// The tensor that `object` stands for, else itself.
+Ref OpInputs::tensor_or_same(PyObject* object, const ArgDef& def) const {
+  if (def.dtype == DType::kResource) {
+    Ref handle = Ref::steal(PyObject_GetAttrString(object, "handle"));
+    if (handle && is_tensor(handle.get())) return handle;
+    PyErr_Clear();
+    return Ref::borrow(object);
+  }
+  if (Ref tensor = tensor_protocol(object)) return tensor;
+  if (!contains_tensor(object)) return Ref::borrow(object);
+  DType dtype = def.dtype;
+  if (dtype == DType::kInvalid && def.type_attr >= 0) dtype = given_type(def.type_attr);
+  Ref wanted = dtype == DType::kInvalid ? Ref::borrow(Py_None) : dtype_ref(dtype);
+  PyObject* arguments[] = {object, wanted.get()};
+  return checked(PyObject_Vectorcall(state().pack, arguments, 2, nullptr));
+}
+
 void OpInputs::add(PyObject* object, int arg) {
   const ArgDef& def = call_.def->inputs[static_cast<size_t>(arg)];
   Item item{Ref::borrow(object), arg};
   if (!is_tensor(object)) {
-    if (def.dtype == DType::kResource) {
-      if (Ref handle = Ref::steal(PyObject_GetAttrString(object, "handle"));
-          handle && is_tensor(handle.get())) {
-        item.object = std::move(handle);
-      } else {
-        PyErr_Clear();
-      }
-    } else if (Ref tensor = tensor_protocol(object)) {
-      item.object = std::move(tensor);
-    } else if (contains_tensor(object)) {
-      DType dtype = def.dtype;
-      if (dtype == DType::kInvalid && def.type_attr >= 0) dtype = given_type(def.type_attr);
-      Ref wanted = dtype == DType::kInvalid ? Ref::borrow(Py_None) : dtype_ref(dtype);
-      PyObject* arguments[] = {object, wanted.get()};
-      item.object = checked(PyObject_Vectorcall(state().pack, arguments, 2, nullptr));
-    }
+    item.object =
+        with_prefix([&] { return input_prefix(def); }, [&] { return tensor_or_same(object, def); });
   }
   if (is_symbolic(item.object.get())) {
     GraphObject* graph = graph_of_tensor(item.object.get());
@@ -151,45 +158,41 @@ Tensor OpInputs::convert(const Item& item, std::vector<DType>& by_attr) const {
   const ArgDef& def = call_.def->inputs[static_cast<size_t>(item.arg)];
   const DType wanted = wanted_dtype(item, by_attr);
   PyObject* object = item.object.get();
-  try {
-    if (wanted != DType::kInvalid || def.type_attr < 0) {
-      return tensor_from_object(object, wanted, Casting::kSafeKind, false);
-    }
-    const AttrDef& attr = call_.def->attrs[static_cast<size_t>(def.type_attr)];
-    Tensor value;
-    if (attr.has_default && is_weakly_typed(object)) {
-      // Untyped Python values take the default dtype where they fit it.
-      try {
-        value =
-            tensor_from_object(object, attr.default_value.get<DType>(), Casting::kSafeKind, false);
-      } catch (const PythonError&) {
-        PyErr_Clear();
-      }
-    }
-    if (!value.defined())
-      value = tensor_from_object(object, DType::kInvalid, Casting::kSafeKind, false);
-    if (!allowed(attr, value.dtype()) && is_weakly_typed(object)) {
-      // int where only floating types are allowed, and the like.
-      for (const DType candidate :
-           {DType::kFloat32, DType::kInt32, DType::kInt64, DType::kComplex64}) {
-        if (!allowed(attr, candidate)) continue;
-        try {
-          value = tensor_from_object(object, candidate, Casting::kSafeKind, false);
-          break;
-        } catch (const PythonError&) {
-          PyErr_Clear();
+  return with_prefix(
+      [&] { return input_prefix(def); },
+      [&] {
+        if (wanted != DType::kInvalid || def.type_attr < 0) {
+          return tensor_from_object(object, wanted, Casting::kSafeKind, false);
         }
-      }
-    }
-    by_attr[static_cast<size_t>(def.type_attr)] = value.dtype();
-    return value;
-  } catch (const PythonError&) {
-    // Say which input of which op it was.
-    RaisedException raised;
-    if (raised.type() != PyExc_TypeError && raised.type() != PyExc_ValueError) raised.raise();
-    throw_python(raised.type(),
-                 concat("Input '", def.name, "' of '", call_.def->name, "' Op: ", raised.text()));
-  }
+        const AttrDef& attr = call_.def->attrs[static_cast<size_t>(def.type_attr)];
+        Tensor value;
+        if (attr.has_default && is_weakly_typed(object)) {
+          // Untyped Python values take the default dtype where they fit it.
+          try {
+            value = tensor_from_object(object, attr.default_value.get<DType>(), Casting::kSafeKind,
+                                       false);
+          } catch (const PythonError&) {
+            PyErr_Clear();
+          }
+        }
+        if (!value.defined())
+          value = tensor_from_object(object, DType::kInvalid, Casting::kSafeKind, false);
+        if (!allowed(attr, value.dtype()) && is_weakly_typed(object)) {
+          // int where only floating types are allowed, and the like.
+          for (const DType candidate :
+               {DType::kFloat32, DType::kInt32, DType::kInt64, DType::kComplex64}) {
+            if (!allowed(attr, candidate)) continue;
+            try {
+              value = tensor_from_object(object, candidate, Casting::kSafeKind, false);
+              break;
+            } catch (const PythonError&) {
+              PyErr_Clear();
+            }
+          }
+        }
+        by_attr[static_cast<size_t>(def.type_attr)] = value.dtype();
+        return value;
+      });
 }
 
 std::vector<Output> OpInputs::outputs(GraphObject* graph) const {

@@ -33,6 +33,8 @@ class OpInputs {
   };
   void add(PyObject* object, int arg);
   void add_list(PyObject* object, int arg);
+  Ref tensor_or_same(PyObject* object, const ArgDef& def) const;
+  std::string input_prefix(const ArgDef& def) const;
   DType wanted_dtype(const Item& item, const std::vector<DType>& by_attr) const;
   DType given_type(int attr) const;
   std::vector<DType> known_types() const;

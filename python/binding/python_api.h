@@ -97,6 +97,24 @@ template <class... Parts>
   throw_python(PyExc_ValueError, concat(parts...));
 }
 
+// To be called where a PythonError or an Error was caught: throws it again with `prefix` before its
+// text. Of Python's exceptions TypeError, ValueError and NotImplementedError themselves take
+// one, others stay as they are.
+[[noreturn]] void rethrow_with_prefix(std::string_view prefix);
+
+// What f returns; prefix() comes before what it says of a wrong value: f itself does not know for
+// what the value was given.
+template <class Prefix, class F>
+decltype(auto) with_prefix(Prefix&& prefix, F&& f) {
+  try {
+    return f();
+  } catch (const PythonError&) {
+    rethrow_with_prefix(prefix());
+  } catch (const Error&) {
+    rethrow_with_prefix(prefix());
+  }
+}
+
 // The exception that is set, taken over; dropped unless it is raised again.
 class RaisedException {
  public:

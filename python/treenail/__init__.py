@@ -39,6 +39,8 @@ from treenail._names import no_attribute as _no_attribute
 from treenail._partitioned import *  # noqa: F401,F403
 from treenail._plugins import *  # noqa: F401,F403
 from treenail._random import *  # noqa: F401,F403
+from treenail._refusals import name_in_refusals as _name_in_refusals
+from treenail._refusals import public as _public
 from treenail._session import *  # noqa: F401,F403
 from treenail._shape import TensorShape
 from treenail._sorting import *  # noqa: F401,F403
@@ -115,7 +117,7 @@ def __getattr__(name: str):
     if name in _ELSEWHERE:
         import importlib
         module, attribute = _ELSEWHERE[name]
-        value = getattr(importlib.import_module("treenail." + module), attribute)
+        value = _public(getattr(importlib.import_module("treenail." + module), attribute))
     else:
         value = None if name.startswith("_") else _op(name)
         if value is None:
@@ -158,5 +160,6 @@ def __dir__() -> list:
     return sorted(__all__) + ["__version__"]
 
 
+_name_in_refusals(globals())
 _core.check_environment()  # a wrong value is refused here, not by the first run
 _core.load_environment_plugins()  # what TREENAIL_PLUGIN_PATH names; by default nothing

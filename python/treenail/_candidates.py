@@ -13,6 +13,7 @@ from treenail._embedding import embedding_lookup
 from treenail._math import cast, matmul, reduce_sum
 from treenail._ops import ops
 from treenail._random import _seeds
+from treenail._refusals import name_in_refusals as _name_in_refusals
 from treenail._treenail import Tensor
 
 TYPE_CHECKING = False
@@ -173,3 +174,11 @@ def sampled_softmax_loss(weights: Any, biases: Any, labels: Any, inputs: Any, nu
             seed)
         return nn.softmax_cross_entropy_with_logits_v2(labels=stop_gradient(targets),
                                                        logits=logits)
+
+
+__all__ = ["all_candidate_sampler", "compute_accidental_hits",
+           "fixed_unigram_candidate_sampler", "learned_unigram_candidate_sampler",
+           "log_uniform_candidate_sampler", "nce_loss", "sampled_softmax_loss",
+           "uniform_candidate_sampler"]
+
+_name_in_refusals(globals())

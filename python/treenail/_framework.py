@@ -543,8 +543,16 @@ def get_seed(op_seed: int | None) -> tuple:
     else:
         return None, None
     # (0, 0) means "no seed" to the operations.
-    seeds = tuple(seed % (2**31 - 1) for seed in seeds)
+    seeds = tuple(_as_seed(seed) for seed in seeds)
     return (0, 2**31 - 1) if seeds == (0, 0) else seeds
+
+
+def _as_seed(seed: Any) -> int:
+    from operator import index
+    try:
+        return index(seed) % (2**31 - 1)
+    except TypeError:
+        raise TypeError("a seed must be an int, not %r" % (seed,)) from None
 
 
 def executing_eagerly() -> bool:

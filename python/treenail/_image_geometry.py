@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from operator import index
+
 from treenail import _treenail as _core
 from treenail._array import as_scalar, extents_of, tile
 from treenail._convert import convert_to_tensor, scope_of
@@ -185,6 +187,14 @@ def crop_to_bounding_box(image: Any, offset_height: Any, offset_width: Any, targ
                         target_width)
 
 
+def _as_extent(value: Any) -> Any:
+    """An int, or a tensor."""
+    try:
+        return index(value)
+    except TypeError:
+        return convert_to_tensor(value)
+
+
 def pad_to_bounding_box(image: Any, offset_height: Any, offset_width: Any, target_height: Any,
                         target_width: Any) -> Tensor:
     """An image or a batch of them at the offsets in zeros of the target's size."""
@@ -194,6 +204,7 @@ def pad_to_bounding_box(image: Any, offset_height: Any, offset_width: Any, targe
         pads = []
         for what, offset, target, size in (("height", offset_height, target_height, sizes[-3]),
                                            ("width", offset_width, target_width, sizes[-2])):
+            offset, target = _as_extent(offset), _as_extent(target)
             after = target - offset - size
             for side, n in (("offset_" + what, offset), ("target_%s - offset - %s" % (what, what),
                                                          after)):

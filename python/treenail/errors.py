@@ -145,12 +145,20 @@ _CODE_OF_CLASS = {cls: code for code, cls in _CLASS_OF_CODE.items()}
 
 def exception_type_from_error_code(error_code: int) -> type:
     """The class of a canonical error code. Raises KeyError for a number that is none."""
-    return _CLASS_OF_CODE[error_code]
+    try:
+        return _CLASS_OF_CODE[error_code]
+    except (KeyError, TypeError):
+        raise KeyError("exception_type_from_error_code(): no error has the code %r; needed is one "
+                       "of 1 to 16" % (error_code,)) from None
 
 
 def error_code_from_exception_type(cls: type) -> int:
     """The canonical error code of a class of this module. Raises KeyError for another class."""
-    return _CODE_OF_CLASS[cls]
+    try:
+        return _CODE_OF_CLASS[cls]
+    except (KeyError, TypeError):
+        raise KeyError("error_code_from_exception_type(): %r is no class of tn.errors with a code"
+                       % (cls,)) from None
 
 
 def _make_error(code: int, message: str, graph) -> OpError:

@@ -15,6 +15,7 @@ from treenail._image_geometry import *  # noqa: F401,F403
 from treenail._image_geometry import resize_image_with_crop_or_pad, resize_images
 from treenail._image_quality import *  # noqa: F401,F403
 from treenail._names import no_attribute as _no_attribute
+from treenail._refusals import name_in_refusals as _name_in_refusals
 
 resize = resize_images
 resize_with_crop_or_pad = resize_image_with_crop_or_pad
@@ -32,3 +33,6 @@ def __getattr__(name: str):
 
 def __dir__() -> list:
     return sorted(__all__)
+
+
+_name_in_refusals(globals())

@@ -15,6 +15,7 @@ from treenail._ops import ops as _ops
 from treenail._random import random_normal as _random_normal
 from treenail._random import random_uniform as _random_uniform
 from treenail._random import truncated_normal as _truncated_normal
+from treenail._refusals import name_in_refusals as _name_in_refusals
 from treenail._shown import arguments as _arguments
 from treenail._treenail import Tensor
 
@@ -270,3 +271,6 @@ def __getattr__(name: str):
 
 def __dir__() -> list:
     return sorted(__all__)
+
+
+_name_in_refusals(globals())

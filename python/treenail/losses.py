@@ -11,6 +11,7 @@ from treenail._framework import get_collection as _get_collection
 from treenail._math import add_n, cast, reduce_sum
 from treenail._names import no_attribute as _no_attribute
 from treenail._ops import ops
+from treenail._refusals import name_in_refusals as _name_in_refusals
 from treenail._treenail import Tensor
 
 TYPE_CHECKING = False
@@ -304,3 +305,6 @@ def __getattr__(name: str):
 
 def __dir__() -> list:
     return sorted(__all__)
+
+
+_name_in_refusals(globals())

@@ -18,6 +18,7 @@ from treenail._math import (cast, log_sigmoid, reduce_mean, reduce_sum,  # noqa:
 from treenail._names import no_attribute as _no_attribute
 from treenail._ops import ops
 from treenail._random import random_uniform
+from treenail._refusals import name_in_refusals as _name_in_refusals
 from treenail._treenail import Tensor
 from treenail._windows import *  # noqa: F401,F403
 
@@ -518,3 +519,6 @@ __all__ = ["relu", "relu6", "crelu", "elu", "selu", "leaky_relu", "gelu", "softp
            "embedding_lookup_sparse", "top_k", "in_top_k",
            "zero_fraction"]
 __all__ += _ctc.__all__ + _windows.__all__ + list(_ELSEWHERE)
+
+
+_name_in_refusals(globals())

@@ -7,6 +7,7 @@ from treenail._convert import convert_to_tensor, scope_of
 from treenail._math import add_n, reduce_sum
 from treenail._names import no_attribute as _no_attribute
 from treenail._ops import ops
+from treenail._refusals import name_in_refusals as _name_in_refusals
 from treenail._treenail import Tensor
 
 TYPE_CHECKING = False
@@ -95,3 +96,6 @@ def __getattr__(name: str):
 
 def __dir__() -> list:
     return sorted(__all__)
+
+
+_name_in_refusals(globals())

@@ -8,6 +8,7 @@ from treenail._fourier import __all__ as _fourier_names
 from treenail._framing import *  # noqa: F401,F403
 from treenail._framing import __all__ as _framing_names
 from treenail._names import no_attribute as _no_attribute
+from treenail._refusals import name_in_refusals as _name_in_refusals
 
 __all__ = _cepstrum_names + _fourier_names + _framing_names
 
@@ -18,3 +19,6 @@ def __getattr__(name: str):
 
 def __dir__() -> list:
     return sorted(__all__)
+
+
+_name_in_refusals(globals())

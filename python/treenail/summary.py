@@ -31,6 +31,7 @@ from treenail._messages import (Event, HistogramProto, SessionLog, Summary,  # n
 from treenail._messages import TaggedRunMetadata as _TaggedRunMetadata
 from treenail._names import no_attribute as _no_attribute
 from treenail._ops import ops
+from treenail._refusals import name_in_refusals as _name_in_refusals
 from treenail._treenail import Tensor
 
 TYPE_CHECKING = False
@@ -323,3 +324,6 @@ def __getattr__(name: str):
 
 def __dir__() -> list:
     return sorted(__all__)
+
+
+_name_in_refusals(globals())

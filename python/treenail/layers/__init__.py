@@ -11,6 +11,7 @@ them: dense(x, 10, activation="relu", kernel_initializer="he_normal", kernel_reg
 """
 
 from treenail._names import no_attribute as _no_attribute
+from treenail._refusals import name_in_refusals as _name_in_refusals
 from treenail.layers._base import InputSpec, Layer
 from treenail.layers._convolution import (Conv1D, Conv2D, Conv2DTranspose, Conv3D, Conv3DTranspose,
                                           SeparableConv1D, SeparableConv2D, conv1d, conv2d,
@@ -38,3 +39,6 @@ def __getattr__(name: str):
 
 def __dir__() -> list:
     return sorted(__all__)
+
+
+_name_in_refusals(globals())

@@ -10,6 +10,7 @@ along. Source: the ONNX specification, version 1.12 (IR version 8).
 """
 
 from treenail._names import no_attribute as _no_attribute
+from treenail._refusals import name_in_refusals as _name_in_refusals
 from treenail.onnx._model import Model, load
 from treenail.onnx._registry import op_types as supported_ops
 
@@ -22,3 +23,6 @@ def __getattr__(name: str):
 
 def __dir__() -> list:
     return sorted(__all__)
+
+
+_name_in_refusals(globals())

@@ -8,6 +8,7 @@
 """
 
 from treenail._names import no_attribute as _no_attribute
+from treenail._refusals import name_in_refusals as _name_in_refusals
 from treenail.rnn import rnn_cell
 from treenail.rnn._fused import GRUBlockCell, GRUBlockCellV2, LSTMBlockCell, LSTMBlockFusedCell
 from treenail.rnn._unrolled import (bidirectional_dynamic_rnn, dynamic_rnn,
@@ -26,3 +27,6 @@ def __getattr__(name: str):
 
 def __dir__() -> list:
     return sorted(__all__)
+
+
+_name_in_refusals(globals())

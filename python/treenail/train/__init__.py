@@ -2,6 +2,7 @@
 """Training: optimizers, learning-rate schedules, moving averages, the global step, checkpoints."""
 
 from treenail._names import no_attribute as _no_attribute
+from treenail._refusals import name_in_refusals as _name_in_refusals
 from treenail.train._checkpoint import (CheckpointState, checkpoint_exists, get_checkpoint_mtimes,
                                         get_checkpoint_state, latest_checkpoint, list_variables,
                                         load_checkpoint, load_variable, remove_checkpoint,
@@ -35,3 +36,6 @@ def __getattr__(name: str):
 
 def __dir__() -> list:
     return sorted(__all__)
+
+
+_name_in_refusals(globals())
