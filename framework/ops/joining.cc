@@ -61,8 +61,8 @@ void concat_shape(ShapeContext& c) {
   int rank = -1;
   for (int i = 0; i < n; ++i) {
     if (c.input(i).rank() == 0)
-      throw invalid_argument("Can't concatenate scalars (use Pack instead): ",
-                             c.op().input_name(i));
+      throw invalid_argument("Can't concatenate scalars (use Pack instead): ", c.op().input_name(i),
+                             " is a scalar");
     rank = std::max(rank, c.input(i).rank());
   }
   const std::optional<int> axis = known_axis(c, n, rank, "concat_dim");

@@ -111,6 +111,9 @@ void reshape_shape(ShapeContext& c) {
 }
 
 void expand_dims_shape(ShapeContext& c) {
+  const int64_t axes = c.input(1).rank_known() ? product_of(c.input(1).dims()) : kUnknown;
+  if (axes != kUnknown && axes != 1)
+    throw invalid_argument("dim must hold one element, got shape ", c.input(1));
   const PartialShape& input = c.input(0);
   if (!input.rank_known()) return;
   const std::optional<int> axis = known_axis(c, 1, input.rank() + 1, "dim");

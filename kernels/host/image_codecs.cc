@@ -32,7 +32,8 @@ Tensor decode(std::string_view contents, int64_t channels, DType dtype) {
   } else if (contents.starts_with("GIF8")) {
     throw unimplemented("GIF files are not decoded");
   } else {
-    throw invalid_argument("Unknown image file format. One of JPEG, PNG, BMP required.");
+    throw invalid_argument("Unknown image file format. One of JPEG, PNG, BMP required, not the ",
+                           contents.size(), " bytes given");
   }
   return dtype == DType::kUInt16 ? widened(image) : image;
 }

@@ -65,8 +65,12 @@ DType type_from(PyObject* object, const AttrDef& def) {
 }
 
 template <class T, class F>
-AttrValue list_of(PyObject* object, F&& element) {
-  Ref sequence = checked(PySequence_Fast(object, "not a sequence"));
+AttrValue list_of(PyObject* object, const AttrDef& def, F&& element) {
+  Ref sequence = Ref::steal(PySequence_Fast(object, ""));
+  if (!sequence) {
+    PyErr_Clear();
+    throw_kind(def, object);
+  }
   std::vector<T> out;
   const Py_ssize_t size = PySequence_Fast_GET_SIZE(sequence.get());
   out.reserve(static_cast<size_t>(size));
@@ -80,22 +84,22 @@ AttrValue list_from(PyObject* object, const AttrDef& def) {
     throw_kind(def, object);
   switch (def.kind) {
     case AttrKind::kIntList:
-      return list_of<int64_t>(object, [&](PyObject* o) { return int_from(o, def); });
+      return list_of<int64_t>(object, def, [&](PyObject* o) { return int_from(o, def); });
     case AttrKind::kFloatList:
-      return list_of<double>(object, [&](PyObject* o) { return float_from(o, def); });
+      return list_of<double>(object, def, [&](PyObject* o) { return float_from(o, def); });
     case AttrKind::kBoolList:
-      return list_of<bool>(object, [&](PyObject* o) { return bool_from(o, def); });
+      return list_of<bool>(object, def, [&](PyObject* o) { return bool_from(o, def); });
     case AttrKind::kStringList:
-      return list_of<std::string>(object, [&](PyObject* o) { return string_from(o, def); });
+      return list_of<std::string>(object, def, [&](PyObject* o) { return string_from(o, def); });
     case AttrKind::kTypeList:
-      return list_of<DType>(object, [&](PyObject* o) { return type_from(o, def); });
+      return list_of<DType>(object, def, [&](PyObject* o) { return type_from(o, def); });
     case AttrKind::kShapeList:
       return list_of<PartialShape>(
-          object, [&](PyObject* o) { return shape_from_object(o, def.name.c_str()); });
+          object, def, [&](PyObject* o) { return shape_from_object(o, def.name.c_str()); });
     case AttrKind::kTensorList:
-      return list_of<Tensor>(object, [&](PyObject* o) { return tensor_from(o, def); });
+      return list_of<Tensor>(object, def, [&](PyObject* o) { return tensor_from(o, def); });
     case AttrKind::kFunctionList:
-      return list_of<FunctionAttr>(object, [&](PyObject* o) {
+      return list_of<FunctionAttr>(object, def, [&](PyObject* o) {
         return FunctionAttr{string_from(o, def), {}};
       });
     default:
@@ -109,7 +113,8 @@ int64_t dim_from(PyObject* object, const char* what) {
     throw_type_error(what, ": an extent must be an int or None, not ", repr_of(object),
                      " of type '", type_name_of(object), "'");
   }
-  Ref index = checked(PyNumber_Index(object));
+  Ref index = with_prefix([&] { return concat(what, ": "); },
+                          [&] { return checked(PyNumber_Index(object)); });
   const long long value = PyLong_AsLongLong(index.get());
   if (value == -1 && PyErr_Occurred()) {
     PyErr_Clear();
@@ -206,9 +211,20 @@ Ref object_from_attr(const AttrValue& value) {
   return Ref::borrow(Py_None);
 }
 
+namespace {
+
+// Arrays have the slot of indices, whatever their rank.
+bool has_length(PyObject* object) {
+  const bool known = is_array(object) && PyObject_Size(object) >= 0;
+  PyErr_Clear();
+  return known;
+}
+
+}  // namespace
+
 PartialShape shape_from_object(PyObject* object, const char* what) {
   if (object == Py_None) return PartialShape();
-  if (PyIndex_Check(object)) return PartialShape({dim_from(object, what)});
+  if (PyIndex_Check(object) && !has_length(object)) return PartialShape({dim_from(object, what)});
   Ref sequence = Ref::borrow(object);
   if (!PyList_Check(object) && !PyTuple_Check(object)) {
     if (PyObject_HasAttr(object, state().str_dims)) {  // TensorShape

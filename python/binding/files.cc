@@ -26,7 +26,12 @@ namespace {
 // surrogates.
 std::string path_from(PyObject* object) {
   PyObject* path = nullptr;
-  if (PyUnicode_FSConverter(object, &path) == 0) throw PythonError();
+  if (PyUnicode_FSConverter(object, &path) == 0) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw PythonError();
+    PyErr_Clear();
+    throw_type_error("a path must be a str, bytes or os.PathLike, not ", repr_of(object),
+                     " of type '", type_name_of(object), "'");
+  }
   const Ref held = Ref::steal(path);
   return std::string(text_of(path, "a path"));
 }

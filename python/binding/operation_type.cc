@@ -118,11 +118,11 @@ PyObject* get_attrs(PyObject* self, void*) {
 PyObject* get_attr(PyObject* self, PyObject* name) {
   return guarded([&] {
     const OpInstance& op = node_of(self).op();
-    const std::string_view wanted = text_of(name, "an attribute name");
+    const std::string_view wanted = text_of(name, "Operation.get_attr(): name");
     const int position = op.def().attr_index(wanted);
     if (position < 0) {
-      throw_value_error("No attr named '", wanted, "' in operation ", node_of(self).name(),
-                        " of type ", op.name());
+      throw_value_error("Operation.get_attr(): No attr named '", wanted, "' in operation ",
+                        node_of(self).name(), " of type ", op.name());
     }
     return object_from_attr(op.attr(position)).release();
   });

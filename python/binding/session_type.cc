@@ -226,15 +226,24 @@ std::shared_ptr<Session::Signature> signature_for(SessionState& s, const Feeds& 
 
 int64_t timeout_of(PyObject* options) {
   if (options == nullptr || options == Py_None) return 0;
-  Ref value = checked(PyObject_GetAttr(options, state().str_timeout));
-  const long long timeout = PyLong_AsLongLong(value.get());
-  if (timeout == -1 && PyErr_Occurred()) throw PythonError();
-  return timeout;
+  Ref value = Ref::steal(PyObject_GetAttr(options, state().str_timeout));
+  const long long timeout = value ? PyLong_AsLongLong(value.get()) : -1;
+  if (!PyErr_Occurred()) return timeout;
+  if (value ? !PyErr_ExceptionMatches(PyExc_TypeError)
+            : !PyErr_ExceptionMatches(PyExc_AttributeError))
+    throw PythonError();
+  PyErr_Clear();
+  throw_type_error("Session.run(): options must be a RunOptions, not ", repr_of(options),
+                   " of type '", type_name_of(options), "'");
 }
 
 void fill_metadata(PyObject* object, const RunMetadata& metadata) {
   const auto set = [&](const char* name, const Ref& value) {
-    checked(PyObject_SetAttrString(object, name, value.get()));
+    if (PyObject_SetAttrString(object, name, value.get()) >= 0) return;
+    if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw PythonError();
+    PyErr_Clear();
+    throw_type_error("Session.run(): run_metadata must be a RunMetadata, not ", repr_of(object),
+                     " of type '", type_name_of(object), "'");
   };
   set("nodes_executed", checked(PyLong_FromLongLong(metadata.nodes_executed)));
   set("arena_bytes", checked(PyLong_FromLongLong(metadata.arena_bytes)));
@@ -281,9 +290,12 @@ PyObject* run(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject*
         SessionState& s = open_state(self);
         RequestLease request(s.graph);
         Fetches& fetches = request.fetches();
-        fetches.collect(arguments.fetches);
         Feeds& feeds = request.feeds();
-        collect_feeds(arguments.feed_dict, s.graph, feeds);
+        with_prefix([] { return "Session.run(): "; },
+                    [&] {
+                      fetches.collect(arguments.fetches);
+                      collect_feeds(arguments.feed_dict, s.graph, feeds);
+                    });
         const auto signature = signature_for(s, feeds, fetches);
         const std::shared_ptr<Session> session = s.session;
 

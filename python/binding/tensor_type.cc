@@ -175,7 +175,10 @@ Ref array_of(PyObject* self, bool scalars) {
   return array_from_tensor(Tensor(*cast(self)->value), scalars);
 }
 PyObject* numpy(PyObject* self, PyObject*) {
-  return guarded([&] { return array_of(self, true).release(); });
+  return guarded([&] {
+    return with_prefix([] { return "Tensor.numpy(): "; }, [&] { return array_of(self, true); })
+        .release();
+  });
 }
 PyObject* array(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guarded([&] {

@@ -250,6 +250,10 @@ Tensor tensor_from_object(PyObject* object, DType wanted, Casting casting, bool 
     throw_type_error("a tensor of dtype ", dtype_name(value->dtype()), " was given where ",
                      dtype_name(wanted), " is needed");
   }
+  if (is_symbolic(object)) {
+    throw_type_error(repr_of(object),
+                     " has no value before a run: a number, list or array is needed");
+  }
   if (wanted == DType::kResource || wanted == DType::kVariant) {
     throw_type_error("a value of dtype ", dtype_name(wanted), " cannot be made from ",
                      repr_of(object));

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def _check_dct(x: Tensor, type: Any, n: Any, axis: Any, norm: Any) -> None:
     if axis != -1:
-        raise NotImplementedError("axis must be -1, got %s" % axis)
+        raise NotImplementedError("axis must be -1, got %r" % (axis,))
     if n is not None and n < 1:
         raise ValueError("n should be a positive integer or None, got %s" % n)
     if type not in (1, 2, 3, 4):
@@ -64,7 +64,7 @@ def dct(input: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: s
 
     n: the input is cropped or padded with zeros to n numbers first. norm: None, or "ortho" for an
     orthogonal transform (not for type 1). Source: Makhoul, A Fast Cosine Transform in One and Two
-    Dimensions, 1980.
+    Dimensions, 1980. Raises NotImplementedError for another axis than -1.
     """
     with scope_of(name, "dct", [input]):
         x = converted(input, _core.float32)
@@ -115,7 +115,8 @@ def _dct4(x: Tensor, norm: str | None) -> Tensor:
 def idct(input: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None,
          name: str | None = None) -> Tensor:
     """The inverse of `dct` of that type, but for a factor where norm is None (as scipy.fftpack's):
-    2 (n - 1) for type 1, 2 n for the others."""
+    2 (n - 1) for type 1, 2 n for the others. Raises NotImplementedError for another axis than
+    -1."""
     with scope_of(name, "idct", [input]):
         if type not in (1, 2, 3, 4):
             raise ValueError("Types I, II, III and IV (I)DCT are supported, got %s" % type)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 
 from treenail import _treenail as _core
+from treenail._checks import having
 from treenail._devices import DeviceContext, DeviceFunctions, device_name, merged_device
 from treenail._treenail import Operation, Tensor
 
@@ -247,7 +248,8 @@ class Graph(_core.GraphBase):
         op_type_map: {op type: name given to RegisterGradient}.
         """
         if not isinstance(op_type_map, dict):
-            raise TypeError("op_type_map must be a dictionary mapping strings to strings")
+            raise TypeError("op_type_map must be a dictionary mapping strings to strings, not %r"
+                            % (op_type_map,))
         return _GradientOverrideMap(self, op_type_map)
 
     def colocate_with(self, op, ignore_existing: bool = False) -> _Restore:
@@ -302,8 +304,9 @@ class Graph(_core.GraphBase):
             if obj.graph is not self:
                 raise ValueError("%r is not an element of this graph." % (obj,))
             return obj
-        kinds = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)
-        raise TypeError("Can not convert a %s into a %s." % (type(obj).__name__, kinds))
+        kinds = ["Tensor"] * bool(allow_tensor) + ["Operation"] * bool(allow_operation)
+        raise TypeError("Can not convert a %s into a %s." % (type(obj).__name__,
+                                                             " or ".join(kinds)))
 
     def _element_by_name(self, name: str, allow_tensor: bool,
                          allow_operation: bool) -> Tensor | Operation:
@@ -340,7 +343,7 @@ class Graph(_core.GraphBase):
 
     def is_feedable(self, tensor: Tensor) -> bool:
         """Whether a run may be given a value for `tensor`."""
-        return tensor.dtype != _core.resource
+        return having(tensor, "dtype", "tensor", "a Tensor").dtype != _core.resource
 
     def is_fetchable(self, tensor_or_op) -> bool:
         """Whether a run may be asked for it: True."""

@@ -105,9 +105,10 @@ class RegisterGradient:
 
 
 def NotDifferentiable(op_type: str) -> None:  # noqa: N802 (TensorFlow's name)
-    """States that an op has no gradient: tn.gradients takes its outputs as constants."""
+    """States that an op has no gradient: tn.gradients takes its outputs as constants. Raises
+    KeyError when the op has a gradient, or was named already."""
     if not isinstance(op_type, str):
-        raise TypeError("op_type must be a string")
+        raise TypeError("op_type must be a string, not %r" % (op_type,))
     _core.register_gradient(op_type, None)
 
 

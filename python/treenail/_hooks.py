@@ -12,6 +12,7 @@ from treenail._feeds import flat_feed
 from treenail._framework import Graph
 from treenail._gradients import _call_gradient
 from treenail._math import matmul, truediv
+from treenail._refusals import completed as _operator
 from treenail._shape import _from_dims
 from treenail._slicing import get_item
 
@@ -34,7 +35,9 @@ def _make_signature(function):
 
 
 _core.register_hooks(make_error=_make_error, make_shape=_from_dims, make_default_graph=Graph,
-                     make_result_type=_make_result_type, pack=_pack, get_item=get_item,
-                     matmul=matmul, truediv=truediv, call_gradient=_call_gradient,
+                     make_result_type=_make_result_type, pack=_pack,
+                     get_item=_operator(get_item, "Tensor.__getitem__"),
+                     matmul=_operator(matmul, "Tensor.__matmul__"),
+                     truediv=_operator(truediv, "Tensor.__truediv__"), call_gradient=_call_gradient,
                      make_signature=_make_signature, flat_feed=flat_feed,
                      package_directory=os.path.dirname(os.path.abspath(__file__)) + os.sep)

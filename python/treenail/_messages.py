@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import struct
 
+from treenail._checks import having
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Iterator
@@ -40,7 +42,8 @@ def field(number: int, kind: Any, value: Any) -> bytes:
             raise TypeError("field %d of a message must be a string, not %r" % (number, value))
         value = value.encode() if isinstance(value, str) else bytes(value)
     elif kind != "bytes":
-        value = value.SerializeToString()
+        value = having(value, "SerializeToString", "field %d of a message" % number,
+                       "a %s" % kind.__name__).SerializeToString()
     return tag + varint(len(value)) + value
 
 
@@ -48,6 +51,12 @@ def _plain(kind: str, value: Any) -> bytes:
     if kind == "int":
         return varint(int(value))
     return struct.pack("<d" if kind == "double" else "<f", value)
+
+
+def _bytes_of(data: Any) -> memoryview:
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TypeError("data must be bytes, a bytearray or a memoryview, not %r" % (data,))
+    return memoryview(data).cast("B")
 
 
 def _read_varint(data: memoryview, at: int) -> tuple:
@@ -141,7 +150,7 @@ class Message:
         """A message from its bytes; fields it does not know are left out. Raises ValueError for
         what is no such message."""
         message, known = cls(), {spec[0]: (name, spec) for name, spec in cls._FIELDS.items()}
-        for number, wire, value in _read_fields(memoryview(data)):
+        for number, wire, value in _read_fields(_bytes_of(data)):
             if number not in known:
                 continue
             name, (_, kind, *repeated) = known[number]
@@ -159,7 +168,10 @@ class Message:
         return len(data)
 
     def HasField(self, name: str) -> bool:  # noqa: N802
-        """Whether the field is set."""
+        """Whether the field is set. Raises ValueError for a name of none."""
+        if name not in self._FIELDS:
+            raise ValueError("%s has no field %r, but %s" % (type(self).__name__, name,
+                                                             ", ".join(self._FIELDS)))
         return getattr(self, name) is not None
 
     def __eq__(self, other: Any) -> bool:

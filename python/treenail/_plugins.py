@@ -7,6 +7,7 @@ import os
 import types
 
 from treenail import _treenail as _core
+from treenail._checks import a_path
 
 __all__ = ["load_op_library"]
 
@@ -27,7 +28,7 @@ def load_op_library(library_filename: Any) -> types.ModuleType:
     version), AlreadyExistsError (an op of that name is there), InvalidArgumentError (a wrong
     declaration), and whatever the plugin says; nothing of it stays then.
     """
-    path = os.path.realpath(os.fspath(library_filename))
+    path = os.path.realpath(a_path(library_filename, "library_filename"))
     if path not in _loaded:
         before = set(_core.op_names().values())
         _core.load_plugin(path)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The border of the package: who calls a public function or method wrongly is told which one it was,
-and which arguments it was given where the message names none of its parameters.
+"""The border of the package: who calls a public function or method wrongly is told which one it
+was, and what it was given where the message does not show it.
 
 Functions inside say what is wrong with a value and what is needed; few of them know how the value
 was called by whoever gave it, and Python's own messages ("'int' object is not iterable") never do.
-So each public module hands its functions over here once, as its last act. Class, traceback and the
-object itself of an exception stay; its text is completed on the way out, by the outermost function
-of the package. What a program's own code raises, an activation or a subclass, is left as it is.
+So each public module hands its functions over here once, as its last act. An exception's class and
+traceback stay; its text is completed on the way out, by the outermost function of the package. What
+a program's own code raises, an activation or a subclass, is left as it is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
-    from typing import Any, Callable, Iterator
+    from typing import Any, Callable
 
 # The methods besides those without an underscore.
 _METHODS = ("__init__", "__call__", "__enter__", "__getitem__", "__setitem__")
@@ -45,7 +45,7 @@ def public(value: Any) -> Any:
 def _public(function: Callable) -> Callable:
     known = _replaced.get(id(function))
     if known is None:
-        made = _completed(function, function.__qualname__)
+        made = completed(function, function.__qualname__)
         _replaced[id(function)] = _replaced[id(made)] = known = (function, made)
     return known[1]
 
@@ -63,17 +63,29 @@ def _complete_methods(cls: type) -> None:
             continue
         _replaced[id(kind)] = (kind, kind)
         for name, value in list(vars(kind).items()):
-            if type(value) is _Function and (name in _METHODS or not name.startswith("_")):
-                setattr(kind, name, _completed(value, None))
+            if name.startswith("_") and name not in _METHODS:
+                continue
+            if type(value) is _Function:
+                setattr(kind, name, completed(value, None))
+            elif isinstance(value, classmethod):
+                setattr(kind, name, classmethod(completed(value.__func__, None)))
+            elif isinstance(value, staticmethod):
+                function = value.__func__
+                setattr(kind, name, staticmethod(completed(function, function.__qualname__)))
 
 
-def _completed(function: Callable, called: str | None) -> Callable:
-    """called: None for a method, which is named by the class of its instance."""
+def completed(function: Callable, called: str | None) -> Callable:
+    """called: None for a method, which is named by its class, or that of its instance."""
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except Exception as error:
-            _complete(error, called, function, args, kwargs)
+            if _through_program(error.__traceback__):
+                raise
+            replacement = _documented(error)
+            _complete(replacement, called, function, args, kwargs)
+            if replacement is not error:
+                raise replacement from error
             raise
     vars(call).update(vars(function), __wrapped__=function)
     call.__name__, call.__qualname__ = function.__name__, function.__qualname__
@@ -81,22 +93,34 @@ def _completed(function: Callable, called: str | None) -> Callable:
     return call
 
 
-_Function = type(_completed)
+_Function = type(completed)
+
+
+def _documented(error: Exception) -> Exception:
+    """`error`, or for what arithmetic with a wrong value gave a TypeError or ValueError."""
+    kind: type = type(error)
+    if isinstance(error, ArithmeticError):
+        kind = ValueError
+    elif isinstance(error, TypeError) and kind.__module__.startswith("numpy"):
+        kind = TypeError
+    return error if kind is type(error) else kind(str(error)).with_traceback(error.__traceback__)
 
 
 def _complete(error: Exception, called: str | None, function: Callable, args: tuple,
               kwargs: dict) -> None:
     from treenail.errors import OpError
     text = _own_text(error, OpError)
-    if text is None or _through_program(error.__traceback__):
+    if text is None:
         return
     if called is None:
         instance, args = args[0], args[1:]
-        kind = type(instance).__name__
+        kind = (instance if isinstance(instance, type) else type(instance)).__name__
         own = function.__name__
         called = kind if own in ("__init__", "__enter__") else "%s.%s" % (kind, own)
+    if error.__traceback__.tb_next is not None:  # else it is Python's own word about the call
+        text += _given(text, function, args, kwargs)
     if not text.startswith(called + "("):
-        text = "%s(): %s%s" % (called, text, _given(text, function, args, kwargs))
+        text = "%s(): %s" % (called, text)
     if isinstance(error, OpError):
         error._message = text
     error.args = (text,)
@@ -108,7 +132,7 @@ def _own_text(error: Any, op_error: type) -> str | None:
     if isinstance(error, op_error):
         if error.op is not None or error.message.startswith("["):
             return None
-    elif type(error) not in (TypeError, ValueError, NotImplementedError):
+    elif type(error) not in (TypeError, ValueError, NotImplementedError, KeyError, IndexError):
         return None
     if len(error.args) != 1 or not isinstance(error.args[0], str):
         return None
@@ -129,18 +153,29 @@ def _through_program(traceback: TracebackType | None) -> bool:
 
 
 def _given(text: str, function: Callable, args: tuple, kwargs: dict) -> str:
-    """" (given: axis='a')", unless the text names a parameter."""
-    import re
+    """" (given: axis: int='a')", unless the text names a parameter and shows its value."""
     code = function.__code__
     names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
-    for name in names:
-        # Short ones are words of sentences, too.
-        word = r"\b%s\b" if len(name) > 2 else r"['\"`]%s['\"`]|\b%s must\b" % (name, "%s")
-        if name != "self" and re.search(word.replace("%s", re.escape(name)), text):
-            return ""
-    first = 1 if names[:1] == ("self",) else 0
-    shown = [*zip(names[first:code.co_argcount], args), *kwargs.items()]
-    return " (given: %s)" % ", ".join("%s=%s" % (n, _shown(v)) for n, v in shown) if shown else ""
+    first = 1 if names[:1] in (("self",), ("cls",)) else 0
+    given = [(n, _shown(v))
+             for n, v in [*zip(names[first:code.co_argcount], args), *kwargs.items()]]
+    if not given or any(_names(text, name) and shown[:8] in text for name, shown in given):
+        return ""
+    return " (given: %s)" % ", ".join("%s=%s" % (_declared(function, name), shown)
+                                      for name, shown in given)
+
+
+def _names(text: str, parameter: str) -> bool:
+    """As a parameter: many are words of sentences, too."""
+    import re
+    return re.search(r"['\"`]{0}['\"`]|^{0}\b|\b{0}([:=]| (must|should|is|has|cannot)\b)".format(
+        re.escape(parameter)), text) is not None
+
+
+def _declared(function: Callable, name: str) -> str:
+    """A parameter as in the signature: "axis: int | None"."""
+    declared = function.__annotations__.get(name, "Any")
+    return name if declared == "Any" else "%s: %s" % (name, declared)
 
 
 def _shown(value: Any) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 
 from treenail import _treenail as _core
+from treenail._checks import having
 from treenail._framework import Graph, get_default_graph
 from treenail._session_options import (ConfigProto, GPUOptions, GraphOptions, OptimizerOptions,
                                        RunMetadata, RunOptions)
@@ -210,6 +211,8 @@ def session_or_default(session: Session | None, graph: Graph | None = None) -> S
     """`session`, or the default one. Raises ValueError when there is none, or it runs another
     graph."""
     given = session
+    if session is not None:
+        having(session, "run", "session", "a Session")
     session = session or get_default_session()
     if session is None:
         raise ValueError("Cannot evaluate: No default session is registered. Use `with "

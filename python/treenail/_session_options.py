@@ -145,7 +145,7 @@ class RunOptions(_Options):
             RunOptions._warned = True
             warnings.warn("trace_level=%d: single operations are not timed; RunMetadata has the "
                           "number of kernels, memory and estimated time of the run as a whole"
-                          % self.trace_level, stacklevel=3)
+                          % self.trace_level, stacklevel=4)  # who called the constructor
 
     def __init__(self, *, trace_level: int = 0, timeout_in_ms: int = 0) -> None:
         self.trace_level = trace_level

@@ -17,6 +17,15 @@ def _extent(value):
     return value
 
 
+def _rank(value) -> int:
+    if not hasattr(value, "__index__") or getattr(value, "ndim", 0):
+        raise TypeError("a rank must be an int, not %r of type '%s'"
+                        % (value, type(value).__name__))
+    if not 0 <= value.__index__() <= 254:  # TensorFlow's highest
+        raise ValueError("a rank must be between 0 and 254, not %d" % value)
+    return value.__index__()
+
+
 class TensorShape:
     """A possibly partly known shape: TensorShape([2, None]), TensorShape(None) for an unknown
     rank."""
@@ -30,8 +39,11 @@ class TensorShape:
             self._dims = dims._dims
         elif hasattr(dims, "__index__") and not hasattr(dims, "__len__"):
             self._dims = (_extent(dims),)
-        else:
+        elif hasattr(dims, "__iter__") or hasattr(dims, "__getitem__"):
             self._dims = tuple(_extent(d) for d in dims)
+        else:
+            raise TypeError("a shape must be None, an int or a sequence of ints and None, not %r "
+                            "of type '%s'" % (dims, type(dims).__name__))
 
     @property
     def dims(self):
@@ -101,23 +113,23 @@ class TensorShape:
 
     def with_rank(self, rank: int) -> TensorShape:
         """This shape, known to have that rank. Raises ValueError when it has another."""
-        return self.merge_with(TensorShape([None] * rank))
+        return self.merge_with(TensorShape([None] * _rank(rank)))
 
     def with_rank_at_least(self, rank: int) -> TensorShape:
         """This shape. Raises ValueError when its rank is known and smaller."""
-        if self._dims is not None and len(self._dims) < rank:
+        if self._dims is not None and len(self._dims) < _rank(rank):
             raise ValueError("Shape %s must have rank at least %d" % (self, rank))
         return self
 
     def with_rank_at_most(self, rank: int) -> TensorShape:
         """This shape. Raises ValueError when its rank is known and larger."""
-        if self._dims is not None and len(self._dims) > rank:
+        if self._dims is not None and len(self._dims) > _rank(rank):
             raise ValueError("Shape %s must have rank at most %d" % (self, rank))
         return self
 
     def assert_has_rank(self, rank: int) -> None:
         """Raises ValueError when the rank is known and another."""
-        if self._dims is not None and len(self._dims) != rank:
+        if self._dims is not None and len(self._dims) != _rank(rank):
             raise ValueError("Shape %s must have rank %d" % (self, rank))
 
     def assert_same_rank(self, other) -> None:
@@ -140,6 +152,8 @@ class TensorShape:
         return iter(self._dims)
 
     def __getitem__(self, key):
+        """An extent, or the TensorShape of a slice. Raises IndexError for an axis that is not
+        there."""
         if self._dims is not None:
             return TensorShape(self._dims[key]) if isinstance(key, slice) else self._dims[key]
         if not isinstance(key, slice):

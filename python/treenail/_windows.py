@@ -29,9 +29,9 @@ def _format(data_format: str | None, spatial: int) -> str:
     known = [_LAST[spatial], _SECOND[spatial]]
     if data_format is None:
         return known[0]
-    if spatial == 1:
+    if spatial == 1 and isinstance(data_format, str):
         data_format = {"NHWC": "NWC", "NCHW": "NCW"}.get(data_format, data_format)
-    if data_format not in known:
+    if not isinstance(data_format, str) or data_format not in known:
         raise ValueError("data_format must be \"%s\" or \"%s\", not %r"
                          % (known[0], known[1], data_format))
     return data_format
@@ -56,11 +56,18 @@ def _sizes(value: Any, what: str, data_format: str) -> list:
 def _padding(padding: Any) -> dict:
     if isinstance(padding, str):
         return {"padding": padding.upper()}
-    pairs = [list(p) for p in padding]
+    listed = hasattr(padding, "__iter__") and not isinstance(padding, Tensor)
+    pairs = [list(p) if hasattr(p, "__iter__") else [p] for p in padding] if listed else []
     if len(pairs) != 4 or any(len(p) != 2 for p in pairs):
-        raise ValueError("explicit padding must be four pairs (before, after), one per axis, not %r"
-                         % (padding,))
+        raise ValueError("padding must be \"SAME\", \"VALID\" or four pairs (before, after), one "
+                         "per axis, not %r" % (padding,))
     return {"padding": "EXPLICIT", "explicit_paddings": [n for pair in pairs for n in pair]}
+
+
+def _named_padding(padding: Any) -> str:
+    if not isinstance(padding, str) or padding.upper() not in ("SAME", "VALID"):
+        raise ValueError("padding must be \"SAME\" or \"VALID\", not %r" % (padding,))
+    return padding.upper()
 
 
 def _window_attrs(strides: Any, padding: Any, data_format: str | None, spatial: int,
@@ -395,7 +402,7 @@ def max_pool_with_argmax(input: Any, ksize: Any, strides: Any, padding: Any,
         raise ValueError("Data formats other than 'NHWC' are not supported by max_pool_with_argmax")
     return ops.MaxPoolWithArgmax(input, ksize=_sizes(ksize, "ksize", "NHWC"),
                                  strides=_sizes(strides, "strides", "NHWC"),
-                                 padding=str(padding).upper(), Targmax=Targmax or _core.int64,
+                                 padding=_named_padding(padding), Targmax=Targmax or _core.int64,
                                  include_batch_in_index=include_batch_in_index, name=name)
 
 
@@ -492,7 +499,11 @@ def with_space_to_batch(input: Any, dilation_rate: Any, padding: str, op: Callab
     input = convert_to_tensor(input)
     ndims = input.shape.ndims
     rate = list(dilation_rate) if isinstance(dilation_rate, (list, tuple)) else [dilation_rate]
-    first = 2 if data_format is not None and data_format[1:2] == "C" else 1
+    if data_format is not None and not (isinstance(data_format, str)
+                                        and data_format in _LAST + _SECOND):
+        raise ValueError("data_format must be None or one of %s, not %r"
+                         % (", ".join(map(repr, _LAST[1:] + _SECOND[1:])), data_format))
+    first = 2 if data_format in _SECOND[1:] else 1
     axes = list(spatial_dims) if spatial_dims is not None else [first + i
                                                                 for i in range(len(rate))]
     if len(axes) != len(rate) or axes != sorted(set(axes)) or any(a < 1 for a in axes):
@@ -500,12 +511,11 @@ def with_space_to_batch(input: Any, dilation_rate: Any, padding: str, op: Callab
                          "dilation_rate, not %r" % (axes,))
     if ndims is not None and axes and axes[-1] >= ndims:
         raise ValueError("spatial_dims = %r of an input of rank %d" % (axes, ndims))
-    if str(padding).upper() not in ("SAME", "VALID"):
-        raise ValueError("padding must be \"SAME\" or \"VALID\", not %r" % (padding,))
+    named_padding = _named_padding(padding)
     if all(r == 1 for r in rate):
         return op(input, len(rate), padding)
     pads = [[0, 0] for _ in rate]
-    if padding.upper() == "SAME":
+    if named_padding == "SAME":
         if filter_shape is None:
             raise ValueError("filter_shape must be specified for SAME padding")
         pads = _same_paddings(list(filter_shape)[:len(rate)], rate)

@@ -9,6 +9,7 @@ from treenail import _treenail as _core
 from treenail._array import eye
 from treenail._array import ones as _ones
 from treenail._array import zeros as _zeros
+from treenail._checks import having
 from treenail._convert import constant as _constant
 from treenail._names import no_attribute as _no_attribute
 from treenail._ops import ops as _ops
@@ -28,6 +29,7 @@ class Initializer:
     """The base: initializer(shape, dtype=None) gives a tensor."""
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """The initial value. Raises NotImplementedError unless a subclass defines it."""
         raise NotImplementedError("an initializer defines __call__(shape, dtype)")
 
     def __repr__(self) -> str:
@@ -45,7 +47,12 @@ class Initializer:
 
 def _whole_shape(shape: Any, partition_info: Any) -> list:
     """The shape of the variable of which a part is initialised: it decides the number of inputs."""
-    return list(shape if partition_info is None else partition_info.full_shape)
+    return list(shape if partition_info is None else _full_shape(partition_info))
+
+
+def _full_shape(partition_info: Any) -> Any:
+    return having(partition_info, "full_shape", "partition_info",
+                  "None or what a partitioned variable gives").full_shape
 
 
 def _name(dtype: Any) -> str:
@@ -89,7 +96,7 @@ class Constant(Initializer):
         verify = self._verify_shape if verify_shape is None else verify_shape
         if partition_info is None or isinstance(self._value, (int, float, complex, str, bytes)):
             return _constant(self._value, dtype or self._dtype, shape, verify_shape=verify)
-        values = _constant(self._value, dtype or self._dtype, partition_info.full_shape,
+        values = _constant(self._value, dtype or self._dtype, _full_shape(partition_info),
                            verify_shape=verify)
         return _ops.Slice(values, partition_info.var_offset, list(shape))
 
@@ -157,7 +164,7 @@ class VarianceScaling(Initializer):
                  distribution: str = "truncated_normal", seed: int | None = None,
                  dtype: Any = _core.float32) -> None:
         if scale <= 0:
-            raise ValueError("`scale` must be positive float.")
+            raise ValueError("`scale` must be a positive number, not %r" % (scale,))
         if mode not in ("fan_in", "fan_out", "fan_avg"):
             raise ValueError("Invalid `mode` argument: %r" % (mode,))
         distribution = str(distribution).lower()
@@ -202,7 +209,8 @@ class Identity(Initializer):
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         extents = _whole_shape(shape, partition_info)
         if len(extents) != 2:
-            raise ValueError("Identity matrix initializer can only be used for 2D matrices.")
+            raise ValueError("Identity matrix initializer can only be used for 2D matrices, not "
+                             "for shape %s" % (extents,))
         matrix = eye(*extents, dtype=dtype or self._dtype)
         if partition_info is not None:
             matrix = _ops.Slice(matrix, partition_info.var_offset, list(shape))

@@ -21,6 +21,7 @@ import weakref
 from contextlib import contextmanager as _contextmanager
 
 from treenail import _treenail as _core
+from treenail._checks import a_path, having
 from treenail._convert import convert_to_tensor, name_scope
 from treenail._event_file import EventFile as _EventFile
 from treenail._framework import Graph, GraphKeys, add_to_collections
@@ -176,7 +177,7 @@ class FileWriter:
     def __init__(self, logdir: Any, graph: Any = None, max_queue: int = 10,
                  flush_secs: float = 120, graph_def: Any = None,
                  filename_suffix: str | None = None) -> None:
-        self._logdir = os.fspath(logdir)
+        self._logdir = a_path(logdir, "logdir")
         self._settings = (max_queue, flush_secs, filename_suffix or "")
         self._run_tags: set = set()
         self._open()
@@ -194,7 +195,10 @@ class FileWriter:
 
     def add_event(self, event: Event | bytes) -> None:
         """Adds an Event (or its bytes) as it is."""
-        self._file.add(event if isinstance(event, bytes) else event.SerializeToString())
+        if not isinstance(event, bytes):
+            event = having(event, "SerializeToString", "event", "an Event or its bytes"
+                           ).SerializeToString()
+        self._file.add(event)
 
     def _add(self, global_step: Any, **what: Any) -> None:
         step = None if global_step is None else int(global_step)
@@ -220,7 +224,8 @@ class FileWriter:
         GraphDef, or its bytes, which are taken as they are.
         """
         if (graph is None) == (graph_def is None):
-            raise ValueError("Please pass only graph, or graph_def (deprecated), but not both.")
+            raise ValueError("Please pass only graph, or graph_def (deprecated), but not both: %r, "
+                             "%r" % (graph, graph_def))
         if graph is not None and not isinstance(graph, Graph):
             raise TypeError("The passed graph must be an instance of Graph, not %r" % (graph,))
         self._add(global_step, graph_def=_graph_bytes(graph_def if graph is None else graph))
@@ -282,6 +287,8 @@ def _graph_bytes(graph: Any) -> bytes:
 
 def _item(summary: Any) -> bytes:
     """The bytes of a scalar string array or tensor."""
+    if isinstance(summary, Tensor) and hasattr(summary, "graph"):
+        raise TypeError("a summary must be what a run gave, not %r itself" % (summary,))
     value = summary.numpy() if isinstance(summary, Tensor) else summary
     value = value.item() if hasattr(value, "item") else value
     if not isinstance(value, (bytes, bytearray)):
@@ -299,7 +306,7 @@ class FileWriterCache:
     def get(logdir: Any) -> FileWriter:
         """The writer of this directory, made if need be."""
         with FileWriterCache._lock:
-            key = os.fspath(logdir)
+            key = a_path(logdir, "logdir")
             if key not in FileWriterCache._cache:
                 FileWriterCache._cache[key] = FileWriter(key, graph=_core.get_default_graph())
             return FileWriterCache._cache[key]

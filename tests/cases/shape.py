@@ -54,6 +54,8 @@ op("ExpandDims", lambda x, axis: np.expand_dims(x, int(axis)), **moves).case((2,
     (2, 3), -1
 ).case((2, 3), 1).case((), 0).case((0, 2), np.int64(-2)).error(
     "InvalidArgument", r"dim = 3 is not in \[-3, 3\)", (2, 3), 3
+).error(
+    "InvalidArgument", r"dim must hold one element, got shape \[2\]", (2, 3), [0, 1]
 )
 
 

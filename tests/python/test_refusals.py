@@ -20,7 +20,7 @@ def refusal(call, *args, **kwargs):
     (tn.nn.conv2d, {"input": 1.0, "filter": 1.0, "strides": 1, "padding": 7}, "conv2d(): "),
     (tn.image.random_brightness, {"image": np.zeros((2, 2, 3)), "max_delta": "much"},
      "random_brightness(): '<' not supported between instances of 'str' and 'int' "
-     "(given: image=array of float64, shape [2, 2, 3], max_delta='much')"),
+     "(given: image=array of float64, shape [2, 2, 3], max_delta: float='much')"),
     (tn.train.AdamOptimizer().minimize, {"loss": 3}, "AdamOptimizer.minimize(): "),
     (tn.layers.Dense, {"units": "many"}, "Dense(): "),
     (tn.name_scope("a b").__enter__, {}, "name_scope(): 'a b' is not a valid scope name"),
@@ -34,6 +34,45 @@ def refusal(call, *args, **kwargs):
 ])
 def test_the_function_is_named(call, arguments, text):
     assert str(refusal(call, **arguments)).startswith(text)
+
+
+def test_data_formats_that_are_no_strings():
+    for wrong in ({"a": 1}, np.zeros((2, 3)), 3, "NHW", ["N", "C"]):
+        text = str(refusal(tn.nn.with_space_to_batch, np.zeros((1, 4, 4, 1)), [2, 2], "VALID",
+                           lambda *given: given[0], data_format=wrong))
+        assert text.startswith("with_space_to_batch(): data_format must be None or one of 'NWC', ")
+
+
+def test_an_array_spells_a_shape():
+    x = tn.placeholder(tn.float32, np.array([2, 3]))
+    assert x.shape.as_list() == [2, 3]
+    y = tn.placeholder(tn.float32)
+    y.set_shape(np.array([4]))
+    assert y.shape.as_list() == [4]
+    error = refusal(tn.raw_ops.Placeholder, dtype=tn.float32, shape=np.array(2.5))
+    assert str(error).startswith("placeholder(): shape: ")
+
+
+def test_variables_of_a_layer_that_was_not_applied():
+    with tn.Graph().as_default():
+        for layer in (tn.layers.Dense(2), tn.layers.BatchNormalization()):
+            assert "has no variables yet" in str(refusal(layer.call, np.zeros((2, 3))))
+        cell = tn.rnn.GRUBlockCellV2(2)
+        assert "has no variables yet" in str(refusal(cell.call, np.zeros((2, 3)), np.zeros((2, 2))))
+        layer = tn.layers.Dense(2)
+        layer.build((None, 3))
+        assert layer.call(tn.zeros([4, 3])).shape.as_list() == [4, 2]
+
+
+def test_session_run_names_its_arguments():
+    with tn.Graph().as_default(), tn.Session() as session:
+        x = tn.constant(1.0)
+        with pytest.raises(TypeError, match=r"^Session.run\(\): run_metadata must be"):
+            session.run(x, run_metadata=[])
+        with pytest.raises(TypeError, match=r"^Session.run\(\): options must be a RunOptions"):
+            session.run(x, options=3)
+        with pytest.raises(TypeError, match=r"^Session.run\(\): Fetch argument 3"):
+            session.run(3)
 
 
 def test_a_value_that_names_no_dtype():
@@ -53,8 +92,8 @@ def test_an_array_where_an_int_is_needed_is_shown():
 def test_what_was_given_is_shown_where_the_text_names_no_parameter():
     long = ["x" * 50] * 50
     text = str(refusal(tn.train.get_checkpoint_mtimes, long + [3]))
-    assert text.startswith("get_checkpoint_mtimes(): ") and len(text) < 200
-    assert "(given: checkpoint_prefixes=['xxx" in text
+    assert text.startswith("get_checkpoint_mtimes(): ") and len(text) < 250
+    assert "(given: checkpoint_prefixes: Sequence=['xxx" in text
 
 
 def test_the_outermost_function_of_the_package_is_named_once():
@@ -69,7 +108,12 @@ def test_exceptions_of_a_program_stay_as_they_are():
     def calling(x):
         return tn.image.random_hue(x, "much")
     assert str(refusal(tn.layers.dense, [[1.0]], 2, activation=broken)) == "mine"
-    assert str(refusal(tn.layers.dense, [[1.0]], 2, activation=calling)).startswith("random_hue(): ")
+    text = str(refusal(tn.layers.dense, [[1.0]], 2, activation=calling))
+    assert text.startswith("random_hue(): ")
+
+    def dividing(x):
+        return 1 // 0
+    assert type(refusal(tn.layers.dense, [[1.0]], 2, activation=dividing)) is ZeroDivisionError
 
     class Mine(tn.layers.Layer):
         def call(self, inputs):
@@ -81,6 +125,21 @@ def test_the_class_and_the_place_of_an_exception_stay():
     error = refusal(tn.image.random_hue, np.zeros((2, 2, 3)), "much")
     assert type(error) is TypeError
     assert [frame.f_code.co_name for frame in frames(error)][-1] == "random_hue"
+
+
+def test_arithmetic_with_a_wrong_value_is_a_wrong_value():
+    error = refusal(tn.TensorShape([2]).with_rank, 10 ** 30)
+    assert type(error) is ValueError and "must be between 0 and 254" in str(error)
+    error = refusal(tn.layers.Dense(2).build, [None, 10 ** 400])
+    assert type(error) is ValueError and str(error).startswith("Dense.build(): ")
+    assert type(error.__cause__) is OverflowError
+
+
+def test_a_warning_points_at_the_caller(monkeypatch):
+    monkeypatch.setattr(tn.RunOptions, "_warned", False)
+    with pytest.warns(UserWarning, match="trace_level=3") as caught:
+        tn.RunOptions(trace_level=3)
+    assert caught[0].filename == __file__
 
 
 def frames(error):

@@ -10,7 +10,7 @@ from treenail._named import activation as named_activation
 from treenail._named import initializer as named_initializer
 from treenail._named import regularizer as named_regularizer
 from treenail._partitioned import without_parts
-from treenail._shape import TensorShape
+from treenail._shape import TensorShape, as_shape
 from treenail._shown import arguments, public_name
 from treenail._treenail import Tensor
 from treenail._variable_scope import get_variable, get_variable_scope, variable_scope
@@ -90,6 +90,12 @@ class Layer:
         if self.built:
             shown += ["%s%s" % (v.op.name.split("/")[-1], v.shape) for v in self._variables]
         return "<%s>" % " ".join(shown)
+
+    def _needs_variables(self) -> None:
+        """Raises ValueError unless they were made."""
+        if not self.built and not self._variables:
+            raise ValueError("%s has no variables yet: apply the layer itself instead of its "
+                             "call(), or build() it first" % (self,))
 
     # --- For subclasses ---------------------------------------------------------------------------
 
@@ -239,7 +245,7 @@ def pair(value: Any, what: str, count: int = 2) -> tuple:
     """An int or `count` ints. Raises ValueError for anything else."""
     if isinstance(value, int):
         return (value,) * count
-    numbers = tuple(value)
+    numbers = tuple(value) if hasattr(value, "__iter__") else ()
     if len(numbers) != count or not all(isinstance(n, int) for n in numbers):
         raise ValueError("The `%s` argument must be a tuple of %d integers. Received: %r"
                          % (what, count, value))
@@ -264,9 +270,12 @@ def op_data_format(data_format: str, rank: int = 2) -> str:
 def known_extent(shape: TensorShape, axis: int,
                  what: str = "channel dimension of the inputs") -> int:
     """shape[axis]. Raises ValueError when it is unknown."""
+    shape = as_shape(shape)
+    if shape.ndims is not None and not -shape.ndims <= axis < shape.ndims:
+        raise ValueError("The %s is axis %d, which shape %s does not have." % (what, axis, shape))
     extent = shape[axis] if shape.ndims is not None else None
     if extent is None:
-        raise ValueError("The %s should be defined. Found `None`." % what)
+        raise ValueError("The %s should be defined. Found `None` in shape %s." % (what, shape))
     return extent
 
 

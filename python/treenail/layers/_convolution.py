@@ -161,6 +161,8 @@ class _Transpose(_Convolution):
 
     def call(self, inputs: Tensor) -> Tensor:
         """The outputs."""
+        inputs = convert_to_tensor(inputs)
+        self._needs_variables()
         sizes = shape_of(inputs)
         first = 1 if self.data_format == "channels_last" else 2
         space = [self._grown(sizes[first + i], k, stride)

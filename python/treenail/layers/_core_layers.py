@@ -59,6 +59,8 @@ class Dense(Layer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """The outputs."""
+        self._needs_variables()
+        inputs = convert_to_tensor(inputs)
         ndims = inputs.shape.ndims
         outputs = ops.MatMul(inputs, self.kernel) if ndims == 2 else tensordot(inputs, self.kernel,
                                                                                [[ndims - 1], [0]])
@@ -95,6 +97,7 @@ class Dropout(Layer):
 
     def call(self, inputs: Tensor, training: Any = False) -> Tensor:
         """The outputs."""
+        inputs = convert_to_tensor(inputs)
         if is_tensor(training):
             rate = convert_to_tensor(self.rate, inputs.dtype)
             training = as_scalar(convert_to_tensor(training), "training")
@@ -123,6 +126,7 @@ class Flatten(Layer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """The outputs."""
+        inputs = convert_to_tensor(inputs)
         ndims = inputs.shape.ndims
         if self.data_format == "channels_first" and ndims > 2:
             inputs = ops.Transpose(inputs, [0] + list(range(2, ndims)) + [1])

@@ -10,7 +10,7 @@ from treenail._convert import convert_to_tensor
 from treenail._initializer_values import ONES, ZEROS
 from treenail._math import cast
 from treenail._ops import ops
-from treenail._shape import TensorShape
+from treenail._shape import TensorShape, as_shape
 from treenail._treenail import Tensor
 from treenail.layers._base import InputSpec, Layer, is_tensor, known_extent
 
@@ -60,11 +60,13 @@ class BatchNormalization(Layer):
 
     def build(self, input_shape: TensorShape) -> None:
         """Makes the variables."""
+        input_shape = as_shape(input_shape)
         ndims = input_shape.ndims
         if ndims is None:
             raise ValueError("Input has undefined rank: %s" % input_shape)
         if not -ndims <= self.axis < ndims:
             raise ValueError("Invalid axis: %d for an input of rank %d" % (self.axis, ndims))
+        self._dtype = _core.float32 if self._dtype is None else self._dtype
         if not self._dtype.is_floating:
             raise ValueError("layer %r needs a floating input to normalise, not one of dtype %s"
                              % (self.name, self._dtype.name))
@@ -84,6 +86,8 @@ class BatchNormalization(Layer):
 
     def call(self, inputs: Tensor, training: Any = False) -> Tensor:
         """The outputs."""
+        self._needs_variables()
+        inputs = convert_to_tensor(inputs)
         axis = self.axis % inputs.shape.ndims
         if is_tensor(training):
             training = as_scalar(convert_to_tensor(training), "training")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 
+from treenail._checks import a_path
 from treenail._convert import convert_to_tensor
 from treenail._framework import Graph, name_scope
 from treenail._session import Session
@@ -145,7 +146,7 @@ def load(source: Any, graph: Graph | None = None, input_map: dict | None = None,
 
 def _read(source: Any, directory: Any) -> tuple:
     """(the bytes, the folder of external data or None)."""
-    folder = None if directory is None else os.fspath(directory)
+    folder = None if directory is None else a_path(directory, "directory")
     if isinstance(source, (bytes, bytearray, memoryview)):
         return source, folder
     if hasattr(source, "read"):
@@ -153,7 +154,7 @@ def _read(source: Any, directory: Any) -> tuple:
         if not isinstance(data, bytes):
             raise TypeError("the file must be opened in binary mode")
         return data, folder
-    path = os.fspath(source)
+    path = a_path(source, "source")
     try:
         with open(path, "rb") as stream:
             data = stream.read()

@@ -7,7 +7,7 @@ import collections
 
 from treenail._array import shape_of, zeros
 from treenail._convert import convert_to_tensor, scope_of
-from treenail._shape import TensorShape
+from treenail._shape import TensorShape, as_shape
 from treenail.layers._base import Layer
 from treenail.rnn._nest import map_structure
 
@@ -123,12 +123,15 @@ def positive_int(value: Any, what: str) -> int:
 
 def batch_of(inputs: Any, axis: int = 0) -> Any:
     """The batch size: an int where it is known, else a scalar tensor."""
+    if inputs.shape.ndims is not None and inputs.shape.ndims <= axis:
+        raise ValueError("inputs must have an axis %d, their shape is %s" % (axis, inputs.shape))
     known = inputs.shape[axis] if inputs.shape.ndims is not None else None
     return shape_of(inputs)[axis] if known is None else known
 
 
 def depth_of(input_shape: TensorShape) -> int:
     """The known last extent of a cell's inputs, which have rank 2. Raises ValueError."""
+    input_shape = as_shape(input_shape)
     if input_shape.ndims is not None and input_shape.ndims != 2:
         raise ValueError("inputs of a cell must have rank 2, their shape is %s" % input_shape)
     depth = input_shape[-1] if input_shape.ndims is not None else None

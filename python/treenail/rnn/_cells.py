@@ -36,6 +36,7 @@ class BasicRNNCell(OneStateCell):
 
     def call(self, inputs: Tensor, state: Tensor) -> tuple:
         """(output, output)."""
+        self._needs_variables()
         sums = matmul(concat([inputs, state], 1), self._kernel)
         output = self._activation(nn.bias_add(sums, self._bias))
         return output, output
@@ -73,6 +74,7 @@ class GRUCell(OneStateCell):
 
     def call(self, inputs: Tensor, state: Tensor) -> tuple:
         """(new state, new state)."""
+        self._needs_variables()
         gates = matmul(concat([inputs, state], 1), self._gate_kernel)
         r, u = split(nn.sigmoid(nn.bias_add(gates, self._gate_bias)), 2, 1)
         candidate = matmul(concat([inputs, r * state], 1), self._candidate_kernel)
@@ -156,6 +158,7 @@ class BasicLSTMCell(_LSTMBase):
 
     def call(self, inputs: Tensor, state: Any) -> tuple:
         """(h, new state)."""
+        self._needs_variables()
         c, h = self._parts(state, [self._num_units] * 2)
         gates = nn.bias_add(matmul(concat([inputs, h], 1), self._kernel), self._bias)
         i, j, f, o = split(gates, 4, 1)
@@ -223,6 +226,7 @@ class LSTMCell(_LSTMBase):
 
     def call(self, inputs: Tensor, state: Any) -> tuple:
         """(h, new state)."""
+        self._needs_variables()
         c, h = self._parts(state, [self._num_units, self.output_size])
         gates = nn.bias_add(matmul(concat([inputs, h], 1), self._kernel), self._bias)
         i, j, f, o = split(gates, 4, 1)

@@ -9,7 +9,7 @@ from treenail._convert import convert_to_tensor
 from treenail._initializer_values import ONES, ZEROS
 from treenail._math import cast
 from treenail._ops import ops
-from treenail._shape import TensorShape
+from treenail._shape import TensorShape, as_shape
 from treenail._treenail import Tensor, int64
 from treenail.rnn._base import (LSTMStateTuple, OneStateCell, RecurrentLayer, RNNCell, batch_of,
                                 depth_of, positive_int)
@@ -39,7 +39,7 @@ class _LSTMVariables(RecurrentLayer):
     def build(self, input_shape: TensorShape) -> None:
         """Makes the variables."""
         units = self._num_units
-        depth = depth_of(TensorShape(input_shape.as_list()[-2:]))
+        depth = depth_of(as_shape(input_shape)[-2:])
         self._kernel = self.add_variable("kernel", [depth + units, 4 * units])
         self._bias = self.add_variable("bias", [4 * units], initializer=ZEROS)
         if self._use_peephole:
@@ -74,6 +74,7 @@ class LSTMBlockCell(_LSTMVariables, RNNCell):
 
     def call(self, inputs: Tensor, state: Any) -> tuple:
         """(h, new state)."""
+        self._needs_variables()
         if not isinstance(state, (tuple, list)) or len(state) != 2:
             raise ValueError("Expecting state to be a tuple with length 2.")
         outputs = ops.LSTMBlockCell(inputs, state[0], state[1], *self._weights(inputs.dtype),
@@ -121,6 +122,7 @@ class LSTMBlockFusedCell(_LSTMVariables):
     def call(self, inputs: Tensor, initial_state: Any = None, dtype: Any = None,
              sequence_length: Any = None) -> tuple:
         """(outputs, final state) of inputs [time, batch, size]."""
+        self._needs_variables()
         c, h = self._initial(inputs, initial_state, dtype)
         lengths = None if sequence_length is None else cast(sequence_length, int64)
         outputs, state = lstm_sequence(inputs, c, h, self._weights(inputs.dtype), self._attrs,
@@ -161,6 +163,7 @@ class GRUBlockCell(OneStateCell):
 
     def call(self, inputs: Tensor, state: Tensor) -> tuple:
         """(new state, new state)."""
+        self._needs_variables()
         h = ops.GRUBlockCell(inputs, state, self._w_ru, self._w_c, self._b_ru, self._b_c)[3]
         return h, h
 

@@ -16,6 +16,7 @@ import sys
 
 from treenail import _treenail as _core
 from treenail import errors
+from treenail._checks import a_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _state_file(directory: str, latest_filename: str | None) -> str:
 def path_text(path: Any) -> str:
     """A path (str, bytes or os.PathLike) as str. Raises TypeError for anything else, ValueError for
     one that is not UTF-8: state files are."""
-    text = os.fsdecode(path)
+    text = os.fsdecode(a_path(path, "a path"))
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -146,7 +147,7 @@ def get_checkpoint_state(checkpoint_dir: str,
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
     """Whether there is a checkpoint of that name."""
-    return os.path.isfile(os.fspath(checkpoint_prefix))
+    return os.path.isfile(a_path(checkpoint_prefix, "checkpoint_prefix"))
 
 
 def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
@@ -163,6 +164,10 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
 def get_checkpoint_mtimes(checkpoint_prefixes: Sequence) -> list:
     """When each of these checkpoints was written, in seconds since 1970; those that are not there
     are left out."""
+    text = isinstance(checkpoint_prefixes, (str, bytes))
+    if text or not hasattr(checkpoint_prefixes, "__iter__"):
+        raise TypeError("checkpoint_prefixes must be a list of paths, not %r"
+                        % (checkpoint_prefixes,))
     return [os.path.getmtime(path) for path in checkpoint_prefixes if checkpoint_exists(path)]
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from treenail._checks import having
 from treenail._control import group
 from treenail._convert import convert_to_tensor
 from treenail._framework import GraphKeys, add_to_collection, get_collection, name_scope
@@ -18,6 +19,11 @@ from treenail._variables import (Variable, global_variables, moving_average_vari
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Sequence
+
+
+def _averaged(value: Any, what: str) -> None:
+    having(having(value, "op", what, "of variables and tensors"), "dtype", what,
+           "of variables and tensors")
 
 
 class ExponentialMovingAverage:
@@ -56,6 +62,7 @@ class ExponentialMovingAverage:
         values = trainable_variables() if var_list is None else list(var_list)
         known = set(get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES))
         for value in values:
+            _averaged(value, "var_list")
             if not value.dtype.is_floating:
                 raise TypeError("The variables must be half, float, or double: %s" % value.name)
             if value not in self._averages:
@@ -113,6 +120,7 @@ class ExponentialMovingAverage:
         """The name of the variable that holds, or would hold, the average of `var`."""
         if var in self._averages:
             return self._averages[var].op.name
+        _averaged(var, "var")
         return var.graph.unique_name(var.op.name + "/" + self._name, mark_as_used=False)
 
     def variables_to_restore(self, moving_avg_variables: Sequence | None = None) -> dict:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public functions and classes, and one call of each with values of a seed."""
+"""The public functions, classes and methods, and one call of each with values of a seed."""
 
 import importlib
 import inspect
@@ -8,19 +8,51 @@ import random
 
 import treenail as tn
 from hostile_values import hostile, plausible, shown
+from instances import instance
+from refusal_rule import problem
 
 # Not called, and why.
 LEFT_OUT = {
     "treenail.reset_default_graph": "asserts, as in TensorFlow, that no graph is entered",
     "treenail.onnx.Model": "made by the importer, from its own parts",
 }
-# What these documents beyond errors of treenail.errors, TypeError and ValueError.
-DOCUMENTED = {
-    "treenail.NoGradient": KeyError,
-    "treenail.RegisterGradient": KeyError,
-    "treenail.errors.exception_type_from_error_code": KeyError,
-    "treenail.errors.error_code_from_exception_type": KeyError,
-}
+_OPERATORS = ["__%s%s__" % (side, name) for side in ("", "r") for name in (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor")]
+_OPERATORS += ["__getitem__", "__lt__", "__le__", "__gt__", "__ge__"]
+
+
+class Call:
+    """A public function, the constructor of a class, or (cls is given) a method of it."""
+
+    def __init__(self, full_name, function, cls=None):
+        self.full_name, self.function, self.cls = full_name, function, cls
+        own = full_name.rpartition(".")[2]
+        self.documentation = "%s %s" % (inspect.getdoc(function), inspect.getdoc(cls or function))
+        if cls is None:
+            self.names = {own, getattr(function, "__name__", own)}
+        else:
+            called = cls.__name__ if own == "__call__" else "%s.%s" % (cls.__name__, own)
+            self.names = {called, "%s.%s" % (cls.__name__, own)}
+            self.names.add("%s.%s" % (cls.__name__, getattr(function, "__name__", own)))
+            self.names.update("%s.%s" % (base.__name__, own) for base in cls.__mro__)
+            if own.startswith("__"):  # an operator, those of variables being those of their values
+                self.names.update((cls.__name__, "Tensor." + own.replace("__r", "__")))
+        self.parameters = set(_parameters(function) or ())
+
+    def bound(self, rng):
+        """(what to call, the instance that it is a method of)."""
+        if self.cls is None:
+            return self.function, None
+        made = instance(self.cls, rng)
+        return getattr(made, self.full_name.rpartition(".")[2]), made
+
+
+def _parameters(function):
+    """{name: parameter}, or None where a compiled function does not tell."""
+    try:
+        return dict(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return None
 
 
 def public_modules():
@@ -31,9 +63,9 @@ def public_modules():
             yield info.name
 
 
-def public_callables():
-    """{name: callable}, each under the first name that shows it."""
-    found, seen = {}, set()
+def _public_values():
+    """(name, function or class), each under the first name that shows it."""
+    seen = set()
     for module_name in sorted(public_modules()):
         module = importlib.import_module(module_name)
         for name in sorted(module.__all__):
@@ -45,18 +77,45 @@ def public_callables():
                 continue
             if id(value) not in seen:
                 seen.add(id(value))
-                found[full] = value
-    return found
+                yield full, value
+
+
+def _methods(cls):
+    for name in dir(cls):
+        if name.startswith("_") and name not in ("__call__", *_OPERATORS):
+            continue
+        value = getattr(cls, name)
+        if callable(value) and not inspect.isclass(value):
+            yield name, value
+
+
+def public_calls():
+    """{name: Call}. A method stands under the name of one class that has it: of one without
+    subclasses, for those with some leave methods to them."""
+    calls, seen = {}, set()
+    found = list(_public_values())
+    for full, value in found:
+        calls[full] = Call(full, value)
+    classes = [(full, value) for full, value in found if inspect.isclass(value)]
+    for full, cls in sorted(classes, key=lambda item: (bool(item[1].__subclasses__()), item[0])):
+        for name, method in _methods(cls):
+            own = getattr(method, "__func__", method)
+            if getattr(own, "__objclass__", None) in (object, type) or id(own) in seen:
+                continue
+            seen.add(id(own))
+            calls["%s.%s" % (full, name)] = Call("%s.%s" % (full, name), method, cls)
+    return calls
 
 
 def arguments(function, rng):
     """Values for the required parameters and some others; one of them at least is hostile."""
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
+    parameters = _parameters(function)
+    if getattr(function, "__name__", "") in _OPERATORS and not inspect.isfunction(function):
+        return [hostile(rng)], {}
+    if parameters is None:
         return [hostile(rng) for _ in range(rng.randrange(3))], {}
     positional, named = [], {}
-    asked = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    asked = [p for p in parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     spoilt = rng.randrange(len(asked)) if asked else -1
     for i, p in enumerate(asked):
         required = p.default is p.empty
@@ -80,29 +139,40 @@ def runnable(value):
     return []
 
 
-def refused(error, name):
-    """What is wrong with a refusal, or None: its class, or that it says next to nothing."""
-    if isinstance(error, DOCUMENTED.get(name, ())) or isinstance(error, OSError):
-        return None
-    known = (tn.errors.OpError, TypeError, ValueError, NotImplementedError)
-    if isinstance(error, known) and len(str(error).split()) > 2:
-        return None
-    return "%s: %s" % (type(error).__name__, error)
+def _close(value):
+    """Sessions and files do not outlive their call."""
+    if isinstance(value, (tn.Session, tn.summary.FileWriter)):
+        value.close()
 
 
-def attempt(name, function, seed):
-    """None, or what is wrong with how the call was refused. What is accepted is run as well."""
-    rng = random.Random("%s %d" % (name, seed))
+def _called(function, positional, named):
+    """Calls, and runs what is accepted."""
+    result = function(*positional, **named)
+    try:
+        fetches = runnable(result)
+        if fetches:
+            with tn.Session() as session:
+                session.run(fetches)
+    finally:
+        _close(result)
+
+
+def attempt(call, seed):
+    """None, or what is wrong with how the call was refused."""
+    rng = random.Random("%s %d" % (call.full_name, seed))
     with tn.Graph().as_default():
+        function, owner = call.bound(rng)
         positional, named = arguments(function, rng)
-        told = ", ".join([shown(v) for v in positional]
-                         + ["%s=%s" % (k, shown(v)) for k, v in named.items()])
+        values = dict({str(i): v for i, v in enumerate(positional)}, **named)
+        if call.cls is not None:
+            values["self"] = owner
         try:
-            fetches = runnable(function(*positional, **named))
-            if fetches:
-                with tn.Session() as session:
-                    session.run(fetches)
+            _called(function, positional, named)
             return None
         except Exception as error:  # the wrong classes are what is looked for
-            problem = refused(error, name)
-    return problem and "%s(%s), seed %d: %s" % (name, told, seed, problem)
+            wrong = problem(error, call, values)
+        finally:
+            _close(owner)
+    told = ", ".join([shown(v) for v in positional]
+                     + ["%s=%s" % (k, shown(v)) for k, v in named.items()])
+    return wrong and "%s(%s), seed %d: %s" % (call.full_name, told, seed, wrong)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An instance of each public class, whose methods are called."""
+
+import inspect
+
+import treenail as tn
+from hostile_values import plausible
+
+
+def _partitioned(_rng):
+    return tn.get_variable("parts", [4, 2], partitioner=tn.fixed_size_partitioner(2))
+
+
+def _saver(_rng):
+    tn.Variable(1.0, name="saved")
+    return tn.train.Saver()
+
+
+# Classes that no program constructs, or that need something in the graph first.
+MAKERS = {
+    tn.DType: lambda rng: tn.float32,
+    tn.Operation: lambda rng: tn.constant([1.0, 2.0]).op,
+    tn.PartitionedVariable: _partitioned,
+    tn.Tensor: lambda rng: tn.constant([[1.0, 2.0], [3.0, 4.0]]),
+    tn.TensorShape: lambda rng: tn.TensorShape([2, None]),
+    tn.Variable: lambda rng: tn.Variable([[1.0, 2.0], [3.0, 4.0]]),
+    tn.VariableScope: lambda rng: tn.get_variable_scope(),
+    tn.rnn.GRUBlockCellV2: lambda rng: tn.rnn.GRUBlockCellV2(2),
+    tn.train.Saver: _saver,
+}
+# What constructors take where the word of a name says something else to functions.
+GIVEN = {
+    "filters": 2, "kernel_size": 2, "strides": 1, "pool_size": 2, "units": 2, "dims": [2, 3],
+    "cells": lambda: [tn.rnn.GRUCell(2)], "cell": lambda: tn.rnn.GRUCell(2), "device": "/cpu:0",
+    "logdir": "events", "initial_value": 1.0, "values": lambda: tn.constant([[1.0, 2.0]]),
+    "indices": lambda: tn.constant([0]), "op_type": "Exp", "name_or_scope": "scope",
+    "dense_shape": [2, 3], "num_units": 2,
+}
+
+
+def instance(cls, rng):
+    if cls in MAKERS:
+        return MAKERS[cls](rng)
+    if cls is tn.SparseTensor:
+        return plausible("sparse", rng)
+    named = {}
+    for p in inspect.signature(cls).parameters.values():
+        if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            value = GIVEN.get(p.name, plausible)
+            named[p.name] = (plausible(p.name, rng) if value is plausible else
+                             value() if callable(value) else value)
+    return cls(**named)
