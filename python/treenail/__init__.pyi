@@ -589,6 +589,12 @@ def to_int64(x: Any, name: str = ...) -> Tensor:
 def truncatediv(x: Any, y: Any, name: str | None = ...) -> Tensor:
     """x / y rounded toward zero, for integers."""
 
+
+def truncatemod(x: Any, y: Any, name: str | None = ...) -> Tensor:
+    """The remainder of truncatediv, as C's % and fmod: it has the sign of x. Gradients are 1 for x
+    and -truncatediv(x, y) for y; TensorFlow has none.
+    """
+
 uint16: DType
 uint32: DType
 uint64: DType

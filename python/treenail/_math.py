@@ -117,6 +117,9 @@ floor_div = floordiv
 floormod = _binary("FloorMod", "floormod", "The remainder of floordiv: it has the sign of y.")
 mod = floormod
 truncatediv = _binary("TruncateDiv", "truncatediv", "x / y rounded toward zero, for integers.")
+truncatemod = _binary("Mod", "truncatemod",
+                      "The remainder of truncatediv, as C's % and fmod: it has the sign of x. "
+                      "Gradients are 1 for x and -truncatediv(x, y) for y; TensorFlow has none.")
 div_no_nan = _binary("DivNoNan", "div_no_nan", "x / y, and 0 where y is 0.")
 multiply_no_nan = _binary("MulNoNan", "multiply_no_nan",
                           "x * y, and 0 where y is 0, even if x is infinite or NaN.")
@@ -604,11 +607,10 @@ def confusion_matrix(labels: Any, predictions: Any, num_classes: Any = None,
 __all__ = ["cast", "saturate_cast", "to_float", "to_double", "to_int32", "to_int64", "to_bfloat16",
            "to_complex64", "to_complex128", "square", "sqrt", "negative", "neg", "sign", "tanh",
            "erf", "abs", "subtract", "multiply", "sub", "mul", "realdiv", "floordiv", "floor_div",
-           "floormod", "mod", "truncatediv", "div_no_nan", "multiply_no_nan", "pow", "div",
-           "truediv", "divide",
-           "logical_xor", "add_n", "accumulate_n", "scalar_mul", "log_sigmoid", "real", "imag",
-           "angle", "complex", "conj", "reduce_sum", "reduce_mean", "reduce_prod", "reduce_max",
-           "reduce_min", "reduce_all", "reduce_any", "reduce_euclidean_norm", "reduce_variance",
-           "reduce_std", "reduce_logsumexp", "count_nonzero", "argmax", "argmin", "arg_max",
-           "arg_min", "cumsum", "cumprod", "matmul", "sparse_matmul", "matvec", "trace",
-           "tensordot", "einsum", "confusion_matrix"]
+           "floormod", "mod", "truncatediv", "truncatemod", "div_no_nan", "multiply_no_nan", "pow",
+           "div", "truediv", "divide", "logical_xor", "add_n", "accumulate_n", "scalar_mul",
+           "log_sigmoid", "real", "imag", "angle", "complex", "conj", "reduce_sum", "reduce_mean",
+           "reduce_prod", "reduce_max", "reduce_min", "reduce_all", "reduce_any",
+           "reduce_euclidean_norm", "reduce_variance", "reduce_std", "reduce_logsumexp",
+           "count_nonzero", "argmax", "argmin", "arg_max", "arg_min", "cumsum", "cumprod",
+           "matmul", "sparse_matmul", "matvec", "trace", "tensordot", "einsum", "confusion_matrix"]

@@ -18,8 +18,8 @@ row("cast", lambda p: tn.cast(p.f(None, 3), tn.int64), [None, 3])
 row("saturate_cast", lambda p: tn.saturate_cast(p.f(None, 3), tn.uint8), [None, 3])
 row("math.logical_not", lambda p: tn.logical_not(p.b(None, 3)), [None, 3])
 
-BINARY = ("math.add sub mul div divide realdiv truncatediv floor_div floormod pow math.maximum "
-          "math.minimum math.squared_difference math.equal math.not_equal math.less "
+BINARY = ("math.add sub mul div divide realdiv truncatediv truncatemod floor_div floormod pow "
+          "math.maximum math.minimum math.squared_difference math.equal math.not_equal math.less "
           "math.less_equal math.greater math.greater_equal")
 rows(BINARY, lambda f, p: f(p.i(None, 3), p.i(3)) if f is tn.truncatediv
      else f(p.f(None, 3), p.f(3)), [None, 3])

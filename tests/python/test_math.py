@@ -20,6 +20,9 @@ CASES = [(lambda: tn.add(A, B), A + B), (lambda: tn.subtract(A, B), A - B),
          (lambda: tn.truediv(K, J), K / J), (lambda: tn.div(K, J), K // J),
          (lambda: tn.floordiv(K, J), K // J), (lambda: tn.floormod(K, J), K % J),
          (lambda: tn.mod(A, B), A % B), (lambda: tn.truncatediv(K, J), np.array([3, -3, -2])),
+         (lambda: tn.truncatemod(K, J), np.array([1, -1, 2])),
+         (lambda: tn.truncatemod(A, B), np.fmod(A, B)),
+         (lambda: tn.math.truncatemod([-7.5, 7.5], [2.0, -2.0]), [-1.5, 1.5]),
          (lambda: tn.pow(B, 1.5), B ** 1.5), (lambda: tn.div_no_nan(A, [0.0, 1, 0, 2]),
                                               np.where([0, 1, 0, 1], A / np.float32([1, 1, 1, 2]),
                                                        0)), (lambda: tn.abs(A), abs(A)),
@@ -381,3 +384,10 @@ def test_accumulate_n(evaluate):
 def test_what_accumulate_n_refuses(call, error, text):
     with pytest.raises(error, match=text):
         call(tn.ones([2, 3]))
+
+
+def test_the_remainder_with_the_sign_of_the_dividend_has_a_gradient():
+    with tn.Graph().as_default(), tn.Session() as session:
+        x, y = tn.constant([7.5, -7.5]), tn.constant([2.0, 2.0])
+        gx, gy = session.run(tn.gradients(tn.truncatemod(x, y), [x, y]))
+    assert gx.tolist() == [1, 1] and gy.tolist() == [-3, 3]

@@ -145,7 +145,7 @@ def test_shapes_taken_apart_and_put_together():
 BINARY = [(tn.add, np.add), (tn.subtract, np.subtract), (tn.multiply, np.multiply),
           (tn.floordiv, np.floor_divide), (tn.floormod, np.mod), (tn.maximum, np.maximum),
           (tn.minimum, np.minimum), (tn.truncatediv, lambda x, y: np.trunc(x / y)),
-          (tn.raw_ops.Mod, np.fmod)]
+          (tn.truncatemod, np.fmod)]
 
 
 @pytest.mark.parametrize("dtype", [tn.int32, tn.int64])
