@@ -24,7 +24,9 @@ void read_gradient(GradientContext& c) { c.set(0, c.raw_gradient(0)); }
 void assign_shape(ShapeContext& c) {
   const PartialShape shape = variable_shape(c, c.op().get_type("dtype"));
   if (!shape.compatible(c.input(1))) {
-    throw invalid_argument("the variable has shape ", shape, ", the value has shape ", c.input(1));
+    throw invalid_argument(
+        "the variable has shape ", shape, ", the value has shape ", c.input(1),
+        ": only a variable made without a shape (validate_shape=False) takes it");
   }
 }
 

@@ -43,8 +43,8 @@ def assign(ref: Variable, value: Any, validate_shape: bool | None = None,
             value = convert_to_tensor(value, ref.dtype)
         if not value.shape.is_compatible_with(ref.shape):
             raise ValueError("variable %s was made for values of shape %s: for others, such as %s, "
-                             "make it with validate_shape=False"
-                             % (ref.op.name, ref.shape, value.shape))
+                             "make it with validate_shape=False, as an argument of tn.Variable or "
+                             "tn.get_variable" % (ref.op.name, ref.shape, value.shape))
     return ref.assign(value, name=name)
 
 

@@ -96,3 +96,8 @@ def test_values_of_other_shapes(sess):
     with pytest.raises(ValueError, match=r"variable fixed was made for values of shape \(2,\).*"
                                          "make it with validate_shape=False"):
         tn.assign(fixed, [1.0, 2.0, 3.0], validate_shape=False)
+    given = tn.placeholder(tn.float32)
+    late = tn.assign(fixed, given, validate_shape=False)
+    with pytest.raises(ValueError, match=r"has shape \[2\], the value has shape \[3\]: only a "
+                                         r"variable made without a shape \(validate_shape=False\)"):
+        sess.run(late, {given: [1.0, 2.0, 3.0]})
