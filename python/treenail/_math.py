@@ -476,7 +476,7 @@ def _tensordot_when_run(a: Tensor, b: Tensor, axes: Any) -> Tensor:
         count = cast(convert_to_tensor(axes), _core.int32)
         contracted = ops.Range(ranks[0] - count, ranks[0], 1), ops.Range(0, count, 1)
     else:
-        contracted = axes[0], axes[1]
+        contracted = _two_sides(axes)
     frees, orders = [], []
     for rank, given in zip(ranks, contracted):
         # As a vector, counted from the front; Gather refuses an axis out of range.
@@ -500,7 +500,7 @@ def _tensordot_when_run(a: Tensor, b: Tensor, axes: Any) -> Tensor:
 
 def _is_count(axes: Any) -> bool:
     """Whether the axes of tensordot are a count, in an array or a tensor of rank 0."""
-    return not isinstance(axes, (list, tuple)) and len(axes.shape) == 0
+    return hasattr(axes, "shape") and len(axes.shape) == 0
 
 
 def _contracted(a_rank: int, b_rank: int, axes: Any) -> tuple:
@@ -511,13 +511,23 @@ def _contracted(a_rank: int, b_rank: int, axes: Any) -> tuple:
             raise ValueError("'axes' must be at least 0 and at most the rank of both operands, got "
                              "%d" % axes)
         return list(builtins.range(a_rank - axes, a_rank)), list(builtins.range(axes))
-    a_axes, b_axes = axes
+    a_axes, b_axes = _two_sides(axes)
     a_axes = _axes_in_range(a_axes, a_rank, "a")
     b_axes = _axes_in_range(b_axes, b_rank, "b")
     if len(a_axes) != len(b_axes):
         raise ValueError("Different number of contraction axes 'a' and 'b', %s != %s."
                          % (len(a_axes), len(b_axes)))
     return a_axes, b_axes
+
+
+def _two_sides(axes: Any) -> tuple:
+    """The axes of a and of b."""
+    if isinstance(axes, Tensor):
+        return axes[0], axes[1]
+    sides = tuple(axes) if hasattr(axes, "__iter__") else ()
+    if len(sides) != 2:
+        raise ValueError("'axes' must be an int or a pair (axes of a, axes of b), not %r" % (axes,))
+    return sides
 
 
 def _axes_in_range(axes: Any, rank: int, operand: str) -> list:

@@ -428,7 +428,7 @@ def sparse_softmax_cross_entropy_with_logits(_sentinel: Any = None, labels: Any 
         if labels.dtype.is_integer and labels.dtype not in (_core.int32, _core.int64):
             labels = cast(labels, _core.int64 if labels.dtype.size > 2 else _core.int32)
         ranks = labels.shape.ndims, logits.shape.ndims
-        if None not in ranks and ranks[0] != ranks[1] - 1:
+        if ranks[1] == 0 or None not in ranks and ranks[0] != ranks[1] - 1:
             raise ValueError("Rank mismatch: Rank of labels (received %s) should equal rank of "
                              "logits minus 1 (received %s)." % ranks)
         if not labels.shape.is_compatible_with(logits.shape[:-1]):

@@ -53,6 +53,18 @@ def test_an_array_spells_a_shape():
     assert str(error).startswith("placeholder(): shape: ")
 
 
+@pytest.mark.parametrize("shape", [[2, 3], None])
+def test_axes_that_are_no_pair(shape):
+    for axes in ([0], [0, 1, 0], object()):
+        with tn.Graph().as_default(), pytest.raises((TypeError, ValueError), match="axes"):
+            tn.tensordot(tn.zeros([2, 3]), tn.placeholder(tn.float32, shape), axes)
+
+
+def test_scalar_logits_of_labels_of_unknown_rank():
+    with tn.Graph().as_default(), pytest.raises(ValueError, match="Rank mismatch"):
+        tn.nn.sparse_softmax_cross_entropy_with_logits(labels=tn.placeholder(tn.int32), logits=1.0)
+
+
 def test_variables_of_a_layer_that_was_not_applied():
     with tn.Graph().as_default():
         for layer in (tn.layers.Dense(2), tn.layers.BatchNormalization()):

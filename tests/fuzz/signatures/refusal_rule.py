@@ -82,6 +82,8 @@ def _traces(value, depth):
         yield repr(value)[2:6]
     elif isinstance(value, str):
         yield value[:12].split("\x00")[0]
+    elif isinstance(value, tn.TensorShape):
+        yield from _traces(value.dims, depth)
     elif isinstance(value, (list, tuple, set, dict)):
         yield str(len(value))
         for item in value if depth else ():
