@@ -76,6 +76,15 @@ def test_variables_of_a_layer_that_was_not_applied():
         assert layer.call(tn.zeros([4, 3])).shape.as_list() == [4, 2]
 
 
+def test_what_is_no_session():
+    with tn.Graph().as_default():
+        v = tn.Variable(1.0)
+        saver = tn.train.Saver()
+        for call in (lambda: saver.save(3, "x"), lambda: saver.restore(v, "x"), lambda: v.eval(3)):
+            with pytest.raises(TypeError, match="must be a Session, not"):
+                call()
+
+
 def test_session_run_names_its_arguments():
     with tn.Graph().as_default(), tn.Session() as session:
         x = tn.constant(1.0)

@@ -9,6 +9,7 @@ from operator import index
 
 from treenail import _treenail as _core
 from treenail import errors
+from treenail._checks import having
 from treenail._control import group
 from treenail._convert import placeholder_with_default
 from treenail._framework import Graph, GraphKeys, get_default_graph
@@ -165,6 +166,7 @@ class Saver:
         has the name, ResourceExhaustedError when the disk is full; the checkpoint before stays as
         it was.
         """
+        having(sess, "run", "sess", "a Session")
         if not self._built and not self._empty:
             self.build()
         name = latest_filename or "checkpoint"
@@ -230,6 +232,7 @@ class Saver:
         is not in it, InvalidArgumentError for other dtypes or shapes, DataLossError for a damaged
         file. Either all variables are restored or none is.
         """
+        having(sess, "run", "sess", "a Session")
         if self._empty:
             return
         if save_path is None:
