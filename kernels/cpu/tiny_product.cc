@@ -34,15 +34,15 @@ template <class T, int kColumns, bool kTransB>
 void multiply_columns(const BatchProduct& g, int64_t begin, int64_t end, const T* a, const T* b,
                       T* c) {
   // Along the last axis of the batch entries follow each other at steps that stay.
-  const int last = g.rank - 1;
-  const int64_t a_next = g.step_a[last] * g.a_elements(), b_next = g.step_b[last] * g.b_elements();
+  const BatchProduct::Axis last = g.axes.back();
+  const int64_t a_next = last.step_a * g.a_elements(), b_next = last.step_b * g.b_elements();
   const int64_t a_row = g.trans_a ? 1 : g.k, a_step = g.trans_a ? g.m : 1;
   while (begin < end) {
     int64_t ia, ib;
     g.entries(begin, ia, ib);
     const T *from_a = a + ia * g.a_elements(), *from_b = b + ib * g.b_elements();
     T* to = c + begin * g.c_elements();
-    const int64_t stop = std::min(end, (begin / g.extent[last] + 1) * g.extent[last]);
+    const int64_t stop = std::min(end, (begin / last.extent + 1) * last.extent);
     for (; begin < stop; ++begin) {
       multiply_entry<T, kColumns, kTransB>(g.m, g.k, a_row, a_step, from_a, from_b, to);
       from_a += a_next;

@@ -49,7 +49,7 @@ TEST_F(Hostile, StringsOfImpossibleLength) {
 
 TEST_F(Hostile, ShapesOutOfRange) {
   const int64_t one = 1;
-  for (const int32_t rank : {kLowest, -1, 9, kHighest}) {  // the array has one extent
+  for (const int32_t rank : {kLowest, -1, 33, kHighest}) {  // the array has one extent
     EXPECT_EQ(tn_tensor_new(TN_FLOAT32, &one, rank, status), nullptr);
     refused("tn_tensor_new");
     EXPECT_EQ(tn_tensor_new_from(TN_FLOAT32, &one, rank, &one, 4, status), nullptr);
