@@ -22,7 +22,8 @@ def main() -> None:
     for _ in range(CHAIN):
         chain = tn.add(chain, x)
     options = tn.OptimizerOptions(do_elementwise_fusion=False)
-    session = tn.Session(config=tn.ConfigProto(graph_options=tn.GraphOptions(optimizer_options=options)))
+    graph_options = tn.GraphOptions(optimizer_options=options)
+    session = tn.Session(config=tn.ConfigProto(graph_options=graph_options))
     value = np.array([1.5], np.float32)
     assert session.run(one, {x: value})[0] == -1.5
     assert session.run(chain, {x: value})[0] == 1.5 * (CHAIN + 1)

@@ -68,7 +68,9 @@ class PartialShape {
   // Unknown rank: every extent is kUnknown.
   int64_t dim(int axis) const { return rank_known_ ? dims_[static_cast<size_t>(axis)] : kUnknown; }
   int64_t operator[](int axis) const { return dim(axis); }
-  std::span<const int64_t> dims() const { return {dims_.data(), dims_.size()}; }  // none of an unknown rank
+  std::span<const int64_t> dims() const {
+    return {dims_.data(), dims_.size()};
+  }  // none of an unknown rank
   bool fully_known() const;
   int64_t num_elements() const;  // kUnknown unless fully known (0 as soon as one extent is 0)
   Shape shape() const;           // requires fully_known()

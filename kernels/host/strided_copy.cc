@@ -262,7 +262,7 @@ template <class T>
 void StridedCopy::run_blocks(RunContext& c, const T* from, T* to) const {
   constexpr int64_t kSide = kLineBytes / static_cast<int64_t>(sizeof(T)), kSquare = 8 * kSide;
   const Axis across = axes_[axes_.size() - 2];  // from stride 1
-  const Axis along = axes_.back();                // to stride 1
+  const Axis along = axes_.back();              // to stride 1
   int64_t outer = 1;
   for (size_t i = 0; i + 2 < axes_.size(); ++i) outer *= axes_[i].extent;
   const int64_t high = (across.extent + kSquare - 1) / kSquare;

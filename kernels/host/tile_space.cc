@@ -68,7 +68,8 @@ TileSpace make_tile_space(const Shape& output, std::span<const Shape* const> ope
   for (int axis = 0; axis < output.rank(); ++axis) {
     const int64_t extent = output.dim(axis);
     if (extent == 1) continue;
-    for (size_t k = 0; k < operands.size(); ++k) next[k] = strides[k * axes + static_cast<size_t>(axis)];
+    for (size_t k = 0; k < operands.size(); ++k)
+      next[k] = strides[k * axes + static_cast<size_t>(axis)];
     if (space.rank > 0 && mergeable(space, space.rank - 1, extent, next.data())) {
       space.extent.back() *= extent;
       for (size_t k = 0; k < operands.size(); ++k) space.operands[k].stride.back() = next[k];

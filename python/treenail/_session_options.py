@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 class _Options:
-    """Fields are given by name, as in protocol buffers; types (_TYPES) are checked as they are set."""
+    """Fields are given by name, as in protocol buffers; types (_TYPES) are checked as they are
+    set."""
 
     _TYPES: dict = {}
 
@@ -110,10 +111,11 @@ class ConfigProto(_Options):
               "graph_options": GraphOptions, "gpu_options": GPUOptions,
               "operation_timeout_in_ms": int}
 
-    def __init__(self, *, intra_op_parallelism_threads: int = 0, inter_op_parallelism_threads: int = 0,
-                 allow_soft_placement: bool = False, log_device_placement: bool = False,
-                 device_count: dict | None = None, graph_options: GraphOptions | None = None,
-                 gpu_options: GPUOptions | None = None, operation_timeout_in_ms: int = 0) -> None:
+    def __init__(self, *, intra_op_parallelism_threads: int = 0,
+                 inter_op_parallelism_threads: int = 0, allow_soft_placement: bool = False,
+                 log_device_placement: bool = False, device_count: dict | None = None,
+                 graph_options: GraphOptions | None = None, gpu_options: GPUOptions | None = None,
+                 operation_timeout_in_ms: int = 0) -> None:
         self.intra_op_parallelism_threads = intra_op_parallelism_threads
         self.inter_op_parallelism_threads = inter_op_parallelism_threads
         self.allow_soft_placement = allow_soft_placement

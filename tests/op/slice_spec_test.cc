@@ -73,8 +73,9 @@ TEST(SliceSpec, RefusesWhatCannotBe) {
   SliceMasks axes;
   axes.new_axis = 7;  // three of the specification's, behind the 30 that there are
   const PartialValue three = vector({0, 0, 0});
-  EXPECT_EQ(error_of([&] { slice(PartialShape::unknown_with_rank(30), three, three, three, axes); }),
-            "InvalidArgument: the slice has rank 33, at most 32 is supported");
+  EXPECT_EQ(
+      error_of([&] { slice(PartialShape::unknown_with_rank(30), three, three, three, axes); }),
+      "InvalidArgument: the slice has rank 33, at most 32 is supported");
 }
 
 }  // namespace

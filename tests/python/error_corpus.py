@@ -99,7 +99,8 @@ SHAPES = [
      ValueError, "-3"),
     ("more memory than there is", _fed("int64", [2], [2**30, 2**30], lambda x: tn.fill(x, 1.0)),
      MemoryError, r"\[Fill node"),
-    ("too many axes", lambda s: tn.placeholder(tn.float32, [1] * 33), ValueError, "rank 33 is above 32"),
+    ("too many axes", lambda s: tn.placeholder(tn.float32, [1] * 33), ValueError,
+     "rank 33 is above 32"),
     ("a reshape to another size at run time", _fed(
         "float32", [None], [1, 2, 3], lambda x: tn.reshape(x, [2, 2], name="r")), ValueError,
      r'\[Reshape node "r"\]'),

@@ -66,11 +66,10 @@ TEST(Shape, AbsurdExtentsAreRefused) {
             "shape [4611686018427387904,4611686018427387904,0] has more than 2^63 - 1 elements");
   EXPECT_EQ(Shape({kHuge, 1}).num_elements(), kHuge);
   EXPECT_EQ(Shape({kHuge, 0}).num_elements(), 0);
-  EXPECT_EQ(invalid([] {
-              Shape(std::vector<int64_t>(33, 1));
-            }),
-            "shape [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]... has rank 33; "
-            "at most 32 is supported");
+  EXPECT_EQ(
+      invalid([] { Shape(std::vector<int64_t>(33, 1)); }),
+      "shape [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]... has rank 33; "
+      "at most 32 is supported");
   EXPECT_NE(invalid([] {
               const Shape half(std::vector<int64_t>(20, 1));
               half.concatenated(half);

@@ -28,9 +28,9 @@ TEST(TensorSlice, NonsenseIsRefusedWithTheGrammar) {
   std::string many_axes = "-";
   for (int i = 0; i < 32; ++i) many_axes = "1 " + many_axes + ":-";
   many_axes = "1 " + many_axes;
-  for (const char* text : {"", "5", "5 ", "-", "5 5", "5 0,6", "5 6,0", "5 -1,2", "5 1", "5 1,2,3",
-                           "x -", "5 4 -", "5 -:-", " 5 -", "5  -", "5 0,99999999999999999999",
-                           many_axes.c_str()}) {
+  for (const char* text :
+       {"", "5", "5 ", "-", "5 5", "5 0,6", "5 6,0", "5 -1,2", "5 1", "5 1,2,3", "x -", "5 4 -",
+        "5 -:-", " 5 -", "5  -", "5 0,99999999999999999999", many_axes.c_str()}) {
     try {
       TensorSlice::parse(text);
       ADD_FAILURE() << text;

@@ -75,7 +75,8 @@ class Constants:
             self._session = Session(graph=self._graph)
         begin = time.monotonic()
         try:
-            return self._session.run(tensor, options=RunOptions(timeout_in_ms=int(self._left * 1000) + 1))
+            options = RunOptions(timeout_in_ms=int(self._left * 1000) + 1)
+            return self._session.run(tensor, options=options)
         except errors.OpError:
             return None
         finally:
