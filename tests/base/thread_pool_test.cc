@@ -22,19 +22,12 @@
 
 #include "framework/base/cancellation.h"
 #include "framework/base/error.h"
+#include "tests/support/thread_sanitizer.h"
 
 namespace treenail {
 namespace {
 
 constexpr double kLarge = 1e9;  // ns: always worth waking helpers
-
-#if defined(__SANITIZE_THREAD__)
-#define TREENAIL_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define TREENAIL_TSAN 1
-#endif
-#endif
 
 #if defined(TREENAIL_TSAN)
 constexpr int kScale = 1;
