@@ -11,6 +11,7 @@ HERE = Path(__file__).parent
 
 
 @pytest.mark.parametrize("level", backend.other_levels())
-@pytest.mark.parametrize("name", ["test_variables.py", "test_training.py", "test_random.py"])
-def test_level(name, level):
-    backend.run_at_level(level, ["-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE / name)])
+def test_level(level):
+    names = ("test_variables.py", "test_training.py", "test_random.py")
+    files = [str(HERE / name) for name in names]
+    backend.run_at_level(level, ["-m", "pytest", "-q", "-p", "no:cacheprovider", *files])
