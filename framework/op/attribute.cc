@@ -230,8 +230,8 @@ AttrValue::AttrValue(bool value) : data_(value) {}
 AttrValue::AttrValue(const char* value) : data_(std::string(value)) {}
 AttrValue::AttrValue(std::string value) : data_(std::move(value)) {}
 AttrValue::AttrValue(DType value) : data_(value) {}
-AttrValue::AttrValue(PartialShape value) : data_(value) {}
-AttrValue::AttrValue(Shape value) : data_(PartialShape(value)) {}
+AttrValue::AttrValue(PartialShape value) : data_(std::move(value)) {}
+AttrValue::AttrValue(const Shape& value) : data_(PartialShape(value)) {}
 AttrValue::AttrValue(Tensor value) : data_(std::move(value)) {}
 AttrValue::AttrValue(FunctionAttr value) : data_(std::move(value)) {}
 AttrValue::AttrValue(std::vector<int64_t> value) : data_(std::move(value)) {}

@@ -74,7 +74,7 @@ class AttrValue {
   AttrValue(std::string value);
   AttrValue(DType value);
   AttrValue(PartialShape value);
-  AttrValue(Shape value);
+  AttrValue(const Shape& value);
   AttrValue(Tensor value);
   AttrValue(FunctionAttr value);
   AttrValue(std::vector<int64_t> value);

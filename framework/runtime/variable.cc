@@ -10,7 +10,7 @@
 namespace treenail {
 
 Variable::Variable(std::string name, DType dtype, PartialShape shape)
-    : name_(std::move(name)), dtype_(dtype), shape_(shape) {}
+    : name_(std::move(name)), dtype_(dtype), shape_(std::move(shape)) {}
 
 Variable::~Variable() = default;
 
