@@ -8,7 +8,8 @@ stands on "runtime" needs "host_kernels" for the like reason.
 
 Component(name="test_support",
           headers=["tests/support/child.h", "tests/support/expect_error.h",
-                   "tests/support/temporary_directory.h"],
+                   "tests/support/temporary_directory.h",
+                   "tests/support/thread_sanitizer.h"],
           needs=["base"], external=["gtest"])
 Component(name="io_support", headers=["tests/support/needs_hdf5.h"], needs=["io", "base"],
           external=["gtest"])
