@@ -223,7 +223,32 @@ def test_what_is_missing_is_installed(tmp_path):
 def test_sudo_when_not_root(tmp_path):
     log = fake_programs(tmp_path / "bin", [], user="1000")
     assert set_up(tmp_path / "bin", "build").returncode == 0
-    assert "sudo dpkg" in log.read_text() and "sudo env" in log.read_text()
+    calls = log.read_text()
+    assert "sudo env\ndpkg --configure -a" in calls and "sudo apt-get" in calls
+
+
+HELD = "dpkg: error: dpkg frontend lock was locked by another process with pid 4242"
+
+
+@debian_only
+@pytest.mark.parametrize("says, tries, wanted", [(HELD, 2, 0), (HELD, 1000, 1),
+                                                 ("dpkg: error: disk full", 1, 1)])
+def test_dpkgs_lock_is_waited_for(tmp_path, says, tries, wanted):
+    """For ten minutes; what else dpkg fails for is told at once."""
+    log = fake_programs(tmp_path / "bin", [])
+    failing = ('echo "dpkg $*" >> "%s"\n[ "$(grep -c ^dpkg "%s")" -gt %d ] && exit 0\n'
+               'echo "%s" >&2\nexit 2')
+    for name, text in [("dpkg", failing % (log, log, tries, says)),
+                       ("sleep", 'echo "sleep $*" >> "%s"' % log)]:
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\n%s\n" % text)
+        (tmp_path / "bin" / name).chmod(0o755)
+    done = set_up(tmp_path / "bin", "build")
+    assert done.returncode == wanted, done.stdout
+    assert (says in done.stdout) == bool(wanted)
+    assert done.stdout.count("waiting for at most ten minutes") == (says == HELD)
+    waited = log.read_text().count("sleep 5")
+    assert waited == (0 if says != HELD else min(tries, 120))
+    assert ("apt-get" in log.read_text()) == (wanted == 0)
 
 
 @debian_only
