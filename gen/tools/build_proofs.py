@@ -293,11 +293,12 @@ def mutated_inputs_long():
 
 
 def preloaded(library):
-    """The sanitizer's runtime, as a program that was built without it must load it."""
-    found = re.findall(r"=> (\S*libasan\S*)", run(["ldd", library]))
-    if not found:
+    """The sanitizer's runtime, as a program that was built without it must load it; and C++'s, in
+    which it looks for what throws before the program has it."""
+    found = re.findall(r"=> (\S*lib(?:asan|stdc\+\+)\S*)", run(["ldd", library]))
+    if not any("libasan" in path for path in found):
         raise NotRun("%s brings its sanitizer's runtime along: Python cannot load it" % library)
-    return found[0]
+    return " ".join(sorted(found))  # the sanitizer's first
 
 
 @proof
