@@ -315,6 +315,30 @@ void Graph::set_input(Node& node, int i, Output value) {
   ++version_;
 }
 
+void Graph::set_attr(Node& node, std::string_view name, AttrValue value) {
+  check_not_finalized();
+  const OpDef& def = node.op_.def();
+  try {
+    NamedAttrs attrs;
+    for (size_t i = 0; i < def.attrs.size(); ++i)
+      attrs.emplace_back(def.attrs[i].name, node.op_.attrs()[i]);
+    const int position = def.attr_index(name);
+    if (position < 0) throw invalid_argument("the op has no attribute ", name);
+    attrs[static_cast<size_t>(position)].second = std::move(value);
+    std::vector<int> sizes;
+    for (size_t i = 0; i < def.inputs.size(); ++i) {
+      const auto [begin, end] = node.op_.input_range(static_cast<int>(i));
+      sizes.push_back(end - begin);
+    }
+    node.op_ = resolve_op(def, node.op_.input_types(), attrs, sizes);
+  } catch (const Error& error) {
+    throw error.with_prefix(error_prefix(node.type(), node.name()));
+  }
+  infer_anew(node.op_, node.inputs_, new_infos(node));
+  ++epoch_;
+  ++version_;
+}
+
 void Graph::set_shape(Output output, const PartialShape& shape) {
   Node& node = *output.node;
   try {

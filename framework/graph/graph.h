@@ -139,6 +139,9 @@ class Graph {
                  Output value);  // same dtype; Errors: InvalidArgument (dtype, shape, cycle)
   void set_shape(Output output,
                  const PartialShape& shape);  // merges what is known; Errors: InvalidArgument
+  // Gives the node another value of an attribute that its inputs do not decide; of its own outputs
+  // what is known is inferred anew, nodes behind it keep what they know. Errors: InvalidArgument.
+  void set_attr(Node& node, std::string_view name, AttrValue value);
   int64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
   // Bumped by every change, additions included.
   int64_t version() const { return version_; }

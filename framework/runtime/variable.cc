@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/runtime/variable.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "framework/base/error.h"
@@ -8,6 +9,18 @@
 #include "framework/runtime/resource_manager.h"
 
 namespace treenail {
+namespace {
+
+// Has every shape that `narrow` stands for a place in `wide`?
+bool admits(const PartialShape& wide, const PartialShape& narrow) {
+  if (!wide.rank_known()) return true;
+  if (!narrow.rank_known() || wide.rank() != narrow.rank()) return false;
+  return std::ranges::equal(wide.dims(), narrow.dims(), [](int64_t any, int64_t one) {
+    return any == kUnknown || any == one;
+  });
+}
+
+}  // namespace
 
 Variable::Variable(std::string name, DType dtype, PartialShape shape)
     : name_(std::move(name)), dtype_(dtype), shape_(std::move(shape)) {}
@@ -21,6 +34,21 @@ std::unique_lock<ForkMutex> Variable::locked() const {
     writing_ = false;
   }
   return lock;
+}
+
+PartialShape Variable::declared_shape() const {
+  const std::unique_lock<ForkMutex> lock = locked();
+  return shape_;
+}
+
+void Variable::widen(const PartialShape& shape) {
+  const std::unique_lock<ForkMutex> lock = locked();
+  if (shape == shape_) return;
+  if (!admits(shape, shape_)) {
+    throw invalid_argument("variable ", name_, " exists with shape ", shape_,
+                           "; it is asked for with shape ", shape);
+  }
+  shape_ = shape;
 }
 
 bool Variable::initialized() const {
@@ -47,10 +75,6 @@ void Variable::assign(const Tensor& value) {
     throw invalid_argument("variable ", name_, " has dtype ", dtype_, ", the value assigned is ",
                            value);
   }
-  if (!shape_.compatible(value.shape())) {
-    throw invalid_argument("variable ", name_, " has shape ", shape_, ", the value assigned is ",
-                           value);
-  }
   // Owned memory is shared, whoever else holds it: the next write copies unless the variable is
   // alone by then. Memory that somebody else may reuse or unmap is copied, and so is a small part
   // of a large buffer, which it would keep alive.
@@ -60,6 +84,10 @@ void Variable::assign(const Tensor& value) {
   Tensor stored = share ? value : value.deep_copy();
   if (stored.buffer()) stored.buffer()->keep_forms();
   const std::unique_lock<ForkMutex> lock = locked();
+  if (!shape_.compatible(value.shape())) {
+    throw invalid_argument("variable ", name_, " has shape ", shape_, ", the value assigned is ",
+                           value);
+  }
   writing_ = true;
   std::swap(value_, stored);  // the old value is released after the lock
   writing_ = false;
@@ -120,11 +148,11 @@ IntrusivePtr<Variable> named_variable(ResourceManager& resources, std::string_vi
                                       const PartialShape& shape) {
   auto make = [&] { return make_counted<Variable>(std::string(name), dtype, shape); };
   IntrusivePtr<Variable> variable = resources.lookup_or_create<Variable>(container, name, make);
-  if (variable->dtype() != dtype || !(variable->declared_shape() == shape)) {
+  if (variable->dtype() != dtype) {
     throw invalid_argument("variable ", name, " exists with dtype ", variable->dtype(),
-                           " and shape ", variable->declared_shape(),
-                           "; it is asked for with dtype ", dtype, " and shape ", shape);
+                           "; it is asked for with dtype ", dtype);
   }
+  variable->widen(shape);
   return variable;
 }
 

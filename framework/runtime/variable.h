@@ -24,7 +24,10 @@ class Variable final : public Resource {
 
   const std::string& name() const { return name_; }
   DType dtype() const { return dtype_; }
-  const PartialShape& declared_shape() const { return shape_; }
+  PartialShape declared_shape() const;
+  // From now on values of every shape that `shape` admits are taken. Errors: InvalidArgument, and
+  // nothing changes, unless it admits all that was admitted before.
+  void widen(const PartialShape& shape);
 
   bool initialized() const;
   // A share of the current value. Errors: FailedPrecondition when uninitialised, naming the
@@ -69,9 +72,9 @@ Variable& variable_from(const Tensor& handle);
 // The same; Errors also: InvalidArgument when its dtype is another.
 Variable& variable_of_dtype(const Tensor& handle, DType dtype);
 
-// The variable of that name in a session's state, made (uninitialised) at first use. Errors:
-// InvalidArgument when the name belongs to something else, or to a variable of another dtype or
-// shape.
+// The variable of that name in a session's state, made (uninitialised) at first use; one of a
+// narrower shape is widened. Errors: InvalidArgument when the name belongs to something else, or to
+// a variable of another dtype or shape.
 IntrusivePtr<Variable> named_variable(ResourceManager& resources, std::string_view container,
                                       std::string_view name, DType dtype,
                                       const PartialShape& shape);

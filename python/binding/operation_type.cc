@@ -151,6 +151,19 @@ PyObject* set_device(PyObject* self, PyObject* device) {
       },
       as_object(cast(self)->graph));
 }
+PyObject* set_shape_attr(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded(
+      [&] {
+        if (nargs != 2) throw_type_error("_set_shape_attr() takes an attribute's name and a shape");
+        Node& node = node_of(self);
+        const std::string name(text_of(args[0], "an attribute's name"));
+        const PartialShape shape = shape_from_object(args[1], "shape");
+        Graph& graph = node.graph();
+        writing(graph, [&] { graph.set_attr(node, name, shape); });
+        return none();
+      },
+      as_object(cast(self)->graph));
+}
 PyObject* update_input(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
   return guarded(
       [&] {
@@ -196,6 +209,8 @@ PyMethodDef methods[] = {
      "none of that name."},
     {"_add_control_input", add_control_input, METH_O, nullptr},
     {"_set_device", set_device, METH_O, nullptr},
+    {"_set_shape_attr", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(set_shape_attr)),
+     METH_FASTCALL, nullptr},
     {"_update_input", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(update_input)),
      METH_FASTCALL, nullptr},
     {nullptr, nullptr, 0, nullptr},

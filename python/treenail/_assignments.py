@@ -34,18 +34,21 @@ def assign(ref: Variable, value: Any, validate_shape: bool | None = None,
            use_locking: bool | None = None, name: str | None = None) -> Tensor:
     """ref.assign(value).
 
-    validate_shape: False admits values of other shapes where the variable was made so, with
-    validate_shape=False. Raises ValueError for another shape than the variable's.
+    validate_shape: False lets the variable take values of every shape from now on, in this graph;
+    what was made of it before keeps the static shape it had. Raises ValueError for another shape
+    than the variable's without it, and for a partitioned variable.
     """
     ref = variable_of(ref)
-    if validate_shape is False:
-        with ref.graph.as_default():
-            value = convert_to_tensor(value, ref.dtype)
-        if not value.shape.is_compatible_with(ref.shape):
-            raise ValueError("variable %s was made for values of shape %s: for others, such as %s, "
-                             "make it with validate_shape=False, as an argument of tn.Variable or "
-                             "tn.get_variable" % (ref.op.name, ref.shape, value.shape))
-    return ref.assign(value, name=name)
+    if validate_shape is not False:
+        return ref.assign(value, name=name)
+    with ref.graph.as_default():
+        value = convert_to_tensor(value, ref.dtype)
+    if isinstance(ref, Variable) and not (value.shape.is_fully_defined()
+                                          and value.shape.is_compatible_with(ref.shape)):
+        ref._admit_all_shapes()
+    result = ref.assign(value, name=name)
+    result.set_shape(value.shape)
+    return result
 
 
 def assign_add(ref: Variable, value: Any, use_locking: bool | None = None,

@@ -214,6 +214,10 @@ class Variable:
         with self._graph.name_scope(None), self._graph.control_dependencies([op]):
             return ops.ReadVariableOp(self._handle, dtype=self._dtype, name=op.name + "/read")
 
+    def _admit_all_shapes(self) -> None:
+        self._handle.op._set_shape_attr("shape", None)
+        self._shape = TensorShape(None)
+
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None,
                read_value: bool = True) -> Any:
         """Gives the variable a new value; the result is that value, read after the write (or the

@@ -90,14 +90,36 @@ def test_values_of_other_shapes(sess):
     np.testing.assert_array_equal(sess.run(twice), [2, 4])
     sess.run(longer)
     np.testing.assert_array_equal(sess.run(twice), [[2, 4, 6]])
-    fixed = made(sess, [1, 2], name="fixed")
-    np.testing.assert_array_equal(sess.run(tn.assign(fixed, [3.0, 4.0], validate_shape=False)),
-                                  [3, 4])
-    with pytest.raises(ValueError, match=r"variable fixed was made for values of shape \(2,\).*"
-                                         "make it with validate_shape=False"):
-        tn.assign(fixed, [1.0, 2.0, 3.0], validate_shape=False)
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["run before", "first run"])
+def test_a_variable_made_for_one_shape_takes_another_where_shapes_are_not_validated(sess, before):
+    v = made(sess, [1, 2], name="fixed")
+    twice, mean = v * 2, tn.reduce_mean(v)
+    if before:
+        np.testing.assert_array_equal(sess.run(twice), [2, 4])
+    with pytest.raises(ValueError, match=r"Shapes \(2,\) of variable fixed and \(4,\)"):
+        tn.assign(v, [1.0, 2.0, 3.0, 4.0])
+    assert v.shape == [2]
+    longer = tn.assign(v, [1.0, 2.0, 3.0, 6.0], validate_shape=False)
+    assert longer.shape == [4] and v.shape.ndims is None and twice.shape == [2]
+    np.testing.assert_array_equal(sess.run(twice), [2, 4])
+    np.testing.assert_array_equal(sess.run(longer), [1, 2, 3, 6])
+    np.testing.assert_array_equal(sess.run(twice), [2, 4, 6, 12])
+    assert sess.run(mean) == 3
     given = tn.placeholder(tn.float32)
-    late = tn.assign(fixed, given, validate_shape=False)
-    with pytest.raises(ValueError, match=r"has shape \[2\], the value has shape \[3\]: only a "
-                                         r"variable made without a shape \(validate_shape=False\)"):
-        sess.run(late, {given: [1.0, 2.0, 3.0]})
+    late = tn.assign(v, given, validate_shape=False)
+    np.testing.assert_array_equal(sess.run(late, {given: [[5.0], [7.0]]}), [[5], [7]])
+    assert sess.run(mean) == 6
+    np.testing.assert_array_equal(sess.run(v.read_value() + 1), [[6], [8]])
+    now = v.read_value()
+    slope, = tn.gradients(tn.reduce_sum(now * now), now)
+    np.testing.assert_array_equal(sess.run(slope), [[10], [14]])
+    sess.run(v.initializer)
+    np.testing.assert_array_equal(sess.run(twice), [2, 4])
+
+
+def test_a_value_of_the_same_shape_leaves_the_variable_its_shape(sess):
+    v = made(sess, [1, 2])
+    np.testing.assert_array_equal(sess.run(tn.assign(v, [3.0, 4.0], validate_shape=False)), [3, 4])
+    assert v.shape == [2]
