@@ -41,14 +41,11 @@ PartialShape Variable::declared_shape() const {
   return shape_;
 }
 
-void Variable::widen(const PartialShape& shape) {
+bool Variable::widen(const PartialShape& shape) {
   const std::unique_lock<ForkMutex> lock = locked();
-  if (shape == shape_) return;
-  if (!admits(shape, shape_)) {
-    throw invalid_argument("variable ", name_, " exists with shape ", shape_,
-                           "; it is asked for with shape ", shape);
-  }
+  if (!admits(shape, shape_)) return false;
   shape_ = shape;
+  return true;
 }
 
 bool Variable::initialized() const {
@@ -148,11 +145,11 @@ IntrusivePtr<Variable> named_variable(ResourceManager& resources, std::string_vi
                                       const PartialShape& shape) {
   auto make = [&] { return make_counted<Variable>(std::string(name), dtype, shape); };
   IntrusivePtr<Variable> variable = resources.lookup_or_create<Variable>(container, name, make);
-  if (variable->dtype() != dtype) {
+  if (variable->dtype() != dtype || !variable->widen(shape)) {
     throw invalid_argument("variable ", name, " exists with dtype ", variable->dtype(),
-                           "; it is asked for with dtype ", dtype);
+                           " and shape ", variable->declared_shape(),
+                           "; it is asked for with dtype ", dtype, " and shape ", shape);
   }
-  variable->widen(shape);
   return variable;
 }
 

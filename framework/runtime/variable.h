@@ -25,9 +25,9 @@ class Variable final : public Resource {
   const std::string& name() const { return name_; }
   DType dtype() const { return dtype_; }
   PartialShape declared_shape() const;
-  // From now on values of every shape that `shape` admits are taken. Errors: InvalidArgument, and
-  // nothing changes, unless it admits all that was admitted before.
-  void widen(const PartialShape& shape);
+  // From now on values of every shape that `shape` admits are taken; false, and nothing changes,
+  // unless it admits all that was admitted before.
+  bool widen(const PartialShape& shape);
 
   bool initialized() const;
   // A share of the current value. Errors: FailedPrecondition when uninitialised, naming the
