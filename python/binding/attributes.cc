@@ -262,7 +262,7 @@ Ref dims_object(const PartialShape& shape) {
 Ref object_from_shape(const PartialShape& shape) {
   Ref dims = dims_object(shape);
   if (state().make_shape == nullptr) return dims;
-  return checked(PyObject_CallOneArg(state().make_shape, dims.get()));
+  return checked(parking([&] { return PyObject_CallOneArg(state().make_shape, dims.get()); }));
 }
 
 }  // namespace treenail::python

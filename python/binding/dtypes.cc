@@ -60,8 +60,10 @@ Ref limit(DType t, const char* which) {
   if (!is_floating(t) && !is_integer(t))
     throw_type_error("dtype ", dtype_name(t), " has no limits");
   Ref numpy = checked(PyImport_ImportModule("numpy"));
-  Ref info = checked(PyObject_CallMethod(numpy.get(), is_integer(t) ? "iinfo" : "finfo", "O",
-                                         numpy_scalar_type(t).get()));
+  Ref info = checked(parking([&] {
+    return PyObject_CallMethod(numpy.get(), is_integer(t) ? "iinfo" : "finfo", "O",
+                               numpy_scalar_type(t).get());
+  }));
   return checked(PyObject_GetAttrString(info.get(), which));
 }
 PyObject* get_min(PyObject* self, void*) {

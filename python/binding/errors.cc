@@ -36,7 +36,8 @@ void set_error(const Error& error, PyObject* graph) {
   Ref code = Ref::steal(PyLong_FromLong(static_cast<long>(error.code())));
   if (!text || !code) return;
   PyObject* arguments[] = {code.get(), text.get(), graph ? graph : Py_None};
-  Ref exception = Ref::steal(PyObject_Vectorcall(make_error, arguments, 3, nullptr));
+  Ref exception =
+      Ref::steal(parking([&] { return PyObject_Vectorcall(make_error, arguments, 3, nullptr); }));
   if (!exception) return;
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.get())), exception.get());
 }

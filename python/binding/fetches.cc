@@ -120,7 +120,8 @@ void Fetches::collect(PyObject* structure, int depth) {
     return;
   }
   if (PyObject_HasAttr(structure, state().str_fetch)) {
-    Ref pair = checked(PyObject_CallMethodNoArgs(structure, state().str_fetch));
+    Ref pair =
+        checked(parking([&] { return PyObject_CallMethodNoArgs(structure, state().str_fetch); }));
     if (!PyTuple_Check(pair.get()) || PyTuple_GET_SIZE(pair.get()) != 2) {
       throw_type_error(repr_of(structure), ".__treenail_fetch__() must give (fetches, combine)");
     }
@@ -182,7 +183,8 @@ Ref Fetches::build_sequence(PyObject* structure) {
   auto* type = reinterpret_cast<PyObject*>(Py_TYPE(structure));
   if (PyList_Check(structure)) return list;
   Ref values = checked(PyList_AsTuple(list.get()));
-  if (is_named_tuple(structure)) return checked(PyObject_Call(type, values.get(), nullptr));
+  if (is_named_tuple(structure))
+    return checked(parking([&] { return PyObject_Call(type, values.get(), nullptr); }));
   return values;
 }
 
@@ -194,7 +196,8 @@ Ref Fetches::build(PyObject* structure) {
     if (next_custom_ == customs_.size()) throw_changed();
     const Custom custom = customs_[next_custom_++];
     Ref elements = build(custom.elements.get());
-    return checked(PyObject_CallOneArg(custom.combine.get(), elements.get()));
+    return checked(
+        parking([&] { return PyObject_CallOneArg(custom.combine.get(), elements.get()); }));
   }
   if (!is_mapping(structure)) return build_leaf();  // an object that stands for a tensor
   Ref keys = checked(PyMapping_Keys(structure));
@@ -207,7 +210,8 @@ Ref Fetches::build(PyObject* structure) {
   }
   auto* type = reinterpret_cast<PyObject*>(Py_TYPE(structure));
   if (PyDict_Check(structure) && type != reinterpret_cast<PyObject*>(&PyDict_Type)) {
-    Ref made = Ref::steal(PyObject_CallOneArg(type, pairs.get()));  // OrderedDict and the like
+    Ref made = Ref::steal(parking(
+        [&] { return PyObject_CallOneArg(type, pairs.get()); }));  // OrderedDict and the like
     if (made) return made;
     PyErr_Clear();
   }

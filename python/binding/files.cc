@@ -43,7 +43,8 @@ PyObject* h5py_lock = nullptr;
 
 void call_lock(const char* method) {
   const GilRetake gil;
-  const Ref result = call_method(h5py_lock, method);
+  const Ref result =
+      Ref::steal(parking([&] { return PyObject_CallMethod(h5py_lock, method, nullptr); }));
   if (!result) PyErr_WriteUnraisable(h5py_lock);
 }
 

@@ -27,17 +27,15 @@ class GilRelease {
 class GilRetake {
  public:
   GilRetake() : state_(ensure_gil()) {}
-  ~GilRetake() { PyGILState_Release(state_); }
+  ~GilRetake() {
+    if (PyGILState_Check() == 0) park_thread();  // the thread is being ended in here
+    PyGILState_Release(state_);
+  }
   GilRetake(const GilRetake&) = delete;
   GilRetake& operator=(const GilRetake&) = delete;
 
  private:
   PyGILState_STATE state_;
 };
-
-// With the GIL, from inside a run: PyErr_CheckSignals() and a call of a method, which may run any
-// Python code. The frames above are kernels' and libraries', through which no thread may end.
-int check_signals();
-Ref call_method(PyObject* object, const char* name);
 
 }  // namespace treenail::python

@@ -108,7 +108,8 @@ class PythonOverrides final : public GradientOverrides {
     Ref operation = operation_view(graph_, &node);
     Ref scope = text_object(concat(scope_, "/", node.name(), "_grad/"));
     PyObject* arguments[] = {rule_of(node), operation.get(), gradients.get(), scope.get()};
-    Ref result = checked(PyObject_Vectorcall(state().call_gradient, arguments, 4, nullptr));
+    Ref result = checked(
+        parking([&] { return PyObject_Vectorcall(state().call_gradient, arguments, 4, nullptr); }));
     Ref list = checked(PySequence_Fast(result.get(), "a gradient function must give a list"));
     std::vector<GraphGradient> out;
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.get()); ++i) {

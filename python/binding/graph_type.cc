@@ -342,7 +342,7 @@ GraphObject* graph_from(PyObject* object) {
 GraphObject* default_graph() {
   if (graph_stack != nullptr) return cast(graph_stack->back());
   if (process_graph == nullptr) {
-    Ref made = checked(PyObject_CallNoArgs(state().make_default_graph));
+    Ref made = checked(parking([&] { return PyObject_CallNoArgs(state().make_default_graph); }));
     graph_from(made.get());
     process_graph = made.release();
   }
@@ -406,8 +406,10 @@ Node& add_node(GraphObject* graph, const NewNode& node) {
   }
   if (context.device_functions) {
     const Ref operation = operation_view(graph, &added);
-    checked(
-        PyObject_CallMethodOneArg(as_object(graph), state().str_choose_device, operation.get()));
+    checked(parking([&] {
+      return PyObject_CallMethodOneArg(as_object(graph), state().str_choose_device,
+                                       operation.get());
+    }));
   }
   return added;
 }

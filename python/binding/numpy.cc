@@ -146,8 +146,10 @@ abi::Descr* descr_of(DType dtype) {
   if (dtype == DType::kBFloat16) {
     if (Ref type = bfloat16_type()) {
       Ref numpy = checked(PyImport_ImportModule("numpy"));
-      return reinterpret_cast<abi::Descr*>(
-          checked(PyObject_CallMethod(numpy.get(), "dtype", "O", type.get())).release());
+      return reinterpret_cast<abi::Descr*>(checked(parking([&] {
+                                             return PyObject_CallMethod(numpy.get(), "dtype", "O",
+                                                                        type.get());
+                                           })).release());
     }
   }
   abi::Descr* descr = slot<abi::DescrFromTypeFn>(abi::kDescrFromType)(type_number(dtype));
@@ -409,7 +411,7 @@ Ref cast_array(PyObject* array, DType wanted) {
 bool same_values(PyObject* before, PyObject* after) {
   Ref equal = checked(PyObject_RichCompare(before, after, Py_EQ));
   if (!is_array(equal.get())) return checked(PyObject_IsTrue(equal.get())) == 1;
-  Ref all = checked(PyObject_CallMethod(equal.get(), "all", nullptr));
+  Ref all = checked(parking([&] { return PyObject_CallMethod(equal.get(), "all", nullptr); }));
   return checked(PyObject_IsTrue(all.get())) == 1;
 }
 
@@ -473,7 +475,8 @@ Ref numpy_scalar_type(DType dtype) {
 DType dtype_from_numpy(PyObject* object) {
   load_numpy();
   Ref numpy = checked(PyImport_ImportModule("numpy"));
-  Ref descr = Ref::steal(PyObject_CallMethod(numpy.get(), "dtype", "O", object));
+  Ref descr =
+      Ref::steal(parking([&] { return PyObject_CallMethod(numpy.get(), "dtype", "O", object); }));
   if (!descr) {
     PyErr_Clear();
     return DType::kInvalid;

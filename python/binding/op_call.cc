@@ -53,9 +53,10 @@ PyObject* result_type(const OpDef& def) {
       PyTuple_SET_ITEM(fields.get(), static_cast<Py_ssize_t>(i),
                        text_object(def.outputs[i].name).release());
     }
-    type = checked(PyObject_CallFunction(state().make_result_type, "sO", def.name.c_str(),
-                                         fields.get()))
-               .release();
+    type = checked(parking([&] {
+             return PyObject_CallFunction(state().make_result_type, "sO", def.name.c_str(),
+                                          fields.get());
+           })).release();
   }
   return type;
 }
@@ -77,7 +78,7 @@ Ref grouped(const OpDef& def, SizeOf&& size_of, Element&& element) {
   for (size_t arg = 0; arg < def.outputs.size(); ++arg) {
     PyTuple_SET_ITEM(values.get(), static_cast<Py_ssize_t>(arg), one(arg).release());
   }
-  return checked(PyObject_Call(result_type(def), values.get(), nullptr));
+  return checked(parking([&] { return PyObject_Call(result_type(def), values.get(), nullptr); }));
 }
 
 Ref symbolic_result(GraphObject* graph, Node* node) {

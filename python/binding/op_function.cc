@@ -209,8 +209,10 @@ PyObject* get_parameters(PyObject* self, void*) {
   });
 }
 PyObject* get_signature(PyObject* self, void*) {
-  return guarded(
-      [&] { return checked(PyObject_CallOneArg(state().make_signature, self)).release(); });
+  return guarded([&] {
+    return checked(parking([&] { return PyObject_CallOneArg(state().make_signature, self); }))
+        .release();
+  });
 }
 PyObject* repr(PyObject* self) {
   return guarded(

@@ -87,7 +87,7 @@ Ref OpInputs::tensor_or_same(PyObject* object, const ArgDef& def) const {
   if (dtype == DType::kInvalid && def.type_attr >= 0) dtype = given_type(def.type_attr);
   Ref wanted = dtype == DType::kInvalid ? Ref::borrow(Py_None) : dtype_ref(dtype);
   PyObject* arguments[] = {object, wanted.get()};
-  return checked(PyObject_Vectorcall(state().pack, arguments, 2, nullptr));
+  return checked(parking([&] { return PyObject_Vectorcall(state().pack, arguments, 2, nullptr); }));
 }
 
 void OpInputs::add(PyObject* object, int arg) {

@@ -59,13 +59,13 @@ PyObject* true_divide(PyObject* a, PyObject* b) {
     const DType dtype = is_tensor(a) ? dtype_of_operand(a) : dtype_of_operand(b);
     if (is_floating(dtype) || is_complex(dtype)) return call_binary(def, a, b).release();
     PyObject* arguments[] = {a, b};
-    return PyObject_Vectorcall(state().truediv, arguments, 2, nullptr);
+    return parking([&] { return PyObject_Vectorcall(state().truediv, arguments, 2, nullptr); });
   });
 }
 
 PyObject* matrix_multiply(PyObject* a, PyObject* b) {
   PyObject* arguments[] = {a, b};
-  return PyObject_Vectorcall(state().matmul, arguments, 2, nullptr);
+  return parking([&] { return PyObject_Vectorcall(state().matmul, arguments, 2, nullptr); });
 }
 
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
@@ -83,7 +83,7 @@ PyObject* absolute(PyObject* a) {
 
 PyObject* subscript(PyObject* self, PyObject* key) {
   PyObject* arguments[] = {self, key};
-  return PyObject_Vectorcall(state().get_item, arguments, 2, nullptr);
+  return parking([&] { return PyObject_Vectorcall(state().get_item, arguments, 2, nullptr); });
 }
 
 PyObject* compare(PyObject* a, PyObject* b, int operation) {

@@ -21,10 +21,37 @@ namespace treenail::python {
 // CPython before 3.14 ends a thread that asks for the GIL after finalisation has begun (a daemon
 // thread coming back from a run, for example) by pthread_exit(), which unwinds the stack: through
 // destructors that would touch objects without the GIL, and into functions that let nothing out,
-// where the whole process would end by abort(). So calls that may end the thread stand in functions
-// of gil.cc, which stop the unwinding where it begins and park the thread for good; the process
-// ends around it. CPython 3.14 parks such threads itself.
-//
+// where the whole process would end by abort(). So the GIL is taken back by functions of gil.cc,
+// and whatever may run Python code, which gives the GIL up now and then, is called by parking():
+// these stop the unwinding where it begins and park the thread for good; the process ends around
+// it. CPython 3.14 parks such threads itself.
+[[noreturn]] void park_thread() noexcept;
+
+// Around a call that may end the thread. No catch (...): inside the handling of another exception
+// that would be one too many.
+class Park {
+ public:
+  Park() = default;
+  ~Park() {
+    if (!came_back_) park_thread();
+  }
+  Park(const Park&) = delete;
+  Park& operator=(const Park&) = delete;
+  void came_back() { came_back_ = true; }
+
+ private:
+  bool came_back_ = false;
+};
+
+// call(), a function of CPython's that may run Python code; it throws nothing.
+template <class Call>
+[[gnu::noinline]] auto parking(const Call& call) {
+  Park park;
+  const auto result = call();
+  park.came_back();
+  return result;
+}
+
 // In a catch (...): parks the thread if what was caught is that unwinding, no exception. Where the
 // border below meets it, or somebody who catches everything.
 void park_if_thread_ends() noexcept;

@@ -77,12 +77,12 @@ bool is_main_thread() {
 
 void poll_signals() {
   if (PyGILState_Check() != 0) {
-    checked(check_signals());
+    checked(parking(PyErr_CheckSignals));
     return;
   }
   const GilRetake gil;
   release_borrowed();
-  checked(check_signals());
+  checked(parking(PyErr_CheckSignals));
 }
 
 class ReleasedRun {
@@ -139,8 +139,10 @@ bool collect_composite_feed(PyObject* key, PyObject* value, GraphObject* graph, 
   if (!tuple && PyObject_HasAttrString(key, kMethod) == 0) return false;
   const Ref name = checked(PyUnicode_InternFromString(kMethod));
   const Ref pairs =
-      checked(tuple ? PyObject_CallFunctionObjArgs(state().flat_feed, key, value, nullptr)
-                    : PyObject_CallMethodOneArg(key, name.get(), value));
+      checked(tuple ? parking([&] {
+        return PyObject_CallFunctionObjArgs(state().flat_feed, key, value, nullptr);
+      })
+                    : parking([&] { return PyObject_CallMethodOneArg(key, name.get(), value); }));
   if (!PyList_Check(pairs.get())) {
     throw_type_error(repr_of(key), ".", kMethod, "() must give a list of pairs");
   }
@@ -158,7 +160,8 @@ void collect_feeds(PyObject* feed_dict, GraphObject* graph, Feeds& feeds) {
   if (feed_dict == nullptr || feed_dict == Py_None) return;
   Ref held = Ref::borrow(feed_dict);
   if (!PyDict_Check(feed_dict)) {
-    held = Ref::steal(PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyDict_Type), feed_dict));
+    held = Ref::steal(parking(
+        [&] { return PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyDict_Type), feed_dict); }));
     if (!held) {
       PyErr_Clear();
       throw_type_error("feed_dict must be a dict from tensors to values, not ", repr_of(feed_dict),

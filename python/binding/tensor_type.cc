@@ -186,7 +186,8 @@ PyObject* array(PyObject* self, PyObject* args, PyObject* kwargs) {
     PyObject* dtype = PyTuple_GET_SIZE(args) > 0 ? PyTuple_GET_ITEM(args, 0) : nullptr;
     if (dtype == nullptr && kwargs != nullptr) dtype = PyDict_GetItemString(kwargs, "dtype");
     if (dtype == nullptr || dtype == Py_None) return result.release();
-    return checked(PyObject_CallMethod(result.get(), "astype", "O", dtype)).release();
+    return checked(parking([&] { return PyObject_CallMethod(result.get(), "astype", "O", dtype); }))
+        .release();
   });
 }
 int truth(PyObject* self) {
@@ -336,7 +337,8 @@ Ref tensor_protocol(PyObject* object) {
     return {};
   }
   if (!PyObject_HasAttr(reinterpret_cast<PyObject*>(type), state().str_tensor)) return {};
-  Ref tensor = checked(PyObject_CallMethodNoArgs(object, state().str_tensor));
+  Ref tensor =
+      checked(parking([&] { return PyObject_CallMethodNoArgs(object, state().str_tensor); }));
   if (!is_tensor(tensor.get()))
     throw_type_error(repr_of(object), ".__treenail_tensor__() gave no Tensor");
   return tensor;

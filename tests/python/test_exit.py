@@ -139,3 +139,13 @@ def test_exit_while_daemon_threads_work(name, ending, tmp_path):
         done = subprocess.run([sys.executable, "-c", START + WORK[name] + ending, tmp_path],
                               capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, ""), name
+
+
+def test_exit_while_rules_of_gradients_are_in_the_middle_of_something(tmp_path):
+    # On processors that others want, a thread stands inside a rule more often than between two.
+    command = [sys.executable, "-c", START + WORK["gradients written in Python"], tmp_path]
+    for _ in range(2 * REPEAT):
+        many = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                 text=True) for _ in range(6)]
+        ends = [(process.communicate()[1], process.returncode) for process in many]
+        assert ends == [("", 0)] * len(many)
