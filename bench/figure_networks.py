@@ -37,7 +37,7 @@ PROMISED: Dict[str, Dict[str, Tuple[float, float]]] = {
 BOUNDS = {
     "MLP": "MLP: quiet, a training step is 2.05 ms on one thread and 1.13 on two (Zen 4, "
            "x86-64-v4), nearly all of it products at 95 to 102 GFLOP/s of a peak of 116. A weight "
-           "packed for good would not help: docs/decisions/kept-forms.md.",
+           "packed for good would not help: docs/decisions/prepacked.md.",
     "CNN": "CNN training: quiet 29.0 ms on one thread (Zen 4, x86-64-v4). Dense layers take 13.2, "
            "at 91 to 96 GFLOP/s of a peak of 116, convolutions 14.2, by Winograd's algorithm "
            "but for the first. Updates behind their products save the gradient's memory and no "

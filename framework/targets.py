@@ -15,7 +15,7 @@ Component(name="placement", sources=["framework/placement/**/*.cc"],
 
 # The kernel-side headers of runtime/: all that kernels may see of it.
 Component(name="kernel_api",
-          headers=["framework/runtime/kernel*.h", "framework/runtime/variable.h"],
+          headers=["framework/runtime/kernel/kernel*.h", "framework/runtime/state/variable.h"],
           needs=["op", "tensor", "base"])
 Component(name="runtime", sources=["framework/runtime/**/*.cc"],
           headers=["framework/runtime/**/*.h"],
@@ -33,10 +33,10 @@ Registration(output="ops_table.cc", sources="framework/ops/*.cc", function="regi
              namespace="treenail", table="treenail::register_all_ops",
              argument="treenail::OpRegistry", include="framework/op/op_registry.h",
              finish="finish")
-Registration(output="host_kernels_table.cc", sources="kernels/host/*.cc",
+Registration(output="host_kernels_table.cc", sources="kernels/host/**/*.cc",
              function="register_*_kernels", namespace="treenail::host",
              table="treenail::register_host_kernels", argument="treenail::KernelRegistry",
-             include="framework/runtime/kernel_registry.h")
+             include="framework/runtime/kernel/kernel_registry.h")
 
 SharedLibrary(
     name="treenail",
@@ -44,7 +44,7 @@ SharedLibrary(
                 "capi", "host_kernels"],
     generated=["ops_table.cc", "host_kernels_table.cc"],
     precompiled=["framework/op/gradient.h", "framework/op/op_registry.h",
-                 "framework/runtime/kernel_registry.h"])
+                 "framework/runtime/kernel/kernel_registry.h"])
 
 Component(name="info_tool", sources=["framework/tools/info.cc"],
           needs=["runtime", "base"])

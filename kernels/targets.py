@@ -11,13 +11,14 @@ Component(name="host_kernels", sources=["kernels/host/**/*.cc"], headers=["kerne
 Component(name="cpu_kernels", sources=["kernels/cpu/**/*.cc"], headers=["kernels/cpu/**/*.h"],
           needs=["host_kernels", "kernel_api", "op", "tensor", "base", "adapter_interfaces"],
           debug_variables=False)
-Registration(output="cpu_kernels_table.cc", sources="kernels/cpu/*.cc",
+Registration(output="cpu_kernels_table.cc", sources="kernels/cpu/**/*.cc",
              function="register_*_kernels", namespace="treenail::cpu",
              table="treenail::cpu::register_all", argument="treenail::KernelRegistry",
-             include="framework/runtime/kernel_registry.h")
+             include="framework/runtime/kernel/kernel_registry.h")
 KernelLibrary(name="kernels-cpu", component="cpu_kernels", export="treenail_kernel_library",
               generated=["cpu_kernels_table.cc"],
-              precompiled=["framework/runtime/kernel_registry.h", "kernels/cpu/vec_fma.h"])
+              precompiled=["framework/runtime/kernel/kernel_registry.h",
+                           "kernels/cpu/simd/vec_fma.h"])
 
 # What an adapter and its one user agree on: C tables only, in headers named *_api.h.
 Component(name="adapter_interfaces", headers=["kernels/adapters/*/*_api.h"], needs=["base"])

@@ -33,15 +33,15 @@ Component(name="graph_test", sources=["tests/graph/**/*.cc"], headers=["tests/gr
 Component(name="placement_test", sources=["tests/placement/*.cc"], headers=["tests/placement/*.h"],
           needs=["graph_support", "placement", "graph", "ops", "op", "tensor", "base"],
           external=["gtest"])
-Component(name="runtime_test", sources=["tests/runtime/*.cc"], headers=["tests/runtime/*.h"],
+Component(name="runtime_test", sources=["tests/runtime/*/*.cc"], headers=["tests/runtime/*/*.h"],
           needs=["test_support", "graph_support", "runtime", "kernel_api", "placement", "graph",
                  "ops", "host_kernels", "op", "tensor", "base"],
           external=["gtest"])
 Component(name="kernels_of_another_build",
-          sources=["tests/runtime/kernel_library/another_build.cc"],
+          sources=["tests/runtime/kernel/libraries/another_build.cc"],
           needs=["kernel_api", "op", "tensor", "base"])
 Component(name="kernels_of_another_level",
-          sources=["tests/runtime/kernel_library/another_level.cc"],
+          sources=["tests/runtime/kernel/libraries/another_level.cc"],
           needs=["kernel_api", "op", "tensor", "base"])
 Component(name="eager_test", sources=["tests/eager/*.cc"], headers=["tests/eager/*.h"],
           needs=["test_support", "eager", "runtime", "kernel_api", "graph", "ops",

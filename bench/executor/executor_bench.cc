@@ -8,7 +8,7 @@
 
 #include "framework/eager/execute.h"
 #include "framework/op/op_registry.h"
-#include "framework/runtime/session.h"
+#include "framework/runtime/run/session.h"
 #include "tests/support/graph_builder.h"
 
 namespace treenail {

@@ -17,8 +17,8 @@
 #include "framework/base/thread_pool.h"
 #include "framework/eager/execute.h"
 #include "framework/op/op_registry.h"
-#include "framework/runtime/kernel_library.h"
-#include "framework/runtime/session.h"
+#include "framework/runtime/kernel/kernel_library.h"
+#include "framework/runtime/run/session.h"
 #include "framework/tensor/tensor.h"
 #include "tests/support/graph_builder.h"
 

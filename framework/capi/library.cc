@@ -6,7 +6,7 @@
 #include "framework/base/thread_pool.h"
 #include "framework/capi/guard.h"
 #include "framework/capi/load_plugin.h"
-#include "framework/runtime/kernel_library.h"
+#include "framework/runtime/kernel/kernel_library.h"
 
 using treenail::capi::guarded;
 

@@ -10,7 +10,7 @@
 #include "framework/base/fork.h"
 #include "framework/capi/guard.h"
 #include "framework/capi/plugin_registration.h"
-#include "framework/runtime/plugin.h"
+#include "framework/runtime/kernel/plugin.h"
 
 namespace treenail {
 namespace capi {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plugins with ops and kernels that speak include/treenail/plugin.h. Opening libraries as such:
-// runtime/plugin.h.
+// runtime/kernel/plugin.h.
 #pragma once
 
 #include <string>

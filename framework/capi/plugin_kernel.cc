@@ -7,7 +7,7 @@
 
 #include "framework/capi/handles.h"
 #include "framework/capi/plugin_registration.h"
-#include "framework/runtime/kernel.h"
+#include "framework/runtime/kernel/kernel.h"
 #include "framework/tensor/string_element.h"
 #include "framework/tensor/truth_values.h"
 

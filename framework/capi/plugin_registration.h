@@ -10,7 +10,7 @@
 
 #include "framework/op/gradient.h"
 #include "framework/op/shape_context.h"
-#include "framework/runtime/kernel_registry.h"
+#include "framework/runtime/kernel/kernel_registry.h"
 #include "treenail/plugin.h"
 
 namespace treenail::capi {
@@ -50,7 +50,7 @@ PluginKernel plugin_kernel_from(const tn_kernel_spec* spec);
 
 // Registers everything, as family `plugin`, or nothing. Errors: AlreadyExists, InvalidArgument (a
 // declaration, a type constraint), NotFound (a kernel for an op that does not exist). One at a time
-// (runtime/plugin.h sees to it).
+// (runtime/kernel/plugin.h sees to it).
 void commit(const PluginRegistration& registration, std::string_view plugin);
 
 // Registered ones. They stay until the process ends.

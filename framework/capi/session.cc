@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tn_session_*, tn_callable_*, tn_cancellation_*.
-#include "framework/runtime/session.h"
+#include "framework/runtime/run/session.h"
 
 #include <memory>
 #include <string>
@@ -9,7 +9,7 @@
 
 #include "framework/base/cancellation.h"
 #include "framework/capi/graph_handles.h"
-#include "framework/runtime/resource_manager.h"
+#include "framework/runtime/state/resource_manager.h"
 
 using treenail::Session;
 using treenail::Tensor;

@@ -8,8 +8,8 @@
 #include "framework/eager/repeated_calls.h"
 #include "framework/graph/graph.h"
 #include "framework/op/op_registry.h"
-#include "framework/runtime/immediate.h"
-#include "framework/runtime/resource_manager.h"
+#include "framework/runtime/run/immediate.h"
+#include "framework/runtime/state/resource_manager.h"
 
 namespace treenail {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Immediate execution: one op on tensors, now, on the caller's thread. No graph, no tape. The same
-// kernels and shape rules as in a session (runtime/immediate.h); where ops become nodes instead:
-// graph/graph.h.
+// kernels and shape rules as in a session (runtime/run/immediate.h); where ops become nodes
+// instead: graph/graph.h.
 #pragma once
 
 #include <span>

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "framework/runtime/immediate.h"
+#include "framework/runtime/run/immediate.h"
 
 namespace treenail {
 

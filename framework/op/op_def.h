@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an op means, stated once: inputs, outputs, attributes, type constraints, shape rule,
 // gradient, properties, doc. An OpDef is parsed from TensorFlow's declaration grammar into
-// positions; at run time everything is by index. How it is computed: runtime/kernel.h. Where ops
-// register: op_registry.h.
+// positions; at run time everything is by index. How it is computed: runtime/kernel/kernel.h. Where
+// ops register: op_registry.h.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Activation functions of neural networks, and the ops their gradients are one sweep through memory
-// with. Sigmoid and Tanh: transcendental.cc. Softmax: softmax.cc. Loops: kernels/cpu/activation.cc.
+// with. Sigmoid and Tanh: transcendental.cc. Softmax: softmax.cc. Loops:
+// kernels/cpu/elementwise/activation.cc.
 #include <cmath>
 #include <numbers>
 

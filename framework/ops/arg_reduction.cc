@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the extrema along one axis are. The extrema themselves: reduction.cc. Kernels:
-// kernels/host/arg_reduction.cc.
+// kernels/host/reductions/arg_reduction.cc.
 #include <string>
 
 #include "framework/base/error.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sound: WAV files, spectrograms, and mel-frequency cepstral coefficients as one op. How they are
-// computed: kernels/host/audio.cc (files), kernels/cpu/audio.cc.
+// computed: kernels/host/io/audio.cc (files), kernels/cpu/fft/audio.cc.
 #include <bit>
 
 #include "framework/base/error.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adding one number per channel. Computed in kernels/cpu/bias.cc (floating) and
+// Adding one number per channel. Computed in kernels/cpu/elementwise/bias.cc (floating) and
 // bias_plain.cc (integers, complex).
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shape arithmetic that gradients of broadcasting and of reductions need where shapes are not known
-// while the graph is built. Kernels: kernels/host/broadcast_gradient.cc.
+// while the graph is built. Kernels: kernels/host/arrays/broadcast_gradient.cc.
 #include <vector>
 
 #include "framework/op/op_registry.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drawing classes to compare the true ones with, for losses over very many classes (Python: nn's
-// nce_loss and sampled_softmax_loss). Kernels: kernels/host/candidate_sampling.cc.
+// nce_loss and sampled_softmax_loss). Kernels: kernels/host/random/candidate_sampling.cc.
 #include "framework/base/error.h"
 #include "framework/op/op_registry.h"
 #include "framework/op/shape_context.h"

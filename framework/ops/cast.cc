@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values as another type: converted (Cast), or the same bits (Bitcast). And CheckNumerics, which
-// hands its values on unless one is not finite. Loops: kernels/cpu/conversion.cc; steps between any
-// two types: kernels/host/cast.cc.
+// hands its values on unless one is not finite. Loops: kernels/cpu/elementwise/conversion.cc; steps
+// between any two types: kernels/host/elementwise/cast.cc.
 #include <string>
 
 #include "framework/base/error.h"

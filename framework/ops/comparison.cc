@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops whose result is a truth value: comparisons, logic, and questions about floating point
-// numbers. Choosing by such a value: selection.cc. Loops: kernels/cpu/comparison.cc, kernels/host/.
+// numbers. Choosing by such a value: selection.cc. Loops: kernels/cpu/elementwise/comparison.cc,
+// kernels/host/.
 #include "framework/op/op_registry.h"
 #include "framework/op/shape_context.h"
 

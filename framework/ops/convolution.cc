@@ -2,7 +2,7 @@
 // Convolution in two dimensions, full and depthwise, and in three, and the two products its
 // gradients are made of.
 // Each is linear in both of its operands, so the gradients of all of them are one another. Computed
-// in kernels/cpu/convolution.cc, depthwise.cc.
+// in kernels/cpu/convolution/convolution.cc, depthwise.cc.
 #include <cstdint>
 #include <string>
 #include <string_view>

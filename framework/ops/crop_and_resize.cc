@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Boxes cut out of images and brought to one size, with gradients for images and boxes. Computed in
-// kernels/cpu/crop_and_resize.cc.
+// kernels/cpu/image/crop_and_resize.cc.
 #include <cstdint>
 #include <optional>
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Connectionist temporal classification: the loss of label sequences without alignment, and the two
-// usual decoders. The blank is the last class. How they are computed: kernels/host/ctc_loss.cc and
-// ctc_decoders.cc.
+// usual decoders. The blank is the last class. How they are computed: kernels/host/ctc/ctc_loss.cc
+// and ctc_decoders.cc.
 #include "framework/base/error.h"
 #include "framework/op/gradient.h"
 #include "framework/op/op_registry.h"

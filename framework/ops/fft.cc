@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Discrete Fourier transforms over the last one, two or three axes. How they are computed:
-// kernels/cpu/fft.cc.
+// kernels/cpu/fft/fft.cc.
 #include <string>
 #include <vector>
 

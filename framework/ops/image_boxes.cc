@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Boxes in images: choosing among overlapping ones, drawing them, cutting random ones that keep
-// them. Computed in kernels/host/image_boxes.cc and image_crop.cc.
+// them. Computed in kernels/host/image/image_boxes.cc and image_crop.cc.
 #include <cstdint>
 #include <string>
 #include <vector>

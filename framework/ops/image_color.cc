@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contrast, hue and saturation of images, and colours as hue, saturation and value. Computed in
-// kernels/cpu/image_color.cc.
+// kernels/cpu/image/image_color.cc.
 #include <cstdint>
 #include <vector>
 

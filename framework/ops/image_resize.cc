@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Images in another size, and the adjoints of that, which are the gradients. Computed in
-// kernels/cpu/image_resize.cc and, for nearest neighbours, kernels/host/image_resize.cc.
+// kernels/cpu/image/image_resize.cc and, for nearest neighbours,
+// kernels/host/image/image_resize.cc.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalisation of each row by its own mean and variance. Computed in kernels/cpu/layer_norm.cc.
+// Normalisation of each row by its own mean and variance. Computed in
+// kernels/cpu/normalization/layer_norm.cc.
 #include <cstdint>
 
 #include "framework/base/error.h"

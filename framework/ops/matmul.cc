@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products: MatMul on matrices, BatchMatMul on stacks of them with broadcasting.
-// SparseMatMul is a product of two dtypes. How they are computed: kernels/cpu/matmul.cc (floating),
-// matmul_plain.cc (integers, complex), sparse_matmul.cc.
+// SparseMatMul is a product of two dtypes. How they are computed: kernels/cpu/products/matmul.cc
+// (floating), matmul_plain.cc (integers, complex), sparse_matmul.cc.
 #include <cstdint>
 
 #include "framework/base/error.h"

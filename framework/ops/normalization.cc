@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalisation with statistics of the batch (FusedBatchNorm) or of neighbouring channels (LRN).
-// Computed in kernels/cpu/normalization.cc and lrn.cc.
+// Computed in kernels/cpu/normalization/normalization.cc and lrn.cc.
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The windows of images as rows of numbers, and the adjoint, which adds them up again. Computed in
-// kernels/host/patches.cc.
+// kernels/host/image/patches.cc.
 #include <cstdint>
 
 #include "framework/base/error.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Maximum and average over sliding windows of images and volumes, and the ops their gradients are
-// made of. Computed in kernels/cpu/pooling.cc.
+// made of. Computed in kernels/cpu/pooling/pooling.cc.
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions over any set of axes, and L2Loss. Positions of extrema: arg_reduction.cc. Running
-// sums: scan.cc. Loops: kernels/cpu/reduction.cc.
+// sums: scan.cc. Loops: kernels/cpu/reductions/reduction.cc.
 #include <algorithm>
 #include <optional>
 #include <string>

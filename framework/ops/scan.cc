@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Running sums and products along one axis, and the recurrence of first order by which products are
-// differentiated without a division. Kernels: kernels/host/scan.cc.
+// differentiated without a division. Kernels: kernels/host/reductions/scan.cc.
 #include "framework/base/error.h"
 #include "framework/op/gradient.h"
 #include "framework/op/op_registry.h"

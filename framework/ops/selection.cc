@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Choosing elements: by a condition, or by bounds. Conditions come from comparison.cc.
-// Loops: kernels/cpu/selection.cc; strings: kernels/host/.
+// Loops: kernels/cpu/elementwise/selection.cc; strings: kernels/host/.
 #include "framework/base/error.h"
 #include "framework/op/gradient.h"
 #include "framework/op/op_registry.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax over the last axis, and the cross-entropy losses computed with it. Computed in
-// kernels/cpu/softmax.cc.
+// kernels/cpu/normalization/softmax.cc.
 #include <cstdint>
 
 #include "framework/base/error.h"

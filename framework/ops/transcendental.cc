@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exponentials, logarithms, trigonometric and hyperbolic functions, and the error function, of one
 // operand. For complex operands a gradient multiplies by the conjugate of the derivative, as
-// TensorFlow's do. Loops: kernels/cpu/transcendental.cc and kernels/cpu/libm.cc,
+// TensorFlow's do. Loops: kernels/cpu/elementwise/transcendental.cc and kernels/cpu/libm.cc,
 // kernels/host/complex_loops.cc.
 #include <cmath>
 #include <numbers>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Algebraic functions of one operand: sign and size, powers and roots, rounding. Exponentials,
-// logarithms and trigonometry: transcendental.cc. Loops: kernels/cpu/unary.cc, and kernels/host/
-// for complex numbers.
+// logarithms and trigonometry: transcendental.cc. Loops: kernels/cpu/elementwise/unary.cc, and
+// kernels/host/ for complex numbers.
 #include "framework/op/gradient.h"
 #include "framework/op/op_registry.h"
 #include "framework/op/shape_context.h"

@@ -20,7 +20,7 @@
 #include "framework/base/text.h"
 #include "framework/base/thread_pool.h"
 #include "framework/placement/placer.h"
-#include "framework/runtime/kernel_library.h"
+#include "framework/runtime/kernel/kernel_library.h"
 #include "framework/tensor/allocator.h"
 
 namespace treenail {

@@ -13,7 +13,7 @@
 
 #include "framework/base/error.h"
 #include "framework/tensor/allocator.h"
-#include "framework/tensor/kept_forms.h"
+#include "framework/tensor/prepacked.h"
 #include "framework/tensor/resource.h"
 #include "framework/tensor/string_element.h"
 #include "framework/tensor/variant.h"
@@ -91,20 +91,20 @@ size_t checked_bytes(DType dtype, int64_t elements) {
 
 Buffer::~Buffer() { delete forms_.load(std::memory_order_acquire); }
 
-void Buffer::keep_forms() {
-  if (kind_ == Kind::kOwned) keeps_forms_.store(true, std::memory_order_release);
+void Buffer::keep_prepacked() {
+  if (kind_ == Kind::kOwned) keeps_prepacked_.store(true, std::memory_order_release);
 }
 
-void Buffer::forget_forms() {
-  keeps_forms_.store(false, std::memory_order_release);
-  if (KeptForms* const forms = forms_.load(std::memory_order_acquire)) forms->clear();
+void Buffer::forget_prepacked() {
+  keeps_prepacked_.store(false, std::memory_order_release);
+  if (PrepackedForms* const forms = forms_.load(std::memory_order_acquire)) forms->clear();
 }
 
-KeptForms* Buffer::forms() {
-  if (!keeps_forms()) return nullptr;
-  KeptForms* found = forms_.load(std::memory_order_acquire);
+PrepackedForms* Buffer::prepacked() {
+  if (!keeps_prepacked()) return nullptr;
+  PrepackedForms* found = forms_.load(std::memory_order_acquire);
   if (found != nullptr) return found;
-  auto made = std::make_unique<KeptForms>();
+  auto made = std::make_unique<PrepackedForms>();
   if (forms_.compare_exchange_strong(found, made.get(), std::memory_order_acq_rel))
     found = made.release();
   return found;

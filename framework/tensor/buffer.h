@@ -13,7 +13,7 @@
 
 namespace treenail {
 
-class KeptForms;
+class PrepackedForms;
 
 class Buffer : public RefCounted {
  public:
@@ -34,14 +34,14 @@ class Buffer : public RefCounted {
   size_t bytes() const { return bytes_; }
   Kind kind() const { return kind_; }
 
-  // Other forms of the bytes may be kept (kept_forms.h): whoever says so vouches that the bytes
-  // change no more, or only after forget_forms(). Nothing happens unless the memory is owned.
-  void keep_forms();
+  // Other forms of the bytes may be kept (prepacked.h): whoever says so vouches that the bytes
+  // change no more, or only after forget_prepacked(). Nothing happens unless the memory is owned.
+  void keep_prepacked();
   // The caller's share is the only one.
-  void forget_forms();
-  bool keeps_forms() const { return keeps_forms_.load(std::memory_order_acquire); }
+  void forget_prepacked();
+  bool keeps_prepacked() const { return keeps_prepacked_.load(std::memory_order_acquire); }
   // Null unless forms may be kept.
-  KeptForms* forms();
+  PrepackedForms* prepacked();
 
  protected:
   Buffer(void* data, size_t bytes, Kind kind) : data_(data), bytes_(bytes), kind_(kind) {}
@@ -50,9 +50,9 @@ class Buffer : public RefCounted {
  private:
   void* data_;
   size_t bytes_;
-  std::atomic<KeptForms*> forms_ = nullptr;  // made when first asked for
+  std::atomic<PrepackedForms*> forms_ = nullptr;  // made when first asked for
   Kind kind_;
-  std::atomic<bool> keeps_forms_ = false;
+  std::atomic<bool> keeps_prepacked_ = false;
 };
 
 }  // namespace treenail

@@ -83,7 +83,7 @@ class Tensor {
   // stored or handed out.
   bool exclusive() const {
     return buffer_ && buffer_->kind() == Buffer::Kind::kOwned && buffer_->unique() &&
-           !buffer_->keeps_forms();
+           !buffer_->keeps_prepacked();
   }
   bool borrowed() const { return buffer_ && buffer_->kind() == Buffer::Kind::kBorrowed; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one symbol a kernel library exports. Constant data: the library has no static initialisers.
 #include "build_info.h"
-#include "framework/runtime/kernel_registry.h"
+#include "framework/runtime/kernel/kernel_registry.h"
 
 #ifndef TREENAIL_ISA_LEVEL
 #error "TREENAIL_ISA_LEVEL names the instruction set level this object is compiled for"

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "framework/runtime/session.h"
+#include "framework/runtime/run/session.h"
 #include "python/binding/dtypes.h"
 #include "python/binding/feed_values.h"
 #include "python/binding/fetches.h"

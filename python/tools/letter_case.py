@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes kernels/host/letter_case_table.h from Python's Unicode data.
+"""Writes kernels/host/strings/letter_case_table.h from Python's Unicode data.
 
-    letter_case.py > kernels/host/letter_case_table.h
+    letter_case.py > kernels/host/strings/letter_case_table.h
 
 Run by hand when the table is to know a newer Unicode; a test compares where the interpreter's
 version is the table's.

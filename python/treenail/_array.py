@@ -9,7 +9,7 @@ from treenail import _treenail as _core
 from treenail._convert import IndexedSlices, convert_to_tensor, scope_of
 from treenail._ops import ops
 from treenail._shape import TensorShape, broadcast_static_shape  # noqa: F401 (public here)
-from treenail._slicing import newaxis, strided_slice  # noqa: F401 (public here)
+from treenail._slicing import boolean_mask, newaxis, strided_slice  # noqa: F401 (public here)
 from treenail._treenail import Tensor
 
 TYPE_CHECKING = False
@@ -467,36 +467,6 @@ def gather_nd(params: Any, indices: Any, name: str | None = None) -> Tensor:
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
     """Zeros of `shape` with updates[i] added at indices[i]."""
     return ops.ScatterNd(indices, updates, shape_tensor(shape), name=name)
-
-
-def boolean_mask(tensor: Any, mask: Any, name: str | None = "boolean_mask",
-                 axis: int | None = None) -> Tensor:
-    """The elements (or slices) where `mask` is true; mask's axes are those of `tensor` from `axis`
-    (0) on.
-
-    Raises ValueError for shapes known to differ, InvalidArgumentError when run with such.
-    """
-    with scope_of(name, "boolean_mask", [tensor, mask]):
-        tensor, mask = convert_to_tensor(tensor), convert_to_tensor(mask, _core.bool)
-        axis = axis or 0
-        if mask.shape.ndims is None:
-            raise ValueError("Number of mask dimensions must be specified, even if some dimensions "
-                             "are None.")
-        if mask.shape.ndims == 0:
-            raise ValueError("mask cannot be scalar.")
-        end = axis + mask.shape.ndims
-        masked = tensor.shape[axis:end]
-        masked.assert_is_compatible_with(mask.shape)
-        sizes = ops.Shape(tensor, out_type=_core.int64)
-        if masked.is_fully_defined() and mask.shape.is_fully_defined():
-            count = convert_to_tensor(mask.shape.num_elements(), _core.int64)
-        else:
-            # BroadcastArgs refuses extents that differ, reshaping to the product 1 beside another.
-            count = ops.Prod(ops.BroadcastArgs(sizes[axis:end],
-                                               ops.Shape(mask, out_type=_core.int64)), [0])
-        flat = ops.Reshape(tensor, concat([sizes[:axis], ops.ExpandDims(count, 0), sizes[end:]], 0))
-        chosen = ops.Where(ops.Reshape(mask, ops.ExpandDims(count, 0)))
-        return ops.Gather(flat, ops.Squeeze(chosen, squeeze_dims=[1]), axis)
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:

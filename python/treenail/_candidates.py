@@ -5,7 +5,7 @@ that draw them (all of it in tn.nn)."""
 from __future__ import annotations
 
 from treenail import _treenail as _core
-from treenail import nn
+from treenail import _cross_entropy
 from treenail._array import (concat, expand_dims, ones_like, reshape, shape_of, slice, stack,
                              stop_gradient, tensor_scatter_update, zeros, zeros_like)
 from treenail._convert import convert_to_tensor, scope_of
@@ -154,7 +154,8 @@ def nce_loss(weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: i
             weights, biases, convert_to_tensor(labels), convert_to_tensor(inputs), num_sampled,
             num_classes, num_true, sampled_values, remove_accidental_hits, partition_strategy,
             None)
-        return reduce_sum(nn.sigmoid_cross_entropy_with_logits(labels=targets, logits=logits), 1)
+        losses = _cross_entropy.sigmoid_cross_entropy_with_logits(labels=targets, logits=logits)
+        return reduce_sum(losses, 1)
 
 
 def sampled_softmax_loss(weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int,
@@ -172,8 +173,8 @@ def sampled_softmax_loss(weights: Any, biases: Any, labels: Any, inputs: Any, nu
             weights, biases, convert_to_tensor(labels), convert_to_tensor(inputs), num_sampled,
             num_classes, num_true, sampled_values, remove_accidental_hits, partition_strategy,
             seed)
-        return nn.softmax_cross_entropy_with_logits_v2(labels=stop_gradient(targets),
-                                                       logits=logits)
+        return _cross_entropy.softmax_cross_entropy_with_logits_v2(labels=stop_gradient(targets),
+                                                                   logits=logits)
 
 
 __all__ = ["all_candidate_sampler", "compute_accidental_hits",

@@ -29,8 +29,8 @@ def _hard_sigmoid(x: Any) -> Any:
 
 
 def _activations() -> dict:
-    from treenail import nn
-    known = {name: getattr(nn, name)
+    from treenail import _activations as a, _math as m
+    known = {name: getattr(a, name, None) or getattr(m, name)
              for name in ("relu", "relu6", "elu", "selu", "crelu", "leaky_relu", "gelu", "swish",
                           "sigmoid", "log_sigmoid", "tanh", "softmax", "log_softmax", "softplus",
                           "softsign")}

@@ -5,9 +5,13 @@ tensors."""
 from __future__ import annotations
 
 from treenail import _treenail as _core
-from treenail._convert import _holds_tensor, _pack, convert_to_tensor
+from treenail._convert import _holds_tensor, _pack, convert_to_tensor, scope_of
 from treenail._ops import ops
 from treenail._treenail import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 newaxis = None
 
@@ -86,7 +90,6 @@ def _as_tensors(*lists) -> list:
 def get_item(tensor: Tensor, key) -> Tensor:
     """tensor[key]."""
     if _is_mask(key):
-        from treenail._array import boolean_mask
         return boolean_mask(tensor, key)
     begin, end, strides, masks = _ranges(key)
     if not begin:
@@ -107,6 +110,37 @@ def assign_item(handle: Tensor, key, value: Tensor, name: str | None = None):
     begin, end, strides = _as_tensors(begin, end, strides)
     return ops.ResourceStridedSliceAssign(handle, begin, end, strides, value,
                                           name=name or "strided_slice_assign", **masks)
+
+
+def boolean_mask(tensor: Any, mask: Any, name: str | None = "boolean_mask",
+                 axis: int | None = None) -> Tensor:
+    """The elements (or slices) where `mask` is true; mask's axes are those of `tensor` from `axis`
+    (0) on.
+
+    Raises ValueError for shapes known to differ, InvalidArgumentError when run with such.
+    """
+    with scope_of(name, "boolean_mask", [tensor, mask]):
+        tensor, mask = convert_to_tensor(tensor), convert_to_tensor(mask, _core.bool)
+        axis = axis or 0
+        if mask.shape.ndims is None:
+            raise ValueError("Number of mask dimensions must be specified, even if some dimensions "
+                             "are None.")
+        if mask.shape.ndims == 0:
+            raise ValueError("mask cannot be scalar.")
+        end = axis + mask.shape.ndims
+        masked = tensor.shape[axis:end]
+        masked.assert_is_compatible_with(mask.shape)
+        sizes = ops.Shape(tensor, out_type=_core.int64)
+        if masked.is_fully_defined() and mask.shape.is_fully_defined():
+            count = convert_to_tensor(mask.shape.num_elements(), _core.int64)
+        else:
+            # BroadcastArgs refuses extents that differ, reshaping to the product 1 beside another.
+            count = ops.Prod(ops.BroadcastArgs(sizes[axis:end],
+                                               ops.Shape(mask, out_type=_core.int64)), [0])
+        flat = ops.Reshape(tensor, ops.Concat([sizes[:axis], ops.ExpandDims(count, 0),
+                                               sizes[end:]], 0))
+        chosen = ops.Where(ops.Reshape(mask, ops.ExpandDims(count, 0)))
+        return ops.Gather(flat, ops.Squeeze(chosen, squeeze_dims=[1]), axis)
 
 
 def strided_slice(input_, begin, end, strides=None, begin_mask: int = 0, end_mask: int = 0,

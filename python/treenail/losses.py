@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from treenail import _treenail as _core
-from treenail import nn
+from treenail import _cross_entropy as _xent
 from treenail._convert import convert_to_tensor, scope_of
 from treenail._framework import GraphKeys, add_to_collection
 from treenail._framework import get_collection as _get_collection
@@ -220,7 +220,7 @@ def sigmoid_cross_entropy(multi_class_labels: Any, logits: Any, weights: Any = 1
         labels, logits = _pair(multi_class_labels, logits, "logits")
         if label_smoothing > 0:
             labels = labels * (1 - label_smoothing) + 0.5 * label_smoothing
-        losses = nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
+        losses = _xent.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
         return compute_weighted_loss(losses, weights, None, loss_collection, reduction)
 
 
@@ -235,7 +235,7 @@ def softmax_cross_entropy(onehot_labels: Any, logits: Any, weights: Any = 1.0,
         if label_smoothing > 0:
             classes = cast(ops.Shape(labels)[1], logits.dtype)
             labels = labels * (1 - label_smoothing) + label_smoothing / classes
-        losses = nn.softmax_cross_entropy_with_logits_v2(ops.StopGradient(labels), logits)
+        losses = _xent.softmax_cross_entropy_with_logits_v2(ops.StopGradient(labels), logits)
         return compute_weighted_loss(losses, weights, None, loss_collection, reduction)
 
 
@@ -252,7 +252,7 @@ def sparse_softmax_cross_entropy(labels: Any, logits: Any, weights: Any = 1.0,
         weights = convert_to_tensor(weights)
         if labels.shape.ndims is not None and labels.shape.ndims == logits.shape.ndims:
             labels = ops.Squeeze(labels, squeeze_dims=[-1])
-        losses = nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+        losses = _xent.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
         if weights.shape.ndims is not None and weights.shape.ndims == (losses.shape.ndims or 0) + 1:
             weights = ops.Squeeze(weights, squeeze_dims=[-1])
         return compute_weighted_loss(losses, weights, None, loss_collection, reduction)

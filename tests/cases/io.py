@@ -6,4 +6,4 @@ from harness import no_case
 for name in ("Save", "Restore", "MergeCheckpoints", "ShardedFilename"):
     no_case(name, "works on files; tests/kernels/io_test.cc")
 for name in ("_Arg", "_Retval"):
-    no_case(name, "exists only in a session's copy of a graph; tests/runtime/session_test.cc")
+    no_case(name, "exists only in a session's copy of a graph; tests/runtime/run/session_test.cc")

@@ -8,7 +8,7 @@
 
 #include "framework/base/cancellation.h"
 #include "framework/op/op_registry.h"
-#include "framework/runtime/resource_manager.h"
+#include "framework/runtime/state/resource_manager.h"
 #include "tests/support/expect_error.h"
 
 namespace treenail {

@@ -12,7 +12,7 @@
 #include "framework/eager/recording.h"
 #include "framework/graph/gradients.h"
 #include "framework/graph/graph_emitter.h"
-#include "framework/runtime/session.h"
+#include "framework/runtime/run/session.h"
 
 namespace treenail {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "framework/eager/execute.h"
 #include "framework/op/op_registry.h"
-#include "framework/runtime/resource_manager.h"
+#include "framework/runtime/state/resource_manager.h"
 
 namespace treenail {
 namespace {

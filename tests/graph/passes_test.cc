@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pruning and common subexpressions. Constant folding runs kernels: tests/runtime/fold_test.cc.
+// Pruning and common subexpressions. Constant folding runs kernels:
+// tests/runtime/plan/fold_test.cc.
 #include <gtest/gtest.h>
 
 #include <string>

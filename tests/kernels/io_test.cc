@@ -12,7 +12,7 @@
 #include "framework/io/checkpoint.h"
 #include "framework/op/op_registry.h"
 #include "framework/op/shape_context.h"
-#include "framework/runtime/immediate.h"
+#include "framework/runtime/run/immediate.h"
 #include "framework/tensor/string_element.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/needs_hdf5.h"

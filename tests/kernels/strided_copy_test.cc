@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The strided copy against the definition: one element after the other.
-#include "kernels/host/strided_copy.h"
+#include "kernels/host/arrays/strided_copy.h"
 
 #include <gtest/gtest.h>
 

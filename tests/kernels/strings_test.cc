@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/host/fingerprint.h"
-#include "kernels/host/letter_case.h"
-#include "kernels/host/utf8.h"
+#include "kernels/host/strings/fingerprint.h"
+#include "kernels/host/strings/letter_case.h"
+#include "kernels/host/strings/utf8.h"
 
 namespace treenail::host {
 namespace {

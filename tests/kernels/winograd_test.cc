@@ -2,7 +2,7 @@
 // Winograd's algorithm: the matrices are exact in one dimension, and whole convolutions keep the
 // error bounds that the choice of points promises, relative to the largest result, against sums in
 // double.
-#include "kernels/cpu/winograd.h"
+#include "kernels/cpu/convolution/winograd.h"
 
 #include <gtest/gtest.h>
 

@@ -202,7 +202,8 @@ def test_the_table_of_letters_is_fresh():
     import unicodedata
     top = os.environ.get("TREENAIL_SOURCE_DIR") or os.path.dirname(os.path.dirname(os.path.dirname(
         os.path.abspath(__file__))))
-    with open(os.path.join(top, "kernels/host/letter_case_table.h"), encoding="utf-8") as stream:
+    table = os.path.join(top, "kernels/host/strings/letter_case_table.h")
+    with open(table, encoding="utf-8") as stream:
         table = stream.read()
     if "from Unicode %s:" % unicodedata.unidata_version not in table:
         pytest.skip("Python knows Unicode %s" % unicodedata.unidata_version)

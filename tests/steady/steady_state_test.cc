@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "framework/base/thread_pool.h"
-#include "framework/runtime/plan.h"
-#include "framework/runtime/session.h"
-#include "framework/runtime/topology.h"
+#include "framework/runtime/plan/plan.h"
+#include "framework/runtime/plan/topology.h"
+#include "framework/runtime/run/session.h"
 #include "tests/steady/counted.h"
 #include "tests/steady/networks.h"
 

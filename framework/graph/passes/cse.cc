@@ -2,7 +2,7 @@
 // One pass in topological order: when a node is looked at its inputs are merged already, so equal
 // nodes have equal inputs. A reader of state carries the number of writes before it as part of its
 // key: reads with a write between them differ. The order is the canonical one that also orders
-// accesses which the graph leaves free (runtime/variable_order.h).
+// accesses which the graph leaves free (runtime/plan/variable_order.h).
 #include "framework/graph/passes/cse.h"
 
 #include <algorithm>

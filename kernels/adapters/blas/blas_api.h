@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the BLAS adapter offers its user (kernels/cpu/blas.cc): products in row-major storage, each
-// on one thread. Between begin() and the matching end() the library's own thread count is one; the
-// last end() restores what the first begin() found, so that NumPy, which shares the library and its
-// one global count, finds its setting unchanged. OpenMP's count belongs to a thread and is saved
-// and restored around each call.
+// What the BLAS adapter offers its user (kernels/cpu/products/blas.cc): products in row-major
+// storage, each on one thread. Between begin() and the matching end() the library's own thread
+// count is one; the last end() restores what the first begin() found, so that NumPy, which shares
+// the library and its one global count, finds its setting unchanged. OpenMP's count belongs to a
+// thread and is saved and restored around each call.
 #pragma once
 
 #include <stdint.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the FFTW adapter offers its user (kernels/cpu/fft_fftw.cc): batches of Fourier transforms
-// over one to three axes, each call on the calling thread alone. A plan is immutable and may run on
-// several threads at once. FFTW is under the GPL, and so is whoever is linked with it: this adapter
-// is a file of its own that is opened only where somebody installed it and asks for it.
+// What the FFTW adapter offers its user (kernels/cpu/fft/fft_fftw.cc): batches of Fourier
+// transforms over one to three axes, each call on the calling thread alone. A plan is immutable and
+// may run on several threads at once. FFTW is under the GPL, and so is whoever is linked with it:
+// this adapter is a file of its own that is opened only where somebody installed it and asks for
+// it.
 #pragma once
 
 #include <stdint.h>

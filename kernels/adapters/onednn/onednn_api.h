@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the oneDNN adapter offers its user (kernels/cpu/conv_onednn.cc): convolutions of float32
-// images with channels last, each on the calling thread alone. A prepared convolution is immutable
-// and may run on several threads at once.
+// What the oneDNN adapter offers its user (kernels/cpu/convolution/conv_onednn.cc): convolutions of
+// float32 images with channels last, each on the calling thread alone. A prepared convolution is
+// immutable and may run on several threads at once.
 #pragma once
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the RE2 adapter offers its user (kernels/host/regex.cc). A compiled pattern is immutable and
-// may be used by several threads at once.
+// What the RE2 adapter offers its user (kernels/host/strings/regex.cc). A compiled pattern is
+// immutable and may be used by several threads at once.
 #pragma once
 
 #include <stddef.h>

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from treenail import nn
+from treenail import _windows
 from treenail._array import shape_of
 from treenail._convert import convert_to_tensor
 from treenail._initializer_values import ZEROS
@@ -96,9 +96,9 @@ class Conv2D(_Convolution):
 
     def call(self, inputs: Tensor) -> Tensor:
         """The outputs."""
-        return self._finish(nn.conv2d(inputs, self.kernel, self.strides, self.padding,
-                                      data_format=self._data_format(),
-                                      dilations=self.dilation_rate))
+        return self._finish(_windows.conv2d(inputs, self.kernel, self.strides, self.padding,
+                                            data_format=self._data_format(),
+                                            dilations=self.dilation_rate))
 
 
 class Conv3D(_Convolution):
@@ -117,9 +117,9 @@ class Conv3D(_Convolution):
 
     def call(self, inputs: Tensor) -> Tensor:
         """The outputs."""
-        return self._finish(nn.conv3d(inputs, self.kernel, self.strides, self.padding,
-                                      data_format=self._data_format(),
-                                      dilations=self.dilation_rate))
+        return self._finish(_windows.conv3d(inputs, self.kernel, self.strides, self.padding,
+                                            data_format=self._data_format(),
+                                            dilations=self.dilation_rate))
 
 
 class Conv1D(_Convolution):
@@ -138,9 +138,9 @@ class Conv1D(_Convolution):
 
     def call(self, inputs: Tensor) -> Tensor:
         """The outputs."""
-        return self._finish(nn.conv1d(inputs, self.kernel, self.strides[0], self.padding,
-                                      data_format=self._data_format(),
-                                      dilations=self.dilation_rate[0]))
+        return self._finish(_windows.conv1d(inputs, self.kernel, self.strides[0], self.padding,
+                                            data_format=self._data_format(),
+                                            dilations=self.dilation_rate[0]))
 
 
 class _Transpose(_Convolution):
@@ -170,7 +170,7 @@ class _Transpose(_Convolution):
         shape = [sizes[0], *space, self.filters] if first == 1 else [sizes[0], self.filters, *space]
         if not all(isinstance(n, int) for n in shape):
             shape = ops.Pack([convert_to_tensor(n) for n in shape])
-        transpose = nn.conv2d_transpose if self.rank == 2 else nn.conv3d_transpose
+        transpose = _windows.conv2d_transpose if self.rank == 2 else _windows.conv3d_transpose
         return self._finish(transpose(inputs, self.kernel, shape, self.strides, self.padding,
                                       self._data_format()))
 
@@ -264,10 +264,9 @@ class SeparableConv2D(_Separable):
 
     def call(self, inputs: Tensor) -> Tensor:
         """The outputs."""
-        return self._finish(nn.separable_conv2d(inputs, self.depthwise_kernel,
-                                                self.pointwise_kernel, self.strides, self.padding,
-                                                self.dilation_rate,
-                                                data_format=self._data_format()))
+        return self._finish(_windows.separable_conv2d(
+            inputs, self.depthwise_kernel, self.pointwise_kernel, self.strides, self.padding,
+            self.dilation_rate, data_format=self._data_format()))
 
 
 class SeparableConv1D(_Separable):
@@ -293,7 +292,7 @@ class SeparableConv1D(_Separable):
         """The outputs."""
         # Sequences are images of one row.
         axis = 1 if self.data_format == "channels_last" else 2
-        outputs = nn.separable_conv2d(
+        outputs = _windows.separable_conv2d(
             ops.ExpandDims(inputs, axis), ops.ExpandDims(self.depthwise_kernel, 0),
             ops.ExpandDims(self.pointwise_kernel, 0), (1, *self.strides), self.padding,
             (1, *self.dilation_rate), data_format=op_data_format(self.data_format))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from treenail import nn
+from treenail import _normalization
 from treenail._array import as_scalar, shape_of
 from treenail._convert import convert_to_tensor
 from treenail._initializer_values import ZEROS
@@ -101,10 +101,11 @@ class Dropout(Layer):
         if is_tensor(training):
             rate = convert_to_tensor(self.rate, inputs.dtype)
             training = as_scalar(convert_to_tensor(training), "training")
-            return nn.dropout(inputs, noise_shape=self.noise_shape, seed=self.seed,
-                              rate=ops.Select(training, rate, ops.ZerosLike(rate)))
+            return _normalization.dropout(inputs, noise_shape=self.noise_shape, seed=self.seed,
+                                          rate=ops.Select(training, rate, ops.ZerosLike(rate)))
         if training:
-            return nn.dropout(inputs, noise_shape=self.noise_shape, seed=self.seed, rate=self.rate)
+            return _normalization.dropout(inputs, noise_shape=self.noise_shape, seed=self.seed,
+                                          rate=self.rate)
         return ops.Identity(inputs)
 
 

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from treenail import _treenail as _core
-from treenail import nn
 from treenail._array import as_scalar
 from treenail._convert import convert_to_tensor
 from treenail._initializer_values import ONES, ZEROS
 from treenail._math import cast
+from treenail._normalization import batch_normalization as _batch_normalization
+from treenail._normalization import fused_batch_norm, moments
 from treenail._ops import ops
 from treenail._shape import TensorShape, as_shape
 from treenail._treenail import Tensor
@@ -116,10 +117,10 @@ class BatchNormalization(Layer):
             mean, variance = self.moving_mean, self.moving_variance
             if is_tensor(training):
                 mean, variance = self._chosen(inputs, axis, training, correct=True)
-            return nn.fused_batch_norm(inputs, gamma, beta, mean, variance, self.epsilon,
-                                       data_format, is_training=False)[0]
-        outputs, mean, variance = nn.fused_batch_norm(inputs, gamma, beta, epsilon=self.epsilon,
-                                                      data_format=data_format, is_training=True)
+            return fused_batch_norm(inputs, gamma, beta, mean, variance, self.epsilon,
+                                    data_format, is_training=False)[0]
+        outputs, mean, variance = fused_batch_norm(inputs, gamma, beta, epsilon=self.epsilon,
+                                                   data_format=data_format, is_training=True)
         self._update(mean, variance, 1.0 - self.momentum)
         return outputs
 
@@ -130,7 +131,7 @@ class BatchNormalization(Layer):
         if not is_tensor(training) and not training:
             return mean, variance
         others = [i for i in range(inputs.shape.ndims) if i != axis]
-        batch_mean, batch_variance = nn.moments(cast(inputs, mean.dtype), others)
+        batch_mean, batch_variance = moments(cast(inputs, mean.dtype), others)
         unbiased = batch_variance
         if correct:
             n = ops.FloorDiv(ops.Size(inputs, out_type=_core.int64), self.moving_mean.shape[0])
@@ -152,8 +153,8 @@ class BatchNormalization(Layer):
             if values is None or axis == ndims - 1:
                 return values
             return ops.Reshape(values, [-1 if i == axis else 1 for i in range(ndims)])
-        outputs = nn.batch_normalization(cast(inputs, mean.dtype), spread(mean), spread(variance),
-                                         spread(self.beta), spread(self.gamma), self.epsilon)
+        outputs = _batch_normalization(cast(inputs, mean.dtype), spread(mean), spread(variance),
+                                       spread(self.beta), spread(self.gamma), self.epsilon)
         return cast(outputs, inputs.dtype)
 
 

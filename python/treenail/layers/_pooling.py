@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from treenail import nn
+from treenail import _windows
 from treenail._treenail import Tensor
 from treenail.layers._base import InputSpec, Layer, op_data_format, pair
 
@@ -33,8 +33,8 @@ class _Pooling(Layer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """The outputs."""
-        return nn.pool(inputs, self.pool_size, self._kind, self.padding, strides=self.strides,
-                       data_format=op_data_format(self.data_format, self._rank))
+        return _windows.pool(inputs, self.pool_size, self._kind, self.padding, strides=self.strides,
+                             data_format=op_data_format(self.data_format, self._rank))
 
 
 class MaxPooling2D(_Pooling):

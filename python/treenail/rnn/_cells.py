@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from treenail import nn
+from treenail._activations import bias_add, sigmoid
 from treenail._array import concat, split, zeros
 from treenail._clip import clip_by_value
 from treenail._initializer_values import ONES, ZEROS
@@ -38,7 +38,7 @@ class BasicRNNCell(OneStateCell):
         """(output, output)."""
         self._needs_variables()
         sums = matmul(concat([inputs, state], 1), self._kernel)
-        output = self._activation(nn.bias_add(sums, self._bias))
+        output = self._activation(bias_add(sums, self._bias))
         return output, output
 
 
@@ -76,9 +76,9 @@ class GRUCell(OneStateCell):
         """(new state, new state)."""
         self._needs_variables()
         gates = matmul(concat([inputs, state], 1), self._gate_kernel)
-        r, u = split(nn.sigmoid(nn.bias_add(gates, self._gate_bias)), 2, 1)
+        r, u = split(sigmoid(bias_add(gates, self._gate_bias)), 2, 1)
         candidate = matmul(concat([inputs, r * state], 1), self._candidate_kernel)
-        c = self._activation(nn.bias_add(candidate, self._candidate_bias))
+        c = self._activation(bias_add(candidate, self._candidate_bias))
         new_state = u * state + (1 - u) * c
         return new_state, new_state
 
@@ -160,11 +160,10 @@ class BasicLSTMCell(_LSTMBase):
         """(h, new state)."""
         self._needs_variables()
         c, h = self._parts(state, [self._num_units] * 2)
-        gates = nn.bias_add(matmul(concat([inputs, h], 1), self._kernel), self._bias)
+        gates = bias_add(matmul(concat([inputs, h], 1), self._kernel), self._bias)
         i, j, f, o = split(gates, 4, 1)
-        new_c = (c * nn.sigmoid(f + self._forget_bias)
-                 + nn.sigmoid(i) * self._activation(j))
-        new_h = self._activation(new_c) * nn.sigmoid(o)
+        new_c = c * sigmoid(f + self._forget_bias) + sigmoid(i) * self._activation(j)
+        new_h = self._activation(new_c) * sigmoid(o)
         return new_h, self._state(new_c, new_h)
 
     def _takes_sequences(self) -> bool:
@@ -228,17 +227,16 @@ class LSTMCell(_LSTMBase):
         """(h, new state)."""
         self._needs_variables()
         c, h = self._parts(state, [self._num_units, self.output_size])
-        gates = nn.bias_add(matmul(concat([inputs, h], 1), self._kernel), self._bias)
+        gates = bias_add(matmul(concat([inputs, h], 1), self._kernel), self._bias)
         i, j, f, o = split(gates, 4, 1)
         if self._use_peepholes:
             i, f = i + self._w_i * c, f + self._w_f * c
-        new_c = (nn.sigmoid(f + self._forget_bias) * c
-                 + nn.sigmoid(i) * self._activation(j))
+        new_c = sigmoid(f + self._forget_bias) * c + sigmoid(i) * self._activation(j)
         if self._cell_clip is not None:
             new_c = clip_by_value(new_c, -self._cell_clip, self._cell_clip)
         if self._use_peepholes:
             o = o + self._w_o * new_c
-        new_h = nn.sigmoid(o) * self._activation(new_c)
+        new_h = sigmoid(o) * self._activation(new_c)
         if self._num_proj is not None:
             new_h = matmul(new_h, self._projection)
             if self._proj_clip is not None:

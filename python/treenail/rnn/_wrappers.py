@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 
-from treenail import nn
+from treenail import _normalization
 from treenail._array import concat, split
 from treenail._convert import constant_value, convert_to_tensor
 from treenail._framework import device
@@ -216,8 +216,8 @@ class DropoutWrapper(_Wrapper):
             if not drop:
                 return leaf
             if not self._variational:
-                return nn.dropout(leaf, keep_prob=self._keep[what],
-                                  seed=self._seed_of(what, index))
+                return _normalization.dropout(leaf, keep_prob=self._keep[what],
+                                              seed=self._seed_of(what, index))
             keep = self._keep[what]
             keep = convert_to_tensor(keep, leaf.dtype) if isinstance(keep, float) else cast(
                 keep, leaf.dtype)

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of the kernel contract that is code: key functions, and splitting work over the thread
+// pool.
+#include "framework/runtime/kernel/kernel.h"
+
+#include <algorithm>
+
+#include "framework/base/interrupt.h"
+#include "framework/base/thread_pool.h"
+
+namespace treenail {
+
+RandomCounter::~RandomCounter() = default;
+PrepareContext::~PrepareContext() = default;
+Kernel::~Kernel() = default;
+
+const std::byte* RunContext::prepacked(int i, const PackKey& key, size_t bytes,
+                                       FunctionRef<void(std::byte*)> make) const {
+  const Tensor& tensor = input(i);
+  Buffer* const buffer = tensor.buffer().get();
+  if (buffer == nullptr || !buffer->keeps_prepacked() || tensor.raw() != buffer->data())
+    return nullptr;
+  return buffer->prepacked()->find(key, bytes, make);
+}
+
+void RunContext::parallel_for(int64_t total, int64_t grain, double cost_ns_per_item,
+                              FunctionRef<void(int64_t, int64_t)> body) const {
+  if (total <= 0) return;
+  grain = std::max<int64_t>(grain, 1);
+  const int64_t pieces = (total - 1) / grain + 1;
+  if (pieces == 1) {
+    if (token_ != nullptr) token_->check();
+    body(0, total);
+    return;
+  }
+  const auto piece = [total, grain, body](int64_t i) {
+    poll_interrupt();
+    const int64_t begin = i * grain;
+    body(begin, total - begin < grain ? total : begin + grain);
+  };
+  ThreadPool::instance().run_chunks(pieces, piece, cost_ns_per_item * static_cast<double>(total),
+                                    token_);
+}
+
+void RunContext::run_chunks(int64_t chunks, double cost_ns, FunctionRef<void(int64_t)> body) const {
+  if (chunks <= 0) return;
+  if (chunks == 1) {
+    if (token_ != nullptr) token_->check();
+    body(0);
+    return;
+  }
+  const auto chunk = [body](int64_t i) {
+    poll_interrupt();
+    body(i);
+  };
+  ThreadPool::instance().run_chunks(chunks, chunk, cost_ns, token_);
+}
+
+}  // namespace treenail

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Second stage of a plan: a topology specialised to concrete shapes of feeds and variables. Shape
+// rules have run, shape arithmetic has become constants, kernels are prepared, buffers have arena
+// offsets; a run infers and looks up nothing. Only below data-dependent shapes nodes infer, prepare
+// and allocate when they run (PlanNode::Kind::kDynamic). Immutable once made; what a run changes
+// lies in a Frame. Who runs it: executor.h.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "framework/base/cancellation.h"
+#include "framework/base/fork.h"
+#include "framework/runtime/kernel/kernel.h"
+#include "framework/runtime/plan/topology.h"
+
+namespace treenail {
+
+struct PlanNode {
+  enum class Kind : uint8_t {
+    kKernel,   // prepared
+    kView,     // output 0 is another shape over an input's bytes
+    kOrder,    // nothing to compute: passes dependencies on
+    kDynamic,  // infer, prepare and allocate at run time
+  };
+  Kind kind = Kind::kKernel;
+  const Node* node = nullptr;  // of the topology's graph; of a fused group the last one
+  bool fused = false;          // the kernel computes a group (fusion.h)
+  bool apart = false;          // ... together with another kernel: may overwrite no input
+  std::unique_ptr<Kernel> kernel;
+  std::vector<int32_t> inputs;  // slots
+  int32_t first_output = 0;     // slots of outputs follow one another
+  int64_t scratch_offset = 0;   // in the arena
+  std::vector<int32_t>
+      fresh;  // output slots to allocate before the kernel: their values outlive the run
+  std::vector<int32_t> kernel_gives;  // output slots the kernel sets, whose shape is planned:
+                                      // checked after the kernel
+  std::vector<int32_t>
+      counted;  // input slots whose value is released after its last use, once per use
+  std::vector<int32_t> successors;  // plan nodes that wait for this one, once per wait
+  int32_t waits_for = 0;
+};
+
+struct Slot {
+  enum class Kind : uint8_t {
+    kUnused,
+    kConstant,  // known when the plan was made
+    kArg,       // a feed
+    kArena,     // planned memory, or a view of it
+    kRun,       // set during the run: fresh memory, what a kernel gives, views of these
+  };
+  Kind kind = Kind::kUnused;
+  DType dtype = DType::kInvalid;
+  PartialShape shape;
+  int64_t offset = 0;  // kArena
+  int32_t uses = 0;  // kRun: uses after which the value is released; 0: kept to the end of the run
+};
+
+struct Plan;
+
+// What one run changes. Pooled per plan: steady-state runs construct nothing.
+struct Frame {
+  explicit Frame(const Plan& plan);
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+  // Before a run: where its intermediate values lie. Nothing to do where they lay there before.
+  void use_arena(const Plan& plan, std::byte* memory);
+  void reset(const Plan& plan);  // drops what the run left in feeds' and run-set slots
+
+  std::vector<Tensor> values;  // by slot; constants and arena tensors stay in place between runs
+  std::byte* arena = nullptr;
+  std::unique_ptr<std::atomic<int32_t>[]> uses;     // by slot
+  std::unique_ptr<std::atomic<int32_t>[]> waiting;  // by plan node
+  // The executor's own, where nodes run side by side: room for each plan node once.
+  std::unique_ptr<int32_t[]> ready;
+  std::unique_ptr<int32_t[]> below;
+  CancellationToken token;
+};
+
+struct Plan {
+  ~Plan();
+  std::shared_ptr<const Topology> topology;
+  ResourceManager* resources = nullptr;
+  std::vector<PlanNode> nodes;  // in canonical order
+  std::vector<Slot> slots;
+  std::vector<std::pair<int32_t, Tensor>> constants;  // with their slots
+  std::vector<int32_t> arg_slots;                     // per feed; -1: nothing needs it
+  std::vector<int32_t> fetch_slots;                   // per fetch
+  std::vector<int32_t> run_slots;                     // kArg and kRun: emptied after a run
+  int64_t arena_bytes = 0;
+  int64_t peak_bytes = 0;     // arena and all fresh outputs (PlanNode::fresh)
+  double cost_ns = 0;         // sum of the kernels' estimates
+  bool side_by_side = false;  // run independent nodes on several threads: estimated faster than
+                              // splitting each kernel
+
+  // Frames not in a run.
+  mutable ForkMutex mutex;
+  mutable std::vector<std::unique_ptr<Frame>> idle_frames;
+};
+
+// `feed_shapes`: one per feed, fully known, or partial for a plan that serves all shapes. Errors:
+// as shape rules and prepare() throw, with op and node before the text.
+std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Topology> topology,
+                                      std::span<const PartialShape> feed_shapes,
+                                      ResourceManager& resources);
+
+// That its arena could not be had: which node asks for most.
+Error arena_error(const Plan& plan, const Error& error);
+
+// "[MatMul node \"h1/MatMul\"] text", then where the node was created: for an error that comes from
+// running `node`.
+Error located_error(const Node& node, const Error& error);
+
+}  // namespace treenail

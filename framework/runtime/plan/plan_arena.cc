@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of a plan: which values lie in the arena and where, which outlive the run, and when values
+// that a run sets are released.
+#include <algorithm>
+#include <utility>
+
+#include "framework/base/interrupt.h"
+#include "framework/runtime/plan/plan_builder.h"
+#include "framework/tensor/tensor_bytes.h"
+
+namespace treenail {
+
+int32_t PlanBuilder::root_of(int32_t i) const { return root_[static_cast<size_t>(i)]; }
+
+// What is fetched outlives the run: fresh memory instead of the arena.
+void PlanBuilder::mark_escaping() {
+  for (const int32_t fetched : plan_->fetch_slots) {
+    const int32_t root = root_of(fetched);
+    if (slot(root).kind == Slot::Kind::kArena) slot(root).kind = Slot::Kind::kRun;
+  }
+  for (PlanNode& p : plan_->nodes) {
+    if (p.kind == PlanNode::Kind::kView) {
+      const int32_t out = p.first_output;
+      if (slot(out).kind == Slot::Kind::kArena && slot(root_of(out)).kind == Slot::Kind::kArena) {
+        p.kind = PlanNode::Kind::kOrder;  // the frame holds the view already
+      } else {
+        slot(out).kind = Slot::Kind::kRun;
+      }
+    }
+    if (p.kind != PlanNode::Kind::kKernel || p.node->op().def().allocates_outputs) continue;
+    p.fresh.clear();
+    for (int i = 0; i < p.node->num_outputs(); ++i) {
+      if (slot(p.first_output + i).kind == Slot::Kind::kRun) p.fresh.push_back(p.first_output + i);
+    }
+  }
+}
+
+void PlanBuilder::plan_arena() {
+  block_of_.assign(plan_->slots.size(), -1);
+  std::vector<std::pair<size_t, size_t>> scratch;  // plan node, block
+  for (size_t n = 0; n < plan_->nodes.size(); ++n) {
+    PlanNode& p = plan_->nodes[n];
+    poll_interrupt();
+    add_users(p, static_cast<int32_t>(n));
+    if (p.kind != PlanNode::Kind::kKernel) continue;
+    for (int i = 0; i < p.node->num_outputs(); ++i) {
+      const int32_t out = p.first_output + i;
+      if (slot(out).kind == Slot::Kind::kArena) place_output(p, static_cast<int32_t>(n), i, out);
+    }
+    if (p.kernel->scratch_bytes != 0) {
+      scratch.emplace_back(n, blocks_.size());
+      blocks_.push_back({static_cast<int64_t>(p.kernel->scratch_bytes), {static_cast<int32_t>(n)}});
+    }
+  }
+  plan_->arena_bytes = plan_memory(blocks_, before_, !plan_->side_by_side);
+  plan_->peak_bytes = added_bytes(plan_->arena_bytes, fresh_bytes());
+  for (const auto& [n, block] : scratch) plan_->nodes[n].scratch_offset = blocks_[block].offset;
+  for (size_t i = 0; i < plan_->slots.size(); ++i) {
+    if (plan_->slots[i].kind != Slot::Kind::kArena) continue;
+    const int32_t block = block_of_[static_cast<size_t>(root_of(static_cast<int32_t>(i)))];
+    plan_->slots[i].offset = blocks_[static_cast<size_t>(block)].offset;
+  }
+}
+
+// They are fetched, or views of them are, so that all are there at the end.
+int64_t PlanBuilder::fresh_bytes() const {
+  int64_t sum = 0;
+  for (const PlanNode& p : plan_->nodes) {
+    for (const int32_t out : p.fresh) {
+      const Slot& value = plan_->slots[static_cast<size_t>(out)];
+      sum = added_bytes(sum, tensor_bytes(value.dtype, value.shape.shape()));
+    }
+  }
+  return sum;
+}
+
+void PlanBuilder::add_users(const PlanNode& p, int32_t n) {
+  for (const int32_t input : p.inputs) {
+    const int32_t block = block_of_[static_cast<size_t>(root_of(input))];
+    if (block >= 0) blocks_[static_cast<size_t>(block)].users.push_back(n);
+  }
+}
+
+// A new block, or that of an input that dies here, where the op permits it. A group of element-wise
+// ops writes an element after its last read of it, so that any input of the output's shape will do;
+// a kernel that it runs with may write before that.
+void PlanBuilder::place_output(const PlanNode& p, int32_t n, int output, int32_t out) {
+  const auto take = [&](int32_t source) {
+    if (!may_overwrite(p, n, source, out)) return false;
+    block_of_[static_cast<size_t>(out)] = block_of_[static_cast<size_t>(root_of(source))];
+    return true;
+  };
+  if (p.fused) {
+    if (!p.apart && std::any_of(p.inputs.begin(), p.inputs.end(), take)) return;
+  } else {
+    for (const auto& [from, to] : p.node->op().def().in_place) {
+      if (to != p.node->op().output_arg(output)) continue;
+      if (take(p.inputs[static_cast<size_t>(p.node->op().input_range(from).first)])) return;
+    }
+  }
+  const int64_t bytes = tensor_bytes(slot(out).dtype, slot(out).shape.shape());
+  block_of_[static_cast<size_t>(out)] = static_cast<int32_t>(blocks_.size());
+  blocks_.push_back({std::max<int64_t>(bytes, 1), {n}});
+}
+
+bool PlanBuilder::may_overwrite(const PlanNode& p, int32_t n, int32_t source, int32_t out) {
+  return block_of_[static_cast<size_t>(root_of(source))] >= 0 &&
+         slot(source).dtype == slot(out).dtype && slot(source).shape == slot(out).shape &&
+         dies_at(source, n) && !seen_under_another_shape(p, source);
+}
+
+// No node other than n, and nothing after n, reads the bytes behind this slot; no other output of
+// n lies there already.
+bool PlanBuilder::dies_at(int32_t source, int32_t n) {
+  if (last_use_.empty()) find_last_uses();
+  const int32_t root = root_of(source);
+  if (last_use_[static_cast<size_t>(root)] != n) return false;
+  const auto& users = blocks_[static_cast<size_t>(block_of_[static_cast<size_t>(root)])].users;
+  for (int i = 0; i < plan_->nodes[static_cast<size_t>(n)].node->num_outputs(); ++i) {
+    const int32_t out = plan_->nodes[static_cast<size_t>(n)].first_output + i;
+    if (block_of_[static_cast<size_t>(out)] == block_of_[static_cast<size_t>(root)]) return false;
+  }
+  if (!plan_->side_by_side) return true;
+  return std::all_of(users.begin(), users.end(),
+                     [&](int32_t user) { return user == n || waits(n, user); });
+}
+
+// An element-wise kernel may overwrite an input that it also reads under the same shape, not
+// under another one.
+bool PlanBuilder::seen_under_another_shape(const PlanNode& p, int32_t source) {
+  return std::any_of(p.inputs.begin(), p.inputs.end(), [&](int32_t input) {
+    return root_of(input) == root_of(source) && !(slot(input).shape == slot(source).shape);
+  });
+}
+
+// Direct edges suffice here: a use that is an ancestor only through others keeps its own memory.
+bool PlanBuilder::waits(int32_t n, int32_t earlier) const {
+  const auto& before = before_[static_cast<size_t>(n)];
+  return std::binary_search(before.begin(), before.end(), earlier);
+}
+
+// By root slot: the last plan node in canonical order that reads or writes bytes there. In-place
+// chains are followed because each output has a slot of its own that takes over the block's later
+// uses.
+void PlanBuilder::find_last_uses() {
+  last_use_.assign(plan_->slots.size(), -1);
+  for (size_t n = 0; n < plan_->nodes.size(); ++n) {
+    for (const int32_t input : plan_->nodes[n].inputs) {
+      last_use_[static_cast<size_t>(root_of(input))] = static_cast<int32_t>(n);
+    }
+  }
+}
+
+void PlanBuilder::count_uses() {
+  std::vector<bool> fetched(plan_->slots.size());
+  for (const int32_t slot : plan_->fetch_slots) fetched[static_cast<size_t>(slot)] = true;
+  for (PlanNode& p : plan_->nodes) {
+    std::vector<int32_t> inputs = p.inputs;
+    std::sort(inputs.begin(), inputs.end());
+    inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
+    for (const int32_t input : inputs) {
+      if (slot(input).kind != Slot::Kind::kRun || fetched[static_cast<size_t>(input)]) continue;
+      p.counted.push_back(input);
+      ++slot(input).uses;
+    }
+  }
+  for (size_t i = 0; i < plan_->slots.size(); ++i) {
+    const Slot::Kind kind = plan_->slots[i].kind;
+    if (kind == Slot::Kind::kRun || kind == Slot::Kind::kArg)
+      plan_->run_slots.push_back(static_cast<int32_t>(i));
+  }
+}
+
+}  // namespace treenail

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Specialising a topology, as an ordered list of steps, each of which fills fields: infer (shapes,
+// constants), choose what runs together, slots and kinds, drop what nothing needs, connect, choose
+// how to run, plan memory, count uses. Only plan.cc uses it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_set>
+#include <vector>
+
+#include "framework/runtime/plan/fusion.h"
+#include "framework/runtime/plan/memory_plan.h"
+#include "framework/runtime/plan/plan.h"
+
+namespace treenail {
+
+class PlanBuilder {
+ public:
+  PlanBuilder(std::shared_ptr<const Topology> topology, std::span<const PartialShape> feed_shapes,
+              ResourceManager& resources);
+  std::shared_ptr<const Plan> build();
+
+ private:
+  struct NodeState {
+    std::span<ValueInfo> infos;  // of infos_
+    int32_t first_slot = 0;
+    int32_t plan_node = -1;
+    bool given = false;  // outputs are constants, args or handles: nothing runs
+    bool needed = false;
+    bool fused = false;  // runs as a part of another node: a group's last member or reader
+    int32_t group = -1;  // number in groups_, where the node runs one
+    std::unique_ptr<Kernel> kernel;  // prepared early, to see whether a group can follow it
+  };
+
+  static size_t index(const Node& node) { return static_cast<size_t>(node.id()); }
+  NodeState& state(const Node& node) { return states_[index(node)]; }
+  int32_t slot_of(const Output& value) { return state(*value.node).first_slot + value.index; }
+  Slot& slot(int32_t i) { return plan_->slots[static_cast<size_t>(i)]; }
+  const ValueInfo& info(const Output& value) {
+    return state(*value.node).infos[static_cast<size_t>(value.index)];
+  }
+
+  // Shapes and constants.
+  void number_values();
+  void infer();
+  void infer_node(const Node& node, NodeState& s);
+  std::shared_ptr<const HandleInfo> planned_handle_info(const Tensor& handle) const;
+  void set_constant(const NodeState& s, size_t i, const Tensor& value);
+
+  // Nodes and kernels.
+  void find_needed();
+  void find_groups();
+  bool sizes_are_possible(const FusionGroup& group);
+  void add_group(const FusionGroup& group, const ElementwiseFuser& fuser);
+  struct PreparedGroup;
+  bool feed_reader(const ElementwiseGroup& described, const ElementwiseFuser& fuser,
+                   PreparedGroup& prepared);
+  bool follow_producer(const ElementwiseGroup& described, const ElementwiseFuser& fuser,
+                       PreparedGroup& prepared);
+  bool prepare_early(const Node& node);
+  // Values handed over (plan_handover.cc).
+  void find_handovers();
+  void take_over(const Node& taker, NodeState& s);
+  bool only_feed(std::span<const Node* const> nodes, const Node& reader);
+  bool reads_what_is_written(const Output& value, const Node& writer);
+
+  void make_nodes();
+  void choose_kind(const Node& node, NodeState& s, PlanNode& p);
+  void choose_view(const OpDef& def, const NodeState& s, PlanNode& p);
+  void note_view(const OpDef& def, const NodeState& s, const PlanNode& p);
+  // Are all shapes and host values known that its kernel is prepared for?
+  bool can_prepare(const Node& node);
+  std::unique_ptr<Kernel> prepare_kernel(const Node& node, const NodeState& s);
+  void place_outputs(const NodeState& s, PlanNode& p);
+
+  // Edges.
+  void connect();
+  void add_waits(const Node& before, std::vector<int32_t>& waits);
+  void add_order_before(const Node& input, std::vector<int32_t>& waits);
+
+  // Memory (plan_arena.cc).
+  int32_t root_of(int32_t i) const;
+  void mark_escaping();
+  void plan_arena();
+  void add_users(const PlanNode& p, int32_t n);
+  void place_output(const PlanNode& p, int32_t n, int output, int32_t out);
+  bool may_overwrite(const PlanNode& p, int32_t n, int32_t source, int32_t out);
+  bool dies_at(int32_t source, int32_t n);
+  bool seen_under_another_shape(const PlanNode& p, int32_t source);
+  bool waits(int32_t n, int32_t earlier) const;
+  void find_last_uses();
+  int64_t fresh_bytes() const;
+  void count_uses();
+
+  // Nodes found and prepared as one kernel, until the node that runs it becomes a plan node.
+  struct PreparedGroup {
+    FusionGroup group;           // of element-wise members, or empty
+    std::vector<Output> inputs;  // of the kernel
+    std::unique_ptr<Kernel> kernel;
+    std::vector<const Node*> nodes;  // all that it computes, the one that runs it last
+  };
+
+  std::shared_ptr<Plan> plan_;
+  const Topology& topology_;
+  std::span<const PartialShape> feed_shapes_;
+  ResourceManager& resources_;
+  std::vector<NodeState> states_;                        // by node id
+  std::vector<ValueInfo> infos_;                         // by slot
+  std::unordered_set<const Variable*> keyed_variables_;  // topology_.shape_variables
+  std::vector<PreparedGroup> groups_;
+  std::vector<int32_t> root_;                    // by slot: what it is a view of, itself a root
+  std::vector<std::vector<int32_t>> before_;     // by plan node, sorted
+  std::vector<std::vector<int32_t>> passed_on_;  // by node id
+  std::vector<MemoryBlock> blocks_;
+  std::vector<int32_t> block_of_;  // by root slot
+  std::vector<int32_t> last_use_;  // by root slot
+};
+
+}  // namespace treenail

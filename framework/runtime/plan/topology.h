@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// First stage of a plan: what one (feeds, fetches, targets) needs of the graph, on a private copy,
+// independent of shapes. Cut at feeds (each becomes _Arg) and fetches (each pinned by _Retval),
+// pruned, common subexpressions merged, constants folded, handles of state resolved, accesses to
+// one variable ordered. Second stage: plan.h.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "framework/graph/graph.h"
+#include "framework/runtime/state/variable.h"
+
+namespace treenail {
+
+class ResourceManager;
+
+struct TopologyOptions {
+  bool fold_constants = true;
+  bool merge_common_subexpressions = true;
+  bool allow_soft_placement = false;
+  bool fuse_elementwise = true;
+};
+
+struct Topology {
+  std::unique_ptr<Graph> graph;
+  std::vector<Node*> order;    // canonical: errors are reported and accesses ordered by it
+  std::vector<Node*> args;     // per feed; null when nothing needs it
+  std::vector<Node*> retvals;  // per fetch
+  std::vector<Node*> targets;  // the copies of the run's targets
+  std::unordered_map<const Node*, Tensor>
+      handles;  // nodes that only name state, and what they give
+  // Variables whose declared shape is partial and which no node here assigns: their present shape
+  // is part of the key of a specialisation.
+  std::vector<IntrusivePtr<Variable>> shape_variables;
+  int64_t epoch = 0;             // of the user's graph
+  bool fuse_elementwise = true;  // its specialisations may run element-wise nodes together
+};
+
+// Errors: as prepare() of the ops that name state. The caller holds graph.mutex() at least shared.
+std::shared_ptr<const Topology> make_topology(const Graph& graph, std::span<const Output> feeds,
+                                              std::span<const Output> fetches,
+                                              std::span<Node* const> targets,
+                                              ResourceManager& resources,
+                                              const TopologyOptions& options);
+
+}  // namespace treenail

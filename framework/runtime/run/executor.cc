@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/runtime/run/executor.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <limits>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/base/fork.h"
+#include "framework/base/fp_environment.h"
+#include "framework/base/interrupt.h"
+#include "framework/base/thread_pool.h"
+#include "framework/runtime/run/immediate.h"
+
+namespace treenail {
+namespace {
+
+// Interrupts are looked at after about this much estimated work, or this many nodes.
+constexpr double kPollNs = 1'000'000;
+constexpr int kPollNodes = 256;
+// Side by side: a node below this runs on the thread that readied it.
+constexpr double kInlineNs = 5'000;
+
+Tensor& value(Frame& frame, int32_t slot) { return frame.values[static_cast<size_t>(slot)]; }
+
+void run_dynamic(const Plan& plan, const PlanNode& p, Frame& frame) {
+  std::vector<Tensor> inputs;
+  inputs.reserve(p.inputs.size());
+  for (const int32_t slot : p.inputs) inputs.push_back(value(frame, slot));
+  const NodeServices services{plan.resources, p.node->original_name()};
+  std::vector<Tensor> outputs = run_immediately(p.node->op(), inputs, services, &frame.token);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    value(frame, p.first_output + static_cast<int32_t>(i)) = std::move(outputs[i]);
+  }
+}
+
+// The kernel's shapes were prepared for these; a variable that changed its shape under the plan
+// shows here.
+void check_given(const Plan& plan, const PlanNode& p, Frame& frame) {
+  for (const int32_t slot : p.kernel_gives) {
+    const Slot& planned = plan.slots[static_cast<size_t>(slot)];
+    const Tensor& given = value(frame, slot);
+    if (given.dtype() == planned.dtype && planned.shape.compatible(given.shape())) continue;
+    throw failed_precondition("gave ", given, " where the running plan was made for ",
+                              planned.dtype, planned.shape,
+                              ": a variable changed its shape during the run");
+  }
+}
+
+void compute(const Plan& plan, const PlanNode& p, Frame& frame) {
+  switch (p.kind) {
+    case PlanNode::Kind::kOrder:
+      return;
+    case PlanNode::Kind::kView: {
+      const Tensor& source =
+          value(frame, p.inputs[static_cast<size_t>(p.node->op().def().view_of)]);
+      const Slot& view = plan.slots[static_cast<size_t>(p.first_output)];
+      value(frame, p.first_output) = view_as(source, view.dtype, view.shape.shape());
+      return;
+    }
+    case PlanNode::Kind::kDynamic:
+      return run_dynamic(plan, p, frame);
+    case PlanNode::Kind::kKernel:
+      break;
+  }
+  for (const int32_t slot : p.fresh) {
+    const Slot& planned = plan.slots[static_cast<size_t>(slot)];
+    value(frame, slot) = Tensor(planned.dtype, planned.shape.shape());
+  }
+  RunContext context;
+  context.values_ = frame.values.data();
+  context.input_slots_ = p.inputs.data();
+  context.output_slot_ = p.first_output;
+  context.scratch_ = frame.arena + p.scratch_offset;
+  context.token_ = &frame.token;
+  p.kernel->run(context);
+  if (!p.kernel_gives.empty()) check_given(plan, p, frame);
+}
+
+void release(const PlanNode& p, Frame& frame) {
+  for (const int32_t slot : p.counted) {
+    if (frame.uses[static_cast<size_t>(slot)].fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      value(frame, slot) = Tensor();
+    }
+  }
+}
+
+// Runs one node; whatever it throws becomes an Error that names it. What poll_interrupt() throws is
+// the caller's own and passes unchanged; so does a cancellation, which no node caused.
+void run_node(const Plan& plan, const PlanNode& p, Frame& frame) {
+  try {
+    compute(plan, p, frame);
+  } catch (const Error& error) {
+    if (frame.token.cancelled()) frame.token.check();
+    throw located_error(*p.node, error);
+  } catch (const std::bad_alloc&) {
+    throw located_error(*p.node, resource_exhausted("out of memory"));
+  }
+  release(p, frame);
+}
+
+int64_t run_in_order(const Plan& plan, Frame& frame) {
+  double since_poll_ns = 0;
+  int since_poll = 0;
+  frame.token.check();
+  for (const PlanNode& p : plan.nodes) {
+    since_poll_ns += p.kernel ? p.kernel->cost_ns : kPollNs;
+    if (since_poll_ns >= kPollNs || ++since_poll >= kPollNodes) {
+      since_poll_ns = 0;
+      since_poll = 0;
+      poll_interrupt();
+      frame.token.check();
+    }
+    run_node(plan, p, frame);
+  }
+  frame.token.check();
+  return static_cast<int64_t>(plan.nodes.size());
+}
+
+// Side by side: threads take ready nodes, lowest position first. After an error only nodes before
+// it in canonical order still begin, so that the error reported is the first one whatever the
+// timing. A node waits in one place at a time, once per run, so the frame's two words per node hold
+// the queue and the threads' own stacks.
+class SideBySide {
+  static constexpr int32_t kNone = -1;
+
+ public:
+  SideBySide(const Plan& plan, Frame& frame) : plan_(plan), frame_(frame) {
+    for (size_t n = 0; n < plan.nodes.size(); ++n) {
+      frame.waiting[n].store(plan.nodes[n].waits_for, std::memory_order_relaxed);
+      if (plan.nodes[n].waits_for == 0) push_ready(static_cast<int32_t>(n));
+    }
+  }
+
+  int64_t run() {
+    const int threads = ThreadPool::instance().num_threads();
+    const auto worker = [this](int64_t) { work(); };
+    // Workers learn of a cancellation through the token themselves: the pool must begin every
+    // chunk.
+    ThreadPool::instance().run_chunks(threads, worker, plan_.cost_ns);
+    if (error_) std::rethrow_exception(error_);
+    frame_.token.check();
+    return executed_;
+  }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return ready_count_ != 0 || running_ == 0; });
+      if (ready_count_ == 0) break;
+      const int32_t n = pop_ready();
+      if (n > error_position_) continue;
+      ++running_;
+      lock.unlock();
+      run_chain(n);
+      lock.lock();
+      --running_;
+      changed_.notify_all();
+    }
+    changed_.notify_all();
+  }
+
+  // The node, then what it readied: the cheap ones here at once, the others through the queue.
+  void run_chain(int32_t first) {
+    int32_t mine = first;  // top of a stack linked through frame_.below
+    frame_.below[static_cast<size_t>(first)] = kNone;
+    while (mine != kNone) {
+      const int32_t n = mine;
+      mine = frame_.below[static_cast<size_t>(n)];
+      if (n > error_position_.load(std::memory_order_acquire)) continue;
+      const PlanNode& p = plan_.nodes[static_cast<size_t>(n)];
+      try {
+        frame_.token.check();
+        poll_interrupt();
+        run_node(plan_, p, frame_);
+      } catch (...) {
+        check_not_forked();
+        fail(n);
+        continue;
+      }
+      check_not_forked();
+      int64_t handed_over = 0;
+      for (const int32_t next : p.successors) {
+        if (frame_.waiting[static_cast<size_t>(next)].fetch_sub(1, std::memory_order_acq_rel) != 1)
+          continue;
+        const PlanNode& q = plan_.nodes[static_cast<size_t>(next)];
+        const bool cheap = q.kind == PlanNode::Kind::kOrder || q.kind == PlanNode::Kind::kView ||
+                           (q.kernel && q.kernel->cost_ns < kInlineNs);
+        if (cheap) {
+          frame_.below[static_cast<size_t>(next)] = mine;
+          mine = next;
+        } else {
+          const std::lock_guard lock(mutex_);
+          push_ready(next);
+          ++handed_over;
+        }
+      }
+      if (handed_over > 0) changed_.notify_all();
+      const std::lock_guard lock(mutex_);
+      ++executed_;
+    }
+  }
+
+  // A kernel may fork (a plugin's, or a signal handler on the way): in the child the other workers
+  // are gone, and what they held is.
+  void check_not_forked() const {
+    if (fork_generation() == born_) return;
+    throw failed_precondition(
+        "the process was forked while this run was in flight; the child cannot finish it");
+  }
+
+  // The caller holds mutex_, or is the only thread yet.
+  void push_ready(int32_t n) {
+    frame_.ready[ready_count_++] = n;
+    std::push_heap(&frame_.ready[0], &frame_.ready[ready_count_], std::greater<>());
+  }
+  int32_t pop_ready() {
+    std::pop_heap(&frame_.ready[0], &frame_.ready[ready_count_], std::greater<>());
+    return frame_.ready[--ready_count_];
+  }
+
+  void fail(int32_t n) {
+    const std::lock_guard lock(mutex_);
+    if (n < error_position_) {
+      error_position_ = n;
+      error_ = std::current_exception();
+    }
+  }
+
+  const Plan& plan_;
+  Frame& frame_;
+  const uint32_t born_ = fork_generation();
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  size_t ready_count_ = 0;  // of frame_.ready, a heap: the lowest position on top
+  int running_ = 0;
+  int64_t executed_ = 0;
+  std::atomic<int32_t> error_position_{std::numeric_limits<int32_t>::max()};
+  std::exception_ptr error_;
+};
+
+}  // namespace
+
+int64_t execute_plan(const Plan& plan, Frame& frame) {
+  const FpEnvironment ieee;
+  return plan.side_by_side ? SideBySide(plan, frame).run() : run_in_order(plan, frame);
+}
+
+}  // namespace treenail

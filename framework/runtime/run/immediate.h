@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// One op instance on concrete tensors, start to end: infer, prepare, allocate, run. Immediate
+// execution, constant folding and the plan's nodes whose shapes are known only at run time all go
+// this way; planned nodes go through executor.h.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "framework/base/cancellation.h"
+#include "framework/op/op_def.h"
+#include "framework/op/shape_context.h"
+#include "framework/runtime/kernel/kernel.h"
+#include "framework/tensor/tensor.h"
+
+namespace treenail {
+
+// What a node may reach beside its inputs.
+struct NodeServices {
+  ResourceManager* resources = nullptr;
+  std::string_view node_name;     // empty in immediate execution
+  std::string_view counter_name;  // of a random op's counter, where it is not the node's
+};
+
+// A PrepareContext over plain arrays. host_values: one pointer per input, null where the op
+// declares no `host`.
+class ArrayPrepareContext final : public PrepareContext {
+ public:
+  ArrayPrepareContext(const OpInstance& op, std::span<const Shape> inputs,
+                      std::span<const Shape> outputs, std::span<const Tensor* const> host_values,
+                      const NodeServices& services)
+      : op_(op),
+        inputs_(inputs),
+        outputs_(outputs),
+        host_values_(host_values),
+        services_(services) {}
+
+  const OpInstance& op() const override { return op_; }
+  const Shape& input_shape(int i) const override { return inputs_[i]; }
+  const Shape& output_shape(int i) const override;
+  const Tensor& host_value(int i) const override;
+  std::string_view node_name() const override { return services_.node_name; }
+  ResourceManager& resources() const override { return *services_.resources; }
+  IntrusivePtr<RandomCounter> random_counter() const override;
+
+ private:
+  const OpInstance& op_;
+  std::span<const Shape> inputs_;
+  std::span<const Shape> outputs_;  // empty when an output shape is known only after the run
+  std::span<const Tensor* const> host_values_;
+  const NodeServices& services_;
+};
+
+// The bytes of `tensor` as another dtype of the same size and another shape of as many elements.
+Tensor view_as(const Tensor& tensor, DType dtype, const Shape& shape);
+
+// What can run again on inputs of the same dtypes and shapes, on any thread.
+struct PreparedKernel {
+  std::unique_ptr<Kernel> kernel;  // null: every run is prepared anew
+  std::vector<Shape> output_shapes;
+};
+
+// Output tensors of `op` on `inputs`. Errors carry no op or node prefix: the caller knows what to
+// name. `keep` takes the kernel where nothing but dtypes and shapes went into it: no state, and no
+// input's value.
+std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor> inputs,
+                                    const NodeServices& services, const CancellationToken* token,
+                                    PreparedKernel* keep = nullptr);
+std::vector<Tensor> run_prepared(const OpInstance& op, const PreparedKernel& prepared,
+                                 std::span<const Tensor> inputs, const CancellationToken* token);
+
+// The outputs as constants where `op` is free of state, every input is a constant and no output
+// exceeds 1 MiB; else empty. An op that fails is left to fail at run time.
+std::vector<Tensor> fold_constant(const OpInstance& op, std::span<const ValueInfo* const> inputs,
+                                  std::span<const ValueInfo> outputs);
+inline constexpr int64_t kMaxFoldedBytes = int64_t{1} << 20;
+
+}  // namespace treenail

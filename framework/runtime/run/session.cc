@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding the signature of a run, lending its plan a frame, and moving feeds and fetches.
+#include "framework/runtime/run/session.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "framework/base/error.h"
+#include "framework/base/fork.h"
+#include "framework/base/interrupt.h"
+#include "framework/runtime/plan/plan.h"
+#include "framework/runtime/run/arena_pool.h"
+#include "framework/runtime/run/deadline.h"
+#include "framework/runtime/run/executor.h"
+#include "framework/runtime/run/run_limits.h"
+#include "framework/runtime/run/signature.h"
+#include "framework/runtime/state/resource_manager.h"
+
+namespace treenail {
+
+struct Session::Impl {
+  SessionOptions options;
+  std::shared_ptr<ResourceManager> resources;
+  ArenaPool arenas;
+
+  std::atomic<bool> closed{false};
+
+  ForkMutex mutex;  // guards what follows
+  uint32_t generation = fork_generation();
+  std::vector<Frame*> running;
+  using Key = std::vector<std::pair<int64_t, int64_t>>;
+  std::map<Key, std::shared_ptr<Signature>> signatures;
+  uint64_t uses = 0;
+
+  // In the child of a fork nothing runs yet, and what a thread was changing begins anew.
+  std::unique_lock<ForkMutex> locked();
+  void forget_oldest();
+
+  void begin(Frame& frame, Signature& signature);
+  void end(Frame& frame);
+};
+
+namespace {
+
+// A frame out of the plan's pool, given back when the run ended well; a cancelled one is dropped
+// with its token. And an arena for the run.
+class FrameLease {
+ public:
+  FrameLease(const Plan& plan, ArenaPool& arenas) : plan_(plan), arenas_(arenas) {
+    {
+      const std::lock_guard lock(plan.mutex);
+      if (plan.mutex.abandoned()) begin_anew(plan.idle_frames);
+      if (!plan.idle_frames.empty()) {
+        frame_ = std::move(plan.idle_frames.back());
+        plan.idle_frames.pop_back();
+      }
+    }
+    if (!frame_) frame_ = std::make_unique<Frame>(plan);
+    try {
+      arena_ = arenas.take(static_cast<size_t>(plan.arena_bytes), frame_->arena);
+    } catch (const Error& error) {
+      throw arena_error(plan, error);
+    }
+    try {
+      frame_->use_arena(plan, arena_.data);
+    } catch (...) {
+      arenas.give_back(arena_);
+      throw;
+    }
+  }
+  ~FrameLease() {
+    arenas_.give_back(arena_);
+    if (frame_->token.cancelled()) return;
+    frame_->reset(plan_);
+    const std::lock_guard lock(plan_.mutex);
+    if (plan_.mutex.abandoned()) begin_anew(plan_.idle_frames);
+    plan_.idle_frames.push_back(std::move(frame_));
+  }
+  FrameLease(const FrameLease&) = delete;
+  FrameLease& operator=(const FrameLease&) = delete;
+  Frame& operator*() { return *frame_; }
+
+ private:
+  const Plan& plan_;
+  ArenaPool& arenas_;
+  std::unique_ptr<Frame> frame_;
+  Arena arena_;
+};
+
+}  // namespace
+
+Session::Session(std::shared_ptr<Graph> graph, SessionOptions options)
+    : graph_(std::move(graph)), impl_(std::make_unique<Impl>()) {
+  impl_->resources = options.resources ? options.resources : std::make_shared<ResourceManager>();
+  impl_->options = std::move(options);
+  impl_->resources->attach();
+}
+
+Session::~Session() { close(); }
+
+ResourceManager& Session::resources() const { return *impl_->resources; }
+
+double Session::estimated_cost_ns(const Signature& signature) {
+  return signature.cost_ns.load(std::memory_order_relaxed);
+}
+
+std::shared_ptr<Session::Signature> Session::signature(std::span<const Output> feeds,
+                                                       std::span<const Output> fetches,
+                                                       std::span<Node* const> targets) {
+  Impl::Key key;
+  const auto add = [&](const Output& value, std::string_view what) {
+    if (value.node == nullptr || &value.node->graph() != graph_.get()) {
+      throw invalid_argument("the ", what, " ", value, " is not a value of the session's graph");
+    }
+    if (value.index < 0 || value.index >= value.node->num_outputs()) {
+      throw invalid_argument("the ", what, " ", value, " does not exist: its node has ",
+                             value.node->num_outputs(), " outputs");
+    }
+    key.emplace_back(value.node->id(), value.index);
+  };
+  for (const Output& value : feeds) {
+    add(value, "feed");
+    if (value.node->op().output_type(value.index) == DType::kResource) {
+      throw invalid_argument("Cannot feed \"", value, "\": it is a resource handle");
+    }
+  }
+  std::vector<std::pair<int64_t, int64_t>> sorted = key;
+  std::sort(sorted.begin(), sorted.end());
+  if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end()) {
+    throw invalid_argument("the value \"", graph_->node(static_cast<int>(twice->first))->name(),
+                           ":", twice->second, "\" is fed more than once");
+  }
+  key.emplace_back(-1, -1);
+  for (const Output& value : fetches) add(value, "fetch");
+  key.emplace_back(-1, -1);
+  for (const Node* target : targets) {
+    if (target == nullptr || &target->graph() != graph_.get()) {
+      throw invalid_argument("a target is not a node of the session's graph");
+    }
+    key.emplace_back(target->id(), -1);
+  }
+  const std::unique_lock lock = impl_->locked();
+  std::shared_ptr<Signature>& entry = impl_->signatures[std::move(key)];
+  const bool is_new = !entry;
+  if (is_new) {
+    entry = std::make_shared<Signature>(std::vector<Output>(feeds.begin(), feeds.end()),
+                                        std::vector<Output>(fetches.begin(), fetches.end()),
+                                        std::vector<Node*>(targets.begin(), targets.end()));
+  }
+  entry->used = ++impl_->uses;
+  const std::shared_ptr<Signature> found = entry;
+  if (is_new) impl_->forget_oldest();
+  return found;
+}
+
+std::unique_lock<ForkMutex> Session::Impl::locked() {
+  std::unique_lock<ForkMutex> lock(mutex);
+  if (mutex.abandoned()) {
+    begin_anew(running);
+    begin_anew(signatures);
+  }
+  if (generation != fork_generation()) {
+    running.clear();
+    generation = fork_generation();
+  }
+  return lock;
+}
+
+// Only its plans go; whoever still holds the signature may go on running it.
+void Session::Impl::forget_oldest() {
+  if (signatures.size() <= kMostSignatures) return;
+  const auto oldest = std::min_element(
+      signatures.begin(), signatures.end(),
+      [](const auto& a, const auto& b) { return a.second->used < b.second->used; });
+  signatures.erase(oldest);
+}
+
+void Session::Impl::begin(Frame& frame, Signature& signature) {
+  const std::unique_lock lock = locked();
+  if (closed.load()) throw_session_closed();
+  signature.used = ++uses;
+  running.push_back(&frame);
+}
+
+void Session::Impl::end(Frame& frame) {
+  const std::unique_lock lock = locked();
+  std::erase(running, &frame);
+}
+
+std::vector<Tensor> Session::run(const std::shared_ptr<Signature>& signature,
+                                 std::span<const Tensor> feeds, const RunOptions& options,
+                                 RunMetadata* metadata) {
+  if (feeds.size() != signature->feeds.size()) {
+    throw invalid_argument("the run needs ", signature->feeds.size(), " feeds, got ", feeds.size());
+  }
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    const Output& value = signature->feeds[i];
+    if (feeds[i].dtype() != value.node->op().output_type(value.index)) check_feed(value, feeds[i]);
+  }
+  RunLimits limits(options);
+  bool specialized = false;
+  std::shared_ptr<const Plan> plan;
+  try {
+    plan = signature->plan_for({*graph_, *impl_->resources, impl_->options, impl_->closed}, feeds,
+                               limits, specialized);
+  } catch (const Error&) {
+    limits.end_planning();
+    throw;
+  }
+  limits.end_planning();
+  if (metadata != nullptr)
+    *metadata = {0, plan->arena_bytes, plan->cost_ns, specialized, plan->peak_bytes};
+  FrameLease lease(*plan, impl_->arenas);
+  Frame& frame = *lease;
+  impl_->begin(frame, *signature);
+  struct End {
+    Impl& impl;
+    Frame& frame;
+    ~End() { impl.end(frame); }
+  } end{*impl_, frame};
+
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    if (plan->arg_slots[i] >= 0) frame.values[static_cast<size_t>(plan->arg_slots[i])] = feeds[i];
+  }
+  int64_t executed = 0;
+  {
+    const InterruptScope interrupts(options.poll);
+    const TokenLink link(options.token, frame.token);
+    try {
+      if (options.timeout_ms > 0) {
+        const DeadlineScope deadline(frame.token, options.timeout_ms, limits.begun());
+        executed = execute_plan(*plan, frame);
+      } else {
+        executed = execute_plan(*plan, frame);
+      }
+    } catch (const Error&) {
+      if (options.token != nullptr) options.token->check();  // the caller's own reason comes first
+      throw;
+    }
+  }
+  std::vector<Tensor> results;
+  results.reserve(plan->fetch_slots.size());
+  for (const int32_t slot : plan->fetch_slots) {
+    const Tensor& value = frame.values[static_cast<size_t>(slot)];
+    const bool own = value.buffer()->kind() == Buffer::Kind::kOwned;
+    results.push_back(own ? value : value.deep_copy());
+  }
+  if (metadata != nullptr) metadata->nodes_executed = executed;
+  return results;
+}
+
+std::vector<Tensor> Session::run(const std::vector<std::pair<std::string, Tensor>>& feeds,
+                                 const std::vector<std::string>& fetches,
+                                 const std::vector<std::string>& targets,
+                                 const RunOptions& options) {
+  std::vector<Output> feed_values, fetch_values;
+  std::vector<Tensor> tensors;
+  std::vector<Node*> target_nodes;
+  {
+    const std::shared_lock lock(graph_->mutex());
+    for (const auto& [name, tensor] : feeds) {
+      feed_values.push_back(graph_->find_output(name));
+      tensors.push_back(tensor);
+    }
+    for (const std::string& name : fetches) fetch_values.push_back(graph_->find_output(name));
+    for (const std::string& name : targets) {
+      Node* node = graph_->find(name);
+      if (node == nullptr) throw not_found("the graph has no node \"", name, "\" to run");
+      target_nodes.push_back(node);
+    }
+  }
+  return run(signature(feed_values, fetch_values, target_nodes), tensors, options);
+}
+
+// What runs keeps the variables and the memory it uses until it has ended.
+void Session::close() {
+  std::vector<std::shared_ptr<Signature>> signatures;
+  {
+    const std::unique_lock lock = impl_->locked();
+    if (impl_->closed.exchange(true)) return;
+    for (Frame* frame : impl_->running)
+      frame->token.cancel(Code::kCancelled, "the session was closed");
+    for (auto& [key, signature] : impl_->signatures) signatures.push_back(std::move(signature));
+    impl_->signatures.clear();
+  }
+  for (const std::shared_ptr<Signature>& signature : signatures)
+    signature->forget_unless_planning();
+  impl_->arenas.clear();
+  impl_->resources->detach();
+}
+
+}  // namespace treenail

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random numbers of framework/ops/random.cc as TensorFlow 1 draws them: outputs come in groups (as
+// many as one Philox block gives), group g of a fixed-rate distribution uses block g, group g of
+// one that rejects samples owns the 256 words per output from g on. An execution reserves 256
+// blocks per output whatever it uses. log, sin and cos are the C library's, as in TensorFlow.
+// RandomShuffle and Multinomial: kernels/host/random/random.cc.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numbers>
+#include <optional>
+
+#include "framework/runtime/kernel/kernel_random.h"
+#include "framework/runtime/kernel/kernel_registry.h"
+#include "kernels/cpu/elementwise/half_tiles.h"
+#include "kernels/cpu/random/philox_fill.h"
+
+namespace treenail::cpu {
+namespace {
+
+using KernelPtr = std::unique_ptr<Kernel>;
+
+constexpr uint64_t kBlocksPerOutput = 256;
+
+// --- From bits to numbers ---------------------------------------------------------------------
+
+// 23 (52) random bits after the binary point of 1.0 ..., less 1.
+float unit_float(uint32_t word) {
+  return std::bit_cast<float>((word & 0x7fffffu) | 0x3f800000u) - 1.0F;
+}
+double unit_double(uint32_t high, uint32_t low) {
+  const uint64_t fraction = (static_cast<uint64_t>(high & 0xfffffu) << 32) | low;
+  return std::bit_cast<double>(fraction | (uint64_t{1023} << 52)) - 1.0;
+}
+
+// Box-Muller: two uniform numbers to two normal ones. Tiny ones are raised, for the logarithm's
+// sake.
+void normal_pair(uint32_t word0, uint32_t word1, float* out) {
+  const float u = std::max(unit_float(word0), 1.0e-7F);
+  const float angle =
+      static_cast<float>(2.0 * std::numbers::pi * static_cast<double>(unit_float(word1)));
+  const float radius = std::sqrt(-2.0F * std::log(u));
+  out[0] = std::sin(angle) * radius;
+  out[1] = std::cos(angle) * radius;
+}
+void normal_pair(const uint32_t* words, double* out) {
+  const double u = std::max(unit_double(words[0], words[1]), 1.0e-7);
+  const double angle = 2.0 * std::numbers::pi * unit_double(words[2], words[3]);
+  const double radius = std::sqrt(-2.0 * std::log(u));
+  out[0] = std::sin(angle) * radius;
+  out[1] = std::cos(angle) * radius;
+}
+
+// --- Distributions ----------------------------------------------------------------------------
+// convert(words, out, n): n outputs from the words of n / kGroup blocks. kWide types compute in
+// float.
+
+template <class T>
+struct Uniform {
+  static constexpr int kGroup = sizeof(T) == 8 ? 2 : 4;
+  static constexpr double kCost = sizeof(T) == 8 ? 1.5 : 0.8;
+  static void convert(const uint32_t* words, T* out, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+      if constexpr (std::is_same_v<T, float>) {
+        out[i] = unit_float(words[i]);
+      } else if constexpr (std::is_same_v<T, double>) {
+        out[i] = unit_double(words[2 * i], words[2 * i + 1]);
+      } else if constexpr (std::is_same_v<T, Float16>) {
+        out[i] = T(static_cast<float>(words[i] & 0x3ffu) * (1.0F / 1024.0F));
+      } else {
+        out[i] = T(static_cast<float>(words[i] & 0x7fu) * (1.0F / 128.0F));
+      }
+    }
+  }
+};
+
+template <class T>
+struct Normal {
+  static constexpr int kGroup = sizeof(T) == 8 ? 2 : 4;
+  static constexpr double kCost = sizeof(T) == 8 ? 20 : 8;
+  static void convert(const uint32_t* words, T* out, int64_t n) {
+    for (int64_t i = 0; i < n; i += 2) {
+      if constexpr (std::is_same_v<T, double>) {
+        normal_pair(words + 2 * i, out + i);
+      } else if constexpr (std::is_same_v<T, float>) {
+        normal_pair(words[i], words[i + 1], out + i);
+      } else {
+        float pair[2];
+        normal_pair(words[i], words[i + 1], pair);
+        narrow(pair, out + i, 2);
+      }
+    }
+  }
+};
+
+// Integers low + word mod range.
+template <class T>
+struct UniformInt {
+  static constexpr int kGroup = sizeof(T) == 8 ? 2 : 4;
+  static constexpr double kCost = sizeof(T) == 8 ? 4 : 2;
+  T low;
+  T high;
+  void convert(const uint32_t* words, T* out, int64_t n) const {
+    using Unsigned = std::make_unsigned_t<T>;
+    const Unsigned range = static_cast<Unsigned>(high) - static_cast<Unsigned>(low);
+    for (int64_t i = 0; i < n; ++i) {
+      Unsigned bits;
+      if constexpr (sizeof(T) == 8) {
+        bits = words[2 * i] | static_cast<uint64_t>(words[2 * i + 1]) << 32;
+      } else {
+        bits = words[i];
+      }
+      out[i] = static_cast<T>(static_cast<Unsigned>(low) + bits % range);
+    }
+  }
+};
+
+// Blocks per piece of parallel work, and per tile of words on the stack.
+constexpr int64_t kPieceBlocks = 4096;
+constexpr int64_t kTileBlocks = 64;
+
+template <class T, class Distribution>
+void fill(RunContext& c, const Philox& stream, const Distribution& distribution, T* out,
+          int64_t n) {
+  constexpr int64_t kGroup = Distribution::kGroup;
+  const int64_t groups = (n + kGroup - 1) / kGroup;
+  c.parallel_for(groups, kPieceBlocks, Distribution::kCost * kGroup,
+                 [&](int64_t begin, int64_t end) {
+                   alignas(64) uint32_t words[4 * kTileBlocks];
+                   T last[4];
+                   for (int64_t group = begin; group < end; group += kTileBlocks) {
+                     const int64_t blocks = std::min(kTileBlocks, end - group);
+                     fill_blocks(stream, static_cast<uint64_t>(group), blocks, words);
+                     const int64_t whole = std::min(blocks, n / kGroup - group);
+                     distribution.convert(words, out + group * kGroup, whole * kGroup);
+                     if (whole == blocks) continue;
+                     distribution.convert(words + 4 * whole, last, kGroup);
+                     std::copy(last, last + n % kGroup, out + (group + whole) * kGroup);
+                   }
+                 });
+}
+
+// --- Truncated normal: rejection --------------------------------------------------------------
+
+template <class T>
+using RealOf = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+// The kGroup outputs that one group draws from its own region of the stream.
+template <class T>
+void truncated_group(const Philox& stream, uint64_t first_block, RealOf<T>* out, int count) {
+  int filled = 0;
+  for (uint64_t block = first_block; filled < count; ++block) {
+    const Philox::Block words = stream(block);
+    RealOf<T> drawn[4];
+    int n = 4;
+    if constexpr (std::is_same_v<T, double>) {
+      normal_pair(words.data(), drawn);
+      n = 2;
+    } else {
+      normal_pair(words[0], words[1], drawn);
+      normal_pair(words[2], words[3], drawn + 2);
+    }
+    for (int i = 0; i < n && filled < count; ++i) {
+      if (std::abs(drawn[i]) < RealOf<T>(2)) out[filled++] = drawn[i];
+    }
+  }
+}
+
+template <class T>
+void fill_truncated(RunContext& c, const Philox& stream, T* out, int64_t n) {
+  constexpr int64_t kGroup = sizeof(T) == 8 ? 2 : 4;
+  constexpr uint64_t kRegion = kGroup * 256 / 4;  // blocks
+  const int64_t groups = (n + kGroup - 1) / kGroup;
+  c.parallel_for(groups, 1024, 15.0 * kGroup, [&](int64_t begin, int64_t end) {
+    for (int64_t group = begin; group < end; ++group) {
+      RealOf<T> drawn[kGroup];
+      truncated_group<T>(stream, static_cast<uint64_t>(group) * kRegion, drawn, kGroup);
+      const int64_t count = std::min(kGroup, n - group * kGroup);
+      if constexpr (sizeof(T) == 2) {
+        narrow(drawn, out + group * kGroup, count);
+      } else {
+        std::copy(drawn, drawn + count, out + group * kGroup);
+      }
+    }
+  });
+}
+
+// --- Kernels ----------------------------------------------------------------------------------
+
+// The numbers of one execution, for ops with a counter and those with a seed as input 1.
+class Source {
+ public:
+  explicit Source(const PrepareContext& p) {
+    if (p.op().def().random) counted_.emplace(p);
+  }
+  Philox next(RunContext& c, int64_t outputs) const {
+    if (counted_) return counted_->next(static_cast<uint64_t>(outputs) * kBlocksPerOutput);
+    return seeded_stream(seed(c.input(1), 0), seed(c.input(1), 1));
+  }
+
+ private:
+  // Element i of a seed; unsigned ones by their bits.
+  static int64_t seed(const Tensor& pair, int64_t i) {
+    switch (pair.dtype()) {
+      case DType::kUInt64:
+        return static_cast<int64_t>(pair.data<uint64_t>()[i]);
+      case DType::kUInt32:
+        return pair.data<uint32_t>()[i];
+      case DType::kInt32:
+        return pair.data<int32_t>()[i];
+      default:
+        return pair.data<int64_t>()[i];
+    }
+  }
+
+  std::optional<CountedStream> counted_;
+};
+
+template <template <class> class Distribution>
+KernelPtr prepare_real(const PrepareContext& p) {
+  const int64_t n = p.output_shape(0).num_elements();
+  return dispatch<float, double, Float16, BFloat16>(p.output_type(0), [&]<class T>() -> KernelPtr {
+    return make_kernel(
+        [n, source = Source(p)](RunContext& c) {
+          fill<T>(c, source.next(c, n), Distribution<T>(), c.output(0).data<T>(), n);
+        },
+        50 + Distribution<T>::kCost * static_cast<double>(n));
+  });
+}
+
+KernelPtr prepare_truncated(const PrepareContext& p) {
+  const int64_t n = p.output_shape(0).num_elements();
+  return dispatch<float, double, Float16, BFloat16>(p.output_type(0), [&]<class T>() -> KernelPtr {
+    return make_kernel(
+        [n, source = Source(p)](RunContext& c) {
+          fill_truncated<T>(c, source.next(c, n), c.output(0).data<T>(), n);
+        },
+        50 + 15.0 * static_cast<double>(n));
+  });
+}
+
+KernelPtr prepare_int(const PrepareContext& p) {
+  const int64_t n = p.output_shape(0).num_elements();
+  const int low = p.op().def().input_index("minval");
+  const int high = p.op().def().input_index("maxval");
+  return dispatch<int32_t, int64_t>(p.output_type(0), [&]<class T>() -> KernelPtr {
+    const UniformInt<T> distribution{*p.host_value(low).data<T>(), *p.host_value(high).data<T>()};
+    return make_kernel(
+        [n, distribution, source = Source(p)](RunContext& c) {
+          fill<T>(c, source.next(c, n), distribution, c.output(0).data<T>(), n);
+        },
+        50 + UniformInt<T>::kCost * static_cast<double>(n));
+  });
+}
+
+}  // namespace
+
+void register_random_kernels(KernelRegistry& r) {
+  r.add("RandomUniform", {}, prepare_real<Uniform>);
+  r.add("RandomStandardNormal", {}, prepare_real<Normal>);
+  r.add("TruncatedNormal", {}, prepare_truncated);
+  r.add("RandomUniformInt", {}, prepare_int);
+  r.add("StatelessRandomUniform", {}, prepare_real<Uniform>);
+  r.add("StatelessRandomNormal", {}, prepare_real<Normal>);
+  r.add("StatelessTruncatedNormal", {}, prepare_truncated);
+  r.add("StatelessRandomUniformInt", {}, prepare_int);
+}
+
+}  // namespace treenail::cpu

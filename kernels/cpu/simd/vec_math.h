@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementary functions on vectors: exponentials, logarithms, tanh, sigmoid, error function in
+// float; exponential, logarithm, sine and cosine in double, which also carry the float functions
+// that need more precision inside (through_double.cc). Polynomials are minimax fits made for this
+// file (Lawson iteration; the error bound stands beside each). Special values come out as in IEEE
+// 754's recommended functions: exp(-inf) = 0, log(0) = -inf, NaN stays NaN, denormals are kept.
+// tests/cases/transcendental.py says to how many units in the last place each op is held (4, and 8
+// for Erfc); docs/decisions/vector-math.md has what was measured.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "kernels/cpu/simd/vec_fma.h"
+
+namespace treenail::cpu {
+
+// c[0] + c[1] x + … by Horner's rule.
+template <class V, int kN>
+TN_INLINE V polynomial(V x, const ElementOf<V> (&c)[kN]) {
+  V p = splat<V>(c[kN - 1]);
+  for (int i = kN - 2; i >= 0; --i) p = mul_add(p, x, splat<V>(c[i]));
+  return p;
+}
+
+// Adding and taking away 1.5 * 2^(mantissa bits) rounds to the nearest whole number and leaves it
+// in the low bits.
+template <class V>
+inline constexpr ElementOf<V> kRounder = sizeof(ElementOf<V>) == 4
+                                             ? static_cast<ElementOf<V>>(12582912.0)
+                                             : static_cast<ElementOf<V>>(6755399441055744.0);
+
+template <class V>
+struct Rounded {
+  V value;   // a whole number
+  Int<V> n;  // the same as an integer
+};
+// For |x| below 2^22 (float) or 2^51 (double); elsewhere both are meaningless.
+template <class V>
+TN_INLINE Rounded<V> round_small(V x) {
+  const V magic = splat<V>(kRounder<V>);
+  const V shifted = x + magic;
+  return {shifted - magic,
+          (Int<V>)((Unsigned<V>)bits<Int<V>>(shifted) - (Unsigned<V>)bits<Int<V>>(magic))};
+}
+
+// 2^n for n in the range of normal exponents.
+template <class V>
+TN_INLINE V power_of_two(Int<V> n) {
+  constexpr int kMantissa = sizeof(ElementOf<V>) == 4 ? 23 : 52;
+  constexpr int kBias = sizeof(ElementOf<V>) == 4 ? 127 : 1023;
+  return bits<V>((Int<V>)((Unsigned<V>)(n + kBias) << kMantissa));
+}
+
+// x 2^n in two steps, so that results below the smallest normal number are rounded once and
+// overflow gives infinity.
+template <class V>
+TN_INLINE V scale(V x, V n_value, Int<V> n) {
+  const Int<V> half = round_small(n_value * splat<V>(ElementOf<V>(0.5))).n;
+  return x * power_of_two<V>(half) * power_of_two<V>(n - half);
+}
+
+template <class V>
+TN_INLINE V clamp(V x, ElementOf<V> low, ElementOf<V> high) {  // NaN stays NaN
+  x = x < splat<V>(low) ? splat<V>(low) : x;
+  return x > splat<V>(high) ? splat<V>(high) : x;
+}
+
+// x = n ln 2 + r with |r| <= ln 2 / 2, ln 2 in two parts whose first has trailing zeros: n times it
+// is exact.
+template <class V>
+struct ExpParts {
+  Rounded<V> n;
+  V r;
+};
+template <class V>
+TN_INLINE ExpParts<V> exp_reduce(V x) {
+  using T = ElementOf<V>;
+  constexpr bool kFloat = sizeof(T) == 4;
+  constexpr T kHigh = kFloat ? T(0.693359375) : T(0x1.62e42feep-1);
+  constexpr T kLow = kFloat ? T(-2.12194440054690583e-4) : T(0x1.a39ef35793c76p-33);
+  const Rounded<V> n = round_small(x * splat<V>(T(1.44269504088896340736)));
+  V r = mul_add(n.value, splat<V>(-kHigh), x);
+  r = mul_add(n.value, splat<V>(-kLow), r);
+  return {n, r};
+}
+
+// e^r - 1 for |r| <= ln 2 / 2: r + r² q(r).
+TN_INLINE VecF expm1_reduced(VecF r) {
+  constexpr float kQ[] = {0.5f, 0.166665182f, 0.0416662060f, 0.00836895406f,
+                          0.00139505998f};  // 2^-28.2
+  return mul_add(r * r, polynomial(r, kQ), r);
+}
+TN_INLINE VecD expm1_reduced(VecD r) {
+  constexpr double kQ[] = {0.50000000000000133,   0.16666666666666696,    0.041666666666514036,
+                           0.008333333333308662,  0.0013888888947390791,  0.00019841269914501488,
+                           2.480148953853937e-05, 2.7557218694430204e-06, 2.7631429954964079e-07,
+                           2.5117147854496902e-08};  // 2^-58
+  return mul_add(r * r, polynomial(r, kQ), r);
+}
+
+// e^x where the result is a normal number: |x| <= kExpNormal.
+template <class V>
+inline constexpr ElementOf<V> kExpNormal = sizeof(ElementOf<V>) == 4 ? ElementOf<V>(87)
+                                                                     : ElementOf<V>(708);
+template <class V>
+TN_INLINE V exp_normal(V x) {
+  constexpr int kMantissa = sizeof(ElementOf<V>) == 4 ? 23 : 52;
+  const ExpParts<V> p = exp_reduce(x);
+  const V y = expm1_reduced(p.r) + splat<V>(ElementOf<V>(1));
+  return bits<V>((Int<V>)((Unsigned<V>)bits<Int<V>>(y) + ((Unsigned<V>)p.n.n << kMantissa)));
+}
+// Everywhere, with the same bits where both apply.
+template <class V>
+__attribute__((noinline)) inline V exp_anywhere(V x) {
+  using T = ElementOf<V>;
+  constexpr bool kFloat = sizeof(T) == 4;
+  const ExpParts<V> p = exp_reduce(clamp(x, kFloat ? T(-104) : T(-746), kFloat ? T(89) : T(710)));
+  return scale(expm1_reduced(p.r) + splat<V>(T(1)), p.n.value, p.n.n);
+}
+template <class V>
+TN_INLINE V exp(V x) {
+  if (__builtin_expect(any(~(absolute(x) <= splat<V>(kExpNormal<V>))), 0)) return exp_anywhere(x);
+  return exp_normal(x);
+}
+
+// Of numbers that are zero or negative, as softmax needs it: no overflow to mind, and what would be
+// below the smallest normal number is zero.
+template <class V>
+TN_INLINE V exp_of_negative(V x) {
+  using T = ElementOf<V>;
+  constexpr T kLowest = sizeof(T) == 4 ? T(-87.3365478515625) : T(-708.396418532264);
+  const V y = x < splat<V>(kLowest) ? V{} : exp_normal(x);
+  return x <= V{} ? y : x + splat<V>(T(1));  // NaN falls through to here
+}
+
+// 2^n (e^r - 1) + (2^n - 1): no cancellation for small x, where n is 0. Halved until the end, so
+// that n = 128 fits.
+TN_INLINE VecF expm1(VecF x) {
+  const ExpParts<VecF> p = exp_reduce(clamp(x, -25.0f, 89.0f));
+  const VecF power = power_of_two<VecF>(p.n.n - 1);
+  const VecF half = mul_add(power, expm1_reduced(p.r), power - splat<VecF>(0.5f));
+  return absolute(x) < splat<VecF>(0x1p-25f) ? x : half + half;  // x² / 2 is beyond the last bit
+}
+
+// x = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)); x positive and normal.
+template <class V>
+struct LogParts {
+  V e;
+  V f;
+};
+template <class V>
+TN_INLINE LogParts<V> log_reduce(V x) {
+  using T = ElementOf<V>;
+  using U = Unsigned<V>;
+  constexpr bool kFloat = sizeof(T) == 4;
+  constexpr int kMantissa = kFloat ? 23 : 52;
+  constexpr int kBias = kFloat ? 128 : 1024;  // keeps the shifted exponent positive
+  const U root = bits<U>(splat<V>(T(0.70710678118654752440)));
+  const U shifted = bits<U>(x) - root + ((U{} + kBias) << kMantissa);
+  const U exponent = shifted >> kMantissa;  // e + kBias
+  const V magic = splat<V>(kRounder<V>);
+  const V e = bits<V>((U)(exponent + bits<U>(magic))) - magic - splat<V>(T(kBias));
+  const V m = bits<V>((U)(bits<U>(x) - ((exponent - kBias) << kMantissa)));
+  return {e, m - splat<V>(T(1))};
+}
+
+// log of positive normal numbers; `bias` is added to the exponent.
+TN_INLINE VecF log_normal(VecF x, VecF bias = VecF{}) {
+  constexpr float kP[] = {0.333333135f,  -0.250000089f, 0.200021192f,  -0.166679963f, 0.142195508f,
+                          -0.124055915f, 0.118881747f,  -0.116756409f, 0.0674660131f};  // 2^-30.3
+  const LogParts<VecF> p = log_reduce(x);
+  const VecF e = p.e + bias;
+  const VecF f2 = p.f * p.f;
+  VecF y = f2 * p.f * polynomial(p.f, kP);
+  y = mul_add(e, splat<VecF>(-2.12194440054690583e-4f), y);
+  y = mul_add(f2, splat<VecF>(-0.5f), y);
+  return mul_add(e, splat<VecF>(0.693359375f), p.f + y);
+}
+
+// s = f / (2 + f): log(1 + f) = 2 atanh(s) = f - f²/2 + s (f²/2 + R(s²)).
+TN_INLINE VecD log_normal(VecD x, VecD bias = VecD{}) {
+  constexpr double kR[] = {0.6666666666666734,  0.39999999999414676, 0.2857142874238762,
+                           0.22222198573184523, 0.18183564326119675, 0.15314050552112712,
+                           0.14795949700582858};  // 2^-57.9
+  const LogParts<VecD> p = log_reduce(x);
+  const VecD e = p.e + bias;
+  const VecD s = p.f / (splat<VecD>(2.0) + p.f);
+  const VecD z = s * s;
+  const VecD r = z * polynomial(z, kR);
+  const VecD half_square = splat<VecD>(0.5) * p.f * p.f;
+  const VecD low = mul_add(s, half_square + r, e * splat<VecD>(0x1.a39ef35793c76p-33));
+  return e * splat<VecD>(0x1.62e42feep-1) - ((half_square - low) - p.f);
+}
+
+// Everywhere, with the same bits for normal numbers.
+template <class V>
+__attribute__((noinline)) inline V log_anywhere(V x) {
+  using T = ElementOf<V>;
+  using L = std::numeric_limits<T>;
+  constexpr T kScale = sizeof(T) == 4 ? T(8388608.0) : T(4503599627370496.0);
+  constexpr T kBias = sizeof(T) == 4 ? T(-23) : T(-52);
+  const auto tiny = x < splat<V>(L::min());
+  V y = log_normal(tiny ? x * splat<V>(kScale) : x, tiny ? splat<V>(kBias) : V{});
+  y = x == splat<V>(L::infinity()) ? x : y;
+  y = x == V{} ? splat<V>(-L::infinity()) : y;
+  y = x < V{} ? splat<V>(L::quiet_NaN()) : y;
+  return x != x ? x : y;
+}
+template <class V>
+TN_INLINE V log(V x) {
+  using L = std::numeric_limits<ElementOf<V>>;
+  const auto special = ~((x >= splat<V>(L::min())) & (x <= splat<V>(L::max())));
+  return __builtin_expect(any(special), 0) ? log_anywhere(x) : log_normal(x);
+}
+
+// log(1 + e) for e in [0, 1]: 2 atanh(s) with s = e / (2 + e).
+TN_INLINE VecF log1p_unit(VecF e) {
+  constexpr float kP[] = {0.666666746f, 0.399988770f, 0.286168844f, 0.214276657f,
+                          0.243009061f};  // 2^-33
+  const VecF s = e / (splat<VecF>(2.0f) + e);
+  const VecF z = s * s;
+  return mul_add(s * z, polynomial(z, kP), s + s);
+}
+
+// With m = e^2|x| - 1: m / (m + 2). Beyond 10 (float) or 20 (double) it rounds to 1.
+template <class V>
+TN_INLINE V tanh(V x) {
+  using T = ElementOf<V>;
+  const V a = absolute(x), most = splat<V>(sizeof(T) == 4 ? T(10) : T(20));
+  const ExpParts<V> p = exp_reduce((a > most ? most : a) * splat<V>(T(2)));
+  const V power = power_of_two<V>(p.n.n);
+  const V m = mul_add(power, expm1_reduced(p.r), power - splat<V>(T(1)));
+  return copy_sign(m / (m + splat<V>(T(2))), x);
+}
+
+// With e = exp(-|x|): 1 / (1 + e), or e / (1 + e) for negative x, whose small values keep their
+// precision.
+template <class V>
+TN_INLINE V sigmoid(V x) {
+  const V one = splat<V>(ElementOf<V>(1));
+  const V e = exp(-absolute(x));
+  return (x < V{} ? e : one) / (one + e);
+}
+
+// erf(x) = small part for |x| below 0.93, else sign(x) (1 - tail): the tail keeps its own precision
+// down to 6.7e-9.
+struct ErfParts {
+  VecF tail;        // erfc(|x|), where large
+  VecF small;       // erf(x), elsewhere
+  Int<VecF> large;  // mask
+};
+TN_INLINE ErfParts erf_parts(VecF x) {
+  constexpr float kSmall[] = {0.128379166f,   -0.376126319f,    0.112836875f,    -0.0268589444f,
+                              0.00519991154f, -0.000813005550f, 0.0000831692669f};  // 2^-31
+  constexpr float kTail[] = {0.000276167702f, -1.13005531f,      -0.632130146f,
+                             -0.109794021f,   0.0262586679f,     -0.00470243208f,
+                             0.000584610505f, -0.0000446126069f, 0.00000156411977f};  // 2^-25.7
+  const VecF a = absolute(x);
+  const VecF z = x * x;
+  const VecF log_tail = polynomial(clamp(a, 0.92f, 4.1f), kTail);
+  const VecF tail = a > splat<VecF>(4.1f) ? VecF{} : exp_normal(log_tail);
+  return {tail, mul_add(x, polynomial(z, kSmall), x), a > splat<VecF>(0.93f)};
+}
+TN_INLINE VecF erf(VecF x) {
+  const ErfParts p = erf_parts(x);
+  return copy_sign(p.large ? splat<VecF>(1.0f) - p.tail : p.small, x);
+}
+
+// Sine and cosine to float's precision, for |x| up to kMostRadians: x = n pi/2 + r.
+inline constexpr double kMostRadians = 1e6;
+struct SineCosine {
+  VecD sine;
+  VecD cosine;
+};
+TN_INLINE SineCosine sine_cosine(VecD x) {
+  constexpr double kSine[] = {-0.16666666640588687, 0.0083333292805689504, -0.00019839304427337053,
+                              2.7180465680927594e-06};  // 2^-37
+  constexpr double kCosine[] = {0.041666666622476742, -0.0013888883722605479,
+                                2.4799511760371413e-05, -2.7209547534831509e-07};  // 2^-43
+  const Rounded<VecD> n = round_small(x * splat<VecD>(0.63661977236758134308));
+  VecD r = mul_add(n.value, splat<VecD>(-1.57079632673412561417), x);
+  r = mul_add(n.value, splat<VecD>(-6.07710050650619224932e-11), r);
+  const VecD z = r * r;
+  const VecD sine = mul_add(r * z, polynomial(z, kSine), r);
+  const VecD cosine =
+      mul_add(z * z, polynomial(z, kCosine), mul_add(z, splat<VecD>(-0.5), splat<VecD>(1.0)));
+  const auto odd = (n.n & 1) != 0;
+  const VecD s = odd ? cosine : sine, c = odd ? sine : cosine;
+  const auto negative_sine = (n.n & 2) != 0, negative_cosine = ((n.n + 1) & 2) != 0;
+  return {negative_sine ? -s : s, negative_cosine ? -c : c};
+}
+
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+// In float alone where products are exact inside a sum: pi/2 in three parts. Up to
+// kMostFloatRadians.
+inline constexpr float kMostFloatRadians = 30000.0f;
+struct QuadrantF {
+  VecF sine;  // of r, the rest after n quarter turns
+  VecF cosine;
+  Int<VecF> n;
+};
+TN_INLINE QuadrantF quadrant(VecF x) {
+  constexpr float kSine[] = {-0.166666552f, 0.00833215844f, -0.00019514958f};     // 2^-28
+  constexpr float kCosine[] = {0.0416666456f, -0.00138873642f, 2.44380899e-05f};  // 2^-33
+  const Rounded<VecF> n = round_small(x * splat<VecF>(0.636619747f));
+  VecF r = mul_add(n.value, splat<VecF>(-1.5707964f), x);
+  r = mul_add(n.value, splat<VecF>(4.371139e-08f), r);
+  r = mul_add(n.value, splat<VecF>(1.7151245e-15f), r);
+  const VecF z = r * r;
+  const VecF sine = mul_add(r * z, polynomial(z, kSine), r);
+  const VecF cosine =
+      mul_add(z * z, polynomial(z, kCosine), mul_add(z, splat<VecF>(-0.5f), splat<VecF>(1.0f)));
+  return {sine, cosine, n.n};
+}
+#endif
+
+}  // namespace treenail::cpu

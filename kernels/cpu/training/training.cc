@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of framework/ops/training.cc: one sweep over variable, slots and gradient together
+// (training_sweeps.h), driven over a whole variable or over rows of it. Half types go through float
+// tiles. The variables are held exclusively for the update.
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <optional>
+#include <type_traits>
+
+#include "framework/base/error.h"
+#include "framework/op/index_check.h"
+#include "framework/runtime/kernel/kernel_registry.h"
+#include "framework/runtime/state/variable.h"
+#include "kernels/cpu/elementwise/half_tiles.h"
+#include "kernels/cpu/training/training_sweeps.h"
+
+namespace treenail::cpu {
+namespace {
+
+using KernelPtr = std::unique_ptr<Kernel>;
+
+constexpr int64_t kGrain = 8192;  // elements per piece of a sweep
+constexpr int kMaxVariables = 4;  // var and up to three slots
+constexpr int kMaxScalars = 6;
+
+// Where an update's inputs stand: handles first, then scalars, gradient, indices.
+struct Places {
+  int variables = 0;
+  int num_scalars = 0;
+  int scalars[kMaxScalars] = {};
+  int gradient = 0;
+  int indices = -1;
+  UpdateOptions options;
+};
+
+Places places_of(const OpInstance& op) {
+  Places places;
+  const int delta = op.def().input_index("delta");
+  places.gradient = delta >= 0 ? delta : op.def().input_index("grad");
+  places.indices = op.def().input_index("indices");
+  for (int i = 0; i < op.num_inputs(); ++i) {
+    if (op.input_type(i) == DType::kResource) {
+      ++places.variables;
+    } else if (i != places.gradient && i != places.indices) {
+      places.scalars[places.num_scalars++] = i;
+    }
+  }
+  if (op.def().attr_index("use_nesterov") >= 0)
+    places.options.nesterov = op.get_bool("use_nesterov");
+  if (op.def().attr_index("update_slots") >= 0)
+    places.options.update_slots = op.get_bool("update_slots");
+  return places;
+}
+
+// The locks of an update's variables, taken in the order of addresses: two updates that share
+// variables cannot wait for each other in a circle.
+class Locked {
+ public:
+  Locked(RunContext& c, int count, DType dtype) : count_(count) {
+    for (int i = 0; i < count; ++i) variables_[i] = &variable_of_dtype(c.input(i), dtype);
+    // Selection in the order of addresses; counts are small.
+    Variable* last = nullptr;
+    for (int taken = 0; taken < count; ++taken) {
+      int next = -1;
+      for (int i = 0; i < count; ++i) {
+        const bool later = last == nullptr || std::less<>()(last, variables_[i]);
+        if (later && (next < 0 || std::less<>()(variables_[i], variables_[next]))) next = i;
+      }
+      if (next < 0) {
+        throw invalid_argument("variable ", last->name(),
+                               " is given twice; var and slots must be different variables");
+      }
+      last = variables_[next];
+      writes_[next].emplace(*last);
+    }
+    for (int i = 0; i < count; ++i) {
+      if (value(i).shape() == shape()) continue;
+      throw invalid_argument("var and slot do not have the same shape: ", shape(), " ",
+                             value(i).shape());
+    }
+  }
+  const Shape& shape() const { return value(0).shape(); }
+  void pointers(void** out) const {
+    for (int i = 0; i < count_; ++i) out[i] = value(i).raw();
+  }
+
+ private:
+  Tensor& value(int i) const { return writes_[i]->value(); }
+
+  int count_;
+  std::array<Variable*, kMaxVariables> variables_ = {};
+  std::array<std::optional<Variable::Write>, kMaxVariables> writes_;
+};
+
+template <class F>
+Sweep<F> sweep_of(UpdateRule rule) {
+  if constexpr (std::is_same_v<F, double>) {
+    return double_sweep(rule);
+  } else {
+    return float_sweep(rule);
+  }
+}
+
+// A formula with the values of this run, computed in F on variables of `dtype`: F's own or, in
+// float, a 16-bit one.
+template <class F>
+struct BoundRule {
+  Sweep<F> sweep;
+  const F* scalars;
+  UpdateOptions options;
+  int variables;
+  DType dtype;
+
+  // Elements [offset, offset + n) of var and slots, with n gradients from the from-th on.
+  [[gnu::noinline]] void apply(void* const* base, int64_t offset, const void* g, int64_t from,
+                               int64_t n) const {
+    F* at[kMaxVariables];
+    if (!is_half(dtype)) {
+      for (int k = 0; k < variables; ++k) at[k] = static_cast<F*>(base[k]) + offset;
+      return sweep(scalars, options, at, static_cast<const F*>(g) + from, n);
+    }
+    if constexpr (std::is_same_v<F, float>) {
+      constexpr int64_t kTile = 256;
+      float tiles[kMaxVariables][kTile];
+      float gradient[kTile];
+      for (int k = 0; k < variables; ++k) at[k] = tiles[k];
+      for (int64_t begin = 0; begin < n; begin += kTile) {
+        const int64_t size = std::min(kTile, n - begin);
+        for (int k = 0; k < variables; ++k) widen(dtype, base[k], offset + begin, size, tiles[k]);
+        widen(dtype, g, from + begin, size, gradient);
+        sweep(scalars, options, at, gradient, size);
+        for (int k = 0; k < variables; ++k) narrow(dtype, tiles[k], size, base[k], offset + begin);
+      }
+    }
+  }
+};
+
+template <class F>
+void read_scalars(RunContext& c, const Places& places, F* out) {
+  for (int i = 0; i < places.num_scalars; ++i) {
+    const Tensor& scalar = c.input(places.scalars[i]);
+    if constexpr (std::is_same_v<F, float>) {
+      if (is_half(scalar.dtype())) {
+        widen(scalar.dtype(), scalar.raw(), 0, 1, out + i);
+        continue;
+      }
+    }
+    out[i] = *scalar.data<F>();
+  }
+}
+
+// Estimated ns per element: an update reads and writes `variables` arrays.
+double element_cost(const Places& places) { return 0.3 * places.variables; }
+
+template <class F>
+void run_dense(RunContext& c, const Places& places, const Shape& gradient,
+               const BoundRule<F>& rule) {
+  const Locked locked(c, places.variables, rule.dtype);
+  if (!(gradient == locked.shape())) {
+    throw invalid_argument("the gradient has shape ", gradient, ", needed is ", locked.shape(),
+                           " (the shape of var)");
+  }
+  void* base[kMaxVariables];
+  locked.pointers(base);
+  if (const BlockStream* stream = c.stream()) {
+    const auto update = [&](const ElementBlock& block, void* elements) {
+      for (int64_t row = 0; row < block.rows; ++row) {
+        rule.apply(base, block.begin + row * block.stride, elements, row * block.count,
+                   block.count);
+      }
+    };
+    (*stream)(update);
+    return;
+  }
+  const void* const g = c.input(places.gradient).raw();
+  c.parallel_for(
+      gradient.num_elements(), kGrain, element_cost(places),
+      [&](int64_t begin, int64_t end) { rule.apply(base, begin, g, begin, end - begin); });
+}
+
+// Calls body(first, last) for ranges of rows; who updates a row looks through all indices, so that
+// repeated ones are applied in their order. The number of ranges depends on the amount of work
+// alone.
+void for_row_ranges(RunContext& c, int64_t rows, int64_t work, double cost,
+                    FunctionRef<void(int64_t, int64_t)> body) {
+  const int64_t ranges = std::clamp<int64_t>(work / (4 * kGrain), 1, 16);
+  const int64_t grain = std::max<int64_t>(1, (rows + ranges - 1) / ranges);
+  c.parallel_for(rows, grain, rows > 0 ? cost / static_cast<double>(rows) : 0, body);
+}
+
+struct SparseGradient {
+  const Tensor* values;
+  const Tensor* indices;
+  int64_t rows = 0;
+  int64_t row_size = 0;
+};
+
+// Checks values and shapes of a sparse gradient against the variable it updates.
+SparseGradient checked_rows(RunContext& c, const Places& places, const Shape& variable) {
+  SparseGradient g{&c.input(places.gradient), &c.input(places.indices), 0, 0};
+  if (variable.rank() < 1)
+    throw invalid_argument("var must be at least 1 dimensional, it is a scalar");
+  g.rows = variable.dim(0);
+  g.row_size = variable.removed(0).num_elements();
+  const Shape wanted = variable.with_dim(0, g.indices->num_elements());
+  if (!(g.values->shape() == wanted)) {
+    throw invalid_argument("the gradient has shape ", g.values->shape(), ", needed is ", wanted,
+                           " (indices.shape + var.shape[1:])");
+  }
+  check_indices("indices", *g.indices, g.rows);
+  return g;
+}
+
+// Calls body(i, row) for the indices that fall into [first, last).
+void for_indices_in(const Tensor& indices, int64_t first, int64_t last,
+                    FunctionRef<void(int64_t, int64_t)> body) {
+  dispatch<int32_t, int64_t>(indices.dtype(), [&]<class Index>() {
+    const std::span<const Index> values = indices.values<Index>();
+    for (size_t i = 0; i < values.size(); ++i) {
+      const int64_t row = values[i];
+      if (row >= first && row < last) body(static_cast<int64_t>(i), row);
+    }
+  });
+}
+
+template <class F>
+void run_sparse(RunContext& c, const Places& places, const BoundRule<F>& rule) {
+  const Locked locked(c, places.variables, rule.dtype);
+  const SparseGradient gradient = checked_rows(c, places, locked.shape());
+  void* base[kMaxVariables];
+  locked.pointers(base);
+  const void* const g = gradient.values->raw();
+  const int64_t size = gradient.row_size;
+  const int64_t work = gradient.values->num_elements();
+  for_row_ranges(c, gradient.rows, work, element_cost(places) * static_cast<double>(work),
+                 [&](int64_t first, int64_t last) {
+                   for_indices_in(*gradient.indices, first, last, [&](int64_t i, int64_t row) {
+                     rule.apply(base, row * size, g, i * size, size);
+                   });
+                 });
+}
+
+// Every row decays and moves; those of the gradient accumulate it in between.
+template <class F>
+void run_sparse_adam(RunContext& c, const Places& places, BoundRule<F> rule) {
+  const Sweep<F> sweeps[] = {sweep_of<F>(UpdateRule::kAdamDecay),
+                             sweep_of<F>(UpdateRule::kAdamAccumulate),
+                             sweep_of<F>(UpdateRule::kAdamMove)};
+  BoundRule<F> decay = rule;
+  BoundRule<F> accumulate = rule;
+  BoundRule<F> move = rule;
+  decay.sweep = sweeps[0];
+  accumulate.sweep = sweeps[1];
+  move.sweep = sweeps[2];
+  const Locked locked(c, places.variables, rule.dtype);
+  const SparseGradient gradient = checked_rows(c, places, locked.shape());
+  void* base[kMaxVariables];
+  locked.pointers(base);
+  const void* const g = gradient.values->raw();
+  const int64_t size = gradient.row_size;
+  const int64_t work = locked.shape().num_elements();
+  for_row_ranges(c, gradient.rows, work, 1.2 * static_cast<double>(work),
+                 [&](int64_t first, int64_t last) {
+                   const int64_t n = (last - first) * size;
+                   // Neither reads a gradient: m stands in for it.
+                   decay.apply(base, first * size, base[1], first * size, n);
+                   for_indices_in(*gradient.indices, first, last, [&](int64_t i, int64_t row) {
+                     accumulate.apply(base, row * size, g, i * size, size);
+                   });
+                   move.apply(base, first * size, base[1], first * size, n);
+                 });
+}
+
+// --- Registration -----------------------------------------------------------------------------
+
+template <class F>
+void run_update(RunContext& c, const Places& places, const Shape& gradient, UpdateRule which,
+                DType dtype) {
+  F scalars[kMaxScalars];
+  read_scalars(c, places, scalars);
+  if (which == UpdateRule::kFtrl && scalars[4] == F(-0.5)) which = UpdateRule::kFtrlSquareRoot;
+  const BoundRule<F> rule{sweep_of<F>(which), scalars, places.options, places.variables, dtype};
+  if (places.indices < 0) {
+    run_dense(c, places, gradient, rule);
+  } else if (which == UpdateRule::kAdam) {
+    run_sparse_adam(c, places, rule);
+  } else {
+    run_sparse(c, places, rule);
+  }
+}
+
+KernelPtr update_kernel(const PrepareContext& p, UpdateRule rule) {
+  const Places places = places_of(p.op());
+  // By elements of the gradient: the variable's shape may not be known yet.
+  const Shape gradient = p.input_shape(places.gradient);
+  const double cost = 100 + element_cost(places) * static_cast<double>(gradient.num_elements());
+  auto kernel = make_kernel(
+      [places, gradient, rule, dtype = p.op().get_type("T")](RunContext& c) {
+        if (dtype == DType::kFloat64) return run_update<double>(c, places, gradient, rule, dtype);
+        run_update<float>(c, places, gradient, rule, dtype);
+      },
+      cost);
+  if (places.indices < 0) kernel->takes_over = places.gradient;
+  return kernel;
+}
+
+template <UpdateRule kRule>
+KernelPtr prepare_update(const PrepareContext& p) {
+  return update_kernel(p, kRule);
+}
+
+}  // namespace
+
+void register_training_kernels(KernelRegistry& r) {
+  const struct {
+    const char* name;
+    PrepareFn prepare;
+    bool sparse;
+  } updates[] = {
+      {"GradientDescent", prepare_update<UpdateRule::kGradientDescent>, false},
+      {"ProximalGradientDescent", prepare_update<UpdateRule::kProximalGradientDescent>, true},
+      {"Momentum", prepare_update<UpdateRule::kMomentum>, true},
+      {"Adagrad", prepare_update<UpdateRule::kAdagrad>, true},
+      {"ProximalAdagrad", prepare_update<UpdateRule::kProximalAdagrad>, true},
+      {"Adadelta", prepare_update<UpdateRule::kAdadelta>, true},
+      {"Adam", prepare_update<UpdateRule::kAdam>, true},
+      {"AdaMax", prepare_update<UpdateRule::kAdaMax>, false},
+      {"RMSProp", prepare_update<UpdateRule::kRMSProp>, true},
+      {"CenteredRMSProp", prepare_update<UpdateRule::kCenteredRMSProp>, true},
+      {"Ftrl", prepare_update<UpdateRule::kFtrl>, true},
+  };
+  for (const auto& update : updates) {
+    r.add(concat("ResourceApply", update.name), {}, update.prepare);
+    if (update.sparse) r.add(concat("ResourceSparseApply", update.name), {}, update.prepare);
+  }
+}
+
+}  // namespace treenail::cpu

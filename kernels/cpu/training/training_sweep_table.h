@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What training_float.cc and training_double.cc have in common: each formula as a loop, for one
+// compute type.
+#pragma once
+
+#include "kernels/cpu/training/training_rules.h"
+
+namespace treenail::cpu {
+
+template <class Rule, class F>
+void sweep(const F* scalars, const UpdateOptions& options, F* const* at, const F* __restrict g,
+           int64_t n) {
+  const Rule rule(scalars, options);
+  F* __restrict var = at[0];
+  if constexpr (Rule::kSlots == 0) {
+    for (int64_t i = 0; i < n; ++i) rule(var[i], g[i]);
+  } else if constexpr (Rule::kSlots == 1) {
+    F* __restrict a = at[1];
+    for (int64_t i = 0; i < n; ++i) rule(var[i], a[i], g[i]);
+  } else if constexpr (Rule::kSlots == 2) {
+    F* __restrict a = at[1];
+    F* __restrict b = at[2];
+    for (int64_t i = 0; i < n; ++i) rule(var[i], a[i], b[i], g[i]);
+  } else {
+    F* __restrict a = at[1];
+    F* __restrict b = at[2];
+    F* __restrict d = at[3];
+    for (int64_t i = 0; i < n; ++i) rule(var[i], a[i], b[i], d[i], g[i]);
+  }
+}
+
+template <class F>
+Sweep<F> find_sweep(UpdateRule rule) {
+  switch (rule) {
+    case UpdateRule::kGradientDescent:
+      return sweep<GradientDescentRule<F>, F>;
+    case UpdateRule::kProximalGradientDescent:
+      return sweep<ProximalGradientDescentRule<F>, F>;
+    case UpdateRule::kMomentum:
+      return sweep<MomentumRule<F>, F>;
+    case UpdateRule::kAdagrad:
+      return sweep<AdagradRule<F>, F>;
+    case UpdateRule::kProximalAdagrad:
+      return sweep<ProximalAdagradRule<F>, F>;
+    case UpdateRule::kAdadelta:
+      return sweep<AdadeltaRule<F>, F>;
+    case UpdateRule::kAdam:
+      return sweep<AdamRule<F>, F>;
+    case UpdateRule::kAdaMax:
+      return sweep<AdaMaxRule<F>, F>;
+    case UpdateRule::kRMSProp:
+      return sweep<RMSPropRule<F>, F>;
+    case UpdateRule::kCenteredRMSProp:
+      return sweep<CenteredRMSPropRule<F>, F>;
+    case UpdateRule::kFtrl:
+      return sweep<FtrlRule<F>, F>;
+    case UpdateRule::kFtrlSquareRoot:
+      return sweep<FtrlSquareRootRule<F>, F>;
+    case UpdateRule::kAdamDecay:
+      return sweep<AdamDecayRule<F>, F>;
+    case UpdateRule::kAdamAccumulate:
+      return sweep<AdamAccumulateRule<F>, F>;
+    case UpdateRule::kAdamMove:
+      return sweep<AdamMoveRule<F>, F>;
+  }
+  return nullptr;
+}
+
+}  // namespace treenail::cpu

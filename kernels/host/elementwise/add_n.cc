@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// AddN: the sum of many tensors, a tile at a time, so that each is read once and the sum stays in
+// cache. Added in the order given, in the compute type, and narrowed at the end.
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+
+#include "framework/base/error.h"
+#include "framework/runtime/kernel/kernel.h"
+#include "framework/runtime/kernel/kernel_registry.h"
+#include "kernels/host/elementwise/fusion.h"
+#include "kernels/host/elementwise/tile_engine.h"
+#include "kernels/host/elementwise/tile_loops.h"
+
+namespace treenail::host {
+namespace {
+
+class AddNKernel final : public Kernel {
+ public:
+  int inputs = 0;
+  int64_t elements = 0;
+  int64_t size = 0;          // bytes of an element as stored
+  int64_t compute_size = 0;  // and as added
+  LoopFn add = nullptr;
+  LoopFn widen = nullptr;  // absent when stored types are added as they are
+  LoopFn narrow = nullptr;
+
+  void run(RunContext& c) const override {
+    constexpr int64_t kPiece = 64 * 1024;
+    if (elements == 0) return;
+    c.parallel_for(elements, kPiece, 0.1 * inputs, [&](int64_t begin, int64_t end) {
+      const int64_t tile = kTileBytes / compute_size;
+      for (; begin < end; begin += tile) sum_tile(c, begin, std::min(tile, end - begin));
+    });
+  }
+
+ private:
+  void sum_tile(RunContext& c, int64_t begin, int64_t n) const {
+    alignas(64) std::byte sum[kTileBytes];
+    alignas(64) std::byte wide[kTileBytes];
+    const LoopParams none;
+    auto* const output = static_cast<std::byte*>(c.output(0).raw()) + begin * size;
+    const auto input = [&](int i, std::byte* into) -> const std::byte* {
+      const auto* stored = static_cast<const std::byte*>(c.input(i).raw()) + begin * size;
+      if (!widen) return stored;
+      widen(into, stored, nullptr, nullptr, n, none);
+      return into;
+    };
+    const std::byte* first = input(0, sum);
+    if (inputs == 1) {
+      std::memmove(output, static_cast<const std::byte*>(c.input(0).raw()) + begin * size,
+                   static_cast<size_t>(n * size));
+      return;
+    }
+    std::byte* const total = narrow ? sum : output;
+    for (int i = 1; i < inputs; ++i) {
+      add(total, i == 1 ? first : total, input(i, wide), nullptr, n, none);
+    }
+    if (narrow) narrow(output, sum, nullptr, nullptr, n, none);
+  }
+};
+
+int add_sum(TileProgram& program, const OpInstance& op, std::span<const int> operands) {
+  const DType stored = op.output_type(0), compute = compute_type(stored);
+  const TileOp& add = *find_tile_op("Add", compute);
+  int sum = program.add_conversion(operands[0], compute);
+  for (const int operand : operands.subspan(1)) {
+    const int both[] = {sum, program.add_conversion(operand, compute)};
+    sum = program.add_step(add.loops, both, compute, add.ns);
+  }
+  return program.add_conversion(sum, stored);
+}
+
+// One input is a copy, which is no step.
+bool adds(const OpInstance& op) {
+  return op.num_inputs() > 1 && find_tile_op("Add", compute_type(op.output_type(0))) != nullptr;
+}
+
+std::unique_ptr<Kernel> prepare_add_n(const PrepareContext& c) {
+  const DType stored = c.output_type(0), compute = compute_type(stored);
+  const TileOp* add = find_tile_op("Add", compute);
+  if (!add) throw unimplemented("no loops to add ", stored);
+  auto kernel = std::make_unique<AddNKernel>();
+  kernel->inputs = c.num_inputs();
+  kernel->elements = c.output_shape(0).num_elements();
+  kernel->size = static_cast<int64_t>(dtype_size(stored));
+  kernel->compute_size = static_cast<int64_t>(dtype_size(compute));
+  kernel->add = add->loops.variants[0];
+  if (stored != compute) {
+    kernel->widen = find_conversion(stored, compute)->loop;
+    kernel->narrow = find_conversion(compute, stored)->loop;
+  }
+  kernel->cost_ns = 0.1 * static_cast<double>(kernel->elements) * kernel->inputs;
+  return kernel;
+}
+
+}  // namespace
+
+void register_add_n_kernels(KernelRegistry& registry) {
+  registry.add("AddN", {}, prepare_add_n);
+  add_fusible_op("AddN", adds, add_sum);
+}
+
+}  // namespace treenail::host

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tile engine prepares: one loop over memory, one loop row by row, or a program over
+// tiles. Everything that depends on shapes is decided here already; how: tile_engine.cc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "framework/runtime/kernel/kernel.h"
+#include "kernels/host/elementwise/tile_engine.h"
+#include "kernels/host/elementwise/tile_loops.h"
+#include "kernels/host/elementwise/tile_space.h"
+
+namespace treenail::host {
+
+// Below this inner extent rows are too short for a call of a loop each: several are put together in
+// a tile. Up to kLongestTiledRow also longer ones are, where no operand needs gathering for it.
+inline constexpr int64_t kShortestRow = 64;
+inline constexpr int64_t kLongestTiledRow = 256;
+inline constexpr int kMaxRegisters = 128;
+// Tiles alive at once. A program beyond that is refused.
+inline constexpr int kMaxTiles = 24;
+// What all tiles together may take of the first-level cache.
+inline constexpr int64_t kTilesBytes = 24 << 10;
+
+// One loop over memory: all operands are whole arrays or single elements.
+class DirectKernel final : public Kernel {
+ public:
+  void run(RunContext& c) const override;
+
+  LoopFn loop = nullptr;
+  LoopParams params;
+  int64_t elements = 0;
+  int64_t piece = 0;
+  double ns = 0;
+  int arity = 0;
+  int input[kMaxOperands] = {};
+  int64_t step[kMaxOperands] = {};  // bytes from element to element: 0 for a single element
+  int64_t output_step = 0;
+};
+
+// One loop, row by row: an operand is an array or a single element within each row.
+class RowsKernel final : public Kernel {
+ public:
+  void run(RunContext& c) const override;
+
+  TileSpace space;
+  LoopFn loop = nullptr;
+  LoopParams params;
+  int64_t piece = 0;
+  double ns = 0;
+  int arity = 0;
+  int input[kMaxOperands] = {};
+  int64_t size[kMaxOperands] = {};    // bytes of an element
+  int64_t column[kMaxOperands] = {};  // bytes from column to column, 0 for a single element
+  int64_t output_size = 0;
+
+ private:
+  void walk(RunContext& c, int64_t begin, int64_t end) const;
+};
+
+// A step with everything about shapes decided.
+struct ResolvedStep {
+  LoopFn loop;
+  LoopParams params;
+  int operand[kMaxOperands];
+  int arity;
+  int result;
+  bool single;  // computes one element
+};
+
+// Where an input's elements come from: an array, one element, the same row again and again, or
+// gathered.
+enum class Source : uint8_t { kArray, kSingle, kPeriodic, kGather };
+
+class ProgramKernel final : public Kernel {
+ public:
+  void run(RunContext& c) const override;
+  // Computes some elements of the output on the calling thread; with `to`, there instead of in the
+  // output, its rows one behind the other; input `in_place`, an array of the output's own size and
+  // dtype, then lies there already.
+  void walk(RunContext& c, const ElementBlock& block, void* to = nullptr, int in_place = -1) const;
+
+  TileSpace space;
+  std::vector<ResolvedStep> steps;
+  std::vector<Source> sources;  // per input
+  std::vector<int> sizes;       // bytes of an element, per register
+  std::vector<int> slot_of;     // per register: number of its tile, -1 for none
+  int64_t tile_elements = 0;
+  int64_t tile_stride = 0;  // bytes from tile to tile
+  int64_t piece = 0;
+  double ns = 0;
+  int slots = 0;
+  bool by_rows = false;
+
+ private:
+  struct Walk;
+  void point_inputs(Walk& w, const OuterPosition& position, int64_t column) const;
+  void walk_short_rows(Walk& w, const ElementBlock& block, int64_t gap) const;
+  void walk_rows(Walk& w, int64_t begin, int64_t end) const;
+  void fill_periodic(Walk& w, int64_t begin, int64_t count) const;
+  void walk_tiles(Walk& w, int64_t begin, int64_t end) const;
+  void run_tile(Walk& w, int64_t begin, int64_t n) const;
+};
+
+// `program` on inputs of these shapes, over an output with elements. Null where it needs more tiles
+// than a walk has.
+std::unique_ptr<ProgramKernel> resolve_program(const TileProgram& program,
+                                               std::span<const Shape* const> inputs,
+                                               const Shape& output);
+
+}  // namespace treenail::host
