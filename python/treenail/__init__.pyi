@@ -11,8 +11,9 @@ from treenail import (audio as audio, errors as errors, image as image,
                       regularizers as regularizers, rnn as rnn, signal as signal, sparse as sparse,
                       spectral as spectral, strings as strings, summary as summary,
                       train as train)  # noqa: F401
+from treenail._activations import (sigmoid as sigmoid)  # noqa: F401
 from treenail._array import (batch_to_space as batch_to_space,
-                             batch_to_space_nd as batch_to_space_nd, boolean_mask as boolean_mask,
+                             batch_to_space_nd as batch_to_space_nd,
                              broadcast_dynamic_shape as broadcast_dynamic_shape,
                              broadcast_to as broadcast_to, concat as concat,
                              depth_to_space as depth_to_space, diag as diag, diag_part as diag_part,
@@ -112,7 +113,8 @@ from treenail._session_options import (ConfigProto as ConfigProto, GPUOptions as
                                        RunOptions as RunOptions)  # noqa: F401
 from treenail._shape import (TensorShape as TensorShape,
                              broadcast_static_shape as broadcast_static_shape)  # noqa: F401
-from treenail._slicing import (strided_slice as strided_slice)  # noqa: F401
+from treenail._slicing import (boolean_mask as boolean_mask,
+                               strided_slice as strided_slice)  # noqa: F401
 from treenail._sorting import (argsort as argsort, sort as sort)  # noqa: F401
 from treenail._sparse import (SparseTensor as SparseTensor, SparseTensorValue as SparseTensorValue,
                               convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor,
@@ -154,7 +156,6 @@ from treenail.initializers import (Constant as constant_initializer,
                                    UniformUnitScaling as uniform_unit_scaling_initializer,
                                    VarianceScaling as variance_scaling_initializer,
                                    Zeros as zeros_initializer)  # noqa: F401
-from treenail.nn import (sigmoid as sigmoid)  # noqa: F401
 from treenail.raw_ops import (acos as acos, acosh as acosh, add as add,
                               adjust_contrast as adjust_contrast, adjust_hue as adjust_hue,
                               adjust_saturation as adjust_saturation, all as all,

@@ -5,6 +5,9 @@ from typing import Any, Callable, Sequence
 
 from treenail._treenail import DType, Operation, Tensor  # noqa: F401
 from treenail._variables import Variable  # noqa: F401
+from treenail._activations import (log_softmax as log_softmax, sigmoid as sigmoid,
+                                   softmax as softmax, softplus as softplus,
+                                   softsign as softsign)  # noqa: F401
 from treenail._counting import (bincount as bincount)  # noqa: F401
 from treenail._math import (abs as abs, accumulate_n as accumulate_n, add_n as add_n,
                             angle as angle, cast as cast, complex as complex,
@@ -17,9 +20,8 @@ from treenail._math import (abs as abs, accumulate_n as accumulate_n, add_n as a
                             saturate_cast as saturate_cast, scalar_mul as scalar_mul,
                             sparse_matmul as sparse_matmul, tensordot as tensordot, trace as trace,
                             truediv as divide, truediv as truediv)  # noqa: F401
-from treenail.nn import (in_top_k as in_top_k, l2_normalize as l2_normalize,
-                         log_softmax as log_softmax, sigmoid as sigmoid, softmax as softmax,
-                         softplus as softplus, softsign as softsign, top_k as top_k,
+from treenail._normalization import (l2_normalize as l2_normalize)  # noqa: F401
+from treenail.nn import (in_top_k as in_top_k, top_k as top_k,
                          zero_fraction as zero_fraction)  # noqa: F401
 from treenail.raw_ops import (acos as acos, acosh as acosh, add as add, asin as asin,
                               asinh as asinh, atan as atan, atan2 as atan2, atanh as atanh,
