@@ -156,6 +156,11 @@ OpDeclaration& OpDeclaration::not_differentiable() {
   return *this;
 }
 
+OpDeclaration& OpDeclaration::flops(FlopsFn fn) {
+  def_.flops_fn = fn;
+  return *this;
+}
+
 OpDeclaration& OpDeclaration::host(std::string_view input) {
   def_.inputs[input_named(def_, input)].host = true;
   return *this;
@@ -163,6 +168,11 @@ OpDeclaration& OpDeclaration::host(std::string_view input) {
 
 OpDeclaration& OpDeclaration::access(std::string_view input, Access access) {
   def_.inputs[input_named(def_, input)].access = access;
+  return *this;
+}
+
+OpDeclaration& OpDeclaration::stored(std::string_view input) {
+  def_.inputs[input_named(def_, input)].stored = true;
   return *this;
 }
 

@@ -22,9 +22,13 @@ namespace treenail {
 
 class ShapeContext;
 class GradientContext;
+class OpInstance;
 
 using ShapeFn = void (*)(ShapeContext&);
 using GradientFn = void (*)(GradientContext&);
+// Floating-point operations of one run, a multiply-add being two; all shapes are known.
+using FlopsFn = double (*)(const OpInstance& op, std::span<const Shape> inputs,
+                           std::span<const Shape> outputs);
 // Rewrites the attributes of a node stored with version n to those of version n + 1.
 using UpgradeFn = void (*)(NamedAttrs& attrs);
 
@@ -40,6 +44,7 @@ struct ArgDef {
   bool host = false;        // the value is needed in host memory, when the kernel is prepared
   Access access = Access::kNone;  // what the op does with the state behind this resource input
   bool gradient_reads = false;    // the gradient rule reads this value
+  bool stored = false;  // the op keeps the value: it is computed in the memory it will live in
   bool is_list() const { return number_attr >= 0 || type_list_attr >= 0; }
 };
 
@@ -63,6 +68,7 @@ struct OpDef {
   int version = 1;
   ShapeFn shape_fn = nullptr;
   GradientFn gradient_fn = nullptr;
+  FlopsFn flops_fn = nullptr;  // null: one per element of the outputs if elementwise, else unknown
   std::vector<UpgradeFn> upgrades;  // [n - 1]: version n to n + 1
   bool non_differentiable = false;  // no gradient by nature: asking for one gives none
   bool stateful = false;            // never folded, merged, duplicated
@@ -167,8 +173,10 @@ class OpDeclaration {
   // error.
   OpDeclaration& gradient(GradientFn fn, std::initializer_list<std::string_view> reads = {});
   OpDeclaration& not_differentiable();
+  OpDeclaration& flops(FlopsFn fn);
   OpDeclaration& host(std::string_view input);
   OpDeclaration& access(std::string_view input, Access access);
+  OpDeclaration& stored(std::string_view input);
   OpDeclaration& stateful();
   OpDeclaration& random();  // also stateful
   OpDeclaration& commutative();

@@ -140,6 +140,32 @@ void filter_gradient_gradient(GradientContext& c) {
   if (c.needed(2)) c.set(2, f.convolve(c.input(0), g));
 }
 
+// Of the direct sum, whatever algorithm computes it: each pixel of the convolution's output, or of
+// its gradient, takes part once per tap and channel that it meets.
+double flops_of(const OpInstance& op, const Shape& pixels, const Shape& filter) {
+  const int rank = filter.rank();
+  const int64_t met =
+      is_depthwise(op) ? filter.dim(rank - 2) * filter.dim(rank - 1) : filter.dim(rank - 1);
+  if (met == 0) return 0;
+  return 2.0 * static_cast<double>(pixels.num_elements()) *
+         static_cast<double>(filter.num_elements() / met);
+}
+
+double forward_flops(const OpInstance& op, std::span<const Shape> inputs,
+                     std::span<const Shape> outputs) {
+  return flops_of(op, outputs[0], inputs[1]);
+}
+
+double input_gradient_flops(const OpInstance& op, std::span<const Shape> inputs,
+                            std::span<const Shape>) {
+  return flops_of(op, inputs[2], inputs[1]);
+}
+
+double filter_gradient_flops(const OpInstance& op, std::span<const Shape> inputs,
+                             std::span<const Shape> outputs) {
+  return flops_of(op, inputs[2], outputs[0]);
+}
+
 OpDeclaration& attributes(OpDeclaration& op, int spatial) {
   op.attr("T: {half, bfloat16, float, double}").attr("strides: list(int)");
   if (spatial == 3) {
@@ -157,6 +183,7 @@ void declare_forward(OpDeclaration op, const char* doc, int spatial = 2) {
   op.input("input: T").input("filter: T").output("output: T");
   attributes(op, spatial)
       .shape(forward_shape)
+      .flops(forward_flops)
       .gradient(forward_gradient, {"input", "filter"})
       .doc(doc);
 }
@@ -166,6 +193,7 @@ void declare_input_gradient(OpDeclaration op, const char* doc, int spatial = 2) 
   attributes(op, spatial)
       .host("input_sizes")
       .shape(input_gradient_shape)
+      .flops(input_gradient_flops)
       .gradient(input_gradient_gradient, {"filter", "out_backprop"})
       .doc(doc);
 }
@@ -175,6 +203,7 @@ void declare_filter_gradient(OpDeclaration op, const char* doc, int spatial = 2)
   attributes(op, spatial)
       .host("filter_sizes")
       .shape(filter_gradient_shape)
+      .flops(filter_gradient_flops)
       .gradient(filter_gradient_gradient, {"input", "out_backprop"})
       .doc(doc);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Discrete Fourier transforms over the last one, two or three axes. How they are computed:
 // kernels/cpu/fft/fft.cc.
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -150,6 +151,19 @@ std::string over(int axes) {
   return axes == 1 ? "the last axis" : concat("the last ", axes, " axes");
 }
 
+// 5 n log2 n of a complex transform of n points, half of that between real numbers and a spectrum:
+// the field's convention (Frigo and Johnson, benchFFT), whatever the algorithm.
+template <int kAxes>
+double fft_flops(const OpInstance& op, std::span<const Shape> inputs,
+                 std::span<const Shape> outputs) {
+  const bool real = !is_complex(op.input_type(0)) || !is_complex(op.output_type(0));
+  const Shape& points = is_complex(op.output_type(0)) ? inputs[0] : outputs[0];
+  double n = 1;
+  for (int i = 1; i <= kAxes; ++i) n *= static_cast<double>(points.dim(points.rank() - i));
+  if (n < 1) return 0;
+  return (real ? 2.5 : 5.0) * static_cast<double>(points.num_elements()) * std::log2(n);
+}
+
 template <int kAxes>
 void complex_transforms(OpRegistry& r) {
   const std::string tail = concat(
@@ -163,6 +177,7 @@ void complex_transforms(OpRegistry& r) {
         .output("output: Tcomplex")
         .attr("Tcomplex: {complex64, complex128} = complex64")
         .shape(complex_shape<kAxes>)
+        .flops(fft_flops<kAxes>)
         .gradient(inverse ? ifft_gradient<kAxes> : fft_gradient<kAxes>)
         .doc(concat(inverse ? "Inverse discrete Fourier transform: the mean over k of input[k] "
                               "e^(2 pi i j k / n).\n\n"
@@ -189,6 +204,7 @@ void real_transforms(OpRegistry& r) {
       .attr("Tcomplex: {complex64, complex128} = complex64")
       .host("fft_length")
       .shape(rfft_shape<kAxes>)
+      .flops(fft_flops<kAxes>)
       .gradient(rfft_gradient<kAxes>, {"fft_length"})
       .doc(concat("Discrete Fourier transform of real numbers: of the last axis only the "
                   "frequencies 0 to n / 2, for the others are their conjugates.\n\n",
@@ -201,6 +217,7 @@ void real_transforms(OpRegistry& r) {
       .attr("Tcomplex: {complex64, complex128} = complex64")
       .host("fft_length")
       .shape(irfft_shape<kAxes>)
+      .flops(fft_flops<kAxes>)
       .gradient(irfft_gradient<kAxes>, {"fft_length"})
       .doc(concat("Real numbers from the half of their spectrum that RFFT gives.\n\n", fit,
                   ", its last axis to n / 2 + 1 frequencies. What makes no real signal counts for "

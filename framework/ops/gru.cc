@@ -133,7 +133,7 @@ void declare_sequence_grad(OpRegistry& r) {
     op.output(output);
   }
   op.attr("input_gradient: bool = true").attr("N: int >= 0 = 0").attr(kTypes);
-  op.shape(sequence_grad_shape).gradient(second_gradient);
+  op.shape(sequence_grad_shape).flops(layer_flops).gradient(second_gradient);
   op.doc(
       "Computes the gradients of BlockGRU.\n\n"
       "The first inputs are its own, r to h its outputs, h_grad the gradient of h, empty, [0], "
@@ -149,6 +149,7 @@ void register_gru_ops(OpRegistry& r) {
   add_layer_inputs(cell);
   add_layer_outputs(cell);
   cell.shape(cell_shape)
+      .flops(layer_flops)
       .gradient(cell_gradient, {"x", "h_prev", "w_ru", "w_c", "r", "u", "c"})
       .doc(concat("One step of a layer of gated recurrent units.\n\n", kStep,
                   "x is [batch, input]; h_prev and the outputs are [batch, cell].\n"
@@ -159,6 +160,7 @@ void register_gru_ops(OpRegistry& r) {
   add_layer_inputs(sequence);
   add_layer_outputs(sequence);
   sequence.shape(sequence_shape)
+      .flops(layer_flops)
       .gradient(sequence_gradient,
                 {"seq_len_max", "x", "h_prev", "w_ru", "w_c", "b_ru", "b_c", "r", "u", "c", "h"})
       .doc(concat("A layer of gated recurrent units over a sequence.\n\n", kStep,

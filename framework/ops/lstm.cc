@@ -195,7 +195,7 @@ void declare_sequence_grad(OpRegistry& r) {
   }
   op.attr("use_peephole: bool").attr("cell_clip: float = -1.0");
   op.attr("input_gradient: bool = true").attr("N: int >= 0 = 0").attr(kTypes);
-  op.shape(sequence_grad_shape).gradient(second_gradient);
+  op.shape(sequence_grad_shape).flops(layer_flops).gradient(second_gradient);
   op.doc(
       "Computes the gradients of BlockLSTM.\n\n"
       "The first inputs are its own, i to h its outputs, cs_grad and h_grad the gradients of two "
@@ -213,6 +213,7 @@ void register_lstm_ops(OpRegistry& r) {
   add_layer_inputs(cell);
   add_layer_outputs(cell);
   cell.shape(cell_shape)
+      .flops(layer_flops)
       .gradient(cell_gradient, {"x", "cs_prev", "h_prev", "w", "wci", "wcf", "wco", "i", "cs", "f",
                                 "o", "ci", "co"})
       .doc(concat("One step of a layer of long short-term memory.\n\n", kStep,
@@ -224,6 +225,7 @@ void register_lstm_ops(OpRegistry& r) {
   add_layer_inputs(sequence);
   add_layer_outputs(sequence);
   sequence.shape(sequence_shape)
+      .flops(layer_flops)
       .gradient(sequence_gradient, {"seq_len_max", "x", "cs_prev", "h_prev", "w", "wci", "wcf",
                                     "wco", "b", "i", "cs", "f", "o", "ci", "co", "h"})
       .doc(concat("A layer of long short-term memory over a sequence.\n\n", kStep,

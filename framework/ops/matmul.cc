@@ -107,6 +107,23 @@ void batch_matmul_gradient(GradientContext& c) {
   if (c.needed(1)) c.set(1, c.sum_to_input(gy, 1));
 }
 
+// A product sums `inner` terms for each element of the output.
+double product_flops(const OpInstance& op, int64_t inner, const Shape& output) {
+  return (is_complex(op.output_type(0)) ? 8.0 : 2.0) * static_cast<double>(inner) *
+         static_cast<double>(output.num_elements());
+}
+
+double matmul_flops(const OpInstance& op, std::span<const Shape> inputs,
+                    std::span<const Shape> outputs) {
+  return product_flops(op, inputs[0].dim(op.get_bool("transpose_a") ? 0 : 1), outputs[0]);
+}
+
+double batch_matmul_flops(const OpInstance& op, std::span<const Shape> inputs,
+                          std::span<const Shape> outputs) {
+  const int axis = inputs[0].rank() - (op.get_bool("adj_x") ? 2 : 1);
+  return product_flops(op, inputs[0].dim(axis), outputs[0]);
+}
+
 }  // namespace
 
 void register_matmul_ops(OpRegistry& r) {
@@ -118,6 +135,7 @@ void register_matmul_ops(OpRegistry& r) {
       .attr("transpose_b: bool = false")
       .attr("T: {half, bfloat16, float, double, int32, int64, complex64, complex128}")
       .shape(matmul_shape)
+      .flops(matmul_flops)
       .gradient(matmul_gradient, {"a", "b"})
       .doc(R"(Multiplies two matrices.
 
@@ -137,6 +155,7 @@ Errors: InvalidArgument for another rank than 2 or differing inner dimensions.)"
       .attr("Ta: {float, bfloat16} = float")
       .attr("Tb: {float, bfloat16} = float")
       .shape(matmul_shape)
+      .flops(matmul_flops)
       .gradient(sparse_matmul_gradient, {"a", "b"})
       .doc(R"(Multiplies two dense matrices, float or bfloat16 each, in float.
 
@@ -153,6 +172,7 @@ Errors: InvalidArgument for another rank than 2 or differing inner dimensions.)"
       .attr("adj_y: bool = false")
       .attr("T: {half, bfloat16, float, double, int32, int64, complex64, complex128}")
       .shape(batch_matmul_shape)
+      .flops(batch_matmul_flops)
       .gradient(batch_matmul_gradient, {"x", "y"})
       .doc(R"(Multiplies stacks of matrices, slice by slice.
 

@@ -137,4 +137,15 @@ Value transposed_times(Emitter& e, Value a, Value b) {
 
 Value sum_of_rows(Emitter& e, Value matrix) { return e.call("Sum", {matrix, int_scalar(e, 0)}); }
 
+double layer_flops(const OpInstance& op, std::span<const Shape> inputs, std::span<const Shape>) {
+  const Shape& x = inputs[static_cast<size_t>(op.def().input_index("x"))];
+  double per_row = 0, depth = 1;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].rank() == 2 && op.input_def(static_cast<int>(i)).name.starts_with("w"))
+      per_row += 2.0 * static_cast<double>(inputs[i].num_elements());
+  }
+  for (int axis = 0; axis < x.rank() - 1; ++axis) depth *= static_cast<double>(x.dim(axis));
+  return (op.name().ends_with("Grad") ? 2 : 1) * depth * per_row;
+}
+
 }  // namespace treenail

@@ -36,6 +36,10 @@ struct LayerGradient {
 };
 // The rule of such an op. Errors: InvalidArgument, naming the argument.
 void set_layer_gradients(ShapeContext& c, const LayerSizes& sizes, const LayerGradient& g);
+// Of the products of a layer's op, and of its gradient's, which has two for each: by its inputs "x"
+// and the matrices among those whose names begin with w.
+double layer_flops(const OpInstance& op, std::span<const Shape> inputs,
+                   std::span<const Shape> outputs);
 // Input i must have this shape; or be [0] where it may be empty. Errors: InvalidArgument, naming
 // it.
 void same_shape(const ShapeContext& c, int i, const PartialShape& wanted, bool or_empty);

@@ -182,7 +182,7 @@ void register_state(OpRegistry& r) {
 
 void register_assignments(OpRegistry& r) {
   const auto declare = [&](const char* name, std::string_view types, const char* doc) {
-    r.op(name)
+    return r.op(name)
         .input("resource: resource")
         .input("value: dtype")
         .attr(concat("dtype: ", types))
@@ -194,7 +194,8 @@ void register_assignments(OpRegistry& r) {
   };
   declare("AssignVariableOp", "type",
           "Gives a variable a new value.\n\nErrors: InvalidArgument when dtype or shape do not "
-          "match the variable's.");
+          "match the variable's.")
+      .stored("value");
   declare("AssignAddVariableOp", kNumbers,
           "Adds `value`, which has the variable's shape, to a variable.\n\nErrors: "
           "FailedPrecondition when it is uninitialised.");

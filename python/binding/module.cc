@@ -116,6 +116,7 @@ int execute_module(PyObject* module) {
     intern(s.str_fields, "_fields");
     intern(s.str_name, "name");
     intern(s.str_timeout, "timeout_in_ms");
+    intern(s.str_trace_level, "trace_level");
     intern(s.str_items, "items");
     intern(s.str_choose_device, "_choose_device");
     add_methods(module, functions);

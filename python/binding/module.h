@@ -37,6 +37,7 @@ struct State {
   PyObject* str_fields = nullptr;         // "_fields"
   PyObject* str_name = nullptr;           // "name"
   PyObject* str_timeout = nullptr;        // "timeout_in_ms"
+  PyObject* str_trace_level = nullptr;    // "trace_level"
   PyObject* str_items = nullptr;          // "items"
   PyObject* str_choose_device = nullptr;  // "_choose_device"
 };

@@ -227,17 +227,37 @@ std::shared_ptr<Session::Signature> signature_for(SessionState& s, const Feeds& 
   return signature;
 }
 
-int64_t timeout_of(PyObject* options) {
+// A number of a RunOptions; 0 without one.
+int64_t option_of(PyObject* options, PyObject* name) {
   if (options == nullptr || options == Py_None) return 0;
-  Ref value = Ref::steal(PyObject_GetAttr(options, state().str_timeout));
-  const long long timeout = value ? PyLong_AsLongLong(value.get()) : -1;
-  if (!PyErr_Occurred()) return timeout;
+  Ref value = Ref::steal(PyObject_GetAttr(options, name));
+  const long long number = value ? PyLong_AsLongLong(value.get()) : -1;
+  if (!PyErr_Occurred()) return number;
   if (value ? !PyErr_ExceptionMatches(PyExc_TypeError)
             : !PyErr_ExceptionMatches(PyExc_AttributeError))
     throw PythonError();
   PyErr_Clear();
   throw_type_error("Session.run(): options must be a RunOptions, not ", repr_of(options),
                    " of type '", type_name_of(options), "'");
+}
+
+// The fields of a NodeStats of Python's, node by node.
+Ref stats_list(std::span<const NodeStats> nodes) {
+  Ref list = checked(PyList_New(0));
+  for (const NodeStats& n : nodes) {
+    Ref fused = checked(PyTuple_New(static_cast<Py_ssize_t>(n.fused.size())));
+    for (size_t i = 0; i < n.fused.size(); ++i) {
+      Ref part = checked(Py_BuildValue("(NN)", text_object(n.fused[i].first).release(),
+                                       text_object(n.fused[i].second).release()));
+      PyTuple_SET_ITEM(fused.get(), static_cast<Py_ssize_t>(i), part.release());
+    }
+    const Ref arguments = checked(
+        Py_BuildValue("(NNNOLLLLLd)", text_object(n.name).release(), text_object(n.op).release(),
+                      text_object(n.device).release(), fused.get(), n.start_ns, n.end_ns, n.thread,
+                      n.bytes_allocated, n.bytes_in_use, n.flops));
+    checked(PyList_Append(list.get(), arguments.get()));
+  }
+  return list;
 }
 
 void fill_metadata(PyObject* object, const RunMetadata& metadata) {
@@ -253,6 +273,7 @@ void fill_metadata(PyObject* object, const RunMetadata& metadata) {
   set("peak_bytes", checked(PyLong_FromLongLong(metadata.peak_bytes)));
   set("cost_ns", checked(PyFloat_FromDouble(metadata.cost_ns)));
   set("specialized", Ref::steal(bool_object(metadata.specialized)));
+  set("_nodes", stats_list(metadata.nodes));
 }
 
 struct RunArguments {
@@ -303,8 +324,9 @@ PyObject* run(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject*
         const std::shared_ptr<Session> session = s.session;
 
         RunOptions options;
-        options.timeout_ms = timeout_of(arguments.options);
+        options.timeout_ms = option_of(arguments.options, state().str_timeout);
         options.poll = is_main_thread() ? poll_signals : nullptr;
+        options.trace = option_of(arguments.options, state().str_trace_level) > 0;
         RunMetadata metadata;
         RunMetadata* wanted_metadata =
             arguments.run_metadata != nullptr && arguments.run_metadata != Py_None ? &metadata
@@ -439,7 +461,8 @@ PyMethodDef methods[] = {
      "A constant may be fed as well, in its own shape, and what is computed from it follows; a "
      "gradient keeps axes and shapes that were known when it was made, unless they came from "
      "tn.placeholder_with_default.\n"
-     "options: RunOptions, for timeout_in_ms. run_metadata: a RunMetadata to fill, also when the "
+     "options: RunOptions, for timeout_in_ms and trace_level. run_metadata: a RunMetadata to fill, "
+     "also when the "
      "run fails.\n\n"
      "Raises TypeError and ValueError for fetches and feeds that make no sense, KeyboardInterrupt "
      "on Ctrl-C, and the classes of "

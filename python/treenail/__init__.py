@@ -58,8 +58,8 @@ build_info = _core.build_info
 
 # Loaded when first asked for.
 _SUBMODULES = ("audio", "errors", "image", "initializers", "layers", "losses", "math", "nn",
-               "onnx", "random", "raw_ops", "regularizers", "rnn", "signal", "sparse", "spectral",
-               "strings", "summary", "train")
+               "onnx", "profiler", "random", "raw_ops", "regularizers", "rnn", "signal", "sparse",
+               "spectral", "strings", "summary", "train")
 # Names that live in such a submodule.
 _ELSEWHERE = {
     "zeros_initializer": ("initializers", "Zeros"), "ones_initializer": ("initializers", "Ones"),

@@ -66,7 +66,7 @@ _TOP = {
     "nce_loss": "use tn.nn.nce_loss", "load_file_system_library": _FILES,
     "tensor_shape": "use tn.TensorShape",
     "HParams": "use a dict or types.SimpleNamespace", "TensorSpec": _EAGER, "sysconfig":
-    "see tn.build_info()", "profiler": "see tn.RunMetadata", "ragged": "pad the rows, with "
+    "see tn.build_info()", "ragged": "pad the rows, with "
     "tn.sequence_mask, or use tn.SparseTensor", "RaggedTensor": "pad the rows, with "
     "tn.sequence_mask, or use tn.SparseTensor", "merge_all_summaries": "use tn.summary.merge_all",
 }

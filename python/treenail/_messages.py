@@ -281,9 +281,24 @@ class _StepStats(Message):
     _FIELDS = {"dev_stats": (1, _DeviceStats, "repeated")}
 
 
+def _device_stats(nodes: Any) -> list:
+    devices: dict = {}
+    for n in nodes:
+        start, end = n.start_ns // 1000, max(n.start_ns // 1000 + 1, n.end_ns // 1000)
+        label = "%s = %s(%s)" % (n.name, n.op, ", ".join(name for name, _ in n.fused))
+        memory = _Memory(allocator_name="cpu", peak_bytes=n.bytes_allocated)
+        devices.setdefault(n.device, []).append(_NodeStats(
+            node_name=n.name, all_start_micros=start, op_start_rel_micros=0,
+            op_end_rel_micros=end - start, all_end_rel_micros=end - start, timeline_label=label,
+            memory=[memory]))
+    return [_DeviceStats(device=device, node_stats=stats) for device, stats in devices.items()]
+
+
 def run_metadata_message(metadata: Any) -> bytes:
-    """TensorFlow's RunMetadata (config.proto, step_stats.proto) of one of ours: the run as a whole,
-    with the time that it was estimated to take on one thread."""
+    """TensorFlow's RunMetadata (config.proto, step_stats.proto) of one of ours: its operations
+    where they were timed, else the run as a whole with the time estimated for one thread."""
+    if metadata.nodes:
+        return field(1, _StepStats, _StepStats(dev_stats=_device_stats(metadata.nodes)))
     micros = max(1, round(metadata.cost_ns / 1000))
     label = "estimate for one thread: %d kernels, %d bytes at peak" % (
         metadata.nodes_executed, metadata.peak_bytes)

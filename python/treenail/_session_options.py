@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import warnings
+from collections import namedtuple
 from operator import index
 
 from treenail._messages import run_metadata_message
@@ -129,29 +129,35 @@ class ConfigProto(_Options):
 class RunOptions(_Options):
     """Options of one run.
 
-    timeout_in_ms: beyond it the run raises DeadlineExceededError; 0: no limit. trace_level:
-    accepted; single operations are not timed, at any level, which a warning says once.
+    timeout_in_ms: beyond it the run raises DeadlineExceededError; 0: no limit. trace_level: above
+    NO_TRACE, RunMetadata.nodes tells what each operation did; tn.profiler shows it.
     """
 
     _TYPES = {"trace_level": int, "timeout_in_ms": int}
 
     NO_TRACE, SOFTWARE_TRACE, HARDWARE_TRACE, FULL_TRACE = 0, 1, 2, 3
-    _warned = False
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
         if name == "trace_level" and not self.NO_TRACE <= self.trace_level <= self.FULL_TRACE:
             raise ValueError("RunOptions.trace_level must be RunOptions.NO_TRACE, SOFTWARE_TRACE, "
                              "HARDWARE_TRACE or FULL_TRACE (0 to 3), got %d" % self.trace_level)
-        if name == "trace_level" and self.trace_level > 0 and not RunOptions._warned:
-            RunOptions._warned = True
-            warnings.warn("trace_level=%d: single operations are not timed; RunMetadata has the "
-                          "number of kernels, memory and estimated time of the run as a whole"
-                          % self.trace_level, stacklevel=4)  # who called the constructor
 
     def __init__(self, *, trace_level: int = 0, timeout_in_ms: int = 0) -> None:
         self.trace_level = trace_level
         self.timeout_in_ms = timeout_in_ms
+
+
+NodeStats = namedtuple("NodeStats", "name op device fused start_ns end_ns thread bytes_allocated "
+                                    "bytes_in_use flops")
+NodeStats.__doc__ = """What one kernel of a run did: an operation, or several that were fused.
+
+name, op: the operation's, of a fused kernel the last one's; fused: (name, op) of each of the
+others. device. start_ns, end_ns: since the run began. thread: the system's number. bytes_allocated:
+for the outputs, those apart that were written over an input, and for scratch memory. bytes_in_use:
+of the process, when it had ended. flops: floating-point operations, a multiply-add being two, as
+the operations' definitions count them; 0: unknown.
+"""
 
 
 class RunMetadata:
@@ -162,6 +168,8 @@ class RunMetadata:
     fetched; without feeds and variables, and without what depends on shapes that only the run
     tells. cost_ns: estimated time on one thread. specialized: whether the plan was made for these
     very shapes. All but nodes_executed is known before the run, and filled in although it fails.
+    nodes: a NodeStats for each kernel that ran, in the order in which they began, where
+    RunOptions.trace_level asks for it.
     """
 
     def __init__(self) -> None:
@@ -170,9 +178,16 @@ class RunMetadata:
         self.peak_bytes = 0
         self.cost_ns = 0.0
         self.specialized = False
+        self._nodes: list[tuple] = []
+
+    @property
+    def nodes(self) -> list[NodeStats]:
+        """What each kernel did."""
+        return [NodeStats(*fields) for fields in self._nodes]
 
     def SerializeToString(self) -> bytes:  # noqa: N802 (the name protocol buffers give it)
-        """TensorFlow's message RunMetadata: step_stats with one entry, for the run as a whole."""
+        """TensorFlow's message RunMetadata: step_stats of its operations, or with
+        one entry for the run as a whole."""
         return run_metadata_message(self)
 
     def __repr__(self) -> str:

@@ -156,13 +156,6 @@ def test_arithmetic_with_a_wrong_value_is_a_wrong_value():
     assert type(error.__cause__) is OverflowError
 
 
-def test_a_warning_points_at_the_caller(monkeypatch):
-    monkeypatch.setattr(tn.RunOptions, "_warned", False)
-    with pytest.warns(UserWarning, match="trace_level=3") as caught:
-        tn.RunOptions(trace_level=3)
-    assert caught[0].filename == __file__
-
-
 def frames(error):
     traceback = error.__traceback__
     while traceback is not None:

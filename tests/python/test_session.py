@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 import threading
 import time
 
@@ -458,24 +457,6 @@ def test_placement_is_logged_with_a_time_limit(capfd):
         with pytest.raises(tn.errors.DeadlineExceededError):
             sess.run(slow, {x: np.zeros((800, 800))})
         assert len(capfd.readouterr().err.splitlines()) == tn.get_default_graph()._num_nodes
-
-
-def test_a_trace_says_once_that_it_times_no_operations():
-    program = textwrap.dedent("""
-        import warnings
-        import treenail as tn
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            tn.RunOptions()
-            options = tn.RunOptions(trace_level=tn.RunOptions.FULL_TRACE)
-            tn.RunOptions(trace_level=tn.RunOptions.FULL_TRACE)
-        metadata = tn.RunMetadata()
-        tn.Session().run(tn.constant(1.0) + 1.0, options=options, run_metadata=metadata)
-        print(len(caught), caught[0].message)
-        """)
-    done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True,
-                          check=True)
-    assert done.stdout.startswith("1 trace_level=3: single operations are not timed; RunMetadata")
 
 
 def test_texts_of_sessions_and_options():

@@ -39,6 +39,7 @@ struct PlanNode {
   int64_t scratch_offset = 0;   // in the arena
   std::vector<int32_t>
       fresh;  // output slots to allocate before the kernel: their values outlive the run
+  int32_t forwarded = -1;  // input slot whose memory, its own by then, output 0 takes over
   std::vector<int32_t> kernel_gives;  // output slots the kernel sets, whose shape is planned:
                                       // checked after the kernel
   std::vector<int32_t>
@@ -64,6 +65,19 @@ struct Slot {
 
 struct Plan;
 
+// Filled by the executor where a run is asked for it (run/profile.h): by plan node.
+struct NodeTrace {
+  struct Entry {
+    int64_t start_ns = 0, end_ns = 0;  // of the monotonic clock
+    int64_t thread = 0;                // the system's number; 0: the node did not run
+    int64_t bytes_in_use = 0;
+    int64_t bytes_allocated = 0;  // of outputs that the plan does not know, and their arithmetic
+    double flops = 0;
+  };
+  int64_t begin_ns = 0;
+  std::vector<Entry> entries;
+};
+
 // What one run changes. Pooled per plan: steady-state runs construct nothing.
 struct Frame {
   explicit Frame(const Plan& plan);
@@ -81,6 +95,7 @@ struct Frame {
   std::unique_ptr<int32_t[]> ready;
   std::unique_ptr<int32_t[]> below;
   CancellationToken token;
+  NodeTrace* trace = nullptr;  // of the run in progress
 };
 
 struct Plan {
@@ -89,10 +104,11 @@ struct Plan {
   ResourceManager* resources = nullptr;
   std::vector<PlanNode> nodes;  // in canonical order
   std::vector<Slot> slots;
-  std::vector<std::pair<int32_t, Tensor>> constants;  // with their slots
-  std::vector<int32_t> arg_slots;                     // per feed; -1: nothing needs it
-  std::vector<int32_t> fetch_slots;                   // per fetch
-  std::vector<int32_t> run_slots;                     // kArg and kRun: emptied after a run
+  std::vector<std::pair<int32_t, Tensor>> constants;           // with their slots
+  std::vector<int32_t> arg_slots;                              // per feed; -1: nothing needs it
+  std::vector<int32_t> fetch_slots;                            // per fetch
+  std::vector<int32_t> run_slots;                              // kArg and kRun: emptied after a run
+  std::vector<std::pair<int32_t, const Node*>> fused_members;  // of groups, but the last of each
   int64_t arena_bytes = 0;
   int64_t peak_bytes = 0;     // arena and all fresh outputs (PlanNode::fresh)
   double cost_ns = 0;         // sum of the kernels' estimates

@@ -2,6 +2,7 @@
 // Memory of a plan: which values lie in the arena and where, which outlive the run, and when values
 // that a run sets are released.
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "framework/base/interrupt.h"
@@ -12,12 +13,20 @@ namespace treenail {
 
 int32_t PlanBuilder::root_of(int32_t i) const { return root_[static_cast<size_t>(i)]; }
 
-// What is fetched outlives the run: fresh memory instead of the arena.
+// What is fetched or stored outlives the run: fresh memory instead of the arena.
 void PlanBuilder::mark_escaping() {
-  for (const int32_t fetched : plan_->fetch_slots) {
-    const int32_t root = root_of(fetched);
+  const auto escapes = [&](int32_t value) {
+    const int32_t root = root_of(value);
     if (slot(root).kind == Slot::Kind::kArena) slot(root).kind = Slot::Kind::kRun;
+  };
+  for (const int32_t fetched : plan_->fetch_slots) escapes(fetched);
+  for (const PlanNode& p : plan_->nodes) {
+    if (p.fused) continue;
+    for (size_t i = 0; i < p.inputs.size(); ++i) {
+      if (p.node->op().input_def(static_cast<int>(i)).stored) escapes(p.inputs[i]);
+    }
   }
+  forward_memory();
   for (PlanNode& p : plan_->nodes) {
     if (p.kind == PlanNode::Kind::kView) {
       const int32_t out = p.first_output;
@@ -30,9 +39,54 @@ void PlanBuilder::mark_escaping() {
     if (p.kind != PlanNode::Kind::kKernel || p.node->op().def().allocates_outputs) continue;
     p.fresh.clear();
     for (int i = 0; i < p.node->num_outputs(); ++i) {
-      if (slot(p.first_output + i).kind == Slot::Kind::kRun) p.fresh.push_back(p.first_output + i);
+      if (slot(p.first_output + i).kind == Slot::Kind::kRun && (i > 0 || p.forwarded < 0))
+        p.fresh.push_back(p.first_output + i);
     }
   }
+}
+
+// Fresh memory is handed on along operations that may work in place: a value that one node alone
+// reads is computed where that node's result will live, instead of in the arena beside it.
+void PlanBuilder::forward_memory() {
+  std::vector<int32_t> readers(plan_->slots.size());  // by root slot
+  for (const PlanNode& p : plan_->nodes) {
+    for (size_t i = 0; i < p.inputs.size(); ++i) {
+      const auto* const end = p.inputs.data() + i;
+      if (std::find(p.inputs.data(), end, p.inputs[i]) == end)
+        ++readers[static_cast<size_t>(root_of(p.inputs[i]))];
+    }
+  }
+  for (PlanNode& p : plan_->nodes | std::views::reverse) {
+    const int32_t out = p.first_output;
+    if (p.kind != PlanNode::Kind::kKernel || p.node->op().def().allocates_outputs ||
+        p.node->num_outputs() != 1 || slot(out).kind != Slot::Kind::kRun)
+      continue;
+    const auto take = [&](int32_t source) {
+      if (slot(source).kind != Slot::Kind::kArena || root_of(source) != source ||
+          readers[static_cast<size_t>(source)] != 1 || !same_extent(source, out))
+        return false;
+      slot(source).kind = Slot::Kind::kRun;
+      p.forwarded = source;
+      return true;
+    };
+    any_in_place(p, 0, take);
+  }
+}
+
+// Whether `take` takes one of the inputs whose memory the output may have. A group of element-wise
+// ops writes an element after its last read of it, so that any input of the output's shape will do;
+// a kernel that it runs with may write before that.
+bool PlanBuilder::any_in_place(const PlanNode& p, int output, FunctionRef<bool(int32_t)> take) {
+  if (p.fused) return !p.apart && std::any_of(p.inputs.begin(), p.inputs.end(), take);
+  const OpInstance& op = p.node->op();
+  return std::any_of(op.def().in_place.begin(), op.def().in_place.end(), [&](const auto& pair) {
+    return pair.second == op.output_arg(output) &&
+           take(p.inputs[static_cast<size_t>(op.input_range(pair.first).first)]);
+  });
+}
+
+bool PlanBuilder::same_extent(int32_t a, int32_t b) {
+  return slot(a).dtype == slot(b).dtype && slot(a).shape == slot(b).shape;
 }
 
 void PlanBuilder::plan_arena() {
@@ -81,31 +135,21 @@ void PlanBuilder::add_users(const PlanNode& p, int32_t n) {
   }
 }
 
-// A new block, or that of an input that dies here, where the op permits it. A group of element-wise
-// ops writes an element after its last read of it, so that any input of the output's shape will do;
-// a kernel that it runs with may write before that.
+// A new block, or that of an input that dies here, where the op permits it.
 void PlanBuilder::place_output(const PlanNode& p, int32_t n, int output, int32_t out) {
   const auto take = [&](int32_t source) {
     if (!may_overwrite(p, n, source, out)) return false;
     block_of_[static_cast<size_t>(out)] = block_of_[static_cast<size_t>(root_of(source))];
     return true;
   };
-  if (p.fused) {
-    if (!p.apart && std::any_of(p.inputs.begin(), p.inputs.end(), take)) return;
-  } else {
-    for (const auto& [from, to] : p.node->op().def().in_place) {
-      if (to != p.node->op().output_arg(output)) continue;
-      if (take(p.inputs[static_cast<size_t>(p.node->op().input_range(from).first)])) return;
-    }
-  }
+  if (any_in_place(p, output, take)) return;
   const int64_t bytes = tensor_bytes(slot(out).dtype, slot(out).shape.shape());
   block_of_[static_cast<size_t>(out)] = static_cast<int32_t>(blocks_.size());
   blocks_.push_back({std::max<int64_t>(bytes, 1), {n}});
 }
 
 bool PlanBuilder::may_overwrite(const PlanNode& p, int32_t n, int32_t source, int32_t out) {
-  return block_of_[static_cast<size_t>(root_of(source))] >= 0 &&
-         slot(source).dtype == slot(out).dtype && slot(source).shape == slot(out).shape &&
+  return block_of_[static_cast<size_t>(root_of(source))] >= 0 && same_extent(source, out) &&
          dies_at(source, n) && !seen_under_another_shape(p, source);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shapes, constants, kernels and edges of a plan; its memory: plan_arena.cc; values handed over:
-// plan_handover.cc.
+// plan_handover.cc; assignments that update in place: plan_update.cc.
 #include "framework/runtime/plan/plan_builder.h"
 
 #include <algorithm>
@@ -53,6 +53,7 @@ std::shared_ptr<const Plan> PlanBuilder::build() {
   find_needed();
   find_groups();
   find_handovers();
+  find_updates();
   make_nodes();
   connect();
   mark_escaping();
@@ -287,7 +288,10 @@ void PlanBuilder::make_nodes() {
       p.kernel = std::move(group.kernel);
       p.fused = true;
       p.apart = group.nodes.size() > group.group.members.size();
-      for (const Node* part : group.nodes) state(*part).plan_node = s.plan_node;
+      for (const Node* part : group.nodes) {
+        state(*part).plan_node = s.plan_node;
+        if (part != node) plan_->fused_members.emplace_back(s.plan_node, part);
+      }
     }
     for (const Output& input : inputs) p.inputs.push_back(slot_of(input));
     try {

@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "framework/base/function_ref.h"
 #include "framework/runtime/plan/fusion.h"
 #include "framework/runtime/plan/memory_plan.h"
 #include "framework/runtime/plan/plan.h"
@@ -66,6 +67,11 @@ class PlanBuilder {
   void take_over(const Node& taker, NodeState& s);
   bool only_feed(std::span<const Node* const> nodes, const Node& reader);
   bool reads_what_is_written(const Output& value, const Node& writer);
+  // Assignments that compute the new value over the old one (plan_update.cc).
+  void find_updates();
+  void update_in_place(const Node& assignment, NodeState& s, const Resource& variable);
+  void join_update(const Node& assignment, const Node& reader, PreparedGroup& giving,
+                   std::vector<const Node*> nodes);
 
   void make_nodes();
   void choose_kind(const Node& node, NodeState& s, PlanNode& p);
@@ -84,6 +90,9 @@ class PlanBuilder {
   // Memory (plan_arena.cc).
   int32_t root_of(int32_t i) const;
   void mark_escaping();
+  void forward_memory();
+  static bool any_in_place(const PlanNode& p, int output, FunctionRef<bool(int32_t)> take);
+  bool same_extent(int32_t a, int32_t b);
   void plan_arena();
   void add_users(const PlanNode& p, int32_t n);
   void place_output(const PlanNode& p, int32_t n, int output, int32_t out);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/runtime/run/executor.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -15,8 +17,11 @@
 #include "framework/base/fork.h"
 #include "framework/base/fp_environment.h"
 #include "framework/base/interrupt.h"
+#include "framework/base/spin.h"
 #include "framework/base/thread_pool.h"
+#include "framework/op/flops.h"
 #include "framework/runtime/run/immediate.h"
+#include "framework/tensor/allocator.h"
 
 namespace treenail {
 namespace {
@@ -29,12 +34,26 @@ constexpr double kInlineNs = 5'000;
 
 Tensor& value(Frame& frame, int32_t slot) { return frame.values[static_cast<size_t>(slot)]; }
 
+// What a trace tells of a node whose shapes only the run knew.
+void note_dynamic(const Plan& plan, const PlanNode& p, const Frame& frame,
+                  std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
+  NodeTrace::Entry& entry = frame.trace->entries[static_cast<size_t>(&p - plan.nodes.data())];
+  std::vector<Shape> given, made;
+  for (const Tensor& input : inputs) given.push_back(input.shape());
+  for (const Tensor& output : outputs) {
+    made.push_back(output.shape());
+    if (is_plain(output.dtype())) entry.bytes_allocated += static_cast<int64_t>(output.bytes());
+  }
+  entry.flops = count_flops(p.node->op(), given, made);
+}
+
 void run_dynamic(const Plan& plan, const PlanNode& p, Frame& frame) {
   std::vector<Tensor> inputs;
   inputs.reserve(p.inputs.size());
   for (const int32_t slot : p.inputs) inputs.push_back(value(frame, slot));
   const NodeServices services{plan.resources, p.node->original_name()};
   std::vector<Tensor> outputs = run_immediately(p.node->op(), inputs, services, &frame.token);
+  if (frame.trace != nullptr) note_dynamic(plan, p, frame, inputs, outputs);
   for (size_t i = 0; i < outputs.size(); ++i) {
     value(frame, p.first_output + static_cast<int32_t>(i)) = std::move(outputs[i]);
   }
@@ -73,6 +92,7 @@ void compute(const Plan& plan, const PlanNode& p, Frame& frame) {
     const Slot& planned = plan.slots[static_cast<size_t>(slot)];
     value(frame, slot) = Tensor(planned.dtype, planned.shape.shape());
   }
+  if (p.forwarded >= 0) value(frame, p.first_output) = value(frame, p.forwarded);
   RunContext context;
   context.values_ = frame.values.data();
   context.input_slots_ = p.inputs.data();
@@ -91,9 +111,33 @@ void release(const PlanNode& p, Frame& frame) {
   }
 }
 
+// Notes when a node ran, where the run is asked for it.
+class NodeTimer {
+ public:
+  NodeTimer(const Plan& plan, const PlanNode& p, const Frame& frame) {
+    if (frame.trace == nullptr) [[likely]]
+      return;
+    entry_ = &frame.trace->entries[static_cast<size_t>(&p - plan.nodes.data())];
+    entry_->start_ns = monotonic_ns();
+  }
+  ~NodeTimer() {
+    if (entry_ == nullptr) [[likely]]
+      return;
+    entry_->end_ns = monotonic_ns();
+    entry_->thread = ::gettid();
+    entry_->bytes_in_use = Allocator::host().stats().bytes_in_use;
+  }
+  NodeTimer(const NodeTimer&) = delete;
+  NodeTimer& operator=(const NodeTimer&) = delete;
+
+ private:
+  NodeTrace::Entry* entry_ = nullptr;
+};
+
 // Runs one node; whatever it throws becomes an Error that names it. What poll_interrupt() throws is
 // the caller's own and passes unchanged; so does a cancellation, which no node caused.
 void run_node(const Plan& plan, const PlanNode& p, Frame& frame) {
+  const NodeTimer timer(plan, p, frame);
   try {
     compute(plan, p, frame);
   } catch (const Error& error) {

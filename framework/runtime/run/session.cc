@@ -11,10 +11,12 @@
 #include "framework/base/error.h"
 #include "framework/base/fork.h"
 #include "framework/base/interrupt.h"
+#include "framework/base/spin.h"
 #include "framework/runtime/plan/plan.h"
 #include "framework/runtime/run/arena_pool.h"
 #include "framework/runtime/run/deadline.h"
 #include "framework/runtime/run/executor.h"
+#include "framework/runtime/run/profile.h"
 #include "framework/runtime/run/run_limits.h"
 #include "framework/runtime/run/signature.h"
 #include "framework/runtime/state/resource_manager.h"
@@ -44,6 +46,24 @@ struct Session::Impl {
 };
 
 namespace {
+
+// The trace of a run that is asked for one.
+class TraceLease {
+ public:
+  TraceLease(const Plan& plan, Frame& frame, bool wanted) : frame_(frame) {
+    if (!wanted) return;
+    trace_.begin_ns = monotonic_ns();
+    trace_.entries.resize(plan.nodes.size());
+    frame.trace = &trace_;
+  }
+  ~TraceLease() { frame_.trace = nullptr; }
+  TraceLease(const TraceLease&) = delete;
+  TraceLease& operator=(const TraceLease&) = delete;
+
+ private:
+  Frame& frame_;
+  NodeTrace trace_;
+};
 
 // A frame out of the plan's pool, given back when the run ended well; a cancelled one is dropped
 // with its token. And an arena for the run.
@@ -212,7 +232,7 @@ std::vector<Tensor> Session::run(const std::shared_ptr<Signature>& signature,
   }
   limits.end_planning();
   if (metadata != nullptr)
-    *metadata = {0, plan->arena_bytes, plan->cost_ns, specialized, plan->peak_bytes};
+    *metadata = {0, plan->arena_bytes, plan->cost_ns, specialized, plan->peak_bytes, {}};
   FrameLease lease(*plan, impl_->arenas);
   Frame& frame = *lease;
   impl_->begin(frame, *signature);
@@ -226,6 +246,7 @@ std::vector<Tensor> Session::run(const std::shared_ptr<Signature>& signature,
     if (plan->arg_slots[i] >= 0) frame.values[static_cast<size_t>(plan->arg_slots[i])] = feeds[i];
   }
   int64_t executed = 0;
+  const TraceLease trace(*plan, frame, metadata != nullptr && options.trace);
   {
     const InterruptScope interrupts(options.poll);
     const TokenLink link(options.token, frame.token);
@@ -249,6 +270,7 @@ std::vector<Tensor> Session::run(const std::shared_ptr<Signature>& signature,
     results.push_back(own ? value : value.deep_copy());
   }
   if (metadata != nullptr) metadata->nodes_executed = executed;
+  if (frame.trace != nullptr) metadata->nodes = node_stats(*plan, *frame.trace);
   return results;
 }
 

@@ -12,6 +12,7 @@
 
 #include "framework/base/cancellation.h"
 #include "framework/graph/graph.h"
+#include "framework/runtime/run/node_stats.h"
 #include "framework/tensor/tensor.h"
 
 namespace treenail {
@@ -34,6 +35,7 @@ struct RunOptions {
   // Called about every 50 ms on the thread that called run(), between kernels and chunks; an
   // exception thrown there cancels the run and leaves run(). (Python: signal handlers.)
   void (*poll)() = nullptr;
+  bool trace = false;  // RunMetadata::nodes is wanted
 };
 
 // What a run needs and did, filled when asked for. All but nodes_executed is known before the
@@ -47,6 +49,7 @@ struct RunMetadata {
   // (fetches). Without feeds and variables, which were there before, and without what nodes below a
   // data-dependent shape allocate when they run.
   int64_t peak_bytes = 0;
+  std::vector<NodeStats> nodes;  // where RunOptions::trace asks for it
 };
 
 class Session {
