@@ -286,7 +286,7 @@ PyMethodDef functions[] = {
 }  // namespace
 
 // TensorFlow's rule: a joiner before an upper-case letter that follows, or is followed by, a
-// lower-case one.
+// lower-case one. What Python keeps for itself has one behind: assert_, while_.
 std::string snake_case(std::string_view name) {
   const auto upper = [](char c) { return c >= 'A' && c <= 'Z'; };
   const auto lower = [](char c) { return c >= 'a' && c <= 'z'; };
@@ -297,6 +297,12 @@ std::string snake_case(std::string_view name) {
       out += '_';
     out += upper(name[i]) ? static_cast<char>(name[i] - 'A' + 'a') : name[i];
   }
+  static constexpr std::string_view kKeywords[] = {
+      "and",    "as",   "assert", "async",  "await",  "break",   "class",    "continue",
+      "def",    "del",  "elif",   "else",   "except", "finally", "for",      "from",
+      "global", "if",   "import", "in",     "is",     "lambda",  "nonlocal", "not",
+      "or",     "pass", "raise",  "return", "try",    "while",   "with",     "yield"};
+  if (std::ranges::find(kKeywords, out) != std::end(kKeywords)) out += '_';
   return out;
 }
 

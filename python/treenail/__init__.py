@@ -17,10 +17,12 @@ try:
 except ImportError as _error:
     from treenail import _library
     raise _library.explained(_error) from None
-from treenail import (_array, _assignments, _clip, _control, _counting, _gradients,  # noqa: F401
-                      _hooks, _math, _partitioned, _plugins, _random, _session, _sorting, _sparse,
-                      _variable_scope, _variables)
+from treenail import (_array, _assertions, _assignments, _clip, _control, _counting,  # noqa: F401
+                      _gradients, _hooks, _math, _partitioned, _plugins, _random, _session,
+                      _sorting, _sparse, _variable_scope, _variables)
+from treenail._absent import advice as _advice
 from treenail._array import *  # noqa: F401,F403
+from treenail._assertions import *  # noqa: F401,F403
 from treenail._assignments import *  # noqa: F401,F403
 from treenail._clip import *  # noqa: F401,F403
 from treenail._control import *  # noqa: F401,F403
@@ -119,7 +121,8 @@ def __getattr__(name: str):
         module, attribute = _ELSEWHERE[name]
         value = _public(getattr(importlib.import_module("treenail." + module), attribute))
     else:
-        value = None if name.startswith("_") else _op(name)
+        # An op that TensorFlow has under another name than a function of its own (print).
+        value = None if name.startswith("_") or _advice(__name__, name) else _op(name)
         if value is None:
             raise _no_attribute(__name__, name, {*__all__, *_op_cache.get("names", ())})
     globals()[name] = value
@@ -137,6 +140,7 @@ __all__ = ["DType", "Operation", "Tensor", "as_dtype", "bfloat16", "bool", "comp
            "convert_to_tensor", "convert_to_tensor_or_indexed_slices", "is_tensor", "placeholder",
            "placeholder_with_default", "execute", "load_graph", "import_graph", "build_info"]
 __all__ += _array.__all__
+__all__ += _assertions.__all__
 __all__ += _assignments.__all__
 __all__ += _clip.__all__
 __all__ += _control.__all__

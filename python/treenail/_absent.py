@@ -8,7 +8,6 @@ _THREADS = ("there are no input queues: " + _FEED + "; prepare batches in a thre
             "they are slow")
 _LOOPS = ("there is no control flow in graphs yet: tn.where and tn.cast choose by value, a Python "
           "loop unrolls (tn.nn.static_rnn), and session.run in a Python loop repeats")
-_ASSERT = "there are no assertion operations: fetch the tensor and check it in Python"
 _EAGER = "operations build graphs, which a tn.Session runs"
 _ONE_PROCESS = "a session runs in one process"
 _EXAMPLES = "there are no tf.Example records: keep data in NumPy or HDF5 files and feed arrays"
@@ -20,7 +19,7 @@ _CELLS = "cells are in tn.nn.rnn_cell and tn.rnn"
 
 _TOP = {
     "app": "call main() yourself, and parse options with argparse",
-    "flags": "parse options with argparse", "Assert": _ASSERT,
+    "flags": "parse options with argparse",
     "contrib": "contrib.layers is tn.layers (xavier_initializer: tn.glorot_uniform_initializer, "
                "l2_regularizer: tn.regularizers.l2), contrib.rnn is tn.nn.rnn_cell and tn.rnn, "
                "contrib.framework's global step is tn.train.get_or_create_global_step",
@@ -34,8 +33,8 @@ _TOP = {
     "test": "use unittest or pytest, and numpy.testing", "TestCase": "use unittest.TestCase",
     "metrics": "compute metrics with tn.reduce_mean(tn.cast(tn.equal(...), tn.float32)), or in "
                "NumPy over the fetched predictions",
-    "Print": "fetch the tensor as well and print its value", "print": "fetch the tensor and print "
-    "its value", "py_func": "fetch the value, compute in Python, and feed the result",
+    "print": "tn.Print writes values on their way",
+    "py_func": "fetch the value, compute in Python, and feed the result",
     "cond": _LOOPS, "case": _LOOPS, "while_loop": _LOOPS, "map_fn": _LOOPS, "scan": _LOOPS,
     "foldl": _LOOPS, "foldr": _LOOPS, "TensorArray": _LOOPS + "; tn.stack and tn.unstack",
     "GradientTape": _EAGER + "; tn.gradients(y, x)", "function": _EAGER,
@@ -62,7 +61,8 @@ _TOP = {
     "matrix_inverse": _LINALG, "matrix_solve": _LINALG, "cholesky": _LINALG, "svd": _LINALG,
     "qr": _LINALG, "self_adjoint_eig": _LINALG, "norm": "use tn.sqrt(tn.reduce_sum(tn.square(x))) "
     "or tn.reduce_euclidean_norm", "manip": "use tn.roll, tn.reverse, tn.gather_nd, ...",
-    "debugging": _ASSERT, "batch_svd": _LINALG, "batch_matmul": "use tn.matmul",
+    "debugging": "tn.Assert, tn.assert_equal and the like are in tn itself",
+    "batch_svd": _LINALG, "batch_matmul": "use tn.matmul",
     "nce_loss": "use tn.nn.nce_loss", "load_file_system_library": _FILES,
     "tensor_shape": "use tn.TensorShape",
     "HParams": "use a dict or types.SimpleNamespace", "TensorSpec": _EAGER, "sysconfig":
@@ -71,7 +71,7 @@ _TOP = {
     "tn.sequence_mask, or use tn.SparseTensor", "merge_all_summaries": "use tn.summary.merge_all",
 }
 _TRAIN = {
-    "Coordinator": _THREADS, "QueueRunner": _THREADS, "start_queue_runners": _THREADS,
+    "QueueRunner": _THREADS, "start_queue_runners": _THREADS,
     "batch": _THREADS, "shuffle_batch": _THREADS, "slice_input_producer": _THREADS,
     "string_input_producer": _THREADS, "range_input_producer": _THREADS, "limit_epochs": _THREADS,
     "Server": _ONE_PROCESS, "ClusterSpec": _ONE_PROCESS, "Supervisor": _ONE_PROCESS
@@ -92,6 +92,4 @@ _MODULES = {"treenail": _TOP, "treenail.train": _TRAIN, "treenail.image": _IMAGE
 
 def advice(module: str, name: str) -> str:
     """What to use for TensorFlow 1's `name` in that module; '' where there is nothing to say."""
-    if name.startswith("assert_") and module == "treenail":
-        return _ASSERT
     return _MODULES.get(module, {}).get(name, "")

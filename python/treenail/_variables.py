@@ -409,6 +409,15 @@ def is_variable_initialized(variable: Variable) -> Tensor:
     return ops.VarIsInitializedOp(variable.handle)
 
 
+def assert_variables_initialized(var_list: Sequence | None = None) -> Operation:
+    """One operation that ends the run with FailedPreconditionError unless the variables (global and
+    local ones) have values."""
+    if var_list is None:
+        var_list = global_variables() + local_variables()
+    return group(*[ops.VariableShape(v.handle) for v in var_list],
+                 name="assert_variables_initialized")
+
+
 def report_uninitialized_variables(var_list: Sequence | None = None,
                                    name: str = "report_uninitialized_variables") -> Tensor:
     """The names of the variables (global and local ones) without a value, a string vector."""
@@ -426,4 +435,4 @@ __all__ = ["Variable", "global_variables", "all_variables", "local_variables", "
            "trainable_variables", "moving_average_variables", "variables_initializer",
            "initialize_variables", "global_variables_initializer", "initialize_all_variables",
            "local_variables_initializer", "is_variable_initialized",
-           "report_uninitialized_variables"]
+           "assert_variables_initialized", "report_uninitialized_variables"]

@@ -205,6 +205,18 @@ def Asinh(x: TensorLike, name: str | None = ...) -> Tensor:
 asinh = Asinh
 
 
+def Assert(condition: TensorLike, data: Sequence[TensorLike], summarize: int = ...,
+           name: str | None = ...) -> Operation:
+    """Ends the run unless `condition`, a scalar, holds.
+
+    data are shown in the error, the first `summarize` elements of each; all where it is below 0.
+    Errors: InvalidArgument where the condition is false.
+    """
+
+
+assert = Assert
+
+
 def AssignAddVariableOp(resource: TensorLike, value: TensorLike,
                         name: str | None = ...) -> Operation:
     """Adds `value`, which has the variable's shape, to a variable.
@@ -2494,6 +2506,19 @@ def PreventGradient(input: TensorLike, message: str | bytes = ...,
 
 
 prevent_gradient = PreventGradient
+
+
+def Print(input: TensorLike, data: Sequence[TensorLike], message: str | bytes = ...,
+          first_n: int = ..., summarize: int = ..., name: str | None = ...) -> Tensor:
+    """Hands its input on and writes a line to standard error.
+
+    The line is `message` and, in brackets, the first `summarize` elements of each of data; all
+    where it is below 0. Only the first first_n executions in a session write one; all where it
+    is below 0.
+    """
+
+
+print = Print
 
 
 def Prod(input: TensorLike, reduction_indices: TensorLike, keep_dims: bool = ...,

@@ -155,6 +155,15 @@ row("regularizers.apply_regularization",
     lambda p: tn.regularizers.apply_regularization(tn.regularizers.l2(0.1), [p.f(None, 3)]), [])
 excuse("losses.add_loss losses.get_losses losses.get_regularization_losses", "gives no new tensor")
 
+row("Print", lambda p: tn.Print(p.f(None, 3), []), [None, 3])
+row("assert_scalar", lambda p: tn.assert_scalar(p.u()), ANY)
+rows("is_non_decreasing is_strictly_increasing", lambda f, p: f(p.f(None, 3)), [])
+excuse("Assert assert_equal assert_greater assert_greater_equal assert_integer assert_less "
+       "assert_less_equal assert_near assert_negative assert_non_negative assert_non_positive "
+       "assert_none_equal assert_positive assert_proper_iterable assert_rank assert_rank_at_least "
+       "assert_rank_in assert_same_float_dtype assert_type assert_variables_initialized "
+       "is_numeric_tensor", "gives no tensor")
+
 # --- Training
 STEP = "train.exponential_decay train.inverse_time_decay train.natural_exp_decay"
 rows(STEP, lambda f, p: f(0.1, p.n(3), 10, 0.9), [])

@@ -7,6 +7,7 @@ from treenail.train._checkpoint import (CheckpointState, checkpoint_exists, get_
                                         get_checkpoint_state, latest_checkpoint, list_variables,
                                         load_checkpoint, load_variable, remove_checkpoint,
                                         update_checkpoint_state)
+from treenail.train._coordinator import Coordinator, LooperThread
 from treenail.train._global_step import (assert_global_step, create_global_step, get_global_step,
                                          get_or_create_global_step, global_step)
 from treenail.train._moving_averages import ExponentialMovingAverage
@@ -27,7 +28,8 @@ __all__ = ["Optimizer", "GradientDescentOptimizer", "MomentumOptimizer", "AdamOp
            "remove_checkpoint", "list_variables", "load_variable", "load_checkpoint",
            "exponential_decay", "piecewise_constant", "polynomial_decay", "natural_exp_decay",
            "inverse_time_decay", "cosine_decay", "ExponentialMovingAverage", "get_global_step",
-           "get_or_create_global_step", "create_global_step", "assert_global_step", "global_step"]
+           "get_or_create_global_step", "create_global_step", "assert_global_step", "global_step",
+           "Coordinator", "LooperThread"]
 
 
 def __getattr__(name: str):

@@ -28,6 +28,7 @@ EXCLUDED_FAMILIES: Dict[str, str] = {
     "summary": "strings", "random": "no oracle gives their bits",
     "candidate_sampling": "no oracle gives their bits",
     "training": "optimisers: tests/cases/test_training; the gradient descent step is generated",
+    "logging": "errors and lines: tests/python/test_assertions",
     "internal": "never in a user's graph", "sparse": "its shape checks need sorted indices",
 }
 EXCLUDED_OPS: Dict[str, str] = {
