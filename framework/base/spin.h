@@ -38,6 +38,14 @@ inline void futex_wait(const void* word, uint32_t expected) {
   ::syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
 }
 
+// As futex_wait(), at most for `ns`.
+inline void futex_wait_for(const void* word, uint32_t expected, int64_t ns) {
+  timespec most;
+  most.tv_sec = ns / 1'000'000'000;
+  most.tv_nsec = ns % 1'000'000'000;
+  ::syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, &most, nullptr, 0);
+}
+
 inline void futex_wake(const void* word, int threads) {
   ::syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, threads, nullptr, nullptr, 0);
 }

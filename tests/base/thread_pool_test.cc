@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pool under stress: each chunk exactly once, errors of the lowest chunk, nested and contended
-// regions, cancellation, fork, changing thread counts. Run under ThreadSanitizer as well.
+// The pool under stress: each chunk exactly once, errors of the lowest chunk, cancellation, fork,
+// changing thread counts. Several regions at once: thread_pool_regions_test.cc. Run under
+// ThreadSanitizer as well.
 #include "framework/base/thread_pool.h"
 
 #include <gtest/gtest.h>
@@ -126,43 +127,6 @@ TEST(ThreadPool, LowestChunksExceptionIsRethrown) {
     }
     expect_exactly_once(pool, 16, kLarge);
   }
-}
-
-TEST(ThreadPool, NestedRegionsArePlainLoops) {
-  ThreadPool& pool = pool_of(4);
-  std::atomic<int> inner{0};
-  std::atomic<int> strays{0};
-  pool.run_chunks(
-      8,
-      [&](int64_t) {
-        const std::thread::id outer = std::this_thread::get_id();
-        pool.run_chunks(
-            5,
-            [&](int64_t) {
-              inner.fetch_add(1);
-              if (std::this_thread::get_id() != outer) strays.fetch_add(1);
-            },
-            kLarge);
-      },
-      kLarge);
-  EXPECT_EQ(inner.load(), 40);
-  EXPECT_EQ(strays.load(), 0);
-}
-
-TEST(ThreadPool, ManyCallersAtOnce) {
-  ThreadPool& pool = pool_of(3);
-  std::atomic<int64_t> sum{0};
-  std::vector<std::thread> callers;
-  for (int c = 0; c < 6; ++c) {
-    callers.emplace_back([&pool, &sum] {
-      for (int round = 0; round < 300 * kScale; ++round) {
-        pool.run_chunks(
-            9, [&sum](int64_t i) { sum.fetch_add(i); }, kLarge);
-      }
-    });
-  }
-  for (std::thread& caller : callers) caller.join();
-  EXPECT_EQ(sum.load(), int64_t{6} * 300 * kScale * 36);
 }
 
 TEST(ThreadPool, NoChunkBeginsAfterCancellation) {
