@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <exception>
 #include <functional>
 #include <limits>
@@ -19,6 +18,7 @@
 #include "framework/base/interrupt.h"
 #include "framework/base/spin.h"
 #include "framework/base/thread_pool.h"
+#include "framework/base/work_region.h"
 #include "framework/op/flops.h"
 #include "framework/runtime/run/immediate.h"
 #include "framework/tensor/allocator.h"
@@ -31,6 +31,7 @@ constexpr double kPollNs = 1'000'000;
 constexpr int kPollNodes = 256;
 // Side by side: a node below this runs on the thread that readied it.
 constexpr double kInlineNs = 5'000;
+constexpr int kInterruptMs = 50;
 
 Tensor& value(Frame& frame, int32_t slot) { return frame.values[static_cast<size_t>(slot)]; }
 
@@ -167,15 +168,19 @@ int64_t run_in_order(const Plan& plan, Frame& frame) {
   return static_cast<int64_t>(plan.nodes.size());
 }
 
-// Side by side: threads take ready nodes, lowest position first. After an error only nodes before
-// it in canonical order still begin, so that the error reported is the first one whatever the
-// timing. A node waits in one place at a time, once per run, so the frame's two words per node hold
-// the queue and the threads' own stacks.
+// Side by side: the caller and helpers of the pool take ready nodes, lowest position first. After
+// an error only nodes before it in canonical order still begin, so that the error reported is the
+// first one whatever the timing. Each node in the queue is a unit of the region, but which unit
+// runs which node is seen when it begins. A node waits in one place at a time, once per run, so the
+// frame's two words per node hold the queue and the threads' own stacks.
 class SideBySide {
   static constexpr int32_t kNone = -1;
 
  public:
-  SideBySide(const Plan& plan, Frame& frame) : plan_(plan), frame_(frame) {
+  SideBySide(const Plan& plan, Frame& frame)
+      : plan_(plan),
+        frame_(frame),
+        region_(unit_, ThreadPool::instance().num_threads() - 1, plan.cost_ns) {
     for (size_t n = 0; n < plan.nodes.size(); ++n) {
       frame.waiting[n].store(plan.nodes[n].waits_for, std::memory_order_relaxed);
       if (plan.nodes[n].waits_for == 0) push_ready(static_cast<int32_t>(n));
@@ -183,36 +188,40 @@ class SideBySide {
   }
 
   int64_t run() {
-    const int threads = ThreadPool::instance().num_threads();
-    const auto worker = [this](int64_t) { work(); };
-    // Workers learn of a cancellation through the token themselves: the pool must begin every
-    // chunk.
-    ThreadPool::instance().run_chunks(threads, worker, plan_.cost_ns);
+    const auto ready = static_cast<uint32_t>(ready_count_);
+    units_left_ = ready;
+    if (ready == 0) {
+      region_.close();
+    } else {
+      region_.add(ready, ready - 1);  // this thread takes one
+    }
+    if (!region_.run(kInterruptMs, [this] { look_after_interrupts(); })) {
+      throw failed_precondition(
+          "the process was forked while this run was in flight; the child cannot finish it");
+    }
     if (error_) std::rethrow_exception(error_);
     frame_.token.check();
     return executed_;
   }
 
  private:
-  void work() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      changed_.wait(lock, [this] { return ready_count_ != 0 || running_ == 0; });
-      if (ready_count_ == 0) break;
-      const int32_t n = pop_ready();
-      if (n > error_position_) continue;
-      ++running_;
-      lock.unlock();
-      run_chain(n);
-      lock.lock();
-      --running_;
-      changed_.notify_all();
+  void run_unit() noexcept {
+    int32_t n = kNone;
+    {
+      const std::lock_guard lock(mutex_);
+      n = pop_ready();
     }
-    changed_.notify_all();
+    const int64_t executed = run_chain(n);
+    if (forked()) return;  // nothing that another thread may have held is touched in the child
+    const std::lock_guard lock(mutex_);
+    executed_ += executed;
+    if (--units_left_ == 0) region_.close();
   }
 
-  // The node, then what it readied: the cheap ones here at once, the others through the queue.
-  void run_chain(int32_t first) {
+  // The node, then what it readied: the cheap ones here at once, the others through the queue. How
+  // many nodes ran.
+  int64_t run_chain(int32_t first) {
+    int64_t executed = 0;
     int32_t mine = first;  // top of a stack linked through frame_.below
     frame_.below[static_cast<size_t>(first)] = kNone;
     while (mine != kNone) {
@@ -225,40 +234,43 @@ class SideBySide {
         poll_interrupt();
         run_node(plan_, p, frame_);
       } catch (...) {
-        check_not_forked();
+        if (forked()) return executed;
         fail(n);
         continue;
       }
-      check_not_forked();
-      int64_t handed_over = 0;
-      for (const int32_t next : p.successors) {
-        if (frame_.waiting[static_cast<size_t>(next)].fetch_sub(1, std::memory_order_acq_rel) != 1)
-          continue;
-        const PlanNode& q = plan_.nodes[static_cast<size_t>(next)];
-        const bool cheap = q.kind == PlanNode::Kind::kOrder || q.kind == PlanNode::Kind::kView ||
-                           (q.kernel && q.kernel->cost_ns < kInlineNs);
-        if (cheap) {
-          frame_.below[static_cast<size_t>(next)] = mine;
-          mine = next;
-        } else {
-          const std::lock_guard lock(mutex_);
-          push_ready(next);
-          ++handed_over;
-        }
-      }
-      if (handed_over > 0) changed_.notify_all();
-      const std::lock_guard lock(mutex_);
-      ++executed_;
+      // A kernel may fork (a plugin's, or a signal handler on the way).
+      if (forked()) return executed;
+      ++executed;
+      mine = ready_successors(p, mine);
     }
+    return executed;
   }
 
-  // A kernel may fork (a plugin's, or a signal handler on the way): in the child the other workers
-  // are gone, and what they held is.
-  void check_not_forked() const {
-    if (fork_generation() == born_) return;
-    throw failed_precondition(
-        "the process was forked while this run was in flight; the child cannot finish it");
+  // `mine` with the cheap ones on top.
+  int32_t ready_successors(const PlanNode& p, int32_t mine) {
+    uint32_t handed_over = 0;
+    for (const int32_t next : p.successors) {
+      if (frame_.waiting[static_cast<size_t>(next)].fetch_sub(1, std::memory_order_acq_rel) != 1)
+        continue;
+      const PlanNode& q = plan_.nodes[static_cast<size_t>(next)];
+      const bool cheap = q.kind == PlanNode::Kind::kOrder || q.kind == PlanNode::Kind::kView ||
+                         (q.kernel && q.kernel->cost_ns < kInlineNs);
+      if (cheap) {
+        frame_.below[static_cast<size_t>(next)] = mine;
+        mine = next;
+      } else {
+        const std::lock_guard lock(mutex_);
+        push_ready(next);
+        ++units_left_;
+        ++handed_over;
+      }
+    }
+    // This thread takes one itself, unless it goes on with cheap nodes first.
+    if (handed_over > 0) region_.add(handed_over, handed_over - (mine == kNone ? 1 : 0));
+    return mine;
   }
+
+  bool forked() const { return fork_generation() != born_; }
 
   // The caller holds mutex_, or is the only thread yet.
   void push_ready(int32_t n) {
@@ -278,16 +290,27 @@ class SideBySide {
     }
   }
 
+  // While the caller waits for others: what its own business throws goes before the error of any
+  // node.
+  void look_after_interrupts() noexcept {
+    try {
+      poll_interrupt();
+    } catch (...) {
+      fail(kNone);
+    }
+  }
+
   const Plan& plan_;
   Frame& frame_;
   const uint32_t born_ = fork_generation();
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  size_t ready_count_ = 0;  // of frame_.ready, a heap: the lowest position on top
-  int running_ = 0;
+  std::mutex mutex_;         // held for a few instructions, never across a kernel
+  size_t ready_count_ = 0;   // of frame_.ready, a heap: the lowest position on top
+  uint32_t units_left_ = 0;  // in the queue or running
   int64_t executed_ = 0;
   std::atomic<int32_t> error_position_{std::numeric_limits<int32_t>::max()};
   std::exception_ptr error_;
+  const std::function<void()> unit_ = [this] { run_unit(); };
+  WorkRegion region_;  // last: its destructor waits for helpers
 };
 
 }  // namespace
