@@ -16,6 +16,7 @@ import sys
 from typing import Callable, Dict, List, Tuple
 
 import figure_build
+import figure_callers
 import figure_calls
 import figure_contention
 import figure_executor
@@ -30,7 +31,8 @@ from harness import BENCH, Outcome, Row, cpu_model, formatted
 TITLES = {
     "build": "The build", "import": "Starting up", "calls": "Calls from Python",
     "kernels": "Kernels and levels", "works": "Single operations", "training": "Training",
-    "inference": "Inference", "contention": "Beside a busy process", "size": "Size",
+    "inference": "Inference", "contention": "Beside a busy process",
+    "callers": "Two callers at once", "size": "Size",
     "executor": "The executor, from C++",
 }
 WITH_GUESTS = ("works", "training", "inference")
@@ -77,6 +79,7 @@ def families(options: argparse.Namespace, guests: pypi.Guests) -> Dict[str, Call
         "training": lambda: figure_networks.measure_training(options.rounds, guests),
         "inference": lambda: figure_networks.measure_inference(options.rounds, guests),
         "contention": lambda: figure_contention.measure(options.rounds),
+        "callers": lambda: figure_callers.measure(options.rounds),
         "size": lambda: figure_size.measure(build),
         "executor": lambda: figure_executor.measure(build, options.rounds),
     }
