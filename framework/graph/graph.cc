@@ -34,21 +34,11 @@ bool valid_name(std::string_view name) {
   });
 }
 
-// Stands for a name among those used: itself in lower case, or two hashes of that where it is long,
-// for scopes nested n deep have names of n² characters together. Two names that hash alike cost one
-// of them a suffix.
-std::string name_key(std::string_view name) {
-  constexpr size_t kLong = 128;
-  std::string out(name);
-  for (char& c : out) c = static_cast<char>(c + (c >= 'A' && c <= 'Z' ? 'a' - 'A' : 0));
-  if (out.size() <= kLong) return out;
-  return concat(" ", hash_text(out, 1), " ", hash_text(out, 2));
-}
-
-void erase_one(std::vector<Node*>& nodes, Node* node) {
+void erase_one(SmallVector<Node*, 2>& nodes, Node* node) {
   const auto it = std::find(nodes.begin(), nodes.end(), node);
   if (it == nodes.end()) throw internal_error("an edge of \"", node->name(), "\" has one end");
-  nodes.erase(it);
+  std::copy(it + 1, nodes.end(), it);
+  nodes.resize(nodes.size() - 1);
 }
 
 // Whether `to` can be reached from `from` along edges. Iterative.
@@ -66,30 +56,9 @@ bool reaches(const Node& from, const Node& to, int num_nodes) {
   return false;
 }
 
-bool same_knowledge(const ValueInfo& a, const ValueInfo& b) {
+bool knows_the_same(const ValueInfo& a, const ValueInfo& b) {
   return a.constant == b.constant && a.value == b.value && a.handle == b.handle &&
          a.shape == b.shape;
-}
-
-// Is of each value known what is known of its counterpart?
-bool same_knowledge(std::span<const Output> a, std::span<const Output> b) {
-  return std::ranges::equal(a, b, [](const Output& x, const Output& y) {
-    return same_knowledge(x.node->info(x.index), y.node->info(y.index));
-  });
-}
-
-// Where the rule refuses what it is given nothing is known: it says so when shapes are certain.
-void infer_anew(const OpInstance& op, std::span<const Output> inputs, std::span<ValueInfo> infos) {
-  std::vector<const ValueInfo*> known;
-  for (const Output& input : inputs) known.push_back(&input.node->info(input.index));
-  try {
-    infer_shapes(op, known, infos);
-  } catch (const Error&) {
-    for (size_t i = 0; i < infos.size(); ++i) {
-      infos[i] = ValueInfo();
-      infos[i].dtype = op.output_type(static_cast<int>(i));
-    }
-  }
 }
 
 }  // namespace
@@ -121,6 +90,52 @@ std::span<ValueInfo> Graph::new_infos(Node& node) {
   const std::shared_ptr<ValueInfo[]> infos(new ValueInfo[count]);
   node.infos_ = infos;
   return {infos.get(), count};
+}
+
+// Where the rule refuses what it is given nothing is known: it says so when shapes are certain.
+void Graph::infer_anew(Node& node) {
+  std::vector<const ValueInfo*> known;
+  for (const Output& input : node.inputs_) known.push_back(&input.node->info(input.index));
+  const std::span<ValueInfo> infos = new_infos(node);
+  try {
+    infer_shapes(node.op_, known, infos);
+  } catch (const Error&) {
+    for (size_t i = 0; i < infos.size(); ++i) {
+      infos[i] = ValueInfo();
+      infos[i].dtype = node.op_.output_type(static_cast<int>(i));
+    }
+  }
+}
+
+// Is of each value known what is known of its counterpart?
+bool Graph::same_knowledge(std::span<const Output> a, std::span<const Output> b) {
+  return std::ranges::equal(a, b, [](const Output& x, const Output& y) {
+    const ValueInfo& known = x.node->info(x.index);
+    const ValueInfo& other = y.node->info(y.index);
+    return &known == &other || knows_the_same(known, other);
+  });
+}
+
+// A value of which the same is known as of an input, as in a chain, shares what the input has.
+void Graph::set_infos(Node& node, std::span<ValueInfo> found) {
+  for (const Output& input : node.inputs_) {
+    if (found.size() != 1 || input.node->num_outputs() != 1) continue;
+    const ValueInfo& known = input.node->info(0);
+    if (known.dtype == found[0].dtype && knows_the_same(known, found[0])) {
+      node.infos_ = input.node->infos_;
+      return;
+    }
+  }
+  std::ranges::move(found, new_infos(node).begin());
+}
+
+const std::string* Graph::device_named(std::string_view device) {
+  const auto known = devices_.find(device);
+  return known != devices_.end() ? &*known : &*devices_.emplace(device).first;
+}
+
+void Graph::set_original_name(Node& node, const std::string& name) {
+  node.original_name_ = name == node.name_ ? nullptr : std::make_unique<const std::string>(name);
 }
 
 void Graph::check_not_finalized() const {
@@ -160,13 +175,14 @@ Node& Graph::add(const NodeSpec& spec) {
         throw invalid_argument("a control input is not a node of this graph");
       }
     }
-    node->op_ = resolve_op(def, types, spec.attrs, spec.arg_sizes);
-    const std::span<ValueInfo> found = new_infos(*node);
+    node->op_ = ops_.resolve(def, types, spec.attrs, spec.arg_sizes);
+    node->inputs_.assign(spec.inputs);
+    std::vector<ValueInfo> found(static_cast<size_t>(node->num_outputs()));
     infer_shapes(node->op_, infos, found);
+    set_infos(*node, found);
   } catch (const Error& error) {
     throw error.with_prefix(error_prefix(spec.op, wanted));
   }
-  node->inputs_.assign(spec.inputs.begin(), spec.inputs.end());
   std::unordered_set<const Node*> waits;
   for (Node* before : spec.control_inputs) {
     if (waits.insert(before).second) node->control_inputs_.push_back(before);
@@ -174,12 +190,11 @@ Node& Graph::add(const NodeSpec& spec) {
   if (names_ == Names::kAny) {
     node->name_ = wanted;
   } else if (spec.name_reserved && find(wanted) == nullptr) {
-    used_names_.emplace(name_key(wanted), 1);
     node->name_ = wanted;
   } else {
     node->name_ = unique_name(wanted);
   }
-  node->device_ = spec.device;
+  node->device_ = device_named(spec.device);
   node->creation_ = spec.creation;
   return insert(std::move(node));
 }
@@ -190,15 +205,27 @@ Node& Graph::insert(std::unique_ptr<Node> node) {
   if (node->original_id_ < 0) node->original_id_ = node->id_;
   for (const Output& input : node->inputs_) input.node->consumers_.push_back(node.get());
   for (Node* before : node->control_inputs_) before->consumers_.push_back(node.get());
-  if (names_ == Names::kUnique) by_name_.emplace(node->name_, node.get());
+  if (names_ == Names::kUnique) {
+    const uint64_t key = NameTable::key(node->name_);
+    NameTable::Entry* const used = used_names_.find(key);
+    if (used != nullptr && used->node == NameTable::kNobody) {
+      used->node = node->id_;
+    } else {
+      used_names_.add(key, node->id_);
+    }
+  }
   ++version_;
   nodes_.push_back(std::move(node));
   return *nodes_.back();
 }
 
 Node* Graph::find(std::string_view name) const {
-  const auto it = by_name_.find(name);
-  return it == by_name_.end() ? nullptr : it->second;
+  const auto* const found =
+      used_names_.find_if(NameTable::key(name), [&](const NameTable::Entry& entry) {
+        return entry.node != NameTable::kNobody && node(entry.node) != nullptr &&
+               node(entry.node)->name() == name;
+      });
+  return found == nullptr ? nullptr : node(found->node);
 }
 
 Output Graph::find_output(std::string_view name) const {
@@ -228,25 +255,22 @@ Output Graph::find_output(std::string_view name) const {
 }
 
 std::string Graph::unique_name(std::string_view wanted, bool mark) {
-  std::string key = name_key(wanted);
-  const auto it = used_names_.find(key);
-  if (it == used_names_.end()) {
-    if (mark) used_names_.emplace(std::move(key), 1);
+  const uint64_t key = NameTable::key(wanted);
+  NameTable::Entry* const used = used_names_.find(key);
+  if (used == nullptr) {
+    if (mark) used_names_.add(key);
     return std::string(wanted);
   }
-  int suffix = it->second;
-  std::string candidate = concat(wanted, "_", suffix);
-  std::string candidate_key = name_key(candidate);
-  while (used_names_.contains(candidate_key)) {
-    candidate = concat(wanted, "_", ++suffix);
-    candidate_key = name_key(candidate);
+  for (;; ++used->suffix) {  // names are never given back: the next search begins where this ends
+    std::string candidate = concat(wanted, "_", used->suffix);
+    const uint64_t candidate_key = NameTable::key(candidate);
+    if (used_names_.find(candidate_key) != nullptr) continue;
+    if (mark) {
+      ++used->suffix;
+      used_names_.add(candidate_key);
+    }
+    return candidate;
   }
-  it->second = suffix;  // names are never given back: the next search begins here, marked or not
-  if (mark) {
-    ++it->second;
-    used_names_.emplace(std::move(candidate_key), 1);
-  }
-  return candidate;
 }
 
 void Graph::add_control_input(Node& node, Node& before) {
@@ -277,7 +301,7 @@ void Graph::add_control_edge_unchecked(Node& node, Node& before) {
 
 void Graph::set_device(Node& node, std::string_view device) {
   check_not_finalized();
-  node.device_ = device;
+  node.device_ = device_named(device);
   ++epoch_;
   ++version_;
 }
@@ -334,7 +358,7 @@ void Graph::set_attr(Node& node, std::string_view name, AttrValue value) {
   } catch (const Error& error) {
     throw error.with_prefix(error_prefix(node.type(), node.name()));
   }
-  infer_anew(node.op_, node.inputs_, new_infos(node));
+  infer_anew(node);
   ++epoch_;
   ++version_;
 }
@@ -354,65 +378,6 @@ void Graph::set_shape(Output output, const PartialShape& shape) {
   }
   ++epoch_;
   ++version_;
-}
-
-void Graph::replace_uses(Output old_value, Output new_value) {
-  const std::vector<Node*> consumers = old_value.node->consumers_;
-  for (Node* consumer : consumers) {
-    for (Output& input : consumer->inputs_) {
-      if (!(input == old_value)) continue;
-      erase_one(old_value.node->consumers_, consumer);
-      input = new_value;
-      new_value.node->consumers_.push_back(consumer);
-    }
-  }
-  ++version_;
-}
-
-void Graph::move_control_uses(Node& from, Node& to) {
-  const std::vector<Node*> consumers = from.consumers_;
-  for (Node* consumer : consumers) {
-    const auto it =
-        std::find(consumer->control_inputs_.begin(), consumer->control_inputs_.end(), &from);
-    if (it == consumer->control_inputs_.end()) continue;
-    consumer->control_inputs_.erase(it);
-    erase_one(from.consumers_, consumer);
-    if (consumer != &to) add_control_edge_unchecked(*consumer, to);
-  }
-  ++version_;
-}
-
-void Graph::remove(Node& node) {
-  if (!node.consumers_.empty()) {
-    throw internal_error("node \"", node.name_, "\" is to go, and has consumers");
-  }
-  for (const Output& input : node.inputs_) erase_one(input.node->consumers_, &node);
-  for (Node* before : node.control_inputs_) erase_one(before->consumers_, &node);
-  if (names_ == Names::kUnique) by_name_.erase(node.name_);
-  ++version_;
-  nodes_[static_cast<size_t>(node.id_)].reset();
-}
-
-Node& Graph::add_copy(const Node& source, std::span<const Output> inputs,
-                      std::span<Node* const> control_inputs) {
-  auto node = std::make_unique<Node>();
-  node->op_ = source.op_;
-  node->name_ = names_ == Names::kUnique ? unique_name(source.name_) : source.name_;
-  if (node->name_ != source.original_name()) node->original_name_ = source.original_name();
-  node->original_id_ = source.original_id_;
-  node->device_ = source.device_;
-  node->creation_ = source.creation_;
-  node->infos_ = source.infos_;
-  node->inputs_.assign(inputs.begin(), inputs.end());
-  node->control_inputs_.assign(control_inputs.begin(), control_inputs.end());
-  if (!same_knowledge(source.inputs_, inputs)) infer_anew(node->op_, inputs, new_infos(*node));
-  return insert(std::move(node));
-}
-
-void Graph::set_origin(Node& node, const Node& origin) {
-  node.original_name_ = origin.original_name();
-  node.original_id_ = origin.original_id_;
-  node.creation_ = origin.creation_;
 }
 
 std::vector<Node*> topological_order(const Graph& graph, const std::vector<bool>& urgent) {

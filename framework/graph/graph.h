@@ -8,17 +8,19 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <shared_mutex>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "framework/base/fork.h"
+#include "framework/base/small_vector.h"
+#include "framework/graph/name_table.h"
+#include "framework/op/op_cache.h"
 #include "framework/op/op_def.h"
 #include "framework/op/shape_context.h"
 
@@ -56,19 +58,21 @@ class Node {
   const std::string& name() const { return name_; }
   const OpInstance& op() const { return op_; }
   const std::string& type() const { return op_.name(); }
-  std::span<const Output> inputs() const { return inputs_; }
+  std::span<const Output> inputs() const { return {inputs_.data(), inputs_.size()}; }
   const Output& input(int i) const { return inputs_[i]; }
-  std::span<Node* const> control_inputs() const { return control_inputs_; }
-  const std::string& device() const { return device_; }
+  std::span<Node* const> control_inputs() const {
+    return {control_inputs_.data(), control_inputs_.size()};
+  }
+  const std::string& device() const { return *device_; }
   int num_outputs() const { return op_.num_outputs(); }
   const ValueInfo& info(int output) const { return infos_[static_cast<size_t>(output)]; }
   // Nodes that take one of the outputs or a control edge, once per edge.
-  std::span<Node* const> consumers() const { return consumers_; }
+  std::span<Node* const> consumers() const { return {consumers_.data(), consumers_.size()}; }
   const std::shared_ptr<const CreationStack>& creation() const { return creation_; }
   // In a private copy: the node of the user's graph (or of the file) this one stands for; random
   // counters and errors use its name. In a user's graph: its own name and id.
   const std::string& original_name() const {
-    return original_name_.empty() ? name_ : original_name_;
+    return original_name_ == nullptr ? name_ : *original_name_;
   }
   int original_id() const { return original_id_; }
   Graph& graph() const { return *graph_; }
@@ -79,13 +83,14 @@ class Node {
   int id_ = 0;
   int original_id_ = -1;
   std::string name_;
-  std::string original_name_;
+  std::unique_ptr<const std::string> original_name_;  // where it is another than name_
   OpInstance op_;
-  std::vector<Output> inputs_;
-  std::vector<Node*> control_inputs_;
-  std::vector<Node*> consumers_;
-  std::shared_ptr<const ValueInfo[]> infos_;  // by output; a copy shares it while it knows no more
-  std::string device_;
+  SmallVector<Output, 2> inputs_;
+  SmallVector<Node*, 1> control_inputs_;
+  SmallVector<Node*, 2> consumers_;
+  // By output. Nodes of which the same is known share it, until one learns more.
+  std::shared_ptr<const ValueInfo[]> infos_;
+  const std::string* device_ = nullptr;  // the graph's
   std::shared_ptr<const CreationStack> creation_;
 };
 
@@ -165,7 +170,10 @@ class Graph {
   // -------------------------------------------------------------------------------
   void replace_uses(Output old_value, Output new_value);  // in all consumers' data inputs
   void move_control_uses(Node& from, Node& to);  // control edges out of `from` now leave `to`
-  void remove(Node& node);                       // no consumers left (asserted)
+  // By id, what a node gives way to, or null: uses of it become uses of that, and it goes. In one
+  // pass, for edges taken one by one out of a node with n consumers cost n² steps.
+  void merge(std::span<Node* const> into);
+  void remove_unless(const std::vector<bool>& needed);  // by id; what these need is needed
   void add_control_edge_unchecked(Node& node,
                                   Node& before);  // the caller knows that there is no cycle
   // Adds a copy of `node` (of another graph) on the given inputs; keeps name, device, creation,
@@ -183,12 +191,18 @@ class Graph {
   Node& insert(std::unique_ptr<Node> node);
   // What is known of the node's values, to be filled in: of its own, whoever shared it.
   static std::span<ValueInfo> new_infos(Node& node);
+  static void set_infos(Node& node, std::span<ValueInfo> found);
+  static void infer_anew(Node& node);
+  static bool same_knowledge(std::span<const Output> a, std::span<const Output> b);
+  const std::string* device_named(std::string_view device);
+  static void set_original_name(Node& node, const std::string& name);
   void check_not_finalized() const;
   const Names names_;
   mutable ForkSharedMutex mutex_;
   std::vector<std::unique_ptr<Node>> nodes_;
-  std::unordered_map<std::string_view, Node*> by_name_;  // the nodes' own names
-  std::unordered_map<std::string, int> used_names_;      // by name_key(): the next suffix to try
+  NameTable used_names_;
+  std::set<std::string, std::less<>> devices_;  // of the nodes
+  OpCache ops_;
   std::map<std::string, std::shared_ptr<const Function>, std::less<>> functions_;
   std::atomic<int64_t> epoch_{0};  // read by running sessions without the lock
   int64_t version_ = 0;

@@ -201,13 +201,61 @@ TEST(Graph, PassesMayReplaceAndRemove) {
   const Output sum = b.op("Add", {twin, twin}, {}, "sum", {twin.node});
   b.graph->replace_uses(twin, y);
   b.graph->move_control_uses(*twin.node, *y.node);
-  b.graph->remove(*twin.node);
+  std::vector<bool> needed(static_cast<size_t>(b.graph->num_nodes()), true);
+  needed[static_cast<size_t>(twin.node->id())] = false;
+  b.graph->remove_unless(needed);
   EXPECT_EQ(sum.node->input(0), y);
   EXPECT_EQ(sum.node->input(1), y);
   ASSERT_EQ(sum.node->control_inputs().size(), 1u);
   EXPECT_EQ(sum.node->control_inputs()[0], y.node);
   EXPECT_EQ(b.graph->find("twin"), nullptr);
   expect_consistent(*b.graph);
+}
+
+TEST(Graph, PassesMayMergeNodes) {
+  GraphBuilder b;
+  const Output x = b.placeholder(DType::kFloat32, {2}, "x");
+  const Output y = b.op("Neg", {x}, {}, "y");
+  const Output twin = b.op("Neg", {x}, {}, "twin");
+  const Output late = b.op("Sin", {twin}, {}, "late", {y.node, twin.node});
+  const Output sum = b.op("Add", {twin, y}, {}, "sum");
+  std::vector<Node*> into(static_cast<size_t>(b.graph->num_nodes()));
+  into[static_cast<size_t>(twin.node->id())] = y.node;
+  b.graph->merge(into);
+  EXPECT_EQ(late.node->input(0), y);
+  ASSERT_EQ(late.node->control_inputs().size(), 1u);
+  EXPECT_EQ(late.node->control_inputs()[0], y.node);
+  EXPECT_EQ(sum.node->input(0), y);
+  EXPECT_EQ(sum.node->input(1), y);
+  EXPECT_EQ(b.graph->find("twin"), nullptr);
+  expect_consistent(*b.graph);
+}
+
+TEST(Graph, NodesWithTheSameNameButForItsCaseAreFoundEach) {
+  GraphBuilder b;
+  const Output upper = b.constant(Tensor::scalar(1.0f), "X");
+  const NamedAttrs attrs = {{"dtype", DType::kFloat32}, {"value", Tensor::scalar(2.0f)}};
+  Node& lower = b.graph->add(
+      {.op = "Const", .name = "x", .inputs = {}, .attrs = attrs, .name_reserved = true});
+  EXPECT_EQ(lower.name(), "x");
+  EXPECT_EQ(b.graph->find("x"), &lower);
+  EXPECT_EQ(b.graph->find("X"), upper.node);
+  EXPECT_EQ(b.constant(Tensor::scalar(3.0f), "x").node->name(), "x_1");
+  for (int i = 0; i < 1000; ++i) b.constant(Tensor::scalar(4.0f), "x");  // the table grows
+  EXPECT_EQ(b.graph->find("x"), &lower);
+  EXPECT_EQ(b.graph->find("X"), upper.node);
+  EXPECT_EQ(b.graph->find("x_1001")->name(), "x_1001");
+}
+
+TEST(Graph, WhatIsLearntOfAValueIsLearntOfItAlone) {
+  GraphBuilder b;
+  const Output x = b.placeholder(DType::kFloat32, {kUnknown}, "x");
+  const Output y = b.op("Neg", {x}, {}, "y");
+  const Output z = b.op("Neg", {y}, {}, "z");
+  b.graph->set_shape(y, PartialShape{3});
+  EXPECT_EQ(to_text(x.node->info(0).shape), "[?]");
+  EXPECT_EQ(to_text(y.node->info(0).shape), "[3]");
+  EXPECT_EQ(to_text(z.node->info(0).shape), "[?]");
 }
 
 TEST(Graph, TopologicalOrderTakesTheLowestIdThatIsFree) {

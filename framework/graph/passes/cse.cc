@@ -6,13 +6,13 @@
 #include "framework/graph/passes/cse.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <bit>
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include "framework/base/hash.h"
 #include "framework/base/interrupt.h"
+#include "framework/base/small_vector.h"
 
 namespace treenail {
 namespace {
@@ -53,40 +53,12 @@ bool mergeable(const Node& node, const StateUse& use) {
   return node.info(0).constant->bytes() <= kMaxConstantBytes;
 }
 
-std::pair<int, int> key_of(const Output& value) { return {value.node->id(), value.index}; }
-
 // Commutative to the bit: not where the result is a floating point or complex number. Which of two
 // NaNs goes on, and which zero is the larger, depends on the order.
 bool may_swap_inputs(const OpInstance& op) {
   if (!op.def().commutative || op.num_inputs() != 2 || op.num_outputs() != 1) return false;
   const DType result = op.output_type(0);
   return result == DType::kBool || is_integer(result);
-}
-
-// A node's identity for merging.
-struct Key {
-  const Node* node;
-  int writes_before;  // 0 for nodes that read no state
-  std::vector<std::pair<int, int>> inputs;
-  std::vector<int> control_inputs;
-  uint64_t hash;
-};
-
-Key make_key(const Node& node, int writes_before) {
-  Key key{&node, writes_before, {}, {}, 0};
-  for (const Output& input : node.inputs()) key.inputs.push_back(key_of(input));
-  if (may_swap_inputs(node.op())) std::sort(key.inputs.begin(), key.inputs.end());
-  for (const Node* before : node.control_inputs()) key.control_inputs.push_back(before->id());
-  std::sort(key.control_inputs.begin(), key.control_inputs.end());
-  uint64_t hash = hash_text(node.type(), static_cast<uint64_t>(writes_before));
-  hash = hash_text(node.device(), hash);
-  for (const AttrValue& attr : node.op().attrs()) hash = hash_combine(hash, attr.hash());
-  for (const auto& [id, index] : key.inputs) {
-    hash = hash_combine(hash, (static_cast<uint64_t>(id) << 32) | static_cast<uint32_t>(index));
-  }
-  for (int id : key.control_inputs) hash = hash_combine(hash, static_cast<uint64_t>(id));
-  key.hash = hash;
-  return key;
 }
 
 bool same_infos(const Node& a, const Node& b) {
@@ -96,45 +68,97 @@ bool same_infos(const Node& a, const Node& b) {
   return true;
 }
 
-bool same(const Key& a, const Key& b) {
-  const OpInstance& x = a.node->op();
-  const OpInstance& y = b.node->op();
-  return &x.def() == &y.def() && a.writes_before == b.writes_before && a.inputs == b.inputs &&
-         a.control_inputs == b.control_inputs && a.node->device() == b.node->device() &&
-         std::equal(x.attrs().begin(), x.attrs().end(), y.attrs().begin(), y.attrs().end()) &&
-         std::equal(x.output_types().begin(), x.output_types().end(), y.output_types().begin(),
-                    y.output_types().end()) &&
-         same_infos(*a.node, *b.node);
-}
+class Merger {
+ public:
+  explicit Merger(Graph& graph)
+      : graph_(graph),
+        into_(static_cast<size_t>(graph.num_nodes())),
+        seen_(std::bit_ceil(2 * into_.size() + 1)) {}
+
+  int run(std::span<Node* const> keep) {
+    const std::unordered_set<const Node*> kept(keep.begin(), keep.end());
+    int writes = 0;
+    int merged = 0;
+    for (Node* node : topological_order(graph_)) {
+      poll_interrupt();
+      const StateUse use = state_use(*node);
+      if (use.writes) ++writes;
+      if (!mergeable(*node, use)) continue;
+      Node* const first = first_like({node, use.reads ? writes : 0, 0});
+      if (first == node || kept.contains(node)) continue;
+      into_[static_cast<size_t>(node->id())] = first;
+      ++merged;
+    }
+    if (merged > 0) graph_.merge(into_);
+    return merged;
+  }
+
+ private:
+  // A node's identity for merging.
+  struct Key {
+    Node* node = nullptr;
+    int writes_before = 0;  // 0 for nodes that read no state
+    uint64_t hash = 0;
+  };
+  using Edges = SmallVector<int64_t, 6>;
+
+  int64_t id_now(const Node& node) const {
+    const Node* const other = into_[static_cast<size_t>(node.id())];
+    return other == nullptr ? node.id() : other->id();
+  }
+
+  // Inputs, then control inputs, as merged so far.
+  Edges edges_of(const Node& node) const {
+    Edges edges;
+    for (const Output& input : node.inputs())
+      edges.push_back((id_now(*input.node) << 32) | input.index);
+    if (may_swap_inputs(node.op())) std::sort(edges.begin(), edges.end());
+    const size_t inputs = edges.size();
+    for (const Node* before : node.control_inputs()) edges.push_back(id_now(*before));
+    std::sort(edges.begin() + inputs, edges.end());
+    const int64_t* const end = std::unique(edges.begin() + inputs, edges.end());
+    edges.resize(static_cast<size_t>(end - edges.begin()));
+    return edges;
+  }
+
+  static bool same(const Key& a, const Key& b) {
+    const OpInstance& x = a.node->op();
+    const OpInstance& y = b.node->op();
+    return &x.def() == &y.def() && a.writes_before == b.writes_before &&
+           a.node->device() == b.node->device() &&
+           std::ranges::equal(x.attrs(), y.attrs()) &&
+           std::ranges::equal(x.output_types(), y.output_types()) && same_infos(*a.node, *b.node);
+  }
+
+  // The first of its kind, which may be itself.
+  Node* first_like(Key key) {
+    const Edges edges = edges_of(*key.node);
+    const OpInstance& op = key.node->op();
+    key.hash = hash_bytes(edges.begin(), edges.size() * sizeof(int64_t),
+                          static_cast<uint64_t>(key.writes_before));
+    key.hash = hash_combine(key.hash, reinterpret_cast<uintptr_t>(&op.def()));
+    for (const AttrValue& attr : op.attrs()) key.hash = hash_combine(key.hash, attr.hash());
+    size_t i = key.hash;
+    for (;; ++i) {
+      Key& other = seen_[i & (seen_.size() - 1)];
+      if (other.node == nullptr) {
+        other = key;
+        return key.node;
+      }
+      if (other.hash == key.hash && same(other, key) && edges_of(*other.node) == edges)
+        return other.node;
+    }
+  }
+
+  Graph& graph_;
+  std::vector<Node*> into_;  // by id: the twin that a node gives way to
+  std::vector<Key> seen_;    // by hash, at most half full
+};
 
 }  // namespace
 
 int merge_common_subexpressions(Graph& graph, std::span<Node* const> keep) {
-  const std::unordered_set<const Node*> kept(keep.begin(), keep.end());
-  std::unordered_multimap<uint64_t, Key> seen;
-  int writes = 0;
-  int merged = 0;
-  for (Node* node : topological_order(graph)) {
-    poll_interrupt();
-    const StateUse use = state_use(*node);
-    if (use.writes) ++writes;
-    if (!mergeable(*node, use)) continue;
-    Key key = make_key(*node, use.reads ? writes : 0);
-    const auto [begin, end] = seen.equal_range(key.hash);
-    const auto twin =
-        std::find_if(begin, end, [&key](const auto& entry) { return same(entry.second, key); });
-    if (twin == end) {
-      seen.emplace(key.hash, std::move(key));
-      continue;
-    }
-    if (kept.contains(node)) continue;
-    Node& first = *graph.node(twin->second.node->id());
-    for (int i = 0; i < node->num_outputs(); ++i) graph.replace_uses({node, i}, {&first, i});
-    graph.move_control_uses(*node, first);
-    graph.remove(*node);
-    ++merged;
-  }
-  return merged;
+  return Merger(graph).run(keep);
 }
 
 }  // namespace treenail

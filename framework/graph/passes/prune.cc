@@ -23,15 +23,12 @@ int prune(Graph& graph, std::span<Node* const> keep) {
     for (const Output& input : node->inputs()) need(input.node);
     for (Node* before : node->control_inputs()) need(before);
   }
-  // A node can go once its consumers are gone; consumers of an unneeded node are unneeded, too.
-  const std::vector<Node*> order = topological_order(graph);
   int removed = 0;
-  for (auto it = order.rbegin(); it != order.rend(); ++it) {
-    if (needed[static_cast<size_t>((*it)->id())]) continue;
+  for (int id = 0; id < graph.num_nodes(); ++id) {
     poll_interrupt();
-    graph.remove(**it);
-    ++removed;
+    removed += graph.node(id) != nullptr && !needed[static_cast<size_t>(id)];
   }
+  if (removed > 0) graph.remove_unless(needed);
   return removed;
 }
 
