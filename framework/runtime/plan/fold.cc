@@ -6,7 +6,6 @@
 #include "framework/runtime/plan/fold.h"
 
 #include <algorithm>
-#include <unordered_set>
 #include <vector>
 
 #include "framework/base/error.h"
@@ -19,7 +18,12 @@ namespace {
 class Folder {
  public:
   Folder(Graph& graph, std::span<Node* const> keep)
-      : graph_(graph), kept_(keep.begin(), keep.end()) {}
+      : graph_(graph),
+        kept_(static_cast<size_t>(graph.num_nodes())),
+        ordered_(kept_.size()),
+        made_(kept_.size()) {
+    for (const Node* node : keep) kept_[index(*node)] = true;
+  }
 
   int run() {
     int folded = 0;
@@ -30,17 +34,32 @@ class Folder {
         replace(*node, values);
         ++folded;
       }
-      if (is_ordered(*node)) ordered_.insert(node);
+      if (is_ordered(*node)) ordered_[index(*node)] = true;
     }
     return folded;
   }
 
  private:
+  static size_t index(const Node& node) { return static_cast<size_t>(node.id()); }
+
+  // As far as building the graph has told, and nothing has become a constant since.
+  bool nothing_to_know(const Node& node) const {
+    const auto known = [](const Output& input) {
+      return input.node->info(input.index).constant != nullptr;
+    };
+    for (int i = 0; i < node.num_outputs(); ++i) {
+      if (node.info(i).constant != nullptr) return false;
+    }
+    return !std::ranges::all_of(node.inputs(), known) &&
+           std::ranges::none_of(node.inputs(),
+                                [&](const Output& input) { return made_[index(*input.node)]; });
+  }
+
   // All outputs as constants, or empty where the node stays.
   std::vector<Tensor> known_values(const Node& node) const {
     const OpInstance& op = node.op();
     if (node.num_outputs() == 0 || node.type() == "Const" || op.def().stateful ||
-        kept_.contains(&node))
+        kept_[index(node)] || nothing_to_know(node))
       return {};
     std::vector<const ValueInfo*> inputs;
     for (const Output& input : node.inputs()) inputs.push_back(&input.node->info(input.index));
@@ -63,13 +82,13 @@ class Folder {
     if (!node.control_inputs().empty()) return true;
     if (node.op().def().stateful && node.type() != "_Arg") return true;
     return std::any_of(node.inputs().begin(), node.inputs().end(),
-                       [this](const Output& input) { return ordered_.contains(input.node); });
+                       [this](const Output& input) { return ordered_[index(*input.node)]; });
   }
 
   void replace(Node& node, const std::vector<Tensor>& values) {
     std::vector<Node*> before(node.control_inputs().begin(), node.control_inputs().end());
     for (const Output& input : node.inputs()) {
-      if (!ordered_.contains(input.node)) continue;
+      if (!ordered_[index(*input.node)]) continue;
       if (input.node->type() == "Const") {
         before.insert(before.end(), input.node->control_inputs().begin(),
                       input.node->control_inputs().end());
@@ -88,13 +107,16 @@ class Folder {
       graph_.set_origin(constant, node);
       graph_.replace_uses({&node, static_cast<int>(i)}, {&constant, 0});
       if (i == 0) graph_.move_control_uses(node, constant);
-      if (!before.empty()) ordered_.insert(&constant);
+      ordered_.push_back(!before.empty());
+      made_.push_back(true);
     }
   }
 
   Graph& graph_;
-  std::unordered_set<const Node*> kept_;
-  std::unordered_set<const Node*> ordered_;  // run after something that others can observe
+  // By node id.
+  std::vector<bool> kept_;
+  std::vector<bool> ordered_;  // run after something that others can observe
+  std::vector<bool> made_;     // constants that stand for others
 };
 
 }  // namespace

@@ -30,6 +30,9 @@ constexpr size_t kAskedBuffers = 16;
 // A value with more users than this lives nearly as long as the run: its end is not looked for.
 constexpr size_t kMostUsers = 1024;
 
+constexpr size_t kPageBlocks = 64;
+constexpr int32_t kNever = std::numeric_limits<int32_t>::max();
+
 class Planner {
  public:
   Planner(std::vector<MemoryBlock>& blocks, std::span<const std::vector<int32_t>> before,
@@ -74,24 +77,78 @@ class Planner {
                        [&](int32_t user) { return ancestors_.has(writer, user); });
   }
 
+  struct Placed {
+    int64_t offset, end;
+    int32_t writer, last;  // its life, in canonical order
+    size_t block;
+  };
+  // Neighbours by offset, and what holds of all of them: most of a search goes from page to page.
+  struct Page {
+    std::vector<Placed> blocks;
+    int64_t end = 0, widest_gap = 0;
+    int32_t first_writer = 0, last_writer = 0, first_last = 0, last_last = 0;
+
+    void sum_up() {
+      *this = {std::move(blocks), 0, 0, kNever, 0, kNever, 0};
+      for (const Placed& b : blocks) {
+        if (&b != &blocks[0]) widest_gap = std::max(widest_gap, b.offset - end);
+        end = std::max(end, b.end);
+        first_writer = std::min(first_writer, b.writer);
+        last_writer = std::max(last_writer, b.writer);
+        first_last = std::min(first_last, b.last);
+        last_last = std::max(last_last, b.last);
+      }
+    }
+  };
+
   void place(size_t i) {
     blocks_[i].offset = lowest_offset(i);
-    arena_ = std::max(arena_, blocks_[i].offset + blocks_[i].bytes);
-    placed_.insert(
-        std::upper_bound(placed_.begin(), placed_.end(), i,
-                         [&](size_t a, size_t b) { return blocks_[a].offset < blocks_[b].offset; }),
-        i);
+    const Placed placed{blocks_[i].offset, blocks_[i].offset + blocks_[i].bytes,
+                        blocks_[i].users[0], last_[i], i};
+    arena_ = std::max(arena_, placed.end);
+    const auto lower = [](int64_t offset, const Placed& b) { return offset < b.offset; };
+    auto page =
+        std::upper_bound(pages_.begin(), pages_.end(), placed.offset,
+                         [&](int64_t offset, const Page& p) { return lower(offset, p.blocks[0]); });
+    if (page != pages_.begin()) --page;
+    if (pages_.empty()) page = pages_.emplace(page);
+    auto& blocks = page->blocks;
+    blocks.insert(std::upper_bound(blocks.begin(), blocks.end(), placed.offset, lower), placed);
+    if (blocks.size() == kPageBlocks) {
+      const auto middle = blocks.begin() + kPageBlocks / 2;
+      Page upper{{middle, blocks.end()}};
+      upper.sum_up();
+      blocks.erase(middle, blocks.end());
+      page = pages_.insert(page + 1, std::move(upper)) - 1;
+    }
+    page->sum_up();
   }
 
   int64_t lowest_offset(size_t i) const {
+    const int32_t writer = blocks_[i].users[0];
+    const int64_t bytes = blocks_[i].bytes;
     int64_t offset = 0;
-    for (const size_t other : placed_) {  // by rising offset
-      if (blocks_[other].offset + blocks_[other].bytes <= offset) continue;
-      if (ends_before(other, i) || ends_before(i, other)) continue;
-      if (blocks_[other].offset - offset >= blocks_[i].bytes) return offset;
-      offset = std::max(offset, blocks_[other].offset + blocks_[other].bytes);
+    for (const Page& page : pages_) {  // by rising offset
+      if (page.end <= offset) continue;
+      if (in_order_ && (page.last_last < writer || last_[i] < page.first_writer)) continue;
+      const bool all_alive = page.first_last >= writer && last_[i] >= page.last_writer;
+      if (all_alive && page.widest_gap < bytes) {
+        if (page.blocks[0].offset - offset >= bytes) return offset;
+        offset = page.end;
+        continue;
+      }
+      for (const Placed& other : page.blocks) {
+        if (other.end <= offset || apart(other, i)) continue;
+        if (other.offset - offset >= bytes) return offset;
+        offset = other.end;
+      }
     }
     return offset;
+  }
+
+  bool apart(const Placed& other, size_t i) const {
+    if (other.last >= blocks_[i].users[0] && last_[i] >= other.writer) return false;
+    return in_order_ || ends_before(other.block, i) || ends_before(i, other.block);
   }
 
   // Above what was placed: buffers of a few sizes, given on from value to value. Blocks come in the
@@ -146,7 +203,7 @@ class Planner {
   Ancestors ancestors_;
   bool in_order_;
   std::vector<int32_t> last_;
-  std::vector<size_t> placed_;
+  std::vector<Page> pages_;           // of placed blocks, by offset
   std::map<int64_t, Shelf> shelves_;  // by size
   int64_t arena_ = 0;
 };

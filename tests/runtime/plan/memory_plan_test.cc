@@ -73,6 +73,42 @@ TEST_P(MemoryPlanTest, BlocksThatMayLiveTogetherNeverOverlap) {
 
 INSTANTIATE_TEST_SUITE_P(Orders, MemoryPlanTest, testing::Bool());
 
+// What is asked page by page is what a search through all blocks gives.
+TEST_P(MemoryPlanTest, EachBlockLiesAtTheLowestOffsetThatIsFree) {
+  const bool in_order = GetParam();
+  std::mt19937 random(3);
+  const size_t nodes = 500;
+  std::vector<std::vector<int32_t>> before(nodes);
+  std::vector<MemoryBlock> blocks(nodes);
+  for (size_t n = 0; n < nodes; ++n) {
+    blocks[n].bytes = kArenaAlignment * static_cast<int64_t>(1 + random() % 4);
+    blocks[n].users = {static_cast<int32_t>(n)};
+    if (n == 0) continue;
+    const size_t source = random() % 3 == 0 ? random() % n : n - 1;
+    before[n].push_back(static_cast<int32_t>(source));
+    blocks[source].users.push_back(static_cast<int32_t>(n));
+  }
+  plan_memory(blocks, before, in_order);
+  std::vector<size_t> by_size(nodes), placed;
+  std::iota(by_size.begin(), by_size.end(), size_t{0});
+  std::stable_sort(by_size.begin(), by_size.end(),
+                   [&](size_t a, size_t b) { return blocks[a].bytes > blocks[b].bytes; });
+  for (const size_t i : by_size) {
+    const MemoryBlock& block = blocks[i];
+    const auto free_at = [&](int64_t offset) {
+      return std::ranges::all_of(placed, [&](size_t other) {
+        const MemoryBlock& o = blocks[other];
+        return o.offset + o.bytes <= offset || offset + block.bytes <= o.offset ||
+               apart(before, o, block, in_order) || apart(before, block, o, in_order);
+      });
+    };
+    int64_t lowest = 0;
+    while (!free_at(lowest)) lowest += kArenaAlignment;
+    ASSERT_EQ(block.offset, lowest) << i;
+    placed.push_back(i);
+  }
+}
+
 TEST(MemoryPlan, AChainNeedsTwoBlocks) {
   std::vector<std::vector<int32_t>> before(100);
   std::vector<MemoryBlock> blocks(100);
