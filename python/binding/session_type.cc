@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "framework/runtime/run/session.h"
@@ -25,22 +24,9 @@ namespace {
 
 constexpr double kCheapNs = 20000;
 
-using Key = std::vector<int64_t>;
-struct KeyHash {
-  size_t operator()(const Key& key) const {
-    uint64_t h = 0xcbf29ce484222325u;
-    for (int64_t v : key) h = (h ^ static_cast<uint64_t>(v)) * 0x9e3779b97f4a7c15u;
-    return h ^ (h >> 29);
-  }
-};
-
-using SignatureMap = std::unordered_map<Key, std::weak_ptr<Session::Signature>, KeyHash>;
-
 struct SessionState {
   GraphObject* graph = nullptr;  // owned
   std::shared_ptr<Session> session;
-  // The session alone decides which are remembered; here is only a shorter way to them.
-  SignatureMap signatures;
 };
 
 struct SessionObject {
@@ -207,26 +193,6 @@ thread_local std::unique_ptr<Request> RequestLease::idle;
 
 // --- Running -------------------------------------------------------------------------------------
 
-std::shared_ptr<Session::Signature> signature_for(SessionState& s, const Feeds& feeds,
-                                                  const Fetches& fetches) {
-  thread_local Key key;
-  key.clear();
-  for (const Output& output : feeds.outputs)
-    key.insert(key.end(), {output.node->id(), output.index});
-  key.push_back(-1);
-  for (const Output& output : fetches.outputs())
-    key.insert(key.end(), {output.node->id(), output.index});
-  key.push_back(-1);
-  for (const Node* node : fetches.targets()) key.push_back(node->id());
-  std::weak_ptr<Session::Signature>& known = s.signatures[key];
-  if (auto signature = known.lock()) return signature;
-  auto signature = s.session->signature(feeds.outputs, fetches.outputs(), fetches.targets());
-  known = signature;
-  if (s.signatures.size() > 2 * Session::kMostSignatures)
-    std::erase_if(s.signatures, [](const auto& entry) { return entry.second.expired(); });
-  return signature;
-}
-
 // A number of a RunOptions; 0 without one.
 int64_t option_of(PyObject* options, PyObject* name) {
   if (options == nullptr || options == Py_None) return 0;
@@ -320,8 +286,9 @@ PyObject* run(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject*
                       fetches.collect(arguments.fetches);
                       collect_feeds(arguments.feed_dict, s.graph, feeds);
                     });
-        const auto signature = signature_for(s, feeds, fetches);
         const std::shared_ptr<Session> session = s.session;
+        const auto signature =
+            session->signature(feeds.outputs, fetches.outputs(), fetches.targets());
 
         RunOptions options;
         options.timeout_ms = option_of(arguments.options, state().str_timeout);
@@ -403,7 +370,6 @@ PyObject* close(PyObject* self, PyObject*) {
     SessionState& s = open_state(self);
     const std::shared_ptr<Session> session = s.session;
     {
-      s.signatures.clear();
       const GilRelease release;  // plans go there, and with them tensors
       session->close();
     }
@@ -433,7 +399,6 @@ void destroy(PyObject* self) {
   SessionState* s = cast(self)->state;
   if (s != nullptr && s->session) {
     const GilRelease release;  // freeing the state of a large model takes its time
-    s->signatures.clear();
     s->session.reset();
   }
   clear(self);

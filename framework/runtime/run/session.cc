@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <map>
 #include <mutex>
+#include <unordered_map>
 #include <utility>
 
 #include "framework/base/error.h"
 #include "framework/base/fork.h"
+#include "framework/base/hash.h"
 #include "framework/base/interrupt.h"
 #include "framework/base/spin.h"
 #include "framework/runtime/plan/plan.h"
@@ -33,8 +34,13 @@ struct Session::Impl {
   ForkMutex mutex;  // guards what follows
   uint32_t generation = fork_generation();
   std::vector<Frame*> running;
-  using Key = std::vector<std::pair<int64_t, int64_t>>;
-  std::map<Key, std::shared_ptr<Signature>> signatures;
+  using Key = std::vector<int64_t>;
+  struct KeyHash {
+    size_t operator()(const Key& key) const {
+      return hash_bytes(key.data(), key.size() * sizeof(key[0]));
+    }
+  };
+  std::unordered_map<Key, std::shared_ptr<Signature>, KeyHash> signatures;
   uint64_t uses = 0;
 
   // In the child of a fork nothing runs yet, and what a thread was changing begins anew.
@@ -110,6 +116,20 @@ class FrameLease {
   Arena arena_;
 };
 
+// `keys`: one for each. Errors: InvalidArgument (a feed of a resource, a value fed twice).
+void check_feeds(std::span<const Output> feeds, std::vector<int64_t> keys) {
+  for (const Output& value : feeds) {
+    if (value.node->op().output_type(value.index) == DType::kResource)
+      throw invalid_argument("Cannot feed \"", value, "\": it is a resource handle");
+  }
+  std::sort(keys.begin(), keys.end());
+  const auto twice = std::adjacent_find(keys.begin(), keys.end());
+  if (twice == keys.end()) return;
+  const Node* const node = feeds[0].node->graph().node(static_cast<int>(*twice >> 32));
+  throw invalid_argument("the value \"", node->name(), ":", *twice & 0xffffffff,
+                         "\" is fed more than once");
+}
+
 }  // namespace
 
 Session::Session(std::shared_ptr<Graph> graph, SessionOptions options)
@@ -130,7 +150,9 @@ double Session::estimated_cost_ns(const Signature& signature) {
 std::shared_ptr<Session::Signature> Session::signature(std::span<const Output> feeds,
                                                        std::span<const Output> fetches,
                                                        std::span<Node* const> targets) {
-  Impl::Key key;
+  // The key stands in memory that steady-state runs reuse.
+  thread_local Impl::Key key;
+  key.clear();
   const auto add = [&](const Output& value, std::string_view what) {
     if (value.node == nullptr || &value.node->graph() != graph_.get()) {
       throw invalid_argument("the ", what, " ", value, " is not a value of the session's graph");
@@ -139,41 +161,32 @@ std::shared_ptr<Session::Signature> Session::signature(std::span<const Output> f
       throw invalid_argument("the ", what, " ", value, " does not exist: its node has ",
                              value.node->num_outputs(), " outputs");
     }
-    key.emplace_back(value.node->id(), value.index);
+    key.push_back((static_cast<int64_t>(value.node->id()) << 32) | value.index);
   };
-  for (const Output& value : feeds) {
-    add(value, "feed");
-    if (value.node->op().output_type(value.index) == DType::kResource) {
-      throw invalid_argument("Cannot feed \"", value, "\": it is a resource handle");
-    }
-  }
-  std::vector<std::pair<int64_t, int64_t>> sorted = key;
-  std::sort(sorted.begin(), sorted.end());
-  if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end()) {
-    throw invalid_argument("the value \"", graph_->node(static_cast<int>(twice->first))->name(),
-                           ":", twice->second, "\" is fed more than once");
-  }
-  key.emplace_back(-1, -1);
+  for (const Output& value : feeds) add(value, "feed");
+  key.push_back(-1);
   for (const Output& value : fetches) add(value, "fetch");
-  key.emplace_back(-1, -1);
+  key.push_back(-1);
   for (const Node* target : targets) {
     if (target == nullptr || &target->graph() != graph_.get()) {
       throw invalid_argument("a target is not a node of the session's graph");
     }
-    key.emplace_back(target->id(), -1);
+    key.push_back(target->id());
   }
   const std::unique_lock lock = impl_->locked();
-  std::shared_ptr<Signature>& entry = impl_->signatures[std::move(key)];
-  const bool is_new = !entry;
-  if (is_new) {
-    entry = std::make_shared<Signature>(std::vector<Output>(feeds.begin(), feeds.end()),
-                                        std::vector<Output>(fetches.begin(), fetches.end()),
-                                        std::vector<Node*>(targets.begin(), targets.end()));
+  const auto known = impl_->signatures.find(key);
+  if (known != impl_->signatures.end()) {
+    known->second->used = ++impl_->uses;
+    return known->second;
   }
-  entry->used = ++impl_->uses;
-  const std::shared_ptr<Signature> found = entry;
-  if (is_new) impl_->forget_oldest();
-  return found;
+  check_feeds(feeds, {key.begin(), key.begin() + static_cast<std::ptrdiff_t>(feeds.size())});
+  auto made = std::make_shared<Signature>(std::vector<Output>(feeds.begin(), feeds.end()),
+                                          std::vector<Output>(fetches.begin(), fetches.end()),
+                                          std::vector<Node*>(targets.begin(), targets.end()));
+  made->used = ++impl_->uses;
+  impl_->signatures.emplace(key, made);
+  impl_->forget_oldest();
+  return made;
 }
 
 std::unique_lock<ForkMutex> Session::Impl::locked() {

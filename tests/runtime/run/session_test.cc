@@ -142,6 +142,26 @@ TEST(Session, PlansOfOldFetchesAreForgotten) {
   EXPECT_EQ(session.run(held, std::vector{floats({3})})[0].data<float>()[0], 3);
 }
 
+TEST(Session, TheFetchesUsedLongestAgoAreForgottenFirst) {
+  GraphBuilder b;
+  const Output x = b.placeholder(DType::kFloat32, {1}, "x");
+  std::vector<Output> values{x};
+  for (size_t i = 0; i < Session::kMostSignatures; ++i)
+    values.push_back(b.op("Neg", {values.back()}));
+  Session session(b.graph);
+  const auto ask = [&](size_t i) {
+    return std::weak_ptr<Session::Signature>(
+        session.signature(std::vector{x}, std::vector{values[i]}, {}));
+  };
+  const auto first = ask(0), second = ask(1), third = ask(2);
+  for (size_t i = 3; i < Session::kMostSignatures; ++i) ask(i);
+  EXPECT_EQ(ask(0).lock(), first.lock());
+  ask(Session::kMostSignatures);
+  EXPECT_FALSE(first.expired());
+  EXPECT_TRUE(second.expired());
+  EXPECT_FALSE(third.expired());
+}
+
 // Running counts as use, and not only asking for the signature.
 TEST(Session, PlansInUseAreNotForgotten) {
   GraphBuilder b;
