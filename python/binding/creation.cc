@@ -6,7 +6,12 @@
 #include <frameobject.h>
 #endif
 
+#include <algorithm>
+#include <array>
+#include <span>
 #include <unordered_map>
+
+#include "framework/base/hash.h"
 
 namespace treenail::python {
 namespace {
@@ -34,6 +39,20 @@ bool own_code(PyCodeObject* code) {
                  name.starts_with("<frozen ");
   }
   return it->second;
+}
+
+// Nodes made in one place, as in a loop, share what tells it. Guarded by the GIL, like the codes.
+std::shared_ptr<const CreationStack> shared_stack(std::span<const CreationFrame> frames) {
+  static auto* stacks = new std::array<std::shared_ptr<const CreationStack>, 256>();
+  uint64_t hash = 0;
+  for (const CreationFrame& frame : frames) {
+    hash = hash_combine(hash, static_cast<uint64_t>(reinterpret_cast<uintptr_t>(frame.code)) ^
+                                  static_cast<uint64_t>(frame.instruction));
+  }
+  std::shared_ptr<const CreationStack>& known = (*stacks)[hash % stacks->size()];
+  if (known == nullptr || !std::ranges::equal(*known, frames))
+    known = std::make_shared<const CreationStack>(frames.begin(), frames.end());
+  return known;
 }
 
 int byte_offset(PyFrameObject* frame) {
@@ -68,7 +87,7 @@ std::shared_ptr<const CreationStack> capture_creation() {
   }
   Py_XDECREF(reinterpret_cast<PyObject*>(frame));
   if (count == 0) return nullptr;
-  return std::make_shared<const CreationStack>(frames, frames + count);
+  return shared_stack({frames, static_cast<size_t>(count)});
 }
 
 Ref creation_entries(const Node& node) {

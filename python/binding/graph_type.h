@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -52,13 +53,13 @@ Ref tensor_view(GraphObject* graph, Output output);
 
 struct NewNode {
   const OpDef* def = nullptr;
-  std::vector<Output> inputs;
-  std::vector<int> arg_sizes;
-  NamedAttrs attrs;
+  std::span<const Output> inputs;
+  std::span<const int> arg_sizes;
+  std::span<const NamedAttr> attrs;
   // "": the op's. A trailing '/': the name of a scope entered for this node, taken as it is.
   std::string_view name;
   bool absolute = false;  // no scope before the name
-  std::vector<Node*> control_inputs;
+  std::span<Node* const> control_inputs;
 };
 // Adds a node in the building context. Errors: as Graph::add.
 Node& add_node(GraphObject* graph, const NewNode& node);

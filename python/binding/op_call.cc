@@ -20,9 +20,10 @@ Ref call_in_graph(const OpCall& call, const OpInputs& inputs, Node** node_out,
                   GraphObject** graph_out) {
   GraphObject* graph = call.graph ? call.graph : inputs.graph() ? inputs.graph() : default_graph();
   Ref held = Ref::borrow(as_object(graph));
+  const std::vector<Output> values = inputs.outputs(graph);
   NewNode node;
   node.def = call.def;
-  node.inputs = inputs.outputs(graph);
+  node.inputs = values;
   node.arg_sizes = inputs.arg_sizes();
   node.attrs = call.attrs;
   node.name = call.name;
@@ -145,9 +146,10 @@ Ref call_unary(const OpDef& def, PyObject* a) {
 
 Ref constant_tensor(GraphObject* graph, Tensor value, std::string_view name, bool absolute) {
   static const OpDef& def = OpRegistry::instance().get("Const");
+  const NamedAttr attrs[] = {{"dtype", value.dtype()}, {"value", std::move(value)}};
   NewNode node;
   node.def = &def;
-  node.attrs = {{"dtype", AttrValue(value.dtype())}, {"value", AttrValue(std::move(value))}};
+  node.attrs = attrs;
   node.name = name;
   node.absolute = absolute;
   Node& added = add_node(graph, node);

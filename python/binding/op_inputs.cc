@@ -44,19 +44,17 @@ bool allowed(const AttrDef& attr, DType dtype) {
 
 OpInputs::OpInputs(const OpCall& call) : call_(call) {
   const OpDef& def = *call.def;
-  bool any_list = false;
+  const bool any_list = std::ranges::any_of(def.inputs, &ArgDef::is_list);
   items_.reserve(def.inputs.size());
   for (size_t arg = 0; arg < def.inputs.size(); ++arg) {
     const size_t before = items_.size();
     if (def.inputs[arg].is_list()) {
-      any_list = true;
       add_list(call.inputs[arg], static_cast<int>(arg));
     } else {
       add(call.inputs[arg], static_cast<int>(arg));
     }
-    arg_sizes_.push_back(static_cast<int>(items_.size() - before));
+    if (any_list) arg_sizes_.push_back(static_cast<int>(items_.size() - before));
   }
-  if (!any_list) arg_sizes_.clear();
 }
 
 void OpInputs::add_list(PyObject* object, int arg) {

@@ -86,6 +86,12 @@ PyObject* get_dtype(PyObject* self, void*) {
 PyObject* get_shape(PyObject* self, void*) {
   return guarded([&] { return object_from_shape(shape_of_tensor(self)).release(); });
 }
+PyObject* get_ndims(PyObject* self, void*) {
+  return guarded([&] {
+    const PartialShape shape = shape_of_tensor(self);
+    return shape.rank_known() ? PyLong_FromLong(shape.rank()) : none();
+  });
+}
 PyObject* get_shape_method(PyObject* self, PyObject*) { return get_shape(self, nullptr); }
 PyObject* get_value_index(PyObject* self, void*) {
   return guarded([&] { return PyLong_FromLong(symbolic(self, "value_index")->index); });
@@ -267,6 +273,7 @@ PyGetSetDef getset[] = {
     {"device", get_device, nullptr, "The requested device of its operation, or ''.", nullptr},
     {"dtype", get_dtype, nullptr, "The DType of the elements.", nullptr},
     {"shape", get_shape, nullptr, "What is known of the shape: a TensorShape.", nullptr},
+    {"_ndims", get_ndims, nullptr, "shape.ndims, without making a shape.", nullptr},
     {"value_index", get_value_index, nullptr, "Which output of its operation this is.", nullptr},
     {"_known_value", get_known_value, nullptr,
      "The value as an array where it is a constant, else None.", nullptr},

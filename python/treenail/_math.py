@@ -265,7 +265,7 @@ def conj(x: Any, name: str | None = None) -> Tensor:
 def _axes(x: Any, axis: Any) -> Any:
     """The axes to reduce as the ops take them; None means all."""
     if axis is None:
-        ndims = x.shape.ndims
+        ndims = x._ndims
         if ndims is not None:
             return list(builtins.range(ndims))
         return ops.Range(0, ops.Rank(x), 1)
@@ -276,7 +276,7 @@ def _axes(x: Any, axis: Any) -> Any:
 
 def _scalar(tensor: Tensor) -> Tensor:
     """`tensor`, known to be a scalar: what all axes were reduced of, however many they are."""
-    if tensor.shape.ndims is None:
+    if tensor._ndims is None:
         tensor.set_shape([])
     return tensor
 
@@ -288,7 +288,7 @@ def _reduction(op_name: str, public_name: str, doc: str):
         axis = _one_of(axis, reduction_indices, "axis", "reduction_indices")
         keep = builtins.bool(_one_of(keepdims, keep_dims, "keepdims", "keep_dims"))
         x = convert_to_tensor(input_tensor)
-        result = getattr(ops, op_name)(x, _axes(x, axis), keep_dims=keep, name=name)
+        result = getattr(ops, op_name)(x, _axes(x, axis), keep, name=name)
         return _scalar(result) if axis is None and not keep else result
     function.__name__ = function.__qualname__ = public_name
     function.__doc__ = (doc + "\n\naxis: an axis or a list of axes, negative ones from the end; "
@@ -386,6 +386,12 @@ def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = Fals
 
 # --- Matrices -------------------------------------------------------------------------------------
 
+def _are_matrices(a: Any, b: Any) -> bool:
+    """Whether both are symbolic and known to have two axes."""
+    return (type(a) is type(b) is Tensor and a._ndims == b._ndims == 2
+            and hasattr(a, "graph") and hasattr(b, "graph"))
+
+
 def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
            adjoint_a: bool = False, adjoint_b: bool = False, a_is_sparse: bool = False,
            b_is_sparse: bool = False, name: str | None = None) -> Tensor:
@@ -397,13 +403,16 @@ def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
     """
     if transpose_a and adjoint_a or transpose_b and adjoint_b:
         raise ValueError("Only one of transpose and adjoint can be True.")
+    if name is None and not (adjoint_a or adjoint_b) and _are_matrices(a, b):
+        scope = a.graph._unique_name("MatMul") + "/"  # as below, where it has more nodes to name
+        return ops.MatMul(a, b, transpose_a, transpose_b, name=scope)
     with scope_of(name, "MatMul", [a, b]) as scope:
         if isinstance(b, Tensor) and not hasattr(a, "dtype"):
             a = convert_to_tensor(a, b.dtype)
         else:
             a = convert_to_tensor(a)
             b = convert_to_tensor(b, None if hasattr(b, "dtype") else a.dtype)
-        ranks = {a.shape.ndims, b.shape.ndims}
+        ranks = {a._ndims, b._ndims}
         if ranks == {None} or builtins.max(r or 0 for r in ranks) > 2:
             if transpose_a:
                 a, adjoint_a = conj(a), True
