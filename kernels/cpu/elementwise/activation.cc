@@ -26,14 +26,13 @@ struct Polynomial {
 struct Relu : Exact {
   template <class V>
   TN_INLINE static V apply(V x) {
-    return x < V{} ? V{} : x;
+    return greater_of(V{}, x);
   }
 };
 struct Relu6 : Exact {
   template <class V>
   TN_INLINE static V apply(V x) {
-    x = x < V{} ? V{} : x;
-    return x > number<V>(6) ? number<V>(6) : x;
+    return lesser_of(number<V>(6), greater_of(V{}, x));
   }
 };
 struct Softsign : Exact {
@@ -53,8 +52,7 @@ struct Selu : Polynomial {
 };
 struct Softplus : Polynomial {  // max(x, 0) + log(1 + e^-|x|)
   TN_INLINE static VecF apply(VecF x) {
-    const VecF positive = x < VecF{} ? VecF{} : x;
-    return positive + log1p_unit(exp(-absolute(x)));
+    return greater_of(VecF{}, x) + log1p_unit(exp(-absolute(x)));
   }
 };
 
@@ -157,24 +155,53 @@ void gelu_grad_loop(void* y, const void* a, const void* b, const void*, int64_t 
     run_binary<GeluGrad>(r, g, kL, x, kL, n);
   }
 }
+template <class Accurate, class Approximate>
+constexpr Loops gelu_loops() {
+  return {{gelu_loop<Accurate, Approximate>}, either_unary_forms<Accurate, Approximate, float>()};
+}
+constexpr Loops gelu_grad_loops() {
+  return {{gelu_grad_loop}, either_binary_forms<GeluGrad, ApproximateGeluGrad, float>()};
+}
 void read_approximate(const OpInstance& op, LoopParams& params) {
   params.value[0] = op.get_bool("approximate") ? 1 : 0;
 }
 
 // Where the slope depends on attribute alpha.
+struct LeakyRelu {
+  static constexpr bool kTakesValue = true;
+  template <class V>
+  TN_INLINE static V apply(V x, V alpha) {
+    return x > V{} ? x : x * alpha;
+  }
+};
+struct LeakyReluGrad {
+  static constexpr bool kTakesValue = true;
+  template <class V>
+  TN_INLINE static V apply(V g, V x, V alpha) {
+    return x > V{} ? g : g * alpha;
+  }
+};
 template <class T>
 void leaky_relu_loop(void* y, const void* a, const void*, const void*, int64_t n,
                      const LoopParams& params) {
   const T alpha = static_cast<T>(params.value[0]);
   run_blocks(static_cast<T*>(y), static_cast<const T*>(a), n,
-             [alpha](T x) { return x > 0 ? x : x * alpha; });
+             [alpha](T x) { return LeakyRelu::apply(x, alpha); });
 }
 template <class T>
 void leaky_relu_grad_loop(void* y, const void* a, const void* b, const void*, int64_t n,
                           const LoopParams& params) {
   const T alpha = static_cast<T>(params.value[0]);
   run_blocks(static_cast<T*>(y), static_cast<const T*>(a), kBlock, static_cast<const T*>(b), kBlock,
-             n, [alpha](T g, T x) { return x > 0 ? g : g * alpha; });
+             n, [alpha](T g, T x) { return LeakyReluGrad::apply(g, x, alpha); });
+}
+template <class T>
+constexpr Loops leaky_relu_loops() {
+  return {{leaky_relu_loop<T>}, unary_forms<LeakyRelu, T>()};
+}
+template <class T>
+constexpr Loops leaky_relu_grad_loops() {
+  return {{leaky_relu_grad_loop<T>}, binary_forms<LeakyReluGrad, T>()};
 }
 void read_alpha(const OpInstance& op, LoopParams& params) {
   params.value[0] = op.get_float("alpha");
@@ -194,14 +221,14 @@ constexpr host::TileOp kOps[] = {
     {"Relu6", kD, unary<Relu6, double>(), 0.1f},
     {"Relu6", kI, unary<Relu6, int32_t>(), 0.05f},
     {"Relu6", kL, unary<Relu6, int64_t>(), 0.1f},
-    {"LeakyRelu", kF, {{leaky_relu_loop<float>}}, 0.06f, read_alpha},
-    {"LeakyRelu", kD, {{leaky_relu_loop<double>}}, 0.1f, read_alpha},
+    {"LeakyRelu", kF, leaky_relu_loops<float>(), 0.06f, read_alpha},
+    {"LeakyRelu", kD, leaky_relu_loops<double>(), 0.1f, read_alpha},
     {"Softsign", kF, unary<Softsign, float>(), 0.2f},
     {"Softsign", kD, unary<Softsign, double>(), 0.6f},
     {"Elu", kF, unary<Elu, float>(), 0.5f},
     {"Selu", kF, unary<Selu, float>(), 0.5f},
     {"Softplus", kF, unary<Softplus, float>(), 0.8f},
-    {"Gelu", kF, {{gelu_loop<Gelu, ApproximateGelu>}}, 0.9f, read_approximate},
+    {"Gelu", kF, gelu_loops<Gelu, ApproximateGelu>(), 0.9f, read_approximate},
     {"ReluGrad", kF, binary<ReluGrad, float>(), 0.05f},
     {"ReluGrad", kD, binary<ReluGrad, double>(), 0.1f},
     {"ReluGrad", kI, binary<ReluGrad, int32_t>(), 0.05f},
@@ -210,8 +237,8 @@ constexpr host::TileOp kOps[] = {
     {"Relu6Grad", kD, binary<Relu6Grad, double>(), 0.1f},
     {"Relu6Grad", kI, binary<Relu6Grad, int32_t>(), 0.06f},
     {"Relu6Grad", kL, binary<Relu6Grad, int64_t>(), 0.1f},
-    {"LeakyReluGrad", kF, {{leaky_relu_grad_loop<float>}}, 0.06f, read_alpha},
-    {"LeakyReluGrad", kD, {{leaky_relu_grad_loop<double>}}, 0.1f, read_alpha},
+    {"LeakyReluGrad", kF, leaky_relu_grad_loops<float>(), 0.06f, read_alpha},
+    {"LeakyReluGrad", kD, leaky_relu_grad_loops<double>(), 0.1f, read_alpha},
     {"EluGrad", kF, binary<EluGrad, float>(), 0.06f},
     {"EluGrad", kD, binary<EluGrad, double>(), 0.1f},
     {"SeluGrad", kF, binary<SeluGrad, float>(), 0.06f},
@@ -220,7 +247,7 @@ constexpr host::TileOp kOps[] = {
     {"SoftsignGrad", kD, binary<SoftsignGrad, double>(), 0.8f},
     {"SoftplusGrad", kF, binary<SoftplusGrad, float>(), 0.6f},
     {"SoftplusGrad", kD, binary<SoftplusGrad, double>(), 1.6f},
-    {"GeluGrad", kF, {{gelu_grad_loop}}, 1.3f, read_approximate},
+    {"GeluGrad", kF, gelu_grad_loops(), 1.3f, read_approximate},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 // wrapping integers define to the bit. Division and remainders: division.cc. Half-width types come
 // here through the tile engine's conversions; u64 and complex are in host/.
 #include "kernels/cpu/elementwise/loops.h"
+#include "kernels/cpu/simd/vec_fma.h"
 #include "kernels/host/elementwise/tile_loops.h"
 
 namespace treenail::cpu {
@@ -12,7 +13,11 @@ struct Exact {
   static constexpr Tail kTail = Tail::kScalar;
 };
 
-struct Add : Exact {
+struct Commutative : Exact {
+  static constexpr bool kCommutes = true;
+};
+
+struct Add : Commutative {
   template <class V>
   TN_INLINE static V apply(V a, V b) {
     return wrap_add(a, b);
@@ -24,7 +29,7 @@ struct Sub : Exact {
     return wrap_sub(a, b);
   }
 };
-struct Mul : Exact {
+struct Mul : Commutative {
   template <class V>
   TN_INLINE static V apply(V a, V b) {
     return wrap_mul(a, b);
@@ -40,15 +45,15 @@ struct TrueDiv : Exact {
 struct Maximum : Exact {
   template <class V>
   TN_INLINE static V apply(V a, V b) {
-    if constexpr (is_float_vec<V>) return ((a > b) | (a != a)) ? a : b;
-    return a > b ? a : b;
+    if constexpr (is_float_vec<V>) return a != a ? a : greater_of(a, b);
+    return greater_of(a, b);
   }
 };
 struct Minimum : Exact {
   template <class V>
   TN_INLINE static V apply(V a, V b) {
-    if constexpr (is_float_vec<V>) return ((a < b) | (a != a)) ? a : b;
-    return a < b ? a : b;
+    if constexpr (is_float_vec<V>) return a != a ? a : lesser_of(a, b);
+    return lesser_of(a, b);
   }
 };
 struct SquaredDifference : Exact {

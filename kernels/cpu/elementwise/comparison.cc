@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparisons and questions with truth values as results. Those of bool, u64 and complex:
-// host/elementwise/elementwise.cc.
+// Comparisons and questions with truth values as results, and what is computed of truth values.
+// Comparisons of u64 and complex: host/elementwise/elementwise.cc.
 #include <cmath>
 
 #include "framework/op/op_def.h"
@@ -11,47 +11,81 @@ namespace treenail::cpu {
 namespace {
 
 struct Equal {
-  template <class T>
-  TN_INLINE static bool apply(T a, T b) {
+  static constexpr bool kCommutes = true;
+  template <class V>
+  TN_INLINE static auto apply(V a, V b) {
     return a == b;
   }
 };
 struct NotEqual {
-  template <class T>
-  TN_INLINE static bool apply(T a, T b) {
+  static constexpr bool kCommutes = true;
+  template <class V>
+  TN_INLINE static auto apply(V a, V b) {
     return a != b;
   }
 };
 struct Less {
-  template <class T>
-  TN_INLINE static bool apply(T a, T b) {
+  template <class V>
+  TN_INLINE static auto apply(V a, V b) {
     return a < b;
   }
 };
 struct LessEqual {
-  template <class T>
-  TN_INLINE static bool apply(T a, T b) {
+  template <class V>
+  TN_INLINE static auto apply(V a, V b) {
     return a <= b;
   }
 };
 struct IsNan {
-  template <class T>
-  TN_INLINE static bool apply(T x) {
+  template <class V>
+  TN_INLINE static auto apply(V x) {
     return x != x;
   }
 };
 struct IsInf {
-  template <class T>
-  TN_INLINE static bool apply(T x) {
-    return absolute(x) == static_cast<T>(HUGE_VALF);
+  template <class V>
+  TN_INLINE static auto apply(V x) {
+    return absolute(x) == splat<V>(ElementOf<V>(HUGE_VALF));
   }
 };
 struct IsFinite {
-  template <class T>
-  TN_INLINE static bool apply(T x) {
-    return absolute(x) < static_cast<T>(HUGE_VALF);
+  template <class V>
+  TN_INLINE static auto apply(V x) {
+    return absolute(x) < splat<V>(ElementOf<V>(HUGE_VALF));
   }
 };
+
+// Of truth values: single ones, or lanes of ones or zeros.
+struct And {
+  static constexpr bool kCommutes = true;
+  template <class V>
+  TN_INLINE static V apply(V a, V b) {
+    return a & b;
+  }
+};
+struct Or {
+  static constexpr bool kCommutes = true;
+  template <class V>
+  TN_INLINE static V apply(V a, V b) {
+    return a | b;
+  }
+};
+struct Not {
+  TN_INLINE static bool apply(bool a) { return !a; }
+  TN_INLINE static VecI apply(VecI a) { return ~a; }
+};
+template <class Op>
+constexpr Loops truth_binary() {
+  Loops loops = each_binary<Op, bool>();
+  loops.registers = binary_forms<Op, int32_t>(0);
+  return loops;
+}
+template <class Op>
+constexpr Loops truth_unary() {
+  Loops loops = each_unary<Op, bool>();
+  loops.registers = unary_forms<Op, int32_t>(0);
+  return loops;
+}
 
 // |a - b| < tolerance, the difference taken in T.
 template <class T>
@@ -76,6 +110,7 @@ constexpr DType kF = DType::kFloat32;
 constexpr DType kD = DType::kFloat64;
 constexpr DType kI = DType::kInt32;
 constexpr DType kL = DType::kInt64;
+constexpr DType kB = DType::kBool;
 
 constexpr host::TileOp kOps[] = {
     {"Equal", kF, block_binary<Equal, float, bool>(), 0.06f},
@@ -108,6 +143,11 @@ constexpr host::TileOp kOps[] = {
     {"IsInf", kD, block_unary<IsInf, double, bool>(), 0.1f},
     {"IsFinite", kF, block_unary<IsFinite, float, bool>(), 0.06f},
     {"IsFinite", kD, block_unary<IsFinite, double, bool>(), 0.1f},
+    {"Equal", kB, truth_binary<Equal>(), 0.1f},
+    {"NotEqual", kB, truth_binary<NotEqual>(), 0.1f},
+    {"LogicalAnd", kB, truth_binary<And>(), 0.1f},
+    {"LogicalOr", kB, truth_binary<Or>(), 0.1f},
+    {"LogicalNot", kB, truth_unary<Not>(), 0.1f},
     {"ApproximateEqual", kF, approximate_loops<float>(), 0.2f, read_tolerance},
     {"ApproximateEqual", kD, approximate_loops<double>(), 0.2f, read_tolerance},
     {"ApproximateEqual", kI, approximate_loops<int32_t>(), 0.2f, read_tolerance},

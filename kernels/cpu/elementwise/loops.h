@@ -6,12 +6,14 @@
 //   done.
 // Body and tail give the same bits for an element: a scalar tail is allowed only for ops that IEEE
 // 754 (or integer arithmetic) defines to the bit; others run the vector code on a padded vector.
+// The same definition makes the op's step on values in registers (register_steps.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/cpu/elementwise/register_steps.h"
 #include "kernels/cpu/simd/vec.h"
 #include "kernels/host/elementwise/each_loops.h"
 #include "kernels/host/elementwise/tile_loops.h"
@@ -190,21 +192,23 @@ void block_binary_loop(void* y, const void* a, const void* b, const void*, int64
 // Loops by vectors.
 template <class Op, class T>
 constexpr Loops unary() {
-  return {{unary_loop<Op, T>}};
+  return {{unary_loop<Op, T>}, unary_forms<Op, T>()};
 }
 template <class Op, class T>
 constexpr Loops binary() {
-  return {{binary_loop<Op, T, 0>, binary_loop<Op, T, 1>, binary_loop<Op, T, 2>}};
+  return {{binary_loop<Op, T, 0>, binary_loop<Op, T, 1>, binary_loop<Op, T, 2>},
+          binary_forms<Op, T>()};
 }
-// Loops by blocks.
+// Loops by blocks; R is T or bool.
 template <class Op, class T, class R = T>
 constexpr Loops block_unary() {
-  return {{block_unary_loop<Op, T, R>}};
+  return {{block_unary_loop<Op, T, R>}, unary_forms<Op, T>()};
 }
 template <class Op, class T, class R = T>
 constexpr Loops block_binary() {
   return {{block_binary_loop<Op, T, R, 0>, block_binary_loop<Op, T, R, 1>,
-           block_binary_loop<Op, T, R, 2>}};
+           block_binary_loop<Op, T, R, 2>},
+          binary_forms<Op, T>()};
 }
 // The same loops with the operands the other way round.
 template <LoopFn kLoop>
@@ -212,10 +216,18 @@ void swapped_loop(void* y, const void* a, const void* b, const void*, int64_t n,
                   const LoopParams& params) {
   kLoop(y, b, a, nullptr, n, params);
 }
+template <class Op>
+struct Swapped {
+  template <class V>
+  TN_INLINE static auto apply(V a, V b) {
+    return Op::apply(b, a);
+  }
+};
 template <class Op, class T, class R>
 constexpr Loops swapped_block_binary() {
-  return {{swapped_loop<block_binary_loop<Op, T, R, 0>>,
-           swapped_loop<block_binary_loop<Op, T, R, 2>>,
-           swapped_loop<block_binary_loop<Op, T, R, 1>>}};
+  return {
+      {swapped_loop<block_binary_loop<Op, T, R, 0>>, swapped_loop<block_binary_loop<Op, T, R, 2>>,
+       swapped_loop<block_binary_loop<Op, T, R, 1>>},
+      binary_forms<Swapped<Op>, T>()};
 }
 }  // namespace treenail::cpu

@@ -80,18 +80,25 @@ void select_loop(void* y, const void* condition, const void* a, const void* b, i
   }
 }
 
+// In registers by bits, whatever the lanes: a condition is ones or zeros over all of its lane.
+struct Choose {
+  TN_INLINE static VecI apply(VecI c, VecI a, VecI b) { return (c & a) | (~c & b); }
+};
+
 template <class T>
 constexpr Loops select_loops() {
   return {{select_loop<T, 0>, nullptr, select_loop<T, 2>, nullptr, select_loop<T, 4>, nullptr,
-           select_loop<T, 6>}};
+           select_loop<T, 6>},
+          ternary_forms<Choose, int32_t>(0)};
 }
 
 // min(max(t, low), high); NaN stays NaN.
-template <class V>
-TN_INLINE V clip(V t, V low, V high) {
-  t = t < low ? low : t;
-  return t > high ? high : t;
-}
+struct Clip {
+  template <class V>
+  TN_INLINE static V apply(V t, V low, V high) {
+    return lesser_of(high, greater_of(low, t));
+  }
+};
 
 template <class T>
 TN_ONE_BODY void run_clip(T* y, const T* t, const T* low, int64_t sl, const T* high, int64_t sh,
@@ -99,10 +106,10 @@ TN_ONE_BODY void run_clip(T* y, const T* t, const T* low, int64_t sl, const T* h
   using V = Vec<T>;
   constexpr int64_t kL = kLanes<T>;
   for (; n >= kL; n -= kL, y += kL, t += kL, low += sl, high += sh) {
-    store(y, clip(load<V>(t), load<V>(low), load<V>(high)));
+    store(y, Clip::apply(load<V>(t), load<V>(low), load<V>(high)));
   }
   for (int64_t k = 0; k < n; ++k) {
-    y[k] = clip(t[k], low[k], high[k]);
+    y[k] = Clip::apply(t[k], low[k], high[k]);
     TN_STAY_SCALAR;
   }
 }
@@ -121,7 +128,8 @@ void clip_loop(void* y, const void* t, const void* low, const void* high, int64_
 }
 template <class T>
 constexpr Loops clip_loops() {
-  return {{clip_loop<T, 0>, nullptr, nullptr, nullptr, nullptr, nullptr, clip_loop<T, 6>}};
+  return {{clip_loop<T, 0>, nullptr, nullptr, nullptr, nullptr, nullptr, clip_loop<T, 6>},
+          ternary_forms<Clip, T>()};
 }
 
 constexpr host::TileOp kOps[] = {

@@ -44,6 +44,23 @@ void unary_through_double(void* y, const void* a, const void*, const void*, int6
   if (n > 0) store_part(r, evaluate<Op>(load_part<HalfVecF>(p, n)), n);
 }
 
+template <class Op>
+struct ThroughDouble {
+  static constexpr bool kIsLong = true;
+  TN_INLINE static VecF apply(VecF x) {
+    HalfVecF half[2];
+    std::memcpy(half, &x, sizeof x);
+    half[0] = evaluate<Op>(half[0]);
+    half[1] = evaluate<Op>(half[1]);
+    std::memcpy(&x, half, sizeof x);
+    return x;
+  }
+};
+template <class Op>
+constexpr Loops loops_through_double() {
+  return {{unary_through_double<Op>}, unary_forms<ThroughDouble<Op>, float>()};
+}
+
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 // In float, but for the elements too large for it, which go through double each by itself.
 template <class Op>
@@ -51,13 +68,7 @@ TN_INLINE VecF evaluate_float(VecF x) {
   VecF y = Op::apply(x);
   const auto large = ~(absolute(x) <= splat<VecF>(kMostFloatRadians));
   if (__builtin_expect(any(large), 0)) {
-    HalfVecF half[2];
-    std::memcpy(half, &x, sizeof x);
-    half[0] = evaluate<Op>(half[0]);
-    half[1] = evaluate<Op>(half[1]);
-    VecF slow;
-    std::memcpy(&slow, half, sizeof slow);
-    y = large ? slow : y;
+    y = large ? ThroughDouble<Op>::apply(x) : y;
   }
   return y;
 }
@@ -70,9 +81,20 @@ void sine_loop(void* y, const void* a, const void*, const void*, int64_t n, cons
     store(r, evaluate_float<Op>(load<VecF>(p)));
   if (n > 0) store_part(r, evaluate_float<Op>(load_part<VecF>(p, n)), n);
 }
+template <class Op>
+struct InFloat {
+  static constexpr bool kIsLong = true;
+  TN_INLINE static VecF apply(VecF x) { return evaluate_float<Op>(x); }
+};
+template <class Op>
+constexpr Loops sine_loops() {
+  return {{sine_loop<Op>}, unary_forms<InFloat<Op>, float>()};
+}
 #else
 template <class Op>
-constexpr LoopFn sine_loop = unary_through_double<Op>;
+constexpr Loops sine_loops() {
+  return loops_through_double<Op>();
+}
 #endif
 
 // Where |x| is small the first terms of the series are exact enough, and the closed form would
@@ -212,19 +234,35 @@ void power_loop(void* y, const void* a, const void* b, const void*, int64_t n, c
   }
 }
 
+struct Power {
+  static constexpr bool kIsLong = true;
+  TN_INLINE static VecF apply(VecF x, VecF y) {
+    HalfVecF a[2], b[2];
+    std::memcpy(a, &x, sizeof x);
+    std::memcpy(b, &y, sizeof y);
+    a[0] = narrow(power(widen(a[0]), widen(b[0])));
+    a[1] = narrow(power(widen(a[1]), widen(b[1])));
+    std::memcpy(&x, a, sizeof x);
+    return x;
+  }
+};
+constexpr Loops power_loops() {
+  return {{power_loop<0>, power_loop<1>, power_loop<2>}, binary_forms<Power, float>()};
+}
+
 constexpr DType kF = DType::kFloat32;
 
 constexpr host::TileOp kOps[] = {
-    {"Log1p", kF, {{unary_through_double<Log1p>}}, 2.0f},
-    {"Sin", kF, {{sine_loop<Sin>}}, 1.0f},
-    {"Cos", kF, {{sine_loop<Cos>}}, 1.0f},
-    {"Tan", kF, {{unary_through_double<Tan>}}, 1.5f},
-    {"Sinh", kF, {{unary_through_double<Sinh>}}, 2.0f},
-    {"Cosh", kF, {{unary_through_double<Cosh>}}, 2.0f},
-    {"Asinh", kF, {{unary_through_double<Asinh>}}, 3.0f},
-    {"Acosh", kF, {{unary_through_double<Acosh>}}, 3.0f},
-    {"Atanh", kF, {{unary_through_double<Atanh>}}, 3.0f},
-    {"Pow", kF, {{power_loop<0>, power_loop<1>, power_loop<2>}}, 4.0f},
+    {"Log1p", kF, loops_through_double<Log1p>(), 2.0f},
+    {"Sin", kF, sine_loops<Sin>(), 1.0f},
+    {"Cos", kF, sine_loops<Cos>(), 1.0f},
+    {"Tan", kF, loops_through_double<Tan>(), 1.5f},
+    {"Sinh", kF, loops_through_double<Sinh>(), 2.0f},
+    {"Cosh", kF, loops_through_double<Cosh>(), 2.0f},
+    {"Asinh", kF, loops_through_double<Asinh>(), 3.0f},
+    {"Acosh", kF, loops_through_double<Acosh>(), 3.0f},
+    {"Atanh", kF, loops_through_double<Atanh>(), 3.0f},
+    {"Pow", kF, power_loops(), 4.0f},
 };
 
 }  // namespace

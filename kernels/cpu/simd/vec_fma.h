@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fused multiply-add and square root on the vectors of vec.h: the machine's instruction where the
-// level has one, behind the compiler's own macros, with a portable path beside.
+// Fused multiply-add, square root and the greater of two on the vectors of vec.h: the machine's
+// instruction where the level has one, behind the compiler's own macros, with a portable path
+// beside.
 #pragma once
 
 #include "kernels/cpu/simd/vec.h"
@@ -67,11 +68,46 @@ TN_INLINE Vec256<double> mul_add(Vec256<double> a, Vec256<double> b, Vec256<doub
 }
 #endif
 
+// a > b ? a : b and a < b ? a : b, so b where either is NaN or both are zeros: the machine's
+// instruction, of which the compilers make a comparison and a choice.
+template <class V>
+TN_INLINE V greater_of(V a, V b) {
+  return a > b ? a : b;
+}
+template <class V>
+TN_INLINE V lesser_of(V a, V b) {
+  return a < b ? a : b;
+}
+#if defined(__AVX512F__)
+TN_INLINE VecF greater_of(VecF a, VecF b) {
+  return (VecF)_mm512_maskz_max_ps(0xffff, (__m512)a, (__m512)b);
+}
+TN_INLINE VecF lesser_of(VecF a, VecF b) {
+  return (VecF)_mm512_maskz_min_ps(0xffff, (__m512)a, (__m512)b);
+}
+TN_INLINE VecD greater_of(VecD a, VecD b) {
+  return (VecD)_mm512_maskz_max_pd(0xff, (__m512d)a, (__m512d)b);
+}
+TN_INLINE VecD lesser_of(VecD a, VecD b) {
+  return (VecD)_mm512_maskz_min_pd(0xff, (__m512d)a, (__m512d)b);
+}
+#elif defined(__AVX__)
+TN_INLINE VecF greater_of(VecF a, VecF b) { return (VecF)_mm256_max_ps((__m256)a, (__m256)b); }
+TN_INLINE VecF lesser_of(VecF a, VecF b) { return (VecF)_mm256_min_ps((__m256)a, (__m256)b); }
+TN_INLINE VecD greater_of(VecD a, VecD b) { return (VecD)_mm256_max_pd((__m256d)a, (__m256d)b); }
+TN_INLINE VecD lesser_of(VecD a, VecD b) { return (VecD)_mm256_min_pd((__m256d)a, (__m256d)b); }
+#elif defined(__SSE2__)
+TN_INLINE VecF greater_of(VecF a, VecF b) { return (VecF)_mm_max_ps((__m128)a, (__m128)b); }
+TN_INLINE VecF lesser_of(VecF a, VecF b) { return (VecF)_mm_min_ps((__m128)a, (__m128)b); }
+TN_INLINE VecD greater_of(VecD a, VecD b) { return (VecD)_mm_max_pd((__m128d)a, (__m128d)b); }
+TN_INLINE VecD lesser_of(VecD a, VecD b) { return (VecD)_mm_min_pd((__m128d)a, (__m128d)b); }
+#endif
+
 TN_INLINE float square_root(float x) { return __builtin_sqrtf(x); }
 TN_INLINE double square_root(double x) { return __builtin_sqrt(x); }
 TN_INLINE VecF square_root(VecF x) {
 #if defined(__AVX512F__)
-  return (VecF)_mm512_sqrt_ps((__m512)x);
+  return (VecF)_mm512_maskz_sqrt_ps(0xffff, (__m512)x);
 #elif defined(__AVX__)
   return (VecF)_mm256_sqrt_ps((__m256)x);
 #elif defined(__SSE2__)
@@ -85,7 +121,7 @@ TN_INLINE VecF square_root(VecF x) {
 }
 TN_INLINE VecD square_root(VecD x) {
 #if defined(__AVX512F__)
-  return (VecD)_mm512_sqrt_pd((__m512d)x);
+  return (VecD)_mm512_maskz_sqrt_pd(0xff, (__m512d)x);
 #elif defined(__AVX__)
   return (VecD)_mm256_sqrt_pd((__m256d)x);
 #elif defined(__SSE2__)

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/cpu/simd/vec_fma.h"
 
@@ -62,8 +63,7 @@ TN_INLINE V scale(V x, V n_value, Int<V> n) {
 
 template <class V>
 TN_INLINE V clamp(V x, ElementOf<V> low, ElementOf<V> high) {  // NaN stays NaN
-  x = x < splat<V>(low) ? splat<V>(low) : x;
-  return x > splat<V>(high) ? splat<V>(high) : x;
+  return lesser_of(splat<V>(high), greater_of(splat<V>(low), x));
 }
 
 // x = n ln 2 + r with |r| <= ln 2 / 2, ln 2 in two parts whose first has trailing zeros: n times it
@@ -108,6 +108,11 @@ TN_INLINE V exp_normal(V x) {
   constexpr int kMantissa = sizeof(ElementOf<V>) == 4 ? 23 : 52;
   const ExpParts<V> p = exp_reduce(x);
   const V y = expm1_reduced(p.r) + splat<V>(ElementOf<V>(1));
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<V, VecF>) {  // the same, for the product is exact
+    return (VecF)_mm512_maskz_scalef_ps(0xffff, (__m512)y, (__m512)p.n.value);
+  }
+#endif
   return bits<V>((Int<V>)((Unsigned<V>)bits<Int<V>>(y) + ((Unsigned<V>)p.n.n << kMantissa)));
 }
 // Everywhere, with the same bits where both apply.
@@ -228,7 +233,7 @@ template <class V>
 TN_INLINE V tanh(V x) {
   using T = ElementOf<V>;
   const V a = absolute(x), most = splat<V>(sizeof(T) == 4 ? T(10) : T(20));
-  const ExpParts<V> p = exp_reduce((a > most ? most : a) * splat<V>(T(2)));
+  const ExpParts<V> p = exp_reduce(lesser_of(most, a) * splat<V>(T(2)));
   const V power = power_of_two<V>(p.n.n);
   const V m = mul_add(power, expm1_reduced(p.r), power - splat<V>(T(1)));
   return copy_sign(m / (m + splat<V>(T(2))), x);
@@ -258,6 +263,20 @@ TN_INLINE ErfParts erf_parts(VecF x) {
                              0.000584610505f, -0.0000446126069f, 0.00000156411977f};  // 2^-25.7
   const VecF a = absolute(x);
   const VecF z = x * x;
+#if defined(__AVX512F__)
+  // One polynomial of either's coefficients, lane by lane: choosing costs less than multiplying. A
+  // leading zero changes no bit.
+  const __mmask16 far = _mm512_cmp_ps_mask((__m512)a, _mm512_set1_ps(0.93f), _CMP_GT_OQ);
+  const auto either = [far](float small, float tail) __attribute__((always_inline)) {
+    return (VecF)_mm512_mask_blend_ps(far, _mm512_set1_ps(small), _mm512_set1_ps(tail));
+  };
+  const VecF v = (VecF)_mm512_mask_min_ps((__m512)z, far, _mm512_set1_ps(4.1f), (__m512)a);
+  VecF p = mul_add(either(0, kTail[8]), v, either(0, kTail[7]));
+  for (int i = 6; i >= 0; --i) p = mul_add(p, v, either(kSmall[i], kTail[i]));
+  const VecF power = exp_normal(p);
+  const VecF left = a > splat<VecF>(4.1f) ? VecF{} : power;
+  return {left, mul_add(x, p, x), a > splat<VecF>(0.93f)};
+#endif
   const VecF log_tail = polynomial(clamp(a, 0.92f, 4.1f), kTail);
   const VecF tail = a > splat<VecF>(4.1f) ? VecF{} : exp_normal(log_tail);
   return {tail, mul_add(x, polynomial(z, kSmall), x), a > splat<VecF>(0.93f)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element-wise loops for the types that gain nothing from ISA levels: u64, bool and complex
-// numbers. The other types: kernels/cpu/. Functions of complex numbers: complex_functions.cc.
+// Element-wise loops for the types that gain nothing from ISA levels: u64 and complex numbers. The
+// other types: kernels/cpu/. Functions of complex numbers: complex_functions.cc.
 #include <complex>
 #include <cstdint>
 
@@ -121,16 +121,6 @@ struct Greater {
 struct GreaterEqual {
   static bool apply(U a, U b) { return a >= b; }
 };
-struct And {
-  static bool apply(bool a, bool b) { return a & b; }
-};
-struct Or {
-  static bool apply(bool a, bool b) { return a | b; }
-};
-struct Not {
-  static bool apply(bool a) { return !a; }
-};
-
 void approximate_equal(void* y, const void* a, const void* b, const void*, int64_t n,
                        const LoopParams& params) {
   const auto* p = static_cast<const U*>(a);
@@ -156,7 +146,6 @@ void clip(void* y, const void* t, const void* low, const void* high, int64_t n, 
 }
 
 constexpr DType kU = DType::kUInt64;
-constexpr DType kB = DType::kBool;
 constexpr DType kC = DType::kComplex64;
 constexpr DType kZ = DType::kComplex128;
 
@@ -186,14 +175,6 @@ constexpr TileOp kU64[] = {
     {"GreaterEqual", kU, each_binary<GreaterEqual, U, bool>(), 0.2f},
     {"ApproximateEqual", kU, {{approximate_equal}}, 0.5f, read_tolerance},
     {"ClipByValue", kU, {{clip}}, 0.5f},
-};
-
-constexpr TileOp kBool[] = {
-    {"Equal", kB, each_binary<Equal, bool, bool>(), 0.1f},
-    {"NotEqual", kB, each_binary<NotEqual, bool, bool>(), 0.1f},
-    {"LogicalAnd", kB, each_binary<And, bool>(), 0.1f},
-    {"LogicalOr", kB, each_binary<Or, bool>(), 0.1f},
-    {"LogicalNot", kB, each_unary<Not, bool>(), 0.1f},
 };
 
 constexpr TileOp kComplex[] = {
@@ -227,7 +208,6 @@ constexpr TileOp kComplex[] = {
 
 void register_elementwise_kernels(KernelRegistry& registry) {
   add_tile_ops(registry, kU64);
-  add_tile_ops(registry, kBool);
   add_tile_ops(registry, kComplex);
 }
 

@@ -27,6 +27,11 @@ int64_t piece_elements(int64_t elements, double ns_per_element) {
   return (piece + 1023) / 1024 * 1024;
 }
 
+// Outputs from here on do not go through the caches: they would push out the inputs, after each
+// line had been read to be overwritten. A constant, above what a group of cores shares on most
+// machines, for sysconf() answers ten times as much on some (glibc 2.36 on AMD).
+constexpr int64_t kLeastStreamedBytes = int64_t{48} << 20;
+
 template <int kSize>
 void spread(void* y, const void* a, const void*, const void*, int64_t n, const LoopParams&) {
   auto* to = static_cast<std::byte*>(y);
@@ -111,13 +116,8 @@ class Resolver {
 
   // False where the program needs more registers or tiles than there are.
   bool resolve() {
-    const int inputs = program_.inputs();
-    const auto steps = program_.steps();
-    for (size_t i = 0; i < steps.size(); ++i) {
-      const bool last = i + 1 == steps.size();
-      resolve_step(steps[i], static_cast<int>(i), inputs + static_cast<int>(i), last);
-    }
-    if (kernel_.sizes.size() > kMaxRegisters || kernel_.slots > kMaxTiles) return false;
+    kernel_.result = program_.registers() - 1;
+    if (!resolve_registers() && !resolve_steps()) return false;
     const int widest = *std::max_element(kernel_.sizes.begin(), kernel_.sizes.end());
     kernel_.tile_stride = kTileBytes;
     while (kernel_.tile_stride > 1024 && kernel_.tile_stride * kernel_.slots > kTilesBytes)
@@ -128,6 +128,42 @@ class Resolver {
   }
 
  private:
+  // As steps on vector registers where all have such a form, and more than one is to be done or the
+  // output is streamed; what is computed of single elements alone stays a loop over one element.
+  bool resolve_registers() {
+    const auto steps = program_.steps();
+    if (steps.size() == 1 && !kernel_.streams) return false;
+    std::vector<bool> single = single_;
+    std::vector<ResolvedStep> before;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const TileProgram::Step& step = steps[i];
+      bool all = true;
+      for (int k = 0; k < step.arity; ++k) all &= single[static_cast<size_t>(step.operand[k])];
+      const size_t result = static_cast<size_t>(program_.inputs()) + i;
+      single[result] = all;
+      if (!all) continue;
+      ResolvedStep resolved{step.loops.variants[0],   step.params, {}, step.arity,
+                            static_cast<int>(result), true};
+      std::copy_n(step.operand, step.arity, resolved.operand);
+      before.push_back(resolved);
+    }
+    if (single.back() || before.size() > kMostFusedOperands) return false;
+    kernel_.registers = make_register_program(program_, single);
+    if (kernel_.registers == nullptr) return false;
+    kernel_.steps = std::move(before);
+    return kernel_.sizes.size() <= kMaxRegisters;
+  }
+
+  bool resolve_steps() {
+    const int inputs = program_.inputs();
+    const auto steps = program_.steps();
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const bool last = i + 1 == steps.size();
+      resolve_step(steps[i], static_cast<int>(i), inputs + static_cast<int>(i), last);
+    }
+    return kernel_.sizes.size() <= kMaxRegisters && kernel_.slots <= kMaxTiles;
+  }
+
   int new_register(int element_size) {
     kernel_.sizes.push_back(element_size);
     kernel_.slot_of.push_back(-1);
@@ -211,7 +247,7 @@ class Resolver {
 };
 
 double memory_ns(const ProgramKernel& kernel) {
-  int bytes = kernel.sizes[static_cast<size_t>(kernel.steps.back().result)];
+  int bytes = kernel.sizes[static_cast<size_t>(kernel.result)];
   for (size_t k = 0; k < kernel.sources.size(); ++k) {
     if (kernel.sources[k] != Source::kSingle) bytes += kernel.sizes[k];
   }
@@ -281,6 +317,7 @@ int TileProgram::add_conversion(int reg, DType to) {
   if (!conversion) throw unimplemented("no conversion from ", from, " to ", to);
   Loops loops;
   loops.variants[0] = conversion->loop;
+  loops.registers = conversion->registers;
   const int operands[] = {reg};
   return add_step(loops, operands, to, conversion->ns);
 }
@@ -291,6 +328,9 @@ std::unique_ptr<ProgramKernel> resolve_program(const TileProgram& program,
   auto kernel = std::make_unique<ProgramKernel>();
   kernel->space = make_tile_space(output, inputs);
   choose_sources(*kernel);
+  kernel->streams = output.num_elements() *
+                        static_cast<int64_t>(dtype_size(program.dtype(program.registers() - 1))) >=
+                    kLeastStreamedBytes;
   if (!Resolver(program, *kernel).resolve()) return nullptr;
   for (const TileProgram::Step& step : program.steps()) kernel->ns += step.ns;
   kernel->ns += memory_ns(*kernel);
@@ -306,7 +346,8 @@ std::unique_ptr<Kernel> make_tile_kernel(const TileProgram& program,
   if (output.num_elements() == 0) return make_kernel([](RunContext&) {});
   auto kernel = resolve_program(program, inputs, output);
   if (kernel == nullptr) return nullptr;
-  if (kernel->steps.size() == 1 && kernel->by_rows && kernel->slots == 0) {
+  if (kernel->registers == nullptr && kernel->steps.size() == 1 && kernel->by_rows &&
+      kernel->slots == 0) {
     auto simple = kernel->space.rank == 1 ? make_direct_kernel(*kernel) : make_rows_kernel(*kernel);
     simple->cost_ns = kernel->cost_ns;
     return simple;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "framework/runtime/kernel/kernel_fusion.h"
+
 namespace treenail::host {
 
 void DirectKernel::run(RunContext& c) const {
@@ -60,20 +62,35 @@ struct ProgramKernel::Walk {
   void* pointer[kMaxRegisters];
   std::byte* output;  // of element `first`
   int64_t first;
-  int in_place;  // the input that lies where the output does; -1: none
+  int in_place;    // the input that lies where the output does; -1: none
+  bool streaming;  // only of a register program
+  RegisterContext registers;
+  alignas(16) std::byte singles[kMostFusedOperands][16];  // what steps on single elements compute
 };
 
 void ProgramKernel::run(RunContext& c) const {
-  const auto body = [&](int64_t begin, int64_t end) { walk(c, {begin, end - begin, 1, 0}); };
+  const auto body = [&](int64_t begin, int64_t end) {
+    walk(c, {begin, end - begin, 1, 0}, nullptr, -1, streams);
+  };
   if (space.elements <= piece) return body(0, space.elements);
   c.parallel_for(space.elements, piece, ns, body);
 }
 
 void ProgramKernel::walk(RunContext& c, const ElementBlock& block, void* to, int in_place) const {
+  walk(c, block, to, in_place, false);
+}
+
+void ProgramKernel::walk(RunContext& c, const ElementBlock& block, void* to, int in_place,
+                         bool streaming) const {
   Walk w;
   w.in_place = in_place;
+  w.streaming = streaming && registers != nullptr;
   for (size_t r = 0; r < slot_of.size(); ++r) {
     w.pointer[r] = slot_of[r] < 0 ? nullptr : w.slots + slot_of[r] * tile_stride;
+  }
+  if (registers != nullptr) {
+    registers->begin(w.registers);
+    for (size_t k = 0; k < steps.size(); ++k) w.pointer[steps[k].result] = w.singles[k];
   }
   for (size_t k = 0; k < sources.size(); ++k) {
     const int input = static_cast<int>(k);
@@ -81,8 +98,13 @@ void ProgramKernel::walk(RunContext& c, const ElementBlock& block, void* to, int
   }
   w.output = static_cast<std::byte*>(to != nullptr ? to : c.output(0).raw());
   w.first = to != nullptr ? block.begin : 0;
-  // From one row of `to` to the next.
-  const int64_t gap = to != nullptr ? block.stride - block.count : 0;
+  walk_block(w, block, to != nullptr);
+  if (w.streaming) registers->machine->fence();
+}
+
+// `apart`: the block's rows lie one behind the other, not where the output has them.
+void ProgramKernel::walk_block(Walk& w, const ElementBlock& block, bool apart) const {
+  const int64_t gap = apart ? block.stride - block.count : 0;  // from row to row
   const int64_t inner = space.inner();
   const bool aligned = block.stride % inner == 0;  // rows begin in one column
   if (by_rows && (space.rank == 1 || aligned) && block.begin % inner + block.count <= inner &&
@@ -189,13 +211,17 @@ void ProgramKernel::walk_tiles(Walk& w, int64_t begin, int64_t end) const {
 }
 
 void ProgramKernel::run_tile(Walk& w, int64_t begin, int64_t n) const {
-  const auto output = static_cast<size_t>(steps.back().result);
+  const auto output = static_cast<size_t>(result);
   w.pointer[output] = w.output + (begin - w.first) * sizes[output];
   if (w.in_place >= 0) w.pointer[w.in_place] = w.pointer[output];
   for (const ResolvedStep& s : steps) {
     const void* operand[kMaxOperands] = {};
     for (int k = 0; k < s.arity; ++k) operand[k] = w.pointer[s.operand[k]];
     s.loop(w.pointer[s.result], operand[0], operand[1], operand[2], s.single ? 1 : n, s.params);
+  }
+  if (registers != nullptr) {
+    registers->run(w.registers, w.pointer, static_cast<std::byte*>(w.pointer[output]), n,
+                   w.streaming);
   }
 }
 

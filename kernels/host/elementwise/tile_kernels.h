@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "framework/runtime/kernel/kernel.h"
+#include "kernels/host/elementwise/register_program.h"
 #include "kernels/host/elementwise/tile_engine.h"
 #include "kernels/host/elementwise/tile_loops.h"
 #include "kernels/host/elementwise/tile_space.h"
@@ -85,7 +86,9 @@ class ProgramKernel final : public Kernel {
   void walk(RunContext& c, const ElementBlock& block, void* to = nullptr, int in_place = -1) const;
 
   TileSpace space;
+  // With `registers` these are the steps on single elements alone, the others are there.
   std::vector<ResolvedStep> steps;
+  std::unique_ptr<const RegisterProgram> registers;
   std::vector<Source> sources;  // per input
   std::vector<int> sizes;       // bytes of an element, per register
   std::vector<int> slot_of;     // per register: number of its tile, -1 for none
@@ -94,10 +97,14 @@ class ProgramKernel final : public Kernel {
   int64_t piece = 0;
   double ns = 0;
   int slots = 0;
+  int result = 0;  // the output's register
   bool by_rows = false;
+  bool streams = false;  // the output is far larger than the caches
 
  private:
   struct Walk;
+  void walk(RunContext& c, const ElementBlock& block, void* to, int in_place, bool streaming) const;
+  void walk_block(Walk& w, const ElementBlock& block, bool apart) const;
   void point_inputs(Walk& w, const OuterPosition& position, int64_t column) const;
   void walk_short_rows(Walk& w, const ElementBlock& block, int64_t gap) const;
   void walk_rows(Walk& w, int64_t begin, int64_t end) const;

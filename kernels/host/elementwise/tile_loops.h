@@ -29,10 +29,19 @@ struct LoopParams {
 using LoopFn = void (*)(void* y, const void* a, const void* b, const void* c, int64_t n,
                         const LoopParams& params);
 
+// The same op as a step on values in vector registers (register_machine.h), made from the
+// definition that its loops are made from.
+struct RegisterForms {
+  const void* forms = nullptr;  // the level's table of steps by where operands are; null: none
+  int lane = 0;                 // bytes of a lane; 0: any, where lanes are ones or zeros
+  bool commutes = false;        // the first two operands may change places
+};
+
 // Variant m reads one element for every operand whose bit is set in m (bit 0: a). Variant 0 is
 // always there; the engine spreads the element over a tile where another is absent.
 struct Loops {
   LoopFn variants[8] = {};
+  RegisterForms registers = {};
 };
 
 inline constexpr int kMaxOperands = 3;
@@ -54,6 +63,7 @@ struct Conversion {
   DType to;
   LoopFn loop;
   float ns;
+  RegisterForms registers = {};
 };
 
 // The type in which elements stored as `storage` are computed: float for half and bfloat16, int32
