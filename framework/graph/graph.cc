@@ -7,14 +7,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <queue>
-#include <tuple>
 #include <unordered_set>
 #include <utility>
 
 #include "framework/base/error.h"
-#include "framework/base/hash.h"
-#include "framework/base/interrupt.h"
 #include "framework/graph/function.h"
 #include "framework/op/op_registry.h"
 
@@ -378,44 +374,6 @@ void Graph::set_shape(Output output, const PartialShape& shape) {
   }
   ++epoch_;
   ++version_;
-}
-
-std::vector<Node*> topological_order(const Graph& graph, const std::vector<bool>& urgent) {
-  const auto rank = [&](const Node* node) {
-    const bool waits = urgent.empty() || !urgent[static_cast<size_t>(node->id())];
-    return std::tuple(waits, node->original_id(), node->id());
-  };
-  const auto later = [&](const Node* a, const Node* b) { return rank(a) > rank(b); };
-  std::priority_queue<Node*, std::vector<Node*>, decltype(later)> ready(later);
-  std::vector<size_t> pending(static_cast<size_t>(graph.num_nodes()));
-  size_t count = 0;
-  for (int id = 0; id < graph.num_nodes(); ++id) {
-    Node* node = graph.node(id);
-    if (node == nullptr) continue;
-    ++count;
-    pending[static_cast<size_t>(id)] = node->inputs().size() + node->control_inputs().size();
-    if (pending[static_cast<size_t>(id)] == 0) ready.push(node);
-  }
-  std::vector<Node*> order;
-  order.reserve(count);
-  while (!ready.empty()) {
-    Node* node = ready.top();
-    ready.pop();
-    poll_interrupt();
-    order.push_back(node);
-    for (Node* consumer : node->consumers()) {
-      if (--pending[static_cast<size_t>(consumer->id())] == 0) ready.push(consumer);
-    }
-  }
-  if (order.size() == count) return order;
-  for (int id = 0; id < graph.num_nodes(); ++id) {
-    const Node* node = graph.node(id);
-    if (node != nullptr && pending[static_cast<size_t>(id)] != 0) {
-      throw invalid_argument(error_prefix(node->type(), node->name()),
-                             "lies on or behind a cycle of the graph");
-    }
-  }
-  return order;
 }
 
 }  // namespace treenail
