@@ -37,7 +37,8 @@ TITLES = {
 }
 WITH_GUESTS = ("works", "training", "inference")
 BESIDE_GUESTS = ", beside packages from PyPI"  # sections of their own
-BY_HAND = ("Fused groups", "Growth")  # what is measured otherwise, and what growth.py prints
+# What is measured otherwise, and what growth.py and growth_curve.py print.
+BY_HAND = ("Fused groups", "Growth")
 HEADINGS = [title + more for title in TITLES.values() for more in ("", BESIDE_GUESTS)]
 HEADINGS += BY_HAND
 
