@@ -30,15 +30,15 @@ from harness import BENCH, Outcome, Row, cpu_model, formatted
 
 TITLES = {
     "build": "The build", "import": "Starting up", "calls": "Calls from Python",
-    "kernels": "Kernels and levels", "works": "Single operations", "training": "Training",
-    "inference": "Inference", "contention": "Beside a busy process",
+    "kernels": "Kernels and levels", "fused": "Fused groups", "works": "Single operations",
+    "training": "Training", "inference": "Inference", "contention": "Beside a busy process",
     "callers": "Two callers at once", "size": "Size",
     "executor": "The executor, from C++",
 }
 WITH_GUESTS = ("works", "training", "inference")
 BESIDE_GUESTS = ", beside packages from PyPI"  # sections of their own
-# What is measured otherwise, and what growth.py and growth_curve.py print.
-BY_HAND = ("Fused groups", "Growth")
+# What is measured by turns with older code; what growth.py and growth_curve.py print.
+BY_HAND = ("Fused groups, before and now", "Growth")
 HEADINGS = [title + more for title in TITLES.values() for more in ("", BESIDE_GUESTS)]
 HEADINGS += BY_HAND
 

@@ -6,7 +6,7 @@ Component(name="executor_bench", sources=["bench/executor/*.cc"],
                  "base"],
           external=["benchmark"])
 BenchProgram(name="executor", component="executor_bench")
-Component(name="kernels_bench", sources=["bench/kernels/*.cc"],
+Component(name="kernels_bench", sources=["bench/kernels/*.cc"], headers=["bench/kernels/*.h"],
           needs=["graph_support", "eager", "runtime", "kernel_api", "graph", "op", "tensor",
                  "base"],
           external=["benchmark"])

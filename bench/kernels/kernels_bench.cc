@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/kernels/fused_bench.h"
 #include "framework/base/text.h"
 #include "framework/base/thread_pool.h"
 #include "framework/eager/execute.h"
@@ -263,5 +264,6 @@ int main(int argc, char** argv) {
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::AddCustomContext("kernels", std::string(treenail::kernel_level_in_use()));
   treenail::register_all();
+  treenail::register_fused_benchmarks();
   benchmark::RunSpecifiedBenchmarks();
 }
