@@ -22,9 +22,9 @@ BOUNDS = {
            "6.6 ms for 192 MiB, tanh 5.7 and gelu 7.4 for 128. The promises are ratios to peers "
            "whose fresh result is fresh memory (torch, jax: 40 ms and more for add); peers that "
            "reuse memory freed before, as Treenail does, are at the same rate.",
-    "chain": "The chain: values stay in vector registers from one operation to the next, as in XLA; "
-             "one thread, x86-64-v4, 7.6 ms, which is what it takes from the cache too (section on "
-             "fused groups), 5 of them tanh. Two threads are bound by the memory's rate.",
+    "chain": "The chain: values stay in vector registers from one operation to the next, as in "
+             "XLA; one thread, x86-64-v4, 7.6 ms, which is what it takes from the cache too "
+             "(section on fused groups), 5 of them tanh. Two threads are bound by the memory.",
     "sum": "Sum: 64 MiB are read at the memory's rate, by torch too (quiet: 1.5 ms, one thread).",
     "transpose": "Transpose: quiet 18.5 ms, one thread; it reads and writes by squares of blocks.",
     "matmul": "Products of 1024 and more: see the section on kernels.",

@@ -157,7 +157,8 @@ def package_stub(module: types.ModuleType, ops: list) -> str:
     is_package = module.__name__ == "treenail"
     names = list(dict.fromkeys(module.__all__ if hasattr(module, "__all__") else dir(module)))
     if is_package:
-        names += [name for name in functions if name not in names] + ["__version__"]
+        names += [name for name in functions if name not in names and hasattr(module, name)]
+        names.append("__version__")
     for name in sorted(n for n in names if not n.startswith("_") or n == "__version__"):
         value = getattr(module, name)
         origin = getattr(value, "__module__", None)

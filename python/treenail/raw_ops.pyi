@@ -214,7 +214,7 @@ def Assert(condition: TensorLike, data: Sequence[TensorLike], summarize: int = .
     """
 
 
-assert = Assert
+assert_ = Assert
 
 
 def AssignAddVariableOp(resource: TensorLike, value: TensorLike,
