@@ -23,8 +23,8 @@ BOUNDS = {
            "whose fresh result is fresh memory (torch, jax: 40 ms and more for add); peers that "
            "reuse memory freed before, as Treenail does, are at the same rate.",
     "chain": "The chain: values stay in vector registers from one operation to the next, as in "
-             "XLA; one thread, x86-64-v4, 7.6 ms, which is what it takes from the cache too "
-             "(section on fused groups), 5 of them tanh. Two threads are bound by the memory.",
+             "XLA; one thread, x86-64-v4, 7.6 ms, 5 of them tanh, which is what it takes from the "
+             "cache too (section on fused groups). Two threads are bound by the memory's rate.",
     "sum": "Sum: 64 MiB are read at the memory's rate, by torch too (quiet: 1.5 ms, one thread).",
     "transpose": "Transpose: quiet 18.5 ms, one thread; it reads and writes by squares of blocks.",
     "matmul": "Products of 1024 and more: see the section on kernels.",

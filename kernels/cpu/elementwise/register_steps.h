@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/cpu/simd/vec.h"
+#include "kernels/cpu/simd/vec_fma.h"
 #include "kernels/host/elementwise/register_machine.h"
 
 #if defined(__has_cpp_attribute)
@@ -51,6 +51,14 @@ concept IsLong = Op::kIsLong;
 template <class Op>
 concept Commutes = Op::kCommutes;
 
+// Ops with a shorter way for usual operands: `usual(x)` is set in lanes where apply_usual(x) has
+// apply(x)'s bits. A step asks once for its four vectors, so that they share constants in
+// registers.
+template <class Op, class T>
+concept HasUsualWay = requires(Vec<T> x) {
+  Op::apply_usual(x);
+};
+
 template <class Op, class T, class... R>
 TN_INLINE Reg on_lanes(const host::LoopParams& params, R... r) {
   if constexpr (TakesValue<Op>) {
@@ -61,14 +69,32 @@ TN_INLINE Reg on_lanes(const host::LoopParams& params, R... r) {
 }
 
 template <class Op, class T>
+TN_INLINE void apply_one_by_one(const host::LoopParams& params, Reg& a0, Reg& a1, Reg& a2,
+                                Reg& a3) {
+  Reg a[] = {a0, a1, a2, a3};
+  for (int k = 0; k < 4; ++k) {
+    a[k] = on_lanes<Op, T>(params, a[k]);
+    asm volatile("");  // keeps it a loop
+  }
+  a0 = a[0], a1 = a[1], a2 = a[2], a3 = a[3];
+}
+
+template <class Op, class T>
 void unary_step(TN_STEP_ARGUMENTS) {
-  if constexpr (IsLong<Op>) {
-    Reg a[] = {a0, a1, a2, a3};
-    for (int k = 0; k < 4; ++k) {
-      a[k] = on_lanes<Op, T>(i->params, a[k]);
-      asm volatile("");  // keeps it a loop
+  if constexpr (HasUsualWay<Op, T>) {
+    using V = Vec<T>;
+    const auto usual = Op::usual(bits<V>(a0)) & Op::usual(bits<V>(a1)) & Op::usual(bits<V>(a2)) &
+                       Op::usual(bits<V>(a3));
+    if (__builtin_expect(any(~usual), 0)) {
+      apply_one_by_one<Op, T>(i->params, a0, a1, a2, a3);
+    } else {
+      a0 = bits<Reg>(Op::apply_usual(bits<V>(a0)));
+      a1 = bits<Reg>(Op::apply_usual(bits<V>(a1)));
+      a2 = bits<Reg>(Op::apply_usual(bits<V>(a2)));
+      a3 = bits<Reg>(Op::apply_usual(bits<V>(a3)));
     }
-    a0 = a[0], a1 = a[1], a2 = a[2], a3 = a[3];
+  } else if constexpr (IsLong<Op>) {
+    apply_one_by_one<Op, T>(i->params, a0, a1, a2, a3);
   } else {
     a0 = on_lanes<Op, T>(i->params, a0);
     a1 = on_lanes<Op, T>(i->params, a1);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exponentials, logarithms, tanh, sigmoid and erf by the level's vectors. Float functions that go
 // through double: through_double.cc; those of the C library: host/elementwise/libm.cc.
+#include <limits>
+
 #include "kernels/cpu/elementwise/loops.h"
 #include "kernels/cpu/simd/vec_math.h"
 #include "kernels/host/elementwise/tile_loops.h"
@@ -17,6 +19,14 @@ struct Exp : Polynomial {
   TN_INLINE static V apply(V x) {
     return exp(x);
   }
+  template <class V>
+  TN_INLINE static auto usual(V x) {
+    return absolute(x) <= splat<V>(kExpNormal<V>);
+  }
+  template <class V>
+  TN_INLINE static V apply_usual(V x) {
+    return exp_normal(x);
+  }
 };
 struct Expm1 : Polynomial {
   TN_INLINE static VecF apply(VecF x) { return expm1(x); }
@@ -25,6 +35,15 @@ struct Log : Polynomial {
   template <class V>
   TN_INLINE static V apply(V x) {
     return log(x);
+  }
+  template <class V>
+  TN_INLINE static auto usual(V x) {
+    using L = std::numeric_limits<ElementOf<V>>;
+    return (x >= splat<V>(L::min())) & (x <= splat<V>(L::max()));
+  }
+  template <class V>
+  TN_INLINE static V apply_usual(V x) {
+    return log_normal(x);
   }
 };
 struct Tanh : Polynomial {
