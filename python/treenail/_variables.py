@@ -9,6 +9,7 @@ variable, which a run does before later writes of the same run; inside, a read m
 from __future__ import annotations
 
 from treenail import _treenail as _core
+from treenail._checks import having
 from treenail._control import group, no_op
 from treenail._convert import IndexedSlices, convert_to_tensor, scope_of
 from treenail._framework import Graph, GraphKeys, get_default_graph
@@ -414,7 +415,11 @@ def assert_variables_initialized(var_list: Sequence | None = None) -> Operation:
     local ones) have values."""
     if var_list is None:
         var_list = global_variables() + local_variables()
-    return group(*[ops.VariableShape(v.handle) for v in var_list],
+    if not hasattr(var_list, "__iter__"):
+        raise TypeError("var_list must be a list of Variables, not %r" % (var_list,))
+    handles = [having(v, "handle", "an element of var_list", "a Variable").handle
+               for v in var_list]
+    return group(*[ops.VariableShape(handle) for handle in handles],
                  name="assert_variables_initialized")
 
 

@@ -14,6 +14,7 @@ import json
 import os
 from time import perf_counter_ns
 
+from treenail._checks import a_path, having
 from treenail._names import no_attribute as _no_attribute
 from treenail._refusals import name_in_refusals as _name_in_refusals
 from treenail._session_options import NodeStats, RunMetadata, RunOptions
@@ -38,6 +39,7 @@ class Profiler:
 
     def run(self, session: Any, fetches: Any, feed_dict: Any = None) -> Any:
         """session.run(fetches, feed_dict), noting what the operations do."""
+        having(session, "run", "session", "a Session")
         metadata = RunMetadata()
         start = perf_counter_ns() - self._begin
         result = session.run(fetches, feed_dict, RunOptions(trace_level=RunOptions.FULL_TRACE),
@@ -94,6 +96,7 @@ def write_trace(path: Any, run_metadata: Any) -> None:
     """Writes a trace in Chrome's format, which chrome://tracing and ui.perfetto.dev show: a line
     per thread, a bar per kernel. The file is there whole or not at all. Raises ValueError where no
     operation was timed, OSError."""
+    _stats_of(run_metadata)
     runs = run_metadata if isinstance(run_metadata, (list, tuple)) else [run_metadata]
     starts, at = [], 0
     for metadata in runs:
@@ -165,7 +168,7 @@ def _write_events(path: Any, runs: list) -> None:
                 "args": {"node": s.name, "fused": [name for name, _ in s.fused], "run": step,
                          "device": s.device, "bytes_allocated": s.bytes_allocated,
                          "bytes_in_use": s.bytes_in_use, "flops": s.flops}})
-    path = os.fspath(path)
+    path = os.fsdecode(a_path(path, "path"))
     temporary = "%s.%d.tmp" % (path, os.getpid())
     try:
         with open(temporary, "w", encoding="utf-8") as stream:

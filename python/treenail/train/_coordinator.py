@@ -8,6 +8,8 @@ import sys
 import threading
 import time
 
+from treenail._checks import having
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Iterator, Sequence
@@ -99,7 +101,9 @@ class Coordinator:
         stop_grace_period_secs: how long after the request to stop they are waited for. Raises
         RuntimeError, with their names, when some go on then, unless ignore_live_threads.
         """
-        waited = list(self._threads.union(threads or ()))
+        given = [having(thread, "is_alive", "an element of threads", "a Thread")
+                 for thread in threads or ()]
+        waited = list(self._threads.union(given))
         while any(thread.is_alive() for thread in waited) and not self.wait_for_stop(0.05):
             pass
         end = time.monotonic() + stop_grace_period_secs

@@ -34,7 +34,8 @@ GIVEN = {
     "cells": lambda: [tn.rnn.GRUCell(2)], "cell": lambda: tn.rnn.GRUCell(2), "device": "/cpu:0",
     "logdir": "events", "initial_value": 1.0, "values": lambda: tn.constant([[1.0, 2.0]]),
     "indices": lambda: tn.constant([0]), "op_type": "Exp", "name_or_scope": "scope",
-    "dense_shape": [2, 3], "num_units": 2,
+    "dense_shape": [2, 3], "num_units": 2, "coord": tn.train.Coordinator,
+    "timer_interval_secs": 0.1,
 }
 
 
