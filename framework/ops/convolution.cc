@@ -147,8 +147,8 @@ double flops_of(const OpInstance& op, const Shape& pixels, const Shape& filter) 
   const int64_t met =
       is_depthwise(op) ? filter.dim(rank - 2) * filter.dim(rank - 1) : filter.dim(rank - 1);
   if (met == 0) return 0;
-  return 2.0 * static_cast<double>(pixels.num_elements()) *
-         static_cast<double>(filter.num_elements() / met);
+  const int64_t taps = filter.num_elements() / met;
+  return 2.0 * static_cast<double>(pixels.num_elements()) * static_cast<double>(taps);
 }
 
 double forward_flops(const OpInstance& op, std::span<const Shape> inputs,

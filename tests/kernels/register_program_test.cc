@@ -30,7 +30,7 @@ class RegisterProgramTest : public testing::Test {
   int op(std::string_view name, std::vector<int> operands, DType key = kF) {
     return program.add_step(find_tile_op(name, key)->loops, operands, key, 1);
   }
-  std::unique_ptr<const RegisterProgram> make(std::vector<int> singles = {}) {
+  std::unique_ptr<const RegisterProgram> make(const std::vector<int>& singles = {}) {
     std::vector<bool> single(static_cast<size_t>(program.registers()));
     for (const int reg : singles) single[static_cast<size_t>(reg)] = true;
     return make_register_program(program, single);

@@ -125,8 +125,7 @@ class Merger {
     const OpInstance& x = a.node->op();
     const OpInstance& y = b.node->op();
     return &x.def() == &y.def() && a.writes_before == b.writes_before &&
-           a.node->device() == b.node->device() &&
-           std::ranges::equal(x.attrs(), y.attrs()) &&
+           a.node->device() == b.node->device() && std::ranges::equal(x.attrs(), y.attrs()) &&
            std::ranges::equal(x.output_types(), y.output_types()) && same_infos(*a.node, *b.node);
   }
 

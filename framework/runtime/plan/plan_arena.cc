@@ -2,7 +2,6 @@
 // Memory of a plan: which values lie in the arena and where, which outlive the run, and when values
 // that a run sets are released.
 #include <algorithm>
-#include <ranges>
 #include <utility>
 
 #include "framework/base/interrupt.h"
@@ -56,7 +55,8 @@ void PlanBuilder::forward_memory() {
         ++readers[static_cast<size_t>(root_of(p.inputs[i]))];
     }
   }
-  for (PlanNode& p : plan_->nodes | std::views::reverse) {
+  for (auto node = plan_->nodes.rbegin(); node != plan_->nodes.rend(); ++node) {
+    PlanNode& p = *node;
     const int32_t out = p.first_output;
     if (p.kind != PlanNode::Kind::kKernel || p.node->op().def().allocates_outputs ||
         p.node->num_outputs() != 1 || slot(out).kind != Slot::Kind::kRun)

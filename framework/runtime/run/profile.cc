@@ -44,7 +44,8 @@ class Counter {
   double flops(const Node& node) const {
     std::vector<Shape> inputs, outputs;
     const auto add = [&](const Output& value, std::vector<Shape>& shapes) {
-      const auto slot = static_cast<size_t>(first_slot_.at(value.node) + value.index);
+      const auto slot =
+          static_cast<size_t>(first_slot_.at(value.node)) + static_cast<size_t>(value.index);
       if (plan_.slots[slot].shape.fully_known()) shapes.push_back(plan_.slots[slot].shape.shape());
     };
     for (const Output& input : node.inputs()) add(input, inputs);
@@ -59,7 +60,7 @@ class Counter {
     if (p.kind != PlanNode::Kind::kKernel) return 0;
     auto sum = static_cast<int64_t>(p.kernel->scratch_bytes);
     for (int i = 0; i < p.node->num_outputs(); ++i) {
-      const Slot& slot = plan_.slots[static_cast<size_t>(p.first_output + i)];
+      const Slot& slot = plan_.slots[static_cast<size_t>(p.first_output) + static_cast<size_t>(i)];
       const bool own =
           slot.kind == Slot::Kind::kArena ? !over_an_input(p, slot) : !(i == 0 && p.forwarded >= 0);
       const bool planned = !p.node->op().def().allocates_outputs && slot.shape.fully_known();
