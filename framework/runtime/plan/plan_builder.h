@@ -69,7 +69,7 @@ class PlanBuilder {
   bool reads_what_is_written(const Output& value, const Node& writer);
   // Assignments that compute the new value over the old one (plan_update.cc).
   void find_updates();
-  void update_in_place(const Node& assignment, NodeState& s, const Resource& variable);
+  void update_in_place(const Node& assignment, const Resource& variable);
   void join_update(const Node& assignment, const Node& reader, PreparedGroup& giving,
                    std::vector<const Node*> nodes);
 

@@ -91,12 +91,12 @@ void PlanBuilder::find_updates() {
     if (writers.empty()) writers = writers_of(topology_);
     const Resource* const variable = resource_behind(node->input(0), topology_.handles);
     if (variable != nullptr && writers[variable] == 1 && !writers.contains(nullptr))
-      update_in_place(*node, s, *variable);
+      update_in_place(*node, *variable);
   }
 }
 
 // Integers are left out: a division by zero in the middle would leave half of the old value.
-void PlanBuilder::update_in_place(const Node& assignment, NodeState& s, const Resource& variable) {
+void PlanBuilder::update_in_place(const Node& assignment, const Resource& variable) {
   const Node* const giver = assignment.input(1).node;
   NodeState& g = state(*giver);
   const DType dtype = giver->op().output_type(0);
