@@ -23,31 +23,11 @@
 
 #include "framework/base/cancellation.h"
 #include "framework/base/error.h"
+#include "tests/base/pool_support.h"
 #include "tests/support/thread_sanitizer.h"
 
 namespace treenail {
 namespace {
-
-constexpr double kLarge = 1e9;  // ns: always worth waking helpers
-
-#if defined(TREENAIL_TSAN)
-constexpr int kScale = 1;
-#else
-constexpr int kScale = 10;
-#endif
-
-ThreadPool& pool_of(int threads) {
-  ThreadPool& pool = ThreadPool::instance();
-  pool.set_num_threads(threads);
-  return pool;
-}
-
-void expect_exactly_once(ThreadPool& pool, int64_t chunks, double cost) {
-  const std::unique_ptr<std::atomic<int>[]> runs(new std::atomic<int>[chunks]());
-  pool.run_chunks(
-      chunks, [&](int64_t i) { runs[i].fetch_add(1); }, cost);
-  for (int64_t i = 0; i < chunks; ++i) ASSERT_EQ(runs[i].load(), 1) << i << " of " << chunks;
-}
 
 TEST(ThreadPool, EachChunkExactlyOnce) {
   for (const int threads : {1, 2, 3, 8}) {

@@ -15,26 +15,13 @@
 #include <thread>
 #include <vector>
 
-#include "framework/base/thread_pool.h"
-#include "tests/support/thread_sanitizer.h"
+#include "tests/base/pool_support.h"
 
 namespace treenail {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
-
-#if defined(TREENAIL_TSAN)
-constexpr int kScale = 1;
-#else
-constexpr int kScale = 10;
-#endif
-
-ThreadPool& pool_of(int threads) {
-  ThreadPool& pool = ThreadPool::instance();
-  pool.set_num_threads(threads);
-  return pool;
-}
 
 // Counts units down, and closes the region behind the last one.
 struct Countdown {
