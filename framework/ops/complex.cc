@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Complex numbers: their parts, conjugate, angle and absolute value. Arithmetic and functions of
-// complex numbers are the same ops as for real ones. Loops: kernels/host/complex_parts.cc.
+// complex numbers are the same ops as for real ones. Loops:
+// kernels/host/elementwise/complex_functions.cc.
 #include "framework/op/gradient.h"
 #include "framework/op/op_registry.h"
 #include "framework/op/shape_context.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Image files as tensors of pixels and back: JPEG, PNG, BMP. Computed in
-// kernels/host/image/image_jpeg.cc, image_png.cc and image_bmp.cc.
+// kernels/host/image/image_codecs.cc, image_jpeg.cc and image_png.cc.
 #include <cstdint>
 #include <initializer_list>
 #include <string>

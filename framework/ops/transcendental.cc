@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exponentials, logarithms, trigonometric and hyperbolic functions, and the error function, of one
 // operand. For complex operands a gradient multiplies by the conjugate of the derivative, as
-// TensorFlow's do. Loops: kernels/cpu/elementwise/transcendental.cc and kernels/cpu/libm.cc,
-// kernels/host/complex_loops.cc.
+// TensorFlow's do. Loops: kernels/cpu/elementwise/transcendental.cc and
+// kernels/host/elementwise/libm.cc, kernels/host/elementwise/complex_functions.cc.
 #include <cmath>
 #include <numbers>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changes of type by the level's vectors: half-width types to and from the type they are computed
 // in, and between compute types. Which steps a Cast takes: host/elementwise/cast.cc. u64 and
-// complex: host/cast_loops.cc.
+// complex: host/elementwise/cast.cc.
 #include <bit>
 #include <limits>
 #include <type_traits>
