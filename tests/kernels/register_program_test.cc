@@ -90,6 +90,25 @@ TEST_F(RegisterProgramTest, AProgramComputesWhatItsOpsDo) {
   }
 }
 
+// The last elements of each array go through a block of their own, of which there are so many.
+TEST_F(RegisterProgramTest, MoreArraysThanBlocksStayInTiles) {
+  int sum = program.add_input(kF);
+  std::vector<int> inputs{sum};
+  while (inputs.size() < kMostRegisterArrays) inputs.push_back(program.add_input(kF));
+  const int one_more = program.add_input(kF);
+  for (size_t k = 1; k < inputs.size(); ++k) sum = op("Add", {sum, inputs[k]});
+  const auto made = make();
+  ASSERT_NE(made, nullptr);
+  std::vector<float> in(5, 1), out(5);
+  const std::vector<void*> pointer(static_cast<size_t>(program.registers()), in.data());
+  RegisterContext context;
+  made->begin(context);
+  made->run(context, pointer.data(), reinterpret_cast<std::byte*>(out.data()), 5, false);
+  for (const float x : out) EXPECT_EQ(x, static_cast<float>(kMostRegisterArrays));
+  op("Add", {sum, one_more});
+  EXPECT_EQ(make(), nullptr);
+}
+
 TEST_F(RegisterProgramTest, WhatHasNoFormStaysInTiles) {
   const int x = program.add_input(DType::kInt32);
   op("FloorDiv", {op("Add", {x, x}, DType::kInt32), x}, DType::kInt32);

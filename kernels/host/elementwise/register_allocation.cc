@@ -112,7 +112,7 @@ class Allocator {
 
   // Operands for inputs and for single elements that steps compute.
   bool place_inputs() {
-    int copies = 0;
+    int copies = 0, arrays = 0;
     for (int reg = 0; reg < program_.registers(); ++reg) {
       const bool memory = reg < program_.inputs() || is_single(reg);
       if (!memory || value(reg).uses.empty()) continue;
@@ -123,6 +123,7 @@ class Allocator {
         if (++copies > kMostCopies) return false;
         value(reg).memory = add_operand({});
       } else {
+        if (++arrays > kMostRegisterArrays) return false;
         const int stride = bytes * out_.machine->vector_bytes / out_.lane;
         const int operand = add_operand({nullptr, bytes, stride});
         (bytes == out_.lane ? value(reg).memory : value(reg).narrow) = operand;

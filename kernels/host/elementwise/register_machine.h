@@ -23,6 +23,7 @@ inline constexpr int kMostRegisterBytes = kRegisterVectors * 64;  // of a value
 inline constexpr int kMostRegisterOperands = 64;
 inline constexpr int kMostWaiting = 16;  // values in L1 at once
 inline constexpr int kMostCopies = 32;
+inline constexpr int kMostRegisterArrays = 16;  // inputs that are no single element
 
 // Of the level's own signature; only a level library calls it.
 using RegisterStep = void (*)();

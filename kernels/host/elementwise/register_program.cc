@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "framework/runtime/kernel/kernel_fusion.h"
-
 namespace treenail::host {
 namespace {
 
@@ -93,7 +91,7 @@ void RegisterProgram::run(RegisterContext& context, void* const* pointer, std::b
 // On a padded block, zeros behind the elements there are.
 void RegisterProgram::run_rest(RegisterContext& context, std::byte* output, int64_t done,
                                int64_t rest) const {
-  alignas(64) std::byte input[kMostFusedInputs][kMostRegisterBytes];
+  alignas(64) std::byte input[kMostRegisterArrays][kMostRegisterBytes];
   alignas(64) std::byte result[kMostRegisterBytes];
   std::byte(*next)[kMostRegisterBytes] = input;
   for (const Source& source : sources) {
