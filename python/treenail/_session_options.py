@@ -168,8 +168,8 @@ class RunMetadata:
     fetched; without feeds and variables, and without what depends on shapes that only the run
     tells. cost_ns: estimated time on one thread. specialized: whether the plan was made for these
     very shapes. All but nodes_executed is known before the run, and filled in although it fails.
-    nodes: a NodeStats for each kernel that ran, in the order in which they began, where
-    RunOptions.trace_level asks for it.
+    nodes: a NodeStats for each kernel of a run that did not fail, in the order in which they began,
+    where RunOptions.trace_level asks for it.
     """
 
     def __init__(self) -> None:

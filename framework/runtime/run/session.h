@@ -49,7 +49,7 @@ struct RunMetadata {
   // (fetches). Without feeds and variables, which were there before, and without what nodes below a
   // data-dependent shape allocate when they run.
   int64_t peak_bytes = 0;
-  std::vector<NodeStats> nodes;  // where RunOptions::trace asks for it
+  std::vector<NodeStats> nodes;  // of a run that did not fail, where RunOptions::trace asks for it
 };
 
 class Session {
