@@ -71,7 +71,7 @@ void CancellationToken::cancel(Code reason, std::string text) {
   }
 }
 
-uint64_t CancellationToken::add_callback(Callback callback, void* argument) {
+uint64_t CancellationToken::add_callback(Callback callback, void* argument) const {
   const std::unique_lock lock = impl_->hold();
   if (cancelled()) return 0;
   const uint64_t id = impl_->next_id++;
@@ -79,7 +79,7 @@ uint64_t CancellationToken::add_callback(Callback callback, void* argument) {
   return id;
 }
 
-void CancellationToken::remove_callback(uint64_t id) {
+void CancellationToken::remove_callback(uint64_t id) const {
   if (id == 0) return;
   std::unique_lock lock = impl_->hold();
   const auto at = std::find_if(impl_->entries.begin(), impl_->entries.end(),

@@ -203,6 +203,13 @@ OpDeclaration& OpDeclaration::data_dependent_shape() {
   return *this;
 }
 
+OpDeclaration& OpDeclaration::asynchronous() {
+  def_.asynchronous = true;
+  def_.stateful = true;
+  def_.allocates_outputs = true;
+  return *this;
+}
+
 OpDeclaration& OpDeclaration::allocates_outputs() {
   def_.allocates_outputs = true;
   return *this;

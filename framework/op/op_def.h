@@ -78,6 +78,8 @@ struct OpDef {
       false;  // the shape rule may leave output shapes unknown even with all inputs known
   bool allocates_outputs = false;  // the kernel provides its outputs (RunContext::set_output)
   bool random = false;             // owns a random counter named after its original node
+  bool asynchronous = false;  // its result may have to wait for what others do: its kernel is an
+                              // AsyncKernel (runtime/kernel/async_kernel.h)
   int view_of =
       -1;  // output 0 is another shape over the bytes of this input: executed without a kernel
   // Output `second` may reuse the memory of input `first` when that value dies here and sizes
@@ -178,7 +180,8 @@ class OpDeclaration {
   OpDeclaration& access(std::string_view input, Access access);
   OpDeclaration& stored(std::string_view input);
   OpDeclaration& stateful();
-  OpDeclaration& random();  // also stateful
+  OpDeclaration& random();        // also stateful
+  OpDeclaration& asynchronous();  // also stateful and allocates_outputs
   OpDeclaration& commutative();
   OpDeclaration& elementwise();
   OpDeclaration& data_dependent_shape();  // also allocates_outputs

@@ -36,7 +36,7 @@ Ref call_in_graph(const OpCall& call, const OpInputs& inputs, Node** node_out,
 std::vector<Tensor> execute_now(const OpCall& call, const OpInputs& inputs) {
   const std::vector<Tensor> values = inputs.tensors();
   size_t bytes = 0;
-  bool cheap = !values.empty();
+  bool cheap = !values.empty() && !call.def->asynchronous;
   for (const Tensor& value : values) bytes += value.bytes();
   for (const ArgDef& input : call.def->inputs) cheap = cheap && !input.host;
   if (cheap && bytes <= kCheapBytes)

@@ -11,8 +11,8 @@ namespace treenail {
 
 std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Topology> topology,
                                       std::span<const PartialShape> feed_shapes,
-                                      ResourceManager& resources) {
-  return PlanBuilder(std::move(topology), feed_shapes, resources).build();
+                                      ResourceManager& resources, Args args) {
+  return PlanBuilder(std::move(topology), feed_shapes, resources, args).build();
 }
 
 Plan::~Plan() = default;
@@ -46,7 +46,7 @@ Frame::Frame(const Plan& plan)
     : values(plan.slots.size()),
       uses(new std::atomic<int32_t>[plan.slots.size()]),
       waiting(new std::atomic<int32_t>[plan.nodes.size()]) {
-  if (plan.side_by_side) {
+  if (!plan.in_order()) {
     ready = std::make_unique<int32_t[]>(plan.nodes.size());
     below = std::make_unique<int32_t[]>(plan.nodes.size());
   }

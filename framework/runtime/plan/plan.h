@@ -34,6 +34,7 @@ struct PlanNode {
   bool fused = false;          // the kernel computes a group (fusion.h)
   bool apart = false;          // ... together with another kernel: may overwrite no input
   std::unique_ptr<Kernel> kernel;
+  bool asynchronous = false;    // started, not run: an AsyncKernel, or kDynamic and such an op
   std::vector<int32_t> inputs;  // slots
   int32_t first_output = 0;     // slots of outputs follow one another
   int64_t scratch_offset = 0;   // in the arena
@@ -91,10 +92,11 @@ struct Frame {
   std::byte* arena = nullptr;
   std::unique_ptr<std::atomic<int32_t>[]> uses;     // by slot
   std::unique_ptr<std::atomic<int32_t>[]> waiting;  // by plan node
-  // The executor's own, where nodes run side by side: room for each plan node once.
+  // The executor's own, where nodes do not run in order: room for each plan node once.
   std::unique_ptr<int32_t[]> ready;
   std::unique_ptr<int32_t[]> below;
   CancellationToken token;
+  CancellationToken waits;     // of asynchronous nodes: cancelled with `token`, and by an error
   NodeTrace* trace = nullptr;  // of the run in progress
 };
 
@@ -114,17 +116,28 @@ struct Plan {
   double cost_ns = 0;         // sum of the kernels' estimates
   bool side_by_side = false;  // run independent nodes on several threads: estimated faster than
                               // splitting each kernel
+  bool can_wait = false;      // there are asynchronous nodes, or arguments that arrive one by one
+  // Only with Args::kOneByOne: the plan nodes that wait for each feed; and what each fetch and each
+  // target waits for, plan nodes and ~i for feed i.
+  std::vector<std::vector<int32_t>> arg_successors, fetch_waits, target_waits;
+
+  // Nodes run one after the other, so that their order, too, separates lifetimes of values; else
+  // only what a node waits for does.
+  bool in_order() const { return !side_by_side && !can_wait; }
 
   // Frames not in a run.
   mutable ForkMutex mutex;
   mutable std::vector<std::unique_ptr<Frame>> idle_frames;
 };
 
+// When the feeds of a run are there.
+enum class Args : uint8_t { kAtOnce, kOneByOne };
+
 // `feed_shapes`: one per feed, fully known, or partial for a plan that serves all shapes. Errors:
 // as shape rules and prepare() throw, with op and node before the text.
 std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Topology> topology,
                                       std::span<const PartialShape> feed_shapes,
-                                      ResourceManager& resources);
+                                      ResourceManager& resources, Args args = Args::kAtOnce);
 
 // That its arena could not be had: which node asks for most.
 Error arena_error(const Plan& plan, const Error& error);

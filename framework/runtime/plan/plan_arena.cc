@@ -106,7 +106,7 @@ void PlanBuilder::plan_arena() {
       blocks_.push_back({static_cast<int64_t>(p.kernel->scratch_bytes), {static_cast<int32_t>(n)}});
     }
   }
-  plan_->arena_bytes = plan_memory(blocks_, before_, !plan_->side_by_side);
+  plan_->arena_bytes = plan_memory(blocks_, before_, plan_->in_order());
   plan_->peak_bytes = added_bytes(plan_->arena_bytes, fresh_bytes());
   for (const auto& [n, block] : scratch) plan_->nodes[n].scratch_offset = blocks_[block].offset;
   for (size_t i = 0; i < plan_->slots.size(); ++i) {
@@ -164,7 +164,7 @@ bool PlanBuilder::dies_at(int32_t source, int32_t n) {
     const int32_t out = plan_->nodes[static_cast<size_t>(n)].first_output + i;
     if (block_of_[static_cast<size_t>(out)] == block_of_[static_cast<size_t>(root)]) return false;
   }
-  if (!plan_->side_by_side) return true;
+  if (plan_->in_order()) return true;
   return std::all_of(users.begin(), users.end(),
                      [&](int32_t user) { return user == n || waits(n, user); });
 }

@@ -10,6 +10,7 @@
 #include "framework/base/error.h"
 #include "framework/base/interrupt.h"
 #include "framework/base/thread_pool.h"
+#include "framework/runtime/kernel/async_kernel.h"
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "framework/runtime/plan/handle_info.h"
 #include "framework/runtime/plan/schedule.h"
@@ -37,11 +38,13 @@ void check_sizes(std::span<const ValueInfo> infos) {
 }  // namespace
 
 PlanBuilder::PlanBuilder(std::shared_ptr<const Topology> topology,
-                         std::span<const PartialShape> feed_shapes, ResourceManager& resources)
+                         std::span<const PartialShape> feed_shapes, ResourceManager& resources,
+                         Args args)
     : plan_(std::make_shared<Plan>()),
       topology_(*topology),
       feed_shapes_(feed_shapes),
-      resources_(resources) {
+      resources_(resources),
+      args_(args) {
   plan_->topology = std::move(topology);
   plan_->resources = &resources;
   for (const auto& variable : topology_.shape_variables) keyed_variables_.insert(variable.get());
@@ -300,6 +303,9 @@ void PlanBuilder::make_nodes() {
       throw located_error(*node, error);
     }
     if (p.kernel) plan_->cost_ns += p.kernel->cost_ns;
+    p.asynchronous = node->op().def().asynchronous && !p.fused;
+    if (p.asynchronous && p.kernel) async_kernel(*p.kernel, node->op());
+    if (p.asynchronous) plan_->can_wait = true;
   }
 }
 
@@ -384,6 +390,12 @@ void PlanBuilder::place_outputs(const NodeState& s, PlanNode& p) {
 void PlanBuilder::connect() {
   before_.resize(plan_->nodes.size());
   passed_on_.resize(states_.size());
+  if (args_ == Args::kOneByOne) {
+    for (size_t i = 0; i < topology_.args.size(); ++i) {
+      if (topology_.args[i] != nullptr)
+        passed_on_[index(*topology_.args[i])].push_back(~static_cast<int32_t>(i));
+    }
+  }
   for (const Node* node : topology_.order) {
     poll_interrupt();
     std::vector<int32_t> waits;
@@ -398,18 +410,38 @@ void PlanBuilder::connect() {
     for (const Node* before : node->control_inputs()) add_waits(*before, waits);
     std::vector<int32_t>& all = p < 0 ? passed_on_[index(*node)] : before_[static_cast<size_t>(p)];
     all.insert(all.end(), waits.begin(), waits.end());
-    std::erase(all, p);
+    if (p >= 0) std::erase(all, p);
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
     if (p >= 0 && !all.empty() && all.back() >= p) {  // would wait for itself
       throw internal_error("node \"", node->original_name(), "\" waits for one that runs later");
     }
   }
+  if (args_ == Args::kOneByOne) note_arrivals();
+  set_edges();
+}
+
+void PlanBuilder::note_arrivals() {
+  plan_->can_wait = true;
+  plan_->arg_successors.resize(topology_.args.size());
+  for (const Node* retval : topology_.retvals)
+    add_waits(*retval->input(0).node, plan_->fetch_waits.emplace_back());
+  for (const Node* target : topology_.targets)
+    add_waits(*target, plan_->target_waits.emplace_back());
+}
+
+void PlanBuilder::set_edges() {
   for (size_t p = 0; p < plan_->nodes.size(); ++p) {
+    const auto n = static_cast<int32_t>(p);
     plan_->nodes[p].waits_for = static_cast<int32_t>(before_[p].size());
     for (const int32_t earlier : before_[p]) {
-      plan_->nodes[static_cast<size_t>(earlier)].successors.push_back(static_cast<int32_t>(p));
+      if (earlier < 0) {
+        plan_->arg_successors[static_cast<size_t>(~earlier)].push_back(n);
+      } else {
+        plan_->nodes[static_cast<size_t>(earlier)].successors.push_back(n);
+      }
     }
+    std::erase_if(before_[p], [](int32_t earlier) { return earlier < 0; });
   }
 }
 

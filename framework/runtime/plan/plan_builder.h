@@ -21,7 +21,7 @@ namespace treenail {
 class PlanBuilder {
  public:
   PlanBuilder(std::shared_ptr<const Topology> topology, std::span<const PartialShape> feed_shapes,
-              ResourceManager& resources);
+              ResourceManager& resources, Args args);
   std::shared_ptr<const Plan> build();
 
  private:
@@ -86,6 +86,8 @@ class PlanBuilder {
   void connect();
   void add_waits(const Node& before, std::vector<int32_t>& waits);
   void add_order_before(const Node& input, std::vector<int32_t>& waits);
+  void note_arrivals();
+  void set_edges();
 
   // Memory (plan_arena.cc).
   int32_t root_of(int32_t i) const;
@@ -116,12 +118,14 @@ class PlanBuilder {
   const Topology& topology_;
   std::span<const PartialShape> feed_shapes_;
   ResourceManager& resources_;
+  const Args args_;
   std::vector<NodeState> states_;                        // by node id
   std::vector<ValueInfo> infos_;                         // by slot
   std::unordered_set<const Variable*> keyed_variables_;  // topology_.shape_variables
   std::vector<PreparedGroup> groups_;
   std::vector<int32_t> root_;                    // by slot: what it is a view of, itself a root
-  std::vector<std::vector<int32_t>> before_;     // by plan node, sorted
+  // By plan node, sorted: plan nodes, after ~i for each feed i that arrives while the plan runs.
+  std::vector<std::vector<int32_t>> before_;
   std::vector<std::vector<int32_t>> passed_on_;  // by node id
   std::vector<MemoryBlock> blocks_;
   std::vector<int32_t> block_of_;  // by root slot

@@ -2,8 +2,11 @@
 #include "framework/runtime/run/immediate.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "framework/base/error.h"
+#include "framework/runtime/kernel/async_kernel.h"
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "framework/runtime/plan/handle_info.h"
 #include "framework/runtime/state/resource_manager.h"
@@ -99,56 +102,68 @@ Tensor view_as(const Tensor& tensor, DType dtype, const Shape& shape) {
   return Tensor(dtype, shape, tensor.buffer(), static_cast<size_t>(offset));
 }
 
-std::vector<Tensor> run_prepared(const OpInstance& op, const PreparedKernel& prepared,
-                                 std::span<const Tensor> inputs, const CancellationToken* token) {
-  const size_t num_inputs = inputs.size(), num_outputs = static_cast<size_t>(op.num_outputs());
-  std::vector<Tensor> values(num_inputs + num_outputs);
-  std::vector<int32_t> slots(num_inputs);
-  for (size_t i = 0; i < num_inputs; ++i) {
-    values[i] = inputs[i];
-    slots[i] = static_cast<int32_t>(i);
-  }
-  if (!op.def().allocates_outputs) {
-    for (size_t i = 0; i < num_outputs; ++i) {
-      values[num_inputs + i] =
-          Tensor(op.output_type(static_cast<int>(i)), prepared.output_shapes[i]);
+namespace {
+
+// Where one run of a kernel finds its inputs and leaves its outputs.
+class Places {
+ public:
+  Places(const OpInstance& op, const PreparedKernel& prepared, std::span<const Tensor> inputs,
+         const CancellationToken* token)
+      : inputs_(inputs.size()),
+        values_(inputs.size() + static_cast<size_t>(op.num_outputs())),
+        slots_(inputs.size()),
+        scratch_(prepared.kernel->scratch_bytes) {
+    std::copy(inputs.begin(), inputs.end(), values_.begin());
+    std::iota(slots_.begin(), slots_.end(), 0);
+    if (!op.def().allocates_outputs) {
+      for (size_t i = 0; i < prepared.output_shapes.size(); ++i) {
+        values_[inputs_ + i] =
+            Tensor(op.output_type(static_cast<int>(i)), prepared.output_shapes[i]);
+      }
     }
+    context.values_ = values_.data();
+    context.input_slots_ = slots_.data();
+    context.output_slot_ = static_cast<int32_t>(inputs_);
+    context.scratch_ = scratch_.data();
+    context.token_ = token;
   }
-  const Scratch scratch(prepared.kernel->scratch_bytes);
+
   RunContext context;
-  context.values_ = values.data();
-  context.input_slots_ = slots.data();
-  context.output_slot_ = static_cast<int32_t>(num_inputs);
-  context.scratch_ = scratch.data();
-  context.token_ = token;
-  prepared.kernel->run(context);
-  return {std::make_move_iterator(values.begin() + static_cast<std::ptrdiff_t>(num_inputs)),
-          std::make_move_iterator(values.end())};
-}
 
-std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor> inputs,
-                                    const NodeServices& services, const CancellationToken* token,
-                                    PreparedKernel* keep) {
-  const size_t num_inputs = inputs.size();
-  const size_t num_outputs = static_cast<size_t>(op.num_outputs());
-  const std::vector<ValueInfo> infos = concrete_infos(op, inputs);
-  std::vector<const ValueInfo*> info_pointers(num_inputs);
-  for (size_t i = 0; i < num_inputs; ++i) info_pointers[i] = &infos[i];
-  std::vector<ValueInfo> output_infos(num_outputs);
-  infer_shapes(op, info_pointers, output_infos);
-
-  if (op.def().view_of >= 0) {
-    const Tensor& source = inputs[static_cast<size_t>(op.def().view_of)];
-    return {view_as(source, op.output_type(0), output_infos[0].shape.shape())};
+  std::vector<Tensor> take_outputs() {
+    return {std::make_move_iterator(values_.begin() + static_cast<std::ptrdiff_t>(inputs_)),
+            std::make_move_iterator(values_.end())};
   }
-  std::vector<Shape> shapes(num_inputs);
-  std::vector<const Tensor*> host_values(num_inputs);
-  for (size_t i = 0; i < num_inputs; ++i) {
-    shapes[i] = inputs[i].shape();
-    if (infos[i].constant) host_values[i] = infos[i].constant.get();
+
+ private:
+  size_t inputs_;
+  std::vector<Tensor> values_;
+  std::vector<int32_t> slots_;
+  Scratch scratch_;
+};
+
+// What the inputs are and what the shape rule says to them.
+struct Inferred {
+  Inferred(const OpInstance& op, std::span<const Tensor> inputs)
+      : inputs(concrete_infos(op, inputs)), outputs(static_cast<size_t>(op.num_outputs())) {
+    std::vector<const ValueInfo*> pointers;
+    for (const ValueInfo& info : this->inputs) pointers.push_back(&info);
+    infer_shapes(op, pointers, outputs);
+  }
+  std::vector<ValueInfo> inputs;
+  std::vector<ValueInfo> outputs;
+};
+
+PreparedKernel prepare(const OpInstance& op, const Inferred& inferred,
+                       const NodeServices& services) {
+  std::vector<Shape> shapes;
+  std::vector<const Tensor*> host_values;
+  for (const ValueInfo& info : inferred.inputs) {
+    shapes.push_back(info.shape.shape());
+    host_values.push_back(info.constant.get());
   }
   const bool all_known =
-      std::all_of(output_infos.begin(), output_infos.end(),
+      std::all_of(inferred.outputs.begin(), inferred.outputs.end(),
                   [](const ValueInfo& info) { return info.shape.fully_known(); });
   if (!all_known && !op.def().allocates_outputs) {
     throw internal_error("the shape rule of ", op.name(),
@@ -156,15 +171,83 @@ std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor
   }
   PreparedKernel prepared;
   if (all_known) {
-    for (const ValueInfo& info : output_infos) prepared.output_shapes.push_back(info.shape.shape());
+    for (const ValueInfo& info : inferred.outputs)
+      prepared.output_shapes.push_back(info.shape.shape());
+  }
+  const ArrayPrepareContext context(op, shapes, prepared.output_shapes, host_values, services);
+  prepared.kernel = KernelRegistry::instance().find(op)(context);
+  return prepared;
+}
+
+// A run of an asynchronous kernel, until it has ended.
+class StartedRun final : public Done::Target {
+ public:
+  StartedRun(const OpInstance& op, Inferred inferred, PreparedKernel prepared,
+             std::span<const Tensor> inputs, const CancellationToken& token, ImmediateEnd ended)
+      : op_(op),
+        inferred_(std::move(inferred)),
+        prepared_(std::move(prepared)),
+        places_(op, prepared_, inputs, &token),
+        ended_(std::move(ended)) {}
+
+  // From here on the run frees itself, unless this throws.
+  void start() { async_kernel(*prepared_.kernel, op_).start(places_.context, Done(*this, 0)); }
+
+  void ended(int32_t, std::exception_ptr error) noexcept override {
+    const std::unique_ptr<StartedRun> self(this);
+    std::vector<Tensor> outputs;
+    if (error == nullptr) {
+      try {
+        outputs = places_.take_outputs();
+        check_outputs(op_, outputs, inferred_.outputs);
+      } catch (...) {
+        error = std::current_exception();
+      }
+    }
+    ended_(std::move(outputs), std::move(error));
   }
 
-  const ArrayPrepareContext prepare(op, shapes, prepared.output_shapes, host_values, services);
-  prepared.kernel = KernelRegistry::instance().find(op)(prepare);
+ private:
+  const OpInstance op_;
+  const Inferred inferred_;
+  const PreparedKernel prepared_;
+  Places places_;
+  const ImmediateEnd ended_;
+};
+
+}  // namespace
+
+std::vector<Tensor> run_prepared(const OpInstance& op, const PreparedKernel& prepared,
+                                 std::span<const Tensor> inputs, const CancellationToken* token) {
+  Places places(op, prepared, inputs, token);
+  prepared.kernel->run(places.context);
+  return places.take_outputs();
+}
+
+std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor> inputs,
+                                    const NodeServices& services, const CancellationToken* token,
+                                    PreparedKernel* keep) {
+  const Inferred inferred(op, inputs);
+  if (op.def().view_of >= 0) {
+    const Tensor& source = inputs[static_cast<size_t>(op.def().view_of)];
+    return {view_as(source, op.output_type(0), inferred.outputs[0].shape.shape())};
+  }
+  PreparedKernel prepared = prepare(op, inferred, services);
   std::vector<Tensor> outputs = run_prepared(op, prepared, inputs, token);
-  if (op.def().allocates_outputs) check_outputs(op, outputs, output_infos);
+  if (op.def().allocates_outputs) check_outputs(op, outputs, inferred.outputs);
   if (keep != nullptr && depends_on_shapes_alone(op)) *keep = std::move(prepared);
   return outputs;
+}
+
+void start_immediately(const OpInstance& op, std::span<const Tensor> inputs,
+                       const NodeServices& services, const CancellationToken& token,
+                       ImmediateEnd ended) {
+  Inferred inferred(op, inputs);
+  PreparedKernel prepared = prepare(op, inferred, services);
+  auto run = std::make_unique<StartedRun>(op, std::move(inferred), std::move(prepared), inputs,
+                                          token, std::move(ended));
+  run->start();
+  static_cast<void>(run.release());
 }
 
 std::vector<Tensor> fold_constant(const OpInstance& op, std::span<const ValueInfo* const> inputs,

@@ -4,6 +4,8 @@
 // this way; planned nodes go through executor.h.
 #pragma once
 
+#include <exception>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -70,6 +72,13 @@ std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor
                                     PreparedKernel* keep = nullptr);
 std::vector<Tensor> run_prepared(const OpInstance& op, const PreparedKernel& prepared,
                                  std::span<const Tensor> inputs, const CancellationToken* token);
+
+// The same of an asynchronous op without waiting: `ended` is called once, from any thread, with the
+// outputs or with an error. What is thrown here is thrown before that.
+using ImmediateEnd = std::function<void(std::vector<Tensor> outputs, std::exception_ptr error)>;
+void start_immediately(const OpInstance& op, std::span<const Tensor> inputs,
+                       const NodeServices& services, const CancellationToken& token,
+                       ImmediateEnd ended);
 
 // The outputs as constants where `op` is free of state, every input is a constant and no output
 // exceeds 1 MiB; else empty. An op that fails is left to fail at run time.

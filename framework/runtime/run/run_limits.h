@@ -12,30 +12,6 @@
 
 namespace treenail {
 
-// Passes a cancellation from the caller's token on to the run's.
-class TokenLink {
- public:
-  TokenLink(CancellationToken* from, CancellationToken& to) : from_(from) {
-    if (from_ == nullptr) return;
-    from_->check();
-    id_ = from_->add_callback(
-        [](void* token) {
-          static_cast<CancellationToken*>(token)->cancel(Code::kCancelled, "the run was cancelled");
-        },
-        &to);
-    if (id_ == 0) from_->check();
-  }
-  ~TokenLink() {
-    if (id_ != 0) from_->remove_callback(id_);
-  }
-  TokenLink(const TokenLink&) = delete;
-  TokenLink& operator=(const TokenLink&) = delete;
-
- private:
-  CancellationToken* from_;
-  uint64_t id_ = 0;
-};
-
 class RunLimits {
  public:
   explicit RunLimits(const RunOptions& options) : options_(options) {

@@ -72,7 +72,7 @@ class TraceLease {
 };
 
 // A frame out of the plan's pool, given back when the run ended well; a cancelled one is dropped
-// with its token. And an arena for the run.
+// with its tokens. And an arena for the run.
 class FrameLease {
  public:
   FrameLease(const Plan& plan, ArenaPool& arenas) : plan_(plan), arenas_(arenas) {
@@ -99,7 +99,7 @@ class FrameLease {
   }
   ~FrameLease() {
     arenas_.give_back(arena_);
-    if (frame_->token.cancelled()) return;
+    if (frame_->token.cancelled() || frame_->waits.cancelled()) return;
     frame_->reset(plan_);
     const std::lock_guard lock(plan_.mutex);
     if (plan_.mutex.abandoned()) begin_anew(plan_.idle_frames);

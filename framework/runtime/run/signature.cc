@@ -2,6 +2,7 @@
 #include "framework/runtime/run/signature.h"
 
 #include <algorithm>
+#include <limits>
 #include <mutex>
 #include <utility>
 
@@ -114,7 +115,8 @@ std::shared_ptr<const Plan> Session::Signature::compile(const Planning& planning
     return generic_;
   }
   std::shared_ptr<const Plan> plan = make_plan(topology_, shapes, planning.resources);
-  cost_ns = plan->cost_ns;
+  // Who waits is waited for with nothing held.
+  cost_ns = plan->can_wait ? std::numeric_limits<double>::infinity() : plan->cost_ns;
   if (kept_.size() == kKeptPlans) kept_.pop_back();
   kept_.insert(kept_.begin(), {key, plan});
   return plan;

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/runtime/run/node_run.h"
+
+#include <unistd.h>
+
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/base/interrupt.h"
+#include "framework/base/spin.h"
+#include "framework/op/flops.h"
+#include "framework/runtime/run/immediate.h"
+#include "framework/tensor/allocator.h"
+
+namespace treenail {
+namespace {
+
+Tensor& value(Frame& frame, int32_t slot) { return frame.values[static_cast<size_t>(slot)]; }
+
+// What a trace tells of a node whose shapes only the run knew.
+void note_dynamic(const Plan& plan, const PlanNode& p, const Frame& frame,
+                  std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
+  NodeTrace::Entry& entry = frame.trace->entries[static_cast<size_t>(&p - plan.nodes.data())];
+  std::vector<Shape> given, made;
+  for (const Tensor& input : inputs) given.push_back(input.shape());
+  for (const Tensor& output : outputs) {
+    made.push_back(output.shape());
+    if (is_plain(output.dtype())) entry.bytes_allocated += static_cast<int64_t>(output.bytes());
+  }
+  entry.flops = count_flops(p.node->op(), given, made);
+}
+
+std::vector<Tensor> inputs_of(const PlanNode& p, Frame& frame) {
+  std::vector<Tensor> inputs;
+  inputs.reserve(p.inputs.size());
+  for (const int32_t slot : p.inputs) inputs.push_back(value(frame, slot));
+  return inputs;
+}
+
+void set_outputs(const PlanNode& p, Frame& frame, std::vector<Tensor> outputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    value(frame, p.first_output + static_cast<int32_t>(i)) = std::move(outputs[i]);
+  }
+}
+
+void run_dynamic(const Plan& plan, const PlanNode& p, Frame& frame) {
+  const std::vector<Tensor> inputs = inputs_of(p, frame);
+  const NodeServices services{plan.resources, p.node->original_name()};
+  std::vector<Tensor> outputs = run_immediately(p.node->op(), inputs, services, &frame.token);
+  if (frame.trace != nullptr) note_dynamic(plan, p, frame, inputs, outputs);
+  set_outputs(p, frame, std::move(outputs));
+}
+
+void start_dynamic(const Plan& plan, const PlanNode& p, Frame& frame, Done done) {
+  const NodeServices services{plan.resources, p.node->original_name()};
+  start_immediately(p.node->op(), inputs_of(p, frame), services, frame.waits,
+                    [&p, &frame, done](std::vector<Tensor> outputs, std::exception_ptr error) {
+                      if (error != nullptr) return done.fail(std::move(error));
+                      set_outputs(p, frame, std::move(outputs));
+                      done();
+                    });
+}
+
+// The kernel's shapes were prepared for these; a variable that changed its shape under the plan
+// shows here.
+void check_given(const Plan& plan, const PlanNode& p, Frame& frame) {
+  for (const int32_t slot : p.kernel_gives) {
+    const Slot& planned = plan.slots[static_cast<size_t>(slot)];
+    const Tensor& given = value(frame, slot);
+    if (given.dtype() == planned.dtype && planned.shape.compatible(given.shape())) continue;
+    throw failed_precondition("gave ", given, " where the running plan was made for ",
+                              planned.dtype, planned.shape,
+                              ": a variable changed its shape during the run");
+  }
+}
+
+// Memory for the outputs, and where everything is.
+RunContext provide(const Plan& plan, const PlanNode& p, Frame& frame) {
+  for (const int32_t slot : p.fresh) {
+    const Slot& planned = plan.slots[static_cast<size_t>(slot)];
+    value(frame, slot) = Tensor(planned.dtype, planned.shape.shape());
+  }
+  if (p.forwarded >= 0) value(frame, p.first_output) = value(frame, p.forwarded);
+  RunContext context;
+  context.values_ = frame.values.data();
+  context.input_slots_ = p.inputs.data();
+  context.output_slot_ = p.first_output;
+  context.scratch_ = frame.arena + p.scratch_offset;
+  return context;
+}
+
+void compute(const Plan& plan, const PlanNode& p, Frame& frame) {
+  switch (p.kind) {
+    case PlanNode::Kind::kOrder:
+      return;
+    case PlanNode::Kind::kView: {
+      const Tensor& source =
+          value(frame, p.inputs[static_cast<size_t>(p.node->op().def().view_of)]);
+      const Slot& view = plan.slots[static_cast<size_t>(p.first_output)];
+      value(frame, p.first_output) = view_as(source, view.dtype, view.shape.shape());
+      return;
+    }
+    case PlanNode::Kind::kDynamic:
+      return run_dynamic(plan, p, frame);
+    case PlanNode::Kind::kKernel:
+      break;
+  }
+  RunContext context = provide(plan, p, frame);
+  context.token_ = &frame.token;
+  p.kernel->run(context);
+  if (!p.kernel_gives.empty()) check_given(plan, p, frame);
+}
+
+void release(const PlanNode& p, Frame& frame) {
+  for (const int32_t slot : p.counted) {
+    if (frame.uses[static_cast<size_t>(slot)].fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      value(frame, slot) = Tensor();
+    }
+  }
+}
+
+NodeTrace::Entry& trace_of(const Plan& plan, const PlanNode& p, const Frame& frame) {
+  return frame.trace->entries[static_cast<size_t>(&p - plan.nodes.data())];
+}
+
+void note_end(NodeTrace::Entry& entry) {
+  entry.end_ns = monotonic_ns();
+  entry.thread = ::gettid();
+  entry.bytes_in_use = Allocator::host().stats().bytes_in_use;
+}
+
+// Notes when a node ran, where the run is asked for it.
+class NodeTimer {
+ public:
+  NodeTimer(const Plan& plan, const PlanNode& p, const Frame& frame) {
+    if (frame.trace == nullptr) [[likely]]
+      return;
+    entry_ = &trace_of(plan, p, frame);
+    entry_->start_ns = monotonic_ns();
+  }
+  ~NodeTimer() {
+    if (entry_ == nullptr) [[likely]]
+      return;
+    note_end(*entry_);
+  }
+  NodeTimer(const NodeTimer&) = delete;
+  NodeTimer& operator=(const NodeTimer&) = delete;
+
+ private:
+  NodeTrace::Entry* entry_ = nullptr;
+};
+
+// Interrupts are looked at after about this much estimated work, or this many nodes.
+constexpr double kPollNs = 1'000'000;
+constexpr int kPollNodes = 256;
+
+}  // namespace
+
+void rethrow_located(const PlanNode& p, const Frame& frame) {
+  try {
+    throw;
+  } catch (const Error& error) {
+    if (frame.token.cancelled()) frame.token.check();
+    throw located_error(*p.node, error);
+  } catch (const std::bad_alloc&) {
+    throw located_error(*p.node, resource_exhausted("out of memory"));
+  }
+}
+
+void run_node(const Plan& plan, const PlanNode& p, Frame& frame) {
+  const NodeTimer timer(plan, p, frame);
+  try {
+    compute(plan, p, frame);
+  } catch (...) {
+    rethrow_located(p, frame);
+  }
+  release(p, frame);
+}
+
+void start_node(const Plan& plan, const PlanNode& p, Frame& frame, Done done) {
+  if (frame.trace != nullptr) trace_of(plan, p, frame).start_ns = monotonic_ns();
+  if (p.kind == PlanNode::Kind::kDynamic) return start_dynamic(plan, p, frame, done);
+  RunContext context = provide(plan, p, frame);
+  context.token_ = &frame.waits;
+  async_kernel(*p.kernel, p.node->op()).start(context, done);
+}
+
+void finish_node(const Plan& plan, const PlanNode& p, Frame& frame) {
+  if (!p.kernel_gives.empty()) check_given(plan, p, frame);
+  if (frame.trace != nullptr) note_end(trace_of(plan, p, frame));
+  release(p, frame);
+}
+
+int64_t run_nodes_in_order(const Plan& plan, Frame& frame) {
+  double since_poll_ns = 0;
+  int since_poll = 0;
+  frame.token.check();
+  for (const PlanNode& p : plan.nodes) {
+    since_poll_ns += p.kernel ? p.kernel->cost_ns : kPollNs;
+    if (since_poll_ns >= kPollNs || ++since_poll >= kPollNodes) {
+      since_poll_ns = 0;
+      since_poll = 0;
+      poll_interrupt();
+      frame.token.check();
+    }
+    run_node(plan, p, frame);
+  }
+  frame.token.check();
+  return static_cast<int64_t>(plan.nodes.size());
+}
+
+}  // namespace treenail
