@@ -80,87 +80,7 @@ class ReleasedRun {
   GilRelease release_;
 };
 
-// --- Feeds ---------------------------------------------------------------------------------------
-
-struct Feeds {
-  std::vector<Output> outputs;
-  std::vector<Tensor> values;
-};
-
-Output feed_target(PyObject* key, GraphObject* graph) {
-  if (is_symbolic(key) && graph_of_tensor(key) == graph) return output_of(key);
-  try {
-    return output_from(key, graph);
-  } catch (const PythonError&) {
-    if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError))
-      throw;
-    const bool value = PyErr_ExceptionMatches(PyExc_ValueError) != 0;
-    PyErr_Clear();
-    if (value) {
-      throw_python(PyExc_TypeError, concat("Cannot interpret feed_dict key as Tensor: Tensor ",
-                                           repr_of(key), " is not an element of this graph."));
-    }
-    throw_type_error("Cannot interpret feed_dict key as Tensor: ", repr_of(key), " of type '",
-                     type_name_of(key), "'; needed is a Tensor of the session's graph or its name");
-  } catch (const Error& error) {
-    throw_type_error("Cannot interpret feed_dict key as Tensor: The name ", repr_of(key),
-                     " refers to a Tensor which does not exist. (", error.message(), ")");
-  }
-}
-
-void collect_feed(PyObject* key, PyObject* value, GraphObject* graph, Feeds& feeds) {
-  Output target = feed_target(key, graph);
-  if (target.node->op().output_type(target.index) == DType::kResource)
-    target = value_of_handle(target, graph);
-  feeds.outputs.push_back(target);
-  feeds.values.push_back(feed_value(value, target));
-}
-
-// A key of several tensors says which of them get what, a list of pairs: a SparseTensor and its
-// like in __treenail_feed__(value), a tuple by the hook flat_feed. False for any other key.
-bool collect_composite_feed(PyObject* key, PyObject* value, GraphObject* graph, Feeds& feeds) {
-  constexpr const char* kMethod = "__treenail_feed__";
-  if (is_symbolic(key)) return false;
-  const bool tuple = PyTuple_Check(key);
-  if (!tuple && PyObject_HasAttrString(key, kMethod) == 0) return false;
-  const Ref name = checked(PyUnicode_InternFromString(kMethod));
-  const Ref pairs =
-      checked(tuple ? parking([&] {
-        return PyObject_CallFunctionObjArgs(state().flat_feed, key, value, nullptr);
-      })
-                    : parking([&] { return PyObject_CallMethodOneArg(key, name.get(), value); }));
-  if (!PyList_Check(pairs.get())) {
-    throw_type_error(repr_of(key), ".", kMethod, "() must give a list of pairs");
-  }
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(pairs.get()); ++i) {
-    const Ref pair = Ref::borrow(PyList_GET_ITEM(pairs.get(), i));
-    if (!PyTuple_Check(pair.get()) || PyTuple_GET_SIZE(pair.get()) != 2) {
-      throw_type_error(repr_of(key), ".", kMethod, "() must give a list of pairs");
-    }
-    collect_feed(PyTuple_GET_ITEM(pair.get(), 0), PyTuple_GET_ITEM(pair.get(), 1), graph, feeds);
-  }
-  return true;
-}
-
-void collect_feeds(PyObject* feed_dict, GraphObject* graph, Feeds& feeds) {
-  if (feed_dict == nullptr || feed_dict == Py_None) return;
-  Ref held = Ref::borrow(feed_dict);
-  if (!PyDict_Check(feed_dict)) {
-    held = Ref::steal(parking(
-        [&] { return PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyDict_Type), feed_dict); }));
-    if (!held) {
-      PyErr_Clear();
-      throw_type_error("feed_dict must be a dict from tensors to values, not ", repr_of(feed_dict),
-                       " of type '", type_name_of(feed_dict), "'");
-    }
-  }
-  PyObject *key, *value;
-  Py_ssize_t position = 0;
-  while (PyDict_Next(held.get(), &position, &key, &value) != 0) {
-    const Ref held_key = Ref::borrow(key), held_value = Ref::borrow(value);
-    if (!collect_composite_feed(key, value, graph, feeds)) collect_feed(key, value, graph, feeds);
-  }
-}
+// --- Requests ------------------------------------------------------------------------------------
 
 // What one call of run() collects. A thread keeps it for its next call, so that a loop allocates
 // nothing; a call inside a call (Python code of a fetch or a feed) has one of its own.
@@ -242,6 +162,13 @@ void fill_metadata(PyObject* object, const RunMetadata& metadata) {
   set("_nodes", stats_list(metadata.nodes));
 }
 
+// Options of a run that looks after signals.
+RunOptions polled() {
+  RunOptions options;
+  options.poll = is_main_thread() ? poll_signals : nullptr;
+  return options;
+}
+
 struct RunArguments {
   PyObject* fetches = nullptr;
   PyObject* feed_dict = nullptr;
@@ -290,9 +217,8 @@ PyObject* run(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject*
         const auto signature =
             session->signature(feeds.outputs, fetches.outputs(), fetches.targets());
 
-        RunOptions options;
+        RunOptions options = polled();
         options.timeout_ms = option_of(arguments.options, state().str_timeout);
-        options.poll = is_main_thread() ? poll_signals : nullptr;
         options.trace = option_of(arguments.options, state().str_trace_level) > 0;
         RunMetadata metadata;
         RunMetadata* wanted_metadata =
@@ -334,6 +260,60 @@ PyObject* check(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
     }
     Py_RETURN_NONE;
   });
+}
+
+// _partial_run_setup(fetches, feeds: a list): the handle of a run in parts.
+PyObject* partial_run_setup(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&] {
+    if (nargs != 2 || !PyList_Check(args[1]))
+      throw_type_error("_partial_run_setup() takes fetches and a list of feeds");
+    SessionState& s = open_state(self);
+    RequestLease request(s.graph);
+    Fetches& fetches = request.fetches();
+    fetches.collect(args[0]);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(args[1]); ++i)
+      request.feeds().outputs.push_back(feed_target(PyList_GET_ITEM(args[1], i), s.graph));
+    const std::shared_ptr<Session> session = s.session;
+    const auto signature =
+        session->signature(request.feeds().outputs, fetches.outputs(), fetches.targets());
+    std::string handle;
+    {
+      const ReleasedRun released;
+      handle = session->partial_run_setup(signature, polled());
+    }
+    return text_object(handle).release();
+  });
+}
+
+// _partial_run(handle, fetches, feed_dict)
+PyObject* partial_run(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
+  SessionState* held_state = cast(self)->state;
+  PyObject* graph = held_state && held_state->graph ? as_object(held_state->graph) : nullptr;
+  return guarded(
+      [&] {
+        if (nargs != 3) throw_type_error("_partial_run() takes a handle, fetches and a feed_dict");
+        SessionState& s = open_state(self);
+        RequestLease request(s.graph);
+        Fetches& fetches = request.fetches();
+        Feeds& feeds = request.feeds();
+        const std::string handle(text_of(args[0], "handle"));
+        fetches.collect(args[1]);
+        collect_feeds(args[2], s.graph, feeds);
+        Session::Part part{{}, fetches.outputs(), fetches.targets()};
+        for (size_t i = 0; i < feeds.outputs.size(); ++i)
+          part.feeds.emplace_back(feeds.outputs[i], feeds.values[i]);
+        const std::shared_ptr<Session> session = s.session;
+        std::vector<Tensor> results;
+        {
+          const ReleasedRun released;
+          results = session->partial_run(handle, part, polled());
+        }
+        part.feeds.clear();
+        feeds.values.clear();
+        release_borrowed();
+        return fetches.assemble(args[1], results).release();
+      },
+      graph);
 }
 
 // --- Life ----------------------------------------------------------------------------------------
@@ -435,6 +415,11 @@ PyMethodDef methods[] = {
     {"close", close, METH_NOARGS,
      "close($self, /)\n--\n\nCancels what runs and frees the variables. Later runs raise "
      "FailedPreconditionError."},
+    {"_partial_run_setup",
+     reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(partial_run_setup)), METH_FASTCALL,
+     nullptr},
+    {"_partial_run", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(partial_run)),
+     METH_FASTCALL, nullptr},
     {"_check", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(check)), METH_FASTCALL,
      nullptr},
     {"_open", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(open)), METH_FASTCALL, nullptr},

@@ -41,3 +41,12 @@ def flat_feed(key: Any, value: Any) -> list:
     raise ValueError("Could not flatten dictionary. Key had %d elements, but value had %d "
                      "elements. Key: %r, value: %r; needed is a tuple or list of the structure of "
                      "the key" % (len(keys), len(values), key, value))
+
+
+def fed_tensors(keys: Any) -> list:
+    """The tensors that keys of a feed_dict are: of a composite one those that it is made of."""
+    tensors: list = []
+    for leaf in _leaves(keys):
+        composite = hasattr(leaf, "__treenail_feed__") and hasattr(leaf, "__treenail_fetch__")
+        tensors += leaf.__treenail_fetch__()[0] if composite else [leaf]
+    return tensors

@@ -7,6 +7,7 @@ import threading
 
 from treenail import _treenail as _core
 from treenail._checks import having
+from treenail._feeds import fed_tensors
 from treenail._framework import Graph, get_default_graph
 from treenail._session_options import (ConfigProto, GPUOptions, GraphOptions, OptimizerOptions,
                                        RunMetadata, RunOptions)
@@ -124,6 +125,32 @@ class Session(_core.SessionBase):
                                     len(values)))
             return run(fetches, dict(zip(keys, values)), options, run_metadata)
         return function
+
+    def partial_run_setup(self, fetches: Any, feeds: Sequence | None = None) -> str:
+        """Begins a run that is fed and fetched from in several calls of partial_run().
+
+        fetches: all that will be asked for, as for run(). feeds: all the tensors that will be fed.
+        The handle that names the run is valid until each of them has been named once in
+        partial_run(), an operation has failed, or the session is closed.
+
+        Raises TypeError and ValueError for fetches and feeds that make no sense.
+        """
+        return self._partial_run_setup(fetches, fed_tensors([] if feeds is None else list(feeds)))
+
+    def partial_run(self, handle: str, fetches: Any, feed_dict: Any = None) -> Any:
+        """Goes on with a run that partial_run_setup() began, and gives the values of `fetches`.
+
+        Each feed and each fetch of the set-up may be named once. What is fetched must need no feed
+        that is still to come. Operations run once, as soon as what they need is there; a value that
+        was fed may be changed after the call.
+
+        Raises InvalidArgumentError for a handle, feed or fetch that is not (or no longer) awaited,
+        and the run stays as it was; what operations raise ends it.
+        """
+        if not isinstance(handle, str):
+            raise TypeError("handle must be what partial_run_setup() gave, a str, but got %r"
+                            % (handle,))
+        return self._partial_run(handle, fetches, feed_dict)
 
     def as_default(self) -> _DefaultSession:
         """A context manager in which this is the default session; leaving does not close it."""

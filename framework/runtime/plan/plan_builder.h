@@ -123,7 +123,7 @@ class PlanBuilder {
   std::vector<ValueInfo> infos_;                         // by slot
   std::unordered_set<const Variable*> keyed_variables_;  // topology_.shape_variables
   std::vector<PreparedGroup> groups_;
-  std::vector<int32_t> root_;                    // by slot: what it is a view of, itself a root
+  std::vector<int32_t> root_;  // by slot: what it is a view of, itself a root
   // By plan node, sorted: plan nodes, after ~i for each feed i that arrives while the plan runs.
   std::vector<std::vector<int32_t>> before_;
   std::vector<std::vector<int32_t>> passed_on_;  // by node id

@@ -10,6 +10,7 @@
 #include "framework/runtime/run/executor.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "framework/base/error.h"
 #include "framework/base/fp_environment.h"

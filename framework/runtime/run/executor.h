@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -92,7 +91,11 @@ class Execution final : public Done::Target {
   std::vector<bool> done_, wanted_;  // by plan node; of a frame whose arguments arrive one by one
   std::atomic<int32_t> error_position_{kNoError};
   std::exception_ptr error_;
-  const std::function<void()> unit_ = [this] { run_unit(); };
+  struct Unit {
+    Execution& execution;
+    void operator()() const { execution.run_unit(); }
+  };
+  const Unit unit_{*this};
   std::optional<WorkRegion> region_;  // last: its destructor waits for helpers
 };
 

@@ -73,6 +73,8 @@ bool depends_on_shapes_alone(const OpInstance& op) {
 
 }  // namespace
 
+ImmediateEnd::~ImmediateEnd() = default;
+
 const Shape& ArrayPrepareContext::output_shape(int i) const {
   if (i < 0 || static_cast<size_t>(i) >= outputs_.size()) {
     throw internal_error("the kernel of ", op_.name(), " asks for the shape of output ", i,
@@ -183,12 +185,13 @@ PreparedKernel prepare(const OpInstance& op, const Inferred& inferred,
 class StartedRun final : public Done::Target {
  public:
   StartedRun(const OpInstance& op, Inferred inferred, PreparedKernel prepared,
-             std::span<const Tensor> inputs, const CancellationToken& token, ImmediateEnd ended)
+             std::span<const Tensor> inputs, const CancellationToken& token,
+             std::unique_ptr<ImmediateEnd> end)
       : op_(op),
         inferred_(std::move(inferred)),
         prepared_(std::move(prepared)),
         places_(op, prepared_, inputs, &token),
-        ended_(std::move(ended)) {}
+        end_(std::move(end)) {}
 
   // From here on the run frees itself, unless this throws.
   void start() { async_kernel(*prepared_.kernel, op_).start(places_.context, Done(*this, 0)); }
@@ -204,7 +207,7 @@ class StartedRun final : public Done::Target {
         error = std::current_exception();
       }
     }
-    ended_(std::move(outputs), std::move(error));
+    end_->ended(std::move(outputs), std::move(error));
   }
 
  private:
@@ -212,7 +215,7 @@ class StartedRun final : public Done::Target {
   const Inferred inferred_;
   const PreparedKernel prepared_;
   Places places_;
-  const ImmediateEnd ended_;
+  const std::unique_ptr<ImmediateEnd> end_;
 };
 
 }  // namespace
@@ -241,11 +244,11 @@ std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor
 
 void start_immediately(const OpInstance& op, std::span<const Tensor> inputs,
                        const NodeServices& services, const CancellationToken& token,
-                       ImmediateEnd ended) {
+                       std::unique_ptr<ImmediateEnd> end) {
   Inferred inferred(op, inputs);
   PreparedKernel prepared = prepare(op, inferred, services);
   auto run = std::make_unique<StartedRun>(op, std::move(inferred), std::move(prepared), inputs,
-                                          token, std::move(ended));
+                                          token, std::move(end));
   run->start();
   static_cast<void>(run.release());
 }

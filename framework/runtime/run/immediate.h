@@ -5,7 +5,6 @@
 #pragma once
 
 #include <exception>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -73,12 +72,18 @@ std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor
 std::vector<Tensor> run_prepared(const OpInstance& op, const PreparedKernel& prepared,
                                  std::span<const Tensor> inputs, const CancellationToken* token);
 
-// The same of an asynchronous op without waiting: `ended` is called once, from any thread, with the
-// outputs or with an error. What is thrown here is thrown before that.
-using ImmediateEnd = std::function<void(std::vector<Tensor> outputs, std::exception_ptr error)>;
+// Who is told, once and from any thread, how an op that was started has ended.
+class ImmediateEnd {
+ public:
+  virtual ~ImmediateEnd();
+  // `error`: null where there are outputs.
+  virtual void ended(std::vector<Tensor> outputs, std::exception_ptr error) noexcept = 0;
+};
+// The same of an asynchronous op without waiting. What is thrown here is thrown instead of telling
+// `end`.
 void start_immediately(const OpInstance& op, std::span<const Tensor> inputs,
                        const NodeServices& services, const CancellationToken& token,
-                       ImmediateEnd ended);
+                       std::unique_ptr<ImmediateEnd> end);
 
 // The outputs as constants where `op` is free of state, every input is a constant and no output
 // exceeds 1 MiB; else empty. An op that fails is left to fail at run time.

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <memory>
 #include <new>
 #include <utility>
 #include <vector>
@@ -53,14 +54,25 @@ void run_dynamic(const Plan& plan, const PlanNode& p, Frame& frame) {
   set_outputs(p, frame, std::move(outputs));
 }
 
+class DynamicEnd final : public ImmediateEnd {
+ public:
+  DynamicEnd(const PlanNode& p, Frame& frame, Done done) : p_(p), frame_(frame), done_(done) {}
+  void ended(std::vector<Tensor> outputs, std::exception_ptr error) noexcept override {
+    if (error != nullptr) return done_.fail(std::move(error));
+    set_outputs(p_, frame_, std::move(outputs));
+    done_();
+  }
+
+ private:
+  const PlanNode& p_;
+  Frame& frame_;
+  const Done done_;
+};
+
 void start_dynamic(const Plan& plan, const PlanNode& p, Frame& frame, Done done) {
   const NodeServices services{plan.resources, p.node->original_name()};
   start_immediately(p.node->op(), inputs_of(p, frame), services, frame.waits,
-                    [&p, &frame, done](std::vector<Tensor> outputs, std::exception_ptr error) {
-                      if (error != nullptr) return done.fail(std::move(error));
-                      set_outputs(p, frame, std::move(outputs));
-                      done();
-                    });
+                    std::make_unique<DynamicEnd>(p, frame, done));
 }
 
 // The kernel's shapes were prepared for these; a variable that changed its shape under the plan

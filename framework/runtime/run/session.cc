@@ -1,56 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding the signature of a run, lending its plan a frame, and moving feeds and fetches.
+// Finding the signature of a run, lending its plan a frame, and moving feeds and fetches. Runs in
+// parts: partial_run.cc.
 #include "framework/runtime/run/session.h"
 
 #include <algorithm>
-#include <atomic>
 #include <mutex>
-#include <unordered_map>
 #include <utility>
 
 #include "framework/base/error.h"
-#include "framework/base/fork.h"
-#include "framework/base/hash.h"
 #include "framework/base/interrupt.h"
 #include "framework/base/spin.h"
 #include "framework/runtime/plan/plan.h"
-#include "framework/runtime/run/arena_pool.h"
 #include "framework/runtime/run/deadline.h"
 #include "framework/runtime/run/executor.h"
+#include "framework/runtime/run/partial_run.h"
 #include "framework/runtime/run/profile.h"
 #include "framework/runtime/run/run_limits.h"
+#include "framework/runtime/run/session_impl.h"
 #include "framework/runtime/run/signature.h"
 #include "framework/runtime/state/resource_manager.h"
 
 namespace treenail {
-
-struct Session::Impl {
-  SessionOptions options;
-  std::shared_ptr<ResourceManager> resources;
-  ArenaPool arenas;
-
-  std::atomic<bool> closed{false};
-
-  ForkMutex mutex;  // guards what follows
-  uint32_t generation = fork_generation();
-  std::vector<Frame*> running;
-  using Key = std::vector<int64_t>;
-  struct KeyHash {
-    size_t operator()(const Key& key) const {
-      return hash_bytes(key.data(), key.size() * sizeof(key[0]));
-    }
-  };
-  std::unordered_map<Key, std::shared_ptr<Signature>, KeyHash> signatures;
-  uint64_t uses = 0;
-
-  // In the child of a fork nothing runs yet, and what a thread was changing begins anew.
-  std::unique_lock<ForkMutex> locked();
-  void forget_oldest();
-
-  void begin(Frame& frame, Signature& signature);
-  void end(Frame& frame);
-};
-
 namespace {
 
 // The trace of a run that is asked for one.
@@ -69,51 +39,6 @@ class TraceLease {
  private:
   Frame& frame_;
   NodeTrace trace_;
-};
-
-// A frame out of the plan's pool, given back when the run ended well; a cancelled one is dropped
-// with its tokens. And an arena for the run.
-class FrameLease {
- public:
-  FrameLease(const Plan& plan, ArenaPool& arenas) : plan_(plan), arenas_(arenas) {
-    {
-      const std::lock_guard lock(plan.mutex);
-      if (plan.mutex.abandoned()) begin_anew(plan.idle_frames);
-      if (!plan.idle_frames.empty()) {
-        frame_ = std::move(plan.idle_frames.back());
-        plan.idle_frames.pop_back();
-      }
-    }
-    if (!frame_) frame_ = std::make_unique<Frame>(plan);
-    try {
-      arena_ = arenas.take(static_cast<size_t>(plan.arena_bytes), frame_->arena);
-    } catch (const Error& error) {
-      throw arena_error(plan, error);
-    }
-    try {
-      frame_->use_arena(plan, arena_.data);
-    } catch (...) {
-      arenas.give_back(arena_);
-      throw;
-    }
-  }
-  ~FrameLease() {
-    arenas_.give_back(arena_);
-    if (frame_->token.cancelled() || frame_->waits.cancelled()) return;
-    frame_->reset(plan_);
-    const std::lock_guard lock(plan_.mutex);
-    if (plan_.mutex.abandoned()) begin_anew(plan_.idle_frames);
-    plan_.idle_frames.push_back(std::move(frame_));
-  }
-  FrameLease(const FrameLease&) = delete;
-  FrameLease& operator=(const FrameLease&) = delete;
-  Frame& operator*() { return *frame_; }
-
- private:
-  const Plan& plan_;
-  ArenaPool& arenas_;
-  std::unique_ptr<Frame> frame_;
-  Arena arena_;
 };
 
 // `keys`: one for each. Errors: InvalidArgument (a feed of a resource, a value fed twice).
@@ -197,6 +122,7 @@ std::unique_lock<ForkMutex> Session::Impl::locked() {
   }
   if (generation != fork_generation()) {
     running.clear();
+    begin_anew(partial_runs);
     generation = fork_generation();
   }
   return lock;
@@ -223,6 +149,47 @@ void Session::Impl::end(Frame& frame) {
   std::erase(running, &frame);
 }
 
+Session::FrameLease::FrameLease(Impl& session, Signature& signature, const Plan& plan)
+    : session_(session), plan_(plan) {
+  {
+    const std::lock_guard lock(plan.mutex);
+    if (plan.mutex.abandoned()) begin_anew(plan.idle_frames);
+    if (!plan.idle_frames.empty()) {
+      frame_ = std::move(plan.idle_frames.back());
+      plan.idle_frames.pop_back();
+    }
+  }
+  if (!frame_) frame_ = std::make_unique<Frame>(plan);
+  try {
+    arena_ = session.arenas.take(static_cast<size_t>(plan.arena_bytes), frame_->arena);
+  } catch (const Error& error) {
+    throw arena_error(plan, error);
+  }
+  try {
+    frame_->use_arena(plan, arena_.data);
+    session.begin(*frame_, signature);
+  } catch (...) {
+    session.arenas.give_back(arena_);
+    throw;
+  }
+}
+
+Session::FrameLease::~FrameLease() {
+  session_.end(*frame_);
+  session_.arenas.give_back(arena_);
+  if (frame_->token.cancelled() || frame_->waits.cancelled()) return;
+  frame_->reset(plan_);
+  const std::lock_guard lock(plan_.mutex);
+  if (plan_.mutex.abandoned()) begin_anew(plan_.idle_frames);
+  plan_.idle_frames.push_back(std::move(frame_));
+}
+
+Tensor fetched(const Frame& frame, int32_t slot) {
+  const Tensor& value = frame.values[static_cast<size_t>(slot)];
+  const bool own = value.buffer()->kind() == Buffer::Kind::kOwned;
+  return own ? value : value.deep_copy();
+}
+
 std::vector<Tensor> Session::run(const std::shared_ptr<Signature>& signature,
                                  std::span<const Tensor> feeds, const RunOptions& options,
                                  RunMetadata* metadata) {
@@ -237,8 +204,7 @@ std::vector<Tensor> Session::run(const std::shared_ptr<Signature>& signature,
   bool specialized = false;
   std::shared_ptr<const Plan> plan;
   try {
-    plan = signature->plan_for({*graph_, *impl_->resources, impl_->options, impl_->closed}, feeds,
-                               limits, specialized);
+    plan = signature->plan_for(impl_->planning(*graph_), feeds, limits, specialized);
   } catch (const Error&) {
     limits.end_planning();
     throw;
@@ -246,15 +212,8 @@ std::vector<Tensor> Session::run(const std::shared_ptr<Signature>& signature,
   limits.end_planning();
   if (metadata != nullptr)
     *metadata = {0, plan->arena_bytes, plan->cost_ns, specialized, plan->peak_bytes, {}};
-  FrameLease lease(*plan, impl_->arenas);
+  FrameLease lease(*impl_, *signature, *plan);
   Frame& frame = *lease;
-  impl_->begin(frame, *signature);
-  struct End {
-    Impl& impl;
-    Frame& frame;
-    ~End() { impl.end(frame); }
-  } end{*impl_, frame};
-
   for (size_t i = 0; i < feeds.size(); ++i) {
     if (plan->arg_slots[i] >= 0) frame.values[static_cast<size_t>(plan->arg_slots[i])] = feeds[i];
   }
@@ -277,11 +236,7 @@ std::vector<Tensor> Session::run(const std::shared_ptr<Signature>& signature,
   }
   std::vector<Tensor> results;
   results.reserve(plan->fetch_slots.size());
-  for (const int32_t slot : plan->fetch_slots) {
-    const Tensor& value = frame.values[static_cast<size_t>(slot)];
-    const bool own = value.buffer()->kind() == Buffer::Kind::kOwned;
-    results.push_back(own ? value : value.deep_copy());
-  }
+  for (const int32_t slot : plan->fetch_slots) results.push_back(fetched(frame, slot));
   if (metadata != nullptr) metadata->nodes_executed = executed;
   if (frame.trace != nullptr) metadata->nodes = node_stats(*plan, *frame.trace);
   return results;
@@ -313,6 +268,7 @@ std::vector<Tensor> Session::run(const std::vector<std::pair<std::string, Tensor
 // What runs keeps the variables and the memory it uses until it has ended.
 void Session::close() {
   std::vector<std::shared_ptr<Signature>> signatures;
+  decltype(impl_->partial_runs) partial_runs;  // end when the lock is free
   {
     const std::unique_lock lock = impl_->locked();
     if (impl_->closed.exchange(true)) return;
@@ -320,7 +276,9 @@ void Session::close() {
       frame->token.cancel(Code::kCancelled, "the session was closed");
     for (auto& [key, signature] : impl_->signatures) signatures.push_back(std::move(signature));
     impl_->signatures.clear();
+    partial_runs.swap(impl_->partial_runs);
   }
+  partial_runs.clear();
   for (const std::shared_ptr<Signature>& signature : signatures)
     signature->forget_unless_planning();
   impl_->arenas.clear();

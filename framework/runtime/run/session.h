@@ -81,6 +81,23 @@ class Session {
                           const std::vector<std::string>& fetches,
                           const std::vector<std::string>& targets = {},
                           const RunOptions& options = {});
+  // A run in parts: begins with nothing fed, and goes on as far as what is fed lets it in each call
+  // of partial_run(). The handle names it until all of its feeds, fetches and targets have been
+  // named there once, or the session is closed. Errors: as run().
+  std::string partial_run_setup(const std::shared_ptr<Signature>& signature,
+                                const RunOptions& options = {});
+  struct Part {
+    std::vector<std::pair<Output, Tensor>> feeds;
+    std::vector<Output> fetches;
+    std::vector<Node*> targets;
+  };
+  // One tensor per fetch. Of `options` the poll and the token count: who is interrupted has ended
+  // the whole run. Errors: InvalidArgument (an unknown handle; a value that was not in the set-up,
+  // was named before, or needs a feed that has not been given), which leave the run as it was; as
+  // run(), which end it.
+  std::vector<Tensor> partial_run(const std::string& handle, const Part& part,
+                                  const RunOptions& options = {});
+
   // About how long one run took by estimate, in ns; 0 before the first. For the caller that decides
   // on releasing a lock.
   static double estimated_cost_ns(const Signature& signature);
@@ -96,6 +113,8 @@ class Session {
 
  private:
   struct Impl;
+  class FrameLease;
+  class PartialRun;
   std::shared_ptr<Graph> graph_;
   std::unique_ptr<Impl> impl_;
 };

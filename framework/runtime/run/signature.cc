@@ -45,18 +45,44 @@ void check_feed(const Output& value, const Tensor& tensor) {
 
 void throw_session_closed() { throw failed_precondition("the session is closed"); }
 
+// A session closed meanwhile finds the signature locked: then its plans go here.
+struct Session::Signature::ForgetInClosed {
+  const std::atomic<bool>& closed;
+  Signature& signature;
+  ~ForgetInClosed() {
+    if (closed.load()) signature.forget_unless_planning();
+  }
+};
+
 std::shared_ptr<const Plan> Session::Signature::plan_for(const Planning& planning,
                                                          std::span<const Tensor> given,
                                                          RunLimits& limits, bool& specialized) {
   if (planning.closed.load()) throw_session_closed();
-  // A session closed meanwhile finds the signature locked: then its plans go here.
-  struct Forget {
-    const std::atomic<bool>& closed;
-    Signature& signature;
-    ~Forget() {
-      if (closed.load()) signature.forget_unless_planning();
-    }
-  } forget{planning.closed, *this};
+  const ForgetInClosed forget{planning.closed, *this};
+  const std::unique_lock<ForkMutex> lock = up_to_date(planning, limits);
+  // The key stands in memory that steady-state runs reuse.
+  thread_local ShapeKey key;
+  write_key(given, key);
+  specialized = true;
+  if (std::shared_ptr<const Plan> plan = kept_plan(key)) return plan;
+  limits.begin_planning();
+  return compile(planning, given, key, specialized);
+}
+
+std::shared_ptr<const Plan> Session::Signature::plan_in_parts(const Planning& planning,
+                                                              RunLimits& limits) {
+  if (planning.closed.load()) throw_session_closed();
+  const ForgetInClosed forget{planning.closed, *this};
+  const std::unique_lock<ForkMutex> lock = up_to_date(planning, limits);
+  if (in_parts_) return in_parts_;
+  limits.begin_planning();
+  const std::shared_lock graph_lock(planning.graph.mutex());
+  in_parts_ = plan_for_any_shape(planning, Args::kOneByOne);
+  return in_parts_;
+}
+
+std::unique_lock<ForkMutex> Session::Signature::up_to_date(const Planning& planning,
+                                                           RunLimits& limits) {
   std::unique_lock<ForkMutex> lock = locked(kNoWait);
   if (!lock) {  // another run makes its plan, which may take longer than this one has time
     limits.begin_planning();
@@ -66,13 +92,14 @@ std::shared_ptr<const Plan> Session::Signature::plan_for(const Planning& plannin
     limits.begin_planning();
     renew_topology(planning);
   }
-  // The key stands in memory that steady-state runs reuse.
-  thread_local ShapeKey key;
-  write_key(given, key);
-  specialized = true;
-  if (std::shared_ptr<const Plan> plan = kept_plan(key)) return plan;
-  limits.begin_planning();
-  return compile(planning, given, key, specialized);
+  return lock;
+}
+
+std::shared_ptr<const Plan> Session::Signature::plan_for_any_shape(const Planning& planning,
+                                                                   Args args) {
+  std::vector<PartialShape> shapes;
+  for (const Output& feed : feeds) shapes.push_back(feed.node->info(feed.index).shape);
+  return make_plan(topology_, shapes, planning.resources, args);
 }
 
 void Session::Signature::write_key(std::span<const Tensor> given, ShapeKey& key) const {
@@ -107,11 +134,7 @@ std::shared_ptr<const Plan> Session::Signature::compile(const Planning& planning
   }
   if (!deserves_plan(key)) {
     specialized = false;
-    if (!generic_) {
-      for (size_t i = 0; i < given.size(); ++i)
-        shapes[i] = feeds[i].node->info(feeds[i].index).shape;
-      generic_ = make_plan(topology_, shapes, planning.resources);
-    }
+    if (!generic_) generic_ = plan_for_any_shape(planning, Args::kAtOnce);
     return generic_;
   }
   std::shared_ptr<const Plan> plan = make_plan(topology_, shapes, planning.resources);
@@ -153,6 +176,7 @@ void Session::Signature::forget_plans() {
   topology_.reset();
   kept_.clear();
   generic_.reset();
+  in_parts_.reset();
   misses_ = 0;
   missed_.clear();
 }
@@ -167,6 +191,7 @@ std::unique_lock<ForkMutex> Session::Signature::locked(std::chrono::milliseconds
     begin_anew(topology_);
     begin_anew(kept_);
     begin_anew(generic_);
+    begin_anew(in_parts_);
     begin_anew(missed_);
     misses_ = 0;
   }

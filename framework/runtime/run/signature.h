@@ -39,6 +39,8 @@ class Session::Signature {
   // after close(), what making a plan throws, and when a limit of the run is reached.
   std::shared_ptr<const Plan> plan_for(const Planning& planning, std::span<const Tensor> given,
                                        RunLimits& limits, bool& specialized);
+  // The plan for runs in parts, whose feeds may have any shape. Errors: the same.
+  std::shared_ptr<const Plan> plan_in_parts(const Planning& planning, RunLimits& limits);
   // Back to before the first run, unless a thread is making a plan: it forgets for itself.
   void forget_unless_planning();
 
@@ -51,6 +53,7 @@ class Session::Signature {
     ShapeKey key;
     std::shared_ptr<const Plan> plan;
   };
+  struct ForgetInClosed;
   struct Miss {
     ShapeKey key;
     int times = 0;
@@ -59,7 +62,10 @@ class Session::Signature {
   // The mutex, or nothing where another thread holds it for longer than `patience`. In the child of
   // a fork plans that a thread was making are forgotten, their memory is lost.
   std::unique_lock<ForkMutex> locked(std::chrono::milliseconds patience);
+  // With the topology of the graph as it is.
+  std::unique_lock<ForkMutex> up_to_date(const Planning& planning, RunLimits& limits);
   // What follows is called with the mutex held.
+  std::shared_ptr<const Plan> plan_for_any_shape(const Planning& planning, Args args);
   void forget_plans();
   void write_key(std::span<const Tensor> given, ShapeKey& key) const;
   std::shared_ptr<const Plan> kept_plan(const ShapeKey& key);
@@ -73,6 +79,7 @@ class Session::Signature {
   std::shared_ptr<const Topology> topology_;
   std::vector<Specialization> kept_;  // most recently used first
   std::shared_ptr<const Plan> generic_;
+  std::shared_ptr<const Plan> in_parts_;
   int misses_ = 0;            // in a row
   std::vector<Miss> missed_;  // while the generic plan serves them: the last first
 };

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a session holds. For session.cc and partial_run.cc.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "framework/base/fork.h"
+#include "framework/base/hash.h"
+#include "framework/runtime/plan/plan.h"
+#include "framework/runtime/run/arena_pool.h"
+#include "framework/runtime/run/partial_run.h"
+#include "framework/runtime/run/session.h"
+#include "framework/runtime/run/signature.h"
+#include "framework/runtime/state/resource_manager.h"
+
+namespace treenail {
+
+struct Session::Impl {
+  SessionOptions options;
+  std::shared_ptr<ResourceManager> resources;
+  ArenaPool arenas;
+
+  std::atomic<bool> closed{false};
+
+  ForkMutex mutex;  // guards what follows
+  uint32_t generation = fork_generation();
+  std::vector<Frame*> running;
+  using Key = std::vector<int64_t>;
+  struct KeyHash {
+    size_t operator()(const Key& key) const {
+      return hash_bytes(key.data(), key.size() * sizeof(key[0]));
+    }
+  };
+  std::unordered_map<Key, std::shared_ptr<Signature>, KeyHash> signatures;
+  std::unordered_map<std::string, std::shared_ptr<PartialRun>> partial_runs;  // by handle
+  uint64_t uses = 0;
+
+  // In the child of a fork nothing runs yet, runs in parts are lost, and what a thread was changing
+  // begins anew.
+  std::unique_lock<ForkMutex> locked();
+  void forget_oldest();
+
+  Signature::Planning planning(const Graph& graph) const {
+    return {graph, *resources, options, closed};
+  }
+  void begin(Frame& frame, Signature& signature);
+  void end(Frame& frame);
+};
+
+// A frame out of the plan's pool and an arena for its run, in the session's list of what runs.
+// Given back when the run ended well; a cancelled frame is dropped with its tokens.
+class Session::FrameLease {
+ public:
+  // Errors: ResourceExhausted, FailedPrecondition in a closed session.
+  FrameLease(Impl& session, Signature& signature, const Plan& plan);
+  ~FrameLease();
+  FrameLease(const FrameLease&) = delete;
+  FrameLease& operator=(const FrameLease&) = delete;
+  Frame& operator*() { return *frame_; }
+
+ private:
+  Impl& session_;
+  const Plan& plan_;
+  std::unique_ptr<Frame> frame_;
+  Arena arena_;
+};
+
+// A fetched value as its caller gets it.
+Tensor fetched(const Frame& frame, int32_t slot);
+
+}  // namespace treenail
