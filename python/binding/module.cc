@@ -62,6 +62,7 @@ PyObject* register_hooks(PyObject*, PyObject* args, PyObject* kwargs) {
         {"call_gradient", &s.call_gradient},
         {"make_signature", &s.make_signature},
         {"flat_feed", &s.flat_feed},
+        {"call_py_func", &s.call_py_func},
     };
     if (PyTuple_GET_SIZE(args) != 0 || kwargs == nullptr)
       throw_type_error("register_hooks() takes keywords");
@@ -130,6 +131,7 @@ int execute_module(PyObject* module) {
     add_gradient_functions(module);
     add_files(module);
     add_rare(module);
+    add_py_func();
   });
 }
 

@@ -28,6 +28,7 @@ struct State {
   PyObject* call_gradient = nullptr;
   PyObject* make_signature = nullptr;
   PyObject* flat_feed = nullptr;
+  PyObject* call_py_func = nullptr;
 
   // Interned strings.
   PyObject* str_tensor = nullptr;         // "__treenail_tensor__"
@@ -55,6 +56,7 @@ void add_execute(PyObject* module);
 void add_gradient_functions(PyObject* module);
 void add_files(PyObject* module);
 void add_rare(PyObject* module);
+void add_py_func();
 
 // Makes a heap type, once per process. `instantiable`: calling it makes an object.
 PyTypeObject* make_type(PyType_Spec& spec, bool instantiable);

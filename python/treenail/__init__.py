@@ -18,8 +18,8 @@ except ImportError as _error:
     from treenail import _library
     raise _library.explained(_error) from None
 from treenail import (_array, _assertions, _assignments, _clip, _control, _counting,  # noqa: F401
-                      _gradients, _hooks, _math, _partitioned, _plugins, _random, _session,
-                      _sorting, _sparse, _variable_scope, _variables)
+                      _gradients, _hooks, _math, _partitioned, _plugins, _py_func, _random,
+                      _session, _sorting, _sparse, _variable_scope, _variables)
 from treenail._absent import advice as _advice
 from treenail._array import *  # noqa: F401,F403
 from treenail._assertions import *  # noqa: F401,F403
@@ -40,6 +40,7 @@ from treenail._math import *  # noqa: F401,F403
 from treenail._names import no_attribute as _no_attribute
 from treenail._partitioned import *  # noqa: F401,F403
 from treenail._plugins import *  # noqa: F401,F403
+from treenail._py_func import *  # noqa: F401,F403
 from treenail._random import *  # noqa: F401,F403
 from treenail._refusals import name_in_refusals as _name_in_refusals
 from treenail._refusals import public as _public
@@ -149,6 +150,7 @@ __all__ += _gradients.__all__
 __all__ += _math.__all__
 __all__ += _partitioned.__all__
 __all__ += _plugins.__all__
+__all__ += _py_func.__all__
 __all__ += _random.__all__
 __all__ += _session.__all__
 __all__ += _sorting.__all__

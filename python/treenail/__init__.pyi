@@ -116,6 +116,7 @@ from treenail._partitioned import (PartitionedVariable as PartitionedVariable,
                                    min_max_variable_partitioner as min_max_variable_partitioner,
                                    variable_axis_size_partitioner as variable_axis_size_partitioner)  # noqa: F401
 from treenail._plugins import (load_op_library as load_op_library)  # noqa: F401
+from treenail._py_func import (numpy_function as numpy_function, py_func as py_func)  # noqa: F401
 from treenail._random import (multinomial as multinomial, random_crop as random_crop,
                               random_normal as random_normal, random_shuffle as random_shuffle,
                               random_uniform as random_uniform,
@@ -264,6 +265,7 @@ from treenail.raw_ops import (acos as acos, acosh as acosh, add as add,
                               non_max_suppression as non_max_suppression, not_equal as not_equal,
                               pack as pack, parse_tensor as parse_tensor,
                               prevent_gradient as prevent_gradient, prod as prod,
+                              py_func_stateless as py_func_stateless,
                               quotient_grad as quotient_grad,
                               random_standard_normal as random_standard_normal,
                               random_uniform_int as random_uniform_int,

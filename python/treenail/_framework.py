@@ -175,6 +175,7 @@ class Graph(_core.GraphBase):
         self._gradient_maps = _GradientMaps()
         self._device_functions = DeviceFunctions()
         self._next_op_seed = 0
+        self._py_functions: list = []  # that operations of this graph call
 
     # --- Context ----------------------------------------------------------------------------------
 

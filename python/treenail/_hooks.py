@@ -12,6 +12,7 @@ from treenail._feeds import flat_feed
 from treenail._framework import Graph
 from treenail._gradients import _call_gradient
 from treenail._math import matmul, truediv
+from treenail._py_func import call as call_py_func
 from treenail._refusals import completed as _operator
 from treenail._shape import _from_dims
 from treenail._slicing import get_item
@@ -40,4 +41,5 @@ _core.register_hooks(make_error=_make_error, make_shape=_from_dims, make_default
                      matmul=_operator(matmul, "Tensor.__matmul__"),
                      truediv=_operator(truediv, "Tensor.__truediv__"), call_gradient=_call_gradient,
                      make_signature=_make_signature, flat_feed=flat_feed,
+                     call_py_func=call_py_func,
                      package_directory=os.path.dirname(os.path.abspath(__file__)) + os.sep)

@@ -2536,6 +2536,29 @@ def Prod(input: TensorLike, reduction_indices: TensorLike, keep_dims: bool = ...
 prod = Prod
 
 
+def PyFunc(input: Sequence[TensorLike], Tout: Sequence[DTypeLike], token: str | bytes,
+           name: str | None = ...) -> list[Tensor]:
+    """Calls a function of this Python process with the inputs as arrays; its results are the
+    outputs.
+
+    token: the name under which tn.py_func keeps the function. The call is made on a thread of
+    its own. Errors: Unknown, or the code that fits the exception, with the traceback, where the
+    function raises; InvalidArgument where it gives another number of values or other dtypes;
+    NotFound for a token of another process.
+    """
+
+
+py_func = PyFunc
+
+
+def PyFuncStateless(input: Sequence[TensorLike], Tout: Sequence[DTypeLike], token: str | bytes,
+                    name: str | None = ...) -> list[Tensor]:
+    """As PyFunc, of a function whose results depend on its arguments alone."""
+
+
+py_func_stateless = PyFuncStateless
+
+
 def QuotientGrad(dy: TensorLike, divisor: TensorLike, name: str | None = ...) -> Tensor:
     """Quotient dy / divisor of a gradient, and 0 where dy is 0, even if divisor is 0 or NaN: how a
     gradient passes a function with a pole.

@@ -155,6 +155,7 @@ row("regularizers.apply_regularization",
     lambda p: tn.regularizers.apply_regularization(tn.regularizers.l2(0.1), [p.f(None, 3)]), [])
 excuse("losses.add_loss losses.get_losses losses.get_regularization_losses", "gives no new tensor")
 
+rows("py_func numpy_function", lambda f, p: f(abs, [p.f(None, 3)], tn.float32), ANY)
 row("Print", lambda p: tn.Print(p.f(None, 3), []), [None, 3])
 row("assert_scalar", lambda p: tn.assert_scalar(p.u()), ANY)
 rows("is_non_decreasing is_strictly_increasing", lambda f, p: f(p.f(None, 3)), [])

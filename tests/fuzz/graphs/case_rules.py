@@ -29,6 +29,7 @@ EXCLUDED_FAMILIES: Dict[str, str] = {
     "candidate_sampling": "no oracle gives their bits",
     "training": "optimisers: tests/cases/test_training; the gradient descent step is generated",
     "logging": "errors and lines: tests/python/test_assertions",
+    "py_func": "functions of the process: tests/python/test_py_func",
     "internal": "never in a user's graph", "sparse": "its shape checks need sorted indices",
 }
 EXCLUDED_OPS: Dict[str, str] = {

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of Python functions, for the kernel of PyFunc (kernels/host/state/py_func.cc). One runs on
+// a thread of its own, which takes the GIL; a run that is cancelled does not wait for the
+// function's end, and then nobody looks at its results. What of end and cancellation comes first
+// takes the call (claim()), and drops the share that the cancellation's callback stands for.
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/base/blocking_work.h"
+#include "framework/base/cancellation.h"
+#include "framework/base/error.h"
+#include "framework/runtime/kernel/kernel_py_func.h"
+#include "python/binding/dtypes.h"
+#include "python/binding/gil.h"
+#include "python/binding/module.h"
+#include "python/binding/numpy.h"
+#include "python/binding/values.h"
+
+namespace treenail::python {
+namespace {
+
+class Call final : public RefCounted {
+ public:
+  Call(const PyFunction& function, RunContext context, Done done)
+      : function_(function), context_(context), done_(done) {
+    // The function may keep them for longer than the run lasts.
+    for (int i = 0; i < function.num_inputs; ++i) {
+      const Tensor& input = context.input(i);
+      const bool own = input.buffer() && input.buffer()->kind() == Buffer::Kind::kOwned;
+      inputs_.push_back(own ? input : input.deep_copy());
+    }
+  }
+
+  void watch() {
+    ref();
+    cancellation_ = context_.token()->add_callback(cancelled, this);
+    if (cancellation_ != 0) return;
+    unref();
+    throw treenail::cancelled("the run was cancelled");
+  }
+  // Nobody is told any end; false where a cancellation has been.
+  bool forget() {
+    if (!claim()) return false;
+    context_.token()->remove_callback(cancellation_);
+    unref();
+    return true;
+  }
+
+  void run() noexcept {
+    std::vector<Tensor> outputs;
+    std::exception_ptr error;
+    try {
+      const GilRetake gil;
+      outputs = call();
+    } catch (...) {
+      park_if_thread_ends();
+      error = std::current_exception();
+    }
+    const Done done = done_;
+    RunContext context = context_;
+    if (!forget()) return;
+    if (error != nullptr) return done.fail(std::move(error));
+    for (size_t i = 0; i < outputs.size(); ++i)
+      context.set_output(static_cast<int>(i), std::move(outputs[i]));
+    done();
+  }
+
+ private:
+  bool claim() { return !claimed_.exchange(true, std::memory_order_acq_rel); }
+
+  static void cancelled(void* argument) noexcept {
+    Call* const call = static_cast<Call*>(argument);
+    if (!call->claim()) return;
+    call->done_.fail(std::make_exception_ptr(treenail::cancelled("the run was cancelled")));
+    call->unref();
+  }
+
+  std::vector<Tensor> call();
+  std::vector<Tensor> results(PyObject* values) const;
+
+  const PyFunction function_;
+  RunContext context_;
+  const Done done_;
+  std::vector<Tensor> inputs_;
+  std::atomic<bool> claimed_{false};
+  uint64_t cancellation_ = 0;
+};
+
+// (values, None) or (None, (code, text)), as the package's call_py_func says.
+std::vector<Tensor> Call::call() {
+  Ref arguments = checked(PyList_New(static_cast<Py_ssize_t>(inputs_.size())));
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    PyList_SET_ITEM(arguments.get(), static_cast<Py_ssize_t>(i),
+                    array_from_tensor(std::move(inputs_[i]), true).release());
+  }
+  const Ref token = text_object(function_.token);
+  PyObject* given[] = {token.get(), arguments.get()};
+  const Ref answer = Ref::steal(
+      parking([&] { return PyObject_Vectorcall(state().call_py_func, given, 2, nullptr); }));
+  if (!answer) {
+    RaisedException raised;
+    throw Error(Code::kUnknown, raised.text());
+  }
+  PyObject* const failure = PyTuple_GET_ITEM(answer.get(), 1);
+  if (failure == Py_None) return results(PyTuple_GET_ITEM(answer.get(), 0));
+  const long code = PyLong_AsLong(PyTuple_GET_ITEM(failure, 0));
+  throw Error(static_cast<Code>(code),
+              std::string(text_of(PyTuple_GET_ITEM(failure, 1), "an error's text")));
+}
+
+std::vector<Tensor> Call::results(PyObject* values) const {
+  const auto count = static_cast<size_t>(PyList_GET_SIZE(values));
+  if (count != function_.output_types.size()) {
+    throw invalid_argument(function_.token, " returns ", count, " values, but expects to see ",
+                           function_.output_types.size(), " values");
+  }
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < count; ++i) {
+    PyObject* const value = PyList_GET_ITEM(values, static_cast<Py_ssize_t>(i));
+    const DType wanted = function_.output_types[i];
+    try {
+      // A plain number has no dtype of its own; what has one must have the right one.
+      const DType read_as = is_weakly_typed(value) ? wanted : DType::kInvalid;
+      tensors.push_back(tensor_from_object(value, read_as, Casting::kSafeKind, false));
+    } catch (const PythonError&) {
+      RaisedException raised;
+      throw invalid_argument(i, "-th value returned by ", function_.token, ": ", raised.text());
+    }
+    if (tensors.back().dtype() == wanted) continue;
+    throw invalid_argument(i, "-th value returned by ", function_.token, " is ",
+                           dtype_name(tensors.back().dtype()), ", but expects ",
+                           dtype_name(wanted));
+  }
+  return tensors;
+}
+
+class CallWork final : public BlockingWork {
+ public:
+  explicit CallWork(IntrusivePtr<Call> call) : call_(std::move(call)) {}
+  void run() noexcept override { call_->run(); }
+
+ private:
+  const IntrusivePtr<Call> call_;
+};
+
+void start(const PyFunction& function, RunContext context, Done done) {
+  const auto call = make_counted<Call>(function, context, done);
+  call->watch();
+  try {
+    run_blocking(std::make_unique<CallWork>(call));
+  } catch (...) {
+    if (call->forget()) throw;
+  }
+}
+
+}  // namespace
+
+void add_py_func() { set_start_py_function(start); }
+
+}  // namespace treenail::python
