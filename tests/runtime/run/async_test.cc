@@ -402,5 +402,103 @@ TEST_F(Async, LifetimesAreSeparatedByDependenciesAlone) {
   }
 }
 
+// --- Random runs ---------------------------------------------------------------------------------
+
+// A graph of operations that compute, wait, end at once or fail, and what its sum is.
+struct RandomGraph {
+  explicit RandomGraph(std::mt19937& random) {
+    std::vector<Output> values{g.placeholder(DType::kFloat32, {kUnknown}, "x")};
+    std::vector<float> known{1};
+    const int nodes = 5 + static_cast<int>(random() % 30);
+    for (int i = 0; i < nodes; ++i) add_node(random, values, known);
+    g.op("AddN", values, {}, "sum");
+    for (const float value : known) sum += value;
+  }
+
+  GraphBuilder g;
+  float sum = 0;
+  bool fails = false;
+
+ private:
+  void add_node(std::mt19937& random, std::vector<Output>& values, std::vector<float>& known) {
+    const size_t from = random() % values.size();
+    const Output x = values[from];
+    switch (random() % 12) {
+      case 0:
+      case 1:
+      case 2:
+        values.push_back(g.op("TestPass", {x}));
+        known.push_back(known[from] + 1);
+        return;
+      case 3:
+        values.push_back(g.op("TestAtOnce", {x}));
+        known.push_back(known[from]);
+        return;
+      case 4:
+        values.push_back(g.op("TestOpen", {x}));
+        known.push_back(known[from]);
+        return;
+      case 5:
+        if (random() % 8 != 0) return;
+        fails = true;
+        values.push_back(g.op("TestFail", {x}, {{"how", std::string("late")}}));
+        known.push_back(0);
+        return;
+      default:
+        values.push_back(g.op("Neg", {x}));
+        known.push_back(-known[from]);
+    }
+  }
+};
+
+// One run of it, which a deadline, a token, the end of the session or an error may end.
+void random_run(std::mt19937& random) {
+  const RandomGraph graph(random);
+  Session session(graph.g.graph);
+  CancellationToken token;
+  RunOptions options;
+  const int64_t end = static_cast<int64_t>(random() % 5);
+  if (end == 1) options.timeout_ms = 1 + static_cast<int64_t>(random() % 5);
+  if (end == 2) options.token = &token;
+  std::atomic<bool> over{false};
+  const auto delay = std::chrono::microseconds(random() % 3000);
+  std::thread side([&] {
+    std::this_thread::sleep_for(delay);
+    if (end == 2) token.cancel(Code::kCancelled, "enough");
+    if (end == 3) session.close();
+    while (end != 2 && end != 3 && !over) {
+      gate().open(1);
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  });
+  const Tensor x = Tensor::vector<float>(std::vector<float>(100 + random() % 100, 1.0f));
+  try {
+    const Tensor y = session.run({{"x", x}}, {"sum"}, {}, options)[0];
+    EXPECT_FALSE(graph.fails);
+    EXPECT_EQ(first(y), graph.sum);
+  } catch (const Error& error) {
+    const bool wanted = (end == 1 && error.code() == Code::kDeadlineExceeded) ||
+                        (end == 2 && error.code() == Code::kCancelled) ||
+                        (end == 3 && (error.code() == Code::kCancelled ||
+                                      error.code() == Code::kFailedPrecondition)) ||
+                        (graph.fails && error.code() == Code::kOutOfRange);
+    EXPECT_TRUE(wanted) << end << ": " << error.what();
+  }
+  over = true;
+  side.join();
+}
+
+TEST_F(Async, AThousandRandomRunsEnd) {
+  std::vector<std::thread> threads;
+  for (uint32_t thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([thread] {
+      std::mt19937 random(thread);
+      for (int i = 0; i < 250; ++i) random_run(random);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(gate().waiting(), 0);
+}
+
 }  // namespace
 }  // namespace treenail
