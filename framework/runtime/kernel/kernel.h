@@ -58,28 +58,6 @@ class PrepareContext {
   int num_inputs() const { return op().num_inputs(); }
 };
 
-// Elements of an output: `rows` runs of `count` elements, `stride` elements from one to the next.
-struct ElementBlock {
-  int64_t begin = 0;
-  int64_t count = 0;
-  int64_t rows = 1;
-  int64_t stride = 0;
-};
-
-// An input that no memory holds. read() computes the elements of a block, its rows one behind the
-// other, into memory aligned to 64 bytes.
-struct ElementSource {
-  FunctionRef<void(const ElementBlock& block, void* to)> read;
-  double ns;  // per element, about
-};
-
-// Receives elements of a block, its rows one behind the other, in memory of the giver's own, which
-// may be overwritten.
-using BlockSink = FunctionRef<void(const ElementBlock& block, void* elements)>;
-// An input that no memory holds and that another kernel computes: a call runs that kernel, which
-// gives its blocks in any order, from several threads at once.
-using BlockStream = FunctionRef<void(const BlockSink& sink)>;
-
 class RunContext {
  public:
   const Tensor& input(int i) const { return values_[input_slots_[i]]; }
@@ -97,27 +75,6 @@ class RunContext {
   const std::byte* prepacked(int i, const PackKey& key, size_t bytes,
                              FunctionRef<void(std::byte*)> make) const;
 
-  // For kernels that finish in pieces (below): these elements of output 0 are there and will not be
-  // touched again by this kernel. What follows may replace them at once, on this thread.
-  void finished(const ElementBlock& block) const {
-    if (follow_ != nullptr) (*follow_)(block);
-  }
-  void finished(int64_t begin, int64_t end) const { finished({begin, end - begin, 1, 0}); }
-  // For kernels that read in pieces (below): where input 0 comes from, or null where it lies in
-  // memory.
-  const ElementSource* source() const { return source_; }
-  // For kernels that hand over (below): who takes output 0, or null where it goes to memory.
-  const BlockSink* sink() const { return sink_; }
-  // For kernels that take over (below): where that input comes from, or null where it lies in
-  // memory.
-  const BlockStream* stream() const { return stream_; }
-  // For work whose results are not yet the output: nothing follows it.
-  RunContext on_the_way() const {
-    RunContext c = *this;
-    c.follow_ = nullptr;
-    return c;
-  }
-
   // Runs body(begin, end) over pieces of [0, total): `grain` items each, the last one shorter.
   // Pieces depend on total and grain alone, never on threads. cost_ns_per_item: estimate, to keep
   // small work on one thread. Polls cancellation per piece.
@@ -132,11 +89,6 @@ class RunContext {
   int32_t output_slot_ = 0;
   std::byte* scratch_ = nullptr;
   const CancellationToken* token_ = nullptr;
-  // Of fused kernels.
-  const FunctionRef<void(const ElementBlock&)>* follow_ = nullptr;
-  const ElementSource* source_ = nullptr;
-  const BlockSink* sink_ = nullptr;
-  const BlockStream* stream_ = nullptr;
 };
 
 class Kernel {
@@ -146,18 +98,6 @@ class Kernel {
   size_t scratch_bytes = 0;
   double cost_ns = 0;  // estimate of one run on one thread; below ~1000 it is run inline wherever
                        // it becomes ready
-  // run() tells finished() of every element of output 0 exactly once, and never reads one after
-  // that: element-wise ops may then go on with each piece while it is in cache (kernel_fusion.h).
-  bool finishes_in_pieces = false;
-  // run() takes input 0 from source() where there is one, each element once, and never from memory:
-  // element-wise ops before it may then compute it piece by piece.
-  bool reads_in_pieces = false;
-  // run() gives each element of output 0 exactly once to sink() where there is one, and leaves the
-  // output alone: the value needs no memory, and who takes it finds it in cache.
-  bool hands_over = false;
-  // The input that run() takes from stream() where there is one, and then never from memory; -1:
-  // none.
-  int takes_over = -1;
 };
 
 // A kernel from a callable: return make_kernel([n](RunContext& c) { ... });

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several element-wise ops as one kernel: what the runtime hands to the kernels, and what it gets
-// back. Which ops go together: fusion.h. How they are computed: kernels/host.
+// Several nodes as one kernel: what the runtime gives to the kernels' side, and what it gets back.
+// Which nodes go together: runtime/plan. How they are computed: kernels/host.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -12,13 +13,22 @@
 
 namespace treenail {
 
-// How large a group may be, and how many inputs a kernel may have that runs together with one (its
-// reader, a taker of what it hands over): what keeps pointers, registers and tiles of one walk in
-// the first-level cache. Held where a group or a pair is made; what runs them counts on it for its
-// arrays. A node of more inputs, as AddN may be, runs alone.
+// All limits of fused kernels; what runs them has arrays of these sizes. The first three are held
+// from the first op on: one of more inputs, as AddN may be, runs alone. The others depend on ops
+// and shapes and are held where a program is made: what needs more is computed in another way, or
+// op by op.
 inline constexpr int kMostFusedOps = 16;
-inline constexpr int kMostFusedInputs = 16;
+inline constexpr int kMostFusedInputs = 16;    // of a group; of the consumer in a composed kernel
 inline constexpr int kMostFusedOperands = 48;  // of all ops together, the same one counted again
+// Of a program over tiles: its values, and the tiles alive at once.
+inline constexpr int kMostTileValues = 128;
+inline constexpr int kMostTiles = 24;
+// Of a program in registers: what it reads of memory.
+inline constexpr int kMostRegisterArrays = 16;  // inputs that are no single element
+inline constexpr int kMostRegisterCopies = 32;  // of single elements
+inline constexpr int kMostRegisterSpills = 16;  // values that wait in L1 at once
+inline constexpr int kMostRegisterOperands =
+    kMostRegisterArrays + kMostRegisterCopies + kMostRegisterSpills;
 
 // Ops of one output each, in an order that fits their dependencies. Operands and results are
 // numbered: first the inputs, then the steps. The last step's result is the output; every step's
@@ -34,25 +44,25 @@ struct ElementwiseGroup {
   Shape output_shape;
 };
 
-struct ElementwiseFuser {
-  // Can the op be a step?
+// Whether a group of so many ops, operands and inputs is within the limits.
+inline bool fits_one_kernel(size_t ops, size_t operands, size_t inputs) {
+  return ops <= kMostFusedOps && operands <= kMostFusedOperands && inputs <= kMostFusedInputs;
+}
+
+// Fused kernels have the bits of their parts run one by one.
+struct Fuser {
+  // Can the op be a step of a group?
   bool (*accepts)(const OpInstance& op) = nullptr;
-  // The kernel of the whole group: the same bits as its ops one after the other. Null where the
-  // group is too large.
+  // The kernel of a group, of one op or more; null where it is too large.
   std::unique_ptr<Kernel> (*prepare)(const ElementwiseGroup& group) = nullptr;
-  // The kernel that runs `producer`, which finishes in pieces, and takes each piece on through the
-  // group at once, in place: the producer's result is the group's input `from`, of the output's
-  // dtype and number of elements. Its inputs are the producer's, `producer_inputs` of them, then
-  // the group's others. Null, and `producer` untouched, where two kernels do better.
-  std::unique_ptr<Kernel> (*prepare_following)(const ElementwiseGroup& group, int from,
-                                               std::unique_ptr<Kernel>& producer,
-                                               int producer_inputs) = nullptr;
-  // The kernel that runs `reader`, which reads in pieces, and computes the group where it asks for
-  // elements of its input 0. Its inputs are the group's, then the reader's others. Null, and
-  // `reader` untouched, where two kernels do better.
-  std::unique_ptr<Kernel> (*prepare_feeding)(const ElementwiseGroup& group,
-                                             std::unique_ptr<Kernel>& reader,
-                                             int reader_inputs) = nullptr;
+  // The input that the kernel may take from its producer block by block; -1: none.
+  int (*streamed_input)(const Kernel& kernel) = nullptr;
+  // The kernel of a producer and its consumer, which takes the producer's output 0 as that input;
+  // no memory holds it. Inputs: the producer's, then the consumer's others. Null, and both
+  // untouched, where the two cannot be one.
+  std::unique_ptr<Kernel> (*compose)(std::unique_ptr<Kernel>& producer, int producer_inputs,
+                                     std::unique_ptr<Kernel>& consumer,
+                                     int consumer_inputs) = nullptr;
 };
 
 }  // namespace treenail

@@ -80,7 +80,7 @@ std::string type_attrs_text(const OpInstance& op) {
 struct KernelRegistry::Impl {
   mutable ForkSharedMutex mutex;
   std::unordered_map<std::string, std::vector<Entry>> by_op;
-  ElementwiseFuser fuser;  // set while kernels register, before anyone looks
+  Fuser fuser;  // set while kernels register, before anyone looks
 };
 
 KernelRegistry::KernelRegistry() : impl_(std::make_unique<Impl>()) {}
@@ -130,8 +130,8 @@ void KernelRegistry::add_all(std::vector<KernelRegistration> kernels) {
   for (auto& [op, entries] : by_op) impl_->by_op[op] = std::move(entries);
 }
 
-void KernelRegistry::set_fuser(const ElementwiseFuser& fuser) { impl_->fuser = fuser; }
-const ElementwiseFuser& KernelRegistry::fuser() const { return impl_->fuser; }
+void KernelRegistry::set_fuser(const Fuser& fuser) { impl_->fuser = fuser; }
+const Fuser& KernelRegistry::fuser() const { return impl_->fuser; }
 
 PrepareFn KernelRegistry::find(const OpInstance& op) const {
   const std::shared_lock lock(impl_->mutex);

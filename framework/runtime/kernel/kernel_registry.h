@@ -46,9 +46,9 @@ class KernelRegistry {
   // What a plugin brings: all of it, or nothing when one is there already. Errors: AlreadyExists.
   void add_all(std::vector<KernelRegistration> kernels);
 
-  // What computes groups of element-wise ops; without it nothing is fused.
-  void set_fuser(const ElementwiseFuser& fuser);
-  const ElementwiseFuser& fuser() const;
+  // What makes one kernel of several nodes; without it nothing is fused.
+  void set_fuser(const Fuser& fuser);
+  const Fuser& fuser() const;
 
   // Errors: Unimplemented, naming op, dtypes and what is registered.
   PrepareFn find(const OpInstance& op) const;

@@ -16,7 +16,7 @@ bool same(const Output& a, const Output& b) { return a.node == b.node && a.index
 class Finder {
  public:
   Finder(std::span<Node* const> order, std::span<const FusionCandidate> candidates,
-         const ElementwiseFuser& fuser)
+         const Fuser& fuser)
       : order_(order), candidates_(candidates), fuser_(fuser), nodes_(candidates.size()) {
     for (size_t i = 0; i < order.size(); ++i) state(*order[i]).position = i;
     for (const Node* node : order) {
@@ -33,12 +33,9 @@ class Finder {
     for (auto it = order_.rbegin(); it != order_.rend(); ++it) place(**it);
     std::vector<FusionGroup> found;
     for (auto it = groups_.rbegin(); it != groups_.rend(); ++it) {
+      if (it->size() < 2) continue;
       std::reverse(it->begin(), it->end());
-      FusionGroup group{*it, inputs_of(*it), {}, nullptr};
-      group.producers = producers_of(group);
-      group.reader = reader_of(group);
-      const bool alone = group.producers.empty() && group.reader == nullptr;
-      if (group.members.size() > 1 || !alone) found.push_back(std::move(group));
+      found.push_back({*it, inputs_of(*it)});
     }
     return found;
   }
@@ -97,71 +94,8 @@ class Finder {
   bool fits(const std::vector<const Node*>& members) {
     size_t operands = 0;
     for (const Node* member : members) operands += member->inputs().size();
-    return members.size() <= kMostFusedOps && operands <= kMostFusedOperands &&
-           inputs_of(members).size() <= kMostFusedInputs;
-  }
-
-  // The group would move to the reader's place: nothing ordered behind a member may stand before
-  // it.
-  const Node* reader_of(const FusionGroup& group) {
-    const Node& last = *group.members.back();
-    const std::vector<const Node*>& consumers = state(last).consumers;
-    if (consumers.size() != 1) return nullptr;
-    const Node& reader = *consumers[0];
-    const OpDef& def = reader.op().def();
-    if (reader.inputs()[0].node != &last || candidate(reader).shape == nullptr || def.stateful ||
-        def.allocates_outputs || def.view_of >= 0 || fuser_.accepts(reader.op())) {
-      return nullptr;
-    }
-    const bool ordered = std::all_of(
-        group.members.begin(), group.members.end(),
-        [&](const Node* member) { return state(*member).first_ordered > state(reader).position; });
-    return ordered ? &reader : nullptr;
-  }
-
-  std::vector<FusionProducer> producers_of(const FusionGroup& group) {
-    std::vector<FusionProducer> producers;
-    for (size_t i = 0; i < group.inputs.size(); ++i) {
-      FusionProducer producer;
-      producer.input = i;
-      if (find_producer(group, producer)) producers.push_back(std::move(producer));
-    }
-    std::sort(producers.begin(), producers.end(), [&](const auto& a, const auto& b) {
-      return state(*a.node).position > state(*b.node).position;
-    });
-    return producers;
-  }
-
-  // Follows views back from the group's input. All that moves to the group's place must have no
-  // other readers, and nothing ordered behind it by control edges that stands before that place.
-  bool find_producer(const FusionGroup& group, FusionProducer& producer) {
-    const Node& last = *group.members.back();
-    const int wanted = state(last).group;
-    const Output* value = &group.inputs[producer.input];
-    const Node* reader = nullptr;  // null: the group
-    while (true) {
-      const Node& node = *value->node;
-      const NodeState& s = state(node);
-      const OpDef& def = node.op().def();
-      if (!candidate(node).runs || candidate(node).shape == nullptr || node.num_outputs() != 1 ||
-          def.stateful || def.allocates_outputs || s.first_ordered <= state(last).position ||
-          node.op().output_type(0) != last.op().output_type(0)) {
-        return false;
-      }
-      if (reader == nullptr && !(*candidate(node).shape == *candidate(last).shape)) return false;
-      const auto is_reader = [&](const Node* consumer) {
-        ++looked_at_;
-        return reader != nullptr ? consumer == reader : state(*consumer).group == wanted;
-      };
-      if (!std::all_of(s.consumers.begin(), s.consumers.end(), is_reader)) return false;
-      if (def.view_of < 0) {
-        producer.node = &node;
-        return !fuser_.accepts(node.op());
-      }
-      producer.views.push_back(&node);
-      reader = &node;
-      value = &node.inputs()[static_cast<size_t>(def.view_of)];
-    }
+    return operands <= kMostFusedOperands &&
+           fits_one_kernel(members.size(), operands, inputs_of(members).size());
   }
 
   // In order of first use by members in canonical order, whichever way `members` is sorted.
@@ -184,7 +118,7 @@ class Finder {
 
   std::span<Node* const> order_;
   std::span<const FusionCandidate> candidates_;
-  const ElementwiseFuser& fuser_;
+  const Fuser& fuser_;
   std::vector<NodeState> nodes_;                  // by node id
   std::vector<std::vector<const Node*>> groups_;  // last member first
   int64_t looked_at_ = 0;
@@ -194,11 +128,20 @@ class Finder {
 
 std::vector<FusionGroup> find_fusion_groups(std::span<Node* const> order,
                                             std::span<const FusionCandidate> candidates,
-                                            const ElementwiseFuser& fuser, int64_t* looked_at) {
+                                            const Fuser& fuser, int64_t* looked_at) {
   Finder finder(order, candidates, fuser);
   std::vector<FusionGroup> groups = finder.find();
   if (looked_at != nullptr) *looked_at += finder.looked_at();
   return groups;
+}
+
+FusionGroup group_of_one(const Node& node) {
+  FusionGroup group{{&node}, {}};
+  for (const Output& input : node.inputs()) {
+    const auto is_input = [&](const Output& other) { return same(input, other); };
+    if (std::ranges::none_of(group.inputs, is_input)) group.inputs.push_back(input);
+  }
+  return group;
 }
 
 ElementwiseGroup describe_group(const FusionGroup& group, std::vector<Shape> input_shapes,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes, constants, kernels and edges of a plan; its memory: plan_arena.cc; values handed over:
-// plan_handover.cc; assignments that update in place: plan_update.cc.
+// Shapes, constants, kernels and edges of a plan; its memory: plan_arena.cc; producers and
+// consumers as one kernel: plan_compose.cc; assignments that update in place: plan_update.cc.
 #include "framework/runtime/plan/plan_builder.h"
 
 #include <algorithm>
@@ -44,7 +44,8 @@ PlanBuilder::PlanBuilder(std::shared_ptr<const Topology> topology,
       topology_(*topology),
       feed_shapes_(feed_shapes),
       resources_(resources),
-      args_(args) {
+      args_(args),
+      fuser_(KernelRegistry::instance().fuser()) {
   plan_->topology = std::move(topology);
   plan_->resources = &resources;
   for (const auto& variable : topology_.shape_variables) keyed_variables_.insert(variable.get());
@@ -55,7 +56,7 @@ std::shared_ptr<const Plan> PlanBuilder::build() {
   infer();
   find_needed();
   find_groups();
-  find_handovers();
+  find_compositions();
   find_updates();
   make_nodes();
   connect();
@@ -74,9 +75,11 @@ void PlanBuilder::number_values() {
   infos_.resize(values);
   plan_->slots.resize(values);
   size_t next = 0;
+  int32_t position = 0;
   for (const Node* node : topology_.order) {
     NodeState& s = state(*node);
     s.infos = std::span(infos_).subspan(next, static_cast<size_t>(node->num_outputs()));
+    s.position = position++;
     s.first_slot = static_cast<int32_t>(next);
     next += s.infos.size();
   }
@@ -171,8 +174,7 @@ void PlanBuilder::find_needed() {
 }
 
 void PlanBuilder::find_groups() {
-  const ElementwiseFuser& fuser = KernelRegistry::instance().fuser();
-  if (!topology_.fuse_elementwise || fuser.accepts == nullptr) return;
+  if (!topology_.fuse_elementwise || fuser_.accepts == nullptr) return;
   std::vector<FusionCandidate> candidates(states_.size());
   for (const Node* node : topology_.order) {
     const NodeState& s = state(*node);
@@ -185,8 +187,10 @@ void PlanBuilder::find_groups() {
       c.shape = &s.infos[0].shape;
     }
   }
-  for (const FusionGroup& group : find_fusion_groups(topology_.order, candidates, fuser))
-    add_group(group, fuser);
+  for (const FusionGroup& group : find_fusion_groups(topology_.order, candidates, fuser_)) {
+    PreparedGroup prepared = prepare_group(group);
+    if (prepared.kernel != nullptr) add_group(std::move(prepared));
+  }
 }
 
 // A value too large for any memory is left to its own node, which says so.
@@ -199,27 +203,30 @@ bool PlanBuilder::sizes_are_possible(const FusionGroup& group) {
   return true;
 }
 
-void PlanBuilder::add_group(const FusionGroup& group, const ElementwiseFuser& fuser) {
+// Its kernel is null where there can be none.
+PlanBuilder::PreparedGroup PlanBuilder::prepare_group(const FusionGroup& group) {
   poll_interrupt();
-  if (!sizes_are_possible(group)) return;
+  PreparedGroup prepared{group, group.inputs, nullptr, group.members};
+  if (!sizes_are_possible(group)) return prepared;
   std::vector<Shape> shapes;
   for (const Output& input : group.inputs) shapes.push_back(info(input).shape.shape());
   const Shape output = state(*group.members.back()).infos[0].shape.shape();
-  const ElementwiseGroup described = describe_group(group, std::move(shapes), output);
-  PreparedGroup prepared{group, group.inputs, nullptr, group.members};
-  if (!feed_reader(described, fuser, prepared) && !follow_producer(described, fuser, prepared)) {
-    if (group.members.size() < 2) return;
-    prepared.kernel = fuser.prepare(described);
-    if (prepared.kernel == nullptr) return;
-  }
-  const Node* const runs = prepared.nodes.back();
-  for (const Node* node : prepared.nodes) state(*node).fused = node != runs;
-  state(*runs).group = static_cast<int32_t>(groups_.size());
-  groups_.push_back(std::move(prepared));
+  prepared.kernel = fuser_.prepare(describe_group(group, std::move(shapes), output));
+  return prepared;
 }
 
-// To see whether a group can run with the node; else the kernel is kept for its own plan node.
-// Where that fails, it is said when the node's turn comes.
+void PlanBuilder::add_group(PreparedGroup group) {
+  const Node* const runs = group.nodes.back();
+  for (const Node* node : group.nodes) {
+    state(*node).fused = node != runs;
+    state(*node).group = -1;
+  }
+  state(*runs).group = static_cast<int32_t>(groups_.size());
+  groups_.push_back(std::move(group));
+}
+
+// To see whether it can be one with another; else the kernel is kept for its own plan node. Where
+// that fails, it is said when the node's turn comes.
 bool PlanBuilder::prepare_early(const Node& node) {
   NodeState& s = state(node);
   if (s.group >= 0 || s.fused || !can_prepare(node)) return false;
@@ -230,42 +237,6 @@ bool PlanBuilder::prepare_early(const Node& node) {
     return false;
   }
   return true;
-}
-
-bool PlanBuilder::feed_reader(const ElementwiseGroup& described, const ElementwiseFuser& fuser,
-                              PreparedGroup& prepared) {
-  const Node* const reader = prepared.group.reader;
-  if (reader == nullptr || !prepare_early(*reader)) return false;
-  std::unique_ptr<Kernel>& kernel = state(*reader).kernel;
-  if (!kernel->reads_in_pieces) return false;
-  const std::span<const Output> inputs = reader->inputs();
-  prepared.kernel = fuser.prepare_feeding(described, kernel, static_cast<int>(inputs.size()));
-  if (prepared.kernel == nullptr) return false;
-  prepared.inputs.insert(prepared.inputs.end(), inputs.begin() + 1, inputs.end());
-  prepared.nodes.push_back(reader);
-  return true;
-}
-
-bool PlanBuilder::follow_producer(const ElementwiseGroup& described, const ElementwiseFuser& fuser,
-                                  PreparedGroup& prepared) {
-  const FusionGroup& group = prepared.group;
-  for (const FusionProducer& producer : group.producers) {
-    if (!prepare_early(*producer.node)) continue;
-    std::unique_ptr<Kernel>& kernel = state(*producer.node).kernel;
-    if (!kernel->finishes_in_pieces) continue;
-    const std::span<const Output> inputs = producer.node->inputs();
-    prepared.kernel = fuser.prepare_following(described, static_cast<int>(producer.input), kernel,
-                                              static_cast<int>(inputs.size()));
-    if (prepared.kernel == nullptr) continue;
-    prepared.inputs.assign(inputs.begin(), inputs.end());
-    for (size_t i = 0; i < group.inputs.size(); ++i) {
-      if (i != producer.input) prepared.inputs.push_back(group.inputs[i]);
-    }
-    prepared.nodes.insert(prepared.nodes.begin(), producer.node);
-    prepared.nodes.insert(prepared.nodes.begin(), producer.views.begin(), producer.views.end());
-    return true;
-  }
-  return false;
 }
 
 void PlanBuilder::make_nodes() {

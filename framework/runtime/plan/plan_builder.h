@@ -27,13 +27,14 @@ class PlanBuilder {
  private:
   struct NodeState {
     std::span<ValueInfo> infos;  // of infos_
+    int32_t position = 0;        // in the canonical order
     int32_t first_slot = 0;
     int32_t plan_node = -1;
     bool given = false;  // outputs are constants, args or handles: nothing runs
     bool needed = false;
-    bool fused = false;  // runs as a part of another node: a group's last member or reader
-    int32_t group = -1;  // number in groups_, where the node runs one
-    std::unique_ptr<Kernel> kernel;  // prepared early, to see whether a group can follow it
+    bool fused = false;              // runs as a part of another node
+    int32_t group = -1;              // number in groups_, where the node runs one
+    std::unique_ptr<Kernel> kernel;  // prepared early, to see whether it can be one with another
   };
 
   static size_t index(const Node& node) { return static_cast<size_t>(node.id()); }
@@ -55,16 +56,15 @@ class PlanBuilder {
   void find_needed();
   void find_groups();
   bool sizes_are_possible(const FusionGroup& group);
-  void add_group(const FusionGroup& group, const ElementwiseFuser& fuser);
   struct PreparedGroup;
-  bool feed_reader(const ElementwiseGroup& described, const ElementwiseFuser& fuser,
-                   PreparedGroup& prepared);
-  bool follow_producer(const ElementwiseGroup& described, const ElementwiseFuser& fuser,
-                       PreparedGroup& prepared);
+  PreparedGroup prepare_group(const FusionGroup& group);
+  void add_group(PreparedGroup group);
   bool prepare_early(const Node& node);
-  // Values handed over (plan_handover.cc).
-  void find_handovers();
-  void take_over(const Node& taker, NodeState& s);
+  // Producers and consumers as one kernel (plan_compose.cc).
+  void find_compositions();
+  bool may_consume(const Node& node);
+  void compose(const Node& consumer, int input);
+  PreparedGroup prepare_producer(const Node& node);
   bool only_feed(std::span<const Node* const> nodes, const Node& reader);
   bool reads_what_is_written(const Output& value, const Node& writer);
   // Assignments that compute the new value over the old one (plan_update.cc).
@@ -119,6 +119,7 @@ class PlanBuilder {
   std::span<const PartialShape> feed_shapes_;
   ResourceManager& resources_;
   const Args args_;
+  const Fuser& fuser_;
   std::vector<NodeState> states_;                        // by node id
   std::vector<ValueInfo> infos_;                         // by slot
   std::unordered_set<const Variable*> keyed_variables_;  // topology_.shape_variables

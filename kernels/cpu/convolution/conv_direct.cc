@@ -105,7 +105,6 @@ class DirectForward final : public ConvAlgorithm<T> {
     this->scratch_bytes =
         static_cast<size_t>(filter_elements_ + units_.chunks * band_elements_) * sizeof(T);
     this->cost_ns = g.multiply_adds() / product_rate<T>();
-    this->finishes_in_pieces = true;
   }
 
   void run(const RunContext& c, const T* a, const T* b, T* out, std::byte* scratch) const override {
@@ -126,7 +125,6 @@ class DirectForward final : public ConvAlgorithm<T> {
         const int64_t line = g_.columns.output * g_.filters, first = plane * g_.rows.output;
         band_of_plane(image, plane % g_.planes.output, row, last, packed, copy,
                       out + (first + row) * line);
-        c.finished((first + row) * line, (first + last) * line);
       }
     });
   }

@@ -38,7 +38,6 @@ class FoldInput final : public ConvAlgorithm<T> {
         static_cast<size_t>(filter_elements_ + chunks_ * (line_elements_ + image_elements_)) *
         sizeof(T);
     this->cost_ns = 1.5 * static_cast<double>(g.batch) * image / product_rate<T>();
-    this->finishes_in_pieces = true;
   }
 
   void run(const RunContext& c, const T* a, const T* b, T* out, std::byte* scratch) const override {
@@ -61,9 +60,7 @@ class FoldInput final : public ConvAlgorithm<T> {
                      line);
           fold_row(line, folded + y * g_.rows.stride * width_ * g_.channels);
         }
-        const int64_t elements = g_.input_pixels() * g_.channels;
-        copy_out(folded, out + image * elements);
-        c.finished(image * elements, (image + 1) * elements);
+        copy_out(folded, out + image * g_.input_pixels() * g_.channels);
       }
     });
   }

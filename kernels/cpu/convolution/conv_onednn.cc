@@ -104,7 +104,6 @@ class OneDnnPasses final : public ConvAlgorithm<float> {
         pass == ConvPass::kFilter ? pieces_ * per_partial() : filter_bytes_ + rest_filter_bytes_;
     scratch_bytes = static_cast<size_t>(filters + pieces_ * workspace_bytes_);
     cost_ns = g.multiply_adds() / 48.0;
-    finishes_in_pieces = pass != ConvPass::kFilter;
   }
 
   bool made() const { return whole_->made() && (!rest_ || rest_->made()); }
@@ -130,10 +129,6 @@ class OneDnnPasses final : public ConvAlgorithm<float> {
           .run(images + piece * piece_ * g_.input_pixels() * g_.channels,
                results + piece * piece_ * g_.output_pixels() * g_.filters,
                scratch + (last ? filter_bytes_ : 0), spaces + use.index() * workspace_bytes_);
-      const int64_t end = std::min(g_.batch, (piece + 1) * piece_);
-      const int64_t image =
-          forward ? g_.output_pixels() * g_.filters : g_.input_pixels() * g_.channels;
-      c.finished(piece * piece_ * image, end * image);
     });
   }
 

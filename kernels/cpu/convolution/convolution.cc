@@ -92,10 +92,6 @@ class ConvKernel final : public Kernel {
         algorithm_->scratch_bytes +
         static_cast<size_t>(images_.scratch() + results_.scratch() + filter_scratch_) * sizeof(C);
     cost_ns = algorithm_->cost_ns + 100;
-    const ImageLayout<C>& out = pass == ConvPass::kInput ? images_ : results_;
-    // Images in another form become final on their way back.
-    finishes_in_pieces =
-        pass != ConvPass::kFilter && (algorithm_->finishes_in_pieces || !out.plain());
   }
 
   void run(RunContext& c) const override {
@@ -108,8 +104,7 @@ class ConvKernel final : public Kernel {
         Tensor& out = c.output(0);
         C* const to = results_.target(out, for_results);
         const C* images = images_.read(c, c.input(0), for_images);
-        algorithm_->run(results_.plain() ? c : c.on_the_way(), images,
-                        read_filter(c.input(1), for_filter), to, rest);
+        algorithm_->run(c, images, read_filter(c.input(1), for_filter), to, rest);
         results_.write(c, to, out, for_results);
         return;
       }
@@ -117,8 +112,7 @@ class ConvKernel final : public Kernel {
         Tensor& out = c.output(0);
         C* const to = images_.target(out, for_images);
         const C* gradient = results_.read(c, c.input(2), for_results);
-        algorithm_->run(images_.plain() ? c : c.on_the_way(), read_filter(c.input(1), for_filter),
-                        gradient, to, rest);
+        algorithm_->run(c, read_filter(c.input(1), for_filter), gradient, to, rest);
         images_.write(c, to, out, for_images);
         return;
       }

@@ -54,8 +54,7 @@ struct ConvGeometry {
 enum class ConvPass { kForward, kInput, kFilter };
 
 // One pass, prepared. Operands a and b: input and filter (forward), filter and output gradient
-// (input), input and output gradient (filter). Scratch is aligned to 64 bytes. One that finishes in
-// pieces tells the context of every element of `out`, counted from there (Kernel).
+// (input), input and output gradient (filter). Scratch is aligned to 64 bytes.
 template <class T>
 class ConvAlgorithm {
  public:
@@ -64,7 +63,6 @@ class ConvAlgorithm {
                    std::byte* scratch) const = 0;
   size_t scratch_bytes = 0;
   double cost_ns = 0;
-  bool finishes_in_pieces = false;
 };
 template <class T>
 using ConvPtr = std::unique_ptr<ConvAlgorithm<T>>;

@@ -92,7 +92,6 @@ class DepthwiseForward final : public ConvAlgorithm<T> {
     this->scratch_bytes =
         static_cast<size_t>(filter_elements_ + chunks_ * d_.band_elements(band_)) * sizeof(T);
     this->cost_ns = d_.work() / kLanes<T> * 0.5;
-    this->finishes_in_pieces = true;
   }
 
   void run(const RunContext& c, const T* a, const T* b, T* out, std::byte* scratch) const override {
@@ -110,8 +109,6 @@ class DepthwiseForward final : public ConvAlgorithm<T> {
           convolve_row(band + (y - first) * g.rows.stride * d_.band_columns * d_.width, filter,
                        out + (image * g.rows.output + y) * g.columns.output * g.filters);
         }
-        const int64_t line = g.columns.output * g.filters, top = image * g.rows.output;
-        c.finished((top + first) * line, (top + last) * line);
       }
     });
   }

@@ -62,7 +62,6 @@ class WinogradForward final : public ConvAlgorithm<float> {
         static_cast<size_t>(shared_elements_ + chunks_ * workspace()) * sizeof(float);
     this->cost_ns = 1.3 * static_cast<double>(grid_.tiles()) * W::kPoints *
                     static_cast<double>(depth_ * filters_) / product_rate<float>();
-    this->finishes_in_pieces = !by_filters_;
   }
 
   void run(const RunContext& c, const float* a, const float* b, float* out,
@@ -134,7 +133,6 @@ class WinogradForward final : public ConvAlgorithm<float> {
           transform_tile(images, first + t, t, results + result_elements_, tiles);
         multiply(tiles, filters, all, count, results);
         for (int64_t t = 0; t < count; ++t) write_tile(first + t, t, results, all, out);
-        tell_finished(c, first, first + count);
       }
     });
   }
@@ -282,20 +280,6 @@ class WinogradForward final : public ConvAlgorithm<float> {
   // Filters that `results` has room for.
   int64_t result_filters(const FilterBlock& block) const {
     return by_filters_ ? per_chunk_ * kPanel : block.filters;
-  }
-
-  // Tiles side by side share the rows of the image that they wrote.
-  void tell_finished(const RunContext& c, int64_t tile, int64_t end) const {
-    while (tile < end) {
-      int64_t image, row, column;
-      grid_.locate(tile, image, row, column);
-      const int64_t side_by_side = std::min(end - tile, grid_.tile_columns - column);
-      const int64_t y = row * kOut, x = column * kOut, line = out_width_ * filters_;
-      const int64_t width = std::min(side_by_side * kOut, out_width_ - x) * filters_;
-      c.finished({((image * out_height_ + y) * out_width_ + x) * filters_, width,
-                  std::min<int64_t>(kOut, out_height_ - y), line});
-      tile += side_by_side;
-    }
   }
 
   void write_tile(int64_t tile, int64_t t, const float* results, const FilterBlock& block,

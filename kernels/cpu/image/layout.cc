@@ -41,7 +41,6 @@ void transpose_images(const RunContext& c, int64_t batch, int64_t rows, int64_t 
                  0.5 * static_cast<double>(image), [&](int64_t i, int64_t end) {
                    for (; i < end; ++i) {
                      transpose_matrix(from + i * image, rows, columns, to + i * image);
-                     c.finished(i * image, (i + 1) * image);
                    }
                  });
 }
@@ -64,13 +63,12 @@ const C* ImageLayout<C>::read(const RunContext& c, const Tensor& from, C* scratc
       c.parallel_for(elements(), kGrain, 0.3, [&](int64_t i, int64_t end) {
         widen(from.dtype(), from.raw(), i, end - i, wide + i);
       });
-      if (channels_second)
-        transpose_images<float>(c.on_the_way(), batch, channels, pixels, wide, scratch);
+      if (channels_second) transpose_images<float>(c, batch, channels, pixels, wide, scratch);
       return scratch;
     }
   }
   if (!channels_second) return from.data<C>();
-  transpose_images<C>(c.on_the_way(), batch, channels, pixels, from.data<C>(), scratch);
+  transpose_images<C>(c, batch, channels, pixels, from.data<C>(), scratch);
   return scratch;
 }
 
@@ -85,12 +83,11 @@ void ImageLayout<C>::write(const RunContext& c, const C* computed, Tensor& to, C
     if (half) {
       if (channels_second) {
         float* const turned = scratch + (elements() + 15) / 16 * 16;
-        transpose_images<float>(c.on_the_way(), batch, pixels, channels, computed, turned);
+        transpose_images<float>(c, batch, pixels, channels, computed, turned);
         computed = turned;
       }
       c.parallel_for(elements(), kGrain, 0.5, [&](int64_t i, int64_t end) {
         narrow(to.dtype(), computed + i, end - i, to.raw(), i);
-        c.finished(i, end);
       });
       return;
     }

@@ -26,7 +26,6 @@ struct ImageLayout {
   const C* read(const RunContext& c, const Tensor& from, C* scratch) const;
   // Where to compute such images, and afterwards their way into `to`.
   C* target(Tensor& to, C* scratch) const;
-  // Tells the context of every piece written, unless plain.
   void write(const RunContext& c, const C* computed, Tensor& to, C* scratch) const;
 };
 

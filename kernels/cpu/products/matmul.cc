@@ -16,6 +16,7 @@
 #include "kernels/cpu/products/pooled_product.h"
 #include "kernels/cpu/products/tiny_product.h"
 #include "kernels/cpu/simd/aligned.h"
+#include "kernels/host/fusion/block_kernel.h"
 
 namespace treenail::cpu {
 namespace {
@@ -24,11 +25,8 @@ namespace {
 // piece.
 struct Pieces : PooledProduct {
   int64_t products = 1;  // per piece, when a product is one block
-  // Whether a block's elements follow one another. Only then does it pay to go on with them: a
-  // sweep over short rows of a wide matrix costs more per row, and the rows share few cache sets.
-  bool dense = true;
-  bool tiny = false;  // a block is a few multiply-adds
-  DepthCut depth;     // of a single block
+  bool tiny = false;     // a block is a few multiply-adds
+  DepthCut depth;        // of a single block
 
   explicit Pieces(const BatchProduct& g) : PooledProduct(g.m, g.n, g.k, g.trans_a) {
     tiny = api == nullptr && is_tiny(g);
@@ -42,7 +40,6 @@ struct Pieces : PooledProduct {
       products = static_cast<int64_t>(std::clamp(kPieceWork / one, 1.0, 65536.0));
     }
     if (api == nullptr && g.batch == 1 && cut.blocks() == 1) depth = DepthCut(g.m, g.n, g.k);
-    dense = cut.column_blocks == 1 || g.m == 1;
   }
 
   template <class T>
@@ -52,11 +49,11 @@ struct Pieces : PooledProduct {
   }
 };
 
-// Blocks of a product for who takes them at once. Those of the cut may be larger than what is kept
-// on the stack and in the cache; bits do not depend on it.
+// Blocks of a product for an epilogue. Those of the cut may be larger than what is kept on the
+// stack and in the cache; bits do not depend on it.
 template <class T>
-void multiply_over(const RunContext& c, const BatchProduct& g, const Pieces& pieces, double cost,
-                   const T* a, const T* b, const BlockSink& sink) {
+void push_blocks(const RunContext& c, const BatchProduct& g, const Pieces& pieces, double cost,
+                 const T* a, const T* b, const host::Epilogue& epilogue) {
   constexpr int64_t kMostElements = (192 << 10) / sizeof(T), kMostRows = 384;
   const BlockCut& cut = pieces.cut;
   c.run_chunks(cut.blocks(), cost, [&](int64_t block) {
@@ -75,7 +72,7 @@ void multiply_over(const RunContext& c, const BatchProduct& g, const Pieces& pie
         p.c_row = m0;
         p.c_column = n0;
         multiply_block(p, m0, m1, n0, n1);
-        sink({m0 * g.n + n0, n1 - n0, m1 - m0, g.n}, results);
+        epilogue({m0 * g.n + n0, n1 - n0, m1 - m0, g.n}, results);
       }
     }
   });
@@ -101,17 +98,12 @@ void multiply_batch(const RunContext& c, const BatchProduct& g, const Pieces& pi
       } else {
         for (int64_t i = first; i < end; ++i) pieces.multiply(product(i), 0);
       }
-      c.finished(first * g.c_elements(), end * g.c_elements());
     });
     return;
   }
   c.run_chunks(g.batch * cut.blocks(), cost, [&](int64_t chunk) {
     const int64_t i = chunk / cut.blocks(), block = chunk % cut.blocks();
     pieces.multiply(product(i), block);
-    if (!pieces.dense) return;
-    const int64_t size = g.m == 1 ? cut.columns : cut.rows * g.n, begin = block * size;
-    const int64_t first = i * g.c_elements(), end = std::min(begin + size, g.c_elements());
-    c.finished(first + begin, first + end);
   });
 }
 
@@ -161,46 +153,51 @@ const T* packed_in_scratch(RunContext& c, const BatchProduct& g, const T* b) {
 
 template <class T>
 std::unique_ptr<Kernel> deep_kernel(const BatchProduct& g, const DepthCut& cut, double cost) {
-  const int64_t elements = g.c_elements();
-  auto kernel = make_kernel(
-      [g, cut, cost, elements](RunContext& c) {
+  return make_kernel(
+      [g, cut, cost](RunContext& c) {
         const Product<T> p =
             g.product<T>(c.input(0).data<T>(), c.input(1).data<T>(), c.output(0).data<T>(), 0);
         multiply_deep(c, p, cut, cost, reinterpret_cast<T*>(c.scratch()));
-        c.finished(0, elements);
       },
-      cost, static_cast<size_t>(cut.pieces * elements) * sizeof(T));
-  kernel->finishes_in_pieces = true;
-  return kernel;
+      cost, static_cast<size_t>(cut.pieces * g.c_elements()) * sizeof(T));
 }
+
+template <class T>
+class FloatProduct final : public host::BlockKernel {
+ public:
+  FloatProduct(const BatchProduct& g, const Pieces& pieces) : g_(g), pieces_(pieces) {
+    cost_ns = pieces.cost_ns<T>(g);
+    scratch_bytes = bytes_to_pack_b<T>(g, pieces);
+    // A BLAS computes other bits for other blocks; one row or column is read in place anyway; and a
+    // small result is still in the cache when it is read, while two kernels share threads better.
+    constexpr double kLeastPushed = 4 << 20;  // bytes
+    const bool large =
+        static_cast<double>(g.m) * static_cast<double>(g.n) * sizeof(T) >= kLeastPushed;
+    if (pieces.api == nullptr && g.batch == 1 && g.m > 1 && g.n > 1 && large)
+      produces = Stream::kPushed;
+  }
+
+  void run(RunContext& c) const override {
+    const T *a = c.input(0).data<T>(), *b = c.input(1).data<T>();
+    const T* packed = kept_b<T>(c, g_, pieces_);
+    if (packed == nullptr && scratch_bytes > 0) packed = packed_in_scratch(c, g_, b);
+    multiply_batch<T>(c, g_, pieces_, cost_ns, a, b, packed, c.output(0).data<T>());
+  }
+  void push(RunContext& c, const host::Epilogue& epilogue) const override {
+    push_blocks<T>(c, g_, pieces_, cost_ns, c.input(0).data<T>(), c.input(1).data<T>(), epilogue);
+  }
+
+ private:
+  BatchProduct g_;
+  Pieces pieces_;
+};
 
 template <class T>
 std::unique_ptr<Kernel> prepare_float(const PrepareContext& c) {
   const BatchProduct g = BatchProduct::of(c);
   const Pieces pieces(g);
-  const double cost = pieces.cost_ns<T>(g);
-  if (pieces.depth.pieces > 1) return deep_kernel<T>(g, pieces.depth, cost);
-  const size_t bytes_to_pack = bytes_to_pack_b<T>(g, pieces);
-  auto kernel = make_kernel(
-      [g, pieces, cost, bytes_to_pack](RunContext& c) {
-        const T *a = c.input(0).data<T>(), *b = c.input(1).data<T>();
-        if (const BlockSink* sink = c.sink()) {
-          multiply_over<T>(c, g, pieces, cost, a, b, *sink);
-        } else {
-          const T* packed = kept_b<T>(c, g, pieces);
-          if (packed == nullptr && bytes_to_pack > 0) packed = packed_in_scratch(c, g, b);
-          multiply_batch<T>(c, g, pieces, cost, a, b, packed, c.output(0).data<T>());
-        }
-      },
-      cost, bytes_to_pack);
-  kernel->finishes_in_pieces = pieces.dense;
-  // A BLAS computes other bits for other blocks; one row or column is read in place anyway; and a
-  // small result is still in the cache when it is read, while two kernels share threads better.
-  constexpr double kLeastHandedOver = 4 << 20;  // bytes
-  kernel->hands_over =
-      pieces.api == nullptr && g.batch == 1 && g.m > 1 && g.n > 1 &&
-      static_cast<double>(g.m) * static_cast<double>(g.n) * sizeof(T) >= kLeastHandedOver;
-  return kernel;
+  if (pieces.depth.pieces > 1) return deep_kernel<T>(g, pieces.depth, pieces.cost_ns<T>(g));
+  return std::make_unique<FloatProduct<T>>(g, pieces);
 }
 
 // 16-bit operands are widened whole, once each, and summed in float.
@@ -211,7 +208,7 @@ std::unique_ptr<Kernel> prepare_half(const PrepareContext& c) {
   const int64_t out_size = c.output_shape(0).num_elements();
   constexpr int64_t kGrain = 16384;
   const double cost = pieces.cost_ns<float>(g) + 0.5 * (a_size + b_size + out_size);
-  auto kernel = make_kernel(
+  return make_kernel(
       [=](RunContext& c) {
         float* const a = reinterpret_cast<float*>(c.scratch());
         float* const b = a + aligned(a_size);
@@ -223,17 +220,14 @@ std::unique_ptr<Kernel> prepare_half(const PrepareContext& c) {
         };
         widened(c.input(0), a_size, a);
         widened(c.input(1), b_size, b);
-        multiply_batch<float>(c.on_the_way(), g, pieces, cost, a, b, nullptr, out);
+        multiply_batch<float>(c, g, pieces, cost, a, b, nullptr, out);
         Tensor& to = c.output(0);
         c.parallel_for(out_size, kGrain, 0.6, [&](int64_t i, int64_t end) {
           narrow(to.dtype(), out + i, end - i, to.raw(), i);
-          c.finished(i, end);
         });
       },
       cost,
       static_cast<size_t>(aligned(a_size) + aligned(b_size) + aligned(out_size)) * sizeof(float));
-  kernel->finishes_in_pieces = true;
-  return kernel;
 }
 
 }  // namespace

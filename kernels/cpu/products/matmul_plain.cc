@@ -110,7 +110,7 @@ std::unique_ptr<Kernel> prepare(const PrepareContext& c) {
                            : static_cast<int64_t>(std::clamp(65536 / row_work, 1.0, 1e9));
   const int64_t row_blocks = std::max<int64_t>(1, (g.m + rows - 1) / rows);
   const double cost = 50 + g.work() * (is_complex_type<T> ? 1.0 : 0.5);
-  auto kernel = make_kernel(
+  return make_kernel(
       [=](RunContext& c) {
         const BlasScope scope(api);
         const T* a = reinterpret_cast<const T*>(c.input(0).data<Element>());
@@ -121,13 +121,9 @@ std::unique_ptr<Kernel> prepare(const PrepareContext& c) {
           const Product<T> p = g.product(a, b, out, entry);
           const int64_t m0 = chunk % row_blocks * rows, m1 = std::min(g.m, m0 + rows);
           multiply(api, p, g.adjoint, m0, m1);
-          const int64_t begin = entry * g.c_elements();
-          c.finished(begin + m0 * g.n, begin + m1 * g.n);
         });
       },
       cost);
-  kernel->finishes_in_pieces = true;
-  return kernel;
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "framework/runtime/state/variable.h"
 #include "kernels/cpu/elementwise/half_tiles.h"
 #include "kernels/cpu/training/training_sweeps.h"
+#include "kernels/host/fusion/block_kernel.h"
 
 namespace treenail::cpu {
 namespace {
@@ -43,9 +44,11 @@ Places places_of(const OpInstance& op) {
     if (op.input_type(i) == DType::kResource) {
       ++places.variables;
     } else if (i != places.gradient && i != places.indices) {
+      if (places.num_scalars == kMaxScalars) throw internal_error("an update of too many scalars");
       places.scalars[places.num_scalars++] = i;
     }
   }
+  if (places.variables > kMaxVariables) throw internal_error("an update of too many variables");
   if (op.def().attr_index("use_nesterov") >= 0)
     places.options.nesterov = op.get_bool("use_nesterov");
   if (op.def().attr_index("update_slots") >= 0)
@@ -154,8 +157,8 @@ void read_scalars(RunContext& c, const Places& places, F* out) {
 double element_cost(const Places& places) { return 0.3 * places.variables; }
 
 template <class F>
-void run_dense(RunContext& c, const Places& places, const Shape& gradient,
-               const BoundRule<F>& rule) {
+void run_dense(RunContext& c, const Places& places, const Shape& gradient, const BoundRule<F>& rule,
+               const host::BlockStream* stream) {
   const Locked locked(c, places.variables, rule.dtype);
   if (!(gradient == locked.shape())) {
     throw invalid_argument("the gradient has shape ", gradient, ", needed is ", locked.shape(),
@@ -163,14 +166,13 @@ void run_dense(RunContext& c, const Places& places, const Shape& gradient,
   }
   void* base[kMaxVariables];
   locked.pointers(base);
-  if (const BlockStream* stream = c.stream()) {
-    const auto update = [&](const ElementBlock& block, void* elements) {
+  if (stream != nullptr) {
+    stream->push([&](const host::Block& block, const void* elements) {
       for (int64_t row = 0; row < block.rows; ++row) {
         rule.apply(base, block.begin + row * block.stride, elements, row * block.count,
                    block.count);
       }
-    };
-    (*stream)(update);
+    });
     return;
   }
   const void* const g = c.input(places.gradient).raw();
@@ -276,13 +278,13 @@ void run_sparse_adam(RunContext& c, const Places& places, BoundRule<F> rule) {
 
 template <class F>
 void run_update(RunContext& c, const Places& places, const Shape& gradient, UpdateRule which,
-                DType dtype) {
+                DType dtype, const host::BlockStream* stream) {
   F scalars[kMaxScalars];
   read_scalars(c, places, scalars);
   if (which == UpdateRule::kFtrl && scalars[4] == F(-0.5)) which = UpdateRule::kFtrlSquareRoot;
   const BoundRule<F> rule{sweep_of<F>(which), scalars, places.options, places.variables, dtype};
   if (places.indices < 0) {
-    run_dense(c, places, gradient, rule);
+    run_dense(c, places, gradient, rule, stream);
   } else if (which == UpdateRule::kAdam) {
     run_sparse_adam(c, places, rule);
   } else {
@@ -290,24 +292,42 @@ void run_update(RunContext& c, const Places& places, const Shape& gradient, Upda
   }
 }
 
-KernelPtr update_kernel(const PrepareContext& p, UpdateRule rule) {
-  const Places places = places_of(p.op());
-  // By elements of the gradient: the variable's shape may not be known yet.
-  const Shape gradient = p.input_shape(places.gradient);
-  const double cost = 100 + element_cost(places) * static_cast<double>(gradient.num_elements());
-  auto kernel = make_kernel(
-      [places, gradient, rule, dtype = p.op().get_type("T")](RunContext& c) {
-        if (dtype == DType::kFloat64) return run_update<double>(c, places, gradient, rule, dtype);
-        run_update<float>(c, places, gradient, rule, dtype);
-      },
-      cost);
-  if (places.indices < 0) kernel->takes_over = places.gradient;
-  return kernel;
-}
+class UpdateKernel final : public host::BlockKernel {
+ public:
+  UpdateKernel(const PrepareContext& p, UpdateRule rule)
+      : places_(places_of(p.op())),
+        gradient_(p.input_shape(places_.gradient)),
+        rule_(rule),
+        dtype_(p.op().get_type("T")) {
+    // By elements of the gradient: the variable's shape may not be known yet.
+    cost_ns = 100 + element_cost(places_) * static_cast<double>(gradient_.num_elements());
+    if (places_.indices < 0) {
+      streamed_input = places_.gradient;
+      takes = Stream::kPushed;
+    }
+  }
+
+  void run(RunContext& c) const override { update(c, nullptr); }
+  void consume(RunContext& c, const host::BlockStream& stream) const override {
+    update(c, &stream);
+  }
+
+ private:
+  void update(RunContext& c, const host::BlockStream* stream) const {
+    if (dtype_ == DType::kFloat64)
+      return run_update<double>(c, places_, gradient_, rule_, dtype_, stream);
+    run_update<float>(c, places_, gradient_, rule_, dtype_, stream);
+  }
+
+  Places places_;
+  Shape gradient_;
+  UpdateRule rule_;
+  DType dtype_;
+};
 
 template <UpdateRule kRule>
 KernelPtr prepare_update(const PrepareContext& p) {
-  return update_kernel(p, kRule);
+  return std::make_unique<UpdateKernel>(p, kRule);
 }
 
 }  // namespace

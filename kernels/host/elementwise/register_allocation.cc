@@ -120,7 +120,7 @@ class Allocator {
       const int lane = lane_for(dtype), bytes = static_cast<int>(dtype_size(dtype));
       if (lane < 0 || (lane != 0 && lane != out_.lane)) return false;
       if (is_single(reg)) {
-        if (++copies > kMostCopies) return false;
+        if (++copies > kMostRegisterCopies) return false;
         value(reg).memory = add_operand({});
       } else {
         if (++arrays > kMostRegisterArrays) return false;
@@ -159,7 +159,7 @@ class Allocator {
     for (size_t k = 0; k < held_.size(); ++k) {
       if (!needed(held_[k], now_)) return k;
     }
-    if (held_.size() == kMostWaiting) {
+    if (held_.size() == kMostRegisterSpills) {
       fits_ = false;
       return 0;
     }

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "framework/runtime/kernel/kernel_fusion.h"
 #include "framework/tensor/dtype.h"
 #include "kernels/host/elementwise/tile_loops.h"
 
@@ -19,12 +20,6 @@ namespace treenail::host {
 // Vectors of a value. Both values together are what the platforms pass in registers: eight vectors.
 inline constexpr int kRegisterVectors = 4;
 inline constexpr int kMostRegisterBytes = kRegisterVectors * 64;  // of a value
-// Operands in memory: inputs, copies of single elements, values that wait.
-inline constexpr int kMostRegisterOperands = 64;
-inline constexpr int kMostWaiting = 16;  // values in L1 at once
-inline constexpr int kMostCopies = 32;
-inline constexpr int kMostRegisterArrays = 16;  // inputs that are no single element
-
 // Of the level's own signature; only a level library calls it.
 using RegisterStep = void (*)();
 
@@ -46,8 +41,8 @@ struct RegisterContext {
   std::byte* output = nullptr;
   bool streaming = false;  // past the caches: only where every block is aligned to a vector
   RegisterOperand operand[kMostRegisterOperands];
-  alignas(64) std::byte waiting[kMostWaiting][kMostRegisterBytes];
-  alignas(64) std::byte copies[kMostCopies][64];
+  alignas(64) std::byte waiting[kMostRegisterSpills][kMostRegisterBytes];
+  alignas(64) std::byte copies[kMostRegisterCopies][64];
 };
 
 // Which of an op's steps, by where its operands are: A, B or memory (M, N).

@@ -151,7 +151,7 @@ class Resolver {
     kernel_.registers = make_register_program(program_, single);
     if (kernel_.registers == nullptr) return false;
     kernel_.steps = std::move(before);
-    return kernel_.sizes.size() <= kMaxRegisters;
+    return kernel_.sizes.size() <= kMostTileValues;
   }
 
   bool resolve_steps() {
@@ -161,7 +161,7 @@ class Resolver {
       const bool last = i + 1 == steps.size();
       resolve_step(steps[i], static_cast<int>(i), inputs + static_cast<int>(i), last);
     }
-    return kernel_.sizes.size() <= kMaxRegisters && kernel_.slots <= kMaxTiles;
+    return kernel_.sizes.size() <= kMostTileValues && kernel_.slots <= kMostTiles;
   }
 
   int new_register(int element_size) {
@@ -261,7 +261,7 @@ std::unique_ptr<Kernel> make_direct_kernel(const ProgramKernel& program) {
   kernel->params = step.params;
   kernel->elements = program.space.elements;
   kernel->piece = program.piece;
-  kernel->ns = program.ns;
+  kernel->ns = program.pull_ns;
   kernel->arity = step.arity;
   for (int k = 0; k < step.arity; ++k) {
     const auto input = static_cast<size_t>(step.operand[k]);
@@ -279,7 +279,7 @@ std::unique_ptr<Kernel> make_rows_kernel(const ProgramKernel& program) {
   kernel->loop = step.loop;
   kernel->params = step.params;
   kernel->piece = program.piece;
-  kernel->ns = program.ns;
+  kernel->ns = program.pull_ns;
   kernel->arity = step.arity;
   for (int k = 0; k < step.arity; ++k) {
     const auto input = static_cast<size_t>(step.operand[k]);
@@ -332,10 +332,10 @@ std::unique_ptr<ProgramKernel> resolve_program(const TileProgram& program,
                         static_cast<int64_t>(dtype_size(program.dtype(program.registers() - 1))) >=
                     kLeastStreamedBytes;
   if (!Resolver(program, *kernel).resolve()) return nullptr;
-  for (const TileProgram::Step& step : program.steps()) kernel->ns += step.ns;
-  kernel->ns += memory_ns(*kernel);
-  kernel->piece = piece_elements(kernel->space.elements, kernel->ns);
-  kernel->cost_ns = kernel->ns * static_cast<double>(kernel->space.elements);
+  for (const TileProgram::Step& step : program.steps()) kernel->pull_ns += step.ns;
+  kernel->pull_ns += memory_ns(*kernel);
+  kernel->piece = piece_elements(kernel->space.elements, kernel->pull_ns);
+  kernel->cost_ns = kernel->pull_ns * static_cast<double>(kernel->space.elements);
   return kernel;
 }
 

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "framework/runtime/kernel/kernel_fusion.h"
-
 namespace treenail::host {
 
 void DirectKernel::run(RunContext& c) const {
@@ -57,33 +55,35 @@ void RowsKernel::walk(RunContext& c, int64_t begin, int64_t end) const {
 
 // One piece of work under way: where inputs and the output lie, and where each register is now.
 struct ProgramKernel::Walk {
-  alignas(64) std::byte slots[kMaxTiles * kTileBytes];
-  const std::byte* base[kMaxRegisters];
-  void* pointer[kMaxRegisters];
+  alignas(64) std::byte slots[kMostTiles * kTileBytes];
+  const std::byte* base[kMostTileValues];
+  void* pointer[kMostTileValues];
   std::byte* output;  // of element `first`
   int64_t first;
-  int in_place;    // the input that lies where the output does; -1: none
   bool streaming;  // only of a register program
   RegisterContext registers;
   alignas(16) std::byte singles[kMostFusedOperands][16];  // what steps on single elements compute
 };
 
 void ProgramKernel::run(RunContext& c) const {
+  auto* const output = static_cast<std::byte*>(c.output(0).raw());
+  const int64_t size = sizes[static_cast<size_t>(result)];
   const auto body = [&](int64_t begin, int64_t end) {
-    walk(c, {begin, end - begin, 1, 0}, nullptr, -1, streams);
+    walk(c, begin, end, output + begin * size, streams);
   };
   if (space.elements <= piece) return body(0, space.elements);
-  c.parallel_for(space.elements, piece, ns, body);
+  c.parallel_for(space.elements, piece, pull_ns, body);
 }
 
-void ProgramKernel::walk(RunContext& c, const ElementBlock& block, void* to, int in_place) const {
-  walk(c, block, to, in_place, false);
+void ProgramKernel::pull(RunContext& c, int64_t begin, int64_t end, void* to) const {
+  walk(c, begin, end, to, false);
 }
 
-void ProgramKernel::walk(RunContext& c, const ElementBlock& block, void* to, int in_place,
+void ProgramKernel::walk(RunContext& c, int64_t begin, int64_t end, void* to,
                          bool streaming) const {
   Walk w;
-  w.in_place = in_place;
+  w.output = static_cast<std::byte*>(to);
+  w.first = begin;
   w.streaming = streaming && registers != nullptr;
   for (size_t r = 0; r < slot_of.size(); ++r) {
     w.pointer[r] = slot_of[r] < 0 ? nullptr : w.slots + slot_of[r] * tile_stride;
@@ -92,36 +92,15 @@ void ProgramKernel::walk(RunContext& c, const ElementBlock& block, void* to, int
     registers->begin(w.registers);
     for (size_t k = 0; k < steps.size(); ++k) w.pointer[steps[k].result] = w.singles[k];
   }
-  for (size_t k = 0; k < sources.size(); ++k) {
-    const int input = static_cast<int>(k);
-    w.base[k] = static_cast<const std::byte*>(input == in_place ? to : c.input(input).raw());
+  for (size_t k = 0; k < sources.size(); ++k)
+    w.base[k] = static_cast<const std::byte*>(c.input(static_cast<int>(k)).raw());
+  if (by_rows) {
+    walk_rows(w, begin, end);
+  } else {
+    fill_periodic(w, begin, end - begin);
+    walk_tiles(w, begin, end);
   }
-  w.output = static_cast<std::byte*>(to != nullptr ? to : c.output(0).raw());
-  w.first = to != nullptr ? block.begin : 0;
-  walk_block(w, block, to != nullptr);
   if (w.streaming) registers->machine->fence();
-}
-
-// `apart`: the block's rows lie one behind the other, not where the output has them.
-void ProgramKernel::walk_block(Walk& w, const ElementBlock& block, bool apart) const {
-  const int64_t gap = apart ? block.stride - block.count : 0;  // from row to row
-  const int64_t inner = space.inner();
-  const bool aligned = block.stride % inner == 0;  // rows begin in one column
-  if (by_rows && (space.rank == 1 || aligned) && block.begin % inner + block.count <= inner &&
-      block.count <= tile_elements) {
-    walk_short_rows(w, block, gap);
-    return;
-  }
-  for (int64_t row = 0; row < block.rows; ++row, w.first += gap) {
-    const int64_t begin = block.begin + row * block.stride;
-    if (by_rows) {
-      walk_rows(w, begin, begin + block.count);
-    } else {
-      // What a periodic operand's tile holds serves all rows that begin in one column.
-      if (row == 0 || !aligned) fill_periodic(w, begin, block.count);
-      walk_tiles(w, begin, begin + block.count);
-    }
-  }
 }
 
 void ProgramKernel::point_inputs(Walk& w, const OuterPosition& position, int64_t column) const {
@@ -130,22 +109,6 @@ void ProgramKernel::point_inputs(Walk& w, const OuterPosition& position, int64_t
     const int64_t element = position.offset(static_cast<int>(k)) + within;
     // Loops only read operands; one table of pointers serves operands and results.
     w.pointer[k] = const_cast<std::byte*>(w.base[k] + element * sizes[k]);
-  }
-}
-
-// A tile each, in one column of the space: positions follow one another without a division.
-void ProgramKernel::walk_short_rows(Walk& w, const ElementBlock& block, int64_t gap) const {
-  const int64_t inner = space.inner(), steps = block.stride / inner;
-  OuterPosition position(space, block.begin / inner);
-  int64_t column = block.begin % inner;
-  for (int64_t row = 0; row < block.rows; ++row, w.first += gap) {
-    point_inputs(w, position, column);
-    run_tile(w, block.begin + row * block.stride, block.count);
-    if (space.rank == 1) {
-      column += block.stride;
-    } else {
-      for (int64_t i = 0; i < steps; ++i) position.advance();
-    }
   }
 }
 
@@ -213,7 +176,6 @@ void ProgramKernel::walk_tiles(Walk& w, int64_t begin, int64_t end) const {
 void ProgramKernel::run_tile(Walk& w, int64_t begin, int64_t n) const {
   const auto output = static_cast<size_t>(result);
   w.pointer[output] = w.output + (begin - w.first) * sizes[output];
-  if (w.in_place >= 0) w.pointer[w.in_place] = w.pointer[output];
   for (const ResolvedStep& s : steps) {
     const void* operand[kMaxOperands] = {};
     for (int k = 0; k < s.arity; ++k) operand[k] = w.pointer[s.operand[k]];

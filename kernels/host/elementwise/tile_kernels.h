@@ -10,10 +10,12 @@
 #include <vector>
 
 #include "framework/runtime/kernel/kernel.h"
+#include "framework/runtime/kernel/kernel_fusion.h"
 #include "kernels/host/elementwise/register_program.h"
 #include "kernels/host/elementwise/tile_engine.h"
 #include "kernels/host/elementwise/tile_loops.h"
 #include "kernels/host/elementwise/tile_space.h"
+#include "kernels/host/fusion/block_kernel.h"
 
 namespace treenail::host {
 
@@ -21,9 +23,6 @@ namespace treenail::host {
 // a tile. Up to kLongestTiledRow also longer ones are, where no operand needs gathering for it.
 inline constexpr int64_t kShortestRow = 64;
 inline constexpr int64_t kLongestTiledRow = 256;
-inline constexpr int kMaxRegisters = 128;
-// Tiles alive at once. A program beyond that is refused.
-inline constexpr int kMaxTiles = 24;
 // What all tiles together may take of the first-level cache.
 inline constexpr int64_t kTilesBytes = 24 << 10;
 
@@ -77,13 +76,11 @@ struct ResolvedStep {
 // gathered.
 enum class Source : uint8_t { kArray, kSingle, kPeriodic, kGather };
 
-class ProgramKernel final : public Kernel {
+class ProgramKernel final : public BlockKernel {
  public:
+  ProgramKernel() { produces = Stream::kPulled; }
   void run(RunContext& c) const override;
-  // Computes some elements of the output on the calling thread; with `to`, there instead of in the
-  // output, its rows one behind the other; input `in_place`, an array of the output's own size and
-  // dtype, then lies there already.
-  void walk(RunContext& c, const ElementBlock& block, void* to = nullptr, int in_place = -1) const;
+  void pull(RunContext& c, int64_t begin, int64_t end, void* to) const override;
 
   TileSpace space;
   // With `registers` these are the steps on single elements alone, the others are there.
@@ -95,7 +92,6 @@ class ProgramKernel final : public Kernel {
   int64_t tile_elements = 0;
   int64_t tile_stride = 0;  // bytes from tile to tile
   int64_t piece = 0;
-  double ns = 0;
   int slots = 0;
   int result = 0;  // the output's register
   bool by_rows = false;
@@ -103,10 +99,9 @@ class ProgramKernel final : public Kernel {
 
  private:
   struct Walk;
-  void walk(RunContext& c, const ElementBlock& block, void* to, int in_place, bool streaming) const;
-  void walk_block(Walk& w, const ElementBlock& block, bool apart) const;
+  // Elements [begin, end) on the calling thread, the first of them at `to`.
+  void walk(RunContext& c, int64_t begin, int64_t end, void* to, bool streaming) const;
   void point_inputs(Walk& w, const OuterPosition& position, int64_t column) const;
-  void walk_short_rows(Walk& w, const ElementBlock& block, int64_t gap) const;
   void walk_rows(Walk& w, int64_t begin, int64_t end) const;
   void fill_periodic(Walk& w, int64_t begin, int64_t count) const;
   void walk_tiles(Walk& w, int64_t begin, int64_t end) const;

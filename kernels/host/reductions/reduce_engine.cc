@@ -10,6 +10,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/fork.h"
+#include "kernels/host/fusion/block_kernel.h"
 
 namespace treenail::host {
 namespace {
@@ -29,6 +30,7 @@ constexpr double kPieceNs = 10000;
 // Elements that are computed instead of read stay in the first-level cache, beside what they are
 // computed from.
 constexpr int64_t kComputedBytes = 16 * 1024;
+static_assert(kComputedBytes >= kRowBlock * 16);  // a block of the largest elements
 // Shorter rows are measured no faster for it; parts of columns are slower: they would be computed
 // row by row, each some 25 ns dearer than in a sweep.
 constexpr int64_t kShortestComputedRow = 128;
@@ -87,7 +89,7 @@ struct Pass {
   int64_t target;  // offset in scratch, unless last
 };
 
-class ReduceKernel final : public Kernel {
+class ReduceKernel final : public BlockKernel {
  public:
   std::vector<Pass> passes;
   Widening widen;  // from the stored type, in the first pass
@@ -98,13 +100,26 @@ class ReduceKernel final : public Kernel {
   int64_t size = 0;           // of the compute type
   int64_t empty_outputs = 0;  // with nothing to reduce: that many identities
 
-  void run(RunContext& c) const override {
+  void run(RunContext& c) const override { reduce(c, nullptr); }
+  void consume(RunContext& c, const BlockStream& stream) const override { reduce(c, &stream); }
+
+  ReduceLoops empty_loops{};
+
+ private:
+  // What a pass reads: memory, or elements computed when asked for.
+  struct Elements {
+    const std::byte* memory;
+    const BlockStream* computed;
+    double ns() const { return computed != nullptr ? computed->pull_ns() : 0; }
+  };
+
+  void reduce(RunContext& c, const BlockStream* stream) const {
     if (passes.empty()) {
       if (empty_outputs > 0) run_empty(c);
       return;
     }
     for (const Pass& pass : passes) {
-      Elements source{nullptr, pass.first ? c.source() : nullptr};
+      Elements source{nullptr, pass.first ? stream : nullptr};
       if (source.computed == nullptr) {
         source.memory = pass.first ? static_cast<const std::byte*>(c.input(0).raw())
                                    : c.scratch() + pass.source;
@@ -118,16 +133,6 @@ class ReduceKernel final : public Kernel {
       }
     }
   }
-
-  ReduceLoops empty_loops{};
-
- private:
-  // What a pass reads: memory, or elements computed when asked for.
-  struct Elements {
-    const std::byte* memory;
-    const ElementSource* computed;
-    double ns() const { return computed != nullptr ? computed->ns : 0; }
-  };
 
   bool finishes(const Pass& pass) const { return pass.last && (finish || narrow[0]); }
   int64_t source_size(const Pass& pass) const { return pass.first ? stored_size : size; }
@@ -210,7 +215,7 @@ class ReduceKernel final : public Kernel {
       const int64_t m = std::min(step, rows - r);
       const std::byte* from = computed;
       if (source.computed != nullptr) {
-        source.computed->read({at + r * n, m * n, 1, 0}, computed);
+        source.computed->pull(at + r * n, at + (r + m) * n, computed);
       } else {
         from = source.memory + (at + r * n) * source_size(pass);
       }
@@ -387,7 +392,10 @@ std::unique_ptr<Kernel> make_reduce_kernel(const ReducePlan& plan, const Shape& 
   if (shape.num_elements() > 0) {
     Planner(*kernel, *first, *then).plan(merged_axes(shape, reduced));
     const Pass& reads = kernel->passes.front();
-    kernel->reads_in_pieces = reads.inner == 1 && reads.reduced >= kShortestComputedRow;
+    if (reads.inner == 1 && reads.reduced >= kShortestComputedRow) {
+      kernel->streamed_input = 0;
+      kernel->takes = BlockKernel::Stream::kPulled;
+    }
     return kernel;
   }
   kernel->empty_outputs = 1;
