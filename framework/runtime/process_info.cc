@@ -143,7 +143,7 @@ ProcessInfo process_info(OpenAdapters open) {
   for (const std::string& name : installed_adapters()) {
     info.adapters.push_back(describe(name, open));
   }
-  info.devices.assign(local_devices().begin(), local_devices().end());
+  for (const DeviceName& device : local_devices()) info.devices.push_back(to_text(device));
   ask_threads(&info);
   ask_memory(&info);
   return info;

@@ -327,16 +327,18 @@ PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
 }
 
 // _open(graph, fold_constants, merge_common_subexpressions, allow_soft_placement,
-//       fuse_elementwise)
+//       fuse_elementwise, CPU devices, log_placement)
 PyObject* open(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
-    if (nargs != 5) throw_type_error("_open() takes a graph and four flags");
+    if (nargs != 7) throw_type_error("_open() takes a graph and six options");
     GraphObject* graph = graph_from(args[0]);
     SessionOptions options;
     options.fold_constants = checked(PyObject_IsTrue(args[1])) == 1;
     options.merge_common_subexpressions = checked(PyObject_IsTrue(args[2])) == 1;
     options.allow_soft_placement = checked(PyObject_IsTrue(args[3])) == 1;
     options.fuse_elementwise = checked(PyObject_IsTrue(args[4])) == 1;
+    options.cpu_devices = checked(static_cast<int>(PyLong_AsLong(args[5])));
+    options.log_placement = checked(PyObject_IsTrue(args[6])) == 1;
     SessionState& s = *cast(self)->state;
     if (s.session) throw_python(PyExc_RuntimeError, "the session is open already");
     s.session = std::make_shared<Session>(graph->state->graph, options);
@@ -354,6 +356,15 @@ PyObject* close(PyObject* self, PyObject*) {
       session->close();
     }
     return none();
+  });
+}
+
+PyObject* device_names(PyObject* self, PyObject*) {
+  return guarded([&] {
+    Ref list = checked(PyList_New(0));
+    for (const std::string& name : open_state(self).session->devices())
+      checked(PyList_Append(list.get(), text_object(name).get()));
+    return list.release();
   });
 }
 
@@ -422,6 +433,7 @@ PyMethodDef methods[] = {
      METH_FASTCALL, nullptr},
     {"_check", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(check)), METH_FASTCALL,
      nullptr},
+    {"_device_names", device_names, METH_NOARGS, nullptr},
     {"_open", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(open)), METH_FASTCALL, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

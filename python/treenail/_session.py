@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import threading
+from collections import namedtuple
 
 from treenail import _treenail as _core
 from treenail._checks import having
 from treenail._feeds import fed_tensors
 from treenail._framework import Graph, get_default_graph
 from treenail._session_options import (ConfigProto, GPUOptions, GraphOptions, OptimizerOptions,
-                                       RunMetadata, RunOptions)
+                                       RunMetadata, RunOptions, cpu_devices)
 from treenail._shown import public_name
 from treenail._treenail import Operation, Tensor
 
@@ -28,28 +29,10 @@ def _stack() -> list:
     return _stacks.sessions
 
 
-class _PlacementLog:
-    """Says on standard error where operations run, each once, before the first run that may need
-    them: "product: (MatMul): /device:CPU:0". TensorFlow 1's lines."""
+DeviceAttributes = namedtuple("DeviceAttributes", "name device_type memory_limit_bytes")
+DeviceAttributes.__doc__ = """A device of a session.
 
-    def __init__(self, graph: Graph) -> None:
-        self._graph, self._written, self._lock = graph, 0, threading.Lock()
-
-    def write(self) -> None:
-        """Writes the lines of operations made since the last time."""
-        if self._graph._num_nodes == self._written:
-            return
-        with self._lock:
-            operations = self._graph.get_operations()
-            lines = [self._line(op) for op in operations if op._id >= self._written]
-            self._written = max([op._id + 1 for op in operations], default=0)
-        import sys
-        sys.stderr.write("".join(lines))
-
-    @staticmethod
-    def _line(op: Operation) -> str:
-        asked = " (asked for: %s)" % op.device if op.device else ""
-        return "%s: (%s): /device:CPU:0%s\n" % (op.name, op.type, asked)
+name: the full name. device_type: "CPU". memory_limit_bytes: what it may take; 0: all there is."""
 
 
 class Session(_core.SessionBase):
@@ -81,19 +64,15 @@ class Session(_core.SessionBase):
         self._open(graph or get_default_graph(), options.do_constant_folding and not plain,
                    options.do_common_subexpression_elimination and not plain,
                    config.allow_soft_placement,
-                   options.do_elementwise_fusion and not plain)
-        self._default_options = self._placement_log = None
+                   options.do_elementwise_fusion and not plain,
+                   cpu_devices(config.device_count), config.log_device_placement)
+        self._default_options = None
         if config.operation_timeout_in_ms:
             self._default_options = RunOptions(timeout_in_ms=config.operation_timeout_in_ms)
-        if config.log_device_placement:
-            self._placement_log = _PlacementLog(self.graph)
-        if self._default_options or self._placement_log:
             self.run = self._run_with_options
 
     def _run_with_options(self, fetches: Any, feed_dict: Any = None, options: Any = None,
                           run_metadata: Any = None) -> Any:
-        if self._placement_log is not None:
-            self._placement_log.write()
         return _core.SessionBase.run(self, fetches, feed_dict, options or self._default_options,
                                      run_metadata)
 
@@ -165,8 +144,9 @@ class Session(_core.SessionBase):
             _core.SessionBase.close(self)
 
     def list_devices(self) -> list:
-        """The names of the devices."""
-        return ["/device:CPU:0"]
+        """The devices, each with name, device_type and memory_limit_bytes."""
+        limit = _core.build_info()["memory_limit"] or 0
+        return [DeviceAttributes(name, "CPU", limit) for name in self._device_names()]
 
     def __repr__(self) -> str:
         name = public_name(self)

@@ -95,15 +95,20 @@ class GPUOptions(_Options):
         self.visible_device_list = visible_device_list
 
 
+_MOST_DEVICES = 1024  # of one kind
+
+
 class ConfigProto(_Options):
     """Options of a session.
 
     intra_op_parallelism_threads: threads that work on one operation, for the whole process; 0
     leaves it as it is. allow_soft_placement: an operation whose device is not here runs on the CPU
-    instead of raising InvalidArgumentError. log_device_placement: a line on standard error says
-    where each operation runs, before the first run. inter_op_..., device_count and gpu_options are
-    accepted and change nothing on one CPU. Raises TypeError, naming the field, for
-    a value of another type, here and where a field is set.
+    instead of raising InvalidArgumentError. log_device_placement: a table on standard error says
+    where operations run, each once, before the first run that has it. device_count: {"CPU": n}
+    gives the session the devices /cpu:0 to /cpu:n-1, which share threads and memory: a value goes
+    from one to another without a copy; 1 by default. inter_op_... and gpu_options are accepted and
+    change nothing on CPUs. Raises TypeError, naming the field, for a value of another type, here
+    and where a field is set.
     """
 
     _TYPES = {"intra_op_parallelism_threads": int, "inter_op_parallelism_threads": int,
@@ -124,6 +129,19 @@ class ConfigProto(_Options):
         self.graph_options = graph_options or GraphOptions()
         self.gpu_options = gpu_options or GPUOptions()
         self.operation_timeout_in_ms = operation_timeout_in_ms
+
+
+def cpu_devices(device_count: dict) -> int:
+    """How many CPU devices a session has by ConfigProto.device_count. Raises TypeError and
+    ValueError for what are no numbers of devices."""
+    for kind, count in device_count.items():
+        if not isinstance(kind, str) or isinstance(count, bool) or not hasattr(count, "__index__"):
+            raise TypeError("ConfigProto.device_count must be a dict from kinds of devices to "
+                            "numbers, such as {'CPU': 2}, not %r" % (device_count,))
+        if index(count) < 0 or index(count) > _MOST_DEVICES:
+            raise ValueError("ConfigProto.device_count[%r] must be in [0, %d], got %d"
+                             % (kind, _MOST_DEVICES, index(count)))
+    return max(index(device_count.get("CPU", 1)), 1)
 
 
 class RunOptions(_Options):

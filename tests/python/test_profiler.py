@@ -47,7 +47,7 @@ def test_every_kernel_is_there_with_its_time_thread_and_device(network):
     assert all(0 <= n.start_ns <= n.end_ns for n in nodes)
     assert [n.start_ns for n in nodes] == sorted(n.start_ns for n in nodes)
     assert all(os.path.isdir("/proc/self/task/%d" % n.thread) for n in nodes)
-    assert {n.device for n in nodes} == {"/device:CPU:0"}
+    assert {n.device for n in nodes} == {"/job:localhost/replica:0/task:0/device:CPU:0"}
     assert all(n.bytes_in_use > 0 for n in nodes)
 
 

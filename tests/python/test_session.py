@@ -431,22 +431,37 @@ def test_fetches_that_change_during_the_run_are_an_error():
             assert session.run(x) == 1
 
 
+def _table(capfd):
+    """The rows that were logged, without the heading: lists of words."""
+    lines = capfd.readouterr().err.splitlines()
+    if not lines:
+        return []
+    assert lines[0].split() == ["operation", "type", "device", "asked", "for"]
+    assert len({line.index("/job:localhost") for line in lines[1:]}) == 1  # columns
+    return [line.split() for line in lines[1:]]
+
+
+CPU = "/job:localhost/replica:0/task:0/device:CPU:%d"
+
+
 def test_placement_is_logged(capfd):
     x = tn.placeholder(tn.float32, [2, 2], name="x")
-    with tn.device("/cpu:0"):
-        product = tn.matmul(x, x, name="product")
-    with tn.Session(config=tn.ConfigProto(log_device_placement=True)) as sess:
-        assert capfd.readouterr().err == ""
+    with tn.device("/cpu:1"):
+        v = tn.get_variable("v", initializer=tn.eye(2))
+        product = tn.matmul(x, v, name="product")
+    config = tn.ConfigProto(log_device_placement=True, device_count={"CPU": 2})
+    with tn.Session(config=config) as sess:
+        sess.run(tn.global_variables_initializer())
+        capfd.readouterr()
         sess.run(product, {x: np.eye(2)})
-        assert capfd.readouterr().err == (
-            "x: (Placeholder): /device:CPU:0\n"
-            "product: (MatMul): /device:CPU:0 (asked for: /cpu:0)\n")
+        rows = _table(capfd)
+        assert ["product", "MatMul", CPU % 1, "/cpu:1"] in rows
         sess.run(product, {x: np.eye(2)})
-        assert capfd.readouterr().err == ""
+        assert _table(capfd) == []
         sess.run(tn.negative(product, name="negative"), {x: np.eye(2)})
-        assert capfd.readouterr().err == "negative: (Neg): /device:CPU:0\n"
+        assert _table(capfd) == [["negative", "Neg", CPU % 0]]
     with tn.Session() as sess:
-        sess.run(product, {x: np.eye(2)})
+        sess.run(tn.negative(x), {x: np.eye(2)})
     assert capfd.readouterr().err == ""
 
 
@@ -456,7 +471,76 @@ def test_placement_is_logged_with_a_time_limit(capfd):
     with tn.Session(config=config) as sess:
         with pytest.raises(tn.errors.DeadlineExceededError):
             sess.run(slow, {x: np.zeros((800, 800))})
-        assert len(capfd.readouterr().err.splitlines()) == tn.get_default_graph()._num_nodes
+        assert [row for row in _table(capfd) if row[1] == "MatMul"]
+
+
+def test_several_cpu_devices():
+    """One network over four devices has the bits of one on one device, and each value is where it
+    was asked for."""
+    def network(devices):
+        with tn.Graph().as_default() as graph:
+            tn.set_random_seed(3)
+            x = tn.placeholder(tn.float32, [None, 8])
+            h = x
+            for i in range(4):
+                with tn.device("/cpu:%d" % (i % devices)):
+                    h = tn.layers.dense(h, 8, activation=tn.nn.tanh, name="layer%d" % i)
+            loss = tn.reduce_mean(tn.square(h))
+            step = tn.train.AdamOptimizer(0.01).minimize(
+                loss, colocate_gradients_with_ops=True)
+            config = tn.ConfigProto(device_count={"CPU": devices})
+            with tn.Session(graph=graph, config=config) as sess:
+                assert [d.name for d in sess.list_devices()] == [CPU % i for i in range(devices)]
+                sess.run(tn.global_variables_initializer())
+                value = np.linspace(-1, 1, 40, dtype=np.float32).reshape(5, 8)
+                losses = [sess.run([loss, step], {x: value})[0] for _ in range(5)]
+                metadata = tn.RunMetadata()
+                sess.run(h, {x: value}, tn.RunOptions(trace_level=tn.RunOptions.FULL_TRACE),
+                         metadata)
+                return losses, {node.device for node in metadata.nodes}
+    one, four = network(1), network(4)
+    assert one[0] == four[0]
+    assert one[1] == {CPU % 0} and four[1] == {CPU % i for i in range(4)}
+
+
+def test_devices_that_are_not_there():
+    config = tn.ConfigProto(device_count={"CPU": 2})
+    for device in ("/cpu:2", "/gpu:0", "/job:worker/cpu:0", "/device:XPU:1"):
+        with tn.Graph().as_default():
+            with tn.device(device):
+                y = tn.constant(1.0, name="y") + 1.0
+            with tn.Session(config=config) as sess:
+                with pytest.raises(tn.errors.InvalidArgumentError, match="session has") as info:
+                    sess.run(y)
+                assert 'cannot be placed on "%s"' % device in str(info.value)
+                assert "test_session.py" in str(info.value)  # where it was created
+            config_soft = tn.ConfigProto(device_count={"CPU": 2}, allow_soft_placement=True)
+            with tn.Session(config=config_soft) as sess:
+                assert sess.run(y) == 2
+
+
+@pytest.mark.parametrize("count, error", [
+    ({"CPU": "two"}, TypeError), ({"CPU": True}, TypeError), ({3: 1}, TypeError),
+    ({"CPU": -1}, ValueError), ({"CPU": 10**6}, ValueError), ({"GPU": -1}, ValueError),
+])
+def test_wrong_numbers_of_devices(count, error):
+    with pytest.raises(error, match="device_count"):
+        tn.Session(config=tn.ConfigProto(device_count=count))
+
+
+def test_state_and_what_works_on_it_are_in_one_place():
+    with tn.device("/cpu:1"):
+        v = tn.Variable(1.0)
+    with tn.device("/cpu:0"):
+        add = v.assign_add(1.0)
+    config = {"device_count": {"CPU": 2}}
+    with tn.Session(config=tn.ConfigProto(**config)) as sess:
+        sess.run(v.initializer)
+        with pytest.raises(tn.errors.InvalidArgumentError, match="what it works on"):
+            sess.run(add)
+    with tn.Session(config=tn.ConfigProto(allow_soft_placement=True, **config)) as sess:
+        sess.run(v.initializer)
+        assert sess.run(add) == 2
 
 
 def test_texts_of_sessions_and_options():

@@ -83,6 +83,7 @@ class Finder {
     }
     std::vector<const Node*> members = groups_[static_cast<size_t>(group)];
     const Node& last = *members.front();
+    if (candidate(node).device != candidate(last).device) return -1;
     if (!(*candidate(node).shape == *candidate(last).shape)) return -1;
     if (s.first_ordered <= state(last).position) return -1;
     members.push_back(&node);

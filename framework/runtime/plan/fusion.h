@@ -20,6 +20,7 @@ struct FusionGroup {
 };
 
 struct FusionCandidate {
+  int32_t device = 0;                   // a group has one
   bool runs = false;                    // neither folded nor unneeded: it reads its inputs in a run
   const PartialShape* shape = nullptr;  // of output 0; null where it is not fully known
 };

@@ -31,6 +31,7 @@ struct PlanNode {
   };
   Kind kind = Kind::kKernel;
   const Node* node = nullptr;  // of the topology's graph; of a fused group the last one
+  int32_t device = 0;          // in the topology's devices
   bool fused = false;          // the kernel computes a group (fusion.h)
   bool apart = false;          // ... together with another kernel: may overwrite no input
   std::unique_ptr<Kernel> kernel;

@@ -180,6 +180,7 @@ void PlanBuilder::find_groups() {
     const NodeState& s = state(*node);
     FusionCandidate& c = candidates[index(*node)];
     c.runs = s.needed && !s.given;
+    c.device = device_of(*node);
     const bool shapes_known =
         std::all_of(node->inputs().begin(), node->inputs().end(),
                     [&](const Output& input) { return info(input).shape.fully_known(); });
@@ -254,6 +255,7 @@ void PlanBuilder::make_nodes() {
     s.plan_node = static_cast<int32_t>(plan_->nodes.size());
     PlanNode& p = plan_->nodes.emplace_back();
     p.node = node;
+    p.device = device_of(*node);
     p.first_output = s.first_slot;
     std::span<const Output> inputs = node->inputs();
     if (s.group >= 0) {

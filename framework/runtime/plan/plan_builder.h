@@ -38,6 +38,7 @@ class PlanBuilder {
   };
 
   static size_t index(const Node& node) { return static_cast<size_t>(node.id()); }
+  int32_t device_of(const Node& node) const { return topology_.places[index(node)]; }
   NodeState& state(const Node& node) { return states_[index(node)]; }
   int32_t slot_of(const Output& value) { return state(*value.node).first_slot + value.index; }
   Slot& slot(int32_t i) { return plan_->slots[static_cast<size_t>(i)]; }

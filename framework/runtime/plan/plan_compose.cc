@@ -81,6 +81,7 @@ void PlanBuilder::compose(const Node& consumer, int input) {
   NodeState& p = state(*value.node);
   const auto is_value = [&](const Output& other) { return other.node == value.node; };
   if (!p.needed || p.given || p.fused || value.node->num_outputs() != 1 ||
+      device_of(*value.node) != device_of(consumer) ||
       std::ranges::count_if(consumer.inputs(), is_value) != 1) {
     return;
   }

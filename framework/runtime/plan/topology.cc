@@ -171,9 +171,14 @@ std::shared_ptr<const Topology> make_topology(const Graph& graph, std::span<cons
     if (arg != nullptr) keep.push_back(arg);
   }
   if (options.merge_common_subexpressions) merge_common_subexpressions(*topology->graph, keep);
-  if (options.fold_constants) fold_constants(*topology->graph, keep);
+  const auto places = [&] {
+    return place(*topology->graph, options.devices, options.allow_soft_placement);
+  };
+  topology->devices = options.devices;
+  topology->places = places();  // before a node that asks for what is not there has been folded
+  const bool folded = options.fold_constants && fold_constants(*topology->graph, keep) > 0;
   prune(*topology->graph, keep);
-  place(*topology->graph, options.allow_soft_placement);
+  if (folded) topology->places = places();
   resolve_handles(*topology, resources);
   order_variable_accesses(*topology->graph, topology->handles);
   topology->order =

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "framework/graph/graph.h"
+#include "framework/placement/device_name.h"
 #include "framework/runtime/state/variable.h"
 
 namespace treenail {
@@ -22,6 +23,7 @@ struct TopologyOptions {
   bool merge_common_subexpressions = true;
   bool allow_soft_placement = false;
   bool fuse_elementwise = true;
+  std::vector<DeviceName> devices;  // of the session, at least one
 };
 
 struct Topology {
@@ -35,6 +37,8 @@ struct Topology {
   // Variables whose declared shape is partial and which no node here assigns: their present shape
   // is part of the key of a specialisation.
   std::vector<IntrusivePtr<Variable>> shape_variables;
+  std::vector<DeviceName> devices;
+  std::vector<int32_t> places;   // by node id: number of its device (placer.h)
   int64_t epoch = 0;             // of the user's graph
   bool fuse_elementwise = true;  // its specialisations may run element-wise nodes together
 };

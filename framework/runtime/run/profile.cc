@@ -27,7 +27,7 @@ class Counter {
     NodeStats stats;
     stats.name = p.node->original_name();
     stats.op = p.node->type();
-    stats.device = p.node->device().empty() ? "/device:CPU:0" : p.node->device();
+    stats.device = to_text(plan_.topology->devices[static_cast<size_t>(p.device)]);
     stats.flops = flops(*p.node);
     if (const auto found = members_.find(static_cast<int32_t>(position)); found != members_.end()) {
       for (const Node* member : found->second) {

@@ -10,6 +10,7 @@
 #include "framework/base/error.h"
 #include "framework/base/interrupt.h"
 #include "framework/base/spin.h"
+#include "framework/placement/placer.h"
 #include "framework/runtime/plan/plan.h"
 #include "framework/runtime/run/deadline.h"
 #include "framework/runtime/run/executor.h"
@@ -60,11 +61,18 @@ void check_feeds(std::span<const Output> feeds, std::vector<int64_t> keys) {
 Session::Session(std::shared_ptr<Graph> graph, SessionOptions options)
     : graph_(std::move(graph)), impl_(std::make_unique<Impl>()) {
   impl_->resources = options.resources ? options.resources : std::make_shared<ResourceManager>();
+  impl_->devices = local_devices(options.cpu_devices);
   impl_->options = std::move(options);
   impl_->resources->attach();
 }
 
 Session::~Session() { close(); }
+
+std::vector<std::string> Session::devices() const {
+  std::vector<std::string> names;
+  for (const DeviceName& device : impl_->devices) names.push_back(to_text(device));
+  return names;
+}
 
 ResourceManager& Session::resources() const { return *impl_->resources; }
 

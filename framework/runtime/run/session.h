@@ -22,6 +22,11 @@ class ResourceManager;
 struct SessionOptions {
   bool fold_constants = true;
   bool merge_common_subexpressions = true;
+  // CPU devices of the session, at least one: ".../device:CPU:0" and on, which share threads and
+  // memory.
+  int cpu_devices = 1;
+  // Says on standard error where each operation runs, when a plan first has it.
+  bool log_placement = false;
   // A node that asks for a device that is not there runs on the CPU instead of being refused.
   bool allow_soft_placement = false;
   bool fuse_elementwise = true;
@@ -107,6 +112,8 @@ class Session {
   // closed".
   void close();
 
+  // Their full names.
+  std::vector<std::string> devices() const;
   Graph& graph() const { return *graph_; }
   const std::shared_ptr<Graph>& shared_graph() const { return graph_; }
   ResourceManager& resources() const;

@@ -14,6 +14,7 @@
 #include "framework/runtime/plan/plan.h"
 #include "framework/runtime/run/arena_pool.h"
 #include "framework/runtime/run/partial_run.h"
+#include "framework/runtime/run/placement_log.h"
 #include "framework/runtime/run/session.h"
 #include "framework/runtime/run/signature.h"
 #include "framework/runtime/state/resource_manager.h"
@@ -22,6 +23,8 @@ namespace treenail {
 
 struct Session::Impl {
   SessionOptions options;
+  std::vector<DeviceName> devices;
+  PlacementLog placements;
   std::shared_ptr<ResourceManager> resources;
   ArenaPool arenas;
 
@@ -45,8 +48,8 @@ struct Session::Impl {
   std::unique_lock<ForkMutex> locked();
   void forget_oldest();
 
-  Signature::Planning planning(const Graph& graph) const {
-    return {graph, *resources, options, closed};
+  Signature::Planning planning(const Graph& graph) {
+    return {graph, *resources, options, devices, placements, closed};
   }
   void begin(Frame& frame, Signature& signature);
   void end(Frame& frame);

@@ -150,8 +150,12 @@ void Session::Signature::renew_topology(const Planning& planning) {
   forget_plans();
   const SessionOptions& options = planning.options;
   topology_ = make_topology(planning.graph, feeds, fetches, targets, planning.resources,
-                            {options.fold_constants, options.merge_common_subexpressions,
-                             options.allow_soft_placement, options.fuse_elementwise});
+                            {options.fold_constants,
+                             options.merge_common_subexpressions,
+                             options.allow_soft_placement,
+                             options.fuse_elementwise,
+                             {planning.devices.begin(), planning.devices.end()}});
+  if (options.log_placement) planning.placements.write(*topology_);
 }
 
 bool Session::Signature::deserves_plan(const ShapeKey& key) {

@@ -12,6 +12,7 @@
 #include "framework/base/fork.h"
 #include "framework/runtime/plan/plan.h"
 #include "framework/runtime/plan/topology.h"
+#include "framework/runtime/run/placement_log.h"
 #include "framework/runtime/run/run_limits.h"
 #include "framework/runtime/run/session.h"
 
@@ -24,6 +25,8 @@ class Session::Signature {
     const Graph& graph;
     ResourceManager& resources;
     const SessionOptions& options;
+    std::span<const DeviceName> devices;
+    PlacementLog& placements;
     const std::atomic<bool>& closed;  // the session
   };
 
