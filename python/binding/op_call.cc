@@ -3,11 +3,13 @@
 
 #include <unordered_map>
 
+#include "framework/base/interrupt.h"
 #include "framework/eager/execute.h"
 #include "framework/op/op_registry.h"
 #include "python/binding/graph_lock.h"
 #include "python/binding/op_inputs.h"
 #include "python/binding/operation_type.h"
+#include "python/binding/signals.h"
 #include "python/binding/tensor_type.h"
 
 namespace treenail::python {
@@ -41,7 +43,8 @@ std::vector<Tensor> execute_now(const OpCall& call, const OpInputs& inputs) {
   for (const ArgDef& input : call.def->inputs) cheap = cheap && !input.host;
   if (cheap && bytes <= kCheapBytes)
     return execute(*call.def, values, call.attrs, inputs.arg_sizes());
-  GilRelease release;
+  const GilRelease release;
+  const InterruptScope scope(call.def->asynchronous ? signal_poll() : nullptr);  // it may wait
   return execute(*call.def, values, call.attrs, inputs.arg_sizes());
 }
 

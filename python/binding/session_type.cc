@@ -2,10 +2,6 @@
 // SessionBase, which treenail.Session extends: run() with nested fetches and feeds, on the C API
 // for its cost per step. The GIL is given up while a graph runs, except for runs estimated below 20
 // us while no other thread runs one: such a run may then wait for nobody who waits for the GIL.
-#include <pthread.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <memory>
 #include <vector>
@@ -17,6 +13,7 @@
 #include "python/binding/graph_lock.h"
 #include "python/binding/module.h"
 #include "python/binding/numpy.h"
+#include "python/binding/signals.h"
 #include "python/binding/tensor_type.h"
 
 namespace treenail::python {
@@ -43,33 +40,8 @@ SessionState& open_state(PyObject* self) {
   return *s;
 }
 
-// --- Signals -------------------------------------------------------------------------------------
-
 // Runs of threads that gave up the GIL.
 std::atomic<int> released_runs{0};
-// Bumped in the child of a fork, where the forking thread becomes the main one.
-std::atomic<int> fork_generation{0};
-
-bool is_main_thread() {
-  thread_local int known_generation = -1;
-  thread_local bool main = false;
-  const int generation = fork_generation.load(std::memory_order_relaxed);
-  if (known_generation != generation) {
-    known_generation = generation;
-    main = syscall(SYS_gettid) == getpid();
-  }
-  return main;
-}
-
-void poll_signals() {
-  if (PyGILState_Check() != 0) {
-    checked(parking(PyErr_CheckSignals));
-    return;
-  }
-  const GilRetake gil;
-  release_borrowed();
-  checked(parking(PyErr_CheckSignals));
-}
 
 class ReleasedRun {
  public:
@@ -165,7 +137,7 @@ void fill_metadata(PyObject* object, const RunMetadata& metadata) {
 // Options of a run that looks after signals.
 RunOptions polled() {
   RunOptions options;
-  options.poll = is_main_thread() ? poll_signals : nullptr;
+  options.poll = signal_poll();
   return options;
 }
 
@@ -462,8 +434,7 @@ void add_session(PyObject* module) {
   State& s = state();
   if (s.session_type == nullptr) {
     s.session_type = make_type(spec, true);
-    pthread_atfork(nullptr, nullptr,
-                   [] { fork_generation.fetch_add(1, std::memory_order_relaxed); });
+    watch_forks_for_signals();
   }
   add_type(module, "SessionBase", s.session_type);
 }
