@@ -26,10 +26,12 @@ struct PartialValue {
   bool fully_known() const;
 };
 
-// What a resource value refers to.
+// What a resource value refers to: a variable of a dtype and shape, or a queue, whose elements have
+// components of theirs.
 struct HandleInfo {
   DType dtype = DType::kInvalid;
-  PartialShape shape;
+  PartialShape shape = {};
+  std::vector<HandleInfo> components = {};
 };
 
 // Everything known about one value before it is computed.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <complex>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -22,8 +23,8 @@ namespace treenail {
 namespace {
 
 template <class Element>
-void copy_counted(void* to, const void* from, int64_t count) {
-  std::copy_n(static_cast<const Element*>(from), count, static_cast<Element*>(to));
+void copy_counted(const Tensor& from, int64_t begin, int64_t count, Tensor& to, int64_t at) {
+  std::copy_n(from.data<Element>() + begin, count, to.data<Element>() + at);
 }
 
 template <class Real>
@@ -105,20 +106,26 @@ Tensor Tensor::rows(int64_t begin, int64_t end) const {
 Tensor Tensor::deep_copy() const {
   if (!defined()) return Tensor();
   Tensor copy(dtype_, shape_);
-  switch (dtype_) {
-    case DType::kString:
-      copy_counted<StringElement>(copy.raw(), raw(), num_elements());
-      break;
-    case DType::kResource:
-      copy_counted<ResourceElement>(copy.raw(), raw(), num_elements());
-      break;
-    case DType::kVariant:
-      copy_counted<VariantElement>(copy.raw(), raw(), num_elements());
-      break;
-    default:
-      if (bytes() > 0) std::memcpy(copy.raw(), raw(), bytes());
-  }
+  copy_range(*this, 0, num_elements(), copy, 0);
   return copy;
+}
+
+void copy_range(const Tensor& from, int64_t begin, int64_t count, Tensor& to, int64_t at) {
+  const auto bytes = [size = dtype_size(from.dtype())](int64_t elements) {
+    return static_cast<size_t>(elements) * size;
+  };
+  switch (from.dtype()) {
+    case DType::kString:
+      return copy_counted<StringElement>(from, begin, count, to, at);
+    case DType::kResource:
+      return copy_counted<ResourceElement>(from, begin, count, to, at);
+    case DType::kVariant:
+      return copy_counted<VariantElement>(from, begin, count, to, at);
+    default:
+      if (count == 0) return;
+      std::memcpy(static_cast<std::byte*>(to.raw()) + bytes(at),
+                  static_cast<const std::byte*>(from.raw()) + bytes(begin), bytes(count));
+  }
 }
 
 std::string to_text(const Tensor& tensor) {

@@ -94,6 +94,10 @@ class Tensor {
   DType dtype_ = DType::kInvalid;
 };
 
+// Elements [begin, begin + count) of `from` over those of `to` from number `at` on; one dtype, and
+// room enough.
+void copy_range(const Tensor& from, int64_t begin, int64_t count, Tensor& to, int64_t at);
+
 // "float32[2,3]": for error messages. tensor_values() shows the first elements too.
 std::string to_text(const Tensor& tensor);
 std::string tensor_values(const Tensor& tensor, int max_elements = 8);

@@ -61,8 +61,8 @@ build_info = _core.build_info
 
 # Loaded when first asked for.
 _SUBMODULES = ("audio", "errors", "image", "initializers", "layers", "losses", "math", "nn",
-               "onnx", "profiler", "random", "raw_ops", "regularizers", "rnn", "signal", "sparse",
-               "spectral", "strings", "summary", "train")
+               "onnx", "profiler", "queue", "random", "raw_ops", "regularizers", "rnn", "signal",
+               "sparse", "spectral", "strings", "summary", "train")
 # Names that live in such a submodule.
 _ELSEWHERE = {
     "zeros_initializer": ("initializers", "Zeros"), "ones_initializer": ("initializers", "Ones"),
@@ -85,6 +85,10 @@ _ELSEWHERE = {
     "string_to_hash_bucket_strong": ("strings", "to_hash_bucket_strong"),
     "substr": ("strings", "substr"),
     "sigmoid": ("nn", "sigmoid"), "OpError": ("errors", "OpError"),
+    "QueueBase": ("queue", "QueueBase"), "FIFOQueue": ("queue", "FIFOQueue"),
+    "PaddingFIFOQueue": ("queue", "PaddingFIFOQueue"),
+    "RandomShuffleQueue": ("queue", "RandomShuffleQueue"),
+    "PriorityQueue": ("queue", "PriorityQueue"),
 }
 # Ops of the registry that TensorFlow 1 has under these very names. The others can be reached by
 # theirs, too, but are listed in raw_ops only.

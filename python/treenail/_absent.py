@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 _FEED = "read the data in Python and feed arrays: session.run(y, feed_dict={x: batch})"
-_THREADS = ("there are no input queues: " + _FEED + "; prepare batches in a thread of your own if "
-            "they are slow")
+_READERS = ("there are no readers of files in the graph: read in Python, in threads of your own if "
+            "it is slow, and enqueue arrays (tn.FIFOQueue)")
 _LOOPS = ("there is no control flow in graphs yet: tn.where and tn.cast choose by value, a Python "
           "loop unrolls (tn.nn.static_rnn), and session.run in a Python loop repeats")
 _EAGER = "operations build graphs, which a tn.Session runs"
@@ -43,9 +43,8 @@ _TOP = {
     "GraphDef": _GRAPH_FILES, "NodeDef": _GRAPH_FILES, "MetaGraphDef": _GRAPH_FILES,
     "import_graph_def": _GRAPH_FILES, "graph_util": _GRAPH_FILES,
     "saved_model": _GRAPH_FILES + "; values of variables: tn.train.Saver",
-    "FIFOQueue": _THREADS, "RandomShuffleQueue": _THREADS, "PaddingFIFOQueue": _THREADS,
-    "QueueBase": _THREADS, "queue": _THREADS, "TFRecordReader": _THREADS,
-    "TextLineReader": _THREADS, "WholeFileReader": _THREADS, "FixedLengthRecordReader": _THREADS,
+    "TFRecordReader": _READERS, "TextLineReader": _READERS, "WholeFileReader": _READERS,
+    "FixedLengthRecordReader": _READERS,
     "decode_csv": "read the file with numpy.loadtxt or csv, and feed arrays",
     "parse_example": _EXAMPLES, "parse_single_example": _EXAMPLES, "FixedLenFeature": _EXAMPLES,
     "VarLenFeature": _EXAMPLES, "FixedLenSequenceFeature": _EXAMPLES, "SparseFeature": _EXAMPLES,
@@ -70,9 +69,6 @@ _TOP = {
     "tn.sequence_mask, or use tn.SparseTensor", "merge_all_summaries": "use tn.summary.merge_all",
 }
 _TRAIN = {
-    "QueueRunner": _THREADS, "start_queue_runners": _THREADS,
-    "batch": _THREADS, "shuffle_batch": _THREADS, "slice_input_producer": _THREADS,
-    "string_input_producer": _THREADS, "range_input_producer": _THREADS, "limit_epochs": _THREADS,
     "Server": _ONE_PROCESS, "ClusterSpec": _ONE_PROCESS, "Supervisor": _ONE_PROCESS
     + ": tn.Session, with tn.train.Saver", "replica_device_setter": _ONE_PROCESS,
     "SyncReplicasOptimizer": _ONE_PROCESS, "MonitoredTrainingSession": "use a tn.Session, and "

@@ -46,6 +46,7 @@ class GraphKeys:
     LOCAL_INIT_OP = "local_init_op"
     READY_OP = "ready_op"
     TABLE_INITIALIZERS = "table_initializer"
+    QUEUE_RUNNERS = "queue_runners"
     # TensorFlow 1's older name.
     VARIABLES = "variables"
 

@@ -1391,6 +1391,21 @@ def FFT3D(input: TensorLike, name: str | None = ...) -> Tensor:
 fft3d = FFT3D
 
 
+def FIFOQueueV2(component_types: Sequence[DTypeLike], shapes: Sequence[ShapeLike] = ...,
+                capacity: int = ..., container: str | bytes = ..., shared_name: str | bytes = ...,
+                name: str | None = ...) -> Tensor:
+    """The handle of a queue whose elements leave as they came.
+
+    capacity: how many elements it holds; -1: as many as come. shapes: of the components, or
+    none. The queue is that of the name `shared_name` in `container`, or of this operation's name
+    where it is empty; in immediate execution an empty name gives a new queue each time. Errors:
+    InvalidArgument when the name belongs to a queue that is another in any respect.
+    """
+
+
+fifo_queue_v2 = FIFOQueueV2
+
+
 def Fill(dims: TensorLike, value: TensorLike, name: str | None = ...) -> Tensor:
     """A tensor of shape `dims` in which every element is the scalar `value`."""
 
@@ -2455,6 +2470,24 @@ def Pad(input: TensorLike, paddings: TensorLike, constant_values: TensorLike,
 pad = Pad
 
 
+def PaddingFIFOQueueV2(component_types: Sequence[DTypeLike], shapes: Sequence[ShapeLike] = ...,
+                       capacity: int = ..., container: str | bytes = ...,
+                       shared_name: str | bytes = ..., name: str | None = ...) -> Tensor:
+    """The handle of a queue whose elements leave as they came, and are filled up to the largest
+    where several leave in one batch.
+
+    shapes may have unknown extents.
+
+    capacity: how many elements it holds; -1: as many as come. shapes: of the components, or
+    none. The queue is that of the name `shared_name` in `container`, or of this operation's name
+    where it is empty; in immediate execution an empty name gives a new queue each time. Errors:
+    InvalidArgument when the name belongs to a queue that is another in any respect.
+    """
+
+
+padding_fifo_queue_v2 = PaddingFIFOQueueV2
+
+
 def ParseTensor(serialized: TensorLike, out_type: DTypeLike, name: str | None = ...) -> Tensor:
     """The tensor in a TensorProto message, a scalar string. Where it lists fewer values than its
     shape has elements, the last one is repeated, up to 1 GiB.
@@ -2521,6 +2554,25 @@ def Print(input: TensorLike, data: Sequence[TensorLike], message: str | bytes = 
 print = Print
 
 
+def PriorityQueueV2(component_types: Sequence[DTypeLike] = ..., shapes: Sequence[ShapeLike] = ...,
+                    capacity: int = ..., container: str | bytes = ...,
+                    shared_name: str | bytes = ..., name: str | None = ...) -> Tensor:
+    """The handle of a queue whose elements leave the lowest priority first, of equal ones as they
+    came.
+
+    The first component, which component_types and shapes do not count, is the priority, a scalar
+    int64.
+
+    capacity: how many elements it holds; -1: as many as come. shapes: of the components, or
+    none. The queue is that of the name `shared_name` in `container`, or of this operation's name
+    where it is empty; in immediate execution an empty name gives a new queue each time. Errors:
+    InvalidArgument when the name belongs to a queue that is another in any respect.
+    """
+
+
+priority_queue_v2 = PriorityQueueV2
+
+
 def Prod(input: TensorLike, reduction_indices: TensorLike, keep_dims: bool = ...,
          name: str | None = ...) -> Tensor:
     """Product of elements along axes; 1 of none.
@@ -2557,6 +2609,95 @@ def PyFuncStateless(input: Sequence[TensorLike], Tout: Sequence[DTypeLike], toke
 
 
 py_func_stateless = PyFuncStateless
+
+
+def QueueCloseV2(handle: TensorLike, cancel_pending_enqueues: bool = ...,
+                 name: str | None = ...) -> Operation:
+    """Closes a queue: later enqueues fail, and dequeues that would wait for more than there is.
+
+    cancel_pending_enqueues: enqueues that wait for room fail, too; else this waits until they
+    are done. Errors: Cancelled when it is closed already, unless they are cancelled.
+    """
+
+
+queue_close_v2 = QueueCloseV2
+
+
+def QueueDequeueManyV2(handle: TensorLike, n: TensorLike, component_types: Sequence[DTypeLike],
+                       timeout_ms: int = ..., name: str | None = ...) -> list[Tensor]:
+    """Takes n elements out of a queue, as they come, and gives them as rows.
+
+    What it has taken goes back when the queue is closed before there are n.
+
+    timeout_ms: -1; others are not implemented. Errors: OutOfRange when the queue is closed and
+    has too few, InvalidArgument for components that are not the queue's.
+    """
+
+
+queue_dequeue_many_v2 = QueueDequeueManyV2
+
+
+def QueueDequeueUpToV2(handle: TensorLike, n: TensorLike, component_types: Sequence[DTypeLike],
+                       timeout_ms: int = ..., name: str | None = ...) -> list[Tensor]:
+    """Takes n elements out of a queue, as they come, and gives them as rows; when the queue is
+    closed it gives what there is, but one element at least.
+
+    timeout_ms: -1; others are not implemented. Errors: OutOfRange when the queue is closed and
+    has too few, InvalidArgument for components that are not the queue's.
+    """
+
+
+queue_dequeue_up_to_v2 = QueueDequeueUpToV2
+
+
+def QueueDequeueV2(handle: TensorLike, component_types: Sequence[DTypeLike], timeout_ms: int = ...,
+                   name: str | None = ...) -> list[Tensor]:
+    """Takes an element out of a queue, and waits for one.
+
+    timeout_ms: -1; others are not implemented. Errors: OutOfRange when the queue is closed and
+    has too few, InvalidArgument for components that are not the queue's.
+    """
+
+
+queue_dequeue_v2 = QueueDequeueV2
+
+
+def QueueEnqueueManyV2(handle: TensorLike, components: Sequence[TensorLike], timeout_ms: int = ...,
+                       name: str | None = ...) -> Operation:
+    """Puts the rows of `components` into a queue as its elements, each as soon as there is room.
+
+    timeout_ms: -1; others are not implemented. Errors: Cancelled when the queue is closed,
+    InvalidArgument for components that are not the queue's.
+    """
+
+
+queue_enqueue_many_v2 = QueueEnqueueManyV2
+
+
+def QueueEnqueueV2(handle: TensorLike, components: Sequence[TensorLike], timeout_ms: int = ...,
+                   name: str | None = ...) -> Operation:
+    """Puts an element into a queue, and waits for room.
+
+    timeout_ms: -1; others are not implemented. Errors: Cancelled when the queue is closed,
+    InvalidArgument for components that are not the queue's.
+    """
+
+
+queue_enqueue_v2 = QueueEnqueueV2
+
+
+def QueueIsClosedV2(handle: TensorLike, name: str | None = ...) -> Tensor:
+    """Whether a queue is closed, a scalar."""
+
+
+queue_is_closed_v2 = QueueIsClosedV2
+
+
+def QueueSizeV2(handle: TensorLike, name: str | None = ...) -> Tensor:
+    """How many elements a queue holds, a scalar."""
+
+
+queue_size_v2 = QueueSizeV2
 
 
 def QuotientGrad(dy: TensorLike, divisor: TensorLike, name: str | None = ...) -> Tensor:
@@ -2639,6 +2780,25 @@ def RandomShuffle(value: TensorLike, seed: int = ..., seed2: int = ...,
 
 
 random_shuffle = RandomShuffle
+
+
+def RandomShuffleQueueV2(component_types: Sequence[DTypeLike], shapes: Sequence[ShapeLike] = ...,
+                         capacity: int = ..., container: str | bytes = ...,
+                         shared_name: str | bytes = ..., min_after_dequeue: int = ...,
+                         seed: int = ..., seed2: int = ..., name: str | None = ...) -> Tensor:
+    """The handle of a queue whose elements leave in random order.
+
+    min_after_dequeue: so many stay while it is open. seed, seed2: both 0 give an order of its
+    own each time.
+
+    capacity: how many elements it holds; -1: as many as come. shapes: of the components, or
+    none. The queue is that of the name `shared_name` in `container`, or of this operation's name
+    where it is empty; in immediate execution an empty name gives a new queue each time. Errors:
+    InvalidArgument when the name belongs to a queue that is another in any respect.
+    """
+
+
+random_shuffle_queue_v2 = RandomShuffleQueueV2
 
 
 def RandomStandardNormal(shape: TensorLike, dtype: DTypeLike, seed: int = ..., seed2: int = ...,

@@ -175,7 +175,37 @@ row("train.piecewise_constant",
 rows("train.create_global_step train.get_or_create_global_step", lambda f, p: tn.identity(f()), [])
 row("train.get_global_step", lambda p: tn.identity((tn.train.create_global_step(),
                                                     tn.train.get_global_step())[1]), [])
-excuse("train.assert_global_step train.checkpoint_exists train.get_checkpoint_mtimes "
-       "train.get_checkpoint_state train.global_step train.latest_checkpoint train.list_variables "
-       "train.load_checkpoint train.load_variable train.remove_checkpoint "
-       "train.update_checkpoint_state", "gives no tensor")
+excuse("train.add_queue_runner train.assert_global_step train.checkpoint_exists "
+       "train.get_checkpoint_mtimes train.get_checkpoint_state train.global_step "
+       "train.latest_checkpoint train.list_variables train.load_checkpoint train.load_variable "
+       "train.remove_checkpoint train.start_queue_runners train.update_checkpoint_state",
+       "gives no tensor")
+
+# --- Input from queues. What they give waits for queue runners: it is not run here.
+row("train.limit_epochs", lambda p: tn.train.limit_epochs(p.f(None, 3), 2), [None, 3])
+row("train.slice_input_producer",
+    lambda p: tn.train.slice_input_producer([p.f(None, 3), p.i(5)]), ([3], []), runs=False)
+for name in "batch", "maybe_batch":
+    rows("train." + name, lambda f, p: f([p.f(4, 3), p.i()], **(
+        {"keep_input": p.of(tn.bool, [], ())} if f is tn.train.maybe_batch else {}), batch_size=5),
+         ([5, 4, 3], [5]), runs=False)
+row("train.batch", lambda p: tn.train.batch([p.f(4, 3)], p.n(5)), [None, 4, 3], runs=False)
+row("train.batch", lambda p: tn.train.batch([p.f(None, 3)], 5, enqueue_many=True), [5, 3],
+    runs=False)
+row("train.batch", lambda p: tn.train.batch([p.f(None, 3)], 5, dynamic_pad=True), [5, None, 3],
+    runs=False)
+row("train.batch", lambda p: tn.train.batch([p.f(4)], 5, allow_smaller_final_batch=True),
+    [None, 4], runs=False)
+row("train.batch_join", lambda p: tn.train.batch_join([[p.f(4)], [p.f(None)]], 5), [5, 4],
+    runs=False)
+row("train.maybe_batch_join", lambda p: tn.train.maybe_batch_join([[p.f(4)]], True, 5), [5, 4],
+    runs=False)
+row("train.shuffle_batch", lambda p: tn.train.shuffle_batch([p.f(4)], 5, 9, 3), [5, 4], runs=False)
+row("train.shuffle_batch_join", lambda p: tn.train.shuffle_batch_join([[p.f(4)]], 5, 9, 3), [5, 4],
+    runs=False)
+row("train.maybe_shuffle_batch",
+    lambda p: tn.train.maybe_shuffle_batch([p.f(4)], 5, 9, 3, False), [5, 4], runs=False)
+row("train.maybe_shuffle_batch_join",
+    lambda p: tn.train.maybe_shuffle_batch_join([[p.f(4)]], 5, 9, 3, False), [5, 4], runs=False)
+excuse("train.input_producer train.range_input_producer train.string_input_producer",
+       "gives a queue")

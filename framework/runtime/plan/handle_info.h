@@ -9,8 +9,9 @@
 
 namespace treenail {
 
-// dtype and shape of the variable behind a scalar handle: its current value's shape where it is
-// initialised, else the declared one; null when the handle is empty or not a variable's.
+// Of a scalar handle: dtype and shape of the variable behind it, its current value's shape where it
+// is initialised, else the declared one; or the components of the queue. Null when the handle is
+// empty or of something else.
 std::shared_ptr<const HandleInfo> handle_info_of(const Tensor& handle);
 
 }  // namespace treenail

@@ -145,8 +145,7 @@ void PlanBuilder::infer_node(const Node& node, NodeState& s) {
 std::shared_ptr<const HandleInfo> PlanBuilder::planned_handle_info(const Tensor& handle) const {
   const auto* variable =
       dynamic_cast<const Variable*>(handle.data<ResourceElement>()->object.get());
-  if (variable == nullptr) return nullptr;
-  if (keyed_variables_.contains(variable)) return handle_info_of(handle);
+  if (variable == nullptr || keyed_variables_.contains(variable)) return handle_info_of(handle);
   return std::make_shared<const HandleInfo>(
       HandleInfo{variable->dtype(), variable->declared_shape()});
 }

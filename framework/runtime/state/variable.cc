@@ -7,6 +7,7 @@
 #include "framework/base/error.h"
 #include "framework/base/fork.h"
 #include "framework/runtime/state/resource_manager.h"
+#include "framework/runtime/state/stored_value.h"
 
 namespace treenail {
 namespace {
@@ -71,13 +72,8 @@ void Variable::assign(const Tensor& value) {
     throw invalid_argument("variable ", name_, " has dtype ", dtype_, ", the value assigned is ",
                            value);
   }
-  // Owned memory is shared, whoever else holds it: the next write copies unless the variable is
-  // alone by then. Memory that somebody else may reuse or unmap is copied, and so is a small part
-  // of a large buffer, which it would keep alive.
-  const Buffer* buffer = value.buffer().get();
-  const bool share = buffer != nullptr && buffer->kind() == Buffer::Kind::kOwned &&
-                     buffer->bytes() / 2 <= value.bytes();
-  Tensor stored = share ? value : value.deep_copy();
+  // The next write copies unless the variable is alone with the memory by then.
+  Tensor stored = stored_value(value);
   if (stored.buffer()) stored.buffer()->keep_prepacked();
   const std::unique_lock<ForkMutex> lock = locked();
   if (!shape_.compatible(value.shape())) {

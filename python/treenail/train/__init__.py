@@ -10,12 +10,17 @@ from treenail.train._checkpoint import (CheckpointState, checkpoint_exists, get_
 from treenail.train._coordinator import Coordinator, LooperThread
 from treenail.train._global_step import (assert_global_step, create_global_step, get_global_step,
                                          get_or_create_global_step, global_step)
+from treenail.train._input import (batch, batch_join, input_producer, limit_epochs, maybe_batch,
+                                   maybe_batch_join, maybe_shuffle_batch, maybe_shuffle_batch_join,
+                                   range_input_producer, shuffle_batch, shuffle_batch_join,
+                                   slice_input_producer, string_input_producer)
 from treenail.train._moving_averages import ExponentialMovingAverage
 from treenail.train._optimizer import Optimizer
 from treenail.train._optimizers import (AdadeltaOptimizer, AdagradOptimizer, AdamOptimizer,
                                         FtrlOptimizer, GradientDescentOptimizer, MomentumOptimizer,
                                         ProximalAdagradOptimizer, ProximalGradientDescentOptimizer,
                                         RMSPropOptimizer)
+from treenail.train._queue_runner import QueueRunner, add_queue_runner, start_queue_runners
 from treenail.train._saver import Saver
 from treenail.train._schedules import (cosine_decay, exponential_decay, inverse_time_decay,
                                        natural_exp_decay, piecewise_constant, polynomial_decay)
@@ -29,7 +34,11 @@ __all__ = ["Optimizer", "GradientDescentOptimizer", "MomentumOptimizer", "AdamOp
            "exponential_decay", "piecewise_constant", "polynomial_decay", "natural_exp_decay",
            "inverse_time_decay", "cosine_decay", "ExponentialMovingAverage", "get_global_step",
            "get_or_create_global_step", "create_global_step", "assert_global_step", "global_step",
-           "Coordinator", "LooperThread"]
+           "Coordinator", "LooperThread", "QueueRunner", "add_queue_runner", "start_queue_runners",
+           "batch", "batch_join", "input_producer", "limit_epochs", "maybe_batch",
+           "maybe_batch_join", "maybe_shuffle_batch", "maybe_shuffle_batch_join",
+           "range_input_producer", "shuffle_batch", "shuffle_batch_join", "slice_input_producer",
+           "string_input_producer"]
 
 
 def __getattr__(name: str):

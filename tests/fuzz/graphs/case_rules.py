@@ -30,6 +30,7 @@ EXCLUDED_FAMILIES: Dict[str, str] = {
     "training": "optimisers: tests/cases/test_training; the gradient descent step is generated",
     "logging": "errors and lines: tests/python/test_assertions",
     "py_func": "functions of the process: tests/python/test_py_func",
+    "queue": "operations wait for one another: tests/python/test_queues",
     "internal": "never in a user's graph", "sparse": "its shape checks need sorted indices",
 }
 EXCLUDED_OPS: Dict[str, str] = {

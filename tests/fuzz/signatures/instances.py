@@ -16,16 +16,27 @@ def _saver(_rng):
     return tn.train.Saver()
 
 
+def _queue_runner(_rng):
+    queue = tn.FIFOQueue(3, tn.float32, [])
+    return tn.train.QueueRunner(queue, [queue.enqueue([1.0])])
+
+
 # Classes that no program constructs, or that need something in the graph first.
 MAKERS = {
     tn.DType: lambda rng: tn.float32,
     tn.Operation: lambda rng: tn.constant([1.0, 2.0]).op,
     tn.PartitionedVariable: _partitioned,
+    tn.FIFOQueue: lambda rng: tn.FIFOQueue(3, tn.float32, []),
+    tn.PaddingFIFOQueue: lambda rng: tn.PaddingFIFOQueue(3, tn.float32, [[None]]),
+    tn.PriorityQueue: lambda rng: tn.PriorityQueue(3, tn.float32, [[]]),
+    tn.QueueBase: lambda rng: tn.FIFOQueue(3, tn.float32, []),
+    tn.RandomShuffleQueue: lambda rng: tn.RandomShuffleQueue(3, 1, tn.float32, []),
     tn.Tensor: lambda rng: tn.constant([[1.0, 2.0], [3.0, 4.0]]),
     tn.TensorShape: lambda rng: tn.TensorShape([2, None]),
     tn.Variable: lambda rng: tn.Variable([[1.0, 2.0], [3.0, 4.0]]),
     tn.VariableScope: lambda rng: tn.get_variable_scope(),
     tn.rnn.GRUBlockCellV2: lambda rng: tn.rnn.GRUBlockCellV2(2),
+    tn.train.QueueRunner: _queue_runner,
     tn.train.Saver: _saver,
 }
 # What constructors take where the word of a name says something else to functions.
