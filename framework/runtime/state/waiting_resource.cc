@@ -112,13 +112,16 @@ void WaitingResource::cancelled(void* argument) noexcept {
 
 void WaitingResource::finish(Requests& ended) noexcept {
   while (!ended.empty()) {
-    const std::unique_ptr<Request> request = std::move(ended.front());
+    std::unique_ptr<Request> request = std::move(ended.front());
     ended.pop_front();
     request->context_.token()->remove_callback(request->cancellation_);
-    if (request->error_ == nullptr) {
-      request->done_();
+    const Done done = request->done_;
+    std::exception_ptr error = std::move(request->error_);
+    request.reset();  // its shares of values do not outlive the run
+    if (error == nullptr) {
+      done();
     } else {
-      request->done_.fail(std::move(request->error_));
+      done.fail(std::move(error));
     }
   }
 }

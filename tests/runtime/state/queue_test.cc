@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -50,8 +51,11 @@ class Operation final : public Done::Target {
   }
   void ended(int32_t, std::exception_ptr error) noexcept override {
     error_ = std::move(error);
+    if (on_end) on_end();
     ++ends_;
   }
+  std::function<void()> on_end;
+  Tensor& value(int i) { return values_[static_cast<size_t>(i) + 1]; }
 
   int given() const { return static_cast<int>(inputs_) - 1; }
   int ends() const { return ends_; }
@@ -422,6 +426,22 @@ TEST(Queue, AnElementHasMemoryOfItsOwn) {
   enqueue(*queue, {std::move(batch)});
   const auto out = dequeue(*queue);
   EXPECT_EQ(out->output().raw(), bytes);  // neither way copies
+}
+
+TEST(Queue, WhatARequestHeldIsFreeWhenItsEndIsTold) {
+  const auto queue = make(scalars(2));
+  const Tensor batch = counted(3);
+  Operation op({batch});
+  bool free = false;
+  op.on_end = [&] {
+    op.value(0) = Tensor();
+    free = batch.buffer()->unique();
+  };
+  op.start([&](const RunContext& c, Done done) { queue->enqueue_many(c, done, 1); });
+  EXPECT_EQ(op.state(), "waits");
+  dequeue(*queue);
+  EXPECT_EQ(op.state(), "ended");
+  EXPECT_TRUE(free);
 }
 
 TEST(Queue, AllDtypesOfElements) {
