@@ -19,8 +19,9 @@ std::string prefix(const AttrDef& def) { return concat("attribute \"", def.name,
 
 int64_t int_from(PyObject* object, const AttrDef& def) {
   if (PyFloat_Check(object) || !PyIndex_Check(object)) throw_kind(def, object);
+  const bool array = is_array(object);  // may import NumPy, which goes with no error on the way
   Ref index = Ref::steal(PyNumber_Index(object));
-  if (!index && is_array(object)) {  // of more than one element
+  if (!index && array) {  // of more than one element
     PyErr_Clear();
     throw_kind(def, object);
   }

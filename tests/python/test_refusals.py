@@ -3,6 +3,8 @@
 
 import inspect
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -108,6 +110,20 @@ def test_a_value_that_names_no_dtype():
 def test_an_array_where_an_int_is_needed_is_shown():
     error = refusal(tn.raw_ops.OneHot, [1], 3, 1.0, 0.0, axis=np.arange(2))
     assert str(error).startswith("one_hot(): attribute \"axis\" must be int, not array([0, 1])")
+
+
+def test_an_array_is_shown_that_came_before_any_other():
+    """Looking at the first array loads parts of NumPy, which fails while an error is on its way."""
+    program = """
+import numpy, treenail as tn
+try:
+    tn.FIFOQueue(numpy.zeros([2, 3], int), tn.float32)
+except TypeError as error:
+    print("not array([[0" in str(error))
+"""
+    done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True,
+                          universal_newlines=True)
+    assert done.stdout == "True\n"
 
 
 def test_what_was_given_is_shown_where_the_text_names_no_parameter():
