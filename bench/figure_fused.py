@@ -18,6 +18,10 @@ GROUPS: Tuple[Tuple[str, str, int, float], ...] = (
     ("halves", "bfloat16: cast, multiply, add, relu, cast", 2, 0),
     ("integers", "int32: multiply, add, subtract, maximum", 2, 0),
     ("gelu", "gelu of elementary ops (erf)", 2, 0),
+    ("softmax_1000", "softmax of elementary ops, rows of 1,000", 2, 0),
+    ("softmax_1001", "softmax of elementary ops, rows of 1,001", 2, 0),
+    ("layer_norm_1000", "layer norm of elementary ops, rows of 1,000", 2, 0),
+    ("layer_norm_1001", "layer norm of elementary ops, rows of 1,001", 2, 0),
 )
 GELU_MS = 8.0  # from the cache, one thread, where vectors have 512 bits
 # What was measured about figures that miss their promise.

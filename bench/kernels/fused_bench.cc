@@ -25,7 +25,7 @@
 namespace treenail {
 namespace {
 
-constexpr int64_t kLarge = int64_t{1} << 24, kSmall = int64_t{1} << 14, kRow = 1024;
+constexpr int64_t kLarge = int64_t{1} << 24, kSmall = int64_t{1} << 14;
 
 struct Graphs {
   test::GraphBuilder b;
@@ -33,6 +33,7 @@ struct Graphs {
   std::vector<Tensor> values;
   DType dtype;
   int64_t elements;
+  int64_t row_elements;
 
   Output input(const Shape& shape) {
     Tensor value(dtype, shape);
@@ -48,8 +49,8 @@ struct Graphs {
     values.push_back(std::move(value));
     return feeds.back();
   }
-  Output whole() { return input({elements / kRow, kRow}); }
-  Output row() { return input({kRow}); }
+  Output whole() { return input({elements / row_elements, row_elements}); }
+  Output row() { return input({row_elements}); }
   Output number(float x) { return b.constant(Tensor::scalar(x)); }
   Output number(int32_t x) { return b.constant(Tensor::scalar(x)); }
   Output op(const char* name, std::vector<Output> inputs) { return b.op(name, std::move(inputs)); }
@@ -87,13 +88,36 @@ Output gelu(Graphs& g) {
   const Output erf = g.op("Erf", {g.op("Mul", {x, g.number(0.70710678f)})});
   return g.op("Mul", {g.op("Mul", {x, g.number(0.5f)}), g.op("Add", {g.number(1.0f), erf})});
 }
+Output reduced(Graphs& g, const char* name, Output x) {
+  return g.b.op(name, {x, g.number(int32_t{-1})}, {{"keep_dims", true}});
+}
+Output softmax(Graphs& g) {
+  const Output x = g.whole();
+  const Output e = g.op("Exp", {g.op("Sub", {x, reduced(g, "Max", x)})});
+  return g.op("Div", {e, reduced(g, "Sum", e)});
+}
+Output layer_norm(Graphs& g) {
+  const Output x = g.whole();
+  const Output d = g.op("Sub", {x, reduced(g, "Mean", x)});
+  const Output variance = reduced(g, "Mean", g.op("Square", {d}));
+  const Output scale = g.op("Rsqrt", {g.op("Add", {variance, g.number(1e-5f)})});
+  return g.op("Add", {g.op("Mul", {g.op("Mul", {d, scale}), g.row()}), g.row()});
+}
 
-void run_group(benchmark::State& state, Output (*build)(Graphs&), DType dtype, int64_t elements) {
+struct Group {
+  const char* name;
+  Output (*build)(Graphs&);
+  DType dtype = DType::kFloat32;
+  int64_t row_elements = 1024;
+};
+
+void run_group(benchmark::State& state, const Group& group, int64_t elements) {
   ThreadPool::instance().set_num_threads(static_cast<int>(state.range(0)));
   Graphs g;
-  g.dtype = dtype;
+  g.dtype = group.dtype;
   g.elements = elements;
-  const Output result = build(g);
+  g.row_elements = group.row_elements;
+  const Output result = group.build(g);
   Session session(g.b.graph);
   const auto signature = session.signature(g.feeds, std::vector{result}, {});
   for (auto _ : state) benchmark::DoNotOptimize(session.run(signature, g.values));
@@ -141,17 +165,21 @@ void register_fused_benchmarks() {
     add_benchmark(two ? "Streams/3" : "Streams/2",
                   [two](benchmark::State& s) { run_loop(s, two); });
   }
-  const struct {
-    const char* name;
-    Output (*build)(Graphs&);
-    DType dtype = DType::kFloat32;
-  } groups[] = {{"add", add},   {"chain", chain},   {"choice", choice},
-                {"bias", bias}, {"halves", halves}, {"integers", integers, DType::kInt32},
-                {"gelu", gelu}};
-  for (const auto& group : groups) {
+  const Group groups[] = {{"add", add},
+                          {"chain", chain},
+                          {"choice", choice},
+                          {"bias", bias},
+                          {"halves", halves},
+                          {"integers", integers, DType::kInt32},
+                          {"gelu", gelu},
+                          {"softmax_1000", softmax, DType::kFloat32, 1000},
+                          {"softmax_1001", softmax, DType::kFloat32, 1001},
+                          {"layer_norm_1000", layer_norm, DType::kFloat32, 1000},
+                          {"layer_norm_1001", layer_norm, DType::kFloat32, 1001}};
+  for (const Group& group : groups) {
     for (const int64_t n : {kLarge, kSmall}) {
       add_benchmark(concat("Fused/", group.name, "/", n),
-                    [group, n](benchmark::State& s) { run_group(s, group.build, group.dtype, n); });
+                    [group, n](benchmark::State& s) { run_group(s, group, n); });
     }
   }
 }

@@ -192,6 +192,11 @@ OpDeclaration& OpDeclaration::commutative() {
   return *this;
 }
 
+OpDeclaration& OpDeclaration::reduction() {
+  def_.reduction = true;
+  return *this;
+}
+
 OpDeclaration& OpDeclaration::elementwise() {
   def_.elementwise = true;
   return *this;

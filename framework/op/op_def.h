@@ -74,6 +74,7 @@ struct OpDef {
   bool stateful = false;            // never folded, merged, duplicated
   bool commutative = false;
   bool elementwise = false;
+  bool reduction = false;  // of input 0 along the axes in input 1, kept with extent 1 if keep_dims
   bool data_dependent_shape =
       false;  // the shape rule may leave output shapes unknown even with all inputs known
   bool allocates_outputs = false;  // the kernel provides its outputs (RunContext::set_output)
@@ -184,6 +185,7 @@ class OpDeclaration {
   OpDeclaration& asynchronous();  // also stateful and allocates_outputs
   OpDeclaration& commutative();
   OpDeclaration& elementwise();
+  OpDeclaration& reduction();
   OpDeclaration& data_dependent_shape();  // also allocates_outputs
   OpDeclaration& allocates_outputs();
   OpDeclaration& view_of(std::string_view input);

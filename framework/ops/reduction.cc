@@ -175,7 +175,7 @@ OpDeclaration reduction(OpRegistry& r, const char* name, const char* types, cons
     d.input("input: bool").input("reduction_indices: Tidx").output("output: bool");
   }
   d.attr("keep_dims: bool = false").attr("Tidx: {int32, int64} = int32");
-  d.host("reduction_indices").shape(shape);
+  d.host("reduction_indices").shape(shape).reduction();
   d.doc(what +
         "\n\nreduction_indices: axes to reduce, a scalar or vector in [-rank, rank), each at most "
         "once; none for an empty vector. "

@@ -27,6 +27,10 @@ class Tensor {
   // elements.
   Tensor(DType dtype, const Shape& shape, IntrusivePtr<Buffer> buffer, size_t offset = 0);
 
+  // Elements in memory of somebody else's, who outlives all shares: of a kernel inside another.
+  Tensor(DType dtype, const Shape& shape, void* elements)
+      : data_(elements), shape_(shape), dtype_(dtype) {}
+
   template <class T>
   static Tensor scalar(const T& value) {
     Tensor t(dtype_of<T>, Shape());

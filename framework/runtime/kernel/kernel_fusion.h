@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -29,6 +30,11 @@ inline constexpr int kMostRegisterCopies = 32;  // of single elements
 inline constexpr int kMostRegisterSpills = 16;  // values that wait in L1 at once
 inline constexpr int kMostRegisterOperands =
     kMostRegisterArrays + kMostRegisterCopies + kMostRegisterSpills;
+// Of a chain that runs some rows at a time: its stages, the values read and computed, and the bytes
+// of what lies between the stages.
+inline constexpr int kMostRowStages = 16;
+inline constexpr int kMostRowValues = 32;
+inline constexpr int64_t kRowBufferBytes = 128 << 10;
 
 // Ops of one output each, in an order that fits their dependencies. Operands and results are
 // numbered: first the inputs, then the steps. The last step's result is the output; every step's
@@ -42,6 +48,7 @@ struct ElementwiseGroup {
   std::vector<Shape> input_shapes;
   std::vector<Step> steps;
   Shape output_shape;
+  int64_t parts = 1;  // the output is one of so many: whether all together pass by the caches
 };
 
 // Whether a group of so many ops, operands and inputs is within the limits.

@@ -56,6 +56,7 @@ std::shared_ptr<const Plan> PlanBuilder::build() {
   infer();
   find_needed();
   find_groups();
+  find_row_chains();
   find_compositions();
   find_updates();
   make_nodes();
@@ -262,7 +263,7 @@ void PlanBuilder::make_nodes() {
       inputs = group.inputs;
       p.kernel = std::move(group.kernel);
       p.fused = true;
-      p.apart = group.nodes.size() > group.group.members.size();
+      p.apart = group.apart;
       for (const Node* part : group.nodes) {
         state(*part).plan_node = s.plan_node;
         if (part != node) plan_->fused_members.emplace_back(s.plan_node, part);
@@ -329,19 +330,23 @@ void PlanBuilder::note_view(const OpDef& def, const NodeState& s, const PlanNode
 }
 
 std::unique_ptr<Kernel> PlanBuilder::prepare_kernel(const Node& node, const NodeState& s) {
-  std::vector<Shape> input_shapes, output_shapes;
+  std::vector<Shape> inputs, outputs;
+  for (const Output& input : node.inputs()) inputs.push_back(info(input).shape.shape());
+  if (outputs_planned(s.infos)) {
+    check_sizes(s.infos);
+    for (const ValueInfo& out : s.infos) outputs.push_back(out.shape.shape());
+  }
+  return prepare_kernel(node, inputs, outputs);
+}
+
+// For shapes that may be other than the node's.
+std::unique_ptr<Kernel> PlanBuilder::prepare_kernel(const Node& node,
+                                                    const std::vector<Shape>& inputs,
+                                                    const std::vector<Shape>& outputs) {
   std::vector<const Tensor*> host_values;
-  for (const Output& input : node.inputs()) {
-    input_shapes.push_back(info(input).shape.shape());
-    host_values.push_back(info(input).constant.get());
-  }
-  const bool planned = outputs_planned(s.infos);
-  if (planned) check_sizes(s.infos);
-  for (const ValueInfo& out : s.infos) {
-    if (planned) output_shapes.push_back(out.shape.shape());
-  }
+  for (const Output& input : node.inputs()) host_values.push_back(info(input).constant.get());
   const NodeServices services{&resources_, node.original_name()};
-  const ArrayPrepareContext context(node.op(), input_shapes, output_shapes, host_values, services);
+  const ArrayPrepareContext context(node.op(), inputs, outputs, host_values, services);
   return KernelRegistry::instance().find(node.op())(context);
 }
 

@@ -61,6 +61,9 @@ class PlanBuilder {
   PreparedGroup prepare_group(const FusionGroup& group);
   void add_group(PreparedGroup group);
   bool prepare_early(const Node& node);
+  // Chains that run some rows at a time (plan_rows.cc).
+  void find_row_chains();
+  friend class RowChainFinder;
   // Producers and consumers as one kernel (plan_compose.cc).
   void find_compositions();
   bool may_consume(const Node& node);
@@ -81,6 +84,8 @@ class PlanBuilder {
   // Are all shapes and host values known that its kernel is prepared for?
   bool can_prepare(const Node& node);
   std::unique_ptr<Kernel> prepare_kernel(const Node& node, const NodeState& s);
+  std::unique_ptr<Kernel> prepare_kernel(const Node& node, const std::vector<Shape>& inputs,
+                                         const std::vector<Shape>& outputs);
   void place_outputs(const NodeState& s, PlanNode& p);
 
   // Edges.
@@ -113,6 +118,7 @@ class PlanBuilder {
     std::vector<Output> inputs;  // of the kernel
     std::unique_ptr<Kernel> kernel;
     std::vector<const Node*> nodes;  // all that it computes, the one that runs it last
+    bool apart = false;              // PlanNode::apart
   };
 
   std::shared_ptr<Plan> plan_;

@@ -103,6 +103,7 @@ void PlanBuilder::compose(const Node& consumer, int input) {
   PreparedGroup both = std::move(producer);
   both.kernel = std::move(composed);
   both.nodes.push_back(&consumer);
+  both.apart = true;
   for (int i = 0; i < consumer.op().num_inputs(); ++i)
     if (i != input) both.inputs.push_back(consumer.input(i));
   add_group(std::move(both));

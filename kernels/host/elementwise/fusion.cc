@@ -72,7 +72,7 @@ std::unique_ptr<Kernel> prepare(const ElementwiseGroup& group) {
   if (!fits_one_kernel(group.steps.size(), operands, group.input_types.size())) return nullptr;
   // No space to walk: its positions would have no extent to count by.
   if (group.output_shape.num_elements() == 0) return make_kernel([](RunContext&) {});
-  return resolve_program(program_of(group), shapes_of(group), group.output_shape);
+  return resolve_program(program_of(group), shapes_of(group), group.output_shape, group.parts);
 }
 
 }  // namespace

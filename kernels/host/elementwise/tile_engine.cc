@@ -324,11 +324,11 @@ int TileProgram::add_conversion(int reg, DType to) {
 
 std::unique_ptr<ProgramKernel> resolve_program(const TileProgram& program,
                                                std::span<const Shape* const> inputs,
-                                               const Shape& output) {
+                                               const Shape& output, int64_t parts) {
   auto kernel = std::make_unique<ProgramKernel>();
   kernel->space = make_tile_space(output, inputs);
   choose_sources(*kernel);
-  kernel->streams = output.num_elements() *
+  kernel->streams = output.num_elements() * parts *
                         static_cast<int64_t>(dtype_size(program.dtype(program.registers() - 1))) >=
                     kLeastStreamedBytes;
   if (!Resolver(program, *kernel).resolve()) return nullptr;

@@ -108,10 +108,10 @@ class ProgramKernel final : public BlockKernel {
   void run_tile(Walk& w, int64_t begin, int64_t n) const;
 };
 
-// `program` on inputs of these shapes, over an output with elements. Null where it needs more tiles
-// than a walk has.
+// `program` on inputs of these shapes, over an output with elements, one of so many parts of a
+// value. Null where it needs more tiles than a walk has.
 std::unique_ptr<ProgramKernel> resolve_program(const TileProgram& program,
                                                std::span<const Shape* const> inputs,
-                                               const Shape& output);
+                                               const Shape& output, int64_t parts = 1);
 
 }  // namespace treenail::host
