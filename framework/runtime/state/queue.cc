@@ -8,6 +8,7 @@
 #include "framework/base/error.h"
 #include "framework/base/fork.h"
 #include "framework/runtime/state/queue_elements.h"
+#include "framework/runtime/state/resource_handle.h"
 #include "framework/runtime/state/resource_manager.h"
 
 namespace treenail {
@@ -213,18 +214,7 @@ void Queue::check_batches_can_be_made() const {
 }
 
 Queue& queue_from(const Tensor& handle) {
-  if (handle.dtype() != DType::kResource || handle.num_elements() != 1) {
-    throw invalid_argument("a queue's handle is needed (a scalar of dtype resource), got ", handle);
-  }
-  Resource* resource = handle.data<ResourceElement>()->object.get();
-  if (resource == nullptr)
-    throw invalid_argument("the handle refers to nothing; a queue's handle is needed");
-  auto* queue = dynamic_cast<Queue*>(resource);
-  if (queue == nullptr) {
-    throw invalid_argument("the handle refers to a ", resource->kind(),
-                           "; a queue's handle is needed");
-  }
-  return *queue;
+  return resource_from<Queue>(handle, "a queue's handle");
 }
 
 IntrusivePtr<Queue> named_queue(ResourceManager& resources, std::string_view container,

@@ -6,6 +6,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/fork.h"
+#include "framework/runtime/state/resource_handle.h"
 #include "framework/runtime/state/resource_manager.h"
 #include "framework/runtime/state/stored_value.h"
 
@@ -113,19 +114,7 @@ Variable::Write::~Write() {
 }
 
 Variable& variable_from(const Tensor& handle) {
-  if (handle.dtype() != DType::kResource || handle.num_elements() != 1) {
-    throw invalid_argument("a variable's handle is needed (a scalar of dtype resource), got ",
-                           handle);
-  }
-  Resource* resource = handle.data<ResourceElement>()->object.get();
-  if (resource == nullptr)
-    throw invalid_argument("the handle refers to nothing; a variable's handle is needed");
-  auto* variable = dynamic_cast<Variable*>(resource);
-  if (variable == nullptr) {
-    throw invalid_argument("the handle refers to a ", resource->kind(),
-                           "; a variable's handle is needed");
-  }
-  return *variable;
+  return resource_from<Variable>(handle, "a variable's handle");
 }
 
 Variable& variable_of_dtype(const Tensor& handle, DType dtype) {
