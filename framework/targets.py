@@ -16,7 +16,10 @@ Component(name="placement", sources=["framework/placement/**/*.cc"],
 # The kernel-side headers of runtime/: all that kernels may see of it.
 Component(name="kernel_api",
           headers=["framework/runtime/kernel/kernel*.h", "framework/runtime/kernel/async_kernel.h",
-                   "framework/runtime/state/variable.h", "framework/runtime/state/queue.h",
+                   "framework/runtime/state/conditional_accumulator.h",
+                   "framework/runtime/state/queue.h",
+                   "framework/runtime/state/resource_handle.h",
+                   "framework/runtime/state/variable.h",
                    "framework/runtime/state/waiting_resource.h"],
           needs=["op", "tensor", "base"])
 Component(name="runtime", sources=["framework/runtime/**/*.cc"],

@@ -17,10 +17,11 @@ try:
 except ImportError as _error:
     from treenail import _library
     raise _library.explained(_error) from None
-from treenail import (_array, _assertions, _assignments, _clip, _control, _counting,  # noqa: F401
-                      _gradients, _hooks, _math, _partitioned, _plugins, _py_func, _random,
-                      _session, _sorting, _sparse, _variable_scope, _variables)
+from treenail import (_accumulators, _array, _assertions, _assignments, _clip,  # noqa: F401
+                      _control, _counting, _gradients, _hooks, _math, _partitioned, _plugins,
+                      _py_func, _random, _session, _sorting, _sparse, _variable_scope, _variables)
 from treenail._absent import advice as _advice
+from treenail._accumulators import *  # noqa: F401,F403
 from treenail._array import *  # noqa: F401,F403
 from treenail._assertions import *  # noqa: F401,F403
 from treenail._assignments import *  # noqa: F401,F403
@@ -144,6 +145,7 @@ __all__ = ["DType", "Operation", "Tensor", "as_dtype", "bfloat16", "bool", "comp
            "IndexedSlicesValue", "constant",
            "convert_to_tensor", "convert_to_tensor_or_indexed_slices", "is_tensor", "placeholder",
            "placeholder_with_default", "execute", "load_graph", "import_graph", "build_info"]
+__all__ += _accumulators.__all__
 __all__ += _array.__all__
 __all__ += _assertions.__all__
 __all__ += _assignments.__all__

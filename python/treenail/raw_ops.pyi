@@ -20,6 +20,50 @@ def Abs(x: TensorLike, name: str | None = ...) -> Tensor:
 abs = Abs
 
 
+def AccumulatorApplyGradient(handle: TensorLike, local_step: TensorLike, gradient: TensorLike,
+                             name: str | None = ...) -> Operation:
+    """Adds a gradient to an accumulator, unless local_step, a scalar, is below the accumulator's
+    step: then the gradient is dropped.
+
+    Errors: InvalidArgument for another dtype or shape than the accumulator's.
+    """
+
+
+accumulator_apply_gradient = AccumulatorApplyGradient
+
+
+def AccumulatorNumAccumulated(handle: TensorLike, name: str | None = ...) -> Tensor:
+    """How many gradients an accumulator, dense or sparse, holds: a scalar. Dropped ones do not
+    count.
+    """
+
+
+accumulator_num_accumulated = AccumulatorNumAccumulated
+
+
+def AccumulatorSetGlobalStep(handle: TensorLike, new_global_step: TensorLike,
+                             name: str | None = ...) -> Operation:
+    """Sets the step of an accumulator, dense or sparse: gradients of earlier ones are dropped from
+    now on.
+    """
+
+
+accumulator_set_global_step = AccumulatorSetGlobalStep
+
+
+def AccumulatorTakeGradient(handle: TensorLike, num_required: TensorLike, dtype: DTypeLike,
+                            name: str | None = ...) -> Tensor:
+    """The mean (or sum) of the gradients in an accumulator, once there are at least num_required, a
+    scalar.
+
+    The accumulator is empty then, and its step one higher. Who waits longest is served first.
+    Errors: InvalidArgument unless num_required is positive.
+    """
+
+
+accumulator_take_gradient = AccumulatorTakeGradient
+
+
 def Acos(x: TensorLike, name: str | None = ...) -> Tensor:
     """Angle in [0, pi] whose cosine is x; NaN outside [-1, 1]."""
 
@@ -709,6 +753,23 @@ def ConcatOffset(concat_dim: TensorLike, shape: Sequence[TensorLike],
 
 
 concat_offset = ConcatOffset
+
+
+def ConditionalAccumulator(dtype: DTypeLike, shape: ShapeLike, container: str | bytes = ...,
+                           shared_name: str | bytes = ..., reduction_type: str | bytes = ...,
+                           name: str | None = ...) -> Tensor:
+    """The handle of the accumulator of gradients called `shared_name`, or as this operation when it
+    is empty.
+
+    It is made at first use, empty, at step 0. shape: of the gradients, unknown extents allowed.
+    reduction_type: what AccumulatorTakeGradient gives of them. container: accumulators of the
+    same name in different containers are different. In immediate execution an empty name gives a
+    new accumulator each time, which lives as long as its handle. Errors: InvalidArgument when
+    the name belongs to an accumulator of another dtype, shape or reduction.
+    """
+
+
+conditional_accumulator = ConditionalAccumulator
 
 
 def Conj(input: TensorLike, name: str | None = ...) -> Tensor:
@@ -3983,6 +4044,48 @@ def SpaceToDepth(input: TensorLike, block_size: int, data_format: str | bytes = 
 
 
 space_to_depth = SpaceToDepth
+
+
+def SparseAccumulatorApplyGradient(handle: TensorLike, local_step: TensorLike,
+                                   gradient_indices: TensorLike, gradient_values: TensorLike,
+                                   gradient_shape: TensorLike, has_known_shape: bool,
+                                   name: str | None = ...) -> Operation:
+    """Adds a sparse gradient to an accumulator, unless local_step, a scalar, is below the
+    accumulator's step: then the gradient is dropped.
+
+    gradient_indices: [n], in any order; slices of one index are added. gradient_values: [n,
+    ...]. gradient_shape: the whole gradient's, looked at where has_known_shape. Errors:
+    InvalidArgument for another dtype or shape than the accumulator's, and for indices outside of
+    it.
+    """
+
+
+sparse_accumulator_apply_gradient = SparseAccumulatorApplyGradient
+
+
+def SparseAccumulatorTakeGradient(handle: TensorLike, num_required: TensorLike, dtype: DTypeLike,
+                                  name: str | None = ...) -> Any:
+    """As AccumulatorTakeGradient, of a sparse accumulator: indices ascend, none twice, values[i]
+    stands at indices[i].
+
+    shape: the whole gradient's, with -1 in front where the accumulator's shape leaves that open.
+    """
+
+
+sparse_accumulator_take_gradient = SparseAccumulatorTakeGradient
+
+
+def SparseConditionalAccumulator(dtype: DTypeLike, shape: ShapeLike, container: str | bytes = ...,
+                                 shared_name: str | bytes = ..., reduction_type: str | bytes = ...,
+                                 name: str | None = ...) -> Tensor:
+    """As ConditionalAccumulator, of gradients that are slices: some indices of the first axis and
+    what stands there.
+
+    The mean of an index is over the gradients that have it.
+    """
+
+
+sparse_conditional_accumulator = SparseConditionalAccumulator
 
 
 def SparseMatMul(a: TensorLike, b: TensorLike, transpose_a: bool = ..., transpose_b: bool = ...,

@@ -213,9 +213,7 @@ void Queue::check_batches_can_be_made() const {
   }
 }
 
-Queue& queue_from(const Tensor& handle) {
-  return resource_from<Queue>(handle, "a queue's handle");
-}
+Queue& queue_from(const Tensor& handle) { return resource_from<Queue>(handle, "a queue's handle"); }
 
 IntrusivePtr<Queue> named_queue(ResourceManager& resources, std::string_view container,
                                 std::string_view name, const QueueSpec& spec) {

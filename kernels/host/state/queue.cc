@@ -7,8 +7,8 @@
 
 #include "framework/base/error.h"
 #include "framework/op/queue_components.h"
-#include "framework/runtime/kernel/async_kernel.h"
 #include "framework/runtime/kernel/kernel_registry.h"
+#include "kernels/host/state/async_lambda.h"
 
 namespace treenail::host {
 namespace {
@@ -40,24 +40,6 @@ KernelPtr prepare_queue(const PrepareContext& p) {
       [queue](RunContext& c) { c.output(0).data<ResourceElement>()->object = queue; }, 10);
 }
 
-// An asynchronous kernel from a callable.
-template <class F>
-class Started final : public AsyncKernel {
- public:
-  explicit Started(F f) : f_(std::move(f)) {}
-  void start(RunContext c, Done done) const override { f_(c, done); }
-
- private:
-  F f_;
-};
-
-template <class F>
-KernelPtr make_async(F f) {
-  auto kernel = std::make_unique<Started<F>>(std::move(f));
-  kernel->cost_ns = 200;
-  return kernel;
-}
-
 void check_timeout(const OpInstance& op) {
   const int64_t timeout = op.get_int("timeout_ms");
   if (timeout == -1) return;
@@ -67,21 +49,21 @@ void check_timeout(const OpInstance& op) {
 
 KernelPtr prepare_enqueue(const PrepareContext& p) {
   check_timeout(p.op());
-  return make_async([values = p.num_inputs() - 1](const RunContext& c, Done done) {
+  return make_async_kernel([values = p.num_inputs() - 1](const RunContext& c, Done done) {
     queue_from(c.input(0)).enqueue(c, done, values);
   });
 }
 
 KernelPtr prepare_enqueue_many(const PrepareContext& p) {
   check_timeout(p.op());
-  return make_async([values = p.num_inputs() - 1](const RunContext& c, Done done) {
+  return make_async_kernel([values = p.num_inputs() - 1](const RunContext& c, Done done) {
     queue_from(c.input(0)).enqueue_many(c, done, values);
   });
 }
 
 KernelPtr prepare_dequeue(const PrepareContext& p) {
   check_timeout(p.op());
-  return make_async([op = p.op()](const RunContext& c, Done done) {
+  return make_async_kernel([op = p.op()](const RunContext& c, Done done) {
     queue_from(c.input(0)).dequeue(c, done, op.output_types());
   });
 }
@@ -90,13 +72,13 @@ template <bool up_to>
 KernelPtr prepare_dequeue_many(const PrepareContext& p) {
   check_timeout(p.op());
   const int64_t n = scalar_int64(p.host_value(1));
-  return make_async([op = p.op(), n](const RunContext& c, Done done) {
+  return make_async_kernel([op = p.op(), n](const RunContext& c, Done done) {
     queue_from(c.input(0)).dequeue_many(c, done, op.output_types(), n, up_to);
   });
 }
 
 KernelPtr prepare_close(const PrepareContext& p) {
-  return make_async(
+  return make_async_kernel(
       [cancel = p.op().get_bool("cancel_pending_enqueues")](const RunContext& c, Done done) {
         queue_from(c.input(0)).close(c, done, cancel);
       });

@@ -21,8 +21,15 @@ def _queue_runner(_rng):
     return tn.train.QueueRunner(queue, [queue.enqueue([1.0])])
 
 
+def _sparse_accumulator(_rng):
+    return tn.SparseConditionalAccumulator(tn.float32, [2, 3])
+
+
 # Classes that no program constructs, or that need something in the graph first.
 MAKERS = {
+    tn.ConditionalAccumulatorBase: lambda rng: tn.ConditionalAccumulator(tn.float32),
+    tn.ConditionalAccumulator: lambda rng: tn.ConditionalAccumulator(tn.float32, [2, 3]),
+    tn.SparseConditionalAccumulator: _sparse_accumulator,
     tn.DType: lambda rng: tn.float32,
     tn.Operation: lambda rng: tn.constant([1.0, 2.0]).op,
     tn.PartitionedVariable: _partitioned,

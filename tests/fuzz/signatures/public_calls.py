@@ -20,6 +20,9 @@ LEFT_OUT = {
     "treenail.train.LooperThread.run": "runs until another thread ends it",
     "treenail.train.LooperThread.start": "runs until another thread ends it",
     "treenail.train.LooperThread.loop": "runs until another thread ends it",
+    "treenail.ConditionalAccumulator.take_grad": "waits for gradients",
+    "treenail.SparseConditionalAccumulator.take_grad": "waits for gradients",
+    "treenail.SparseConditionalAccumulator.take_indexed_slices_grad": "waits for gradients",
 }
 # Called, but what they give is not run: it waits for other runs.
 _WAITING = {"treenail.FIFOQueue.%s" % name for name in (
