@@ -17,14 +17,16 @@ try:
 except ImportError as _error:
     from treenail import _library
     raise _library.explained(_error) from None
-from treenail import (_accumulators, _array, _assertions, _assignments, _clip,  # noqa: F401
-                      _control, _counting, _gradients, _hooks, _math, _partitioned, _plugins,
-                      _py_func, _random, _session, _sorting, _sparse, _variable_scope, _variables)
+from treenail import (_accumulators, _array, _assertions, _assignments, _barrier,  # noqa: F401
+                      _clip, _control, _counting, _gradients, _hooks, _math, _partitioned,
+                      _plugins, _py_func, _random, _session, _sorting, _sparse, _variable_scope,
+                      _variables)
 from treenail._absent import advice as _advice
 from treenail._accumulators import *  # noqa: F401,F403
 from treenail._array import *  # noqa: F401,F403
 from treenail._assertions import *  # noqa: F401,F403
 from treenail._assignments import *  # noqa: F401,F403
+from treenail._barrier import *  # noqa: F401,F403
 from treenail._clip import *  # noqa: F401,F403
 from treenail._control import *  # noqa: F401,F403
 from treenail._counting import *  # noqa: F401,F403
@@ -149,6 +151,7 @@ __all__ += _accumulators.__all__
 __all__ += _array.__all__
 __all__ += _assertions.__all__
 __all__ += _assignments.__all__
+__all__ += _barrier.__all__
 __all__ += _clip.__all__
 __all__ += _control.__all__
 __all__ += _counting.__all__

@@ -404,6 +404,82 @@ def AvgPoolGrad(orig_input_shape: TensorLike, grad: TensorLike, ksize: Sequence[
 avg_pool_grad = AvgPoolGrad
 
 
+def Barrier(component_types: Sequence[DTypeLike], shapes: Sequence[ShapeLike] = ...,
+            capacity: int = ..., container: str | bytes = ..., shared_name: str | bytes = ...,
+            name: str | None = ...) -> Tensor:
+    """The handle of the barrier called `shared_name`, or as this operation when it is empty.
+
+    It is made at first use, open and empty. An element has a key and one component of each of
+    component_types, and is complete once all of them are inserted. shapes: of the components,
+    unknown extents allowed; [] for any. capacity: -1, for barriers hold as much as they are
+    given. container: barriers of the same name in different containers are different. In
+    immediate execution an empty name gives a new barrier each time, which lives as long as its
+    handle. Errors: InvalidArgument when the name belongs to a barrier of other components.
+    """
+
+
+barrier = Barrier
+
+
+def BarrierClose(handle: TensorLike, cancel_pending_enqueues: bool = ...,
+                 name: str | None = ...) -> Operation:
+    """Closes a barrier: no element begins any more.
+
+    cancel_pending_enqueues: nor does one get complete, and incomplete ones are dropped. Takers
+    get what is complete. Errors: Cancelled when it is closed already, unless only now with
+    cancel_pending_enqueues.
+    """
+
+
+barrier_close = BarrierClose
+
+
+def BarrierIncompleteSize(handle: TensorLike, name: str | None = ...) -> Tensor:
+    """How many elements of a barrier lack a component, a scalar."""
+
+
+barrier_incomplete_size = BarrierIncompleteSize
+
+
+def BarrierInsertMany(handle: TensorLike, keys: TensorLike, values: TensorLike,
+                      component_index: int, name: str | None = ...) -> Operation:
+    """Inserts one component of several elements: values[i] [...] for keys[i]; all of them, or none.
+
+    keys: [n]. values: [n, ...], n > 0 of elements that are not empty. Errors: InvalidArgument
+    for a component that is there already, another dtype or shape; Cancelled when the barrier is
+    closed, unless the elements have begun and pending insertions are not cancelled.
+    """
+
+
+barrier_insert_many = BarrierInsertMany
+
+
+def BarrierReadySize(handle: TensorLike, name: str | None = ...) -> Tensor:
+    """How many complete elements a barrier holds, a scalar."""
+
+
+barrier_ready_size = BarrierReadySize
+
+
+def BarrierTakeMany(handle: TensorLike, num_elements: TensorLike,
+                    component_types: Sequence[DTypeLike], allow_small_batch: bool = ...,
+                    wait_for_incomplete: bool = ..., timeout_ms: int = ...,
+                    name: str | None = ...) -> Any:
+    """Takes num_elements complete elements, a scalar, once there are so many: [num_elements, ...]
+    of each component.
+
+    Elements come in the order in which their first components were inserted. indices: numbers
+    that ascend with the insertions that began the elements. Who waits longest is served first.
+    Once the barrier is closed, allow_small_batch takes what is there, at least one;
+    wait_for_incomplete: not before all that has begun is complete. timeout_ms: -1. Errors:
+    OutOfRange when the barrier is closed and will not have enough; InvalidArgument for
+    components whose shapes differ between elements.
+    """
+
+
+barrier_take_many = BarrierTakeMany
+
+
 def BatchMatMul(x: TensorLike, y: TensorLike, adj_x: bool = ..., adj_y: bool = ...,
                 name: str | None = ...) -> Tensor:
     """Multiplies stacks of matrices, slice by slice.

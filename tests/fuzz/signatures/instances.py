@@ -27,6 +27,7 @@ def _sparse_accumulator(_rng):
 
 # Classes that no program constructs, or that need something in the graph first.
 MAKERS = {
+    tn.Barrier: lambda rng: tn.Barrier([tn.float32, tn.string]),
     tn.ConditionalAccumulatorBase: lambda rng: tn.ConditionalAccumulator(tn.float32),
     tn.ConditionalAccumulator: lambda rng: tn.ConditionalAccumulator(tn.float32, [2, 3]),
     tn.SparseConditionalAccumulator: _sparse_accumulator,

@@ -20,6 +20,7 @@ LEFT_OUT = {
     "treenail.train.LooperThread.run": "runs until another thread ends it",
     "treenail.train.LooperThread.start": "runs until another thread ends it",
     "treenail.train.LooperThread.loop": "runs until another thread ends it",
+    "treenail.Barrier.take_many": "waits for elements",
     "treenail.ConditionalAccumulator.take_grad": "waits for gradients",
     "treenail.SparseConditionalAccumulator.take_grad": "waits for gradients",
     "treenail.SparseConditionalAccumulator.take_indexed_slices_grad": "waits for gradients",
