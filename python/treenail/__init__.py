@@ -19,8 +19,8 @@ except ImportError as _error:
     raise _library.explained(_error) from None
 from treenail import (_accumulators, _array, _assertions, _assignments, _barrier,  # noqa: F401
                       _clip, _control, _counting, _gradients, _hooks, _math, _partitioned,
-                      _plugins, _py_func, _random, _session, _sorting, _sparse, _variable_scope,
-                      _variables)
+                      _plugins, _py_func, _random, _session, _sorting, _sparse, _staging,
+                      _variable_scope, _variables)
 from treenail._absent import advice as _advice
 from treenail._accumulators import *  # noqa: F401,F403
 from treenail._array import *  # noqa: F401,F403
@@ -51,6 +51,7 @@ from treenail._session import *  # noqa: F401,F403
 from treenail._shape import TensorShape
 from treenail._sorting import *  # noqa: F401,F403
 from treenail._sparse import *  # noqa: F401,F403
+from treenail._staging import *  # noqa: F401,F403
 from treenail._treenail import (DType, Operation, Tensor, as_dtype, bfloat16, bool, complex64,
                                 complex128, float16, float32, float64, int8, int16, int32, int64,
                                 resource, string, uint8, uint16, uint32, uint64, variant)
@@ -164,6 +165,7 @@ __all__ += _random.__all__
 __all__ += _session.__all__
 __all__ += _sorting.__all__
 __all__ += _sparse.__all__
+__all__ += _staging.__all__
 __all__ += _variable_scope.__all__
 __all__ += _variables.__all__
 __all__ += _SUBMODULES

@@ -2195,6 +2195,107 @@ def LogicalOr(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor:
 logical_or = LogicalOr
 
 
+def MapClear(capacity: int = ..., memory_limit: int = ..., dtypes: Sequence[DTypeLike] = ...,
+             container: str | bytes = ..., shared_name: str | bytes = ...,
+             name: str | None = ...) -> Operation:
+    """Empties a staging area with keys."""
+
+
+map_clear = MapClear
+
+
+def MapIncompleteSize(capacity: int = ..., memory_limit: int = ...,
+                      dtypes: Sequence[DTypeLike] = ..., container: str | bytes = ...,
+                      shared_name: str | bytes = ..., name: str | None = ...) -> Tensor:
+    """How many tuples of a staging area with keys lack a part, a scalar."""
+
+
+map_incomplete_size = MapIncompleteSize
+
+
+def MapPeek(key: TensorLike, indices: TensorLike, dtypes: Sequence[DTypeLike], capacity: int = ...,
+            memory_limit: int = ..., container: str | bytes = ..., shared_name: str | bytes = ...,
+            name: str | None = ...) -> list[Tensor]:
+    """Tensors of the tuple of a key, a scalar, in a staging area, where they stay, once it is
+    there.
+
+    indices: [n], the places of these tensors in a tuple, which ascend. capacity: how many
+    complete tuples fit, memory_limit: how many bytes; 0 for any number. container and
+    shared_name: the staging area, shared_name being the operation's own name when it is empty;
+    it is made at first use. Errors: InvalidArgument for other dtypes, capacity or memory_limit
+    than the area's.
+    """
+
+
+map_peek = MapPeek
+
+
+def MapSize(capacity: int = ..., memory_limit: int = ..., dtypes: Sequence[DTypeLike] = ...,
+            container: str | bytes = ..., shared_name: str | bytes = ...,
+            name: str | None = ...) -> Tensor:
+    """How many complete tuples a staging area with keys holds, a scalar."""
+
+
+map_size = MapSize
+
+
+def MapStage(key: TensorLike, indices: TensorLike, values: Sequence[TensorLike],
+             dtypes: Sequence[DTypeLike], capacity: int = ..., memory_limit: int = ...,
+             container: str | bytes = ..., shared_name: str | bytes = ...,
+             name: str | None = ...) -> Operation:
+    """Puts a tuple of tensors, or a part of one, under a key, a scalar, into a staging area, once
+    there is room.
+
+    It is there to be taken when all of it was put. dtypes: of a whole tuple. Errors also:
+    InvalidArgument for what was put already, ResourceExhausted for more than memory_limit.
+
+    indices: [n], the places of these tensors in a tuple, which ascend. capacity: how many
+    complete tuples fit, memory_limit: how many bytes; 0 for any number. container and
+    shared_name: the staging area, shared_name being the operation's own name when it is empty;
+    it is made at first use. Errors: InvalidArgument for other dtypes, capacity or memory_limit
+    than the area's.
+    """
+
+
+map_stage = MapStage
+
+
+def MapUnstage(key: TensorLike, indices: TensorLike, dtypes: Sequence[DTypeLike],
+               capacity: int = ..., memory_limit: int = ..., container: str | bytes = ...,
+               shared_name: str | bytes = ..., name: str | None = ...) -> list[Tensor]:
+    """Takes tensors of the tuple of a key, a scalar, out of a staging area, once it is there.
+
+    Errors also: InvalidArgument for what was taken already.
+
+    indices: [n], the places of these tensors in a tuple, which ascend. capacity: how many
+    complete tuples fit, memory_limit: how many bytes; 0 for any number. container and
+    shared_name: the staging area, shared_name being the operation's own name when it is empty;
+    it is made at first use. Errors: InvalidArgument for other dtypes, capacity or memory_limit
+    than the area's.
+    """
+
+
+map_unstage = MapUnstage
+
+
+def MapUnstageNoKey(indices: TensorLike, dtypes: Sequence[DTypeLike], capacity: int = ...,
+                    memory_limit: int = ..., container: str | bytes = ...,
+                    shared_name: str | bytes = ..., name: str | None = ...) -> Any:
+    """Takes tensors of any tuple out of a staging area, once there is one; and its key, a scalar.
+
+    Errors also: InvalidArgument for what was taken already.
+
+    indices: [n], the places of these tensors in a tuple, which ascend. capacity: how many
+    complete tuples fit, memory_limit: how many bytes; 0 for any number. container and
+    shared_name: the staging area, shared_name being the operation's own name when it is empty;
+    it is made at first use. Errors: InvalidArgument for other dtypes, capacity or memory_limit
+    than the area's.
+    """
+
+
+map_unstage_no_key = MapUnstageNoKey
+
+
 def MatMul(a: TensorLike, b: TensorLike, transpose_a: bool = ..., transpose_b: bool = ...,
            name: str | None = ...) -> Tensor:
     """Multiplies two matrices.
@@ -2585,6 +2686,108 @@ def OnesLike(x: TensorLike, name: str | None = ...) -> Tensor:
 
 
 ones_like = OnesLike
+
+
+def OrderedMapClear(capacity: int = ..., memory_limit: int = ..., dtypes: Sequence[DTypeLike] = ...,
+                    container: str | bytes = ..., shared_name: str | bytes = ...,
+                    name: str | None = ...) -> Operation:
+    """Empties a staging area with keys."""
+
+
+ordered_map_clear = OrderedMapClear
+
+
+def OrderedMapIncompleteSize(capacity: int = ..., memory_limit: int = ...,
+                             dtypes: Sequence[DTypeLike] = ..., container: str | bytes = ...,
+                             shared_name: str | bytes = ..., name: str | None = ...) -> Tensor:
+    """How many tuples of a staging area with keys lack a part, a scalar."""
+
+
+ordered_map_incomplete_size = OrderedMapIncompleteSize
+
+
+def OrderedMapPeek(key: TensorLike, indices: TensorLike, dtypes: Sequence[DTypeLike],
+                   capacity: int = ..., memory_limit: int = ..., container: str | bytes = ...,
+                   shared_name: str | bytes = ..., name: str | None = ...) -> list[Tensor]:
+    """Tensors of the tuple of a key, a scalar, in a staging area, where they stay, once it is
+    there.
+
+    indices: [n], the places of these tensors in a tuple, which ascend. capacity: how many
+    complete tuples fit, memory_limit: how many bytes; 0 for any number. container and
+    shared_name: the staging area, shared_name being the operation's own name when it is empty;
+    it is made at first use. Errors: InvalidArgument for other dtypes, capacity or memory_limit
+    than the area's.
+    """
+
+
+ordered_map_peek = OrderedMapPeek
+
+
+def OrderedMapSize(capacity: int = ..., memory_limit: int = ..., dtypes: Sequence[DTypeLike] = ...,
+                   container: str | bytes = ..., shared_name: str | bytes = ...,
+                   name: str | None = ...) -> Tensor:
+    """How many complete tuples a staging area with keys holds, a scalar."""
+
+
+ordered_map_size = OrderedMapSize
+
+
+def OrderedMapStage(key: TensorLike, indices: TensorLike, values: Sequence[TensorLike],
+                    dtypes: Sequence[DTypeLike], capacity: int = ..., memory_limit: int = ...,
+                    container: str | bytes = ..., shared_name: str | bytes = ...,
+                    name: str | None = ...) -> Operation:
+    """Puts a tuple of tensors, or a part of one, under a key, a scalar, into a staging area, once
+    there is room.
+
+    It is there to be taken when all of it was put. dtypes: of a whole tuple. Errors also:
+    InvalidArgument for what was put already, ResourceExhausted for more than memory_limit.
+
+    indices: [n], the places of these tensors in a tuple, which ascend. capacity: how many
+    complete tuples fit, memory_limit: how many bytes; 0 for any number. container and
+    shared_name: the staging area, shared_name being the operation's own name when it is empty;
+    it is made at first use. Errors: InvalidArgument for other dtypes, capacity or memory_limit
+    than the area's.
+    """
+
+
+ordered_map_stage = OrderedMapStage
+
+
+def OrderedMapUnstage(key: TensorLike, indices: TensorLike, dtypes: Sequence[DTypeLike],
+                      capacity: int = ..., memory_limit: int = ..., container: str | bytes = ...,
+                      shared_name: str | bytes = ..., name: str | None = ...) -> list[Tensor]:
+    """Takes tensors of the tuple of a key, a scalar, out of a staging area, once it is there.
+
+    Errors also: InvalidArgument for what was taken already.
+
+    indices: [n], the places of these tensors in a tuple, which ascend. capacity: how many
+    complete tuples fit, memory_limit: how many bytes; 0 for any number. container and
+    shared_name: the staging area, shared_name being the operation's own name when it is empty;
+    it is made at first use. Errors: InvalidArgument for other dtypes, capacity or memory_limit
+    than the area's.
+    """
+
+
+ordered_map_unstage = OrderedMapUnstage
+
+
+def OrderedMapUnstageNoKey(indices: TensorLike, dtypes: Sequence[DTypeLike], capacity: int = ...,
+                           memory_limit: int = ..., container: str | bytes = ...,
+                           shared_name: str | bytes = ..., name: str | None = ...) -> Any:
+    """Takes tensors of the tuple of the lowest key out of a staging area, once there is one; and
+    its key, a scalar.
+
+    Errors also: InvalidArgument for what was taken already.
+
+    indices: [n], the places of these tensors in a tuple, which ascend. capacity: how many
+    complete tuples fit, memory_limit: how many bytes; 0 for any number. container and
+    shared_name: the staging area, shared_name being the operation's own name when it is empty;
+    it is made at first use. Errors: InvalidArgument for other dtypes, capacity or memory_limit
+    than the area's.
+    """
+
+
+ordered_map_unstage_no_key = OrderedMapUnstageNoKey
 
 
 def Pack(values: Sequence[TensorLike], axis: int = ..., name: str | None = ...) -> Tensor:
@@ -4309,6 +4512,66 @@ def Squeeze(input: TensorLike, squeeze_dims: Sequence[int] = ..., name: str | No
 squeeze = Squeeze
 
 
+def Stage(values: Sequence[TensorLike], capacity: int = ..., memory_limit: int = ...,
+          container: str | bytes = ..., shared_name: str | bytes = ...,
+          name: str | None = ...) -> Operation:
+    """Puts a tuple of tensors into a staging area, once there is room.
+
+    capacity: how many tuples fit, memory_limit: how many bytes; 0 for any number. container and
+    shared_name: the staging area, shared_name being the operation's own name when it is empty;
+    it is made at first use. Errors: InvalidArgument for other dtypes, capacity or memory_limit
+    than the area's. Errors also: ResourceExhausted for a tuple larger than memory_limit.
+    """
+
+
+stage = Stage
+
+
+def StageClear(capacity: int = ..., memory_limit: int = ..., dtypes: Sequence[DTypeLike] = ...,
+               container: str | bytes = ..., shared_name: str | bytes = ...,
+               name: str | None = ...) -> Operation:
+    """Empties a staging area.
+
+    capacity: how many tuples fit, memory_limit: how many bytes; 0 for any number. container and
+    shared_name: the staging area, shared_name being the operation's own name when it is empty;
+    it is made at first use. Errors: InvalidArgument for other dtypes, capacity or memory_limit
+    than the area's.
+    """
+
+
+stage_clear = StageClear
+
+
+def StagePeek(index: TensorLike, dtypes: Sequence[DTypeLike], capacity: int = ...,
+              memory_limit: int = ..., container: str | bytes = ..., shared_name: str | bytes = ...,
+              name: str | None = ...) -> list[Tensor]:
+    """The tuple in place `index`, a scalar, of a staging area, where it stays, once there is one.
+
+    capacity: how many tuples fit, memory_limit: how many bytes; 0 for any number. container and
+    shared_name: the staging area, shared_name being the operation's own name when it is empty;
+    it is made at first use. Errors: InvalidArgument for other dtypes, capacity or memory_limit
+    than the area's.
+    """
+
+
+stage_peek = StagePeek
+
+
+def StageSize(capacity: int = ..., memory_limit: int = ..., dtypes: Sequence[DTypeLike] = ...,
+              container: str | bytes = ..., shared_name: str | bytes = ...,
+              name: str | None = ...) -> Tensor:
+    """How many tuples a staging area holds, a scalar.
+
+    capacity: how many tuples fit, memory_limit: how many bytes; 0 for any number. container and
+    shared_name: the staging area, shared_name being the operation's own name when it is empty;
+    it is made at first use. Errors: InvalidArgument for other dtypes, capacity or memory_limit
+    than the area's.
+    """
+
+
+stage_size = StageSize
+
+
 def StatelessRandomNormal(shape: TensorLike, seed: TensorLike, dtype: DTypeLike = ...,
                           name: str | None = ...) -> Tensor:
     """Numbers from the standard normal distribution, a function of `seed`.
@@ -4790,6 +5053,22 @@ def UnsortedSegmentSum(data: TensorLike, segment_ids: TensorLike, num_segments: 
 
 
 unsorted_segment_sum = UnsortedSegmentSum
+
+
+def Unstage(dtypes: Sequence[DTypeLike], capacity: int = ..., memory_limit: int = ...,
+            container: str | bytes = ..., shared_name: str | bytes = ...,
+            name: str | None = ...) -> list[Tensor]:
+    """Takes the tuple that was put first out of a staging area, once there is one. Who waits
+    longest is served first.
+
+    capacity: how many tuples fit, memory_limit: how many bytes; 0 for any number. container and
+    shared_name: the staging area, shared_name being the operation's own name when it is empty;
+    it is made at first use. Errors: InvalidArgument for other dtypes, capacity or memory_limit
+    than the area's.
+    """
+
+
+unstage = Unstage
 
 
 def VarHandleOp(dtype: DTypeLike, shape: ShapeLike, container: str | bytes = ...,

@@ -58,25 +58,29 @@ void WaitingResource::serve(Requests& ended) noexcept {
   bool moved = true;
   while (moved) {
     moved = false;
-    for (Requests& line : lines_) moved = serve_line(line, ended) || moved;
+    for (size_t line = 0; line < lines_.size(); ++line) moved = serve_line(line, ended) || moved;
   }
 }
 
-bool WaitingResource::serve_line(Requests& line, Requests& ended) noexcept {
+bool WaitingResource::serve_line(size_t line, Requests& ended) noexcept {
   bool moved = false;
-  while (!line.empty()) {
-    Request& first = *line.front();
+  Requests& requests = lines_[line];
+  for (auto at = requests.begin(); at != requests.end();) {
+    Request& request = **at++;  // its end takes it out of the line
     Progress progress = Progress::kNone;
     try {
-      progress = first.attempt();
+      progress = request.attempt();
     } catch (...) {
-      abandon(first, std::current_exception(), ended);
+      abandon(request, std::current_exception(), ended);
       moved = true;
       continue;
     }
     moved = moved || progress != Progress::kNone;
-    if (progress != Progress::kEnded) break;
-    end(first, ended);
+    if (progress == Progress::kEnded) {
+      end(request, ended);
+    } else if (line < ordered_) {
+      break;
+    }
   }
   return moved;
 }

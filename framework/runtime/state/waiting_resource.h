@@ -2,7 +2,8 @@
 // State whose operations wait for one another: for an element, for room, for enough gradients.
 // Kernel-side header. An operation that may wait is a Request; requests stand in lines, and are
 // served with the lock held whenever something has changed: the first of a line first, and no later
-// one before it has ended.
+// one before it has ended. In a crowd each waits for something of its own, and none for another:
+// all are tried then, in the order in which they came.
 #pragma once
 
 #include <exception>
@@ -63,8 +64,11 @@ class WaitingResource : public Resource {
   const std::string& name() const { return name_; }
 
  protected:
-  WaitingResource(std::string name, int lines)
-      : name_(std::move(name)), lines_(static_cast<size_t>(lines)) {}
+  // Crowds are numbered behind the lines.
+  WaitingResource(std::string name, int lines, int crowds = 0)
+      : name_(std::move(name)),
+        ordered_(static_cast<size_t>(lines)),
+        lines_(static_cast<size_t>(lines + crowds)) {}
   ~WaitingResource() override;
 
   // f() with the lock held, and then whoever can go on does. What f throws passes.
@@ -100,7 +104,7 @@ class WaitingResource : public Resource {
 
   std::unique_lock<ForkMutex> locked();
   void serve(Requests& ended) noexcept;
-  bool serve_line(Requests& line, Requests& ended) noexcept;
+  bool serve_line(size_t line, Requests& ended) noexcept;
   static void end(Request& request, Requests& ended) noexcept;
   static void abandon(Request& request, std::exception_ptr error, Requests& ended) noexcept;
   void cancel(Request& request, Requests& ended) noexcept;
@@ -110,6 +114,7 @@ class WaitingResource : public Resource {
   const std::string name_;
   ForkMutex mutex_;  // guards the lines and what subclasses hold
   uint32_t generation_ = fork_generation();
+  const size_t ordered_;  // of lines_; the others are crowds
   std::vector<Requests> lines_;
 };
 

@@ -29,6 +29,8 @@ EXCLUDED_FAMILIES: Dict[str, str] = {
     "candidate_sampling": "no oracle gives their bits",
     "training": "optimisers: tests/cases/test_training; the gradient descent step is generated",
     "barrier": "they wait: tests/python/test_barrier",
+    "staging": "they wait: tests/python/test_staging",
+    "map_staging": "they wait: tests/python/test_staging",
     "conditional_accumulator": "they wait: tests/python/test_accumulators",
     "logging": "errors and lines: tests/python/test_assertions",
     "py_func": "functions of the process: tests/python/test_py_func",

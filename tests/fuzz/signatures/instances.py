@@ -30,6 +30,8 @@ MAKERS = {
     tn.Barrier: lambda rng: tn.Barrier([tn.float32, tn.string]),
     tn.ConditionalAccumulatorBase: lambda rng: tn.ConditionalAccumulator(tn.float32),
     tn.ConditionalAccumulator: lambda rng: tn.ConditionalAccumulator(tn.float32, [2, 3]),
+    tn.StagingArea: lambda rng: tn.StagingArea([tn.float32, tn.int32]),
+    tn.MapStagingArea: lambda rng: tn.MapStagingArea([tn.float32, tn.int32]),
     tn.SparseConditionalAccumulator: _sparse_accumulator,
     tn.DType: lambda rng: tn.float32,
     tn.Operation: lambda rng: tn.constant([1.0, 2.0]).op,

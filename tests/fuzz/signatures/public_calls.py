@@ -22,6 +22,10 @@ LEFT_OUT = {
     "treenail.train.LooperThread.loop": "runs until another thread ends it",
     "treenail.Barrier.take_many": "waits for elements",
     "treenail.ConditionalAccumulator.take_grad": "waits for gradients",
+    "treenail.MapStagingArea.get": "waits for a tuple",
+    "treenail.MapStagingArea.peek": "waits for a tuple",
+    "treenail.StagingArea.get": "waits for a tuple",
+    "treenail.StagingArea.peek": "waits for a tuple",
     "treenail.SparseConditionalAccumulator.take_grad": "waits for gradients",
     "treenail.SparseConditionalAccumulator.take_indexed_slices_grad": "waits for gradients",
 }
