@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a call costs: Session.run of a one-op graph, and of a chain of 1,000 tiny ops; one op at
-once."""
+once; a queue's element in and out, in runs of their own and in batches."""
 
 import sys
 
@@ -9,7 +9,10 @@ from harness import Absent, Outcome, Row, Worker, interleave
 
 FIGURES = (("one op", "Session.run of a one-op graph, ndarray in and out", 1e6, "µs", 3.0),
            ("chain", "Session.run of a chain of 1,000 tiny ops", 1e3, "ms", 0.25),
-           ("execute", "immediate execution of one op, tensors in and out", 1e6, "µs", 0.6))
+           ("execute", "immediate execution of one op, tensors in and out", 1e6, "µs", 0.6),
+           ("queue", "Session.run of an enqueue and of a dequeue of a scalar", 1e6, "µs", 5.0),
+           ("queue of many", "enqueue_many and dequeue_many of 1,000 scalars", 1e3, "ms", 0.3))
+WITHOUT_PEERS = ("queue", "queue of many")  # torch has none
 
 
 def measure(rounds: int) -> Outcome:
@@ -21,7 +24,8 @@ def measure(rounds: int) -> Outcome:
         outcome.skipped.append(str(absent))
     try:
         for what, figure, scale, unit, limit in FIGURES:
-            found = interleave(workers, rounds, what=what)
+            asked = workers[:1] if what in WITHOUT_PEERS else workers
+            found = interleave(asked, rounds, what=what)
             row = Row(figure, found.pop("treenail") * scale, unit, limit)
             for name, seconds in found.items():
                 row.peer, row.peer_name = seconds * scale, name.split(",")[0] + ", eager"
