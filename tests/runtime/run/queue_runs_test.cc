@@ -30,11 +30,9 @@ struct QueueGraph {
   QueueGraph(const char* kind, int64_t capacity) {
     const std::vector<DType> types = {DType::kInt64, DType::kFloat32};
     const std::vector<PartialShape> shapes = {PartialShape(Shape()), PartialShape{100}};
-    const Output handle = g.op(kind, {},
-                               {{"component_types", types},
-                                {"shapes", shapes},
-                                {"capacity", capacity}},
-                               "queue");
+    const Output handle =
+        g.op(kind, {}, {{"component_types", types}, {"shapes", shapes}, {"capacity", capacity}},
+             "queue");
     const Output one = g.placeholder(DType::kInt64, {}, "one");
     const Output many = g.placeholder(DType::kInt64, {kRows}, "many");
     const Output wide = g.constant(Tensor::vector<int32_t>({100}));
