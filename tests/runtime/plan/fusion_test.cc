@@ -255,7 +255,7 @@ TEST(Fusion, EmptyAndScalarValues) {
 int64_t edges_looked_at(const GraphBuilder& b) {
   const std::vector<Node*> order = topological_order(*b.graph);
   const PartialShape shape{2};
-  std::vector<FusionCandidate> candidates(order.size(), {true, &shape});
+  std::vector<FusionCandidate> candidates(order.size(), {0, true, &shape});
   int64_t looked_at = 0;
   const auto groups =
       find_fusion_groups(order, candidates, KernelRegistry::instance().fuser(), &looked_at);
