@@ -413,7 +413,8 @@ void PlanBuilder::set_edges() {
     plan_->nodes[p].waits_for = static_cast<int32_t>(before_[p].size());
     for (const int32_t earlier : before_[p]) {
       if (earlier < 0) {
-        plan_->arg_successors[static_cast<size_t>(-1 - earlier)].push_back(n);
+        const int32_t feed = ~earlier;
+        plan_->arg_successors[static_cast<size_t>(feed)].push_back(n);
       } else {
         plan_->nodes[static_cast<size_t>(earlier)].successors.push_back(n);
       }
