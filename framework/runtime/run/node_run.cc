@@ -89,7 +89,8 @@ void check_given(const Plan& plan, const PlanNode& p, Frame& frame) {
 }
 
 // Memory for the outputs, and where everything is.
-RunContext provide(const Plan& plan, const PlanNode& p, Frame& frame) {
+[[gnu::always_inline]] inline RunContext provide(const Plan& plan, const PlanNode& p,
+                                                 Frame& frame) {
   for (const int32_t slot : p.fresh) {
     const Slot& planned = plan.slots[static_cast<size_t>(slot)];
     value(frame, slot) = Tensor(planned.dtype, planned.shape.shape());
@@ -125,7 +126,7 @@ void compute(const Plan& plan, const PlanNode& p, Frame& frame) {
   if (!p.kernel_gives.empty()) check_given(plan, p, frame);
 }
 
-void release(const PlanNode& p, Frame& frame) {
+inline void release(const PlanNode& p, Frame& frame) {
   for (const int32_t slot : p.counted) {
     if (frame.uses[static_cast<size_t>(slot)].fetch_sub(1, std::memory_order_acq_rel) == 1) {
       value(frame, slot) = Tensor();
@@ -164,6 +165,17 @@ class NodeTimer {
   NodeTrace::Entry* entry_ = nullptr;
 };
 
+// As provide(), part of the plain loop, in which a call per node shows.
+[[gnu::always_inline]] inline void run_one(const Plan& plan, const PlanNode& p, Frame& frame) {
+  const NodeTimer timer(plan, p, frame);
+  try {
+    compute(plan, p, frame);
+  } catch (...) {
+    rethrow_located(p, frame);
+  }
+  release(p, frame);
+}
+
 // Interrupts are looked at after about this much estimated work, or this many nodes.
 constexpr double kPollNs = 1'000'000;
 constexpr int kPollNodes = 256;
@@ -181,15 +193,7 @@ void rethrow_located(const PlanNode& p, const Frame& frame) {
   }
 }
 
-void run_node(const Plan& plan, const PlanNode& p, Frame& frame) {
-  const NodeTimer timer(plan, p, frame);
-  try {
-    compute(plan, p, frame);
-  } catch (...) {
-    rethrow_located(p, frame);
-  }
-  release(p, frame);
-}
+void run_node(const Plan& plan, const PlanNode& p, Frame& frame) { run_one(plan, p, frame); }
 
 void start_node(const Plan& plan, const PlanNode& p, Frame& frame, Done done) {
   if (frame.trace != nullptr) trace_of(plan, p, frame).start_ns = monotonic_ns();
@@ -217,7 +221,7 @@ int64_t run_nodes_in_order(const Plan& plan, Frame& frame) {
       poll_interrupt();
       frame.token.check();
     }
-    run_node(plan, p, frame);
+    run_one(plan, p, frame);
   }
   frame.token.check();
   return static_cast<int64_t>(plan.nodes.size());
