@@ -146,7 +146,7 @@ NAMES = [
     ("a name that is no device", lambda s: tn.device("/foo:bar").__enter__(), ValueError,
      '"/foo:bar" is not a device name: needed is /job:NAME/replica:N/task:N/device:TYPE:N'),
     ("a device that is not here", _on_a_device_of_another_kind, E.InvalidArgumentError,
-     r'\[.* node "far"\] cannot be placed on "/device:XPU:0": this process has /job:localhost'),
+     r'\[.* node "far"\] cannot be placed on "/device:XPU:0": this session has /job:localhost'),
     ("a scope name that is no str", lambda s: tn.name_scope(3), TypeError,
      "a scope name must be a str, not 3 of type 'int'"),
     ("a fetch of an unknown operation", lambda s: s.run("nothing"), ValueError,
