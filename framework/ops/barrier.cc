@@ -118,22 +118,18 @@ between elements.)");
 }
 
 void register_sizes(OpRegistry& r) {
-  r.op("BarrierReadySize")
-      .input("handle: resource")
-      .output("size: int32")
-      .stateful()
-      .access("handle", Access::kOpaque)
-      .shape(handle_alone_shape)
-      .not_differentiable()
-      .doc("How many complete elements a barrier holds, a scalar.");
-  r.op("BarrierIncompleteSize")
-      .input("handle: resource")
-      .output("size: int32")
-      .stateful()
-      .access("handle", Access::kOpaque)
-      .shape(handle_alone_shape)
-      .not_differentiable()
-      .doc("How many elements of a barrier lack a component, a scalar.");
+  const auto declare = [&](const char* name, const char* doc) {
+    r.op(name)
+        .input("handle: resource")
+        .output("size: int32")
+        .stateful()
+        .access("handle", Access::kOpaque)
+        .shape(handle_alone_shape)
+        .not_differentiable()
+        .doc(doc);
+  };
+  declare("BarrierReadySize", "How many complete elements a barrier holds, a scalar.");
+  declare("BarrierIncompleteSize", "How many elements of a barrier lack a component, a scalar.");
 }
 
 }  // namespace

@@ -89,8 +89,9 @@ void register_common(OpRegistry& r) {
           "from now on.");
 }
 
-void register_dense(OpRegistry& r) {
-  r.op("ConditionalAccumulator")
+// Of a handle, less its doc.
+OpDeclaration accumulator(OpRegistry& r, const char* name) {
+  return r.op(name)
       .output("handle: resource")
       .attr("dtype: numbertype")
       .attr("shape: shape")
@@ -99,7 +100,11 @@ void register_dense(OpRegistry& r) {
       .attr("reduction_type: {'MEAN', 'SUM'} = 'MEAN'")
       .stateful()
       .not_differentiable()
-      .shape(handle_shape)
+      .shape(handle_shape);
+}
+
+void register_dense(OpRegistry& r) {
+  accumulator(r, "ConditionalAccumulator")
       .doc(
           "The handle of the accumulator of gradients called `shared_name`, or as this operation "
           "when it is empty.\n\n"
@@ -142,16 +147,7 @@ void register_dense(OpRegistry& r) {
 }
 
 void register_sparse(OpRegistry& r) {
-  r.op("SparseConditionalAccumulator")
-      .output("handle: resource")
-      .attr("dtype: numbertype")
-      .attr("shape: shape")
-      .attr("container: string = ''")
-      .attr("shared_name: string = ''")
-      .attr("reduction_type: {'MEAN', 'SUM'} = 'MEAN'")
-      .stateful()
-      .not_differentiable()
-      .shape(handle_shape)
+  accumulator(r, "SparseConditionalAccumulator")
       .doc(
           "As ConditionalAccumulator, of gradients that are slices: some indices of the first axis "
           "and what stands there.\n\n"

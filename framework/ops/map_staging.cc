@@ -3,6 +3,7 @@
 #include "framework/base/error.h"
 #include "framework/op/op_registry.h"
 #include "framework/op/shape_context.h"
+#include "framework/ops/staging_rules.h"
 
 namespace treenail {
 namespace {
@@ -29,18 +30,6 @@ void any_key_shape(ShapeContext& c) {
   c.set_output(0, Shape());
 }
 
-constexpr char kTypes[] = "dtypes: list(type) >= 1";
-constexpr char kAnyTypes[] = "dtypes: list(type) = []";
-
-OpDeclaration& with_area(OpDeclaration& op, std::string_view types) {
-  return op.attr("capacity: int >= 0 = 0")
-      .attr("memory_limit: int >= 0 = 0")
-      .attr(types)
-      .attr("container: string = ''")
-      .attr("shared_name: string = ''")
-      .not_differentiable();
-}
-
 std::string documented(const std::string& text) { return text + kDoc; }
 
 void register_putting(OpRegistry& r, const std::string& prefix) {
@@ -48,7 +37,7 @@ void register_putting(OpRegistry& r, const std::string& prefix) {
                 .input("key: int64")
                 .input("indices: int32")
                 .input("values: fake_dtypes"),
-            kTypes)
+            kStagedTypes)
       .attr("fake_dtypes: list(type) >= 1")
       .stored("values")
       .asynchronous()
@@ -64,14 +53,14 @@ void register_putting(OpRegistry& r, const std::string& prefix) {
 void register_taking(OpRegistry& r, const std::string& prefix, const std::string& any) {
   with_area(
       r.op(prefix + "Peek").input("key: int64").input("indices: int32").output("values: dtypes"),
-      kTypes)
+      kStagedTypes)
       .asynchronous()
       .shape(keyed_shape)
       .doc(documented("Tensors of the tuple of a key, a scalar, in a staging area, where they "
                       "stay, once it is there."));
   with_area(
       r.op(prefix + "Unstage").input("key: int64").input("indices: int32").output("values: dtypes"),
-      kTypes)
+      kStagedTypes)
       .asynchronous()
       .shape(keyed_shape)
       .doc(documented("Takes tensors of the tuple of a key, a scalar, out of a staging area, once "
@@ -81,7 +70,7 @@ void register_taking(OpRegistry& r, const std::string& prefix, const std::string
                 .input("indices: int32")
                 .output("key: int64")
                 .output("values: dtypes"),
-            kTypes)
+            kStagedTypes)
       .asynchronous()
       .shape(any_key_shape)
       .doc(documented("Takes tensors of " + any +
@@ -91,16 +80,16 @@ void register_taking(OpRegistry& r, const std::string& prefix, const std::string
 }
 
 void register_the_rest(OpRegistry& r, const std::string& prefix) {
-  with_area(r.op(prefix + "Size").output("size: int32"), kAnyTypes)
+  with_area(r.op(prefix + "Size").output("size: int32"), kAnyStagedTypes)
       .stateful()
       .shape(scalar_shape)
       .doc("How many complete tuples a staging area with keys holds, a scalar.");
-  with_area(r.op(prefix + "IncompleteSize").output("size: int32"), kAnyTypes)
+  with_area(r.op(prefix + "IncompleteSize").output("size: int32"), kAnyStagedTypes)
       .stateful()
       .shape(scalar_shape)
       .doc("How many tuples of a staging area with keys lack a part, a scalar.");
   auto clear = r.op(prefix + "Clear");
-  with_area(clear, kAnyTypes)
+  with_area(clear, kAnyStagedTypes)
       .stateful()
       .shape(no_outputs_shape)
       .doc("Empties a staging area with keys.");

@@ -13,6 +13,7 @@
 #include "framework/base/cancellation.h"
 #include "framework/base/error.h"
 #include "framework/runtime/kernel/kernel_py_func.h"
+#include "framework/runtime/state/stored_value.h"
 #include "python/binding/dtypes.h"
 #include "python/binding/gil.h"
 #include "python/binding/module.h"
@@ -27,11 +28,7 @@ class Call final : public RefCounted {
   Call(const PyFunction& function, RunContext context, Done done)
       : function_(function), context_(context), done_(done) {
     // The function may keep them for longer than the run lasts.
-    for (int i = 0; i < function.num_inputs; ++i) {
-      const Tensor& input = context.input(i);
-      const bool own = input.buffer() && input.buffer()->kind() == Buffer::Kind::kOwned;
-      inputs_.push_back(own ? input : input.deep_copy());
-    }
+    for (int i = 0; i < function.num_inputs; ++i) inputs_.push_back(stored_value(context.input(i)));
   }
 
   void watch() {

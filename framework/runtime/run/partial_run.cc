@@ -11,6 +11,7 @@
 #include "framework/base/interrupt.h"
 #include "framework/runtime/run/run_limits.h"
 #include "framework/runtime/run/session_impl.h"
+#include "framework/runtime/state/stored_value.h"
 
 namespace treenail {
 namespace {
@@ -174,10 +175,8 @@ void Session::PartialRun::check_needs(const Request& request) const {
 void Session::PartialRun::feed(const Request& request, const Part& part) {
   for (size_t i = 0; i < request.feeds.size(); ++i) {
     const size_t place = request.feeds[i];
-    const Tensor& given = part.feeds[i].second;
     const int32_t slot = plan_->arg_slots[place];
-    const bool own = given.buffer() && given.buffer()->kind() == Buffer::Kind::kOwned;
-    if (slot >= 0) frame_.values[static_cast<size_t>(slot)] = own ? given : given.deep_copy();
+    if (slot >= 0) frame_.values[static_cast<size_t>(slot)] = stored_value(part.feeds[i].second);
     fed_[place] = true;
     execution_.arrive(place);
   }

@@ -5,33 +5,25 @@
 #include "framework/base/error.h"
 #include "framework/runtime/kernel/kernel_py_func.h"
 #include "framework/runtime/kernel/kernel_registry.h"
+#include "kernels/host/state/async_lambda.h"
 
 namespace treenail::host {
 namespace {
 
-class PyFuncKernel final : public AsyncKernel {
- public:
-  explicit PyFuncKernel(const OpInstance& op)
-      : function_{op.get_string("token"),
-                  op.num_inputs(),
-                  {op.output_types().begin(), op.output_types().end()}} {}
-
-  void start(RunContext c, Done done) const override {
+std::unique_ptr<Kernel> prepare_py_func(const PrepareContext& p) {
+  const OpInstance& op = p.op();
+  const PyFunction function{op.get_string("token"),
+                            op.num_inputs(),
+                            {op.output_types().begin(), op.output_types().end()}};
+  return make_async_kernel([function](const RunContext& c, const Done& done) {
     const StartPyFunction start = start_py_function();
     if (start == nullptr) {
-      throw failed_precondition("the function \"", function_.token,
+      throw failed_precondition("the function \"", function.token,
                                 "\" belongs to a Python process that made this graph; there is no "
                                 "Python in this one");
     }
-    start(function_, c, done);
-  }
-
- private:
-  const PyFunction function_;
-};
-
-std::unique_ptr<Kernel> prepare_py_func(const PrepareContext& p) {
-  return std::make_unique<PyFuncKernel>(p.op());
+    start(function, c, done);
+  });
 }
 
 }  // namespace
