@@ -37,10 +37,7 @@ TITLES = {
 }
 WITH_GUESTS = ("works", "training", "inference")
 BESIDE_GUESTS = ", beside packages from PyPI"  # sections of their own
-# What is measured by turns with older code; what growth.py and growth_curve.py print.
-BY_HAND = ("Fused groups, before and now", "Growth")
 HEADINGS = [title + more for title in TITLES.values() for more in ("", BESIDE_GUESTS)]
-HEADINGS += BY_HAND
 
 
 def parse(arguments: List[str]) -> argparse.Namespace:
@@ -151,18 +148,18 @@ bears its date, the kernel level, and the load at its end.
 
 
 def merge(path: str, fresh: Dict[str, str]) -> str:
-    """The page with the fresh sections in place of their old ones; others stay as they were."""
+    """The page with the fresh sections in place of their old ones. Others stay as they were, those
+    written by hand (figures by turns with older code, growth) behind the ones written here."""
     sections: Dict[str, str] = {}
     if os.path.exists(path):
         with open(path, encoding="utf-8") as stream:
-            parts = re.split(r"^(?=## )", stream.read(), flags=re.MULTILINE)
-        for heading in HEADINGS:
-            for part in parts:
-                if part.startswith("## %s\n" % heading):
-                    sections[heading] = part.rstrip() + "\n"
+            parts = re.split(r"^(?=## )", stream.read(), flags=re.MULTILINE)[1:]
+        sections = {part[3:].split("\n", 1)[0]: part.rstrip() + "\n" for part in parts}
     sections.update(fresh)
+    order = [heading for heading in HEADINGS if heading in sections]
+    order += [heading for heading in sections if heading not in HEADINGS]
     head = HEAD % (cpu_model(), os.cpu_count() or 1)
-    return head + "\n".join(sections[heading] for heading in HEADINGS if heading in sections)
+    return head + "\n".join(sections[heading] for heading in order)
 
 
 def main(arguments: List[str]) -> int:

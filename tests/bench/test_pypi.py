@@ -144,6 +144,10 @@ def test_guests_do_not_replace_what_was_measured_without_them(bench, tmp_path):
     beside = "Training" + bench.run.BESIDE_GUESTS
     for heading, load in (("Training", "first"), (beside, "guests"), ("Training", "second")):
         page.write_text(bench.run.merge(str(page), {heading: "## %s\n\n%s\n" % (heading, load)}))
+    with page.open("a") as stream:
+        stream.write("\n## By hand\n\nkept\n")
+    page.write_text(bench.run.merge(str(page), {}))
     text = page.read_text()
+    assert text.index("guests") < text.index("## By hand") < text.index("kept")
     assert "first" not in text
     assert text.index("second") < text.index("## " + beside) < text.index("guests")
