@@ -2,8 +2,10 @@
 """The core: its layers and the library they make. The order below is the order of dependence."""
 
 Component(name="base", sources=["framework/base/**/*.cc"], headers=["framework/base/**/*.h"])
-Component(name="tensor", sources=["framework/tensor/**/*.cc"], headers=["framework/tensor/**/*.h"],
+Component(name="device", sources=["framework/device/**/*.cc"], headers=["framework/device/**/*.h"],
           needs=["base"])
+Component(name="tensor", sources=["framework/tensor/**/*.cc"], headers=["framework/tensor/**/*.h"],
+          needs=["device", "base"])
 Component(name="op", sources=["framework/op/**/*.cc"], headers=["framework/op/**/*.h"],
           needs=["tensor", "base"])
 Component(name="ops", sources=["framework/ops/**/*.cc"], headers=["framework/ops/**/*.h"],
@@ -11,11 +13,12 @@ Component(name="ops", sources=["framework/ops/**/*.cc"], headers=["framework/ops
 Component(name="graph", sources=["framework/graph/**/*.cc"], headers=["framework/graph/**/*.h"],
           needs=["op", "io", "tensor", "base"])
 Component(name="placement", sources=["framework/placement/**/*.cc"],
-          headers=["framework/placement/**/*.h"], needs=["graph", "op", "tensor", "base"])
+          headers=["framework/placement/**/*.h"], needs=["graph", "op", "tensor", "device", "base"])
 
 # The kernel-side headers of runtime/: all that kernels may see of it.
 Component(name="kernel_api",
           headers=["framework/runtime/kernel/kernel*.h", "framework/runtime/kernel/async_kernel.h",
+                   "framework/runtime/kernel/queued_kernel.h",
                    "framework/runtime/state/barrier.h",
                    "framework/runtime/state/conditional_accumulator.h",
                    "framework/runtime/state/queue.h",
@@ -25,10 +28,10 @@ Component(name="kernel_api",
                    "framework/runtime/state/stored_value.h",
                    "framework/runtime/state/variable.h",
                    "framework/runtime/state/waiting_resource.h"],
-          needs=["op", "tensor", "base"])
+          needs=["op", "tensor", "device", "base"])
 Component(name="runtime", sources=["framework/runtime/**/*.cc"],
           headers=["framework/runtime/**/*.h"],
-          needs=["kernel_api", "placement", "graph", "op", "tensor", "base"])
+          needs=["kernel_api", "placement", "graph", "op", "tensor", "device", "base"])
 Component(name="eager", sources=["framework/eager/**/*.cc"], headers=["framework/eager/**/*.h"],
           needs=["runtime", "kernel_api", "graph", "op", "tensor", "base"])
 Component(name="io", sources=["framework/io/**/*.cc"], headers=["framework/io/**/*.h"],
@@ -49,8 +52,8 @@ Registration(output="host_kernels_table.cc", sources="kernels/host/**/*.cc",
 
 SharedLibrary(
     name="treenail",
-    components=["base", "tensor", "op", "ops", "graph", "placement", "runtime", "eager", "io",
-                "capi", "host_kernels"],
+    components=["base", "device", "tensor", "op", "ops", "graph", "placement", "runtime", "eager",
+                "io", "capi", "host_kernels"],
     generated=["ops_table.cc", "host_kernels_table.cc"],
     precompiled=["framework/op/gradient.h", "framework/op/op_registry.h",
                  "framework/runtime/kernel/kernel_registry.h"])

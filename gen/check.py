@@ -16,7 +16,7 @@ from gen.ninja import Plan
 
 # Lowest first. A component may need components that stand before it, never one that stands after:
 # python -> capi -> (eager, distributed) -> runtime -> placement -> graph -> op -> tensor -> base.
-LAYERS = ("base", "tensor", "io", "op", "ops", "graph", "placement", "kernel_api", "runtime",
+LAYERS = ("base", "device", "tensor", "io", "op", "ops", "graph", "placement", "kernel_api", "runtime",
           "eager", "distributed", "capi", "info_tool", "binding")
 
 EXTERNAL_HEADERS = {

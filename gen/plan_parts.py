@@ -160,8 +160,8 @@ def plan_adapter(context: Context, adapter: records.Adapter, core: str) -> None:
         "module", output, "libdir/%s/adapters" % context.private, adapter.package))
 
 
-def plan_plugin(context: Context, plugin: records.Plugin) -> None:
-    """A plugin links nothing of ours: it talks through the table it is given."""
+def plan_plugin(context: Context, plugin: records.Plugin, core: str) -> None:
+    """A plugin that is not our own links nothing of ours: it talks through the table it is given."""
     script = _script(context, "plugin-" + plugin.export,
                      version_script((("", (plugin.export,)),))) if plugin.export else ""
     objects = compile_sources(context, "plugin-" + plugin.name,
@@ -170,8 +170,10 @@ def plan_plugin(context: Context, plugin: records.Plugin) -> None:
     output = "lib/%s/plugins/libtreenail-%s.so" % (context.private, plugin.name)
     if not plugin.install:
         output = "tests/plugins/libtreenail-%s.so" % plugin.name
-    link(context, output, objects, ("-lm",),
-         ("-Wl,--version-script=" + script,) if script else (), implicit=[script] if script else ())
+    own = (core,) if plugin.own else ()
+    link(context, output, objects, own + ("-lm",),
+         ("-Wl,--version-script=" + script,) if script else (),
+         implicit=([script] if script else []) + list(own))
     if plugin.install:
         context.products.append(output)
         context.install.append(Installed("module", output, "libdir/%s/plugins" % context.private))
@@ -351,7 +353,7 @@ def plan_records(context: Context) -> Dict[str, str]:
             plan_adapter(context, adapter, core)
     for plugin in model.of(records.Plugin):
         if model.present(plugin.component):
-            plan_plugin(context, plugin)
+            plan_plugin(context, plugin, core)
     for program in model.of(records.Program):
         if model.present(program.component):
             plan_program(context, program, core)

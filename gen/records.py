@@ -76,15 +76,17 @@ class Adapter:
 
 @dataclass(frozen=True)
 class Plugin:
-    """A component that becomes a library in plugins/, speaking the C ABI only.
+    """A component that becomes a library in plugins/, speaking the C ABI only, or, where `own`, the
+    C++ of libtreenail, whose build it belongs to.
 
-    export: its one symbol; empty for a library to preload, which exports all it defines.
+    export: its one symbol; empty for a library that exports all it defines.
     """
 
     name: str
     component: str
     export: str = "tn_plugin_init"
     install: bool = True
+    own: bool = False
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ Kernels see op, tensor, base, io and the kernel-side headers of runtime, never a
 """
 
 Component(name="host_kernels", sources=["kernels/host/**/*.cc"], headers=["kernels/host/**/*.h"],
-          needs=["kernel_api", "op", "tensor", "io", "base", "adapter_interfaces"],
+          needs=["kernel_api", "op", "tensor", "device", "io", "base", "adapter_interfaces"],
           debug_variables=False)
 
 Component(name="cpu_kernels", sources=["kernels/cpu/**/*.cc"], headers=["kernels/cpu/**/*.h"],

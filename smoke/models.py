@@ -11,9 +11,9 @@ class Network:
     """A graph to train: placeholders, loss, accuracy, one training step, a saver."""
 
     def __init__(self, kind: str, shape: tuple, classes: int, seed: int,
-                 learning_rate: float) -> None:
+                 learning_rate: float, device: str = "") -> None:
         self.graph = tn.Graph()
-        with self.graph.as_default():
+        with self.graph.as_default(), self.graph.device(device or None):
             tn.set_random_seed(seed)
             self.images = tn.placeholder(tn.float32, [None, shape[0], shape[1], 1], name="images")
             self.labels = tn.placeholder(tn.int64, [None], name="labels")

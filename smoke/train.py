@@ -37,6 +37,8 @@ def parse(arguments: list | None = None) -> argparse.Namespace:
     parser.add_argument("--threads", type=int,
                         help="threads that work on one operation; default: as many as there are "
                         "CPUs")
+    parser.add_argument("--device", default="", metavar="NAME",
+                        help="what runs the network, such as /device:GPU:0 [the CPU]")
     parser.add_argument("--checkpoint-dir", metavar="DIR", help="where checkpoints are written")
     parser.add_argument("--checkpoint-every", type=int, default=100, metavar="N",
                         help="steps between checkpoints [100]")
@@ -85,7 +87,7 @@ class Training:
             usual = options.data == "digits" and self.steps >= models.STEPS[options.network]
             self.needed = models.NEEDED[options.network] if usual else 0.0
         self.network = models.Network(options.network, self.data.shape, self.data.classes,
-                                      options.seed, options.learning_rate)
+                                      options.seed, options.learning_rate, options.device)
         self.losses: list = []
 
     def run(self) -> int:

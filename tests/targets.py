@@ -9,7 +9,7 @@ stands on "runtime" needs "host_kernels" for the like reason.
 Component(name="test_support",
           headers=["tests/support/child.h", "tests/support/expect_error.h",
                    "tests/support/temporary_directory.h",
-                   "tests/support/thread_sanitizer.h"],
+                   "tests/support/sanitizers.h"],
           needs=["base"], external=["gtest"])
 Component(name="io_support", headers=["tests/support/needs_hdf5.h"], needs=["io", "base"],
           external=["gtest"])
@@ -21,8 +21,10 @@ Component(name="adapter_of_another_version", sources=["tests/base/adapter/anothe
           needs=["base"])
 Component(name="adapter_of_this_version", sources=["tests/base/adapter/this_version.cc"],
           needs=["base"])
+Component(name="device_test", sources=["tests/device/*.cc"],
+          needs=["test_support", "device", "base"], external=["gtest"])
 Component(name="tensor_test", sources=["tests/tensor/*.cc"], headers=["tests/tensor/*.h"],
-          needs=["test_support", "tensor", "base"], external=["gtest"])
+          needs=["test_support", "tensor", "device", "base"], external=["gtest"])
 Component(name="op_test", sources=["tests/op/*.cc"], headers=["tests/op/*.h"],
           needs=["test_support", "ops", "op", "tensor", "base"], external=["gtest"])
 Component(name="ops_test", sources=["tests/ops/*.cc"], headers=["tests/ops/*.h"],
@@ -31,11 +33,11 @@ Component(name="graph_test", sources=["tests/graph/**/*.cc"], headers=["tests/gr
           needs=["test_support", "graph_support", "graph", "ops", "op", "tensor", "base"],
           external=["gtest"])
 Component(name="placement_test", sources=["tests/placement/*.cc"], headers=["tests/placement/*.h"],
-          needs=["graph_support", "placement", "graph", "ops", "op", "tensor", "base"],
+          needs=["graph_support", "placement", "graph", "ops", "op", "tensor", "device", "base"],
           external=["gtest"])
 Component(name="runtime_test", sources=["tests/runtime/*/*.cc"], headers=["tests/runtime/*/*.h"],
           needs=["test_support", "graph_support", "runtime", "kernel_api", "placement", "graph",
-                 "ops", "host_kernels", "op", "tensor", "base"],
+                 "ops", "host_kernels", "op", "tensor", "device", "base"],
           external=["gtest"])
 Component(name="kernels_of_another_build",
           sources=["tests/runtime/kernel/libraries/another_build.cc"],
@@ -43,12 +45,16 @@ Component(name="kernels_of_another_build",
 Component(name="kernels_of_another_level",
           sources=["tests/runtime/kernel/libraries/another_level.cc"],
           needs=["kernel_api", "op", "tensor", "base"])
+Component(name="simulated_device", sources=["tests/simulated/*.cc"],
+          headers=["tests/simulated/*.h"],
+          needs=["kernel_api", "op", "tensor", "device", "base"])
 Component(name="eager_test", sources=["tests/eager/*.cc"], headers=["tests/eager/*.h"],
           needs=["test_support", "eager", "runtime", "kernel_api", "graph", "ops",
                  "host_kernels", "op", "tensor", "base"],
           external=["gtest"])
 Component(name="io_test", sources=["tests/io/*.cc"], headers=["tests/io/*.h"],
-          needs=["test_support", "io_support", "adapter_interfaces", "io", "tensor", "base"],
+          needs=["test_support", "io_support", "adapter_interfaces", "io", "tensor", "device",
+                 "base"],
           external=["gtest"])
 Component(name="capi_test", sources=["tests/capi/*.cc", "tests/capi/*.c"],
           headers=["tests/capi/*.h"], needs=["capi", "ops", "host_kernels", "base"],
@@ -65,7 +71,8 @@ Component(name="kernels_test", sources=["tests/kernels/*.cc"], headers=["tests/k
           external=["gtest"])
 
 Component(name="fuzz_test", sources=["tests/fuzz/*.cc"], headers=["tests/fuzz/*.h"],
-          needs=["graph_support", "placement", "graph", "ops", "op", "io", "tensor", "base"],
+          needs=["graph_support", "placement", "graph", "ops", "op", "io", "tensor", "device",
+                 "base"],
           external=["gtest"])
 Component(name="steady_test", sources=["tests/steady/*.cc"], headers=["tests/steady/*.h"],
           needs=["graph_support", "runtime", "graph", "ops", "host_kernels", "op", "tensor",
@@ -89,9 +96,11 @@ Plugin(name="of-another-build", component="kernels_of_another_build",
        export="treenail_kernel_library", install=False)
 Plugin(name="of-another-level", component="kernels_of_another_level",
        export="treenail_kernel_library", install=False)
+Plugin(name="simulated-device", component="simulated_device", export="", install=False, own=True)
 Plugin(name="allocation-counter", component="allocation_counter", export="", install=False)
 
 TestProgram(name="base", component="base_test", checks=["address-undefined", "thread"])
+TestProgram(name="device", component="device_test")
 TestProgram(name="tensor", component="tensor_test")
 TestProgram(name="op", component="op_test")
 TestProgram(name="ops", component="ops_test")

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "framework/base/fork.h"
+#include "framework/base/function_ref.h"
 #include "framework/base/small_vector.h"
 #include "framework/graph/name_table.h"
 #include "framework/op/op_cache.h"
@@ -169,6 +170,9 @@ class Graph {
   // --- For passes on private copies
   // -------------------------------------------------------------------------------
   void replace_uses(Output old_value, Output new_value);  // in all consumers' data inputs
+  // In those of which `which` says yes.
+  void replace_uses(Output old_value, Output new_value,
+                    FunctionRef<bool(const Node& consumer, int input)> which);
   void move_control_uses(Node& from, Node& to);  // control edges out of `from` now leave `to`
   // By id, what a node gives way to, or null: uses of it become uses of that, and it goes. In one
   // pass, for edges taken one by one out of a node with n consumers cost n² steps.

@@ -10,12 +10,19 @@
 namespace treenail {
 
 void Graph::replace_uses(Output old_value, Output new_value) {
+  replace_uses(old_value, new_value, [](const Node&, int) { return true; });
+}
+
+void Graph::replace_uses(Output old_value, Output new_value,
+                         FunctionRef<bool(const Node& consumer, int input)> which) {
   // An edge of a consumer is as good as another: each entry stands for one that goes or stays.
   const auto moved = [&](Node* consumer) {
-    const auto use = std::find(consumer->inputs_.begin(), consumer->inputs_.end(), old_value);
-    if (use == consumer->inputs_.end()) return false;
-    *use = new_value;
-    return true;
+    for (size_t i = 0; i < consumer->inputs_.size(); ++i) {
+      if (!(consumer->inputs_[i] == old_value) || !which(*consumer, static_cast<int>(i))) continue;
+      consumer->inputs_[i] = new_value;
+      return true;
+    }
+    return false;
   };
   auto& consumers = old_value.node->consumers_;
   const auto gone = std::stable_partition(consumers.begin(), consumers.end(),

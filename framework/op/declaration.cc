@@ -161,8 +161,17 @@ OpDeclaration& OpDeclaration::flops(FlopsFn fn) {
   return *this;
 }
 
-OpDeclaration& OpDeclaration::host(std::string_view input) {
-  def_.inputs[input_named(def_, input)].host = true;
+OpDeclaration& OpDeclaration::host(std::string_view input_or_output) {
+  if (const int output = def_.output_index(input_or_output); output >= 0) {
+    def_.outputs[static_cast<size_t>(output)].host = true;
+  } else {
+    def_.inputs[input_named(def_, input_or_output)].host = true;
+  }
+  return *this;
+}
+
+OpDeclaration& OpDeclaration::anywhere(std::string_view input) {
+  def_.inputs[input_named(def_, input)].anywhere = true;
   return *this;
 }
 
@@ -208,9 +217,13 @@ OpDeclaration& OpDeclaration::data_dependent_shape() {
   return *this;
 }
 
+OpDeclaration& OpDeclaration::any_device() {
+  def_.any_device = true;
+  return *this;
+}
+
 OpDeclaration& OpDeclaration::asynchronous() {
   def_.asynchronous = true;
-  def_.stateful = true;
   def_.allocates_outputs = true;
   return *this;
 }

@@ -41,7 +41,11 @@ struct ArgDef {
   int type_attr = -1;             // position of the attribute of kind type
   int type_list_attr = -1;  // position of the attribute of kind list(type): one value per entry
   int number_attr = -1;     // position of the int attribute N of "N * T"
-  bool host = false;        // the value is needed in host memory, when the kernel is prepared
+  // Of an input: the value is needed in host memory, when the kernel is prepared. Of an output: it
+  // lies in host memory, whatever device runs the op; the op is any_device or allocates its
+  // outputs.
+  bool host = false;
+  bool anywhere = false;  // an input of which the kernel touches no element: any memory will do
   Access access = Access::kNone;  // what the op does with the state behind this resource input
   bool gradient_reads = false;    // the gradient rule reads this value
   bool stored = false;  // the op keeps the value: it is computed in the memory it will live in
@@ -81,6 +85,8 @@ struct OpDef {
   bool random = false;             // owns a random counter named after its original node
   bool asynchronous = false;  // its result may have to wait for what others do: its kernel is an
                               // AsyncKernel (runtime/kernel/async_kernel.h)
+  bool any_device = false;    // the kernel touches elements in host memory alone: the one that is
+                              // registered serves devices of every kind
   int view_of =
       -1;  // output 0 is another shape over the bytes of this input: executed without a kernel
   // Output `second` may reuse the memory of input `first` when that value dies here and sizes
@@ -135,6 +141,7 @@ class OpInstance {
   // "a", or "values[2]" for an element of a list argument.
   std::string input_name(int i) const;
   const ArgDef& input_def(int i) const { return def().inputs[input_arg(i)]; }
+  const ArgDef& output_def(int i) const { return def().outputs[output_arg(i)]; }
 
  private:
   friend OpInstance resolve_op(const OpDef&, std::span<const DType>, std::span<const NamedAttr>,
@@ -177,12 +184,14 @@ class OpDeclaration {
   OpDeclaration& gradient(GradientFn fn, std::initializer_list<std::string_view> reads = {});
   OpDeclaration& not_differentiable();
   OpDeclaration& flops(FlopsFn fn);
-  OpDeclaration& host(std::string_view input);
+  OpDeclaration& host(std::string_view input_or_output);
+  OpDeclaration& anywhere(std::string_view input);
   OpDeclaration& access(std::string_view input, Access access);
   OpDeclaration& stored(std::string_view input);
   OpDeclaration& stateful();
   OpDeclaration& random();        // also stateful
-  OpDeclaration& asynchronous();  // also stateful and allocates_outputs
+  OpDeclaration& asynchronous();  // also allocates_outputs
+  OpDeclaration& any_device();
   OpDeclaration& commutative();
   OpDeclaration& elementwise();
   OpDeclaration& reduction();

@@ -104,6 +104,7 @@ closed, unless the elements have begun and pending insertions are not cancelled.
       .attr("wait_for_incomplete: bool = false")
       .attr("timeout_ms: int = -1")
       .asynchronous()
+      .stateful()
       .access("handle", Access::kOpaque)
       .shape(take_shape)
       .not_differentiable()

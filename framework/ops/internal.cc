@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that exist only in a session's private copy of a graph: where feeds enter and fetches leave.
-// They never reach a saved graph or a gradient.
+// Ops that exist only in a session's private copy of a graph: where feeds enter and fetches leave,
+// and where values and order pass from one device to another. They never reach a saved graph or a
+// gradient.
 #include "framework/op/op_registry.h"
 #include "framework/op/shape_context.h"
 
@@ -18,6 +19,8 @@ void register_internal_ops(OpRegistry& r) {
       .attr("T: type")
       .attr("shape: shape")
       .shape(arg_shape)
+      .any_device()
+      .host("value")
       .stateful()
       .not_differentiable()
       .doc("A fed value: the run's argument number `index`.");
@@ -29,6 +32,25 @@ void register_internal_ops(OpRegistry& r) {
       .stateful()
       .not_differentiable()
       .doc("A fetched value: the run's result number `index`.");
+  r.op("_Copy")
+      .input("value: T")
+      .output("copy: T")
+      .attr("T: type")
+      .shape(unchanged_shape)
+      .anywhere("value")
+      .any_device()
+      .asynchronous()
+      .not_differentiable()
+      .doc("The value in the memory of the device that the operation is placed on.");
+  r.op("_Wait")
+      .shape(no_outputs_shape)
+      .any_device()
+      .asynchronous()
+      .stateful()
+      .not_differentiable()
+      .doc(
+          "Ends when the device that the operation is placed on has done what was queued there "
+          "before.");
   r.finish("internal");
 }
 

@@ -41,6 +41,7 @@ void register_putting(OpRegistry& r, const std::string& prefix) {
       .attr("fake_dtypes: list(type) >= 1")
       .stored("values")
       .asynchronous()
+      .stateful()
       .shape(keyed_shape)
       .doc(documented(
           "Puts a tuple of tensors, or a part of one, under a key, a scalar, into a staging area, "
@@ -55,6 +56,7 @@ void register_taking(OpRegistry& r, const std::string& prefix, const std::string
       r.op(prefix + "Peek").input("key: int64").input("indices: int32").output("values: dtypes"),
       kStagedTypes)
       .asynchronous()
+      .stateful()
       .shape(keyed_shape)
       .doc(documented("Tensors of the tuple of a key, a scalar, in a staging area, where they "
                       "stay, once it is there."));
@@ -62,6 +64,7 @@ void register_taking(OpRegistry& r, const std::string& prefix, const std::string
       r.op(prefix + "Unstage").input("key: int64").input("indices: int32").output("values: dtypes"),
       kStagedTypes)
       .asynchronous()
+      .stateful()
       .shape(keyed_shape)
       .doc(documented("Takes tensors of the tuple of a key, a scalar, out of a staging area, once "
                       "it is there.\n\n"
@@ -72,6 +75,7 @@ void register_taking(OpRegistry& r, const std::string& prefix, const std::string
                 .output("values: dtypes"),
             kStagedTypes)
       .asynchronous()
+      .stateful()
       .shape(any_key_shape)
       .doc(documented("Takes tensors of " + any +
                       " out of a staging area, once there is one; and "

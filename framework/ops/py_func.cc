@@ -14,6 +14,7 @@ void register_py_func_ops(OpRegistry& r) {
         .attr("Tin: list(type) >= 0")
         .attr("Tout: list(type) >= 0")
         .asynchronous()
+        .stateful()
         .stored("input")
         .shape(unknown_shape)
         .not_differentiable()

@@ -152,6 +152,7 @@ void register_enqueues(OpRegistry& r) {
         .attr("Tcomponents: list(type) >= 1")
         .attr("timeout_ms: int = -1")
         .asynchronous()
+        .stateful()
         .not_differentiable()
         .shape(rule)
         .doc(concat(doc, kEnqueued));
@@ -172,6 +173,7 @@ void register_dequeues(OpRegistry& r) {
         .attr("component_types: list(type) >= 1")
         .attr("timeout_ms: int = -1")
         .asynchronous()
+        .stateful()
         .data_dependent_shape()
         .not_differentiable()
         .shape(rule)
@@ -192,6 +194,7 @@ void register_rest(OpRegistry& r) {
       .input("handle: resource")
       .attr("cancel_pending_enqueues: bool = false")
       .asynchronous()
+      .stateful()
       .not_differentiable()
       .shape(of_handle_shape)
       .doc(

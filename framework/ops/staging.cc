@@ -21,17 +21,20 @@ void register_waiting(OpRegistry& r) {
   with_area(r.op("Stage").input("values: dtypes"), kStagedTypes)
       .stored("values")
       .asynchronous()
+      .stateful()
       .shape(no_outputs_shape)
       .doc(std::string("Puts a tuple of tensors into a staging area, once there is room.") + kDoc +
            "\nErrors also: ResourceExhausted for a tuple larger than memory_limit.");
   with_area(r.op("Unstage").output("values: dtypes"), kStagedTypes)
       .asynchronous()
+      .stateful()
       .shape(staged_shape)
       .doc(std::string("Takes the tuple that was put first out of a staging area, once there is "
                        "one. Who waits longest is served first.") +
            kDoc);
   with_area(r.op("StagePeek").input("index: int32").output("values: dtypes"), kStagedTypes)
       .asynchronous()
+      .stateful()
       .shape(peek_shape)
       .doc(std::string("The tuple in place `index`, a scalar, of a staging area, where it stays, "
                        "once there is one.") +

@@ -114,6 +114,7 @@ void register_state(OpRegistry& r) {
       .attr("shape: shape")
       .stateful()
       .not_differentiable()
+      .any_device()
       .shape(handle_shape)
       .doc(
           "The handle of the variable called `shared_name`, or as this operation when it is "
@@ -130,6 +131,7 @@ void register_state(OpRegistry& r) {
       .stateful()
       .access("resource", Access::kRead)
       .allocates_outputs()
+      .any_device()
       .shape(read_shape)
       .gradient(read_gradient)
       .doc(
@@ -142,6 +144,8 @@ void register_state(OpRegistry& r) {
       .stateful()
       .access("input", Access::kRead)
       .allocates_outputs()
+      .any_device()
+      .host("output")
       .shape(variable_shape_shape)
       .not_differentiable()
       .doc(
@@ -152,6 +156,8 @@ void register_state(OpRegistry& r) {
       .output("is_initialized: bool")
       .stateful()
       .access("resource", Access::kRead)
+      .any_device()
+      .host("is_initialized")
       .shape(is_initialized_shape)
       .not_differentiable()
       .doc("Whether the variable has a value, a scalar.");
@@ -163,6 +169,7 @@ void register_state(OpRegistry& r) {
       .stateful()
       .access("resource", Access::kRead)
       .allocates_outputs()
+      .any_device()
       .shape(initialized_value_shape)
       .not_differentiable()
       .doc(
@@ -173,6 +180,7 @@ void register_state(OpRegistry& r) {
       .attr("ignore_lookup_error: bool = true")
       .stateful()
       .access("resource", Access::kWrite)
+      .any_device()
       .shape(destroy_shape)
       .not_differentiable()
       .doc(
@@ -195,7 +203,8 @@ void register_assignments(OpRegistry& r) {
   declare("AssignVariableOp", "type",
           "Gives a variable a new value.\n\nErrors: InvalidArgument when dtype or shape do not "
           "match the variable's.")
-      .stored("value");
+      .stored("value")
+      .any_device();
   declare("AssignAddVariableOp", kNumbers,
           "Adds `value`, which has the variable's shape, to a variable.\n\nErrors: "
           "FailedPrecondition when it is uninitialised.");

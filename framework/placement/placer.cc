@@ -12,25 +12,30 @@ namespace {
 
 constexpr int32_t kOpen = -1;
 
-std::string list_of(std::span<const DeviceName> devices) {
+std::string list_of(std::span<Device* const> devices) {
   constexpr size_t kShown = 8;
   std::string list;
   for (size_t i = 0; i < std::min(devices.size(), kShown); ++i)
-    list += concat(i == 0 ? "" : ", ", to_text(devices[i]));
+    list += concat(i == 0 ? "" : ", ", to_text(devices[i]->name()));
   return devices.size() > kShown ? concat(list, ", ... (", devices.size(), " devices)") : list;
 }
 
 class Placer {
  public:
-  Placer(const Graph& graph, std::span<const DeviceName> devices, bool soft)
+  Placer(const Graph& graph, std::span<Device* const> devices, bool soft, HasKernel has_kernel)
       : graph_(graph),
         devices_(devices),
         soft_(soft),
+        has_kernel_(has_kernel),
         places_(static_cast<size_t>(graph.num_nodes()), kOpen) {}
 
   std::vector<int32_t> run() {
     each([&](const Node& node) { set(node, requested(node)); });
-    each([&](const Node& node) { follow_state(node); });
+    // Of what makes a handle it is certain where it runs before who takes the handle follows.
+    each([&](const Node& node) {
+      follow_state(node);
+      check_kernel(node);
+    });
     each([&](const Node& node) {
       if (place_of(node) == kOpen && is_made_for_one(node))
         set(node, place_of(*node.consumers()[0]));
@@ -48,6 +53,10 @@ class Placer {
   }
   int32_t place_of(const Node& node) const { return places_[static_cast<size_t>(node.id())]; }
   void set(const Node& node, int32_t place) { places_[static_cast<size_t>(node.id())] = place; }
+
+  const Device& device_of(const Node& node) const {
+    return *devices_[static_cast<size_t>(std::max(place_of(node), 0))];
+  }
 
   // Of each request text one look.
   int32_t requested(const Node& node) {
@@ -73,26 +82,61 @@ class Placer {
     return first([&](const DeviceName& d) { return d.type == request.type; }).value_or(0);
   }
 
+  // The CPU's are looked for when the plan is made.
+  void check_kernel(const Node& node) {
+    if (device_of(node).is_host()) return;
+    const std::string& kind = device_of(node).kind();
+    if (node.op().def().view_of >= 0 || has_kernel_(node.op(), kind)) return;
+    if (soft_ && !works_on_state(node)) return set(node, 0);
+    std::string types;
+    for (const DType type : node.op().input_types())
+      types += concat(types.empty() ? "" : ", ", type);
+    refuse(node, concat("cannot be placed on ", to_text(device_of(node).name()), ": ", kind,
+                        " devices have no kernel for it with inputs (", types, ")",
+                        soft_ ? ", and what it works on is there"
+                              : "; allow_soft_placement runs it on the CPU"));
+  }
+
+  static bool works_on_state(const Node& node) {
+    return std::ranges::find(node.op().input_types(), DType::kResource) !=
+           node.op().input_types().end();
+  }
+
   template <class Wanted>
   std::optional<int32_t> first(Wanted&& wanted) const {
-    const auto found = std::find_if(devices_.begin(), devices_.end(), wanted);
+    const auto found = std::find_if(devices_.begin(), devices_.end(),
+                                    [&](const Device* device) { return wanted(device->name()); });
     if (found == devices_.end()) return std::nullopt;
     return static_cast<int32_t>(found - devices_.begin());
   }
 
   // A handle is made before what takes it.
   void follow_state(const Node& node) {
+    const Node* first = nullptr;
     for (size_t i = 0; i < node.inputs().size(); ++i) {
-      const Output& input = node.inputs()[i];
       if (node.op().input_type(static_cast<int>(i)) != DType::kResource) continue;
-      const int32_t there = std::max(place_of(*input.node), 0);
-      if (place_of(node) != kOpen && place_of(node) != there && !soft_) {
-        refuse(node, concat("cannot be placed on \"", node.device(), "\": what it works on, \"",
-                            input.node->original_name(), "\", is on ",
-                            to_text(devices_[static_cast<size_t>(there)])));
+      const Node& handle = *node.inputs()[i].node;
+      if (first == nullptr) {
+        first = &handle;
+        follow(node, handle);
+      } else if (std::max(place_of(handle), 0) != place_of(node) &&
+                 !(device_of(handle).is_host() && device_of(node).is_host())) {
+        refuse(node,
+               concat("works on state in the memory of two devices: \"", first->original_name(),
+                      "\" is on ", to_text(device_of(node).name()), ", \"", handle.original_name(),
+                      "\" on ", to_text(device_of(handle).name())));
       }
-      return set(node, there);
     }
+  }
+
+  void follow(const Node& node, const Node& handle) {
+    const int32_t there = std::max(place_of(handle), 0);
+    if (place_of(node) != kOpen && place_of(node) != there && !soft_) {
+      refuse(node, concat("cannot be placed on \"", node.device(), "\": what it works on, \"",
+                          handle.original_name(), "\", is on ",
+                          to_text(devices_[static_cast<size_t>(there)]->name())));
+    }
+    set(node, there);
   }
 
   static bool is_made_for_one(const Node& node) {
@@ -106,23 +150,18 @@ class Placer {
   }
 
   const Graph& graph_;
-  std::span<const DeviceName> devices_;
+  std::span<Device* const> devices_;
   const bool soft_;
+  const HasKernel has_kernel_;
   std::vector<int32_t> places_;
   std::unordered_map<std::string, int32_t> requests_;
 };
 
 }  // namespace
 
-std::vector<DeviceName> local_devices(int cpus) {
-  std::vector<DeviceName> devices;
-  for (int i = 0; i < cpus; ++i) devices.push_back({"localhost", 0, 0, "CPU", i});
-  return devices;
-}
-
-std::vector<int32_t> place(const Graph& graph, std::span<const DeviceName> devices,
-                           bool allow_soft_placement) {
-  return Placer(graph, devices, allow_soft_placement).run();
+std::vector<int32_t> place(const Graph& graph, std::span<Device* const> devices,
+                           bool allow_soft_placement, HasKernel has_kernel) {
+  return Placer(graph, devices, allow_soft_placement, has_kernel).run();
 }
 
 }  // namespace treenail

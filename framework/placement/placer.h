@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which device runs which node: what nodes ask for, state that stays where it is, and for the rest
-// the first device. Only devices that are there count; names alone matter here.
+// the first device. Only devices that are there count, and what they have kernels for.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@
 #include <string>
 #include <vector>
 
+#include "framework/base/function_ref.h"
+#include "framework/device/device.h"
 #include "framework/graph/graph.h"
-#include "framework/placement/device_name.h"
 
 namespace treenail {
 
-// The devices of this process: `cpus` of them, "/job:localhost/replica:0/task:0/device:CPU:0" and
-// on. They share threads and memory.
-std::vector<DeviceName> local_devices(int cpus = 1);
+// Whether devices of a kind have a kernel for the op with its dtypes.
+using HasKernel = FunctionRef<bool(const OpInstance& op, const std::string& kind)>;
 
-// By node id, the number in `devices` (at least one) of the device that runs the node:
+// By node id, the number in `devices` (at least one, a CPU first) of the device that runs the node:
 //
 // - a node that names some state runs where its handle is;
 // - one that asks for a device, on the first that satisfies the request;
@@ -25,10 +25,10 @@ std::vector<DeviceName> local_devices(int cpus = 1);
 // - any other on the first device.
 //
 // Errors: InvalidArgument, naming node, request and the devices there are, for a request that no
-// device satisfies, and for one that contradicts where the node's state is. With
-// allow_soft_placement the first device of the same kind, or the first of all, meets such a
-// request, and state comes first.
-std::vector<int32_t> place(const Graph& graph, std::span<const DeviceName> devices,
-                           bool allow_soft_placement);
+// device satisfies, for one that contradicts where the node's state is, and for a device whose kind
+// has no kernel for the node. With allow_soft_placement the first device of the same kind that has
+// a kernel, or the first of all, meets such a request, and state comes first.
+std::vector<int32_t> place(const Graph& graph, std::span<Device* const> devices,
+                           bool allow_soft_placement, HasKernel has_kernel);
 
 }  // namespace treenail

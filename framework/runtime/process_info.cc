@@ -19,9 +19,8 @@
 #include "framework/base/shared_library.h"
 #include "framework/base/text.h"
 #include "framework/base/thread_pool.h"
-#include "framework/placement/placer.h"
+#include "framework/device/allocator.h"
 #include "framework/runtime/kernel/kernel_library.h"
-#include "framework/tensor/allocator.h"
 
 namespace treenail {
 namespace {
@@ -143,7 +142,7 @@ ProcessInfo process_info(OpenAdapters open) {
   for (const std::string& name : installed_adapters()) {
     info.adapters.push_back(describe(name, open));
   }
-  for (const DeviceName& device : local_devices()) info.devices.push_back(to_text(device));
+  for (const Device* device : session_devices({})) info.devices.push_back(to_text(device->name()));
   ask_threads(&info);
   ask_memory(&info);
   return info;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three kinds of buffer. A small owned buffer and its bytes are one block of the allocator;
+// The kinds of buffer. A small owned buffer and its bytes are one block of the allocator;
 // large ones keep the bytes in a block of their own, because header plus a round size would fall
 // into the next size class.
 #include "framework/tensor/buffer.h"
@@ -12,7 +12,8 @@
 #include <new>
 
 #include "framework/base/error.h"
-#include "framework/tensor/allocator.h"
+#include "framework/device/allocator.h"
+#include "framework/device/device.h"
 #include "framework/tensor/prepacked.h"
 #include "framework/tensor/resource.h"
 #include "framework/tensor/string_element.h"
@@ -26,8 +27,8 @@ constexpr size_t kLargestJoint = 16 << 10;
 
 class OwnedBuffer final : public Buffer {
  public:
-  OwnedBuffer(void* data, size_t bytes, DType dtype, int64_t elements, bool joint)
-      : Buffer(data, bytes, Kind::kOwned), elements_(elements), dtype_(dtype), joint_(joint) {}
+  OwnedBuffer(void* data, size_t bytes, DType dtype, bool joint)
+      : Buffer(data, bytes, Kind::kOwned), dtype_(dtype), joint_(joint) {}
 
   // The object's memory came from the allocator, which wants the size back.
   static void operator delete(OwnedBuffer* buffer, std::destroying_delete_t) {
@@ -38,7 +39,7 @@ class OwnedBuffer final : public Buffer {
 
  protected:
   ~OwnedBuffer() override {
-    const auto count = static_cast<size_t>(elements_);
+    const size_t count = bytes() / dtype_size(dtype_);
     if (dtype_ == DType::kString) {
       std::destroy_n(static_cast<StringElement*>(data()), count);
     } else if (dtype_ == DType::kResource) {
@@ -50,7 +51,6 @@ class OwnedBuffer final : public Buffer {
   }
 
  private:
-  int64_t elements_;
   DType dtype_;
   bool joint_;  // the bytes lie behind this object
 };
@@ -74,8 +74,23 @@ class BorrowedBuffer final : public Buffer, public FromAllocator {
 
 class ArenaBuffer final : public Buffer {
  public:
-  ArenaBuffer(void* data, size_t bytes) : Buffer(data, bytes, Kind::kArena) {}
+  ArenaBuffer(void* data, size_t bytes, Device* device)
+      : Buffer(data, bytes, Kind::kArena, device) {}
 };
+
+class DeviceBuffer final : public Buffer, public FromAllocator {
+ public:
+  DeviceBuffer(size_t bytes, Device& device)
+      : Buffer(device.allocate(bytes), bytes, Kind::kOwned, &device) {}
+
+ protected:
+  ~DeviceBuffer() override { device()->deallocate(data(), bytes()); }
+};
+
+// What stands for the memory of a device in a buffer: of the host nothing does.
+Device* not_host(Device* device) {
+  return device == nullptr || device->is_host() ? nullptr : device;
+}
 
 size_t checked_bytes(DType dtype, int64_t elements) {
   const size_t size = dtype_size(dtype);
@@ -110,8 +125,10 @@ PrepackedForms* Buffer::prepacked() {
   return found;
 }
 
-IntrusivePtr<Buffer> Buffer::allocate(DType dtype, int64_t elements) {
+IntrusivePtr<Buffer> Buffer::allocate(DType dtype, int64_t elements, Device* device) {
   const size_t bytes = checked_bytes(dtype, elements);
+  if (device != nullptr && !device->is_host() && is_plain(dtype))
+    return IntrusivePtr<Buffer>(new DeviceBuffer(bytes, *device));
   Allocator& allocator = Allocator::host();
   const bool joint = bytes <= kLargestJoint;
   const size_t own_block = joint ? kHeader + bytes : kHeader;
@@ -126,7 +143,7 @@ IntrusivePtr<Buffer> Buffer::allocate(DType dtype, int64_t elements) {
   }
   void* data = joint ? static_cast<char*>(own) + kHeader : separate;
   if (!is_plain(dtype)) std::memset(data, 0, bytes);  // null elements
-  return IntrusivePtr<Buffer>(new (own) OwnedBuffer(data, bytes, dtype, elements, joint));
+  return IntrusivePtr<Buffer>(new (own) OwnedBuffer(data, bytes, dtype, joint));
 }
 
 IntrusivePtr<Buffer> Buffer::borrow(const void* data, size_t bytes, Release release,
@@ -135,8 +152,8 @@ IntrusivePtr<Buffer> Buffer::borrow(const void* data, size_t bytes, Release rele
       new BorrowedBuffer(const_cast<void*>(data), bytes, release, argument));
 }
 
-IntrusivePtr<Buffer> Buffer::arena(void* data, size_t bytes) {
-  return IntrusivePtr<Buffer>(new ArenaBuffer(data, bytes));
+IntrusivePtr<Buffer> Buffer::arena(void* data, size_t bytes, Device* device) {
+  return IntrusivePtr<Buffer>(new ArenaBuffer(data, bytes, not_host(device)));
 }
 
 }  // namespace treenail

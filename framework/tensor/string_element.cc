@@ -9,7 +9,7 @@
 #include <new>
 #include <string_view>
 
-#include "framework/tensor/allocator.h"
+#include "framework/device/allocator.h"
 
 namespace treenail {
 

@@ -14,6 +14,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/quoted.h"
+#include "framework/device/device.h"
 #include "framework/tensor/resource.h"
 #include "framework/tensor/string_element.h"
 #include "framework/tensor/tensor_bytes.h"
@@ -59,9 +60,9 @@ int64_t tensor_bytes(DType dtype, const Shape& shape) {
   return bytes;
 }
 
-Tensor::Tensor(DType dtype, const Shape& shape) : shape_(shape), dtype_(dtype) {
+Tensor::Tensor(DType dtype, const Shape& shape, Device* device) : shape_(shape), dtype_(dtype) {
   tensor_bytes(dtype, shape);
-  buffer_ = Buffer::allocate(dtype, shape.num_elements());
+  buffer_ = Buffer::allocate(dtype, shape.num_elements(), device);
   data_ = buffer_->data();
 }
 
@@ -105,7 +106,11 @@ Tensor Tensor::rows(int64_t begin, int64_t end) const {
 
 Tensor Tensor::deep_copy() const {
   if (!defined()) return Tensor();
-  Tensor copy(dtype_, shape_);
+  Tensor copy(dtype_, shape_, device());
+  if (Device* const there = device()) {
+    there->copy(copy.raw(), raw(), bytes());
+    return copy;
+  }
   copy_range(*this, 0, num_elements(), copy, 0);
   return copy;
 }

@@ -20,9 +20,9 @@ namespace treenail {
 class Tensor {
  public:
   Tensor() = default;  // not defined(): dtype kInvalid, no buffer
-  // Fresh memory, uninitialised for plain dtypes. Errors: InvalidArgument (byte size overflows),
-  // ResourceExhausted.
-  Tensor(DType dtype, const Shape& shape);
+  // Fresh memory, uninitialised for plain dtypes; `device` as in Buffer::allocate(). Errors:
+  // InvalidArgument (byte size overflows), ResourceExhausted, Unavailable.
+  Tensor(DType dtype, const Shape& shape, Device* device = nullptr);
   // Bytes of `buffer` from `offset`; the caller vouches that they hold shape.num_elements()
   // elements.
   Tensor(DType dtype, const Shape& shape, IntrusivePtr<Buffer> buffer, size_t offset = 0);
@@ -80,9 +80,12 @@ class Tensor {
   // Rows [begin, end) of the first axis, sharing bytes. Requires rank >= 1 and 0 <= begin <= end <=
   // dim(0).
   Tensor rows(int64_t begin, int64_t end) const;
+  // In the same memory; on a device with a queue, the copy is queued.
   Tensor deep_copy() const;
 
   const IntrusivePtr<Buffer>& buffer() const { return buffer_; }
+  // Whose memory it is; null: the host's.
+  Device* device() const { return buffer_ ? buffer_->device() : nullptr; }
   // Owned memory nobody else shares, of which no other forms are kept: may be written in place,
   // stored or handed out.
   bool exclusive() const {

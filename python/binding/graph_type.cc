@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "framework/device/device_name.h"
 #include "framework/op/op_registry.h"
-#include "framework/placement/device_name.h"
 #include "python/binding/creation.h"
 #include "python/binding/graph_lock.h"
 #include "python/binding/module.h"

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <vector>
 
-#include "framework/tensor/allocator.h"
+#include "framework/device/allocator.h"
 #include "framework/tensor/string_element.h"
 #include "python/binding/module.h"
 #include "python/binding/numpy_abi.h"

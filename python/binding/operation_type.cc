@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/binding/operation_type.h"
 
-#include "framework/placement/device_name.h"
+#include "framework/device/device_name.h"
 #include "python/binding/attributes.h"
 #include "python/binding/creation.h"
 #include "python/binding/graph_lock.h"

@@ -7,11 +7,12 @@
 #include "framework/base/nearest_name.h"
 #include "framework/base/thread_pool.h"
 #include "framework/capi/load_plugin.h"
+#include "framework/device/allocator.h"
 #include "framework/op/op_registry.h"
+#include "framework/runtime/kernel/device_library.h"
 #include "framework/runtime/kernel/kernel_library.h"
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "framework/runtime/process_info.h"
-#include "framework/tensor/allocator.h"
 #include "python/binding/attributes.h"
 #include "python/binding/dtypes.h"
 #include "python/binding/module.h"
@@ -124,6 +125,8 @@ py::dict describe_op(const OpDef& def) {
   d["stateful"] = def.stateful;
   d["elementwise"] = def.elementwise;
   d["data_dependent_shape"] = def.data_dependent_shape;
+  d["any_device"] = def.any_device;
+  d["view"] = def.view_of >= 0;
   return d;
 }
 
@@ -181,6 +184,8 @@ void add_rare(PyObject* module) {
       "Threads that work on one operation. Raises InvalidArgumentError unless 1 <= n <= 1024.");
   m.def("num_threads", [] { return ThreadPool::instance().num_threads(); });
   m.def("load_plugin", load_plugin, py::arg("path"), "Loads a library with ops and kernels.");
+  m.def("load_device_library", load_device_library, py::arg("path"),
+        "Loads a library with a kind of device and its kernels.");
   m.def("load_environment_plugins", load_environment_plugins,
         "Loads what TREENAIL_PLUGIN_PATH names, once.");
   m.def("check_environment", check_environment,

@@ -3,6 +3,7 @@
 // for its cost per step. The GIL is given up while a graph runs, except for runs estimated below 20
 // us while no other thread runs one: such a run may then wait for nobody who waits for the GIL.
 #include <atomic>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -118,6 +119,17 @@ Ref stats_list(std::span<const NodeStats> nodes) {
   return list;
 }
 
+// The fields of a DeviceMemory of Python's, device by device.
+Ref device_list(std::span<const DeviceMemory> devices) {
+  Ref list = checked(PyList_New(0));
+  for (const DeviceMemory& d : devices) {
+    const Ref fields = checked(
+        Py_BuildValue("(NLL)", text_object(d.device).release(), d.arena_bytes, d.peak_bytes));
+    checked(PyList_Append(list.get(), fields.get()));
+  }
+  return list;
+}
+
 void fill_metadata(PyObject* object, const RunMetadata& metadata) {
   const auto set = [&](const char* name, const Ref& value) {
     if (PyObject_SetAttrString(object, name, value.get()) >= 0) return;
@@ -129,6 +141,7 @@ void fill_metadata(PyObject* object, const RunMetadata& metadata) {
   set("nodes_executed", checked(PyLong_FromLongLong(metadata.nodes_executed)));
   set("arena_bytes", checked(PyLong_FromLongLong(metadata.arena_bytes)));
   set("peak_bytes", checked(PyLong_FromLongLong(metadata.peak_bytes)));
+  set("_devices", device_list(metadata.devices));
   set("cost_ns", checked(PyFloat_FromDouble(metadata.cost_ns)));
   set("specialized", Ref::steal(bool_object(metadata.specialized)));
   set("_nodes", stats_list(metadata.nodes));
@@ -298,8 +311,19 @@ PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
   });
 }
 
+std::map<std::string, int> device_count_from(PyObject* dict) {
+  std::map<std::string, int> counts;
+  PyObject *kind = nullptr, *count = nullptr;
+  Py_ssize_t at = 0;
+  while (PyDict_Next(dict, &at, &kind, &count) != 0) {
+    counts[std::string(text_of(kind, "a kind of device"))] =
+        checked(static_cast<int>(PyLong_AsLong(count)));
+  }
+  return counts;
+}
+
 // _open(graph, fold_constants, merge_common_subexpressions, allow_soft_placement,
-//       fuse_elementwise, CPU devices, log_placement)
+//       fuse_elementwise, {kind of device: most of them}, log_placement)
 PyObject* open(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
     if (nargs != 7) throw_type_error("_open() takes a graph and six options");
@@ -309,7 +333,7 @@ PyObject* open(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
     options.merge_common_subexpressions = checked(PyObject_IsTrue(args[2])) == 1;
     options.allow_soft_placement = checked(PyObject_IsTrue(args[3])) == 1;
     options.fuse_elementwise = checked(PyObject_IsTrue(args[4])) == 1;
-    options.cpu_devices = checked(static_cast<int>(PyLong_AsLong(args[5])));
+    options.device_count = device_count_from(args[5]);
     options.log_placement = checked(PyObject_IsTrue(args[6])) == 1;
     SessionState& s = *cast(self)->state;
     if (s.session) throw_python(PyExc_RuntimeError, "the session is open already");

@@ -119,7 +119,8 @@ from treenail._partitioned import (PartitionedVariable as PartitionedVariable,
                                    fixed_size_partitioner as fixed_size_partitioner,
                                    min_max_variable_partitioner as min_max_variable_partitioner,
                                    variable_axis_size_partitioner as variable_axis_size_partitioner)  # noqa: F401
-from treenail._plugins import (load_op_library as load_op_library)  # noqa: F401
+from treenail._plugins import (load_op_library as load_op_library,
+                               load_pluggable_device_library as load_pluggable_device_library)  # noqa: F401
 from treenail._py_func import (numpy_function as numpy_function, py_func as py_func)  # noqa: F401
 from treenail._queues import (FIFOQueue as FIFOQueue, PaddingFIFOQueue as PaddingFIFOQueue,
                               PriorityQueue as PriorityQueue, QueueBase as QueueBase,

@@ -9,7 +9,7 @@ import types
 from treenail import _treenail as _core
 from treenail._checks import a_path
 
-__all__ = ["load_op_library"]
+__all__ = ["load_op_library", "load_pluggable_device_library"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +39,18 @@ def load_op_library(library_filename: Any) -> types.ModuleType:
         module.__file__ = path
         _loaded[path] = module
     return _loaded[path]
+
+
+def load_pluggable_device_library(library_location: Any) -> None:
+    """Loads a library that brings a kind of device with its kernels: sessions opened afterwards have
+    the devices (Session.list_devices()). Loading a library again does nothing.
+
+    Such a library is of the same build as this Treenail.
+
+    Raises NotFoundError (no such file), FailedPreconditionError (no device library, or of another
+    build), AlreadyExistsError (devices of those names are there); nothing of it stays then.
+    """
+    _core.load_device_library(os.path.realpath(a_path(library_location, "library_location")))
 
 
 def _forget_names() -> None:

@@ -11,7 +11,7 @@ from treenail._checks import having
 from treenail._feeds import fed_tensors
 from treenail._framework import Graph, get_default_graph
 from treenail._session_options import (ConfigProto, GPUOptions, GraphOptions, OptimizerOptions,
-                                       RunMetadata, RunOptions, cpu_devices)
+                                       RunMetadata, RunOptions, device_limits)
 from treenail._shown import public_name
 from treenail._treenail import Operation, Tensor
 
@@ -65,7 +65,7 @@ class Session(_core.SessionBase):
                    options.do_common_subexpression_elimination and not plain,
                    config.allow_soft_placement,
                    options.do_elementwise_fusion and not plain,
-                   cpu_devices(config.device_count), config.log_device_placement)
+                   device_limits(config.device_count), config.log_device_placement)
         self._default_options = None
         if config.operation_timeout_in_ms:
             self._default_options = RunOptions(timeout_in_ms=config.operation_timeout_in_ms)
@@ -144,9 +144,11 @@ class Session(_core.SessionBase):
             _core.SessionBase.close(self)
 
     def list_devices(self) -> list:
-        """The devices, each with name, device_type and memory_limit_bytes."""
-        limit = _core.build_info()["memory_limit"] or 0
-        return [DeviceAttributes(name, "CPU", limit) for name in self._device_names()]
+        """The devices, each with name, device_type and memory_limit_bytes; 0: unknown."""
+        host = _core.build_info()["memory_limit"] or 0
+        kinds = [(name, name.split(":")[-2]) for name in self._device_names()]
+        return [DeviceAttributes(name, kind, host if kind == "CPU" else 0)
+                for name, kind in kinds]
 
     def __repr__(self) -> str:
         name = public_name(self)

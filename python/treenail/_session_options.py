@@ -131,9 +131,9 @@ class ConfigProto(_Options):
         self.operation_timeout_in_ms = operation_timeout_in_ms
 
 
-def cpu_devices(device_count: dict) -> int:
-    """How many CPU devices a session has by ConfigProto.device_count. Raises TypeError and
-    ValueError for what are no numbers of devices."""
+def device_limits(device_count: dict) -> dict[str, int]:
+    """ConfigProto.device_count, {kind of device: most of them}. Raises TypeError and ValueError for
+    what are no numbers of devices."""
     for kind, count in device_count.items():
         if not isinstance(kind, str) or isinstance(count, bool) or not hasattr(count, "__index__"):
             raise TypeError("ConfigProto.device_count must be a dict from kinds of devices to "
@@ -141,7 +141,7 @@ def cpu_devices(device_count: dict) -> int:
         if index(count) < 0 or index(count) > _MOST_DEVICES:
             raise ValueError("ConfigProto.device_count[%r] must be in [0, %d], got %d"
                              % (kind, _MOST_DEVICES, index(count)))
-    return max(index(device_count.get("CPU", 1)), 1)
+    return {kind.upper(): index(count) for kind, count in device_count.items()}
 
 
 class RunOptions(_Options):
@@ -171,21 +171,29 @@ NodeStats = namedtuple("NodeStats", "name op device fused start_ns end_ns thread
 NodeStats.__doc__ = """What one kernel of a run did: an operation, or several that were fused.
 
 name, op: the operation's, of a fused kernel the last one's; fused: (name, op) of each of the
-others. device. start_ns, end_ns: since the run began. thread: the system's number. bytes_allocated:
+others. device. start_ns, end_ns: since the run began; on a device with a queue, when the operation
+was handed to it. thread: the system's number. bytes_allocated:
 for the outputs, those apart that were written over an input, and for scratch memory. bytes_in_use:
 of the process, when it had ended. flops: floating-point operations, a multiply-add being two, as
 the operations' definitions count them; 0: unknown.
 """
 
 
+DeviceMemory = namedtuple("DeviceMemory", "device arena_bytes peak_bytes")
+DeviceMemory.__doc__ = """What a run needs of a device's own memory, in bytes, as RunMetadata.arena_bytes
+and peak_bytes say it of the host's.
+"""
+
+
 class RunMetadata:
     """What a run needs and did: pass one to Session.run and read it afterwards.
 
-    nodes_executed: kernels run. arena_bytes: planned memory, in bytes: intermediate values and the
-    kernels' scratch. peak_bytes: the most that the run holds at once: the arena and the values
+    nodes_executed: kernels run. arena_bytes: planned host memory, in bytes: intermediate values and
+    the kernels' scratch. peak_bytes: the most that the run holds at once: the arena and the values
     fetched; without feeds and variables, and without what depends on shapes that only the run
     tells. cost_ns: estimated time on one thread. specialized: whether the plan was made for these
     very shapes. All but nodes_executed is known before the run, and filled in although it fails.
+    devices: a DeviceMemory for each device with memory of its own.
     nodes: a NodeStats for each kernel of a run that did not fail, in the order in which they began,
     where RunOptions.trace_level asks for it.
     """
@@ -197,6 +205,12 @@ class RunMetadata:
         self.cost_ns = 0.0
         self.specialized = False
         self._nodes: list[tuple] = []
+        self._devices: list[tuple] = []
+
+    @property
+    def devices(self) -> list[DeviceMemory]:
+        """What the run needs of devices with memory of their own."""
+        return [DeviceMemory(*fields) for fields in self._devices]
 
     @property
     def nodes(self) -> list[NodeStats]:

@@ -167,7 +167,8 @@ def _make_error(code: int, message: str, graph) -> OpError:
     match = re.search(r'\[(\w+) node "([^"]+)"\]', message)
     name = match.group(2) if match else None
     op = graph._find_operation(name) if graph is not None and name else None
-    if op is not None and op.type != match.group(1):
+    # What a session adds (_Copy) bears the name of the operation that it stands beside.
+    if op is not None and op.type != match.group(1) and match.group(1)[0] != "_":
         op = None  # the node was never added: another one has the name it asked for
     cls = _CLASS_OF_CODE.get(code)
     if cls is None:

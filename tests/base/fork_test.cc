@@ -10,7 +10,7 @@
 
 #include "framework/base/error.h"
 #include "tests/support/child.h"
-#include "tests/support/thread_sanitizer.h"
+#include "tests/support/sanitizers.h"
 
 #if defined(TREENAIL_TSAN)
 // A child takes its parent's threads for its own that nobody joined, and fails as it ends.

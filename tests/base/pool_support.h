@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "framework/base/thread_pool.h"
-#include "tests/support/thread_sanitizer.h"
+#include "tests/support/sanitizers.h"
 
 namespace treenail {
 

@@ -15,7 +15,7 @@
 #include "framework/base/error.h"
 #include "framework/base/thread_pool.h"
 #include "tests/base/pool_support.h"
-#include "tests/support/thread_sanitizer.h"
+#include "tests/support/sanitizers.h"
 
 namespace treenail {
 namespace {

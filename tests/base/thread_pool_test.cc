@@ -24,7 +24,7 @@
 #include "framework/base/cancellation.h"
 #include "framework/base/error.h"
 #include "tests/base/pool_support.h"
-#include "tests/support/thread_sanitizer.h"
+#include "tests/support/sanitizers.h"
 
 namespace treenail {
 namespace {

@@ -45,7 +45,12 @@ class OpGraph:
     """A graph of one op fed by placeholders, their shapes known or not, and its gradients."""
 
     def __init__(
-        self, op: str, values: Sequence[Any], attrs: Dict[str, Any], known_shapes: bool = True
+        self,
+        op: str,
+        values: Sequence[Any],
+        attrs: Dict[str, Any],
+        known_shapes: bool = True,
+        device: str = "",
     ) -> None:
         self.graph = tn.Graph()
         self.placeholders: List[Any] = []
@@ -61,8 +66,9 @@ class OpGraph:
                     inputs.append(self._constant(value))
                 else:
                     inputs.append(self._placeholder(value, known_shapes))
-            node = self.graph.create_op(op, inputs, attrs=dict(attrs), name="op")
-            self.outputs = list(node.outputs)
+            with self.graph.device(device or None):
+                self.node = self.graph.create_op(op, inputs, attrs=dict(attrs), name="op")
+            self.outputs = list(self.node.outputs)
         self.session = tn.Session(graph=self.graph)
 
     def _placeholder(self, value: Value, known_shape: bool) -> Any:

@@ -19,7 +19,7 @@
 
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
-#include "framework/tensor/allocator.h"
+#include "framework/device/allocator.h"
 #include "tests/fuzz/crash_file.h"
 #include "tests/fuzz/mutator.h"
 #include "tests/fuzz/targets.h"

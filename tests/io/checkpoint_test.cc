@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "framework/base/error.h"
-#include "framework/tensor/allocator.h"
+#include "framework/device/allocator.h"
 #include "tests/io/checkpoint_samples.h"
 #include "tests/io/test_files.h"
 #include "tests/support/needs_hdf5.h"

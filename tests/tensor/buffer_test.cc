@@ -8,7 +8,7 @@
 #include <string>
 
 #include "framework/base/error.h"
-#include "framework/tensor/allocator.h"
+#include "framework/device/allocator.h"
 #include "framework/tensor/resource.h"
 #include "framework/tensor/string_element.h"
 #include "framework/tensor/variant.h"

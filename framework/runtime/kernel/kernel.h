@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel contract, and the only header of runtime/ (with kernel_registry.h and variable.h) that
-// kernels see. prepare(attributes, dtypes, shapes, host values) → immutable Kernel, shared by
-// concurrent runs; run(inputs, outputs, scratch) computes. Ranks, dtypes and shapes were checked by
-// the shape rule; a kernel checks values only and throws with its lowest bad index. A kernel never
-// sees a node or a graph; the caller places op type and node name before the text.
+// kernels see. prepare(attributes, dtypes, shapes, host values, device) → immutable Kernel, shared
+// by concurrent runs; run(inputs, outputs, scratch) computes. Ranks, dtypes and shapes were checked
+// by the shape rule; a kernel checks values only and throws with its lowest bad index. A kernel
+// never sees a node or a graph; the caller places op type and node name before the text.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,7 @@
 
 #include "framework/base/cancellation.h"
 #include "framework/base/function_ref.h"
+#include "framework/device/device.h"
 #include "framework/op/op_def.h"
 #include "framework/tensor/prepacked.h"
 #include "framework/tensor/resource.h"
@@ -48,6 +49,9 @@ class PrepareContext {
   virtual const Tensor& host_value(int i) const = 0;
   // The original node's name ("" in immediate execution).
   virtual std::string_view node_name() const = 0;
+  // What runs the kernel, in whose memory inputs, outputs and scratch lie but for those that are
+  // declared `host` and those that are no plain bytes.
+  virtual Device& device() const = 0;
   // Session (task, process) state.
   virtual ResourceManager& resources() const = 0;
   // The counter this node owns (ops declared random()).

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
+#include <map>
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
@@ -23,14 +25,17 @@ namespace {
 struct Entry {
   std::vector<TypeConstraint> constraints;
   PrepareFn prepare;
+  std::string kind;
 };
 
 bool contains(const std::vector<DType>& dtypes, DType dtype) {
   return std::find(dtypes.begin(), dtypes.end(), dtype) != dtypes.end();
 }
 
-// Some dtypes satisfy both: every attribute that both constrain has a dtype in common.
+// One kind of device, and some dtypes satisfy both: every attribute that both constrain has a dtype
+// in common.
 bool overlap(const Entry& a, const Entry& b) {
+  if (a.kind != b.kind) return false;
   for (const TypeConstraint& x : a.constraints) {
     for (const TypeConstraint& y : b.constraints) {
       if (x.attr != y.attr) continue;
@@ -42,7 +47,7 @@ bool overlap(const Entry& a, const Entry& b) {
   return true;
 }
 
-bool serves(const Entry& entry, const OpInstance& op) {
+bool serves_types(const Entry& entry, const OpInstance& op) {
   return std::all_of(
       entry.constraints.begin(), entry.constraints.end(), [&op](const TypeConstraint& constraint) {
         const AttrValue& value = op.attr(constraint.attr);
@@ -80,7 +85,18 @@ std::string type_attrs_text(const OpInstance& op) {
 struct KernelRegistry::Impl {
   mutable ForkSharedMutex mutex;
   std::unordered_map<std::string, std::vector<Entry>> by_op;
-  Fuser fuser;  // set while kernels register, before anyone looks
+  std::map<std::string, Fuser, std::less<>> fusers;  // by kind; an entry never changes
+
+  // Null where there is none; the caller holds the mutex.
+  PrepareFn find(const OpInstance& op, std::string_view kind) const {
+    const auto at = by_op.find(op.name());
+    if (at == by_op.end()) return nullptr;
+    if (op.def().any_device) kind = Device::kHostKind;
+    for (const Entry& entry : at->second) {
+      if (entry.kind == kind && serves_types(entry, op)) return entry.prepare;
+    }
+    return nullptr;
+  }
 };
 
 KernelRegistry::KernelRegistry() : impl_(std::make_unique<Impl>()) {}
@@ -97,10 +113,10 @@ KernelRegistry& KernelRegistry::instance() {
 }
 
 void KernelRegistry::add(std::string_view op, std::vector<TypeConstraint> constraints,
-                         PrepareFn prepare) {
+                         PrepareFn prepare, std::string_view kind) {
   if (prepare == nullptr)
     throw internal_error("a kernel for op \"", op, "\" has no prepare function");
-  Entry entry{std::move(constraints), prepare};
+  Entry entry{std::move(constraints), prepare, std::string(kind)};
   const std::unique_lock lock(impl_->mutex);
   std::vector<Entry>& entries = impl_->by_op[std::string(op)];
   for (const Entry& other : entries) {
@@ -118,7 +134,7 @@ void KernelRegistry::add_all(std::vector<KernelRegistration> kernels) {
     const auto there = impl_->by_op.find(kernel.op);
     auto [at, fresh] = by_op.try_emplace(kernel.op);
     if (fresh && there != impl_->by_op.end()) at->second = there->second;
-    Entry entry{std::move(kernel.constraints), kernel.prepare};
+    Entry entry{std::move(kernel.constraints), kernel.prepare, std::move(kernel.kind)};
     for (const Entry& other : at->second) {
       if (!overlap(entry, other)) continue;
       throw already_exists("op \"", kernel.op, "\" has a kernel for ", constraint_text(other),
@@ -130,22 +146,39 @@ void KernelRegistry::add_all(std::vector<KernelRegistration> kernels) {
   for (auto& [op, entries] : by_op) impl_->by_op[op] = std::move(entries);
 }
 
-void KernelRegistry::set_fuser(const Fuser& fuser) { impl_->fuser = fuser; }
-const Fuser& KernelRegistry::fuser() const { return impl_->fuser; }
+void KernelRegistry::set_fuser(const Fuser& fuser, std::string_view kind) {
+  const std::unique_lock lock(impl_->mutex);
+  impl_->fusers.emplace(kind, fuser);
+}
 
-PrepareFn KernelRegistry::find(const OpInstance& op) const {
+const Fuser& KernelRegistry::fuser(std::string_view kind) const {
+  static constexpr Fuser kNone;
   const std::shared_lock lock(impl_->mutex);
+  const auto found = impl_->fusers.find(kind);
+  return found == impl_->fusers.end() ? kNone : found->second;
+}
+
+PrepareFn KernelRegistry::find(const OpInstance& op, std::string_view kind) const {
+  const std::shared_lock lock(impl_->mutex);
+  if (const PrepareFn prepare = impl_->find(op, kind)) return prepare;
   const auto at = impl_->by_op.find(op.name());
   if (at == impl_->by_op.end())
     throw unimplemented("no kernel is registered for op \"", op.name(), "\"");
-  for (const Entry& entry : at->second) {
-    if (serves(entry, op)) return entry.prepare;
-  }
   std::string registered;
-  for (const Entry& entry : at->second)
-    registered += (registered.empty() ? "" : "; ") + constraint_text(entry);
+  for (const Entry& entry : at->second) {
+    registered += concat(registered.empty() ? "" : "; ", constraint_text(entry),
+                         entry.kind == Device::kHostKind ? "" : " on ",
+                         entry.kind == Device::kHostKind ? "" : entry.kind);
+  }
+  const bool elsewhere = kind != Device::kHostKind;
   throw unimplemented("no kernel for op \"", op.name(), "\"", type_attrs_text(op),
+                      elsewhere ? " on " : "", elsewhere ? kind : "",
                       "; registered are kernels for ", registered);
+}
+
+bool KernelRegistry::serves(const OpInstance& op, std::string_view kind) const {
+  const std::shared_lock lock(impl_->mutex);
+  return impl_->find(op, kind) != nullptr;
 }
 
 bool KernelRegistry::has(std::string_view op) const {
@@ -157,9 +190,23 @@ std::vector<std::string> KernelRegistry::describe(std::string_view op) const {
   const std::shared_lock lock(impl_->mutex);
   std::vector<std::string> out;
   if (const auto at = impl_->by_op.find(std::string(op)); at != impl_->by_op.end()) {
-    for (const Entry& entry : at->second) out.push_back(constraint_text(entry));
+    for (const Entry& entry : at->second) {
+      if (entry.kind == Device::kHostKind) out.push_back(constraint_text(entry));
+    }
   }
   return out;
+}
+
+std::vector<KernelRegistration> KernelRegistry::registered(std::string_view kind) const {
+  const std::shared_lock lock(impl_->mutex);
+  std::vector<KernelRegistration> all;
+  for (const auto& [op, entries] : impl_->by_op) {
+    for (const Entry& entry : entries) {
+      if (entry.kind == kind) all.push_back({op, entry.constraints, entry.prepare, entry.kind});
+    }
+  }
+  std::ranges::sort(all, {}, &KernelRegistration::op);
+  return all;
 }
 
 }  // namespace treenail

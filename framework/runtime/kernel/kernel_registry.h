@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kernel computes which op on which dtypes. Host kernels (baseline) and those of the loaded
-// ISA level library stand in one registry; the level library is opened at the first look-up.
+// Which kernel computes which op on which dtypes on which kind of device. Host kernels (baseline)
+// and those of the loaded ISA level library stand in one registry; the level library is opened at
+// the first look-up.
 #pragma once
 
 #include <initializer_list>
@@ -26,6 +27,7 @@ struct KernelRegistration {
   std::string op;
   std::vector<TypeConstraint> constraints;
   PrepareFn prepare = nullptr;
+  std::string kind = Device::kHostKind;  // of the devices that it runs on
 };
 
 class KernelRegistry {
@@ -39,22 +41,28 @@ class KernelRegistry {
   KernelRegistry(const KernelRegistry&) = delete;
   KernelRegistry& operator=(const KernelRegistry&) = delete;
 
-  // For one op and disjoint constraints each kernel is registered once; a level's kernel takes the
-  // place of none.
-  void add(std::string_view op, std::vector<TypeConstraint> constraints, PrepareFn prepare);
+  // For one op, one kind of device and disjoint constraints each kernel is registered once; a
+  // level's kernel takes the place of none.
+  void add(std::string_view op, std::vector<TypeConstraint> constraints, PrepareFn prepare,
+           std::string_view kind = Device::kHostKind);
 
   // What a plugin brings: all of it, or nothing when one is there already. Errors: AlreadyExists.
   void add_all(std::vector<KernelRegistration> kernels);
 
-  // What makes one kernel of several nodes; without it nothing is fused.
-  void set_fuser(const Fuser& fuser);
-  const Fuser& fuser() const;
+  // What makes one kernel of several nodes on devices of a kind; without it nothing is fused there.
+  void set_fuser(const Fuser& fuser, std::string_view kind = Device::kHostKind);
+  const Fuser& fuser(std::string_view kind = Device::kHostKind) const;
 
   // Errors: Unimplemented, naming op, dtypes and what is registered.
-  PrepareFn find(const OpInstance& op) const;
+  PrepareFn find(const OpInstance& op, std::string_view kind = Device::kHostKind) const;
+  // Does a device of that kind run the op with these dtypes?
+  bool serves(const OpInstance& op, std::string_view kind) const;
   bool has(std::string_view op) const;
-  // dtypes (of attribute `attr`) with a kernel for `op`: for tests and the op reference.
+  // dtypes (of attribute `attr`) with a kernel for `op` on the host: for tests and the op
+  // reference.
   std::vector<std::string> describe(std::string_view op) const;
+  // What is registered for a kind, by op name.
+  std::vector<KernelRegistration> registered(std::string_view kind) const;
 
  private:
   struct Impl;

@@ -17,8 +17,9 @@ namespace {
 
 class Folder {
  public:
-  Folder(Graph& graph, std::span<Node* const> keep)
+  Folder(Graph& graph, std::span<Node* const> keep, FunctionRef<bool(const Node&)> folds)
       : graph_(graph),
+        folds_(folds),
         kept_(static_cast<size_t>(graph.num_nodes())),
         ordered_(kept_.size()),
         made_(kept_.size()) {
@@ -75,7 +76,10 @@ class Folder {
       if (!info.constant || static_cast<int64_t>(info.constant->bytes()) > kMaxFoldedBytes) break;
       values.push_back(*info.constant);
     }
-    return values.size() == outputs.size() ? values : fold_constant(op, inputs, outputs);
+    if (values.size() == outputs.size()) return values;
+    // A constant folded before may not be among the nodes that `folds` knows, but none is computed.
+    if (!same_everywhere(op) && !folds_(node)) return {};
+    return fold_constant(op, inputs, outputs);
   }
 
   bool is_ordered(const Node& node) const {
@@ -113,6 +117,7 @@ class Folder {
   }
 
   Graph& graph_;
+  const FunctionRef<bool(const Node&)> folds_;
   // By node id.
   std::vector<bool> kept_;
   std::vector<bool> ordered_;  // run after something that others can observe
@@ -121,6 +126,14 @@ class Folder {
 
 }  // namespace
 
-int fold_constants(Graph& graph, std::span<Node* const> keep) { return Folder(graph, keep).run(); }
+bool same_everywhere(const OpInstance& op) {
+  return std::ranges::none_of(op.output_types(),
+                              [](DType type) { return is_floating(type) || is_complex(type); });
+}
+
+int fold_constants(Graph& graph, std::span<Node* const> keep,
+                   FunctionRef<bool(const Node&)> folds) {
+  return Folder(graph, keep, folds).run();
+}
 
 }  // namespace treenail

@@ -15,9 +15,8 @@ bool same(const Output& a, const Output& b) { return a.node == b.node && a.index
 
 class Finder {
  public:
-  Finder(std::span<Node* const> order, std::span<const FusionCandidate> candidates,
-         const Fuser& fuser)
-      : order_(order), candidates_(candidates), fuser_(fuser), nodes_(candidates.size()) {
+  Finder(std::span<Node* const> order, std::span<const FusionCandidate> candidates)
+      : order_(order), candidates_(candidates), nodes_(candidates.size()) {
     for (size_t i = 0; i < order.size(); ++i) state(*order[i]).position = i;
     for (const Node* node : order) {
       for (const Node* before : node->control_inputs()) {
@@ -57,8 +56,8 @@ class Finder {
 
   void place(const Node& node) {
     const FusionCandidate& c = candidate(node);
-    if (!c.runs || c.shape == nullptr || node.num_outputs() != 1 || !fuser_.accepts(node.op()) ||
-        !fits({&node})) {
+    if (!c.runs || c.fuser == nullptr || c.shape == nullptr || node.num_outputs() != 1 ||
+        !c.fuser->accepts(node.op()) || !fits({&node})) {
       return;
     }
     NodeState& s = state(node);
@@ -119,7 +118,6 @@ class Finder {
 
   std::span<Node* const> order_;
   std::span<const FusionCandidate> candidates_;
-  const Fuser& fuser_;
   std::vector<NodeState> nodes_;                  // by node id
   std::vector<std::vector<const Node*>> groups_;  // last member first
   int64_t looked_at_ = 0;
@@ -129,8 +127,8 @@ class Finder {
 
 std::vector<FusionGroup> find_fusion_groups(std::span<Node* const> order,
                                             std::span<const FusionCandidate> candidates,
-                                            const Fuser& fuser, int64_t* looked_at) {
-  Finder finder(order, candidates, fuser);
+                                            int64_t* looked_at) {
+  Finder finder(order, candidates);
   std::vector<FusionGroup> groups = finder.find();
   if (looked_at != nullptr) *looked_at += finder.looked_at();
   return groups;

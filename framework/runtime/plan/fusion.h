@@ -21,6 +21,7 @@ struct FusionGroup {
 
 struct FusionCandidate {
   int32_t device = 0;                   // a group has one
+  const Fuser* fuser = nullptr;         // of the device; null: nothing is fused there
   bool runs = false;                    // neither folded nor unneeded: it reads its inputs in a run
   const PartialShape* shape = nullptr;  // of output 0; null where it is not fully known
 };
@@ -30,7 +31,7 @@ struct FusionCandidate {
 // (tests hold it to that).
 std::vector<FusionGroup> find_fusion_groups(std::span<Node* const> order,
                                             std::span<const FusionCandidate> candidates,
-                                            const Fuser& fuser, int64_t* looked_at = nullptr);
+                                            int64_t* looked_at = nullptr);
 
 FusionGroup group_of_one(const Node& node);
 

@@ -18,14 +18,14 @@ std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Topology> topology,
 Plan::~Plan() = default;
 
 // No node's own doing, but the largest value tells most about who asked for so much.
-Error arena_error(const Plan& plan, const Error& error) {
+Error arena_error(const Plan& plan, size_t memory, const Error& error) {
   const Node* largest = nullptr;
   const Slot* value = nullptr;
   int64_t most = -1;
   for (const PlanNode& p : plan.nodes) {
     for (int i = 0; i < p.node->num_outputs(); ++i) {
       const Slot& slot = plan.slots[static_cast<size_t>(p.first_output) + static_cast<size_t>(i)];
-      if (slot.kind != Slot::Kind::kArena) continue;
+      if (slot.kind != Slot::Kind::kArena || static_cast<size_t>(slot.memory) != memory) continue;
       const int64_t bytes =
           slot.shape.shape().num_elements() * static_cast<int64_t>(dtype_size(slot.dtype));
       if (bytes <= most) continue;
@@ -38,12 +38,13 @@ Error arena_error(const Plan& plan, const Error& error) {
   return located_error(
       *largest,
       Error(error.code(), concat(error.message(), "; the intermediate values of this run ", "need ",
-                                 plan.arena_bytes, " bytes, the largest is ", value->dtype,
-                                 value->shape, " of this node")));
+                                 plan.memories[memory].arena_bytes, " bytes, the largest is ",
+                                 value->dtype, value->shape, " of this node")));
 }
 
 Frame::Frame(const Plan& plan)
     : values(plan.slots.size()),
+      arenas(new std::byte*[plan.memories.size()]()),
       uses(new std::atomic<int32_t>[plan.slots.size()]),
       waiting(new std::atomic<int32_t>[plan.nodes.size()]) {
   if (!plan.in_order()) {
@@ -55,16 +56,18 @@ Frame::Frame(const Plan& plan)
     uses[i].store(plan.slots[i].uses, std::memory_order_relaxed);
 }
 
-void Frame::use_arena(const Plan& plan, std::byte* memory) {
-  if (memory == arena) return;
-  arena = nullptr;  // until all values lie there
-  const IntrusivePtr<Buffer> buffer = Buffer::arena(memory, static_cast<size_t>(plan.arena_bytes));
+void Frame::use_arena(const Plan& plan, size_t memory, std::byte* data) {
+  if (data == arenas[memory]) return;
+  arenas[memory] = nullptr;  // until all values lie there
+  const PlanMemory& there = plan.memories[memory];
+  const IntrusivePtr<Buffer> buffer =
+      Buffer::arena(data, static_cast<size_t>(there.arena_bytes), there.owner());
   for (size_t i = 0; i < plan.slots.size(); ++i) {
     const Slot& slot = plan.slots[i];
-    if (slot.kind != Slot::Kind::kArena) continue;
+    if (slot.kind != Slot::Kind::kArena || static_cast<size_t>(slot.memory) != memory) continue;
     values[i] = Tensor(slot.dtype, slot.shape.shape(), buffer, static_cast<size_t>(slot.offset));
   }
-  arena = memory;
+  arenas[memory] = data;
 }
 
 void Frame::reset(const Plan& plan) {

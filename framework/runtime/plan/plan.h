@@ -35,10 +35,13 @@ struct PlanNode {
   bool fused = false;          // the kernel computes a group (fusion.h)
   bool apart = false;          // ... together with another kernel: may overwrite no input
   std::unique_ptr<Kernel> kernel;
-  bool asynchronous = false;    // started, not run: an AsyncKernel, or kDynamic and such an op
+  // Started, not run: an AsyncKernel, or kDynamic and such an op or on a device with a queue.
+  bool asynchronous = false;
+  bool queued = false;          // a QueuedKernel
   std::vector<int32_t> inputs;  // slots
   int32_t first_output = 0;     // slots of outputs follow one another
-  int64_t scratch_offset = 0;   // in the arena
+  int32_t memory = 0;           // of its device, in Plan::memories
+  int64_t scratch_offset = 0;   // in that memory's arena
   std::vector<int32_t>
       fresh;  // output slots to allocate before the kernel: their values outlive the run
   int32_t forwarded = -1;  // input slot whose memory, its own by then, output 0 takes over
@@ -61,6 +64,7 @@ struct Slot {
   Kind kind = Kind::kUnused;
   DType dtype = DType::kInvalid;
   PartialShape shape;
+  int32_t memory = 0;  // where the value lies, in Plan::memories
   int64_t offset = 0;  // kArena
   int32_t uses = 0;  // kRun: uses after which the value is released; 0: kept to the end of the run
 };
@@ -85,12 +89,13 @@ struct Frame {
   explicit Frame(const Plan& plan);
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
-  // Before a run: where its intermediate values lie. Nothing to do where they lay there before.
-  void use_arena(const Plan& plan, std::byte* memory);
+  // Before a run: where its intermediate values of one memory lie. Nothing to do where they lay
+  // there before.
+  void use_arena(const Plan& plan, size_t memory, std::byte* data);
   void reset(const Plan& plan);  // drops what the run left in feeds' and run-set slots
 
   std::vector<Tensor> values;  // by slot; constants and arena tensors stay in place between runs
-  std::byte* arena = nullptr;
+  std::unique_ptr<std::byte*[]> arenas;             // by memory
   std::unique_ptr<std::atomic<int32_t>[]> uses;     // by slot
   std::unique_ptr<std::atomic<int32_t>[]> waiting;  // by plan node
   // The executor's own, where nodes do not run in order: room for each plan node once.
@@ -99,6 +104,15 @@ struct Frame {
   CancellationToken token;
   CancellationToken waits;     // of asynchronous nodes: cancelled with `token`, and by an error
   NodeTrace* trace = nullptr;  // of the run in progress
+};
+
+// Memory that a plan uses: the host's, or a device's.
+struct PlanMemory {
+  Device* device = nullptr;
+  int64_t arena_bytes = 0;
+  int64_t peak_bytes = 0;  // arena and all fresh outputs (PlanNode::fresh)
+  // For Tensor and Buffer: null where it is the host's.
+  Device* owner() const { return device->is_host() ? nullptr : device; }
 };
 
 struct Plan {
@@ -112,9 +126,8 @@ struct Plan {
   std::vector<int32_t> fetch_slots;                            // per fetch
   std::vector<int32_t> run_slots;                              // kArg and kRun: emptied after a run
   std::vector<std::pair<int32_t, const Node*>> fused_members;  // of groups, but the last of each
-  int64_t arena_bytes = 0;
-  int64_t peak_bytes = 0;     // arena and all fresh outputs (PlanNode::fresh)
-  double cost_ns = 0;         // sum of the kernels' estimates
+  std::vector<PlanMemory> memories;                            // the host's first
+  double cost_ns = 0;                                          // sum of the kernels' estimates
   bool side_by_side = false;  // run independent nodes on several threads: estimated faster than
                               // splitting each kernel
   bool can_wait = false;      // there are asynchronous nodes, or arguments that arrive one by one
@@ -140,8 +153,8 @@ std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Topology> topology,
                                       std::span<const PartialShape> feed_shapes,
                                       ResourceManager& resources, Args args = Args::kAtOnce);
 
-// That its arena could not be had: which node asks for most.
-Error arena_error(const Plan& plan, const Error& error);
+// That its arena in that memory could not be had: which node asks for most.
+Error arena_error(const Plan& plan, size_t memory, const Error& error);
 
 // "[MatMul node \"h1/MatMul\"] text", then where the node was created: for an error that comes from
 // running `node`.

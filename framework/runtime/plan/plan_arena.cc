@@ -86,7 +86,8 @@ bool PlanBuilder::any_in_place(const PlanNode& p, int output, FunctionRef<bool(i
 }
 
 bool PlanBuilder::same_extent(int32_t a, int32_t b) {
-  return slot(a).dtype == slot(b).dtype && slot(a).shape == slot(b).shape;
+  return slot(a).dtype == slot(b).dtype && slot(a).shape == slot(b).shape &&
+         slot(a).memory == slot(b).memory;
 }
 
 void PlanBuilder::plan_arena() {
@@ -103,11 +104,11 @@ void PlanBuilder::plan_arena() {
     }
     if (p.kernel->scratch_bytes != 0) {
       scratch.emplace_back(n, blocks_.size());
-      blocks_.push_back({static_cast<int64_t>(p.kernel->scratch_bytes), {static_cast<int32_t>(n)}});
+      add_block(p.memory, static_cast<int64_t>(p.kernel->scratch_bytes), static_cast<int32_t>(n));
     }
   }
-  plan_->arena_bytes = plan_memory(blocks_, before_, plan_->in_order());
-  plan_->peak_bytes = added_bytes(plan_->arena_bytes, fresh_bytes());
+  for (size_t memory = 0; memory < plan_->memories.size(); ++memory)
+    plan_memory_of(static_cast<int32_t>(memory));
   for (const auto& [n, block] : scratch) plan_->nodes[n].scratch_offset = blocks_[block].offset;
   for (size_t i = 0; i < plan_->slots.size(); ++i) {
     if (plan_->slots[i].kind != Slot::Kind::kArena) continue;
@@ -116,13 +117,39 @@ void PlanBuilder::plan_arena() {
   }
 }
 
+// The number of a new block.
+int32_t PlanBuilder::add_block(int32_t memory, int64_t bytes, int32_t writer) {
+  blocks_.push_back({bytes, {writer}});
+  memory_of_block_.push_back(memory);
+  return static_cast<int32_t>(blocks_.size()) - 1;
+}
+
+void PlanBuilder::plan_memory_of(int32_t memory) {
+  PlanMemory& there = plan_->memories[static_cast<size_t>(memory)];
+  if (plan_->memories.size() == 1) {
+    there.arena_bytes = plan_memory(blocks_, before_, plan_->in_order());
+  } else {
+    std::vector<size_t> own;
+    std::vector<MemoryBlock> blocks;
+    for (size_t i = 0; i < blocks_.size(); ++i) {
+      if (memory_of_block_[i] != memory) continue;
+      own.push_back(i);
+      blocks.push_back(blocks_[i]);
+    }
+    there.arena_bytes = plan_memory(blocks, before_, plan_->in_order());
+    for (size_t i = 0; i < own.size(); ++i) blocks_[own[i]].offset = blocks[i].offset;
+  }
+  there.peak_bytes = added_bytes(there.arena_bytes, fresh_bytes(memory));
+}
+
 // They are fetched, or views of them are, so that all are there at the end.
-int64_t PlanBuilder::fresh_bytes() const {
+int64_t PlanBuilder::fresh_bytes(int32_t memory) const {
   int64_t sum = 0;
   for (const PlanNode& p : plan_->nodes) {
     for (const int32_t out : p.fresh) {
       const Slot& value = plan_->slots[static_cast<size_t>(out)];
-      sum = added_bytes(sum, tensor_bytes(value.dtype, value.shape.shape()));
+      if (value.memory == memory)
+        sum = added_bytes(sum, tensor_bytes(value.dtype, value.shape.shape()));
     }
   }
   return sum;
@@ -144,8 +171,7 @@ void PlanBuilder::place_output(const PlanNode& p, int32_t n, int output, int32_t
   };
   if (any_in_place(p, output, take)) return;
   const int64_t bytes = tensor_bytes(slot(out).dtype, slot(out).shape.shape());
-  block_of_[static_cast<size_t>(out)] = static_cast<int32_t>(blocks_.size());
-  blocks_.push_back({std::max<int64_t>(bytes, 1), {n}});
+  block_of_[static_cast<size_t>(out)] = add_block(slot(out).memory, std::max<int64_t>(bytes, 1), n);
 }
 
 bool PlanBuilder::may_overwrite(const PlanNode& p, int32_t n, int32_t source, int32_t out) {

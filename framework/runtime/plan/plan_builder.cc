@@ -12,6 +12,8 @@
 #include "framework/base/thread_pool.h"
 #include "framework/runtime/kernel/async_kernel.h"
 #include "framework/runtime/kernel/kernel_registry.h"
+#include "framework/runtime/kernel/queued_kernel.h"
+#include "framework/runtime/plan/fold.h"
 #include "framework/runtime/plan/handle_info.h"
 #include "framework/runtime/plan/schedule.h"
 #include "framework/runtime/run/immediate.h"
@@ -35,6 +37,14 @@ void check_sizes(std::span<const ValueInfo> infos) {
   for (const ValueInfo& info : infos) tensor_bytes(info.dtype, info.shape.shape());
 }
 
+// The copy is on its way.
+Tensor uploaded(const Tensor& value, Device& device) {
+  Tensor copy(value.dtype(), value.shape(), &device);
+  device.copy_in(copy.raw(), value.raw(), value.bytes());
+  if (copy.buffer()) copy.buffer()->keep_prepacked();  // nobody writes to a constant
+  return copy;
+}
+
 }  // namespace
 
 PlanBuilder::PlanBuilder(std::shared_ptr<const Topology> topology,
@@ -45,9 +55,14 @@ PlanBuilder::PlanBuilder(std::shared_ptr<const Topology> topology,
       feed_shapes_(feed_shapes),
       resources_(resources),
       args_(args),
-      fuser_(KernelRegistry::instance().fuser()) {
+      memory_of_device_(topology->devices.size(), -1) {
+  for (const Device* device : topology_.devices) {
+    const Fuser& fuser = KernelRegistry::instance().fuser(device->kind());
+    fusers_.push_back(fuser.accepts == nullptr ? nullptr : &fuser);
+  }
   plan_->topology = std::move(topology);
   plan_->resources = &resources;
+  number_memory(Topology::kHostMemory);
   for (const auto& variable : topology_.shape_variables) keyed_variables_.insert(variable.get());
 }
 
@@ -55,6 +70,7 @@ std::shared_ptr<const Plan> PlanBuilder::build() {
   number_values();
   infer();
   find_needed();
+  upload_constants();
   find_groups();
   find_row_chains();
   find_compositions();
@@ -87,9 +103,11 @@ void PlanBuilder::number_values() {
 }
 
 void PlanBuilder::infer() {
-  for (const Node* node : topology_.order) {
+  for (Node* node : topology_.order) {
     poll_interrupt();
     NodeState& s = state(*node);
+    for (int i = 0; i < node->num_outputs(); ++i)
+      slot(s.first_slot + i).memory = number_memory(topology_.memory_of({node, i}));
     try {
       infer_node(*node, s);
     } catch (const Error& error) {
@@ -124,11 +142,17 @@ void PlanBuilder::infer_node(const Node& node, NodeState& s) {
     s.given = true;
     return;
   }
+  if (node.type() == "_Copy") {
+    s.infos[0] = info(node.input(0));
+    s.given = s.infos[0].constant != nullptr;
+    if (s.given) set_constant(s, 0, *s.infos[0].constant);
+    return;
+  }
   std::vector<const ValueInfo*> inputs;
   for (const Output& input : node.inputs()) inputs.push_back(&info(input));
   infer_shapes(node.op(), inputs, s.infos);
   if (node.op().def().stateful || s.infos.empty()) return;
-  if (!all_constant(s.infos)) {
+  if (!all_constant(s.infos) && (topology_.device_of(node).folds() || same_everywhere(node.op()))) {
     std::vector<Tensor> folded = fold_constant(node.op(), inputs, s.infos);
     for (size_t i = 0; i < folded.size(); ++i) {
       s.infos[i].shape = folded[i].shape();
@@ -139,6 +163,37 @@ void PlanBuilder::infer_node(const Node& node, NodeState& s) {
   if (!all_constant(s.infos)) return;
   s.given = true;
   for (size_t i = 0; i < s.infos.size(); ++i) set_constant(s, i, *s.infos[i].constant);
+}
+
+// By number of a device whose memory it is, in the topology; its number in the plan.
+int32_t PlanBuilder::number_memory(int32_t device) {
+  int32_t& number = memory_of_device_[static_cast<size_t>(device)];
+  if (number < 0) {
+    number = static_cast<int32_t>(plan_->memories.size());
+    plan_->memories.push_back({topology_.devices[static_cast<size_t>(device)], 0, 0});
+  }
+  return number;
+}
+
+// Constants of a device's memory are copied there once, for all runs.
+void PlanBuilder::upload_constants() {
+  std::vector<Device*> busy;
+  for (const Node* node : topology_.order) {
+    const NodeState& s = state(*node);
+    if (!s.given || !s.needed) continue;
+    for (size_t i = 0; i < s.infos.size(); ++i) {
+      const int32_t out = s.first_slot + static_cast<int32_t>(i);
+      if (slot(out).kind != Slot::Kind::kConstant || slot(out).memory == 0) continue;
+      Device* const device = plan_->memories[static_cast<size_t>(slot(out).memory)].device;
+      try {
+        plan_->constants.emplace_back(out, uploaded(*s.infos[i].constant, *device));
+      } catch (const Error& error) {
+        throw located_error(*node, error);
+      }
+      if (std::ranges::find(busy, device) == busy.end()) busy.push_back(device);
+    }
+  }
+  for (Device* device : busy) device->wait();  // before the host's values may go
 }
 
 // A variable that this plan assigns may change its shape on the way: only the declared shape is
@@ -154,6 +209,7 @@ std::shared_ptr<const HandleInfo> PlanBuilder::planned_handle_info(const Tensor&
 void PlanBuilder::set_constant(const NodeState& s, size_t i, const Tensor& value) {
   const int32_t out = s.first_slot + static_cast<int32_t>(i);
   slot(out).kind = Slot::Kind::kConstant;
+  if (slot(out).memory != 0) return;  // upload_constants()
   plan_->constants.emplace_back(out, value);
   if (value.buffer()) value.buffer()->keep_prepacked();  // nobody writes to a constant
 }
@@ -174,13 +230,14 @@ void PlanBuilder::find_needed() {
 }
 
 void PlanBuilder::find_groups() {
-  if (!topology_.fuse_elementwise || fuser_.accepts == nullptr) return;
+  if (!topology_.fuse_elementwise) return;
   std::vector<FusionCandidate> candidates(states_.size());
   for (const Node* node : topology_.order) {
     const NodeState& s = state(*node);
     FusionCandidate& c = candidates[index(*node)];
     c.runs = s.needed && !s.given;
     c.device = device_of(*node);
+    c.fuser = fuser_of(*node);
     const bool shapes_known =
         std::all_of(node->inputs().begin(), node->inputs().end(),
                     [&](const Output& input) { return info(input).shape.fully_known(); });
@@ -188,7 +245,7 @@ void PlanBuilder::find_groups() {
       c.shape = &s.infos[0].shape;
     }
   }
-  for (const FusionGroup& group : find_fusion_groups(topology_.order, candidates, fuser_)) {
+  for (const FusionGroup& group : find_fusion_groups(topology_.order, candidates)) {
     PreparedGroup prepared = prepare_group(group);
     if (prepared.kernel != nullptr) add_group(std::move(prepared));
   }
@@ -212,7 +269,8 @@ PlanBuilder::PreparedGroup PlanBuilder::prepare_group(const FusionGroup& group) 
   std::vector<Shape> shapes;
   for (const Output& input : group.inputs) shapes.push_back(info(input).shape.shape());
   const Shape output = state(*group.members.back()).infos[0].shape.shape();
-  prepared.kernel = fuser_.prepare(describe_group(group, std::move(shapes), output));
+  prepared.kernel =
+      fuser_of(*group.members.back())->prepare(describe_group(group, std::move(shapes), output));
   return prepared;
 }
 
@@ -276,10 +334,24 @@ void PlanBuilder::make_nodes() {
       throw located_error(*node, error);
     }
     if (p.kernel) plan_->cost_ns += p.kernel->cost_ns;
-    p.asynchronous = node->op().def().asynchronous && !p.fused;
-    if (p.asynchronous && p.kernel) async_kernel(*p.kernel, node->op());
-    if (p.asynchronous) plan_->can_wait = true;
+    choose_start(*node, p);
   }
+}
+
+// Who can wait, and whose work is queued. On a device with a queue whatever the plan does not know
+// is waited for.
+void PlanBuilder::choose_start(const Node& node, PlanNode& p) {
+  const OpDef& def = node.op().def();
+  const bool queue = !topology_.device_of(node).is_host();
+  p.memory = number_memory(topology_.memory(p.device));
+  if (p.kind == PlanNode::Kind::kDynamic) {
+    p.asynchronous = def.asynchronous || queue;
+  } else if (p.kernel != nullptr && !p.fused && (def.asynchronous || queue)) {
+    p.asynchronous = dynamic_cast<const AsyncKernel*>(p.kernel.get()) != nullptr;
+    p.queued = dynamic_cast<const QueuedKernel*>(p.kernel.get()) != nullptr;
+    if (def.asynchronous) async_kernel(*p.kernel, node.op());
+  }
+  plan_->can_wait |= p.asynchronous || queue;
 }
 
 bool PlanBuilder::can_prepare(const Node& node) {
@@ -345,9 +417,10 @@ std::unique_ptr<Kernel> PlanBuilder::prepare_kernel(const Node& node,
                                                     const std::vector<Shape>& outputs) {
   std::vector<const Tensor*> host_values;
   for (const Output& input : node.inputs()) host_values.push_back(info(input).constant.get());
-  const NodeServices services{&resources_, node.original_name()};
+  Device* const device = topology_.devices[static_cast<size_t>(device_of(node))];
+  const NodeServices services{&resources_, node.original_name(), {}, device};
   const ArrayPrepareContext context(node.op(), inputs, outputs, host_values, services);
-  return KernelRegistry::instance().find(node.op())(context);
+  return KernelRegistry::instance().find(node.op(), device->kind())(context);
 }
 
 void PlanBuilder::place_outputs(const NodeState& s, PlanNode& p) {

@@ -39,6 +39,10 @@ class PlanBuilder {
 
   static size_t index(const Node& node) { return static_cast<size_t>(node.id()); }
   int32_t device_of(const Node& node) const { return topology_.places[index(node)]; }
+  // Of the node's device; null: nothing is fused there.
+  const Fuser* fuser_of(const Node& node) const {
+    return fusers_[static_cast<size_t>(device_of(node))];
+  }
   NodeState& state(const Node& node) { return states_[index(node)]; }
   int32_t slot_of(const Output& value) { return state(*value.node).first_slot + value.index; }
   Slot& slot(int32_t i) { return plan_->slots[static_cast<size_t>(i)]; }
@@ -48,10 +52,12 @@ class PlanBuilder {
 
   // Shapes and constants.
   void number_values();
+  int32_t number_memory(int32_t device);
   void infer();
   void infer_node(const Node& node, NodeState& s);
   std::shared_ptr<const HandleInfo> planned_handle_info(const Tensor& handle) const;
   void set_constant(const NodeState& s, size_t i, const Tensor& value);
+  void upload_constants();
 
   // Nodes and kernels.
   void find_needed();
@@ -79,6 +85,7 @@ class PlanBuilder {
 
   void make_nodes();
   void choose_kind(const Node& node, NodeState& s, PlanNode& p);
+  void choose_start(const Node& node, PlanNode& p);
   void choose_view(const OpDef& def, const NodeState& s, PlanNode& p);
   void note_view(const OpDef& def, const NodeState& s, const PlanNode& p);
   // Are all shapes and host values known that its kernel is prepared for?
@@ -109,7 +116,9 @@ class PlanBuilder {
   bool seen_under_another_shape(const PlanNode& p, int32_t source);
   bool waits(int32_t n, int32_t earlier) const;
   void find_last_uses();
-  int64_t fresh_bytes() const;
+  int32_t add_block(int32_t memory, int64_t bytes, int32_t writer);
+  void plan_memory_of(int32_t memory);
+  int64_t fresh_bytes(int32_t memory) const;
   void count_uses();
 
   // Nodes found and prepared as one kernel, until the node that runs it becomes a plan node.
@@ -126,7 +135,8 @@ class PlanBuilder {
   std::span<const PartialShape> feed_shapes_;
   ResourceManager& resources_;
   const Args args_;
-  const Fuser& fuser_;
+  std::vector<const Fuser*> fusers_;                     // by device of the topology
+  std::vector<int32_t> memory_of_device_;                // its number in the plan, or -1
   std::vector<NodeState> states_;                        // by node id
   std::vector<ValueInfo> infos_;                         // by slot
   std::unordered_set<const Variable*> keyed_variables_;  // topology_.shape_variables
@@ -136,6 +146,7 @@ class PlanBuilder {
   std::vector<std::vector<int32_t>> before_;
   std::vector<std::vector<int32_t>> passed_on_;  // by node id
   std::vector<MemoryBlock> blocks_;
+  std::vector<int32_t> memory_of_block_;
   std::vector<int32_t> block_of_;  // by root slot
   std::vector<int32_t> last_use_;  // by root slot
 };

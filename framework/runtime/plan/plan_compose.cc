@@ -53,11 +53,11 @@ bool PlanBuilder::reads_what_is_written(const Output& value, const Node& writer)
 }
 
 void PlanBuilder::find_compositions() {
-  if (!topology_.fuse_elementwise || fuser_.compose == nullptr) return;
+  if (!topology_.fuse_elementwise) return;
   for (const Node* node : topology_.order) {
     if (!may_consume(*node) || !prepare_early(*node)) continue;
     poll_interrupt();
-    const int input = fuser_.streamed_input(*state(*node).kernel);
+    const int input = fuser_of(*node)->streamed_input(*state(*node).kernel);
     if (input >= 0) compose(*node, input);
   }
 }
@@ -66,13 +66,14 @@ void PlanBuilder::find_compositions() {
 bool PlanBuilder::may_consume(const Node& node) {
   const NodeState& s = state(node);
   const OpDef& def = node.op().def();
-  if (!s.needed || s.given || def.view_of >= 0 || def.allocates_outputs ||
-      node.type() == "_Retval" || fuser_.accepts(node.op())) {
+  const Fuser* const fuser = fuser_of(node);
+  if (!s.needed || s.given || fuser == nullptr || fuser->compose == nullptr || def.view_of >= 0 ||
+      def.allocates_outputs || node.type() == "_Retval" || fuser->accepts(node.op())) {
     return false;
   }
   return (node.num_outputs() == 0 && !node.inputs().empty()) ||
          std::ranges::any_of(node.inputs(), [&](const Output& input) {
-           return !state(*input.node).given && fuser_.accepts(input.node->op());
+           return !state(*input.node).given && fuser->accepts(input.node->op());
          });
 }
 
@@ -93,8 +94,9 @@ void PlanBuilder::compose(const Node& consumer, int input) {
       producer.inputs, [&](const Output& other) { return reads_what_is_written(other, consumer); });
   std::unique_ptr<Kernel> composed;
   if (!moves_variable && only_feed(producer.nodes, consumer)) {
-    composed = fuser_.compose(producer.kernel, static_cast<int>(producer.inputs.size()),
-                              state(consumer).kernel, consumer.op().num_inputs());
+    composed =
+        fuser_of(consumer)->compose(producer.kernel, static_cast<int>(producer.inputs.size()),
+                                    state(consumer).kernel, consumer.op().num_inputs());
   }
   if (composed == nullptr) {
     if (alone.group.members.empty()) p.kernel = std::move(alone.kernel);
@@ -111,7 +113,8 @@ void PlanBuilder::compose(const Node& consumer, int input) {
 
 // The node's kernel as a producer: of a group of one, or its own. Null where there is none.
 PlanBuilder::PreparedGroup PlanBuilder::prepare_producer(const Node& node) {
-  if (fuser_.accepts(node.op()) && can_prepare(node)) return prepare_group(group_of_one(node));
+  if (fuser_of(node)->accepts(node.op()) && can_prepare(node))
+    return prepare_group(group_of_one(node));
   PreparedGroup own{{}, {node.inputs().begin(), node.inputs().end()}, nullptr, {&node}};
   const OpDef& def = node.op().def();
   if (!def.stateful && def.view_of < 0 && prepare_early(node))

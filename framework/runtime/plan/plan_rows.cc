@@ -95,11 +95,13 @@ class RowChainFinder {
   void make_units() {
     for (const Node* node : b_.topology_.order) {
       const PlanBuilder::NodeState& s = b_.state(*node);
-      if (!runs(*node) || s.fused || node->num_outputs() != 1 || !b_.can_prepare(*node)) continue;
+      if (!runs(*node) || s.fused || node->num_outputs() != 1 || !b_.can_prepare(*node) ||
+          b_.fuser_of(*node) == nullptr || !b_.topology_.device_of(*node).is_host())
+        continue;
       if (s.group >= 0) {
         const FusionGroup& group = b_.groups_[static_cast<size_t>(s.group)].group;
         add_unit({group, group.members, group.inputs});
-      } else if (b_.fuser_.accepts(node->op())) {
+      } else if (b_.fuser_of(*node)->accepts(node->op())) {
         const FusionGroup group = group_of_one(*node);
         add_unit({group, group.members, group.inputs});
       } else if (is_reduction(*node)) {
@@ -219,7 +221,8 @@ class RowChainFinder {
       const int producer = unit_of(*u.inputs[0].node);
       if (!u.group.members.empty() || !chain.contains(producer) ||
           unit(producer).group.members.empty() || consumers_of(producer).size() != 1 ||
-          !b_.prepare_early(last(i)) || b_.fuser_.streamed_input(*b_.state(last(i)).kernel) != 0) {
+          !b_.prepare_early(last(i)) ||
+          b_.fuser_of(last(i))->streamed_input(*b_.state(last(i)).kernel) != 0) {
         continue;
       }
       u.producer = producer;
@@ -300,8 +303,9 @@ class RowChainFinder {
     if (u.producer < 0) return kernel;
     const Unit& before = unit(u.producer);
     std::unique_ptr<Kernel> producer = prepare(before, space, rows, false);
-    return b_.fuser_.compose(producer, static_cast<int>(before.inputs.size()), kernel,
-                             static_cast<int>(u.inputs.size()));
+    return b_.fuser_of(*u.nodes.back())
+        ->compose(producer, static_cast<int>(before.inputs.size()), kernel,
+                  static_cast<int>(u.inputs.size()));
   }
 
   // The unit's kernel for so many rows; `last`: of what leaves the chain.
@@ -312,7 +316,7 @@ class RowChainFinder {
     if (!u.group.members.empty()) {
       ElementwiseGroup group = describe_group(u.group, std::move(shapes), output);
       if (last) group.parts = space.rows() / rows;
-      return b_.fuser_.prepare(group);
+      return b_.fuser_of(*u.nodes.back())->prepare(group);
     }
     return b_.prepare_kernel(*u.nodes.back(), shapes, {output});
   }
@@ -323,7 +327,7 @@ class RowChainFinder {
 };
 
 void PlanBuilder::find_row_chains() {
-  if (topology_.fuse_elementwise && fuser_.prepare != nullptr) RowChainFinder(*this).find();
+  if (topology_.fuse_elementwise) RowChainFinder(*this).find();
 }
 
 }  // namespace treenail

@@ -101,8 +101,8 @@ void PlanBuilder::update_in_place(const Node& assignment, const Resource& variab
   NodeState& g = state(*giver);
   const DType dtype = giver->op().output_type(0);
   if (!g.needed || g.given || g.fused || giver->num_outputs() != 1 ||
-      device_of(*giver) != device_of(assignment) || !(is_floating(dtype) || is_complex(dtype)) ||
-      !g.infos[0].shape.fully_known())
+      device_of(*giver) != device_of(assignment) || !topology_.device_of(*giver).is_host() ||
+      !(is_floating(dtype) || is_complex(dtype)) || !g.infos[0].shape.fully_known())
     return;
   PreparedGroup alone{{}, {giver->inputs().begin(), giver->inputs().end()}, nullptr, {giver}};
   PreparedGroup& giving = g.group < 0 ? alone : groups_[static_cast<size_t>(g.group)];

@@ -11,7 +11,9 @@
 #include "framework/graph/passes/cse.h"
 #include "framework/graph/passes/prune.h"
 #include "framework/placement/placer.h"
+#include "framework/runtime/kernel/kernel_registry.h"
 #include "framework/runtime/plan/fold.h"
+#include "framework/runtime/plan/transfers.h"
 #include "framework/runtime/plan/variable_order.h"
 #include "framework/runtime/run/immediate.h"
 
@@ -117,9 +119,11 @@ void resolve_handles(Topology& topology, ResourceManager& resources) {
         node->op().output_type(0) != DType::kResource) {
       continue;
     }
+    Device* const device =
+        topology.devices[static_cast<size_t>(topology.places[static_cast<size_t>(id)])];
     try {
-      topology.handles[node] =
-          run_immediately(node->op(), {}, {&resources, node->original_name()}, nullptr)[0];
+      topology.handles[node] = run_immediately(
+          node->op(), {}, {&resources, node->original_name(), {}, device}, nullptr)[0];
     } catch (const Error& error) {
       throw error.with_prefix(error_prefix(node->type(), node->original_name()));
     }
@@ -143,6 +147,12 @@ void find_shape_variables(Topology& topology) {
 }
 
 }  // namespace
+
+int32_t Topology::memory_of(const Output& value) const {
+  const OpInstance& op = value.node->op();
+  if (op.output_def(value.index).host || !is_plain(op.output_type(value.index))) return kHostMemory;
+  return memory(places[static_cast<size_t>(value.node->id())]);
+}
 
 std::shared_ptr<const Topology> make_topology(const Graph& graph, std::span<const Output> feeds,
                                               std::span<const Output> fetches,
@@ -171,16 +181,22 @@ std::shared_ptr<const Topology> make_topology(const Graph& graph, std::span<cons
     if (arg != nullptr) keep.push_back(arg);
   }
   if (options.merge_common_subexpressions) merge_common_subexpressions(*topology->graph, keep);
+  const auto has_kernel = [](const OpInstance& op, const std::string& kind) {
+    return op.def().any_device || KernelRegistry::instance().serves(op, kind);
+  };
   const auto places = [&] {
-    return place(*topology->graph, options.devices, options.allow_soft_placement);
+    return place(*topology->graph, options.devices, options.allow_soft_placement, has_kernel);
   };
   topology->devices = options.devices;
   topology->places = places();  // before a node that asks for what is not there has been folded
-  const bool folded = options.fold_constants && fold_constants(*topology->graph, keep) > 0;
+  const auto folds = [&](const Node& node) { return topology->device_of(node).folds(); };
+  const bool folded = options.fold_constants && fold_constants(*topology->graph, keep, folds) > 0;
   prune(*topology->graph, keep);
   if (folded) topology->places = places();
   resolve_handles(*topology, resources);
+  insert_copies(*topology);
   order_variable_accesses(*topology->graph, topology->handles);
+  insert_waits(*topology);
   topology->order =
       topological_order(*topology->graph, early_updates(*topology->graph, topology->handles));
   find_shape_variables(*topology);

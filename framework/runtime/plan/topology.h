@@ -10,8 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "framework/device/device.h"
 #include "framework/graph/graph.h"
-#include "framework/placement/device_name.h"
 #include "framework/runtime/state/variable.h"
 
 namespace treenail {
@@ -23,7 +23,7 @@ struct TopologyOptions {
   bool merge_common_subexpressions = true;
   bool allow_soft_placement = false;
   bool fuse_elementwise = true;
-  std::vector<DeviceName> devices;  // of the session, at least one
+  std::vector<Device*> devices = {&cpu_device()};  // of the session, a CPU first
 };
 
 struct Topology {
@@ -37,10 +37,21 @@ struct Topology {
   // Variables whose declared shape is partial and which no node here assigns: their present shape
   // is part of the key of a specialisation.
   std::vector<IntrusivePtr<Variable>> shape_variables;
-  std::vector<DeviceName> devices;
+  std::vector<Device*> devices;
   std::vector<int32_t> places;   // by node id: number of its device (placer.h)
   int64_t epoch = 0;             // of the user's graph
   bool fuse_elementwise = true;  // its specialisations may run element-wise nodes together
+
+  const Device& device_of(const Node& node) const {
+    return *devices[static_cast<size_t>(places[static_cast<size_t>(node.id())])];
+  }
+  // A memory goes by the number of its device, the host's by that of the first CPU.
+  static constexpr int32_t kHostMemory = 0;
+  int32_t memory(int32_t device) const {
+    return devices[static_cast<size_t>(device)]->is_host() ? kHostMemory : device;
+  }
+  // In which memory a value lies.
+  int32_t memory_of(const Output& value) const;
 };
 
 // Errors: as prepare() of the ops that name state. The caller holds graph.mutex() at least shared.

@@ -3,15 +3,7 @@
 
 #include <algorithm>
 
-#include "framework/tensor/allocator.h"
-
 namespace treenail {
-namespace {
-
-void release(Arena arena) { Allocator::host().deallocate(arena.data, arena.bytes); }
-
-}  // namespace
-
 ArenaPool::~ArenaPool() {
   for (const Arena& arena : free_) release(arena);
 }
@@ -41,7 +33,7 @@ Arena ArenaPool::take(size_t bytes, const std::byte* preferred) {
     if (taken.bytes >= bytes) return taken;
     release(taken);
   }
-  return {static_cast<std::byte*>(Allocator::host().allocate(bytes)), bytes};
+  return {static_cast<std::byte*>(device_.allocate(bytes)), bytes};
 }
 
 void ArenaPool::give_back(Arena arena) {

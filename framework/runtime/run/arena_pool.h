@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arenas of a session's runs. A run takes one and gives it back, so that runs of different
-// plans (a training step, an evaluation), one after the other, share memory: a session holds what
-// its largest plan needs, not the sum. Runs at the same time have one each.
+// The arenas of a session's runs in the memory of one device. A run takes one and gives it back, so
+// that runs of different plans (a training step, an evaluation), one after the other, share memory:
+// a session holds what its largest plan needs, not the sum. Runs at the same time have one each.
 #pragma once
 
 #include <array>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "framework/base/fork.h"
+#include "framework/device/device.h"
 
 namespace treenail {
 
@@ -20,7 +21,7 @@ struct Arena {
 
 class ArenaPool {
  public:
-  ArenaPool() = default;
+  explicit ArenaPool(Device& device = cpu_device()) : device_(device) {}
   ~ArenaPool();
   ArenaPool(const ArenaPool&) = delete;
   ArenaPool& operator=(const ArenaPool&) = delete;
@@ -30,12 +31,15 @@ class ArenaPool {
   Arena take(size_t bytes, const std::byte* preferred);
   // One far larger than what was lately asked for is given back to the system.
   void give_back(Arena arena);
-  // Gives those that are free to the allocator.
+  // Gives those that are free to the device.
   void clear();
 
  private:
   static constexpr size_t kRemembered = 16;  // requests
 
+  void release(const Arena& arena) { device_.deallocate(arena.data, arena.bytes); }
+
+  Device& device_;
   ForkMutex mutex_;
   std::vector<Arena> free_;
   std::array<size_t, kRemembered> asked_ = {};

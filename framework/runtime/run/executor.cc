@@ -27,7 +27,7 @@ constexpr int kInterruptMs = 50;
 
 bool is_cheap(const PlanNode& p) {
   return p.kind == PlanNode::Kind::kOrder || p.kind == PlanNode::Kind::kView || p.asynchronous ||
-         (p.kernel && p.kernel->cost_ns < kInlineNs);
+         p.queued || (p.kernel && p.kernel->cost_ns < kInlineNs);
 }
 
 }  // namespace
@@ -111,6 +111,18 @@ void Execution::work() {
         "the process was forked while this run was in flight; the child cannot finish it");
   }
   region_.reset();
+  drain_queues();
+}
+
+// The last of what the devices say comes before they are past all.
+void Execution::drain_queues() {
+  for (size_t i = 1; i < plan_.memories.size(); ++i) {
+    try {
+      plan_.memories[i].device->wait();
+    } catch (...) {
+      if (error_ == nullptr) error_ = std::current_exception();
+    }
+  }
 }
 
 void Execution::run_unit() noexcept {
@@ -173,7 +185,11 @@ int64_t Execution::run_chain(int32_t first) {
 // Whether the node has run; an asynchronous one says itself when it has.
 bool Execution::begin_node(const PlanNode& p, int32_t n) {
   if (!p.asynchronous) {
-    run_node(plan_, p, frame_);
+    if (p.queued) {
+      enqueue_node(plan_, p, frame_, Failure(*this, n));
+    } else {
+      run_node(plan_, p, frame_);
+    }
     return true;
   }
   {
@@ -241,6 +257,16 @@ void Execution::ended(int32_t n, std::exception_ptr error) noexcept {
   if (close) region_->close();
 }
 
+// What a device finds when the node has ended here already.
+void Execution::failed(int32_t n, std::exception_ptr error) noexcept {
+  if (forked()) return;
+  try {
+    std::rethrow_exception(error);
+  } catch (...) {
+    fail_located(plan_.nodes[static_cast<size_t>(n)], n);
+  }
+}
+
 // The caller holds mutex_. How many became ready.
 uint32_t Execution::push_successors(std::span<const int32_t> successors) {
   uint32_t ready = 0;
@@ -288,7 +314,10 @@ void Execution::fail(int32_t n) {
 
 // The same, of a node that waited: one that was cancelled for another's error has none of its own.
 void Execution::fail_waiting(const PlanNode& p, int32_t n) noexcept {
-  if (frame_.waits.cancelled() && !frame_.token.cancelled()) return;
+  if (!frame_.waits.cancelled() || frame_.token.cancelled()) fail_located(p, n);
+}
+
+void Execution::fail_located(const PlanNode& p, int32_t n) noexcept {
   try {
     rethrow_located(p, frame_);
   } catch (...) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a plan on a frame. In canonical order on the calling thread (kernels split their own work
 // over the pool), or as dependencies allow: where nodes side by side are faster, and where some can
-// wait. Of several errors the first in canonical order is reported.
+// wait. Of several errors the first in canonical order is reported. What devices with queues were
+// given is done, too, when a run ends.
 #pragma once
 
 #include <atomic>
@@ -17,14 +18,15 @@
 #include "framework/base/fork.h"
 #include "framework/base/work_region.h"
 #include "framework/runtime/kernel/async_kernel.h"
+#include "framework/runtime/kernel/queued_kernel.h"
 #include "framework/runtime/plan/plan.h"
 
 namespace treenail {
 
 // Feeds stand in the frame's arg slots; fetches are left in their slots. Errors: of kernels, with
 // op and node before the text; Cancelled or DeadlineExceeded as the frame's token says. On return,
-// normal or not, none of the plan's kernels runs or waits. Returns the number of plan nodes
-// executed.
+// normal or not, none of the plan's kernels runs, waits or is queued. Returns the number of plan
+// nodes executed.
 int64_t execute_plan(const Plan& plan, Frame& frame);
 
 // The nodes of a frame, as dependencies allow: dependency counts and a queue of what is ready. The
@@ -36,7 +38,7 @@ int64_t execute_plan(const Plan& plan, Frame& frame);
 // After an error only synchronous nodes before it in canonical order still begin, so that the error
 // reported is the first one whatever the timing; what waits is cancelled, and its errors count for
 // nothing.
-class Execution final : public Done::Target {
+class Execution final : public Done::Target, public Failure::Target {
  public:
   Execution(const Plan& plan, Frame& frame);
   // Nothing of the frame may run or wait any more.
@@ -57,12 +59,17 @@ class Execution final : public Done::Target {
   void wind_up();
 
   void ended(int32_t node, std::exception_ptr error) noexcept override;
+  void failed(int32_t node, std::exception_ptr error) noexcept override;
+  bool superseded(int32_t node) const noexcept override {
+    return frame_.token.cancelled() || error_position_.load(std::memory_order_acquire) < node;
+  }
 
  private:
   static constexpr int32_t kNone = -1;
   static constexpr int32_t kNoError = std::numeric_limits<int32_t>::max();
 
   void work();
+  void drain_queues();
   void run_unit() noexcept;
   int64_t run_chain(int32_t first);
   bool begin_node(const PlanNode& p, int32_t n);
@@ -74,6 +81,7 @@ class Execution final : public Done::Target {
   int32_t pop_ready();
   bool closes();
   void fail(int32_t n);
+  void fail_located(const PlanNode& p, int32_t n) noexcept;
   void fail_waiting(const PlanNode& p, int32_t n) noexcept;
   void look_after_interrupts() noexcept;
 

@@ -6,29 +6,31 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/device/allocator.h"
 #include "framework/runtime/kernel/async_kernel.h"
 #include "framework/runtime/kernel/kernel_registry.h"
+#include "framework/runtime/kernel/queued_kernel.h"
 #include "framework/runtime/plan/handle_info.h"
 #include "framework/runtime/state/resource_manager.h"
-#include "framework/tensor/allocator.h"
 
 namespace treenail {
 namespace {
 
-// Scratch of one run; freed at scope's end.
+// Scratch of one run, in a device's memory; freed at scope's end.
 class Scratch {
  public:
-  explicit Scratch(size_t bytes) : bytes_(bytes) {
-    if (bytes_ != 0) data_ = static_cast<std::byte*>(Allocator::host().allocate(bytes_));
+  Scratch(size_t bytes, Device& device) : device_(device), bytes_(bytes) {
+    if (bytes_ != 0) data_ = static_cast<std::byte*>(device_.allocate(bytes_));
   }
   ~Scratch() {
-    if (data_ != nullptr) Allocator::host().deallocate(data_, bytes_);
+    if (data_ != nullptr) device_.deallocate(data_, bytes_);
   }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
   std::byte* data() const { return data_; }
 
  private:
+  Device& device_;
   size_t bytes_;
   std::byte* data_ = nullptr;
 };
@@ -98,6 +100,10 @@ IntrusivePtr<RandomCounter> ArrayPrepareContext::random_counter() const {
                                                      : services_.counter_name);
 }
 
+Device& ArrayPrepareContext::device() const {
+  return services_.device != nullptr ? *services_.device : cpu_device();
+}
+
 Tensor view_as(const Tensor& tensor, DType dtype, const Shape& shape) {
   const std::ptrdiff_t offset = static_cast<const std::byte*>(tensor.raw()) -
                                 static_cast<const std::byte*>(tensor.buffer()->data());
@@ -114,13 +120,14 @@ class Places {
       : inputs_(inputs.size()),
         values_(inputs.size() + static_cast<size_t>(op.num_outputs())),
         slots_(inputs.size()),
-        scratch_(prepared.kernel->scratch_bytes) {
+        scratch_(prepared.kernel->scratch_bytes, *prepared.device) {
     std::copy(inputs.begin(), inputs.end(), values_.begin());
     std::iota(slots_.begin(), slots_.end(), 0);
     if (!op.def().allocates_outputs) {
       for (size_t i = 0; i < prepared.output_shapes.size(); ++i) {
-        values_[inputs_ + i] =
-            Tensor(op.output_type(static_cast<int>(i)), prepared.output_shapes[i]);
+        const auto output = static_cast<int>(i);
+        Device* const memory = op.output_def(output).host ? nullptr : prepared.device;
+        values_[inputs_ + i] = Tensor(op.output_type(output), prepared.output_shapes[i], memory);
       }
     }
     context.values_ = values_.data();
@@ -156,6 +163,11 @@ struct Inferred {
   std::vector<ValueInfo> outputs;
 };
 
+Tensor view_of(const OpInstance& op, const Inferred& inferred, std::span<const Tensor> inputs) {
+  const Tensor& source = inputs[static_cast<size_t>(op.def().view_of)];
+  return view_as(source, op.output_type(0), inferred.outputs[0].shape.shape());
+}
+
 PreparedKernel prepare(const OpInstance& op, const Inferred& inferred,
                        const NodeServices& services) {
   std::vector<Shape> shapes;
@@ -177,12 +189,16 @@ PreparedKernel prepare(const OpInstance& op, const Inferred& inferred,
       prepared.output_shapes.push_back(info.shape.shape());
   }
   const ArrayPrepareContext context(op, shapes, prepared.output_shapes, host_values, services);
-  prepared.kernel = KernelRegistry::instance().find(op)(context);
+  prepared.device = &context.device();
+  prepared.kernel = KernelRegistry::instance().find(op, prepared.device->kind())(context);
   return prepared;
 }
 
-// A run of an asynchronous kernel, until it has ended.
-class StartedRun final : public Done::Target {
+// A run that nobody waits for, until it has ended.
+class StartedRun final : public Done::Target,
+                         public Failure::Target,
+                         public Device::Waiter,
+                         public FromAllocator {
  public:
   StartedRun(const OpInstance& op, Inferred inferred, PreparedKernel prepared,
              std::span<const Tensor> inputs, const CancellationToken& token,
@@ -194,7 +210,27 @@ class StartedRun final : public Done::Target {
         end_(std::move(end)) {}
 
   // From here on the run frees itself, unless this throws.
-  void start() { async_kernel(*prepared_.kernel, op_).start(places_.context, Done(*this, 0)); }
+  void start() {
+    const Kernel& kernel = *prepared_.kernel;
+    if (const auto* queued = dynamic_cast<const QueuedKernel*>(&kernel)) {
+      queued->enqueue(places_.context, Failure(*this, 0));
+      prepared_.device->notify(*this);
+    } else if (op_.def().asynchronous || dynamic_cast<const AsyncKernel*>(&kernel) != nullptr) {
+      async_kernel(kernel, op_).start(places_.context, Done(*this, 0));
+    } else {
+      kernel.run(places_.context);
+      ended(0, nullptr);
+    }
+  }
+
+  // Before reached(), and from whoever calls that.
+  void failed(int32_t, std::exception_ptr error) noexcept override {
+    if (failure_ == nullptr) failure_ = std::move(error);
+  }
+  bool superseded(int32_t) const noexcept override { return places_.context.token_->cancelled(); }
+  void reached(std::exception_ptr error) noexcept override {
+    ended(0, failure_ != nullptr ? failure_ : std::move(error));
+  }
 
   void ended(int32_t, std::exception_ptr error) noexcept override {
     const std::unique_ptr<StartedRun> self(this);
@@ -216,6 +252,7 @@ class StartedRun final : public Done::Target {
   const PreparedKernel prepared_;
   Places places_;
   const std::unique_ptr<ImmediateEnd> end_;
+  std::exception_ptr failure_;
 };
 
 }  // namespace
@@ -231,10 +268,7 @@ std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor
                                     const NodeServices& services, const CancellationToken* token,
                                     PreparedKernel* keep) {
   const Inferred inferred(op, inputs);
-  if (op.def().view_of >= 0) {
-    const Tensor& source = inputs[static_cast<size_t>(op.def().view_of)];
-    return {view_as(source, op.output_type(0), inferred.outputs[0].shape.shape())};
-  }
+  if (op.def().view_of >= 0) return {view_of(op, inferred, inputs)};
   PreparedKernel prepared = prepare(op, inferred, services);
   std::vector<Tensor> outputs = run_prepared(op, prepared, inputs, token);
   if (op.def().allocates_outputs) check_outputs(op, outputs, inferred.outputs);
@@ -246,6 +280,7 @@ void start_immediately(const OpInstance& op, std::span<const Tensor> inputs,
                        const NodeServices& services, const CancellationToken& token,
                        std::unique_ptr<ImmediateEnd> end) {
   Inferred inferred(op, inputs);
+  if (op.def().view_of >= 0) return end->ended({view_of(op, inferred, inputs)}, nullptr);
   PreparedKernel prepared = prepare(op, inferred, services);
   auto run = std::make_unique<StartedRun>(op, std::move(inferred), std::move(prepared), inputs,
                                           token, std::move(end));

@@ -23,6 +23,7 @@ struct NodeServices {
   ResourceManager* resources = nullptr;
   std::string_view node_name;     // empty in immediate execution
   std::string_view counter_name;  // of a random op's counter, where it is not the node's
+  Device* device = nullptr;       // that runs it, in whose memory inputs lie; null: a CPU
 };
 
 // A PrepareContext over plain arrays. host_values: one pointer per input, null where the op
@@ -43,6 +44,7 @@ class ArrayPrepareContext final : public PrepareContext {
   const Shape& output_shape(int i) const override;
   const Tensor& host_value(int i) const override;
   std::string_view node_name() const override { return services_.node_name; }
+  Device& device() const override;
   ResourceManager& resources() const override { return *services_.resources; }
   IntrusivePtr<RandomCounter> random_counter() const override;
 
@@ -61,6 +63,7 @@ Tensor view_as(const Tensor& tensor, DType dtype, const Shape& shape);
 struct PreparedKernel {
   std::unique_ptr<Kernel> kernel;  // null: every run is prepared anew
   std::vector<Shape> output_shapes;
+  Device* device = nullptr;  // that runs it
 };
 
 // Output tensors of `op` on `inputs`. Errors carry no op or node prefix: the caller knows what to
@@ -79,8 +82,8 @@ class ImmediateEnd {
   // `error`: null where there are outputs.
   virtual void ended(std::vector<Tensor> outputs, std::exception_ptr error) noexcept = 0;
 };
-// The same of an asynchronous op without waiting. What is thrown here is thrown instead of telling
-// `end`.
+// The same without waiting: of an asynchronous op, and of any on a device with a queue. What is
+// thrown here is thrown instead of telling `end`.
 void start_immediately(const OpInstance& op, std::span<const Tensor> inputs,
                        const NodeServices& services, const CancellationToken& token,
                        std::unique_ptr<ImmediateEnd> end);

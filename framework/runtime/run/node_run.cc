@@ -11,9 +11,9 @@
 #include "framework/base/error.h"
 #include "framework/base/interrupt.h"
 #include "framework/base/spin.h"
+#include "framework/device/allocator.h"
 #include "framework/op/flops.h"
 #include "framework/runtime/run/immediate.h"
-#include "framework/tensor/allocator.h"
 
 namespace treenail {
 namespace {
@@ -33,6 +33,13 @@ void note_dynamic(const Plan& plan, const PlanNode& p, const Frame& frame,
   entry.flops = count_flops(p.node->op(), given, made);
 }
 
+NodeServices services_of(const Plan& plan, const PlanNode& p) {
+  return {plan.resources,
+          p.node->original_name(),
+          {},
+          plan.topology->devices[static_cast<size_t>(p.device)]};
+}
+
 std::vector<Tensor> inputs_of(const PlanNode& p, Frame& frame) {
   std::vector<Tensor> inputs;
   inputs.reserve(p.inputs.size());
@@ -48,8 +55,8 @@ void set_outputs(const PlanNode& p, Frame& frame, std::vector<Tensor> outputs) {
 
 void run_dynamic(const Plan& plan, const PlanNode& p, Frame& frame) {
   const std::vector<Tensor> inputs = inputs_of(p, frame);
-  const NodeServices services{plan.resources, p.node->original_name()};
-  std::vector<Tensor> outputs = run_immediately(p.node->op(), inputs, services, &frame.token);
+  std::vector<Tensor> outputs =
+      run_immediately(p.node->op(), inputs, services_of(plan, p), &frame.token);
   if (frame.trace != nullptr) note_dynamic(plan, p, frame, inputs, outputs);
   set_outputs(p, frame, std::move(outputs));
 }
@@ -70,17 +77,21 @@ class DynamicEnd final : public ImmediateEnd {
 };
 
 void start_dynamic(const Plan& plan, const PlanNode& p, Frame& frame, Done done) {
-  const NodeServices services{plan.resources, p.node->original_name()};
-  start_immediately(p.node->op(), inputs_of(p, frame), services, frame.waits,
+  start_immediately(p.node->op(), inputs_of(p, frame), services_of(plan, p), frame.waits,
                     std::make_unique<DynamicEnd>(p, frame, done));
 }
 
-// The kernel's shapes were prepared for these; a variable that changed its shape under the plan
-// shows here.
+// The kernel's shapes were prepared for these, in this memory; a variable that changed its shape
+// under the plan shows here.
 void check_given(const Plan& plan, const PlanNode& p, Frame& frame) {
   for (const int32_t slot : p.kernel_gives) {
     const Slot& planned = plan.slots[static_cast<size_t>(slot)];
     const Tensor& given = value(frame, slot);
+    if (given.device() != plan.memories[static_cast<size_t>(planned.memory)].owner()) {
+      throw internal_error(
+          "gave ", given, " in the memory of another device than ",
+          to_text(plan.memories[static_cast<size_t>(planned.memory)].device->name()));
+    }
     if (given.dtype() == planned.dtype && planned.shape.compatible(given.shape())) continue;
     throw failed_precondition("gave ", given, " where the running plan was made for ",
                               planned.dtype, planned.shape,
@@ -93,14 +104,16 @@ void check_given(const Plan& plan, const PlanNode& p, Frame& frame) {
                                                  Frame& frame) {
   for (const int32_t slot : p.fresh) {
     const Slot& planned = plan.slots[static_cast<size_t>(slot)];
-    value(frame, slot) = Tensor(planned.dtype, planned.shape.shape());
+    Device* const memory =
+        planned.memory == 0 ? nullptr : plan.memories[static_cast<size_t>(planned.memory)].device;
+    value(frame, slot) = Tensor(planned.dtype, planned.shape.shape(), memory);
   }
   if (p.forwarded >= 0) value(frame, p.first_output) = value(frame, p.forwarded);
   RunContext context;
   context.values_ = frame.values.data();
   context.input_slots_ = p.inputs.data();
   context.output_slot_ = p.first_output;
-  context.scratch_ = frame.arena + p.scratch_offset;
+  context.scratch_ = frame.arenas[static_cast<size_t>(p.memory)] + p.scratch_offset;
   return context;
 }
 
@@ -194,6 +207,18 @@ void rethrow_located(const PlanNode& p, const Frame& frame) {
 }
 
 void run_node(const Plan& plan, const PlanNode& p, Frame& frame) { run_one(plan, p, frame); }
+
+void enqueue_node(const Plan& plan, const PlanNode& p, Frame& frame, Failure failure) {
+  const NodeTimer timer(plan, p, frame);
+  try {
+    RunContext context = provide(plan, p, frame);
+    context.token_ = &frame.token;
+    static_cast<const QueuedKernel&>(*p.kernel).enqueue(context, failure);
+  } catch (...) {
+    rethrow_located(p, frame);
+  }
+  release(p, frame);
+}
 
 void start_node(const Plan& plan, const PlanNode& p, Frame& frame, Done done) {
   if (frame.trace != nullptr) trace_of(plan, p, frame).start_ns = monotonic_ns();

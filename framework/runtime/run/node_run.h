@@ -4,6 +4,7 @@
 #pragma once
 
 #include "framework/runtime/kernel/async_kernel.h"
+#include "framework/runtime/kernel/queued_kernel.h"
 #include "framework/runtime/plan/plan.h"
 
 namespace treenail {
@@ -11,6 +12,10 @@ namespace treenail {
 // Runs a synchronous node. Errors: of the kernel, naming the node; what poll_interrupt() throws is
 // the caller's own and passes unchanged, and so does a cancellation, which no node caused.
 void run_node(const Plan& plan, const PlanNode& p, Frame& frame);
+
+// Hands a queued node to its device, which says by `failure` what goes wrong there. Errors: as
+// run_node().
+void enqueue_node(const Plan& plan, const PlanNode& p, Frame& frame, Failure failure);
 
 // All of a plan, in canonical order: for plans whose nodes run in_order(). How many ran.
 int64_t run_nodes_in_order(const Plan& plan, Frame& frame);

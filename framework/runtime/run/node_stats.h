@@ -15,8 +15,9 @@ struct NodeStats {
   std::string op;
   std::vector<std::pair<std::string, std::string>> fused;  // name, op of what else it computes
   std::string device;
-  int64_t start_ns = 0, end_ns = 0;  // since the run began
-  int64_t thread = 0;                // the system's number
+  // Since the run began. On a device with a queue: when the node was handed to it.
+  int64_t start_ns = 0, end_ns = 0;
+  int64_t thread = 0;           // the system's number
   int64_t bytes_allocated = 0;  // its outputs, but those written over an input, and its scratch
   int64_t bytes_in_use = 0;     // of the process's allocator, when it had ended
   double flops = 0;             // by the ops' own counts (OpDef::flops_fn); 0: unknown

@@ -14,7 +14,8 @@ using Row = std::array<std::string, 4>;
 
 Row row_of(const Node& node, const Topology& topology) {
   const auto device = static_cast<size_t>(topology.places[static_cast<size_t>(node.id())]);
-  return {node.original_name(), node.type(), to_text(topology.devices[device]), node.device()};
+  return {node.original_name(), node.type(), to_text(topology.devices[device]->name()),
+          node.device()};
 }
 
 std::string text_of(const std::vector<Row>& rows) {
@@ -42,7 +43,7 @@ void PlacementLog::write(const Topology& topology) {
   const std::unique_lock lock(mutex_);
   if (mutex_.abandoned()) begin_anew(written_);
   for (const Node* node : topology.order) {
-    const bool own = node->type() == "_Arg" || node->type() == "_Retval";
+    const bool own = node->type().starts_with('_');
     if (!own && written_.insert(node->original_name()).second)
       rows.push_back(row_of(*node, topology));
   }

@@ -27,7 +27,7 @@ class Counter {
     NodeStats stats;
     stats.name = p.node->original_name();
     stats.op = p.node->type();
-    stats.device = to_text(plan_.topology->devices[static_cast<size_t>(p.device)]);
+    stats.device = to_text(plan_.topology->devices[static_cast<size_t>(p.device)]->name());
     stats.flops = flops(*p.node);
     if (const auto found = members_.find(static_cast<int32_t>(position)); found != members_.end()) {
       for (const Node* member : found->second) {
@@ -72,7 +72,8 @@ class Counter {
   bool over_an_input(const PlanNode& p, const Slot& output) const {
     return std::ranges::any_of(p.inputs, [&](int32_t input) {
       const Slot& slot = plan_.slots[static_cast<size_t>(input)];
-      return slot.kind == Slot::Kind::kArena && slot.offset == output.offset;
+      return slot.kind == Slot::Kind::kArena && slot.memory == output.memory &&
+             slot.offset == output.offset;
     });
   }
 

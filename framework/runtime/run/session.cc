@@ -10,7 +10,6 @@
 #include "framework/base/error.h"
 #include "framework/base/interrupt.h"
 #include "framework/base/spin.h"
-#include "framework/placement/placer.h"
 #include "framework/runtime/plan/plan.h"
 #include "framework/runtime/run/deadline.h"
 #include "framework/runtime/run/executor.h"
@@ -42,6 +41,15 @@ class TraceLease {
   NodeTrace trace_;
 };
 
+RunMetadata planned_metadata(const Plan& plan, bool specialized) {
+  const PlanMemory& host = plan.memories[0];
+  RunMetadata metadata{0, host.arena_bytes, plan.cost_ns, specialized, host.peak_bytes, {}, {}};
+  for (const PlanMemory& memory : std::span(plan.memories).subspan(1))
+    metadata.devices.push_back(
+        {to_text(memory.device->name()), memory.arena_bytes, memory.peak_bytes});
+  return metadata;
+}
+
 // `keys`: one for each. Errors: InvalidArgument (a feed of a resource, a value fed twice).
 void check_feeds(std::span<const Output> feeds, std::vector<int64_t> keys) {
   for (const Output& value : feeds) {
@@ -61,7 +69,11 @@ void check_feeds(std::span<const Output> feeds, std::vector<int64_t> keys) {
 Session::Session(std::shared_ptr<Graph> graph, SessionOptions options)
     : graph_(std::move(graph)), impl_(std::make_unique<Impl>()) {
   impl_->resources = options.resources ? options.resources : std::make_shared<ResourceManager>();
-  impl_->devices = local_devices(options.cpu_devices);
+  impl_->devices = session_devices(options.device_count);
+  for (Device* device : impl_->devices) {
+    if (!device->is_host())
+      impl_->device_arenas.emplace(device, std::make_unique<ArenaPool>(*device));
+  }
   impl_->options = std::move(options);
   impl_->resources->attach();
 }
@@ -70,7 +82,7 @@ Session::~Session() { close(); }
 
 std::vector<std::string> Session::devices() const {
   std::vector<std::string> names;
-  for (const DeviceName& device : impl_->devices) names.push_back(to_text(device));
+  for (const Device* device : impl_->devices) names.push_back(to_text(device->name()));
   return names;
 }
 
@@ -169,22 +181,35 @@ Session::FrameLease::FrameLease(Impl& session, Signature& signature, const Plan&
   }
   if (!frame_) frame_ = std::make_unique<Frame>(plan);
   try {
-    arena_ = session.arenas.take(static_cast<size_t>(plan.arena_bytes), frame_->arena);
-  } catch (const Error& error) {
-    throw arena_error(plan, error);
-  }
-  try {
-    frame_->use_arena(plan, arena_.data);
+    take_arenas();
     session.begin(*frame_, signature);
   } catch (...) {
-    session.arenas.give_back(arena_);
+    give_back_arenas();
     throw;
   }
 }
 
+void Session::FrameLease::take_arenas() {
+  for (size_t i = 0; i < plan_.memories.size(); ++i) {
+    const PlanMemory& memory = plan_.memories[i];
+    try {
+      arenas_.push_back(session_.arenas_of(*memory.device)
+                            .take(static_cast<size_t>(memory.arena_bytes), frame_->arenas[i]));
+    } catch (const Error& error) {
+      throw arena_error(plan_, i, error);
+    }
+    frame_->use_arena(plan_, i, arenas_[i].data);
+  }
+}
+
+void Session::FrameLease::give_back_arenas() {
+  for (size_t i = 0; i < arenas_.size(); ++i)
+    session_.arenas_of(*plan_.memories[i].device).give_back(arenas_[i]);
+}
+
 Session::FrameLease::~FrameLease() {
   session_.end(*frame_);
-  session_.arenas.give_back(arena_);
+  give_back_arenas();
   if (frame_->token.cancelled() || frame_->waits.cancelled()) return;
   frame_->reset(plan_);
   const std::lock_guard lock(plan_.mutex);
@@ -218,8 +243,7 @@ std::vector<Tensor> Session::run(const std::shared_ptr<Signature>& signature,
     throw;
   }
   limits.end_planning();
-  if (metadata != nullptr)
-    *metadata = {0, plan->arena_bytes, plan->cost_ns, specialized, plan->peak_bytes, {}};
+  if (metadata != nullptr) *metadata = planned_metadata(*plan, specialized);
   FrameLease lease(*impl_, *signature, *plan);
   Frame& frame = *lease;
   for (size_t i = 0; i < feeds.size(); ++i) {
@@ -290,6 +314,7 @@ void Session::close() {
   for (const std::shared_ptr<Signature>& signature : signatures)
     signature->forget_unless_planning();
   impl_->arenas.clear();
+  for (auto& [device, arenas] : impl_->device_arenas) arenas->clear();
   impl_->resources->detach();
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -22,9 +23,9 @@ class ResourceManager;
 struct SessionOptions {
   bool fold_constants = true;
   bool merge_common_subexpressions = true;
-  // CPU devices of the session, at least one: ".../device:CPU:0" and on, which share threads and
-  // memory.
-  int cpu_devices = 1;
+  // How many devices of each kind the session has at most. Without a number: of CPUs, which share
+  // threads and memory, one; of others all that there are.
+  std::map<std::string, int> device_count;
   // Says on standard error where each operation runs, when a plan first has it.
   bool log_placement = false;
   // A node that asks for a device that is not there runs on the CPU instead of being refused.
@@ -43,17 +44,24 @@ struct RunOptions {
   bool trace = false;  // RunMetadata::nodes is wanted
 };
 
+struct DeviceMemory {
+  std::string device;
+  int64_t arena_bytes = 0;
+  int64_t peak_bytes = 0;
+};
+
 // What a run needs and did, filled when asked for. All but nodes_executed is known before the
 // first kernel runs, and stands here although the run then fails, for want of memory say.
 struct RunMetadata {
   int64_t nodes_executed = 0;
-  int64_t arena_bytes = 0;   // planned memory: intermediate values and the kernels' scratch
+  int64_t arena_bytes = 0;   // planned host memory: intermediate values and the kernels' scratch
   double cost_ns = 0;        // estimate of one run on one thread
   bool specialized = false;  // a plan for these very shapes was there or made
-  // The most that the run holds at once: the arena and the planned values that outlive it
-  // (fetches). Without feeds and variables, which were there before, and without what nodes below a
-  // data-dependent shape allocate when they run.
+  // The most host memory that the run holds at once: the arena and the planned values that outlive
+  // it (fetches). Without feeds and variables, which were there before, and without what nodes
+  // below a data-dependent shape allocate when they run.
   int64_t peak_bytes = 0;
+  std::vector<DeviceMemory> devices;  // the same of devices with memory of their own
   std::vector<NodeStats> nodes;  // of a run that did not fail, where RunOptions::trace asks for it
 };
 

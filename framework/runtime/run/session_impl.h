@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "framework/base/fork.h"
 #include "framework/base/hash.h"
+#include "framework/base/small_vector.h"
 #include "framework/runtime/plan/plan.h"
 #include "framework/runtime/run/arena_pool.h"
 #include "framework/runtime/run/partial_run.h"
@@ -23,10 +25,12 @@ namespace treenail {
 
 struct Session::Impl {
   SessionOptions options;
-  std::vector<DeviceName> devices;
+  std::vector<Device*> devices;  // the host's CPUs first
   PlacementLog placements;
   std::shared_ptr<ResourceManager> resources;
+  // Of the host, and by device those of its memory where that is another.
   ArenaPool arenas;
+  std::map<const Device*, std::unique_ptr<ArenaPool>> device_arenas;
 
   std::atomic<bool> closed{false};
 
@@ -47,6 +51,9 @@ struct Session::Impl {
   // begins anew.
   std::unique_lock<ForkMutex> locked();
   void forget_oldest();
+  ArenaPool& arenas_of(const Device& device) {
+    return device.is_host() ? arenas : *device_arenas.at(&device);
+  }
 
   Signature::Planning planning(const Graph& graph) {
     return {graph, *resources, options, devices, placements, closed};
@@ -55,7 +62,7 @@ struct Session::Impl {
   void end(Frame& frame);
 };
 
-// A frame out of the plan's pool and an arena for its run, in the session's list of what runs.
+// A frame out of the plan's pool and arenas for its run, in the session's list of what runs.
 // Given back when the run ended well; a cancelled frame is dropped with its tokens.
 class Session::FrameLease {
  public:
@@ -67,10 +74,13 @@ class Session::FrameLease {
   Frame& operator*() { return *frame_; }
 
  private:
+  void take_arenas();
+  void give_back_arenas();
+
   Impl& session_;
   const Plan& plan_;
   std::unique_ptr<Frame> frame_;
-  Arena arena_;
+  SmallVector<Arena, 1> arenas_;  // by the plan's memory, as far as they were had
 };
 
 // A fetched value as its caller gets it.

@@ -25,7 +25,7 @@ class Session::Signature {
     const Graph& graph;
     ResourceManager& resources;
     const SessionOptions& options;
-    std::span<const DeviceName> devices;
+    std::span<Device* const> devices;
     PlacementLog& placements;
     const std::atomic<bool>& closed;  // the session
   };

@@ -6,6 +6,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/fork.h"
+#include "framework/device/device.h"
 #include "framework/runtime/state/resource_handle.h"
 #include "framework/runtime/state/resource_manager.h"
 #include "framework/runtime/state/stored_value.h"
@@ -21,10 +22,19 @@ bool admits(const PartialShape& wide, const PartialShape& narrow) {
                             [](int64_t any, int64_t one) { return any == kUnknown || any == one; });
 }
 
+// Null: the host's.
+Device* with_own_memory(Device* device, DType dtype) {
+  return device == nullptr || device->is_host() || !is_plain(dtype) ? nullptr : device;
+}
+
+std::string place_text(const Device* device) {
+  return device == nullptr ? "the host" : to_text(device->name());
+}
+
 }  // namespace
 
-Variable::Variable(std::string name, DType dtype, PartialShape shape)
-    : name_(std::move(name)), dtype_(dtype), shape_(std::move(shape)) {}
+Variable::Variable(std::string name, DType dtype, PartialShape shape, Device* device)
+    : name_(std::move(name)), dtype_(dtype), device_(device), shape_(std::move(shape)) {}
 
 Variable::~Variable() = default;
 
@@ -72,6 +82,10 @@ void Variable::assign(const Tensor& value) {
   if (value.dtype() != dtype_) {
     throw invalid_argument("variable ", name_, " has dtype ", dtype_, ", the value assigned is ",
                            value);
+  }
+  if (value.device() != device_) {
+    throw invalid_argument("variable ", name_, " lives on ", place_text(device_),
+                           ", the value assigned on ", place_text(value.device()));
   }
   // The next write copies unless the variable is alone with the memory by then.
   Tensor stored = stored_value(value);
@@ -125,14 +139,19 @@ Variable& variable_of_dtype(const Tensor& handle, DType dtype) {
 }
 
 IntrusivePtr<Variable> named_variable(ResourceManager& resources, std::string_view container,
-                                      std::string_view name, DType dtype,
-                                      const PartialShape& shape) {
-  auto make = [&] { return make_counted<Variable>(std::string(name), dtype, shape); };
+                                      std::string_view name, DType dtype, const PartialShape& shape,
+                                      Device* device) {
+  device = with_own_memory(device, dtype);
+  auto make = [&] { return make_counted<Variable>(std::string(name), dtype, shape, device); };
   IntrusivePtr<Variable> variable = resources.lookup_or_create<Variable>(container, name, make);
   if (variable->dtype() != dtype || !variable->widen(shape)) {
     throw invalid_argument("variable ", name, " exists with dtype ", variable->dtype(),
                            " and shape ", variable->declared_shape(),
                            "; it is asked for with dtype ", dtype, " and shape ", shape);
+  }
+  if (variable->device() != device) {
+    throw invalid_argument("variable ", name, " lives on ", place_text(variable->device()),
+                           "; it is asked for on ", place_text(device));
   }
   return variable;
 }

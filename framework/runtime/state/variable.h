@@ -18,12 +18,14 @@ class ResourceManager;
 
 class Variable final : public Resource {
  public:
-  Variable(std::string name, DType dtype, PartialShape shape);
+  // `device`: in whose memory its values lie; null: the host's.
+  Variable(std::string name, DType dtype, PartialShape shape, Device* device = nullptr);
   ~Variable() override;
   const char* kind() const override { return "Variable"; }
 
   const std::string& name() const { return name_; }
   DType dtype() const { return dtype_; }
+  Device* device() const { return device_; }
   PartialShape declared_shape() const;
   // From now on values of every shape that `shape` admits are taken; false, and nothing changes,
   // unless it admits all that was admitted before.
@@ -60,6 +62,7 @@ class Variable final : public Resource {
 
   std::string name_;
   DType dtype_;
+  Device* device_;
   PartialShape shape_;
   mutable ForkMutex mutex_;
   mutable Tensor value_;
@@ -74,9 +77,9 @@ Variable& variable_of_dtype(const Tensor& handle, DType dtype);
 
 // The variable of that name in a session's state, made (uninitialised) at first use; one of a
 // narrower shape is widened. Errors: InvalidArgument when the name belongs to something else, or to
-// a variable of another dtype or shape.
+// a variable of another dtype or shape, or one that lives elsewhere.
 IntrusivePtr<Variable> named_variable(ResourceManager& resources, std::string_view container,
-                                      std::string_view name, DType dtype,
-                                      const PartialShape& shape);
+                                      std::string_view name, DType dtype, const PartialShape& shape,
+                                      Device* device = nullptr);
 
 }  // namespace treenail

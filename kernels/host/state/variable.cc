@@ -21,7 +21,7 @@ KernelPtr prepare_handle(const PrepareContext& p) {
   const PartialShape& shape = op.get<PartialShape>("shape");
   const std::string& shared = op.get_string("shared_name");
   const std::string name = shared.empty() ? std::string(p.node_name()) : shared;
-  if (name.empty()) {
+  if (name.empty()) {  // in immediate execution
     return make_kernel(
         [dtype, shape](RunContext& c) {
           c.output(0).data<ResourceElement>()->object = make_counted<Variable>("", dtype, shape);
@@ -29,7 +29,7 @@ KernelPtr prepare_handle(const PrepareContext& p) {
         100);
   }
   IntrusivePtr<Variable> variable =
-      named_variable(p.resources(), op.get_string("container"), name, dtype, shape);
+      named_variable(p.resources(), op.get_string("container"), name, dtype, shape, &p.device());
   return make_kernel(
       [variable](RunContext& c) { c.output(0).data<ResourceElement>()->object = variable; }, 10);
 }

@@ -193,7 +193,8 @@ class Optimizer:
         slots = self._slots.setdefault(slot_name, {})
         if var not in slots:
             graph = var.graph
-            with graph.name_scope(None), graph.control_dependencies(None):
+            with graph.name_scope(None), graph.control_dependencies(None), \
+                    graph.device(None), graph.device(var.device or None):
                 slots[var] = Variable(value(), trainable=False, name=var.op.name + "/" + op_name)
             self._place_in_whole(slots[var], var)
         return slots[var]
@@ -210,7 +211,9 @@ class Optimizer:
                                   colocate_with: Variable) -> Variable:
         key = name, colocate_with.graph
         if key not in self._non_slots:
-            with colocate_with.graph.as_default(), colocate_with.graph.name_scope(None):
+            graph, device = colocate_with.graph, colocate_with.device
+            with graph.as_default(), graph.name_scope(None), graph.device(None), \
+                    graph.device(device or None):
                 self._non_slots[key] = Variable(initial_value, name=name, trainable=False)
         return self._non_slots[key]
 

@@ -85,15 +85,15 @@ class Saver:
             self._empty = True
             return
         graph = next(iter(named.values())).graph
-        with graph.as_default(), graph.control_dependencies(None), graph.name_scope(self._name
-                                                                                    or "save"):
+        with graph.as_default(), graph.control_dependencies(None), graph.device(None), \
+                graph.name_scope(self._name or "save"):
             names = list(named)
-            self._path = placeholder_with_default(self._filename, shape=[], name="filename")
-            self._save_op = ops.Save(self._path, names, [""] * len(names),
-                                     [v.value() for v in named.values()], name="Save")
-            dtypes = [v.dtype for v in named.values()]
-            values = ops.Restore(self._path, names, [""] * len(names), dtypes=dtypes,
-                                 name="Restore")
+            read = [v.value() for v in named.values()]
+            with graph.device("/cpu:0"):  # where files are written and read
+                self._path = placeholder_with_default(self._filename, shape=[], name="filename")
+                self._save_op = ops.Save(self._path, names, [""] * len(names), read, name="Save")
+                values = ops.Restore(self._path, names, [""] * len(names),
+                                     dtypes=[v.dtype for v in named.values()], name="Restore")
             assigns = [assign for variable, value in zip(named.values(), values)
                        for assign in self._assign(variable, value)]
             self._restore_op = group(*assigns, name="restore_all")

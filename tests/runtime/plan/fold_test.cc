@@ -15,10 +15,12 @@ namespace {
 using test::floats;
 using test::GraphBuilder;
 
+constexpr auto everywhere = [](const Node&) { return true; };
+
 // Folds, and gives input `i` of `end`.
 const Node& folded_input(GraphBuilder& b, Node& end, int i = 0) {
   Node* keep[] = {&end};
-  fold_constants(*b.graph, keep);
+  fold_constants(*b.graph, keep, everywhere);
   return *end.input(i).node;
 }
 
@@ -78,7 +80,7 @@ TEST(Fold, StatefulAndKeptNodesStay) {
   const Output target = b.op("Neg", {b.constant(floats({1}), "c")}, {}, "target");
   Node& end = b.node("IdentityN", {random, target}, {}, "end");
   Node* keep[] = {&end, target.node};
-  fold_constants(*b.graph, keep);
+  fold_constants(*b.graph, keep, everywhere);
   EXPECT_EQ(end.input(0).node->type(), "RandomUniform");
   EXPECT_EQ(end.input(1).node->type(), "Neg");
 }
@@ -108,7 +110,7 @@ TEST(Fold, ControlEdgesStay) {
   Node& end = b.node("IdentityN", {b.op("Neg", {a}, {}, "again")}, {}, "end");
   Node& after = b.node("NoOp", {}, {}, "after", {a.node});
   Node* keep[] = {&end, &after};
-  fold_constants(*b.graph, keep);
+  fold_constants(*b.graph, keep, everywhere);
   ASSERT_EQ(end.input(0).node->type(), "Const");
   ASSERT_EQ(end.input(0).node->control_inputs().size(), 1U);
   EXPECT_EQ(end.input(0).node->control_inputs()[0], &before);
@@ -127,6 +129,19 @@ TEST(Fold, AShapeBehindASideEffectWaitsForIt) {
   ASSERT_EQ(constant.type(), "Const");
   ASSERT_EQ(constant.control_inputs().size(), 1U);
   EXPECT_EQ(constant.control_inputs()[0], read.node);
+}
+
+TEST(Fold, OnADeviceWithBitsOfItsOwnOnlyWhatHasNone) {
+  GraphBuilder b;
+  const Output neg = b.op("Neg", {b.constant(floats({1}), "c")}, {}, "neg");
+  const Output whole = b.op("Neg", {b.constant(Tensor::vector<int32_t>({1}), "i")}, {}, "whole");
+  const Output less = b.op("Less", {b.constant(floats({1}), "x"), b.constant(floats({2}), "y")});
+  Node& end = b.node("IdentityN", {neg, whole, less}, {}, "end");
+  Node* keep[] = {&end};
+  fold_constants(*b.graph, keep, [](const Node&) { return false; });
+  EXPECT_EQ(end.input(0).node->type(), "Neg");
+  EXPECT_EQ(end.input(1).node->type(), "Const");
+  EXPECT_EQ(end.input(2).node->type(), "Const");
 }
 
 }  // namespace

@@ -255,10 +255,10 @@ TEST(Fusion, EmptyAndScalarValues) {
 int64_t edges_looked_at(const GraphBuilder& b) {
   const std::vector<Node*> order = topological_order(*b.graph);
   const PartialShape shape{2};
-  std::vector<FusionCandidate> candidates(order.size(), {0, true, &shape});
+  const Fuser& fuser = KernelRegistry::instance().fuser();
+  std::vector<FusionCandidate> candidates(order.size(), {0, &fuser, true, &shape});
   int64_t looked_at = 0;
-  const auto groups =
-      find_fusion_groups(order, candidates, KernelRegistry::instance().fuser(), &looked_at);
+  const auto groups = find_fusion_groups(order, candidates, &looked_at);
   for (const FusionGroup& group : groups) {
     size_t operands = 0;
     for (const Node* member : group.members) operands += member->inputs().size();

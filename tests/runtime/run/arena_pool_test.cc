@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "framework/tensor/allocator.h"
+#include "framework/device/allocator.h"
 
 namespace treenail {
 namespace {

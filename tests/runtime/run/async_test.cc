@@ -123,6 +123,7 @@ void register_test_ops() {
         .input("x: float")
         .output("y: float")
         .asynchronous()
+        .stateful()
         .shape(same_shape)
         .not_differentiable()
         .doc("For tests.");
@@ -132,6 +133,7 @@ void register_test_ops() {
       .output("y: float")
       .attr("how: string")
       .asynchronous()
+      .stateful()
       .shape(same_shape)
       .not_differentiable()
       .doc("For tests.");

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/device/allocator.h"
 #include "framework/runtime/run/session.h"
-#include "framework/tensor/allocator.h"
 #include "tests/support/graph_builder.h"
 
 namespace treenail {

@@ -12,8 +12,8 @@
 
 #include "framework/base/error.h"
 #include "framework/base/thread_pool.h"
+#include "framework/device/allocator.h"
 #include "framework/runtime/state/resource_manager.h"
-#include "framework/tensor/allocator.h"
 #include "tests/support/graph_builder.h"
 
 namespace treenail {

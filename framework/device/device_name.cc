@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/placement/device_name.h"
+#include "framework/device/device_name.h"
 
 #include <algorithm>
 #include <charconv>

@@ -7,7 +7,7 @@
 //
 // Invariant: every block taken from the system is in use or in one cache, so cached = taken - in
 // use.
-#include "framework/tensor/allocator.h"
+#include "framework/device/allocator.h"
 
 #include <sys/mman.h>
 
@@ -24,7 +24,7 @@
 #include "framework/base/error.h"
 #include "framework/base/fork.h"
 #include "framework/base/system_limits.h"
-#include "framework/tensor/size_classes.h"
+#include "framework/device/size_classes.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define TREENAIL_ASAN 1

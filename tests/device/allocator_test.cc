@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The allocator: classes, reuse without system calls, the limit, absurd sizes, many threads, fork.
-#include "framework/tensor/allocator.h"
+#include "framework/device/allocator.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "framework/base/error.h"
-#include "framework/tensor/size_classes.h"
+#include "framework/device/size_classes.h"
 
 namespace treenail {
 namespace {

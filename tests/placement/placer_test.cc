@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/placement/placer.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "tests/support/graph_builder.h"
+
+namespace treenail {
+namespace {
+
+std::vector<Device*> cpus(int count) { return session_devices({{"CPU", count}}); }
+
+constexpr auto everywhere = [](const OpInstance&, const std::string&) { return true; };
+
+TEST(Placer, RefusesADeviceThatIsNotThere) {
+  test::GraphBuilder b;
+  const Output c = b.constant(Tensor::scalar(1.0f), "c");
+  for (const char* fine : {"", "/cpu:0", "/job:localhost/device:CPU:*", "/task:0"}) {
+    b.graph->set_device(*c.node, fine);
+    EXPECT_EQ(place(*b.graph, cpus(1), false, everywhere), std::vector<int32_t>{0}) << fine;
+  }
+  b.graph->set_device(*c.node, "/gpu:0");
+  try {
+    place(*b.graph, cpus(1), false, everywhere);
+    ADD_FAILURE() << "placed on a GPU that is not there";
+  } catch (const Error& error) {
+    EXPECT_NE(error.message().find("[Const node \"c\"] cannot be placed on \"/gpu:0\""),
+              std::string::npos)
+        << error.what();
+  }
+  EXPECT_EQ(place(*b.graph, cpus(1), true, everywhere), std::vector<int32_t>{0});
+}
+
+class ManyDevices : public ::testing::Test {
+ protected:
+  Output at(const char* device, Output value) {
+    b.graph->set_device(*value.node, device);
+    return value;
+  }
+  int32_t place_of(Output value, bool soft = false) {
+    return place(*b.graph, devices, soft, everywhere)[static_cast<size_t>(value.node->id())];
+  }
+  std::string refusal() {
+    try {
+      place(*b.graph, devices, false, everywhere);
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return "";
+  }
+
+  test::GraphBuilder b;
+  std::vector<Device*> devices = cpus(4);
+  const Tensor one = Tensor::scalar(1.0f);
+};
+
+TEST_F(ManyDevices, PartialRequestsTakeTheFirstThatSatisfies) {
+  const Output c = b.constant(one), d = b.op("Neg", {c}), e = b.op("Neg", {c});
+  at("/job:localhost/device:CPU:2", d);
+  at("/device:CPU:*", e);
+  EXPECT_EQ(place_of(d), 2);
+  EXPECT_EQ(place_of(e), 0);
+  EXPECT_EQ(place_of(c), 0);
+}
+
+TEST_F(ManyDevices, StateStaysWhereItIs) {
+  const Output v = at("/cpu:3", b.variable(DType::kFloat32, {}, "v"));
+  const Output read = b.read(v, DType::kFloat32);
+  const Output next = b.op("Neg", {read});
+  const Output assign = b.op("AssignVariableOp", {v, next});
+  EXPECT_EQ(place_of(read), 3);
+  EXPECT_EQ(place_of(assign), 3);
+  EXPECT_EQ(place_of(next), 0);
+  at("/cpu:1", read);
+  EXPECT_NE(refusal().find("what it works on, \"v\", is on /job:localhost/replica:0/task:0/device:"
+                           "CPU:3"),
+            std::string::npos)
+      << refusal();
+  EXPECT_EQ(place_of(read, true), 3);
+}
+
+// Of a kind of its own; it is asked for nothing.
+class Other final : public Device {
+ public:
+  Other() : Device({"localhost", 0, 0, "OTHER", 0}) {}
+  bool folds() const override { return false; }
+  void* allocate(size_t) override { return nullptr; }
+  void deallocate(void*, size_t) noexcept override {}
+  AllocatorStats stats() const override { return {}; }
+  void copy_in(void*, const void*, size_t) override {}
+  void copy_out(void*, const void*, size_t) override {}
+  void copy(void*, const void*, size_t) override {}
+  void copy_from_peer(void*, Device&, const void*, size_t) override {}
+  void notify(Waiter& waiter) noexcept override { waiter.reached(nullptr); }
+};
+
+class OtherKind : public ManyDevices {
+ protected:
+  OtherKind() { devices = {&cpu_device(), &other}; }
+  std::vector<int32_t> places(bool soft = false) {
+    return place(*b.graph, devices, soft, [](const OpInstance& op, const std::string& kind) {
+      return kind == "OTHER" && (op.name() == "Neg" || op.def().any_device);
+    });
+  }
+  std::string refusal() {
+    try {
+      places();
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return "";
+  }
+  int32_t number(Output value, bool soft = false) {
+    return places(soft)[static_cast<size_t>(value.node->id())];
+  }
+
+  Other other;
+};
+
+TEST_F(OtherKind, RunsWhatItHasAKernelForAndNothingElse) {
+  const Output c = b.constant(one), neg = at("/device:OTHER:0", b.op("Neg", {c}));
+  const Output view = at("/device:OTHER:0", b.op("Identity", {neg}));
+  const Output plain = b.op("Exp", {neg});
+  EXPECT_EQ(number(neg), 1);
+  EXPECT_EQ(number(view), 1);
+  EXPECT_EQ(number(plain), 0);
+  const Output exp = at("/device:OTHER:0", b.op("Exp", {neg}, {}, "e"));
+  EXPECT_EQ(refusal(),
+            "[Exp node \"e\"] cannot be placed on /job:localhost/replica:0/task:0/device:OTHER:0: "
+            "OTHER devices have no kernel for it with inputs (float32); allow_soft_placement runs "
+            "it on the CPU");
+  EXPECT_EQ(number(exp, true), 0);
+  EXPECT_EQ(number(neg, true), 1);
+}
+
+TEST_F(OtherKind, StateIsNeverMovedToWhereAKernelIs) {
+  const Output v = at("/device:OTHER:0", b.variable(DType::kFloat32, {}, "v"));
+  const Output read = b.read(v, DType::kFloat32);
+  EXPECT_EQ(number(read), 1);
+  b.op("AssignAddVariableOp", {v, read}, {}, "add");
+  EXPECT_NE(refusal().find("[AssignAddVariableOp node \"add\"] cannot be placed on"),
+            std::string::npos)
+      << refusal();
+  EXPECT_THROW(places(true), Error);
+}
+
+TEST_F(OtherKind, StateOfOneOperationIsInOneMemory) {
+  const Output v = at("/device:OTHER:0", b.variable(DType::kFloat32, {}, "v"));
+  const Output m = b.variable(DType::kFloat32, {}, "m");
+  b.op("ResourceApplyMomentum", {v, m, b.constant(one), b.constant(one), b.constant(one)}, {},
+       "apply");
+  EXPECT_NE(refusal().find("[ResourceApplyMomentum node \"apply\"] works on state in the memory of "
+                           "two devices: \"v\" is on"),
+            std::string::npos)
+      << refusal();
+}
+
+TEST_F(ManyDevices, ValuesOfNothingGoToTheirOnlyReader) {
+  const Output c = b.constant(one), d = b.constant(one);
+  const Output x = at("/cpu:2", b.op("Neg", {c}));
+  b.op("Add", {at("/cpu:1", b.op("Neg", {d})), d});
+  EXPECT_EQ(place_of(x), 2);
+  EXPECT_EQ(place_of(c), 2);
+  EXPECT_EQ(place_of(d), 0);
+}
+
+TEST_F(ManyDevices, ARequestThatNothingMeetsIsRefusedOrSoft) {
+  const Output c = at("/cpu:7", b.constant(one, "c"));
+  EXPECT_EQ(refusal(),
+            "[Const node \"c\"] cannot be placed on \"/cpu:7\": this session has "
+            "/job:localhost/replica:0/task:0/device:CPU:0, "
+            "/job:localhost/replica:0/task:0/device:CPU:1, "
+            "/job:localhost/replica:0/task:0/device:CPU:2, "
+            "/job:localhost/replica:0/task:0/device:CPU:3; allow_soft_placement runs it there");
+  EXPECT_EQ(place_of(c, true), 0);
+}
+
+}  // namespace
+}  // namespace treenail
