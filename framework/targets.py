@@ -18,6 +18,7 @@ Component(name="placement", sources=["framework/placement/**/*.cc"],
 # The kernel-side headers of runtime/: all that kernels may see of it.
 Component(name="kernel_api",
           headers=["framework/runtime/kernel/kernel*.h", "framework/runtime/kernel/async_kernel.h",
+                   "framework/runtime/kernel/device_library.h",
                    "framework/runtime/kernel/queued_kernel.h",
                    "framework/runtime/state/barrier.h",
                    "framework/runtime/state/conditional_accumulator.h",

@@ -161,7 +161,7 @@ def plan_adapter(context: Context, adapter: records.Adapter, core: str) -> None:
 
 
 def plan_plugin(context: Context, plugin: records.Plugin, core: str) -> None:
-    """A plugin that is not our own links nothing of ours: it talks through the table it is given."""
+    """A plugin not our own links nothing of ours: it talks through the table that it is given."""
     script = _script(context, "plugin-" + plugin.export,
                      version_script((("", (plugin.export,)),))) if plugin.export else ""
     objects = compile_sources(context, "plugin-" + plugin.name,

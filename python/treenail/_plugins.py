@@ -42,8 +42,8 @@ def load_op_library(library_filename: Any) -> types.ModuleType:
 
 
 def load_pluggable_device_library(library_location: Any) -> None:
-    """Loads a library that brings a kind of device with its kernels: sessions opened afterwards have
-    the devices (Session.list_devices()). Loading a library again does nothing.
+    """Loads a library that brings a kind of device with its kernels: sessions opened afterwards
+    have the devices (Session.list_devices()). Loading a library again does nothing.
 
     Such a library is of the same build as this Treenail.
 

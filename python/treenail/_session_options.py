@@ -180,8 +180,9 @@ the operations' definitions count them; 0: unknown.
 
 
 DeviceMemory = namedtuple("DeviceMemory", "device arena_bytes peak_bytes")
-DeviceMemory.__doc__ = """What a run needs of a device's own memory, in bytes, as RunMetadata.arena_bytes
-and peak_bytes say it of the host's.
+DeviceMemory.__doc__ = """What a run needs of a device's own memory, in bytes.
+
+As RunMetadata.arena_bytes and peak_bytes say it of the host's.
 """
 
 

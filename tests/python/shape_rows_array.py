@@ -242,9 +242,9 @@ excuse("add_to_collection add_to_collections all_variables as_dtype broadcast_st
        "build_info colocate_with control_dependencies device executing_eagerly get_collection "
        "get_collection_ref get_default_graph get_default_session get_seed get_variable_scope "
        "global_variables_initializer group import_graph initialize_variables is_tensor load_graph "
-       "load_op_library load_pluggable_device_library local_variables local_variables_initializer model_variables "
-       "moving_average_variables no_op reset_default_graph set_random_seed trainable_variables "
-       "NoGradient", "gives no tensor")
+       "load_op_library load_pluggable_device_library local_variables "
+       "local_variables_initializer model_variables moving_average_variables no_op "
+       "reset_default_graph set_random_seed trainable_variables NoGradient", "gives no tensor")
 excuse("execute make_template", "gives what the op or function it is given gives")
 rows("scatter_nd_add scatter_nd_sub scatter_nd_update",
      lambda f, p: f(tn.Variable(tn.zeros([4, 3])), p.i(None, 1), p.f(None, 3)), [4, 3])
