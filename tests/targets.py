@@ -8,8 +8,8 @@ stands on "runtime" needs "host_kernels" for the like reason.
 
 Component(name="test_support",
           headers=["tests/support/child.h", "tests/support/expect_error.h",
-                   "tests/support/temporary_directory.h",
-                   "tests/support/sanitizers.h"],
+                   "tests/support/plugin_path.h", "tests/support/sanitizers.h",
+                   "tests/support/temporary_directory.h"],
           needs=["base"], external=["gtest"])
 Component(name="io_support", headers=["tests/support/needs_hdf5.h"], needs=["io", "base"],
           external=["gtest"])
@@ -36,8 +36,8 @@ Component(name="placement_test", sources=["tests/placement/*.cc"], headers=["tes
           needs=["graph_support", "placement", "graph", "ops", "op", "tensor", "device", "base"],
           external=["gtest"])
 Component(name="runtime_test", sources=["tests/runtime/*/*.cc"], headers=["tests/runtime/*/*.h"],
-          needs=["test_support", "graph_support", "runtime", "kernel_api", "placement", "graph",
-                 "ops", "host_kernels", "op", "tensor", "device", "base"],
+          needs=["test_support", "graph_support", "simulated_device", "runtime", "kernel_api",
+                 "placement", "graph", "ops", "host_kernels", "op", "tensor", "device", "base"],
           external=["gtest"])
 Component(name="kernels_of_another_build",
           sources=["tests/runtime/kernel/libraries/another_build.cc"],
@@ -57,7 +57,8 @@ Component(name="io_test", sources=["tests/io/*.cc"], headers=["tests/io/*.h"],
                  "base"],
           external=["gtest"])
 Component(name="capi_test", sources=["tests/capi/*.cc", "tests/capi/*.c"],
-          headers=["tests/capi/*.h"], needs=["capi", "ops", "host_kernels", "base"],
+          headers=["tests/capi/*.h"],
+          needs=["test_support", "capi", "ops", "host_kernels", "base"],
           external=["gtest"])
 Component(name="example_plugin", sources=["tests/capi/plugin/example.c"], needs=["capi"])
 Component(name="features_plugin", sources=["tests/capi/plugin/features.c"], needs=["capi"])

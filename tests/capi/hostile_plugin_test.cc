@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "tests/capi/hostile.h"
-#include "tests/capi/plugin_path.h"
+#include "tests/support/plugin_path.h"
 #include "tests/capi/support.h"
 #include "treenail/plugin.h"
 
 namespace capi_test {
 namespace {
+
+using treenail::test::plugin_path;
 
 // What a plugin is given: the host's table, called with contexts that are not there.
 class HostilePlugin : public Hostile {

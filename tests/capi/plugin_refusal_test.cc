@@ -5,11 +5,14 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "tests/capi/plugin_path.h"
+#include "tests/support/plugin_path.h"
 #include "tests/capi/support.h"
 
 namespace capi_test {
 namespace {
+
+using treenail::test::plugin_path;
+using treenail::test::test_directory;
 
 bool there(const char* op) {
   Status status;

@@ -6,11 +6,14 @@
 #include <cmath>
 #include <thread>
 
-#include "tests/capi/plugin_path.h"
+#include "tests/support/plugin_path.h"
 #include "tests/capi/support.h"
 
 namespace capi_test {
 namespace {
+
+using treenail::test::plugin_path;
+using treenail::test::test_directory;
 
 class Plugins : public testing::Test {
  protected:

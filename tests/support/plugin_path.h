@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the plugins of tests/capi/plugin lie: beside the test program.
+// Where plugins of the tests lie: beside the test program.
 #pragma once
 
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <climits>
 #include <string>
 
-namespace capi_test {
+namespace treenail::test {
 
 inline std::string test_directory() {
   char path[PATH_MAX];
@@ -20,4 +20,4 @@ inline std::string plugin_path(const std::string& name) {
   return test_directory() + "/plugins/libtreenail-" + name + ".so";
 }
 
-}  // namespace capi_test
+}  // namespace treenail::test
