@@ -100,9 +100,10 @@ def thread():
 
 @proof
 def every_level():
-    """built with each level there is, none goes beyond itself; all op cases at those of this CPU"""
+    """built with each level, none goes beyond itself; all op cases, modes, devices at this CPU's"""
     names = [level.name for level in isa.levels(build_info("kMachine"))]
-    subbuilt("every-level", "all", "--kernel-isas=" + ",".join(names))
+    for target in ("all", "tests/plugins/libtreenail-simulated-device.so"):
+        subbuilt("every-level", target, "--kernel-isas=" + ",".join(names))
     built = build_info("kKernelLevels", "every-level").split()
     best = told_by(["every-level/bin/treenail-info", "--json"])["best_level"]
     width = len(os.sched_getaffinity(0))

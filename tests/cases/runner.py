@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs one case: forward in every mode against the oracle, gradients against finite differences.
 
-main() runs the forward part of all cases at the ISA level that TREENAIL_CPU_ISA names and prints
-what fails; test_cases.py starts a process for each level beside the best one.
+main() runs the forward part of all cases in every mode at the ISA level that TREENAIL_CPU_ISA names
+and prints what fails; test_cases.py starts a process for each level beside the best one.
 """
 
 from __future__ import annotations
@@ -429,7 +429,7 @@ def main() -> int:
     for case in cases:
         for dtype in dtypes(case):
             try:
-                check_forward(case, dtype)
+                check_graph(case, dtype, check_forward(case, dtype))
             except Exception as error:  # every failure is printed, whatever its kind
                 failures += 1
                 print("%s: %s: %s" % (case.name, type(error).__name__, error))
