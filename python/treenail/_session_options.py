@@ -172,10 +172,10 @@ NodeStats.__doc__ = """What one kernel of a run did: an operation, or several th
 
 name, op: the operation's, of a fused kernel the last one's; fused: (name, op) of each of the
 others. device. start_ns, end_ns: since the run began; on a device with a queue, when the operation
-was handed to it. thread: the system's number. bytes_allocated:
-for the outputs, those apart that were written over an input, and for scratch memory. bytes_in_use:
-of the process, when it had ended. flops: floating-point operations, a multiply-add being two, as
-the operations' definitions count them; 0: unknown.
+was handed to it. thread: the system's number. bytes_allocated: for the outputs, those apart that
+were written over an input, and for scratch memory. bytes_in_use: of the device's memory, by the
+whole process, when it had ended. flops: floating-point operations, a multiply-add being two, as the
+operations' definitions count them; 0: unknown.
 """
 
 

@@ -11,7 +11,7 @@
 #include "framework/base/error.h"
 #include "framework/base/interrupt.h"
 #include "framework/base/spin.h"
-#include "framework/device/allocator.h"
+#include "framework/device/device.h"
 #include "framework/op/flops.h"
 #include "framework/runtime/run/immediate.h"
 
@@ -151,16 +151,17 @@ NodeTrace::Entry& trace_of(const Plan& plan, const PlanNode& p, const Frame& fra
   return frame.trace->entries[static_cast<size_t>(&p - plan.nodes.data())];
 }
 
-void note_end(NodeTrace::Entry& entry) {
+void note_end(const Plan& plan, const PlanNode& p, NodeTrace::Entry& entry) {
   entry.end_ns = monotonic_ns();
   entry.thread = ::gettid();
-  entry.bytes_in_use = Allocator::host().stats().bytes_in_use;
+  const Device& device = *plan.memories[static_cast<size_t>(p.memory)].device;
+  entry.bytes_in_use = device.stats().bytes_in_use;
 }
 
 // Notes when a node ran, where the run is asked for it.
 class NodeTimer {
  public:
-  NodeTimer(const Plan& plan, const PlanNode& p, const Frame& frame) {
+  NodeTimer(const Plan& plan, const PlanNode& p, const Frame& frame) : plan_(plan), node_(p) {
     if (frame.trace == nullptr) [[likely]]
       return;
     entry_ = &trace_of(plan, p, frame);
@@ -169,12 +170,14 @@ class NodeTimer {
   ~NodeTimer() {
     if (entry_ == nullptr) [[likely]]
       return;
-    note_end(*entry_);
+    note_end(plan_, node_, *entry_);
   }
   NodeTimer(const NodeTimer&) = delete;
   NodeTimer& operator=(const NodeTimer&) = delete;
 
  private:
+  const Plan& plan_;
+  const PlanNode& node_;
   NodeTrace::Entry* entry_ = nullptr;
 };
 
@@ -230,7 +233,7 @@ void start_node(const Plan& plan, const PlanNode& p, Frame& frame, Done done) {
 
 void finish_node(const Plan& plan, const PlanNode& p, Frame& frame) {
   if (!p.kernel_gives.empty()) check_given(plan, p, frame);
-  if (frame.trace != nullptr) note_end(trace_of(plan, p, frame));
+  if (frame.trace != nullptr) note_end(plan, p, trace_of(plan, p, frame));
   release(p, frame);
 }
 

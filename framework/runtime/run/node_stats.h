@@ -19,7 +19,7 @@ struct NodeStats {
   int64_t start_ns = 0, end_ns = 0;
   int64_t thread = 0;           // the system's number
   int64_t bytes_allocated = 0;  // its outputs, but those written over an input, and its scratch
-  int64_t bytes_in_use = 0;     // of the process's allocator, when it had ended
+  int64_t bytes_in_use = 0;     // of its device's memory in the whole process, when it had ended
   double flops = 0;             // by the ops' own counts (OpDef::flops_fn); 0: unknown
 };
 
