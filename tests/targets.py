@@ -11,6 +11,8 @@ Component(name="test_support",
                    "tests/support/plugin_path.h", "tests/support/sanitizers.h",
                    "tests/support/temporary_directory.h"],
           needs=["base"], external=["gtest"])
+Component(name="device_support", headers=["tests/support/idle_device.h"],
+          needs=["device", "base"])
 Component(name="io_support", headers=["tests/support/needs_hdf5.h"], needs=["io", "base"],
           external=["gtest"])
 Component(name="graph_support", headers=["tests/support/graph_*.h"],
@@ -22,7 +24,7 @@ Component(name="adapter_of_another_version", sources=["tests/base/adapter/anothe
 Component(name="adapter_of_this_version", sources=["tests/base/adapter/this_version.cc"],
           needs=["base"])
 Component(name="device_test", sources=["tests/device/*.cc"],
-          needs=["test_support", "device", "base"], external=["gtest"])
+          needs=["test_support", "device_support", "device", "base"], external=["gtest"])
 Component(name="tensor_test", sources=["tests/tensor/*.cc"], headers=["tests/tensor/*.h"],
           needs=["test_support", "tensor", "device", "base"], external=["gtest"])
 Component(name="op_test", sources=["tests/op/*.cc"], headers=["tests/op/*.h"],
@@ -33,7 +35,8 @@ Component(name="graph_test", sources=["tests/graph/**/*.cc"], headers=["tests/gr
           needs=["test_support", "graph_support", "graph", "ops", "op", "tensor", "base"],
           external=["gtest"])
 Component(name="placement_test", sources=["tests/placement/*.cc"], headers=["tests/placement/*.h"],
-          needs=["graph_support", "placement", "graph", "ops", "op", "tensor", "device", "base"],
+          needs=["graph_support", "device_support", "placement", "graph", "ops", "op", "tensor",
+                 "device", "base"],
           external=["gtest"])
 Component(name="runtime_test", sources=["tests/runtime/*/*.cc"], headers=["tests/runtime/*/*.h"],
           needs=["test_support", "graph_support", "simulated_device", "runtime", "kernel_api",

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tests/capi/hostile.h"
-#include "tests/support/plugin_path.h"
 #include "tests/capi/support.h"
+#include "tests/support/plugin_path.h"
 #include "treenail/plugin.h"
 
 namespace capi_test {

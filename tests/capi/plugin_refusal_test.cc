@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "tests/support/plugin_path.h"
 #include "tests/capi/support.h"
+#include "tests/support/plugin_path.h"
 
 namespace capi_test {
 namespace {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <thread>
 
-#include "tests/support/plugin_path.h"
 #include "tests/capi/support.h"
+#include "tests/support/plugin_path.h"
 
 namespace capi_test {
 namespace {

@@ -7,30 +7,16 @@
 #include <string>
 
 #include "framework/base/error.h"
+#include "tests/support/idle_device.h"
 
 namespace treenail {
 namespace {
 
-// A device that is asked for nothing.
-class Idle final : public Device {
- public:
-  explicit Idle(DeviceName name) : Device(std::move(name)) {}
-  bool folds() const override { return false; }
-  void* allocate(size_t) override { return nullptr; }
-  void deallocate(void*, size_t) noexcept override {}
-  AllocatorStats stats() const override { return {}; }
-  void copy_in(void*, const void*, size_t) override {}
-  void copy_out(void*, const void*, size_t) override {}
-  void copy(void*, const void*, size_t) override {}
-  void copy_from_peer(void*, Device&, const void*, size_t) override {}
-  void notify(Waiter& waiter) noexcept override {
-    waiter.reached(std::make_exception_ptr(Error(Code::kUnavailable, "lost")));
-  }
-};
+using test::IdleDevice;
 
 std::vector<std::unique_ptr<Device>> one(const char* name) {
   std::vector<std::unique_ptr<Device>> devices;
-  devices.push_back(std::make_unique<Idle>(parse_device_name(name)));
+  devices.push_back(std::make_unique<IdleDevice>(parse_device_name(name)));
   return devices;
 }
 
@@ -74,7 +60,7 @@ TEST(Device, ASessionHasOneCpuAndAllOthersUnlessToldOtherwise) {
 }
 
 TEST(Device, WhoWaitsIsToldThatItIsLost) {
-  Idle device(parse_device_name("/job:localhost/task:0/device:IDLE:7"));
+  IdleDevice device(parse_device_name("/job:localhost/task:0/device:IDLE:7"));
   EXPECT_EQ(code_of([&] { device.wait(); }), Code::kUnavailable);
 }
 

@@ -8,6 +8,7 @@
 
 #include "framework/base/error.h"
 #include "tests/support/graph_builder.h"
+#include "tests/support/idle_device.h"
 
 namespace treenail {
 namespace {
@@ -83,21 +84,6 @@ TEST_F(ManyDevices, StateStaysWhereItIs) {
   EXPECT_EQ(place_of(read, true), 3);
 }
 
-// Of a kind of its own; it is asked for nothing.
-class Other final : public Device {
- public:
-  Other() : Device({"localhost", 0, 0, "OTHER", 0}) {}
-  bool folds() const override { return false; }
-  void* allocate(size_t) override { return nullptr; }
-  void deallocate(void*, size_t) noexcept override {}
-  AllocatorStats stats() const override { return {}; }
-  void copy_in(void*, const void*, size_t) override {}
-  void copy_out(void*, const void*, size_t) override {}
-  void copy(void*, const void*, size_t) override {}
-  void copy_from_peer(void*, Device&, const void*, size_t) override {}
-  void notify(Waiter& waiter) noexcept override { waiter.reached(nullptr); }
-};
-
 class OtherKind : public ManyDevices {
  protected:
   OtherKind() { devices = {&cpu_device(), &other}; }
@@ -118,7 +104,7 @@ class OtherKind : public ManyDevices {
     return places(soft)[static_cast<size_t>(value.node->id())];
   }
 
-  Other other;
+  test::IdleDevice other{{"localhost", 0, 0, "OTHER", 0}};
 };
 
 TEST_F(OtherKind, RunsWhatItHasAKernelForAndNothingElse) {
