@@ -92,7 +92,7 @@ struct Devices {
 
 }  // namespace
 
-Device::Device(DeviceName name) : name_(std::move(name)) {}
+Device::Device(DeviceName name) : name_(std::move(name)), is_host_(name_.type == kHostKind) {}
 Device::~Device() = default;
 
 void Device::wait() {

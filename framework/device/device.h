@@ -28,7 +28,7 @@ class Device {
   // "CPU"; of kernels and fusers, which serve all devices of a kind.
   const std::string& kind() const { return name_.type; }
   // A CPU: its memory is the host's, and nothing is queued.
-  bool is_host() const { return kind() == kHostKind; }
+  bool is_host() const { return is_host_; }
   static constexpr const char* kHostKind = "CPU";
 
   // Its kernels give the bits that the host's give, so that what hangs on constants alone may be
@@ -71,6 +71,7 @@ class Device {
 
  private:
   DeviceName name_;
+  bool is_host_;
 };
 
 // CPU number `index` of this process. Never destroyed.

@@ -170,9 +170,9 @@ class Graph {
   // --- For passes on private copies
   // -------------------------------------------------------------------------------
   void replace_uses(Output old_value, Output new_value);  // in all consumers' data inputs
-  // In those of which `which` says yes.
-  void replace_uses(Output old_value, Output new_value,
-                    FunctionRef<bool(const Node& consumer, int input)> which);
+  // In one pass over the graph, each data input becomes what `source` says of it: a value of its
+  // dtype in this graph; the caller knows that there is no cycle.
+  void rewire(FunctionRef<Output(const Node& consumer, int input)> source);
   void move_control_uses(Node& from, Node& to);  // control edges out of `from` now leave `to`
   // By id, what a node gives way to, or null: uses of it become uses of that, and it goes. In one
   // pass, for edges taken one by one out of a node with n consumers cost n² steps.
@@ -193,6 +193,7 @@ class Graph {
 
  private:
   Node& insert(std::unique_ptr<Node> node);
+  void find_consumers();
   // What is known of the node's values, to be filled in: of its own, whoever shared it.
   static std::span<ValueInfo> new_infos(Node& node);
   static void set_infos(Node& node, std::span<ValueInfo> found);

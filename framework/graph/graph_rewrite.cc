@@ -10,19 +10,12 @@
 namespace treenail {
 
 void Graph::replace_uses(Output old_value, Output new_value) {
-  replace_uses(old_value, new_value, [](const Node&, int) { return true; });
-}
-
-void Graph::replace_uses(Output old_value, Output new_value,
-                         FunctionRef<bool(const Node& consumer, int input)> which) {
   // An edge of a consumer is as good as another: each entry stands for one that goes or stays.
   const auto moved = [&](Node* consumer) {
-    for (size_t i = 0; i < consumer->inputs_.size(); ++i) {
-      if (!(consumer->inputs_[i] == old_value) || !which(*consumer, static_cast<int>(i))) continue;
-      consumer->inputs_[i] = new_value;
-      return true;
-    }
-    return false;
+    const auto use = std::find(consumer->inputs_.begin(), consumer->inputs_.end(), old_value);
+    if (use == consumer->inputs_.end()) return false;
+    *use = new_value;
+    return true;
   };
   auto& consumers = old_value.node->consumers_;
   const auto gone = std::stable_partition(consumers.begin(), consumers.end(),
@@ -76,6 +69,20 @@ void Graph::remove_unless(const std::vector<bool>& needed) {
   for (size_t id = 0; id < nodes_.size(); ++id) {
     if (!needed[id]) nodes_[id].reset();
   }
+  find_consumers();
+}
+
+void Graph::rewire(FunctionRef<Output(const Node& consumer, int input)> source) {
+  for (const std::unique_ptr<Node>& node : nodes_) {
+    if (node == nullptr) continue;
+    for (size_t i = 0; i < node->inputs_.size(); ++i)
+      node->inputs_[i] = source(*node, static_cast<int>(i));
+  }
+  find_consumers();
+}
+
+// Anew, after edges or nodes have changed anywhere.
+void Graph::find_consumers() {
   for (const std::unique_ptr<Node>& node : nodes_) {
     if (node != nullptr) node->consumers_.resize(0);
   }

@@ -201,6 +201,18 @@ PartialShape ShapeContext::broadcast(const PartialShape& a, const PartialShape& 
 
 void unchanged_shape(ShapeContext& c) { c.set_output(0, c.input(0)); }
 
+void identity_shape(ShapeContext& c) {
+  for (int i = 0; i < c.num_outputs(); ++i) {
+    c.set_output(i, c.input(i));
+    if (c.constant(i) != nullptr) {
+      c.set_constant(i, *c.constant(i));
+    } else if (c.value(i) != nullptr) {
+      c.set_value(i, *c.value(i));
+    }
+    if (c.handle(i) != nullptr) c.set_handle(i, *c.handle(i));
+  }
+}
+
 void scalar_shape(ShapeContext& c) {
   for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, Shape());
 }

@@ -92,6 +92,7 @@ class ShapeContext {
 
 // Rules shared by many ops.
 void unchanged_shape(ShapeContext& c);         // output 0 has input 0's shape
+void identity_shape(ShapeContext& c);          // output i is input i, with all that is known of it
 void scalar_shape(ShapeContext& c);            // every output is a scalar
 void broadcast_binary_shape(ShapeContext& c);  // inputs 0 and 1 broadcast
 void no_outputs_shape(ShapeContext& c);        // for ops without outputs

@@ -42,18 +42,6 @@ void placeholder_with_default_shape(ShapeContext& c) {
 
 // --- The same value ---------------------------------------------------------------------------
 
-void identity_shape(ShapeContext& c) {
-  for (int i = 0; i < c.num_outputs(); ++i) {
-    c.set_output(i, c.input(i));
-    if (c.constant(i) != nullptr) {
-      c.set_constant(i, *c.constant(i));
-    } else if (c.value(i) != nullptr) {
-      c.set_value(i, *c.value(i));
-    }
-    if (c.handle(i) != nullptr) c.set_handle(i, *c.handle(i));
-  }
-}
-
 void identity_gradient(GradientContext& c) {
   for (int i = 0; i < c.num_outputs(); ++i) c.set(i, c.raw_gradient(i));
 }

@@ -36,7 +36,7 @@ void register_internal_ops(OpRegistry& r) {
       .input("value: T")
       .output("copy: T")
       .attr("T: type")
-      .shape(unchanged_shape)
+      .shape(identity_shape)
       .anywhere("value")
       .any_device()
       .asynchronous()

@@ -112,17 +112,17 @@ class Placer {
 
   // A handle is made before what takes it.
   void follow_state(const Node& node) {
-    const Node* first = nullptr;
+    const Node* followed = nullptr;
     for (size_t i = 0; i < node.inputs().size(); ++i) {
       if (node.op().input_type(static_cast<int>(i)) != DType::kResource) continue;
       const Node& handle = *node.inputs()[i].node;
-      if (first == nullptr) {
-        first = &handle;
+      if (followed == nullptr) {
+        followed = &handle;
         follow(node, handle);
       } else if (std::max(place_of(handle), 0) != place_of(node) &&
                  !(device_of(handle).is_host() && device_of(node).is_host())) {
         refuse(node,
-               concat("works on state in the memory of two devices: \"", first->original_name(),
+               concat("works on state in the memory of two devices: \"", followed->original_name(),
                       "\" is on ", to_text(device_of(node).name()), ", \"", handle.original_name(),
                       "\" on ", to_text(device_of(handle).name())));
       }

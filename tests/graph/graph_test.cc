@@ -212,6 +212,20 @@ TEST(Graph, PassesMayReplaceAndRemove) {
   expect_consistent(*b.graph);
 }
 
+TEST(Graph, PassesMayRewireInputsOneByOne) {
+  GraphBuilder b;
+  const Output x = b.placeholder(DType::kFloat32, {2}, "x");
+  const Output y = b.op("Neg", {x}, {}, "y");
+  const Output sum = b.op("Add", {x, x}, {}, "sum", {x.node});
+  b.graph->rewire([&](const Node& consumer, int i) {
+    return &consumer == sum.node && i == 1 ? y : consumer.input(i);
+  });
+  EXPECT_EQ(sum.node->input(0), x);
+  EXPECT_EQ(sum.node->input(1), y);
+  EXPECT_EQ(sum.node->control_inputs()[0], x.node);
+  expect_consistent(*b.graph);
+}
+
 TEST(Graph, PassesMayMergeNodes) {
   GraphBuilder b;
   const Output x = b.placeholder(DType::kFloat32, {2}, "x");

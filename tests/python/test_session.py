@@ -488,7 +488,7 @@ def test_several_cpu_devices():
             loss = tn.reduce_mean(tn.square(h))
             step = tn.train.AdamOptimizer(0.01).minimize(
                 loss, colocate_gradients_with_ops=True)
-            config = tn.ConfigProto(device_count={"CPU": devices})
+            config = tn.ConfigProto(device_count={"CPU": devices, "SIM": 0})
             with tn.Session(graph=graph, config=config) as sess:
                 assert [d.name for d in sess.list_devices()] == [CPU % i for i in range(devices)]
                 sess.run(tn.global_variables_initializer())

@@ -40,7 +40,7 @@ struct PlanNode {
   bool queued = false;          // a QueuedKernel
   std::vector<int32_t> inputs;  // slots
   int32_t first_output = 0;     // slots of outputs follow one another
-  int32_t memory = 0;           // of its device, in Plan::memories
+  int32_t memory = 0;           // of its device, as Topology::memory()
   int64_t scratch_offset = 0;   // in that memory's arena
   std::vector<int32_t>
       fresh;  // output slots to allocate before the kernel: their values outlive the run
@@ -64,7 +64,7 @@ struct Slot {
   Kind kind = Kind::kUnused;
   DType dtype = DType::kInvalid;
   PartialShape shape;
-  int32_t memory = 0;  // where the value lies, in Plan::memories
+  int32_t memory = 0;  // where the value lies, as Topology::memory()
   int64_t offset = 0;  // kArena
   int32_t uses = 0;  // kRun: uses after which the value is released; 0: kept to the end of the run
 };
@@ -106,9 +106,10 @@ struct Frame {
   NodeTrace* trace = nullptr;  // of the run in progress
 };
 
-// Memory that a plan uses: the host's, or a device's.
+// What a plan needs of a memory: the host's, or a device's.
 struct PlanMemory {
   Device* device = nullptr;
+  bool used = false;  // a node runs there, or a value lies there
   int64_t arena_bytes = 0;
   int64_t peak_bytes = 0;  // arena and all fresh outputs (PlanNode::fresh)
   // For Tensor and Buffer: null where it is the host's.
@@ -126,7 +127,7 @@ struct Plan {
   std::vector<int32_t> fetch_slots;                            // per fetch
   std::vector<int32_t> run_slots;                              // kArg and kRun: emptied after a run
   std::vector<std::pair<int32_t, const Node*>> fused_members;  // of groups, but the last of each
-  std::vector<PlanMemory> memories;                            // the host's first
+  std::vector<PlanMemory> memories;                            // by device of the topology
   double cost_ns = 0;                                          // sum of the kernels' estimates
   bool side_by_side = false;  // run independent nodes on several threads: estimated faster than
                               // splitting each kernel

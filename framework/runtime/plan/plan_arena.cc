@@ -107,8 +107,8 @@ void PlanBuilder::plan_arena() {
       add_block(p.memory, static_cast<int64_t>(p.kernel->scratch_bytes), static_cast<int32_t>(n));
     }
   }
-  for (size_t memory = 0; memory < plan_->memories.size(); ++memory)
-    plan_memory_of(static_cast<int32_t>(memory));
+  for (int32_t i = 0; i < static_cast<int32_t>(plan_->memories.size()); ++i)
+    if (memory(i).used) plan_memory_of(i);
   for (const auto& [n, block] : scratch) plan_->nodes[n].scratch_offset = blocks_[block].offset;
   for (size_t i = 0; i < plan_->slots.size(); ++i) {
     if (plan_->slots[i].kind != Slot::Kind::kArena) continue;
@@ -124,22 +124,20 @@ int32_t PlanBuilder::add_block(int32_t memory, int64_t bytes, int32_t writer) {
   return static_cast<int32_t>(blocks_.size()) - 1;
 }
 
-void PlanBuilder::plan_memory_of(int32_t memory) {
-  PlanMemory& there = plan_->memories[static_cast<size_t>(memory)];
-  if (plan_->memories.size() == 1) {
+void PlanBuilder::plan_memory_of(int32_t number) {
+  PlanMemory& there = memory(number);
+  std::vector<size_t> own;
+  for (size_t i = 0; i < blocks_.size(); ++i)
+    if (memory_of_block_[i] == number) own.push_back(i);
+  if (own.size() == blocks_.size()) {
     there.arena_bytes = plan_memory(blocks_, before_, plan_->in_order());
   } else {
-    std::vector<size_t> own;
     std::vector<MemoryBlock> blocks;
-    for (size_t i = 0; i < blocks_.size(); ++i) {
-      if (memory_of_block_[i] != memory) continue;
-      own.push_back(i);
-      blocks.push_back(blocks_[i]);
-    }
+    for (const size_t i : own) blocks.push_back(blocks_[i]);
     there.arena_bytes = plan_memory(blocks, before_, plan_->in_order());
     for (size_t i = 0; i < own.size(); ++i) blocks_[own[i]].offset = blocks[i].offset;
   }
-  there.peak_bytes = added_bytes(there.arena_bytes, fresh_bytes(memory));
+  there.peak_bytes = added_bytes(there.arena_bytes, fresh_bytes(number));
 }
 
 // They are fetched, or views of them are, so that all are there at the end.

@@ -54,15 +54,15 @@ PlanBuilder::PlanBuilder(std::shared_ptr<const Topology> topology,
       topology_(*topology),
       feed_shapes_(feed_shapes),
       resources_(resources),
-      args_(args),
-      memory_of_device_(topology->devices.size(), -1) {
-  for (const Device* device : topology_.devices) {
+      args_(args) {
+  for (Device* device : topology_.devices) {
+    plan_->memories.push_back({device});
     const Fuser& fuser = KernelRegistry::instance().fuser(device->kind());
     fusers_.push_back(fuser.accepts == nullptr ? nullptr : &fuser);
   }
+  memory(Topology::kHostMemory).used = true;
   plan_->topology = std::move(topology);
   plan_->resources = &resources;
-  number_memory(Topology::kHostMemory);
   for (const auto& variable : topology_.shape_variables) keyed_variables_.insert(variable.get());
 }
 
@@ -107,7 +107,7 @@ void PlanBuilder::infer() {
     poll_interrupt();
     NodeState& s = state(*node);
     for (int i = 0; i < node->num_outputs(); ++i)
-      slot(s.first_slot + i).memory = number_memory(topology_.memory_of({node, i}));
+      slot(s.first_slot + i).memory = topology_.memory_of({node, i});
     try {
       infer_node(*node, s);
     } catch (const Error& error) {
@@ -142,12 +142,6 @@ void PlanBuilder::infer_node(const Node& node, NodeState& s) {
     s.given = true;
     return;
   }
-  if (node.type() == "_Copy") {
-    s.infos[0] = info(node.input(0));
-    s.given = s.infos[0].constant != nullptr;
-    if (s.given) set_constant(s, 0, *s.infos[0].constant);
-    return;
-  }
   std::vector<const ValueInfo*> inputs;
   for (const Output& input : node.inputs()) inputs.push_back(&info(input));
   infer_shapes(node.op(), inputs, s.infos);
@@ -165,16 +159,6 @@ void PlanBuilder::infer_node(const Node& node, NodeState& s) {
   for (size_t i = 0; i < s.infos.size(); ++i) set_constant(s, i, *s.infos[i].constant);
 }
 
-// By number of a device whose memory it is, in the topology; its number in the plan.
-int32_t PlanBuilder::number_memory(int32_t device) {
-  int32_t& number = memory_of_device_[static_cast<size_t>(device)];
-  if (number < 0) {
-    number = static_cast<int32_t>(plan_->memories.size());
-    plan_->memories.push_back({topology_.devices[static_cast<size_t>(device)], 0, 0});
-  }
-  return number;
-}
-
 // Constants of a device's memory are copied there once, for all runs.
 void PlanBuilder::upload_constants() {
   std::vector<Device*> busy;
@@ -183,8 +167,9 @@ void PlanBuilder::upload_constants() {
     if (!s.given || !s.needed) continue;
     for (size_t i = 0; i < s.infos.size(); ++i) {
       const int32_t out = s.first_slot + static_cast<int32_t>(i);
-      if (slot(out).kind != Slot::Kind::kConstant || slot(out).memory == 0) continue;
-      Device* const device = plan_->memories[static_cast<size_t>(slot(out).memory)].device;
+      if (slot(out).kind != Slot::Kind::kConstant || slot(out).memory == Topology::kHostMemory)
+        continue;
+      Device* const device = memory(slot(out).memory).device;
       try {
         plan_->constants.emplace_back(out, uploaded(*s.infos[i].constant, *device));
       } catch (const Error& error) {
@@ -209,7 +194,7 @@ std::shared_ptr<const HandleInfo> PlanBuilder::planned_handle_info(const Tensor&
 void PlanBuilder::set_constant(const NodeState& s, size_t i, const Tensor& value) {
   const int32_t out = s.first_slot + static_cast<int32_t>(i);
   slot(out).kind = Slot::Kind::kConstant;
-  if (slot(out).memory != 0) return;  // upload_constants()
+  if (slot(out).memory != Topology::kHostMemory) return;  // upload_constants()
   plan_->constants.emplace_back(out, value);
   if (value.buffer()) value.buffer()->keep_prepacked();  // nobody writes to a constant
 }
@@ -343,10 +328,12 @@ void PlanBuilder::make_nodes() {
 void PlanBuilder::choose_start(const Node& node, PlanNode& p) {
   const OpDef& def = node.op().def();
   const bool queue = !topology_.device_of(node).is_host();
-  p.memory = number_memory(topology_.memory(p.device));
+  p.memory = topology_.memory(p.device);
+  memory(p.memory).used = true;
+  for (int i = 0; i < node.num_outputs(); ++i) memory(slot(p.first_output + i).memory).used = true;
   if (p.kind == PlanNode::Kind::kDynamic) {
     p.asynchronous = def.asynchronous || queue;
-  } else if (p.kernel != nullptr && !p.fused && (def.asynchronous || queue)) {
+  } else if (p.kernel != nullptr && (def.asynchronous || queue)) {
     p.asynchronous = dynamic_cast<const AsyncKernel*>(p.kernel.get()) != nullptr;
     p.queued = dynamic_cast<const QueuedKernel*>(p.kernel.get()) != nullptr;
     if (def.asynchronous) async_kernel(*p.kernel, node.op());
@@ -417,10 +404,10 @@ std::unique_ptr<Kernel> PlanBuilder::prepare_kernel(const Node& node,
                                                     const std::vector<Shape>& outputs) {
   std::vector<const Tensor*> host_values;
   for (const Output& input : node.inputs()) host_values.push_back(info(input).constant.get());
-  Device* const device = topology_.devices[static_cast<size_t>(device_of(node))];
-  const NodeServices services{&resources_, node.original_name(), {}, device};
+  Device& device = topology_.device_of(node);
+  const NodeServices services{&resources_, node.original_name(), {}, &device};
   const ArrayPrepareContext context(node.op(), inputs, outputs, host_values, services);
-  return KernelRegistry::instance().find(node.op(), device->kind())(context);
+  return KernelRegistry::instance().find(node.op(), device.kind())(context);
 }
 
 void PlanBuilder::place_outputs(const NodeState& s, PlanNode& p) {

@@ -52,7 +52,7 @@ class PlanBuilder {
 
   // Shapes and constants.
   void number_values();
-  int32_t number_memory(int32_t device);
+  PlanMemory& memory(int32_t number) { return plan_->memories[static_cast<size_t>(number)]; }
   void infer();
   void infer_node(const Node& node, NodeState& s);
   std::shared_ptr<const HandleInfo> planned_handle_info(const Tensor& handle) const;
@@ -117,7 +117,7 @@ class PlanBuilder {
   bool waits(int32_t n, int32_t earlier) const;
   void find_last_uses();
   int32_t add_block(int32_t memory, int64_t bytes, int32_t writer);
-  void plan_memory_of(int32_t memory);
+  void plan_memory_of(int32_t number);
   int64_t fresh_bytes(int32_t memory) const;
   void count_uses();
 
@@ -136,7 +136,6 @@ class PlanBuilder {
   ResourceManager& resources_;
   const Args args_;
   std::vector<const Fuser*> fusers_;                     // by device of the topology
-  std::vector<int32_t> memory_of_device_;                // its number in the plan, or -1
   std::vector<NodeState> states_;                        // by node id
   std::vector<ValueInfo> infos_;                         // by slot
   std::unordered_set<const Variable*> keyed_variables_;  // topology_.shape_variables

@@ -119,11 +119,10 @@ void resolve_handles(Topology& topology, ResourceManager& resources) {
         node->op().output_type(0) != DType::kResource) {
       continue;
     }
-    Device* const device =
-        topology.devices[static_cast<size_t>(topology.places[static_cast<size_t>(id)])];
     try {
       topology.handles[node] = run_immediately(
-          node->op(), {}, {&resources, node->original_name(), {}, device}, nullptr)[0];
+          node->op(), {}, {&resources, node->original_name(), {}, &topology.device_of(*node)},
+          nullptr)[0];
     } catch (const Error& error) {
       throw error.with_prefix(error_prefix(node->type(), node->original_name()));
     }
@@ -151,7 +150,7 @@ void find_shape_variables(Topology& topology) {
 int32_t Topology::memory_of(const Output& value) const {
   const OpInstance& op = value.node->op();
   if (op.output_def(value.index).host || !is_plain(op.output_type(value.index))) return kHostMemory;
-  return memory(places[static_cast<size_t>(value.node->id())]);
+  return memory(place_of(*value.node));
 }
 
 std::shared_ptr<const Topology> make_topology(const Graph& graph, std::span<const Output> feeds,

@@ -42,15 +42,16 @@ struct Topology {
   int64_t epoch = 0;             // of the user's graph
   bool fuse_elementwise = true;  // its specialisations may run element-wise nodes together
 
-  const Device& device_of(const Node& node) const {
-    return *devices[static_cast<size_t>(places[static_cast<size_t>(node.id())])];
+  int32_t place_of(const Node& node) const { return places[static_cast<size_t>(node.id())]; }
+  Device& device_of(const Node& node) const {
+    return *devices[static_cast<size_t>(place_of(node))];
   }
   // A memory goes by the number of its device, the host's by that of the first CPU.
   static constexpr int32_t kHostMemory = 0;
   int32_t memory(int32_t device) const {
     return devices[static_cast<size_t>(device)]->is_host() ? kHostMemory : device;
   }
-  // In which memory a value lies.
+  // Where a value lies.
   int32_t memory_of(const Output& value) const;
 };
 

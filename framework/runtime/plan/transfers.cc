@@ -2,9 +2,10 @@
 #include "framework/runtime/plan/transfers.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
-#include <span>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -29,12 +30,14 @@ Node& add(Topology& topology, const NodeSpec& spec, const Node& origin, int32_t 
   return node;
 }
 
-// The memory in which the node wants its input; none: any will do.
-std::optional<int32_t> wanted_memory(const Topology& topology, const Node& node, int i) {
+// The other memory in which the node wants its input, where there is one.
+std::optional<int32_t> missing(const Topology& topology, const Node& node, int i) {
   const ArgDef& def = node.op().input_def(i);
   if (def.anywhere) return std::nullopt;
-  if (def.host || !is_plain(node.op().input_type(i))) return Topology::kHostMemory;
-  return topology.memory(topology.places[static_cast<size_t>(node.id())]);
+  const bool on_host = def.host || !is_plain(node.op().input_type(i));
+  const int32_t wanted = on_host ? Topology::kHostMemory : topology.memory(topology.place_of(node));
+  if (wanted == topology.memory_of(node.input(i))) return std::nullopt;
+  return wanted;
 }
 
 class Copies {
@@ -45,47 +48,34 @@ class Copies {
     const int nodes = topology_.graph->num_nodes();
     for (int id = 0; id < nodes; ++id) {
       poll_interrupt();
-      Node* const node = topology_.graph->node(id);
+      const Node* const node = topology_.graph->node(id);
       if (node == nullptr) continue;
-      for (int i = 0; i < node->num_outputs(); ++i) spread({node, i});
+      for (int i = 0; i < node->op().num_inputs(); ++i) {
+        if (const auto memory = missing(topology_, *node, i)) copy(node->input(i), *memory);
+      }
     }
+    if (copies_.empty()) return;
+    topology_.graph->rewire([&](const Node& consumer, int i) {
+      const auto memory = missing(topology_, consumer, i);
+      return memory ? copy(consumer.input(i), *memory) : consumer.input(i);
+    });
   }
 
  private:
-  // A copy for each memory that wants the value and is not its own.
-  void spread(const Output& value) {
+  // The value in that memory, the same one for all who want it there. Devices of different kinds
+  // know nothing of each other: what passes between them passes by the host.
+  Output copy(Output value, int32_t memory) {
+    Output& known = copies_[{value.node->id(), value.index, memory}];
+    if (known.node != nullptr) return known;
     const int32_t own = topology_.memory_of(value);
-    std::vector<int32_t> wanted;
-    for (const Node* consumer : value.node->consumers()) {
-      for (int i = 0; i < consumer->op().num_inputs(); ++i) {
-        if (!(consumer->input(i) == value)) continue;
-        const std::optional<int32_t> memory = wanted_memory(topology_, *consumer, i);
-        if (memory && *memory != own) wanted.push_back(*memory);
-      }
-    }
-    std::ranges::sort(wanted);
-    wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
-    // Devices of different kinds know nothing of each other: what passes between them passes by
-    // the host.
-    std::optional<Output> on_host;
-    for (const int32_t memory : wanted) {
-      const bool by_host = own != Topology::kHostMemory && memory != Topology::kHostMemory &&
-                           device(own).kind() != device(memory).kind();
-      if ((by_host || memory == Topology::kHostMemory) && !on_host)
-        on_host = copy(value, Topology::kHostMemory);
-      const Output copied =
-          memory == Topology::kHostMemory ? *on_host : copy(by_host ? *on_host : value, memory);
-      topology_.graph->replace_uses(value, copied, [&](const Node& consumer, int input) {
-        return wanted_memory(topology_, consumer, input) == memory;
-      });
-    }
-  }
-
-  Output copy(const Output& value, int32_t memory) {
+    const Node& origin = *value.node;
+    if (own != Topology::kHostMemory && memory != Topology::kHostMemory &&
+        device(own).kind() != device(memory).kind())
+      value = copy(value, Topology::kHostMemory);
     const Output inputs[] = {value};
-    const std::string name = concat(value.node->name(), "/copy");
-    return {&add(topology_, {.op = "_Copy", .name = name, .inputs = inputs}, *value.node, memory),
-            0};
+    const std::string name = concat(origin.name(), "/copy");
+    known = {&add(topology_, {.op = "_Copy", .name = name, .inputs = inputs}, origin, memory), 0};
+    return known;
   }
 
   const Device& device(int32_t place) const {
@@ -93,6 +83,7 @@ class Copies {
   }
 
   Topology& topology_;
+  std::map<std::tuple<int, int, int32_t>, Output> copies_;  // by node, output and memory
 };
 
 class Waits {
@@ -112,9 +103,9 @@ class Waits {
   void wait_for_others(Node& node) {
     std::unordered_map<int32_t, std::vector<Node*>> by_place;
     for (Node* before : node.control_inputs()) {
-      const int32_t place = place_of(*before);
-      const bool queued = !topology_.devices[static_cast<size_t>(place)]->is_host();
-      if (queued && place != place_of(node)) by_place[place].push_back(before);
+      const int32_t place = topology_.place_of(*before);
+      const bool queued = !topology_.device_of(*before).is_host();
+      if (queued && place != topology_.place_of(node)) by_place[place].push_back(before);
     }
     for (const auto& [place, before] : by_place)
       topology_.graph->add_control_edge_unchecked(node, wait(before, place));
@@ -132,10 +123,6 @@ class Waits {
     const std::string name = concat(before[0]->name(), "/wait");
     return add(topology_, {.op = "_Wait", .name = name, .inputs = {}, .control_inputs = before},
                *before.back(), place);
-  }
-
-  int32_t place_of(const Node& node) const {
-    return topology_.places[static_cast<size_t>(node.id())];
   }
 
   Topology& topology_;

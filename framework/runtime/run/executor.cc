@@ -116,9 +116,10 @@ void Execution::work() {
 
 // The last of what the devices say comes before they are past all.
 void Execution::drain_queues() {
-  for (size_t i = 1; i < plan_.memories.size(); ++i) {
+  for (const PlanMemory& memory : plan_.memories) {
+    if (!memory.used || memory.device->is_host()) continue;
     try {
-      plan_.memories[i].device->wait();
+      memory.device->wait();
     } catch (...) {
       if (error_ == nullptr) error_ = std::current_exception();
     }

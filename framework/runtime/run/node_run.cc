@@ -87,10 +87,10 @@ void check_given(const Plan& plan, const PlanNode& p, Frame& frame) {
   for (const int32_t slot : p.kernel_gives) {
     const Slot& planned = plan.slots[static_cast<size_t>(slot)];
     const Tensor& given = value(frame, slot);
-    if (given.device() != plan.memories[static_cast<size_t>(planned.memory)].owner()) {
-      throw internal_error(
-          "gave ", given, " in the memory of another device than ",
-          to_text(plan.memories[static_cast<size_t>(planned.memory)].device->name()));
+    const PlanMemory& memory = plan.memories[static_cast<size_t>(planned.memory)];
+    if (given.device() != memory.owner()) {
+      throw internal_error("gave ", given, " in the memory of another device than ",
+                           to_text(memory.device->name()));
     }
     if (given.dtype() == planned.dtype && planned.shape.compatible(given.shape())) continue;
     throw failed_precondition("gave ", given, " where the running plan was made for ",
@@ -104,9 +104,8 @@ void check_given(const Plan& plan, const PlanNode& p, Frame& frame) {
                                                  Frame& frame) {
   for (const int32_t slot : p.fresh) {
     const Slot& planned = plan.slots[static_cast<size_t>(slot)];
-    Device* const memory =
-        planned.memory == 0 ? nullptr : plan.memories[static_cast<size_t>(planned.memory)].device;
-    value(frame, slot) = Tensor(planned.dtype, planned.shape.shape(), memory);
+    value(frame, slot) = Tensor(planned.dtype, planned.shape.shape(),
+                                plan.memories[static_cast<size_t>(planned.memory)].owner());
   }
   if (p.forwarded >= 0) value(frame, p.first_output) = value(frame, p.forwarded);
   RunContext context;

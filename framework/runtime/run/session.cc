@@ -44,9 +44,11 @@ class TraceLease {
 RunMetadata planned_metadata(const Plan& plan, bool specialized) {
   const PlanMemory& host = plan.memories[0];
   RunMetadata metadata{0, host.arena_bytes, plan.cost_ns, specialized, host.peak_bytes, {}, {}};
-  for (const PlanMemory& memory : std::span(plan.memories).subspan(1))
+  for (const PlanMemory& memory : plan.memories) {
+    if (!memory.used || memory.device->is_host()) continue;
     metadata.devices.push_back(
         {to_text(memory.device->name()), memory.arena_bytes, memory.peak_bytes});
+  }
   return metadata;
 }
 
@@ -70,10 +72,8 @@ Session::Session(std::shared_ptr<Graph> graph, SessionOptions options)
     : graph_(std::move(graph)), impl_(std::make_unique<Impl>()) {
   impl_->resources = options.resources ? options.resources : std::make_shared<ResourceManager>();
   impl_->devices = session_devices(options.device_count);
-  for (Device* device : impl_->devices) {
-    if (!device->is_host())
-      impl_->device_arenas.emplace(device, std::make_unique<ArenaPool>(*device));
-  }
+  for (Device* device : impl_->devices)
+    impl_->arenas.push_back(std::make_unique<ArenaPool>(*device));
   impl_->options = std::move(options);
   impl_->resources->attach();
 }
@@ -193,8 +193,8 @@ void Session::FrameLease::take_arenas() {
   for (size_t i = 0; i < plan_.memories.size(); ++i) {
     const PlanMemory& memory = plan_.memories[i];
     try {
-      arenas_.push_back(session_.arenas_of(*memory.device)
-                            .take(static_cast<size_t>(memory.arena_bytes), frame_->arenas[i]));
+      arenas_.push_back(
+          session_.arenas[i]->take(static_cast<size_t>(memory.arena_bytes), frame_->arenas[i]));
     } catch (const Error& error) {
       throw arena_error(plan_, i, error);
     }
@@ -203,8 +203,7 @@ void Session::FrameLease::take_arenas() {
 }
 
 void Session::FrameLease::give_back_arenas() {
-  for (size_t i = 0; i < arenas_.size(); ++i)
-    session_.arenas_of(*plan_.memories[i].device).give_back(arenas_[i]);
+  for (size_t i = 0; i < arenas_.size(); ++i) session_.arenas[i]->give_back(arenas_[i]);
 }
 
 Session::FrameLease::~FrameLease() {
@@ -313,8 +312,7 @@ void Session::close() {
   partial_runs.clear();
   for (const std::shared_ptr<Signature>& signature : signatures)
     signature->forget_unless_planning();
-  impl_->arenas.clear();
-  for (auto& [device, arenas] : impl_->device_arenas) arenas->clear();
+  for (const auto& arenas : impl_->arenas) arenas->clear();
   impl_->resources->detach();
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -28,9 +27,7 @@ struct Session::Impl {
   std::vector<Device*> devices;  // the host's CPUs first
   PlacementLog placements;
   std::shared_ptr<ResourceManager> resources;
-  // Of the host, and by device those of its memory where that is another.
-  ArenaPool arenas;
-  std::map<const Device*, std::unique_ptr<ArenaPool>> device_arenas;
+  std::vector<std::unique_ptr<ArenaPool>> arenas;  // by device, in its memory
 
   std::atomic<bool> closed{false};
 
@@ -51,9 +48,6 @@ struct Session::Impl {
   // begins anew.
   std::unique_lock<ForkMutex> locked();
   void forget_oldest();
-  ArenaPool& arenas_of(const Device& device) {
-    return device.is_host() ? arenas : *device_arenas.at(&device);
-  }
 
   Signature::Planning planning(const Graph& graph) {
     return {graph, *resources, options, devices, placements, closed};
@@ -80,7 +74,7 @@ class Session::FrameLease {
   Impl& session_;
   const Plan& plan_;
   std::unique_ptr<Frame> frame_;
-  SmallVector<Arena, 1> arenas_;  // by the plan's memory, as far as they were had
+  SmallVector<Arena, 1> arenas_;  // by device, as far as they were had
 };
 
 // A fetched value as its caller gets it.

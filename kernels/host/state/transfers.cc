@@ -62,8 +62,6 @@ class CopyKernel final : public AsyncKernel {
     } else if (to_.is_host()) {
       source->copy_out(to.raw(), from.raw(), from.bytes());
       return *source;
-    } else if (source == &to_) {
-      to_.copy(to.raw(), from.raw(), from.bytes());
     } else {
       to_.copy_from_peer(to.raw(), *source, from.raw(), from.bytes());
     }
