@@ -228,8 +228,16 @@ class StartedRun final : public Done::Target,
     if (failure_ == nullptr) failure_ = std::move(error);
   }
   bool superseded(int32_t) const noexcept override { return places_.context.token_->cancelled(); }
+  // What was left out has no outputs.
   void reached(std::exception_ptr error) noexcept override {
-    ended(0, failure_ != nullptr ? failure_ : std::move(error));
+    try {
+      if (error != nullptr) std::rethrow_exception(error);
+      if (failure_ != nullptr) std::rethrow_exception(failure_);
+      places_.context.token_->check();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    ended(0, std::move(error));
   }
 
   void ended(int32_t, std::exception_ptr error) noexcept override {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <future>
 #include <random>
 #include <string>
 #include <thread>
@@ -14,7 +15,9 @@
 
 #include "framework/base/error.h"
 #include "framework/runtime/kernel/device_library.h"
+#include "framework/runtime/run/immediate.h"
 #include "framework/runtime/run/session.h"
+#include "framework/runtime/state/resource_manager.h"
 #include "tests/simulated/exports.h"
 #include "tests/support/graph_builder.h"
 #include "tests/support/plugin_path.h"
@@ -139,6 +142,40 @@ TEST_F(SimulatedDevices, RandomProgramsGiveWhatTheCpuGives) {
       EXPECT_EQ(values_of(cpu.run({}, {"end:0"})[0]), values_of(all.run({}, {"end:0"})[0]))
           << "seed " << seed;
     }
+  }
+}
+
+// Ends with the code of its error, or kOk.
+class End final : public ImmediateEnd {
+ public:
+  explicit End(std::promise<Code>& code) : code_(code) {}
+  void ended(std::vector<Tensor>, std::exception_ptr error) noexcept override {
+    try {
+      if (error != nullptr) std::rethrow_exception(error);
+      code_.set_value(Code::kOk);
+    } catch (const Error& failure) {
+      code_.set_value(failure.code());
+    }
+  }
+
+ private:
+  std::promise<Code>& code_;
+};
+
+TEST_F(SimulatedDevices, WorkThatIsLeftOutGivesNothing) {
+  test::GraphBuilder b;
+  const Output neg = b.op("Neg", {b.placeholder(DType::kFloat32, PartialShape{2}, "x")});
+  ResourceManager resources;
+  Device* const device = accelerators()[0];
+  const Tensor x(DType::kFloat32, Shape({2}), device);
+  for (const bool cancelled : {false, true}) {
+    CancellationToken token;
+    if (cancelled) token.cancel(Code::kCancelled, "the test");
+    std::promise<Code> code;
+    start_immediately(neg.node->op(), std::span(&x, 1), {&resources, "", {}, device}, token,
+                      std::make_unique<End>(code));
+    EXPECT_EQ(code.get_future().get(), cancelled ? Code::kCancelled : Code::kOk);
+    device->wait();  // for the queue to free what the call had
   }
 }
 
