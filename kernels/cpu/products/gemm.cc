@@ -252,7 +252,18 @@ void multiply_block(const Product<double>& p, int64_t m0, int64_t m1, int64_t n0
   multiply(p, m0, m1, n0, n1);
 }
 
+// One row: bound by reading B, some 5 microseconds a block, wherever it is cut.
+BlockCut cut_row(int64_t n, int64_t k) {
+  constexpr int64_t kBlockElements = 1 << 17;
+  constexpr int64_t kColumns = 8 * kLanes<float>;  // that multiply_row keeps in registers
+  const int64_t wanted = std::max<int64_t>(1, n / kColumns * kColumns * k / kBlockElements);
+  const int64_t columns = std::max(kColumns, round_up((n + wanted - 1) / wanted, kColumns));
+  if (columns >= n) return {1, std::max<int64_t>(n, 1), 1, 1};
+  return {1, columns, 1, (n + columns - 1) / columns};
+}
+
 BlockCut cut_product(int64_t m, int64_t n, int64_t k, bool trans_a) {
+  if (m == 1) return cut_row(n, k);
   // A block of about this many multiply-adds is worth handing to another thread (some 20
   // microseconds).
   const double block_work = trans_a ? 2 << 20 : 1 << 20;
