@@ -13,13 +13,14 @@ import importlib.util
 import os
 import re
 import sys
-from typing import Callable, Dict, List, Tuple
+from typing import Callable, Dict, List, NamedTuple, Tuple
 
 import figure_build
 import figure_callers
 import figure_calls
 import figure_contention
 import figure_executor
+import figure_fused
 import figure_import
 import figure_kernels
 import figure_networks
@@ -28,22 +29,44 @@ import figure_works
 import pypi
 from harness import BENCH, Outcome, Row, cpu_model, formatted
 
-TITLES = {
-    "build": "The build", "import": "Starting up", "calls": "Calls from Python",
-    "kernels": "Kernels and levels", "fused": "Fused groups", "works": "Single operations",
-    "training": "Training", "inference": "Inference", "contention": "Beside a busy process",
-    "callers": "Two callers at once", "size": "Size",
-    "executor": "The executor, from C++",
+
+class Asked(NamedTuple):
+    build: str  # the directory
+    rounds: int
+    guests: pypi.Guests
+
+
+class Family(NamedTuple):
+    title: str
+    measure: Callable[[Asked], Outcome]
+
+
+FAMILIES = {
+    "build": Family("The build", lambda a: figure_build.measure(a.rounds)),
+    "import": Family("Starting up", lambda a: figure_import.measure(a.rounds)),
+    "calls": Family("Calls from Python", lambda a: figure_calls.measure(a.rounds)),
+    "kernels": Family("Kernels and levels", lambda a: figure_kernels.measure(a.build, a.rounds)),
+    "fused": Family("Fused groups", lambda a: figure_fused.measure(a.build, a.rounds)),
+    "works": Family("Single operations", lambda a: figure_works.measure(a.rounds, a.guests)),
+    "training": Family("Training",
+                       lambda a: figure_networks.measure_training(a.rounds, a.guests)),
+    "inference": Family("Inference",
+                        lambda a: figure_networks.measure_inference(a.rounds, a.guests)),
+    "contention": Family("Beside a busy process", lambda a: figure_contention.measure(a.rounds)),
+    "callers": Family("Two callers at once", lambda a: figure_callers.measure(a.rounds)),
+    "size": Family("Size", lambda a: figure_size.measure(a.build)),
+    "executor": Family("The executor, from C++",
+                       lambda a: figure_executor.measure(a.build, a.rounds)),
 }
 WITH_GUESTS = ("works", "training", "inference")
 BESIDE_GUESTS = ", beside packages from PyPI"  # sections of their own
-HEADINGS = [title + more for title in TITLES.values() for more in ("", BESIDE_GUESTS)]
+HEADINGS = [family.title + more for family in FAMILIES.values() for more in ("", BESIDE_GUESTS)]
 
 
 def parse(arguments: List[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", action="append", choices=sorted(TITLES), metavar="NAME",
-                        help="one family of figures (%s); may be repeated" % ", ".join(TITLES))
+    parser.add_argument("--only", action="append", choices=sorted(FAMILIES), metavar="NAME",
+                        help="one family of figures (%s); may be repeated" % ", ".join(FAMILIES))
     parser.add_argument("--rounds", type=int, default=7, help="interleaved rounds (%(default)s)")
     parser.add_argument("--build", default="build", metavar="DIR", help="the build to measure")
     parser.add_argument("--output", default=os.path.join(BENCH, "RESULTS.md"), metavar="FILE",
@@ -60,28 +83,11 @@ def parse(arguments: List[str]) -> argparse.Namespace:
         options.guests = pypi.parse(options.pypi) if options.pypi is not None else []
     except ValueError as error:
         parser.error("--pypi: %s" % error)
-    if options.guests and not set(options.only or TITLES) & set(WITH_GUESTS):
+    if options.guests and not set(options.only or FAMILIES) & set(WITH_GUESTS):
         parser.error("--pypi: packages from PyPI are measured in %s" % ", ".join(WITH_GUESTS))
     if options.pypi_directory is None:
         options.pypi_directory = os.path.join(options.build, "pypi-peers")
     return options
-
-
-def families(options: argparse.Namespace, guests: pypi.Guests) -> Dict[str, Callable[[], Outcome]]:
-    build = os.path.abspath(options.build)
-    return {
-        "build": lambda: figure_build.measure(options.rounds),
-        "import": lambda: figure_import.measure(options.rounds),
-        "calls": lambda: figure_calls.measure(options.rounds),
-        "kernels": lambda: figure_kernels.measure(build, options.rounds),
-        "works": lambda: figure_works.measure(options.rounds, guests),
-        "training": lambda: figure_networks.measure_training(options.rounds, guests),
-        "inference": lambda: figure_networks.measure_inference(options.rounds, guests),
-        "contention": lambda: figure_contention.measure(options.rounds),
-        "callers": lambda: figure_callers.measure(options.rounds),
-        "size": lambda: figure_size.measure(build),
-        "executor": lambda: figure_executor.measure(build, options.rounds),
-    }
 
 
 def target(row: Row) -> str:
@@ -164,7 +170,7 @@ def merge(path: str, fresh: Dict[str, str]) -> str:
 
 def main(arguments: List[str]) -> int:
     options = parse(arguments)
-    wanted = options.only or list(TITLES)
+    wanted = options.only or list(FAMILIES)
     if importlib.util.find_spec("treenail") is None:
         print("There is no module treenail for %s. `ninja bench` runs this with the launcher of "
               "its build; so does build/python3 bench/run.py" % sys.executable, file=sys.stderr)
@@ -176,14 +182,14 @@ def main(arguments: List[str]) -> int:
         command += " --pypi " + ",".join(options.guests)
         print("Packages from PyPI, in %s" % options.pypi_directory, flush=True)
         guests = pypi.invite(options.guests, options.pypi_directory)
-    measures = families(options, guests)
+    asked = Asked(os.path.abspath(options.build), options.rounds, guests)
     fresh, missed = {}, 0
-    for name in TITLES:
+    for name, family in FAMILIES.items():
         if name not in wanted:
             continue
-        print("Measuring: %s" % TITLES[name].lower(), flush=True)
-        outcome = measures[name]()
-        heading = TITLES[name]
+        print("Measuring: %s" % family.title.lower(), flush=True)
+        outcome = family.measure(asked)
+        heading = family.title
         if name in WITH_GUESTS and options.guests:
             heading += BESIDE_GUESTS
             outcome.notes += [guests.note] if guests.interpreters else []
