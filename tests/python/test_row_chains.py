@@ -33,6 +33,13 @@ def standard_deviation(x, axes=ROWS):
     return tn.sqrt(tn.reduce_mean(d * d, axes, keepdims=True))
 
 
+def cross_entropy(x, axes=ROWS):
+    """Of the rows' softmax with itself: the last reduction drops its axes."""
+    shifted = x - tn.reduce_max(x, axes, keepdims=True)
+    log_p = shifted - tn.log(tn.reduce_sum(tn.exp(shifted), axes, keepdims=True))
+    return tn.reduce_sum(-tn.exp(log_p) * log_p, axes)
+
+
 def numpy_of(function, x, axes):
     mean = x.mean(axes, keepdims=True)
     variance = x.var(axes, keepdims=True)
@@ -41,10 +48,11 @@ def numpy_of(function, x, axes):
     return {softmax: lambda: e / e.sum(axes, keepdims=True),
             layer_norm: lambda: (x - mean) / np.sqrt(variance + 0.25) * scale - scale,
             log_sum_exp: lambda: x.max(axes, keepdims=True) + np.log(e.sum(axes, keepdims=True)),
+            cross_entropy: lambda: np.log(e.sum(axes)) - (e * np.log(e)).sum(axes) / e.sum(axes),
             standard_deviation: lambda: np.sqrt(variance)}[function]()
 
 
-FUNCTIONS = [softmax, layer_norm, log_sum_exp, standard_deviation]
+FUNCTIONS = [softmax, layer_norm, log_sum_exp, standard_deviation, cross_entropy]
 # Of 32 MiB and more: rows in blocks without and with a rest, of one part and of several; one row a
 # block; axes of more than one, in front of the rows or within.
 SHAPES = [((8400, 1000), ROWS), ((8389, 1001), ROWS), ((3400, 2500), ROWS), ((763, 11001), ROWS),
@@ -131,6 +139,18 @@ def test_other_axes_stay_apart():
     assert run_both([softmax(x, (0, 1))], feeds)[1][0] > 1
     # Sums along rows that are taken from columns.
     assert run_both([x - tn.reshape(tn.reduce_sum(x, 1), [1, 3000])], feeds)[1][0] > 1
+
+
+def test_sums_without_their_axes_are_no_longer_of_a_row():
+    # As many rows as columns: the sums are broadcast over rows, by columns.
+    x = tn.placeholder(tn.float32, [3000, 3000])
+    value = sample((3000, 3000))
+    (found,), (kernels, _) = run_both([softmax(x) * tn.reduce_sum(x, -1)], {x: value})
+    assert kernels > 1
+    expected = numpy_of(softmax, value, ROWS) * value.sum(-1)
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-6)
+    # A mean of what rows gave is a kernel of its own.
+    assert run_both([tn.reduce_mean(cross_entropy(x))], {x: value})[1][0] == 2
 
 
 def test_a_chain_has_one_device():

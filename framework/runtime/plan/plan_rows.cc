@@ -33,10 +33,13 @@ struct RowSpace {
     for (const int64_t extent : leading) rows *= extent;
     return rows;
   }
-  // Does every row have its part of the value?
-  bool has_part(const Shape& shape) const {
-    return shape.rank() == rank && std::equal(leading.begin(), leading.end(), shape.dims().begin());
+  // Does every row have its part of the value, whatever that is?
+  bool begins(const Shape& shape) const {
+    return shape.rank() >= static_cast<int>(leading.size()) &&
+           std::equal(leading.begin(), leading.end(), shape.dims().begin());
   }
+  // Is such a part, broadcast, still the row's own?
+  bool has_part(const Shape& shape) const { return shape.rank() == rank && begins(shape); }
   // Is the value the same for all rows?
   bool is_shared(const Shape& shape) const {
     const int within = rank - static_cast<int>(leading.size());
@@ -44,9 +47,11 @@ struct RowSpace {
       if (shape.dim(i) != 1) return false;
     return shape.rank() <= rank;
   }
-  // The shape of `rows` rows of it.
+  // The shape of what so many rows have of it; of an input, which may be shared.
+  Shape part_of_input(const Shape& shape, int64_t rows) const {
+    return has_part(shape) ? part(shape, rows) : shape;
+  }
   Shape part(const Shape& shape, int64_t rows) const {
-    if (!has_part(shape)) return shape;
     Shape part = shape;
     for (size_t i = 0; i < leading.size(); ++i)
       part = part.with_dim(static_cast<int>(i), i == 0 ? rows : 1);
@@ -87,8 +92,10 @@ class RowChainFinder {
   int unit_of(const Node& node) const { return unit_of_[PlanBuilder::index(node)]; }
   bool runs(const Node& node) { return b_.state(node).needed && !b_.state(node).given; }
 
-  static bool is_reduction(const Node& node) {
-    return node.op().def().reduction && node.op().get_bool("keep_dims");
+  static bool is_reduction(const Node& node) { return node.op().def().reduction; }
+  // What drops axes can only be the last of a chain: its value is not broadcast by rows any more.
+  bool drops_axes(int i) {
+    return unit(i).group.members.empty() && !last(i).op().get_bool("keep_dims");
   }
 
   // In canonical order of their last nodes.
@@ -128,7 +135,9 @@ class RowChainFinder {
 
   bool may_join(int i, const RowSpace& space) {
     const Unit& u = unit(i);
-    if (u.taken || b_.device_of(last(i)) != space.device || !space.has_part(shape_of(value_of(u))))
+    const Shape shape = shape_of(value_of(u));
+    if (u.taken || b_.device_of(last(i)) != space.device ||
+        !(drops_axes(i) ? space.begins(shape) : space.has_part(shape)))
       return false;
     if (u.group.members.empty()) {
       return space.has_part(shape_of(u.inputs[0])) &&
@@ -158,7 +167,7 @@ class RowChainFinder {
     const RowSpace space{{shape.dims().begin(), shape.dims().begin() + axis},
                          shape.rank(),
                          b_.device_of(last(first))};
-    if (axis == 0 || space.rows() < 2 || !may_join(first, space)) return;
+    if (axis == 0 || space.rows() < 2 || drops_axes(first) || !may_join(first, space)) return;
     const int sink = sink_of(first, space);
     if (sink < 0) return;
     const std::set<int> chain = chain_to(sink, space);
@@ -174,6 +183,7 @@ class RowChainFinder {
       if (next < 0 || !may_join(next, space)) break;
       reading.erase(reading.begin());
       if (reading.empty()) sink = next;
+      if (drops_axes(next)) break;
       reading.merge(consumers_of(next));
     }
     return sink;
@@ -191,7 +201,8 @@ class RowChainFinder {
       const int i = *producers.rbegin();
       producers.erase(i);
       const std::set<int> consumers = consumers_of(i);
-      if (!may_join(i, space) || !std::ranges::includes(chain, consumers)) continue;
+      if (drops_axes(i) || !may_join(i, space) || !std::ranges::includes(chain, consumers))
+        continue;
       chain.insert(i);
       add_producers(i);
     }
@@ -278,21 +289,27 @@ class RowChainFinder {
   }
 
   bool choose_block(const std::vector<Output>& values, const RowSpace& space, RowChain& out) {
+    const auto is_last = [&](size_t i) { return i + 1 == values.size(); };
+    const auto part = [&](size_t i, int64_t rows) {
+      const Shape shape = shape_of(values[i]);
+      return is_last(i) ? space.part(shape, rows) : space.part_of_input(shape, rows);
+    };
     int64_t within = 0, widest = 0;
     for (size_t i = 0; i < values.size(); ++i) {
       const Shape shape = shape_of(values[i]);
       RowValue value{b_.info(values[i]).dtype, {}, {}, 0};
       const auto size = static_cast<int64_t>(dtype_size(value.dtype));
-      if (space.has_part(shape)) value.row_bytes = shape.num_elements() / out.rows * size;
+      if (space.has_part(shape) || is_last(i))
+        value.row_bytes = shape.num_elements() / out.rows * size;
       widest = std::max(widest, value.row_bytes);
-      if (i >= static_cast<size_t>(out.inputs) && i + 1 < values.size()) within += value.row_bytes;
+      if (i >= static_cast<size_t>(out.inputs) && !is_last(i)) within += value.row_bytes;
       out.values.push_back(std::move(value));
     }
     if (widest * out.rows < kLeastBytes || within == 0) return false;
     out.block_rows = std::min(out.rows, std::max<int64_t>(1, kBlockBytes / within));
     for (size_t i = 0; i < values.size(); ++i) {
-      out.values[i].block = space.part(shape_of(values[i]), out.block_rows);
-      out.values[i].rest = space.part(shape_of(values[i]), rest_of(out));
+      out.values[i].block = part(i, out.block_rows);
+      out.values[i].rest = part(i, rest_of(out));
     }
     return true;
   }
@@ -311,7 +328,8 @@ class RowChainFinder {
   // The unit's kernel for so many rows; `last`: of what leaves the chain.
   std::unique_ptr<Kernel> prepare(const Unit& u, const RowSpace& space, int64_t rows, bool last) {
     std::vector<Shape> shapes;
-    for (const Output& input : u.inputs) shapes.push_back(space.part(shape_of(input), rows));
+    for (const Output& input : u.inputs)
+      shapes.push_back(space.part_of_input(shape_of(input), rows));
     const Shape output = space.part(shape_of(value_of(u)), rows);
     if (!u.group.members.empty()) {
       ElementwiseGroup group = describe_group(u.group, std::move(shapes), output);
