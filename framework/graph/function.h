@@ -22,7 +22,7 @@ struct Function {
   std::string doc;
   std::vector<FunctionArg> inputs;
   std::vector<FunctionArg> outputs;
-  std::unique_ptr<Graph> body;
+  std::shared_ptr<Graph> body;             // its functions are those of the graph around it
   std::vector<std::string> input_nodes;    // Placeholder nodes of the body, one per input
   std::vector<std::string> output_values;  // "node:0" of the body, one per output
   std::string gradient;                    // name of a function that computes the gradient, or ""

@@ -365,15 +365,27 @@ void Graph::set_shape(Output output, const PartialShape& shape) {
     const PartialShape& known = node.info(output.index).shape;
     const PartialShape merged = ShapeContext::merge(known, shape, "known and given shape");
     if (merged == known) return;
-    const std::shared_ptr<const ValueInfo[]> old = node.infos_;
-    const std::span<ValueInfo> infos = new_infos(node);
-    std::copy_n(old.get(), infos.size(), infos.begin());
-    infos[static_cast<size_t>(output.index)].shape = merged;
+    own_info(output).shape = merged;
   } catch (const Error& error) {
     throw error.with_prefix(error_prefix(output.node->type(), output.node->name()));
   }
   ++epoch_;
   ++version_;
+}
+
+void Graph::set_handle(Output output, const HandleInfo& handle) {
+  own_info(output).handle = std::make_shared<const HandleInfo>(handle);
+  ++epoch_;
+  ++version_;
+}
+
+// Which its node alone has from now on.
+ValueInfo& Graph::own_info(Output output) {
+  Node& node = *output.node;
+  const std::shared_ptr<const ValueInfo[]> old = node.infos_;
+  const std::span<ValueInfo> infos = new_infos(node);
+  std::copy_n(old.get(), infos.size(), infos.begin());
+  return infos[static_cast<size_t>(output.index)];
 }
 
 }  // namespace treenail

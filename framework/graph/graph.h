@@ -145,6 +145,8 @@ class Graph {
                  Output value);  // same dtype; Errors: InvalidArgument (dtype, shape, cycle)
   void set_shape(Output output,
                  const PartialShape& shape);  // merges what is known; Errors: InvalidArgument
+  // What the resource value refers to.
+  void set_handle(Output output, const HandleInfo& handle);
   // Gives the node another value of an attribute that its inputs do not decide; of its own outputs
   // what is known is inferred anew, nodes behind it keep what they know. Errors: InvalidArgument.
   void set_attr(Node& node, std::string_view name, AttrValue value);
@@ -196,6 +198,7 @@ class Graph {
   void find_consumers();
   // What is known of the node's values, to be filled in: of its own, whoever shared it.
   static std::span<ValueInfo> new_infos(Node& node);
+  static ValueInfo& own_info(Output output);
   static void set_infos(Node& node, std::span<ValueInfo> found);
   static void infer_anew(Node& node);
   static bool same_knowledge(std::span<const Output> a, std::span<const Output> b);

@@ -98,8 +98,9 @@ Output feed_target(PyObject* key, GraphObject* graph) {
     const bool value = PyErr_ExceptionMatches(PyExc_ValueError) != 0;
     PyErr_Clear();
     if (value) {
-      throw_python(PyExc_TypeError, concat("Cannot interpret feed_dict key as Tensor: Tensor ",
-                                           repr_of(key), " is not an element of this graph."));
+      throw_python(PyExc_TypeError,
+                   concat("Cannot interpret feed_dict key as Tensor: Tensor ", repr_of(key),
+                          " is not an element of this graph", body_of(key), "."));
     }
     throw_type_error("Cannot interpret feed_dict key as Tensor: ", repr_of(key), " of type '",
                      type_name_of(key), "'; needed is a Tensor of the session's graph or its name");

@@ -24,7 +24,7 @@ bool is_named_tuple(PyObject* object) {
 
 [[noreturn]] void throw_not_in_graph(PyObject* fetch, const std::string& name) {
   throw_value_error("Fetch argument ", repr_of(fetch), " cannot be interpreted as a Tensor. (",
-                    name, " is not an element of this graph.)");
+                    name, " is not an element of this graph", body_of(fetch), ".)");
 }
 
 // The structure is walked again after the run; Python code that ran meanwhile may have changed it.

@@ -28,6 +28,7 @@ struct GraphState {
   // Names of gradient rules of the nodes added under a gradient map.
   std::unordered_map<const Node*, std::string> gradient_overrides;
   const uint64_t context_id = new_context_id();
+  bool captures = false;  // the body of a function: values of other graphs become arguments
 
   BuildingContext& context() const { return building_context(context_id); }
 };

@@ -60,6 +60,7 @@ PyObject* register_hooks(PyObject*, PyObject* args, PyObject* kwargs) {
         {"matmul", &s.matmul},
         {"truediv", &s.truediv},
         {"call_gradient", &s.call_gradient},
+        {"capture", &s.capture},
         {"make_signature", &s.make_signature},
         {"flat_feed", &s.flat_feed},
         {"call_py_func", &s.call_py_func},
@@ -128,6 +129,7 @@ int execute_module(PyObject* module) {
     add_op_functions(module);
     add_session(module);
     add_execute(module);
+    add_functions(module);
     add_gradient_functions(module);
     add_files(module);
     add_rare(module);

@@ -26,6 +26,7 @@ struct State {
   PyObject* matmul = nullptr;
   PyObject* truediv = nullptr;
   PyObject* call_gradient = nullptr;
+  PyObject* capture = nullptr;
   PyObject* make_signature = nullptr;
   PyObject* flat_feed = nullptr;
   PyObject* call_py_func = nullptr;
@@ -53,6 +54,7 @@ void add_op_functions(PyObject* module);
 void add_session(PyObject* module);
 void add_execute(PyObject* module);
 
+void add_functions(PyObject* module);
 void add_gradient_functions(PyObject* module);
 void add_files(PyObject* module);
 void add_rare(PyObject* module);

@@ -88,6 +88,21 @@ Ref OpInputs::tensor_or_same(PyObject* object, const ArgDef& def) const {
   return checked(parking([&] { return PyObject_Vectorcall(state().pack, arguments, 2, nullptr); }));
 }
 
+// What stands for the tensor in the graph that is built, where that is the body of a function.
+Ref OpInputs::captured(Ref tensor) const {
+  GraphObject* const building = call_.graph != nullptr ? call_.graph : default_graph();
+  GraphObject* const graph = graph_of_tensor(tensor.get());
+  if (graph == building) return tensor;
+  if (!building->state->captures) {
+    if (const std::string body = body_of(tensor.get()); !body.empty())
+      throw_value_error(repr_of(tensor.get()), " is of another graph", body, ".");
+    return tensor;
+  }
+  PyObject* arguments[] = {as_object(building), tensor.get()};
+  return checked(
+      parking([&] { return PyObject_Vectorcall(state().capture, arguments, 2, nullptr); }));
+}
+
 void OpInputs::add(PyObject* object, int arg) {
   const ArgDef& def = call_.def->inputs[static_cast<size_t>(arg)];
   Item item{Ref::borrow(object), arg};
@@ -96,6 +111,7 @@ void OpInputs::add(PyObject* object, int arg) {
         with_prefix([&] { return input_prefix(def); }, [&] { return tensor_or_same(object, def); });
   }
   if (is_symbolic(item.object.get())) {
+    item.object = captured(std::move(item.object));
     GraphObject* graph = graph_of_tensor(item.object.get());
     if (graph_ != nullptr && graph_ != graph) {
       throw_value_error(repr_of(item.object.get()),

@@ -33,6 +33,7 @@ class OpInputs {
   };
   void add(PyObject* object, int arg);
   void add_list(PyObject* object, int arg);
+  Ref captured(Ref tensor) const;
   Ref tensor_or_same(PyObject* object, const ArgDef& def) const;
   std::string input_prefix(const ArgDef& def) const;
   DType wanted_dtype(const Item& item, const std::vector<DType>& by_attr) const;

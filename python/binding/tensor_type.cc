@@ -351,10 +351,17 @@ Ref tensor_protocol(PyObject* object) {
   return tensor;
 }
 
+std::string body_of(PyObject* tensor) {
+  if (!is_symbolic(tensor) || !graph_of_tensor(tensor)->state->captures) return "";
+  Ref name = checked(PyObject_GetAttrString(as_object(graph_of_tensor(tensor)), "_name"));
+  return concat(": it belongs to the body of ", repr_of(name.get()), "; return it from there");
+}
+
 Output output_from(PyObject* object, GraphObject* graph) {
   if (is_symbolic(object)) {
     if (graph != nullptr && graph_of_tensor(object) != graph) {
-      throw_value_error("Tensor ", repr_of(object), " is not an element of this graph.");
+      throw_value_error("Tensor ", repr_of(object), " is not an element of this graph",
+                        body_of(object), ".");
     }
     return output_of(object);
   }

@@ -3,6 +3,8 @@
 // (graph_type.h keeps it); a concrete one holds a value that immediate execution gave.
 #pragma once
 
+#include <string>
+
 #include "framework/graph/graph.h"
 #include "framework/tensor/tensor.h"
 #include "python/binding/graph_type.h"
@@ -47,6 +49,10 @@ Ref tensor_protocol(PyObject* object);
 // The value behind a symbolic Tensor, an object with __treenail_tensor__, or a name "node:0", of
 // `graph`. Errors: TypeError, ValueError (another graph), NotFoundError.
 Output output_from(PyObject* object, GraphObject* graph);
+
+// Of a tensor that is used in another graph, where it is of the body of a function: ": it belongs
+// to the body of 'cond/true_fn'; return it from there". Else "".
+std::string body_of(PyObject* tensor);
 
 // The slots of Python's operators (operators.cc).
 extern PyType_Slot tensor_operator_slots[];

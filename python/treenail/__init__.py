@@ -18,9 +18,9 @@ except ImportError as _error:
     from treenail import _library
     raise _library.explained(_error) from None
 from treenail import (_accumulators, _array, _assertions, _assignments, _barrier,  # noqa: F401
-                      _clip, _control, _counting, _gradients, _hooks, _math, _partitioned,
-                      _plugins, _py_func, _random, _session, _sorting, _sparse, _staging,
-                      _variable_scope, _variables)
+                      _clip, _control, _control_flow, _counting, _gradients, _hooks, _math,
+                      _partitioned, _plugins, _py_func, _random, _session, _sorting, _sparse,
+                      _staging, _variable_scope, _variables)
 from treenail._absent import advice as _advice
 from treenail._accumulators import *  # noqa: F401,F403
 from treenail._array import *  # noqa: F401,F403
@@ -29,6 +29,7 @@ from treenail._assignments import *  # noqa: F401,F403
 from treenail._barrier import *  # noqa: F401,F403
 from treenail._clip import *  # noqa: F401,F403
 from treenail._control import *  # noqa: F401,F403
+from treenail._control_flow import *  # noqa: F401,F403
 from treenail._counting import *  # noqa: F401,F403
 from treenail._convert import (IndexedSlices, IndexedSlicesValue, constant, convert_to_tensor,
                                convert_to_tensor_or_indexed_slices, is_tensor, placeholder,
@@ -37,7 +38,7 @@ from treenail._execute import execute, import_graph, load_graph
 from treenail._framework import (Graph, GraphKeys, add_to_collection, add_to_collections,
                                  colocate_with, control_dependencies, device, executing_eagerly,
                                  get_collection, get_collection_ref, get_default_graph, get_seed,
-                                 name_scope, reset_default_graph, set_random_seed)
+                                 init_scope, name_scope, reset_default_graph, set_random_seed)
 from treenail._gradients import *  # noqa: F401,F403
 from treenail._math import *  # noqa: F401,F403
 from treenail._names import no_attribute as _no_attribute
@@ -143,7 +144,7 @@ __all__ = ["DType", "Operation", "Tensor", "as_dtype", "bfloat16", "bool", "comp
            "resource", "string", "uint8", "uint16", "uint32", "uint64", "variant", "double", "half",
            "Graph", "GraphKeys", "add_to_collection", "add_to_collections", "colocate_with",
            "control_dependencies", "device", "executing_eagerly", "get_collection",
-           "get_collection_ref", "get_default_graph", "get_seed", "name_scope",
+           "get_collection_ref", "get_default_graph", "get_seed", "init_scope", "name_scope",
            "reset_default_graph", "set_random_seed", "TensorShape", "IndexedSlices",
            "IndexedSlicesValue", "constant",
            "convert_to_tensor", "convert_to_tensor_or_indexed_slices", "is_tensor", "placeholder",
@@ -155,6 +156,7 @@ __all__ += _assignments.__all__
 __all__ += _barrier.__all__
 __all__ += _clip.__all__
 __all__ += _control.__all__
+__all__ += _control_flow.__all__
 __all__ += _counting.__all__
 __all__ += _gradients.__all__
 __all__ += _math.__all__

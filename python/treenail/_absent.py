@@ -35,7 +35,7 @@ _TOP = {
     "metrics": "compute metrics with tn.reduce_mean(tn.cast(tn.equal(...), tn.float32)), or in "
                "NumPy over the fetched predictions",
     "print": "tn.Print writes values on their way",
-    "cond": _LOOPS, "case": _LOOPS, "while_loop": _LOOPS, "map_fn": _LOOPS, "scan": _LOOPS,
+    "map_fn": _LOOPS, "scan": _LOOPS,
     "foldl": _LOOPS, "foldr": _LOOPS, "TensorArray": _LOOPS + "; tn.stack and tn.unstack",
     "GradientTape": _EAGER + "; tn.gradients(y, x)", "function": _EAGER,
     "enable_eager_execution": _EAGER, "disable_eager_execution": "it is never on: " + _EAGER,

@@ -181,8 +181,19 @@ class Graph(_core.GraphBase):
     # --- Context ----------------------------------------------------------------------------------
 
     def as_default(self) -> _DefaultGraph:
-        """A context manager in which this graph is the default one of the thread."""
-        return _DefaultGraph(self)
+        """A context manager in which this graph is the default one of the thread; while the body
+        of one of its functions is built, that body stays it."""
+        inner = get_default_graph()
+        return _DefaultGraph(inner if inner._is_within(self) else self)
+
+    @property
+    def _root(self) -> Graph:
+        """The graph that variables and collections belong to."""
+        return self
+
+    def _is_within(self, graph: Graph) -> bool:
+        """Whether this is the body of a function of `graph`, or of one within one."""
+        return False
 
     def name_scope(self, name: str | None) -> _NameScope:
         """A context manager in which names of new operations begin with `name` and '/'.
@@ -470,6 +481,23 @@ class name_scope:  # noqa: N801 (TensorFlow's name)
     def __exit__(self, *unused) -> None:
         self._contexts[1].__exit__()
         self._contexts[0].__exit__()
+
+
+class init_scope:  # noqa: N801 (TensorFlow's name)
+    """A context manager outside of all function bodies and control dependencies: what is added
+    there runs whether or not a branch or loop around does, as the initial values of variables."""
+
+    __slots__ = ("_contexts",)
+
+    def __enter__(self) -> None:
+        root = get_default_graph()._root
+        self._contexts = (_DefaultGraph(root), root.control_dependencies(None))
+        for context in self._contexts:
+            context.__enter__()
+
+    def __exit__(self, *unused) -> None:
+        for context in reversed(self._contexts):
+            context.__exit__(*unused)
 
 
 def graph_of(values) -> Graph:

@@ -8,7 +8,8 @@ import threading
 
 from treenail import _treenail as _core
 from treenail._convert import convert_to_tensor
-from treenail._framework import Graph, GraphKeys, check_scope_type, get_default_graph
+from treenail._framework import (Graph, GraphKeys, check_scope_type, get_default_graph,
+                                 init_scope)
 from treenail._named import initializer as named_initializer
 from treenail._named import regularizer as named_regularizer
 from treenail._partitioned import make_parts
@@ -72,7 +73,7 @@ class _Store(threading.local):
 
 
 def _store(graph: Graph | None = None) -> _Store:
-    graph = graph or get_default_graph()
+    graph = (graph or get_default_graph())._root
     store = graph.__dict__.get("_variable_store")
     if store is None:  # of several threads that find none, one wins
         store = graph.__dict__.setdefault("_variable_store", _Store({}, {}, threading.RLock()))
@@ -447,16 +448,15 @@ def _new(name: str, shape: TensorShape, shape_given: bool, dtype: Any, initializ
 
         def value() -> Any:
             return initializer(extents, dtype=dtype)
-    graph = get_default_graph()
-    with graph.name_scope(None):
+    with get_default_graph()._root.name_scope(None):
         return Variable(value, trainable=trainable, collections=collections,
                         validate_shape=validate_shape, name=name, dtype=dtype,
                         constraint=constraint, expected_shape=shape if shape_given else None)
 
 
 def _regularize(variable: Variable, name: str, regularizer: Callable) -> None:
-    graph = get_default_graph()
-    with graph.name_scope(name + "/Regularizer/"), graph.control_dependencies(None):
+    graph = get_default_graph()._root
+    with init_scope(), graph.name_scope(name + "/Regularizer/"):
         loss = regularizer(variable.value())
     if loss is not None:
         graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)

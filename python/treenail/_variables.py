@@ -12,7 +12,7 @@ from treenail import _treenail as _core
 from treenail._checks import having
 from treenail._control import group, no_op
 from treenail._convert import IndexedSlices, convert_to_tensor, scope_of
-from treenail._framework import Graph, GraphKeys, get_default_graph
+from treenail._framework import Graph, GraphKeys, get_default_graph, init_scope
 from treenail._ops import ops
 from treenail._shape import TensorShape
 from treenail._slicing import assign_item
@@ -46,8 +46,8 @@ class Variable:
             raise ValueError("initial_value must be specified.")
         if constraint is not None and not callable(constraint):
             raise ValueError("The `constraint` argument must be a callable.")
-        graph = get_default_graph()
-        with graph.control_dependencies(None):
+        graph = get_default_graph()._root
+        with init_scope():
             full_name = graph.unique_name(name or "Variable", mark_as_used=False)
             with graph.name_scope(full_name + "/"):
                 initial_value = self._initial_tensor(initial_value, dtype)
@@ -174,13 +174,13 @@ class Variable:
     def value(self) -> Tensor:
         """The value: one read shared by all uses, or inside control_dependencies a read made
         there."""
-        if self._graph._has_controllers():
+        if self._graph._has_controllers() or get_default_graph()._is_within(self._graph):
             return self.read_value()
         return self._snapshot
 
     def read_value(self) -> Tensor:
         """A new read of the value, in the current control dependencies."""
-        with self._graph.as_default(), self._graph.name_scope(None):
+        with self._graph.as_default() as graph, graph.name_scope(None):
             return ops.ReadVariableOp(self._handle, dtype=self._dtype, name=self._shared_name
                                       + "/Read")
 
@@ -212,7 +212,7 @@ class Variable:
             return self._read_after(op) if read_value else op
 
     def _read_after(self, op: Operation) -> Tensor:
-        with self._graph.name_scope(None), self._graph.control_dependencies([op]):
+        with op.graph.name_scope(None), op.graph.control_dependencies([op]):
             return ops.ReadVariableOp(self._handle, dtype=self._dtype, name=op.name + "/read")
 
     def _admit_all_shapes(self) -> None:

@@ -733,6 +733,20 @@ def CTCLoss(inputs: TensorLike, labels_indices: TensorLike, labels_values: Tenso
 ctc_loss = CTCLoss
 
 
+def Case(branch_index: TensorLike, input: Sequence[TensorLike], Tout: Sequence[DTypeLike],
+         branches: Sequence[str], output_shapes: Sequence[ShapeLike] = ...,
+         name: str | None = ...) -> list[Tensor]:
+    """The results of branch number `branch_index` for the inputs, of the last one where there is no
+    such.
+
+    output_shapes: what is known of all branches' results, or nothing. Errors: of the branch's
+    operations, which they name.
+    """
+
+
+case = Case
+
+
 def Cast(x: TensorLike, DstT: DTypeLike, name: str | None = ...) -> Tensor:
     """x converted to DstT.
 
@@ -1863,6 +1877,21 @@ def IdentityN(input: Sequence[TensorLike], name: str | None = ...) -> list[Tenso
 identity_n = IdentityN
 
 
+def If(cond: TensorLike, input: Sequence[TensorLike], Tout: Sequence[DTypeLike], then_branch: str,
+       else_branch: str, output_shapes: Sequence[ShapeLike] = ...,
+       name: str | None = ...) -> list[Tensor]:
+    """The results of `then_branch` for the inputs where `cond` is true, else those of
+    `else_branch`.
+
+    cond: a scalar; numbers other than 0 and strings that are not empty count as true, as an
+    array with elements does. output_shapes: what is known of both branches' results, or nothing.
+    Errors: of the branch's operations, which they name.
+    """
+
+
+if_ = If
+
+
 def Imag(input: TensorLike, Tout: DTypeLike = ..., name: str | None = ...) -> Tensor:
     """Imaginary part.
 
@@ -2838,6 +2867,19 @@ def ParseTensor(serialized: TensorLike, out_type: DTypeLike, name: str | None = 
 
 
 parse_tensor = ParseTensor
+
+
+def PartitionedCall(args: Sequence[TensorLike], Tout: Sequence[DTypeLike], f: str,
+                    output_shapes: Sequence[ShapeLike] = ...,
+                    name: str | None = ...) -> list[Tensor]:
+    """The results of the function `f` for the arguments `args`.
+
+    output_shapes: what is known of the results' shapes, or nothing. Errors: of the function's
+    operations, which they name.
+    """
+
+
+partitioned_call = PartitionedCall
 
 
 def Placeholder(dtype: DTypeLike, shape: ShapeLike = ..., name: str | None = ...) -> Tensor:
@@ -4572,6 +4614,48 @@ def StageSize(capacity: int = ..., memory_limit: int = ..., dtypes: Sequence[DTy
 stage_size = StageSize
 
 
+def StatefulPartitionedCall(args: Sequence[TensorLike], Tout: Sequence[DTypeLike], f: str,
+                            output_shapes: Sequence[ShapeLike] = ...,
+                            name: str | None = ...) -> list[Tensor]:
+    """The results of the function `f` for the arguments `args`.
+
+    output_shapes: what is known of the results' shapes, or nothing. Errors: of the function's
+    operations, which they name.
+    """
+
+
+stateful_partitioned_call = StatefulPartitionedCall
+
+
+def StatelessCase(branch_index: TensorLike, input: Sequence[TensorLike], Tout: Sequence[DTypeLike],
+                  branches: Sequence[str], output_shapes: Sequence[ShapeLike] = ...,
+                  name: str | None = ...) -> list[Tensor]:
+    """The results of branch number `branch_index` for the inputs, of the last one where there is no
+    such.
+
+    output_shapes: what is known of all branches' results, or nothing. Errors: of the branch's
+    operations, which they name.
+    """
+
+
+stateless_case = StatelessCase
+
+
+def StatelessIf(cond: TensorLike, input: Sequence[TensorLike], Tout: Sequence[DTypeLike],
+                then_branch: str, else_branch: str, output_shapes: Sequence[ShapeLike] = ...,
+                name: str | None = ...) -> list[Tensor]:
+    """The results of `then_branch` for the inputs where `cond` is true, else those of
+    `else_branch`.
+
+    cond: a scalar; numbers other than 0 and strings that are not empty count as true, as an
+    array with elements does. output_shapes: what is known of both branches' results, or nothing.
+    Errors: of the branch's operations, which they name.
+    """
+
+
+stateless_if = StatelessIf
+
+
 def StatelessRandomNormal(shape: TensorLike, seed: TensorLike, dtype: DTypeLike = ...,
                           name: str | None = ...) -> Tensor:
     """Numbers from the standard normal distribution, a function of `seed`.
@@ -4619,6 +4703,21 @@ def StatelessTruncatedNormal(shape: TensorLike, seed: TensorLike, dtype: DTypeLi
 
 
 stateless_truncated_normal = StatelessTruncatedNormal
+
+
+def StatelessWhile(input: Sequence[TensorLike], cond: str, body: str,
+                   output_shapes: Sequence[ShapeLike] = ..., parallel_iterations: int = ...,
+                   name: str | None = ...) -> list[Tensor]:
+    """`input`, replaced by what `body` makes of it as long as `cond` is true of it.
+
+    cond: a function with one result, as that of If. output_shapes: what holds for the values in
+    every iteration, or nothing. parallel_iterations: how many may be under way at once; the
+    results are the same for any number. Errors: of the functions' operations, which they name,
+    with the iteration; InvalidArgument for a value that leaves its shape.
+    """
+
+
+stateless_while = StatelessWhile
 
 
 def StaticRegexFullMatch(input: TensorLike, pattern: str | bytes, name: str | None = ...) -> Tensor:
@@ -5109,6 +5208,21 @@ def Where(input: TensorLike, name: str | None = ...) -> Tensor:
 
 
 where = Where
+
+
+def While(input: Sequence[TensorLike], cond: str, body: str,
+          output_shapes: Sequence[ShapeLike] = ..., parallel_iterations: int = ...,
+          name: str | None = ...) -> list[Tensor]:
+    """`input`, replaced by what `body` makes of it as long as `cond` is true of it.
+
+    cond: a function with one result, as that of If. output_shapes: what holds for the values in
+    every iteration, or nothing. parallel_iterations: how many may be under way at once; the
+    results are the same for any number. Errors: of the functions' operations, which they name,
+    with the iteration; InvalidArgument for a value that leaves its shape.
+    """
+
+
+while_ = While
 
 
 def Xdivy(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor:

@@ -245,7 +245,8 @@ excuse("add_to_collection add_to_collections all_variables as_dtype broadcast_st
        "load_op_library load_pluggable_device_library local_variables "
        "local_variables_initializer model_variables moving_average_variables no_op "
        "reset_default_graph set_random_seed trainable_variables NoGradient", "gives no tensor")
-excuse("execute make_template", "gives what the op or function it is given gives")
+excuse("execute make_template cond case switch_case while_loop",
+       "gives what the op or function it is given gives")
 rows("scatter_nd_add scatter_nd_sub scatter_nd_update",
      lambda f, p: f(tn.Variable(tn.zeros([4, 3])), p.i(None, 1), p.f(None, 3)), [4, 3])
 excuse("no_regularizer", "gives None")

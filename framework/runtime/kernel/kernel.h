@@ -25,6 +25,7 @@
 
 namespace treenail {
 
+class FunctionCaller;  // kernel_functions.h
 class ResourceManager;
 
 // Counter of a stateful random op: each execution takes the next block of Philox blocks (128 bits
@@ -54,6 +55,8 @@ class PrepareContext {
   virtual Device& device() const = 0;
   // Session (task, process) state.
   virtual ResourceManager& resources() const = 0;
+  // Errors: Unimplemented where an op runs by itself, outside of a graph.
+  virtual FunctionCaller& functions() const = 0;
   // The counter this node owns (ops declared random()).
   virtual IntrusivePtr<RandomCounter> random_counter() const = 0;
 

@@ -121,21 +121,24 @@ void PlanBuilder::infer() {
   }
   plan_->arg_slots.assign(feed_shapes_.size(), -1);
   for (size_t i = 0; i < topology_.args.size(); ++i) {
-    if (topology_.args[i] != nullptr) plan_->arg_slots[i] = state(*topology_.args[i]).first_slot;
+    const Node* const arg = topology_.args[i];
+    if (arg != nullptr && !topology_.handles.contains(arg))
+      plan_->arg_slots[i] = state(*arg).first_slot;
   }
   for (const Node* retval : topology_.retvals)
     plan_->fetch_slots.push_back(slot_of(retval->input(0)));
 }
 
 void PlanBuilder::infer_node(const Node& node, NodeState& s) {
-  if (node.type() == "_Arg") {
+  const auto handle = topology_.handles.find(&node);
+  if (node.type() == "_Arg" && handle == topology_.handles.end()) {
     s.infos[0].dtype = node.op().output_type(0);
     s.infos[0].shape = feed_shapes_[static_cast<size_t>(node.op().get_int("index"))];
     s.given = true;
     slot(s.first_slot).kind = Slot::Kind::kArg;
     return;
   }
-  if (const auto handle = topology_.handles.find(&node); handle != topology_.handles.end()) {
+  if (handle != topology_.handles.end()) {
     s.infos[0] = node.info(0);
     s.infos[0].handle = planned_handle_info(handle->second);
     set_constant(s, 0, handle->second);
@@ -405,7 +408,9 @@ std::unique_ptr<Kernel> PlanBuilder::prepare_kernel(const Node& node,
   std::vector<const Tensor*> host_values;
   for (const Output& input : node.inputs()) host_values.push_back(info(input).constant.get());
   Device& device = topology_.device_of(node);
-  const NodeServices services{&resources_, node.original_name(), {}, &device};
+  const std::string counter = topology_.counter_name(node);
+  const NodeServices services{&resources_, node.original_name(), counter, &device,
+                              topology_.functions.get()};
   const ArrayPrepareContext context(node.op(), inputs, outputs, host_values, services);
   return KernelRegistry::instance().find(node.op(), device.kind())(context);
 }

@@ -39,7 +39,7 @@ bool PlanBuilder::reads_what_is_written(const Output& value, const Node& writer)
   const auto behind = [&](const Node& node, Access access) {
     std::vector<const Resource*> found;  // null: one that is not known yet
     for (int i = 0; i < node.op().num_inputs(); ++i) {
-      if (node.op().input_def(i).access == access)
+      if (topology_.access(node, i) == access)
         found.push_back(resource_behind(node.input(i), topology_.handles));
     }
     return found;

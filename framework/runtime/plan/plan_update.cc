@@ -68,7 +68,7 @@ std::unordered_map<const Resource*, int> writers_of(const Topology& topology) {
   std::unordered_map<const Resource*, int> writers;
   for (const Node* node : topology.order) {
     for (int i = 0; i < node->op().num_inputs(); ++i) {
-      if (node->op().input_def(i).access == Access::kWrite)
+      if (topology.access(*node, i) == Access::kWrite)
         ++writers[resource_behind(node->input(i), topology.handles)];
     }
   }

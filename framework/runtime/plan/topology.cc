@@ -102,6 +102,8 @@ class Copier {
     NodeSpec spec{.op = "_Arg", .name = value.node->name(), .inputs = {}, .attrs = attrs};
     node = &topology_.graph->add(spec);
     topology_.graph->set_origin(*node, *value.node);
+    if (const auto& handle = value.node->info(value.index).handle)
+      topology_.graph->set_handle({node, 0}, *handle);
     return node;
   }
 
@@ -112,11 +114,17 @@ class Copier {
 };
 
 // Nodes that only give handles of state, evaluated once: state is resolved when the plan is made.
-void resolve_handles(Topology& topology, ResourceManager& resources) {
+// `given`: by feed.
+void resolve_handles(Topology& topology, ResourceManager& resources,
+                     std::span<const Tensor> given) {
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (given[i].defined() && topology.args[i] != nullptr)
+      topology.handles[topology.args[i]] = given[i];
+  }
   for (int id = 0; id < topology.graph->num_nodes(); ++id) {
     const Node* node = topology.graph->node(id);
     if (node == nullptr || node->num_outputs() != 1 || !node->inputs().empty() ||
-        node->op().output_type(0) != DType::kResource) {
+        node->op().output_type(0) != DType::kResource || topology.handles.contains(node)) {
       continue;
     }
     try {
@@ -133,7 +141,7 @@ void find_shape_variables(Topology& topology) {
   std::unordered_set<const Resource*> left_out;  // assigned, or found already
   for (const Node* node : topology.order) {
     for (int i = 0; i < node->op().num_inputs(); ++i) {
-      if (node->op().input_def(i).access != Access::kWrite) continue;
+      if (topology.access(*node, i) != Access::kWrite) continue;
       if (const Resource* resource = resource_behind(node->input(i), topology.handles))
         left_out.insert(resource);
     }
@@ -146,6 +154,10 @@ void find_shape_variables(Topology& topology) {
 }
 
 }  // namespace
+
+Access Topology::access(const Node& node, int i) const {
+  return access_of(node, i, functions.get());
+}
 
 int32_t Topology::memory_of(const Output& value) const {
   const OpInstance& op = value.node->op();
@@ -162,6 +174,8 @@ std::shared_ptr<const Topology> make_topology(const Graph& graph, std::span<cons
   topology->graph = std::make_unique<Graph>(Graph::Names::kAny);
   topology->epoch = graph.epoch();
   topology->fuse_elementwise = options.fuse_elementwise;
+  topology->functions = options.functions;
+  topology->call_path = options.call_path;
   Copier copier(graph, feeds, *topology);
   for (size_t i = 0; i < fetches.size(); ++i) {
     const Output value = copier.copy(fetches[i]);
@@ -192,12 +206,13 @@ std::shared_ptr<const Topology> make_topology(const Graph& graph, std::span<cons
   const bool folded = options.fold_constants && fold_constants(*topology->graph, keep, folds) > 0;
   prune(*topology->graph, keep);
   if (folded) topology->places = places();
-  resolve_handles(*topology, resources);
+  resolve_handles(*topology, resources, options.handles);
   insert_copies(*topology);
-  order_variable_accesses(*topology->graph, topology->handles);
+  order_variable_accesses(*topology->graph, topology->handles, topology->functions.get());
   insert_waits(*topology);
-  topology->order =
-      topological_order(*topology->graph, early_updates(*topology->graph, topology->handles));
+  topology->order = topological_order(
+      *topology->graph,
+      early_updates(*topology->graph, topology->handles, topology->functions.get()));
   find_shape_variables(*topology);
   return topology;
 }

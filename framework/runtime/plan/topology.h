@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -16,6 +17,7 @@
 
 namespace treenail {
 
+class FunctionCaller;
 class ResourceManager;
 
 struct TopologyOptions {
@@ -24,6 +26,12 @@ struct TopologyOptions {
   bool allow_soft_placement = false;
   bool fuse_elementwise = true;
   std::vector<Device*> devices = {&cpu_device()};  // of the session, a CPU first
+  // Of a graph with functions.
+  std::shared_ptr<FunctionCaller> functions = nullptr;
+  // Of a function's body: who calls it, "a/b/", and per feed the handle of state that it is, or
+  // nothing.
+  std::string call_path = {};
+  std::vector<Tensor> handles = {};
 };
 
 struct Topology {
@@ -41,7 +49,13 @@ struct Topology {
   std::vector<int32_t> places;   // by node id: number of its device (placer.h)
   int64_t epoch = 0;             // of the user's graph
   bool fuse_elementwise = true;  // its specialisations may run element-wise nodes together
+  std::shared_ptr<FunctionCaller> functions;
+  std::string call_path;  // as in TopologyOptions
 
+  // What the node does with the state behind its input i.
+  Access access(const Node& node, int i) const;
+  // The name of a random operation's counter.
+  std::string counter_name(const Node& node) const { return call_path + node.original_name(); }
   int32_t place_of(const Node& node) const { return places[static_cast<size_t>(node.id())]; }
   Device& device_of(const Node& node) const {
     return *devices[static_cast<size_t>(place_of(node))];

@@ -2,6 +2,7 @@
 #include "framework/runtime/plan/variable_order.h"
 
 #include "framework/base/interrupt.h"
+#include "framework/runtime/kernel/kernel_functions.h"
 
 namespace treenail {
 namespace {
@@ -13,8 +14,12 @@ struct Accesses {
 
 class Orderer {
  public:
-  Orderer(Graph& graph, const std::unordered_map<const Node*, Tensor>& handles)
-      : graph_(graph), handles_(handles), position_(static_cast<size_t>(graph.num_nodes())) {}
+  Orderer(Graph& graph, const std::unordered_map<const Node*, Tensor>& handles,
+          const FunctionCaller* functions)
+      : graph_(graph),
+        handles_(handles),
+        functions_(functions),
+        position_(static_cast<size_t>(graph.num_nodes())) {}
 
   void run() {
     const std::vector<Node*> order = topological_order(graph_);
@@ -22,7 +27,7 @@ class Orderer {
     for (Node* node : order) {
       poll_interrupt();
       for (int i = 0; i < node->op().num_inputs(); ++i) {
-        const Access access = node->op().input_def(i).access;
+        const Access access = access_of(*node, i, functions_);
         if (access != Access::kRead && access != Access::kWrite) continue;
         const Resource* resource = resource_behind(node->input(i), handles_);
         if (resource == nullptr) continue;
@@ -75,11 +80,21 @@ class Orderer {
 
   Graph& graph_;
   const std::unordered_map<const Node*, Tensor>& handles_;
+  const FunctionCaller* functions_;
   std::vector<size_t> position_;
   std::unordered_map<const Resource*, Accesses> accesses_;
 };
 
 }  // namespace
+
+Access access_of(const Node& node, int i, const FunctionCaller* functions) {
+  const OpInstance& op = node.op();
+  const Access declared = op.input_def(i).access;
+  if (functions == nullptr || declared != Access::kNone || op.input_type(i) != DType::kResource)
+    return declared;
+  const int first = op.input_range(static_cast<int>(op.def().inputs.size()) - 1).first;
+  return i < first ? declared : functions->argument_access(op, i - first);
+}
 
 const Resource* resource_behind(Output value,
                                 const std::unordered_map<const Node*, Tensor>& handles) {
@@ -94,7 +109,8 @@ const Resource* resource_behind(Output value,
 }
 
 std::vector<bool> early_updates(const Graph& graph,
-                                const std::unordered_map<const Node*, Tensor>& handles) {
+                                const std::unordered_map<const Node*, Tensor>& handles,
+                                const FunctionCaller* functions) {
   std::vector<bool> found(static_cast<size_t>(graph.num_nodes()));
   for (int id = 0; id < graph.num_nodes(); ++id) {
     const Node* node = graph.node(id);
@@ -102,7 +118,7 @@ std::vector<bool> early_updates(const Graph& graph,
     bool writes = false, frees = false;
     for (int i = 0; i < node->op().num_inputs(); ++i) {
       const Output input = node->input(i);
-      writes |= node->op().input_def(i).access == Access::kWrite &&
+      writes |= access_of(*node, i, functions) == Access::kWrite &&
                 resource_behind(input, handles) != nullptr;
       frees |= !input.node->inputs().empty() && input.node->consumers().size() == 1;
     }
@@ -111,8 +127,9 @@ std::vector<bool> early_updates(const Graph& graph,
   return found;
 }
 
-void order_variable_accesses(Graph& graph, const std::unordered_map<const Node*, Tensor>& handles) {
-  if (!handles.empty()) Orderer(graph, handles).run();
+void order_variable_accesses(Graph& graph, const std::unordered_map<const Node*, Tensor>& handles,
+                             const FunctionCaller* functions) {
+  if (!handles.empty()) Orderer(graph, handles, functions).run();
 }
 
 }  // namespace treenail

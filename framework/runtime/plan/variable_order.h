@@ -13,6 +13,12 @@
 
 namespace treenail {
 
+class FunctionCaller;
+
+// What the node does with the state behind its input i; where it calls functions, what their bodies
+// do. `functions`: null in a graph without any.
+Access access_of(const Node& node, int i, const FunctionCaller* functions);
+
 // The state behind a resource value, followed through views; null when it is not known when the
 // plan is made.
 const Resource* resource_behind(Output value,
@@ -21,9 +27,11 @@ const Resource* resource_behind(Output value,
 // Updates that alone hold a computed value, a gradient as a rule, by node id: they should run as
 // soon as they can, so that its memory is free again and its bytes are still near.
 std::vector<bool> early_updates(const Graph& graph,
-                                const std::unordered_map<const Node*, Tensor>& handles);
+                                const std::unordered_map<const Node*, Tensor>& handles,
+                                const FunctionCaller* functions = nullptr);
 
 // Adds the control edges. All lead forward in the canonical order, so no cycle arises.
-void order_variable_accesses(Graph& graph, const std::unordered_map<const Node*, Tensor>& handles);
+void order_variable_accesses(Graph& graph, const std::unordered_map<const Node*, Tensor>& handles,
+                             const FunctionCaller* functions = nullptr);
 
 }  // namespace treenail

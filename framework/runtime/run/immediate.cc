@@ -94,6 +94,11 @@ const Tensor& ArrayPrepareContext::host_value(int i) const {
   return *value;
 }
 
+FunctionCaller& ArrayPrepareContext::functions() const {
+  if (services_.functions != nullptr) return *services_.functions;
+  throw unimplemented("the operation calls a function of its graph, and runs only there");
+}
+
 IntrusivePtr<RandomCounter> ArrayPrepareContext::random_counter() const {
   return random_counter_of(*services_.resources, services_.counter_name.empty()
                                                      ? services_.node_name

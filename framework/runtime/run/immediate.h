@@ -21,9 +21,10 @@ namespace treenail {
 // What a node may reach beside its inputs.
 struct NodeServices {
   ResourceManager* resources = nullptr;
-  std::string_view node_name;     // empty in immediate execution
-  std::string_view counter_name;  // of a random op's counter, where it is not the node's
-  Device* device = nullptr;       // that runs it, in whose memory inputs lie; null: a CPU
+  std::string_view node_name;           // empty in immediate execution
+  std::string_view counter_name;        // of a random op's counter, where it is not the node's
+  Device* device = nullptr;             // that runs it, in whose memory inputs lie; null: a CPU
+  FunctionCaller* functions = nullptr;  // of the graph
 };
 
 // A PrepareContext over plain arrays. host_values: one pointer per input, null where the op
@@ -46,6 +47,7 @@ class ArrayPrepareContext final : public PrepareContext {
   std::string_view node_name() const override { return services_.node_name; }
   Device& device() const override;
   ResourceManager& resources() const override { return *services_.resources; }
+  FunctionCaller& functions() const override;
   IntrusivePtr<RandomCounter> random_counter() const override;
 
  private:

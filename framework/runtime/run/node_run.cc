@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <new>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -33,11 +34,12 @@ void note_dynamic(const Plan& plan, const PlanNode& p, const Frame& frame,
   entry.flops = count_flops(p.node->op(), given, made);
 }
 
-NodeServices services_of(const Plan& plan, const PlanNode& p) {
-  return {plan.resources,
-          p.node->original_name(),
-          {},
-          plan.topology->devices[static_cast<size_t>(p.device)]};
+// `counter`: the name of a random operation's counter, which the services refer to.
+NodeServices services_of(const Plan& plan, const PlanNode& p, std::string& counter) {
+  const Topology& topology = *plan.topology;
+  if (p.node->op().def().random) counter = topology.counter_name(*p.node);
+  return {plan.resources, p.node->original_name(), counter,
+          topology.devices[static_cast<size_t>(p.device)], topology.functions.get()};
 }
 
 std::vector<Tensor> inputs_of(const PlanNode& p, Frame& frame) {
@@ -55,8 +57,9 @@ void set_outputs(const PlanNode& p, Frame& frame, std::vector<Tensor> outputs) {
 
 void run_dynamic(const Plan& plan, const PlanNode& p, Frame& frame) {
   const std::vector<Tensor> inputs = inputs_of(p, frame);
+  std::string counter;
   std::vector<Tensor> outputs =
-      run_immediately(p.node->op(), inputs, services_of(plan, p), &frame.token);
+      run_immediately(p.node->op(), inputs, services_of(plan, p, counter), &frame.token);
   if (frame.trace != nullptr) note_dynamic(plan, p, frame, inputs, outputs);
   set_outputs(p, frame, std::move(outputs));
 }
@@ -77,7 +80,8 @@ class DynamicEnd final : public ImmediateEnd {
 };
 
 void start_dynamic(const Plan& plan, const PlanNode& p, Frame& frame, Done done) {
-  start_immediately(p.node->op(), inputs_of(p, frame), services_of(plan, p), frame.waits,
+  std::string counter;
+  start_immediately(p.node->op(), inputs_of(p, frame), services_of(plan, p, counter), frame.waits,
                     std::make_unique<DynamicEnd>(p, frame, done));
 }
 

@@ -27,7 +27,7 @@ class RunLimits {
 
  private:
   struct Planning {
-    explicit Planning(CancellationToken* from) : link(from, token) {}
+    explicit Planning(const CancellationToken* from) : link(from, token) {}
     CancellationToken token;
     TokenLink link;
     std::optional<DeadlineScope> deadline;

@@ -36,8 +36,8 @@ struct SessionOptions {
 };
 
 struct RunOptions {
-  int64_t timeout_ms = 0;              // <= 0: none; beyond it DeadlineExceeded
-  CancellationToken* token = nullptr;  // cancelled by somebody else; must outlive the run
+  int64_t timeout_ms = 0;                    // <= 0: none; beyond it DeadlineExceeded
+  const CancellationToken* token = nullptr;  // cancelled by somebody else; must outlive the run
   // Called about every 50 ms on the thread that called run(), between kernels and chunks; an
   // exception thrown there cancels the run and leaves run(). (Python: signal handlers.)
   void (*poll)() = nullptr;
@@ -129,7 +129,9 @@ class Session {
  private:
   struct Impl;
   class FrameLease;
+  class Functions;
   class PartialRun;
+  struct CalledBody;
   std::shared_ptr<Graph> graph_;
   std::unique_ptr<Impl> impl_;
 };

@@ -49,8 +49,8 @@ struct Session::Impl {
   std::unique_lock<ForkMutex> locked();
   void forget_oldest();
 
-  Signature::Planning planning(const Graph& graph) {
-    return {graph, *resources, options, devices, placements, closed};
+  Signature::Planning planning(const Graph& graph, const CalledBody* body = nullptr) {
+    return {graph, *this, body};
   }
   void begin(Frame& frame, Signature& signature);
   void end(Frame& frame);

@@ -8,6 +8,8 @@
 
 #include "framework/base/error.h"
 #include "framework/base/interrupt.h"
+#include "framework/runtime/run/functions.h"
+#include "framework/runtime/run/session_impl.h"
 #include "framework/runtime/state/resource_manager.h"
 
 namespace treenail {
@@ -57,8 +59,8 @@ struct Session::Signature::ForgetInClosed {
 std::shared_ptr<const Plan> Session::Signature::plan_for(const Planning& planning,
                                                          std::span<const Tensor> given,
                                                          RunLimits& limits, bool& specialized) {
-  if (planning.closed.load()) throw_session_closed();
-  const ForgetInClosed forget{planning.closed, *this};
+  if (planning.session.closed.load()) throw_session_closed();
+  const ForgetInClosed forget{planning.session.closed, *this};
   const std::unique_lock<ForkMutex> lock = up_to_date(planning, limits);
   // The key stands in memory that steady-state runs reuse.
   thread_local ShapeKey key;
@@ -71,8 +73,8 @@ std::shared_ptr<const Plan> Session::Signature::plan_for(const Planning& plannin
 
 std::shared_ptr<const Plan> Session::Signature::plan_in_parts(const Planning& planning,
                                                               RunLimits& limits) {
-  if (planning.closed.load()) throw_session_closed();
-  const ForgetInClosed forget{planning.closed, *this};
+  if (planning.session.closed.load()) throw_session_closed();
+  const ForgetInClosed forget{planning.session.closed, *this};
   const std::unique_lock<ForkMutex> lock = up_to_date(planning, limits);
   if (in_parts_) return in_parts_;
   limits.begin_planning();
@@ -99,7 +101,7 @@ std::shared_ptr<const Plan> Session::Signature::plan_for_any_shape(const Plannin
                                                                    Args args) {
   std::vector<PartialShape> shapes;
   for (const Output& feed : feeds) shapes.push_back(feed.node->info(feed.index).shape);
-  return make_plan(topology_, shapes, planning.resources, args);
+  return make_plan(topology_, shapes, *planning.session.resources, args);
 }
 
 void Session::Signature::write_key(std::span<const Tensor> given, ShapeKey& key) const {
@@ -137,7 +139,7 @@ std::shared_ptr<const Plan> Session::Signature::compile(const Planning& planning
     if (!generic_) generic_ = plan_for_any_shape(planning, Args::kAtOnce);
     return generic_;
   }
-  std::shared_ptr<const Plan> plan = make_plan(topology_, shapes, planning.resources);
+  std::shared_ptr<const Plan> plan = make_plan(topology_, shapes, *planning.session.resources);
   // Who waits is waited for with nothing held.
   cost_ns = plan->can_wait ? std::numeric_limits<double>::infinity() : plan->cost_ns;
   if (kept_.size() == kKeptPlans) kept_.pop_back();
@@ -148,14 +150,19 @@ std::shared_ptr<const Plan> Session::Signature::compile(const Planning& planning
 void Session::Signature::renew_topology(const Planning& planning) {
   const std::shared_lock graph_lock(planning.graph.mutex());
   forget_plans();
-  const SessionOptions& options = planning.options;
-  topology_ = make_topology(planning.graph, feeds, fetches, targets, planning.resources,
-                            {options.fold_constants,
-                             options.merge_common_subexpressions,
-                             options.allow_soft_placement,
-                             options.fuse_elementwise,
-                             {planning.devices.begin(), planning.devices.end()}});
-  if (options.log_placement) planning.placements.write(*topology_);
+  Impl& session = planning.session;
+  const SessionOptions& options = session.options;
+  TopologyOptions made{options.fold_constants, options.merge_common_subexpressions,
+                       options.allow_soft_placement, options.fuse_elementwise, session.devices};
+  if (planning.body != nullptr) {
+    made.functions = planning.body->functions;
+    made.call_path = planning.body->path;
+    made.handles = planning.body->handles;
+  } else if (!planning.graph.functions().empty()) {
+    made.functions = std::make_shared<Functions>(session, planning.graph.functions());
+  }
+  topology_ = make_topology(planning.graph, feeds, fetches, targets, *session.resources, made);
+  if (options.log_placement) session.placements.write(*topology_);
 }
 
 bool Session::Signature::deserves_plan(const ShapeKey& key) {

@@ -7,27 +7,31 @@
 #include <chrono>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "framework/base/fork.h"
 #include "framework/runtime/plan/plan.h"
 #include "framework/runtime/plan/topology.h"
-#include "framework/runtime/run/placement_log.h"
 #include "framework/runtime/run/run_limits.h"
 #include "framework/runtime/run/session.h"
 
 namespace treenail {
+
+// What a function's body is planned for (functions.h).
+struct Session::CalledBody {
+  std::shared_ptr<FunctionCaller> functions;  // as the body calls them
+  const std::string& path;                    // TopologyOptions::call_path
+  const std::vector<Tensor>& handles;         // TopologyOptions::handles
+};
 
 class Session::Signature {
  public:
   // What plans are made of and for.
   struct Planning {
     const Graph& graph;
-    ResourceManager& resources;
-    const SessionOptions& options;
-    std::span<Device* const> devices;
-    PlacementLog& placements;
-    const std::atomic<bool>& closed;  // the session
+    Impl& session;
+    const CalledBody* body;  // null: the session's own graph
   };
 
   Signature(std::vector<Output> feeds, std::vector<Output> fetches, std::vector<Node*> targets)

@@ -9,7 +9,7 @@ from treenail._array import shape_of, zeros
 from treenail._convert import convert_to_tensor, scope_of
 from treenail._shape import TensorShape, as_shape
 from treenail.layers._base import Layer
-from treenail.rnn._nest import map_structure
+from treenail._nest import map_structure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

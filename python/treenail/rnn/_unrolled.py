@@ -11,7 +11,7 @@ from treenail._ops import ops
 from treenail._treenail import Tensor, int64
 from treenail._variable_scope import variable_scope
 from treenail.rnn._base import RNNCell, batch_of
-from treenail.rnn._nest import flatten, map_structure
+from treenail._nest import flatten, map_structure
 from treenail.rnn._sequence import cut_behind
 
 TYPE_CHECKING = False

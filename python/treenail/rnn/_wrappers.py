@@ -15,7 +15,7 @@ from treenail._random import random_uniform
 from treenail._treenail import Tensor
 from treenail._variable_scope import variable_scope
 from treenail.rnn._base import CellsWithin, LSTMStateTuple, RNNCell, positive_int
-from treenail.rnn._nest import flatten, is_nested, map_structure
+from treenail._nest import flatten, is_nested, map_structure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -33,6 +33,7 @@ EXCLUDED_FAMILIES: Dict[str, str] = {
     "map_staging": "they wait: tests/python/test_staging",
     "conditional_accumulator": "they wait: tests/python/test_accumulators",
     "logging": "errors and lines: tests/python/test_assertions",
+    "functional": "bodies are graphs: tests/python/test_control_flow has programs of its own",
     "py_func": "functions of the process: tests/python/test_py_func",
     "queue": "operations wait for one another: tests/python/test_queues",
     "internal": "never in a user's graph", "sparse": "its shape checks need sorted indices",

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs that are bodies of functions: values of the graph around that they come to read, and the
+// functions that they become.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/graph/function.h"
+#include "framework/op/op_registry.h"
+#include "python/binding/graph_lock.h"
+#include "python/binding/graph_type.h"
+#include "python/binding/module.h"
+#include "python/binding/op_call.h"
+#include "python/binding/tensor_type.h"
+
+namespace treenail::python {
+namespace {
+
+// Constants of no more bytes are copied into a body rather than passed to it.
+constexpr size_t kMostCopied = size_t{1} << 20;
+
+// mark_function_body(graph): from now on operations added to it may read values of other graphs:
+// each is given to the hook `capture`, which says what stands for it.
+PyObject* mark_function_body(PyObject*, PyObject* graph) {
+  return guarded([&] {
+    graph_from(graph)->state->captures = true;
+    return none();
+  });
+}
+
+// copied_constant(graph, tensor, name): the tensor of a small Const as one of `graph`; None where
+// it is none.
+PyObject* copied_constant(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&] {
+    if (nargs != 3 || !is_symbolic(args[1]))
+      throw_type_error("copied_constant(graph, tensor, name)");
+    GraphObject* const graph = graph_from(args[0]);
+    const Output source = output_of(args[1]);
+    if (source.node->type() != "Const") return none();
+    Tensor value = source.node->op().get<Tensor>("value");
+    if (value.bytes() > kMostCopied) return none();
+    return constant_tensor(graph, std::move(value), text_of(args[2], "a name"), true).release();
+  });
+}
+
+// body_argument(graph, tensor, name): a placeholder in `graph` of which all is known that is known
+// of `tensor`, but its value.
+PyObject* body_argument(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&] {
+    if (nargs != 3 || !is_symbolic(args[1])) throw_type_error("body_argument(graph, tensor, name)");
+    GraphObject* const graph = graph_from(args[0]);
+    const Output source = output_of(args[1]);
+    Graph& outer = *graph_of_tensor(args[1])->state->graph;
+    const ValueInfo known = reading(outer, [&] { return source.node->info(source.index); });
+    static const OpDef& def = OpRegistry::instance().get("Placeholder");
+    const NamedAttr attrs[] = {{"dtype", known.dtype}, {"shape", known.shape}};
+    NewNode node;
+    node.def = &def;
+    node.attrs = attrs;
+    node.name = text_of(args[2], "a name");
+    node.absolute = true;
+    Node& added = add_node(graph, node);
+    if (known.handle != nullptr) {
+      writing(*graph->state->graph, [&] {
+        graph->state->graph->set_handle({&added, 0}, *known.handle);
+      });
+    }
+    return tensor_view(graph, {&added, 0}).release();
+  });
+}
+
+std::vector<Output> values_in(PyObject* list, GraphObject* graph) {
+  std::vector<Output> values;
+  Ref sequence = checked(PySequence_Fast(list, "needed is a list of tensors"));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence.get()); ++i)
+    values.push_back(output_from(PySequence_Fast_GET_ITEM(sequence.get(), i), graph));
+  return values;
+}
+
+FunctionArg argument_of(const Output& value) {
+  return {value.node->name(), value.node->op().output_type(value.index),
+          value.node->info(value.index).shape};
+}
+
+bool is_stateful(const Graph& body) {
+  for (int id = 0; id < body.num_nodes(); ++id) {
+    if (body.node(id)->op().def().stateful) return true;
+  }
+  return false;
+}
+
+// add_function(library, name, body, inputs, outputs): the body, which nobody changes any more, as a
+// function of the graph `library`; its inputs are placeholders. The name that it got, and whether
+// it has stateful operations.
+PyObject* add_function(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&] {
+    if (nargs != 5) throw_type_error("add_function(library, name, body, inputs, outputs)");
+    Graph& library = *graph_from(args[0])->state->graph;
+    GraphObject* const body = graph_from(args[2]);
+    auto function = std::make_shared<Function>();
+    const std::vector<Output> inputs = values_in(args[3], body);
+    const std::vector<Output> outputs = values_in(args[4], body);
+    for (const Output& input : inputs) {
+      function->inputs.push_back(argument_of(input));
+      function->input_nodes.push_back(input.node->name());
+    }
+    for (const Output& output : outputs) {
+      function->outputs.push_back(argument_of(output));
+      function->output_values.push_back(to_text(output));
+    }
+    function->body = body->state->graph;
+    writing(*body->state->graph, [&] { body->state->graph->finalize(); });
+    const std::string wanted(text_of(args[1], "a name"));
+    writing(library, [&] {
+      function->name = wanted;
+      for (int i = 1; library.functions().contains(function->name); ++i)
+        function->name = concat(wanted, "_", i);
+      library.functions().emplace(function->name, function);
+    });
+    Ref name = text_object(function->name);
+    Ref stateful = Ref::steal(bool_object(is_stateful(*function->body)));
+    return checked(PyTuple_Pack(2, name.get(), stateful.get())).release();
+  });
+}
+
+PyCFunction fast(PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t)) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
+}
+
+PyMethodDef functions[] = {
+    {"mark_function_body", mark_function_body, METH_O, nullptr},
+    {"copied_constant", fast(copied_constant), METH_FASTCALL, nullptr},
+    {"body_argument", fast(body_argument), METH_FASTCALL, nullptr},
+    {"add_function", fast(add_function), METH_FASTCALL, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void add_functions(PyObject* module) { add_methods(module, functions); }
+
+}  // namespace treenail::python

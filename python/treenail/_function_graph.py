@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bodies of functions: graphs that read values of the graph around them, which become arguments."""
+
+from __future__ import annotations
+
+from treenail import _treenail as _core
+from treenail._convert import IndexedSlices, convert_to_tensor
+from treenail._framework import Graph, _ControlDependencies, _DefaultGraph, _flat_list
+from treenail._framework import get_default_graph
+from treenail._nest import flatten, is_nested, map_structure
+from treenail._sparse import SparseTensor
+from treenail._ops import ops
+from treenail._treenail import Operation, Tensor
+from treenail._variable_scope import _store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Sequence
+
+
+class FunctionGraph(Graph):
+    """The body of a function while it is built. Variables and collections are those of the graph
+    around."""
+
+    def __init__(self, name: str, outer: Graph) -> None:
+        super().__init__()
+        _core.mark_function_body(self)
+        self._name, self._outer = name, outer
+        self._collections = outer._collections
+        self.seed = outer.seed
+        self._variable_store = _store(outer)
+        self._stand_ins: dict = {}  # what is used here of the graph around: what stands for it
+        self.captured: list = []  # of the graph around, those that are passed as arguments
+        self.arguments: list = []  # what stands for them, behind the function's own arguments
+        self.waits_for: list = []  # operations of the graph around that operations here wait for
+
+    @property
+    def _root(self) -> Graph:
+        return self._outer._root
+
+    def _is_within(self, graph: Graph) -> bool:
+        return self._outer is graph or self._outer._is_within(graph)
+
+    def _op_seed(self) -> int:
+        return self._outer._op_seed() + self._num_nodes
+
+    def capture(self, tensor: Tensor, copy: bool = True) -> Tensor:
+        """What stands in this body for a tensor of a graph around it: a copy of a small constant
+        where `copy` is given, else an argument. Raises ValueError for a tensor of another graph."""
+        found = self._stand_ins.get(tensor)
+        if found is not None:
+            return found
+        if not self._is_within(tensor.graph):
+            raise ValueError("%r is of another graph%s." % (
+                tensor, "" if not isinstance(tensor.graph, FunctionGraph) else
+                ": it belongs to the body of %r; return it from there" % tensor.graph._name))
+        if tensor.graph is not self._outer:
+            tensor = self._stand_ins[tensor] = self._stand_in(self._outer.capture(tensor), copy)
+            return tensor
+        return self._stand_in(tensor, copy)
+
+    def _stand_in(self, tensor: Tensor, copy: bool) -> Tensor:
+        found = self._stand_ins.get(tensor)
+        if found is not None:
+            return found
+        name = self._unique_name(tensor.op.name.rpartition("/")[2])
+        found = _core.copied_constant(self, tensor, name) if copy else None
+        if found is None:
+            found = _core.body_argument(self, tensor, name)
+            self.captured.append(tensor)
+            self.arguments.append(found)
+        self._stand_ins[tensor] = found
+        return found
+
+    def control_dependencies(self, control_inputs) -> _ControlDependencies:
+        if control_inputs is None:
+            return super().control_dependencies(None)
+        here: list = []
+        for item in _flat_list(control_inputs):
+            if getattr(item, "graph", self) is self:
+                here.append(item)
+            else:  # done before the function is called
+                self.waits_for.append(getattr(item, "op", item))
+        return super().control_dependencies(here)
+
+    def _op_in_graph_around(self, op: Operation) -> Operation | None:
+        """What the call waits for, for an operation of some graph around."""
+        if op.graph is self._outer:
+            return op
+        if isinstance(self._outer, FunctionGraph):
+            self._outer.waits_for.append(op)
+        return None
+
+    def calls_wait_for(self) -> list:
+        """Operations of the graph directly around."""
+        found = [self._op_in_graph_around(op) for op in self.waits_for]
+        return [op for op in found if op is not None]
+
+
+def _capture(graph: FunctionGraph, tensor: Tensor) -> Tensor:
+    return graph.capture(tensor)
+
+
+class Traced:
+    """A body that has been built: what the Python function returned, in its graph."""
+
+    def __init__(self, name: str, function: Callable, arguments: Callable | None = None) -> None:
+        """arguments: called with the new graph, gives the function's arguments there, a list."""
+        outer = get_default_graph()
+        self.graph = FunctionGraph(name, outer)
+        with _DefaultGraph(self.graph):
+            self.inputs = [] if arguments is None else arguments(self.graph)
+            returned = function()
+            self.structure = map_structure(self._as_value, returned) if is_nested(
+                returned) else self._as_value(returned)
+        self.outputs: list = [tensor for leaf in flatten(self.structure)
+                              for tensor in components(leaf)]
+
+    def _as_value(self, value: Any) -> Any:
+        if value is None or isinstance(value, (SparseTensor, IndexedSlices)):
+            return value
+        if isinstance(value, Operation):  # true when it has run
+            with self.graph.control_dependencies([value]):
+                return ops.Identity(convert_to_tensor(True))
+        tensor = convert_to_tensor(value)
+        return tensor if tensor.graph is self.graph else self.graph.capture(tensor)
+
+    def captures_all(self, tensors: Sequence) -> None:
+        """Every one of these tensors of the graph around becomes an argument, in this order."""
+        for tensor in tensors:
+            if tensor not in self.graph.captured:
+                self.graph._stand_in(tensor, copy=False)
+        place = {tensor: i for i, tensor in enumerate(tensors)}
+        pairs = sorted(zip(self.graph.captured, self.graph.arguments),
+                       key=lambda pair: place[pair[0]])
+        self.graph.captured = [pair[0] for pair in pairs]
+        self.graph.arguments = [pair[1] for pair in pairs]
+
+    def add_to(self, library: Graph, outputs: Sequence | None = None) -> tuple:
+        """(name of the function in the graph's library, whether it has stateful operations)"""
+        return _core.add_function(library, self.graph._name, self.graph,
+                                  self.inputs + self.graph.arguments,
+                                  list(self.outputs if outputs is None else outputs))
+
+
+def components(leaf: Any) -> list:
+    """The tensors of a leaf of a structure."""
+    if isinstance(leaf, SparseTensor):
+        return [leaf.indices, leaf.values, leaf.dense_shape]
+    if isinstance(leaf, IndexedSlices):
+        return [leaf.values, leaf.indices] + ([] if leaf.dense_shape is None else [
+            leaf.dense_shape])
+    return [] if leaf is None else [leaf]
+
+
+def assembled(structure: Any, tensors: Sequence) -> Any:
+    """The structure with these tensors in place of its own; the reverse of components()."""
+    remaining = iter(tensors)
+
+    def leaf(old: Any) -> Any:
+        parts = [next(remaining) for _ in components(old)]
+        if isinstance(old, (SparseTensor, IndexedSlices)):
+            return type(old)(*parts)
+        return parts[0] if parts else None
+    return map_structure(leaf, structure) if is_nested(structure) else leaf(structure)
