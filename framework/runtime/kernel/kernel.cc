@@ -42,6 +42,12 @@ void RunContext::parallel_for(int64_t total, int64_t grain, double cost_ns_per_i
                                     token_);
 }
 
+Tensor RunContext::take_input(int i) {
+  const int32_t slot = input_slots_[i];
+  const bool last = uses_ != nullptr && uses_[slot].load(std::memory_order_acquire) == 1;
+  return last ? std::move(values_[slot]) : values_[slot];
+}
+
 void RunContext::run_chunks(int64_t chunks, double cost_ns, FunctionRef<void(int64_t)> body) const {
   if (chunks <= 0) return;
   if (chunks == 1) {

@@ -6,6 +6,7 @@
 // never sees a node or a graph; the caller places op type and node name before the text.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -68,6 +69,9 @@ class PrepareContext {
 class RunContext {
  public:
   const Tensor& input(int i) const { return values_[input_slots_[i]]; }
+  // Input i for keeps, which is not there afterwards: the value itself where nothing else reads it
+  // any more, not even as another input, so that nobody else may hold it; else a share.
+  Tensor take_input(int i);
   // Memory is provided (uninitialised; or an input's, where the op declares in_place) unless the op
   // allocates its outputs.
   Tensor& output(int i) { return values_[output_slot_ + i]; }
@@ -96,6 +100,7 @@ class RunContext {
   int32_t output_slot_ = 0;
   std::byte* scratch_ = nullptr;
   const CancellationToken* token_ = nullptr;
+  const std::atomic<int32_t>* uses_ = nullptr;  // by slot, what is left; null: not counted
 };
 
 class Kernel {

@@ -66,7 +66,8 @@ struct Slot {
   PartialShape shape;
   int32_t memory = 0;  // where the value lies, as Topology::memory()
   int64_t offset = 0;  // kArena
-  int32_t uses = 0;  // kRun: uses after which the value is released; 0: kept to the end of the run
+  int32_t uses = 0;  // kRun, and kArg of a body: uses after which the value is released; 0: kept to
+                     // the end of the run
 };
 
 struct Plan;

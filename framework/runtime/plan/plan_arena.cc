@@ -222,12 +222,14 @@ void PlanBuilder::find_last_uses() {
 void PlanBuilder::count_uses() {
   std::vector<bool> fetched(plan_->slots.size());
   for (const int32_t slot : plan_->fetch_slots) fetched[static_cast<size_t>(slot)] = true;
+  // A session's feeds are its caller's; arguments of a function are given for good.
+  const auto counts = [&](int32_t i) {
+    const Slot::Kind kind = slot(i).kind;
+    return kind == Slot::Kind::kRun || (kind == Slot::Kind::kArg && !topology_.call_path.empty());
+  };
   for (PlanNode& p : plan_->nodes) {
-    std::vector<int32_t> inputs = p.inputs;
-    std::sort(inputs.begin(), inputs.end());
-    inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
-    for (const int32_t input : inputs) {
-      if (slot(input).kind != Slot::Kind::kRun || fetched[static_cast<size_t>(input)]) continue;
+    for (const int32_t input : p.inputs) {
+      if (!counts(input) || fetched[static_cast<size_t>(input)]) continue;
       p.counted.push_back(input);
       ++slot(input).uses;
     }

@@ -116,6 +116,7 @@ void check_given(const Plan& plan, const PlanNode& p, Frame& frame) {
   context.values_ = frame.values.data();
   context.input_slots_ = p.inputs.data();
   context.output_slot_ = p.first_output;
+  context.uses_ = frame.uses.get();
   context.scratch_ = frame.arenas[static_cast<size_t>(p.memory)] + p.scratch_offset;
   return context;
 }

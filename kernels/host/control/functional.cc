@@ -25,10 +25,10 @@ FunctionBody& body(const PrepareContext& p, std::string_view attr) {
   return body(p, p.op().get<FunctionAttr>(attr));
 }
 
-std::vector<Tensor> inputs_from(const RunContext& c, int first, int end) {
+std::vector<Tensor> inputs_from(RunContext& c, int first, int end) {
   std::vector<Tensor> values;
   values.reserve(static_cast<size_t>(end - first));
-  for (int i = first; i < end; ++i) values.push_back(c.input(i));
+  for (int i = first; i < end; ++i) values.push_back(c.take_input(i));
   return values;
 }
 
