@@ -23,7 +23,8 @@ struct Function {
   std::vector<FunctionArg> inputs;
   std::vector<FunctionArg> outputs;
   std::shared_ptr<Graph> body;             // its functions are those of the graph around it
-  std::vector<std::string> input_nodes;    // Placeholder nodes of the body, one per input
+  std::vector<std::string> input_nodes;    // one per input: a value of the body, "node:1", of
+                                           // which "node" is the first; a Placeholder as a rule
   std::vector<std::string> output_values;  // "node:0" of the body, one per output
   std::string gradient;                    // name of a function that computes the gradient, or ""
 };

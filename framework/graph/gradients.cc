@@ -4,6 +4,7 @@
 #include <string>
 
 #include "framework/base/error.h"
+#include "framework/graph/function_gradients.h"
 #include "framework/graph/graph_emitter.h"
 #include "framework/op/backprop.h"
 
@@ -16,8 +17,12 @@ Value value_of(const Output& output) {
 
 class GraphProgram final : public DifferentiableProgram {
  public:
-  GraphProgram(Graph& graph, std::string scope, GradientOverrides* overrides)
-      : graph_(graph), emitter_(graph), scope_(std::move(scope)), overrides_(overrides) {}
+  GraphProgram(Graph& graph, std::string scope, const GradientOptions& options)
+      : graph_(graph),
+        library_(options.library != nullptr ? *options.library : graph),
+        emitter_(graph),
+        scope_(std::move(scope)),
+        overrides_(options.overrides) {}
 
   Emitter& emitter() override { return emitter_; }
   const OpInstance& op(int64_t node) const override { return at(node).op(); }
@@ -36,8 +41,12 @@ class GraphProgram final : public DifferentiableProgram {
   void begin_sum(int64_t node) override { emitter_.set_place(scope_ + "/", &at(node)); }
 
   bool override_gradient(int64_t node, std::span<const Gradient> output_gradients,
-                         std::span<Gradient> result) override {
-    if (overrides_ == nullptr || !overrides_->has(at(node))) return false;
+                         std::span<const bool> needed, std::span<Gradient> result) override {
+    if (overrides_ == nullptr || !overrides_->has(at(node))) {
+      if (!calls_functions(at(node).op())) return false;
+      function_gradients(at(node), library_, emitter_, output_gradients, needed, result);
+      return true;
+    }
     std::vector<GraphGradient> given;
     for (const Gradient& gradient : output_gradients) given.push_back(to_graph(gradient));
     const std::vector<GraphGradient> gradients = overrides_->gradients(at(node), given);
@@ -76,6 +85,7 @@ class GraphProgram final : public DifferentiableProgram {
   }
 
   Graph& graph_;
+  Graph& library_;
   GraphEmitter emitter_;
   std::string scope_;
   GradientOverrides* overrides_;
@@ -100,6 +110,12 @@ std::vector<Value> values_of(const Graph& graph, std::span<const Output> outputs
 
 GradientOverrides::~GradientOverrides() = default;
 
+Output dense_output(const GraphGradient& g, GraphEmitter& emitter) {
+  if (g.kind == Gradient::Kind::kNone) return {};
+  return emitter.output_of(emitter.densified({g.kind, value_of(g.dense), value_of(g.values),
+                                              value_of(g.indices), value_of(g.dense_shape)}));
+}
+
 std::vector<GraphGradient> add_gradients(Graph& graph, std::span<const Output> ys,
                                          std::span<const Output> xs,
                                          const GradientOptions& options) {
@@ -108,7 +124,7 @@ std::vector<GraphGradient> add_gradients(Graph& graph, std::span<const Output> y
   const std::vector<Value> grads = values_of(graph, options.grad_ys, "grad_ys", true);
   const std::vector<Value> stops =
       values_of(graph, options.stop_gradients, "stop_gradients", false);
-  GraphProgram program(graph, graph.unique_name(options.name), options.overrides);
+  GraphProgram program(graph, graph.unique_name(options.name), options);
   std::vector<GraphGradient> result;
   for (const Gradient& gradient : backpropagate(program, {y_values, x_values, grads, stops})) {
     result.push_back(program.to_graph(gradient));

@@ -37,7 +37,13 @@ struct GradientOptions {
   std::span<const Output> stop_gradients = {};  // taken as constants with respect to all xs
   std::string_view name = "gradients";          // scope of the new nodes, made unique
   GradientOverrides* overrides = nullptr;
+  // Whose functions the graph's nodes call; null: the graph's own. The caller holds its mutex.
+  Graph* library = nullptr;
 };
+
+class GraphEmitter;
+// As one value of the emitter's graph; {nullptr} for none.
+Output dense_output(const GraphGradient& gradient, GraphEmitter& emitter);
 
 // One gradient per x; kNone where no differentiable path leads from a y to it. A resource x stands
 // for the variable's value. New nodes are called <name>/<node>_grad/<op>, and carry device and

@@ -335,27 +335,45 @@ void Graph::set_input(Node& node, int i, Output value) {
   ++version_;
 }
 
-void Graph::set_attr(Node& node, std::string_view name, AttrValue value) {
-  check_not_finalized();
-  const OpDef& def = node.op_.def();
+// Errors: as resolve_op(), naming the node.
+OpInstance Graph::with_attrs(const Node& node, const NamedAttrs& changed) {
+  const OpInstance& op = node.op();
+  const OpDef& def = op.def();
   try {
     NamedAttrs attrs;
     for (size_t i = 0; i < def.attrs.size(); ++i)
-      attrs.emplace_back(def.attrs[i].name, node.op_.attrs()[i]);
-    const int position = def.attr_index(name);
-    if (position < 0) throw invalid_argument("the op has no attribute ", name);
-    attrs[static_cast<size_t>(position)].second = std::move(value);
+      attrs.emplace_back(def.attrs[i].name, op.attrs()[i]);
+    for (const auto& [name, value] : changed) {
+      const int position = def.attr_index(name);
+      if (position < 0) throw invalid_argument("the op has no attribute ", name);
+      attrs[static_cast<size_t>(position)].second = value;
+    }
     std::vector<int> sizes;
     for (size_t i = 0; i < def.inputs.size(); ++i) {
-      const auto [begin, end] = node.op_.input_range(static_cast<int>(i));
+      const auto [begin, end] = op.input_range(static_cast<int>(i));
       sizes.push_back(end - begin);
     }
-    node.op_ = resolve_op(def, node.op_.input_types(), attrs, sizes);
+    return resolve_op(def, op.input_types(), attrs, sizes);
   } catch (const Error& error) {
     throw error.with_prefix(error_prefix(node.type(), node.name()));
   }
+}
+
+void Graph::set_attr(Node& node, std::string_view name, AttrValue value) {
+  check_not_finalized();
+  node.op_ = with_attrs(node, {{std::string(name), std::move(value)}});
   infer_anew(node);
   ++epoch_;
+  ++version_;
+}
+
+void Graph::grow(Node& node, const NamedAttrs& attrs) {
+  check_not_finalized();
+  const auto count = static_cast<size_t>(node.num_outputs());
+  const std::shared_ptr<const ValueInfo[]> old = node.infos_;
+  node.op_ = with_attrs(node, attrs);
+  infer_anew(node);
+  std::copy_n(old.get(), count, new_infos_like(node).begin());
   ++version_;
 }
 
@@ -381,11 +399,15 @@ void Graph::set_handle(Output output, const HandleInfo& handle) {
 
 // Which its node alone has from now on.
 ValueInfo& Graph::own_info(Output output) {
-  Node& node = *output.node;
+  return new_infos_like(*output.node)[static_cast<size_t>(output.index)];
+}
+
+// Of the node alone, with what is known now.
+std::span<ValueInfo> Graph::new_infos_like(Node& node) {
   const std::shared_ptr<const ValueInfo[]> old = node.infos_;
   const std::span<ValueInfo> infos = new_infos(node);
   std::copy_n(old.get(), infos.size(), infos.begin());
-  return infos[static_cast<size_t>(output.index)];
+  return infos;
 }
 
 }  // namespace treenail

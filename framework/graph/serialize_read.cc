@@ -402,8 +402,9 @@ void GraphReader::function(Graph& graph, const std::string& head) {
                       "\" and its body have different numbers of arguments");
     }
     for (const std::string& name : f->input_nodes) {
-      if (inner->find(name) == nullptr)
+      if (inner->find(name.substr(0, name.find(':'))) == nullptr)
         throw data_loss("function \"", f->name, "\" has no node \"", name, "\"");
+      static_cast<void>(inner->find_output(name));
     }
     for (const std::string& name : f->output_values) static_cast<void>(inner->find_output(name));
     f->body = std::move(inner);

@@ -214,7 +214,7 @@ void Backprop::walk() {
 }
 
 void Backprop::visit(int64_t node) {
-  const OpInstance& op = p_.op(node);
+  const OpInstance op = p_.op(node);  // which may grow meanwhile
   const auto num_inputs = static_cast<size_t>(op.num_inputs());
   std::vector<Value> outputs;
   std::vector<Gradient> output_gradients;
@@ -231,12 +231,12 @@ void Backprop::visit(int64_t node) {
   std::vector<Gradient> result(num_inputs);
   p_.begin_gradient(node);
   try {
-    if (!p_.override_gradient(node, output_gradients, result)) {
+    const std::span<const bool> asked(is_needed.get(), num_inputs);
+    if (!p_.override_gradient(node, output_gradients, asked, result)) {
       if (op.def().non_differentiable) return;
       if (op.def().gradient_fn == nullptr)
         throw unimplemented("op \"", op.name(), "\" has no gradient");
-      GradientContext context(op, p_.emitter(), inputs, outputs, output_gradients,
-                              std::span(is_needed.get(), num_inputs), result);
+      GradientContext context(op, p_.emitter(), inputs, outputs, output_gradients, asked, result);
       op.def().gradient_fn(context);
     }
     for (size_t i = 0; i < num_inputs; ++i) {
@@ -316,7 +316,7 @@ Gradient Backprop::concatenated(const std::vector<Gradient>& parts) {
 DifferentiableProgram::~DifferentiableProgram() = default;
 
 bool DifferentiableProgram::override_gradient(int64_t, std::span<const Gradient>,
-                                              std::span<Gradient>) {
+                                              std::span<const bool>, std::span<Gradient>) {
   return false;
 }
 

@@ -28,9 +28,10 @@ class DifferentiableProgram {
   // outputs.
   virtual void begin_gradient(int64_t node) = 0;
   virtual void begin_sum(int64_t node) = 0;
-  // A rule that takes the place of the op's own: true when it filled `result` (one per input).
+  // A rule that takes the place of the op's own: true when it filled `result` (one per input, of
+  // which those `needed` count).
   virtual bool override_gradient(int64_t node, std::span<const Gradient> output_gradients,
-                                 std::span<Gradient> result);
+                                 std::span<const bool> needed, std::span<Gradient> result);
 };
 
 struct BackpropRequest {

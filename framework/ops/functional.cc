@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/op/gradient.h"
 #include "framework/op/op_registry.h"
 #include "framework/op/shape_context.h"
 
@@ -32,6 +33,11 @@ void loop_shapes(ShapeContext& c) {
 void choice_shapes(ShapeContext& c) {
   if (c.op().input_type(0) != DType::kBool) c.with_rank(0, 0);
   declared_shapes(c);
+}
+
+// In a graph its functions are differentiated (graph/function_gradients.h).
+void no_graph(GradientContext& c) {
+  throw unimplemented("op \"", c.op().name(), "\" has a gradient only in a graph");
 }
 
 constexpr const char* kCallDoc =
@@ -70,7 +76,7 @@ void declare_call(OpRegistry& r, const char* name, bool stateful) {
       .allocates_outputs()
       .data_dependent_shape()
       .shape(declared_shapes)
-      .not_differentiable()
+      .gradient(no_graph)
       .doc(kCallDoc);
   if (stateful) op.stateful();
 }
@@ -90,7 +96,7 @@ void declare_if(OpRegistry& r, const char* name, bool stateful) {
       .allocates_outputs()
       .data_dependent_shape()
       .shape(choice_shapes)
-      .not_differentiable()
+      .gradient(no_graph)
       .doc(kIfDoc);
   if (stateful) op.stateful();
 }
@@ -108,7 +114,7 @@ void declare_case(OpRegistry& r, const char* name, bool stateful) {
       .allocates_outputs()
       .data_dependent_shape()
       .shape(choice_shapes)
-      .not_differentiable()
+      .gradient(no_graph)
       .doc(kCaseDoc);
   if (stateful) op.stateful();
 }
@@ -126,7 +132,7 @@ void declare_while(OpRegistry& r, const char* name, bool stateful) {
       .allocates_outputs()
       .data_dependent_shape()
       .shape(loop_shapes)
-      .not_differentiable()
+      .gradient(no_graph)
       .doc(kWhileDoc);
   if (stateful) op.stateful();
 }

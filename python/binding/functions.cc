@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/graph/function.h"
+#include "framework/graph/linearise.h"
 #include "framework/op/op_registry.h"
 #include "python/binding/graph_lock.h"
 #include "python/binding/graph_type.h"
@@ -78,11 +78,6 @@ std::vector<Output> values_in(PyObject* list, GraphObject* graph) {
   return values;
 }
 
-FunctionArg argument_of(const Output& value) {
-  return {value.node->name(), value.node->op().output_type(value.index),
-          value.node->info(value.index).shape};
-}
-
 bool is_stateful(const Graph& body) {
   for (int id = 0; id < body.num_nodes(); ++id) {
     if (body.node(id)->op().def().stateful) return true;
@@ -98,28 +93,15 @@ PyObject* add_function(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
     if (nargs != 5) throw_type_error("add_function(library, name, body, inputs, outputs)");
     Graph& library = *graph_from(args[0])->state->graph;
     GraphObject* const body = graph_from(args[2]);
-    auto function = std::make_shared<Function>();
     const std::vector<Output> inputs = values_in(args[3], body);
     const std::vector<Output> outputs = values_in(args[4], body);
-    for (const Output& input : inputs) {
-      function->inputs.push_back(argument_of(input));
-      function->input_nodes.push_back(input.node->name());
-    }
-    for (const Output& output : outputs) {
-      function->outputs.push_back(argument_of(output));
-      function->output_values.push_back(to_text(output));
-    }
-    function->body = body->state->graph;
-    writing(*body->state->graph, [&] { body->state->graph->finalize(); });
     const std::string wanted(text_of(args[1], "a name"));
+    std::string added;
     writing(library, [&] {
-      function->name = wanted;
-      for (int i = 1; library.functions().contains(function->name); ++i)
-        function->name = concat(wanted, "_", i);
-      library.functions().emplace(function->name, function);
+      added = treenail::add_function(library, wanted, body->state->graph, inputs, outputs);
     });
-    Ref name = text_object(function->name);
-    Ref stateful = Ref::steal(bool_object(is_stateful(*function->body)));
+    Ref name = text_object(added);
+    Ref stateful = Ref::steal(bool_object(is_stateful(*body->state->graph)));
     return checked(PyTuple_Pack(2, name.get(), stateful.get())).release();
   });
 }

@@ -68,11 +68,32 @@ GraphGradient gradient_from(PyObject* object, GraphObject* graph) {
   return gradient;
 }
 
+// Of a graph and of the one whose functions it calls, which may be itself.
+class GraphLocks {
+ public:
+  GraphLocks(Graph& graph, Graph& library) : graph_(graph), library_(library) { lock(); }
+  ~GraphLocks() { unlock(); }
+  GraphLocks(const GraphLocks&) = delete;
+  GraphLocks& operator=(const GraphLocks&) = delete;
+  void lock() {
+    graph_.mutex().lock();
+    if (&library_ != &graph_) library_.mutex().lock();
+  }
+  void unlock() {
+    if (&library_ != &graph_) library_.mutex().unlock();
+    graph_.mutex().unlock();
+  }
+
+ private:
+  Graph& graph_;
+  Graph& library_;
+};
+
 class PythonOverrides final : public GradientOverrides {
  public:
-  PythonOverrides(GraphObject* graph, std::unique_lock<ForkSharedMutex>& lock, std::string scope)
+  PythonOverrides(GraphObject* graph, GraphLocks& locks, std::string scope)
       : graph_(graph),
-        lock_(lock),
+        locks_(locks),
         scope_(std::move(scope)),
         names_(graph->state->gradient_overrides) {}
 
@@ -80,17 +101,17 @@ class PythonOverrides final : public GradientOverrides {
 
   std::vector<GraphGradient> gradients(Node& node,
                                        std::span<const GraphGradient> output_gradients) override {
-    lock_.unlock();
+    locks_.unlock();
     std::vector<GraphGradient> result;
     try {
       const GilRetake gil;
       result = call(node, output_gradients);
     } catch (...) {
       park_if_thread_ends();
-      lock_.lock();
+      locks_.lock();
       throw;
     }
-    lock_.lock();
+    locks_.lock();
     return result;
   }
 
@@ -123,7 +144,7 @@ class PythonOverrides final : public GradientOverrides {
   }
 
   GraphObject* graph_;
-  std::unique_lock<ForkSharedMutex>& lock_;
+  GraphLocks& locks_;
   std::string scope_;
   const std::unordered_map<const Node*, std::string>
       names_;  // a copy: the walk reads it without the GIL
@@ -153,16 +174,19 @@ PyObject* gradients(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
         const std::vector<Output> grad_ys = outputs_of(args[3], graph, true);
         const std::vector<Output> stops = outputs_of(args[4], graph, false);
         const std::string name = concat(graph->state->context().scope, text_of(args[5], "name"));
+        Ref root = checked(PyObject_GetAttrString(args[0], "_root"));
+        Graph& library = *graph_from(root.get())->state->graph;
         std::vector<GraphGradient> result;
         {
           const GilRelease release;
-          std::unique_lock<ForkSharedMutex> lock(graph->state->graph->mutex());
-          PythonOverrides overrides(graph, lock, name);
+          GraphLocks locks(*graph->state->graph, library);
+          PythonOverrides overrides(graph, locks, name);
           GradientOptions options;
           options.grad_ys = grad_ys;
           options.stop_gradients = stops;
           options.name = name;
           options.overrides = &overrides;
+          options.library = &library;
           result = add_gradients(*graph->state->graph, ys, xs, options);
         }
         Ref list = checked(PyList_New(0));

@@ -368,13 +368,15 @@ Ref tensor_view(GraphObject* graph, Output output) {
     return Ref::borrow(place);
   }
   if (views_of(graph, id).others == nullptr) {
-    const int count = output.node->num_outputs() - 1;
-    Ref list = checked(PyList_New(count));
-    for (int i = 0; i < count; ++i) {
-      PyList_SET_ITEM(list.get(), i, new_tensor(graph, {output.node, i + 1}).release());
-    }
+    Ref list = checked(PyList_New(0));
     PyObject*& place = views_of(graph, id).others;
     if (place == nullptr) place = list.release();
+  }
+  // The node may have grown since.
+  PyObject* const others = views_of(graph, id).others;
+  while (PyList_GET_SIZE(others) < output.node->num_outputs() - 1) {
+    const int index = static_cast<int>(PyList_GET_SIZE(others)) + 1;
+    checked(PyList_Append(others, new_tensor(graph, {output.node, index}).get()));
   }
   return Ref::borrow(PyList_GET_ITEM(views_of(graph, id).others, output.index - 1));
 }

@@ -28,9 +28,12 @@ def _as_list(values: Any) -> list:
     return list(values) if isinstance(values, (list, tuple)) else [values]
 
 
-def _source(x: Any) -> Any:
-    """What stands for x in the graph: of a variable its handle, so that every read of it counts."""
-    return x.handle if hasattr(x, "handle") else x.values if isinstance(x, IndexedSlices) else x
+def _source(x: Any, graph: Any) -> Any:
+    """What stands for x in the graph: of a variable its handle, so that every read of it counts; in
+    the body of a function what is passed to it."""
+    x = x.handle if hasattr(x, "handle") else x.values if isinstance(x, IndexedSlices) else x
+    around = getattr(x, "graph", graph)
+    return x if around is graph or not graph._is_within(around) else graph.capture(x)
 
 
 def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
@@ -46,8 +49,7 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
     ys, xs = _as_list(ys), _as_list(xs)
     if not xs:
         return []
-    graph = graph_of(ys)
-    with graph.as_default():
+    with graph_of(ys).as_default() as graph:
         ys = [y.values if isinstance(y, IndexedSlices) else convert_to_tensor(y) for y in ys]
         given = None
         if grad_ys is not None:
@@ -56,8 +58,10 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
                 raise ValueError("Passed %d grad_ys for %d ys" % (len(grad_ys), len(ys)))
             given = [None if g is None else convert_to_tensor(g, y.dtype) for g,
                      y in zip(grad_ys, ys)]
-        stops = None if stop_gradients is None else [_source(s) for s in _as_list(stop_gradients)]
-        found = _core.gradients(graph, ys, [_source(x) for x in xs], given, stops, name
+        stops = None
+        if stop_gradients is not None:
+            stops = [_source(s, graph) for s in _as_list(stop_gradients)]
+        found = _core.gradients(graph, ys, [_source(x, graph) for x in xs], given, stops, name
                                 or "gradients")
     return [IndexedSlices(*g) if isinstance(g, tuple) else g for g in found]
 

@@ -57,7 +57,7 @@ class Session::Functions::Body final : public FunctionBody, public FunctionCalle
   Body(Functions& all, Body* caller, const Function& function, std::string path)
       : all_(all), caller_(caller), function_(function), path_(std::move(path)) {
     for (const std::string& name : function.input_nodes)
-      feeds_.push_back({function.body->find(name), 0});
+      feeds_.push_back(function.body->find_output(name));
     for (const std::string& name : function.output_values)
       fetches_.push_back(function.body->find_output(name));
   }
@@ -257,8 +257,8 @@ Access Session::Functions::argument_access(const Function& function, int argumen
   // Of a function that calls itself with the argument: what it does beside that.
   const auto [known, first] = accesses_.try_emplace({&function, argument}, Access::kNone);
   if (!first) return known->second;
-  Node* const node = function.body->find(function.input_nodes[static_cast<size_t>(argument)]);
-  return known->second = access_behind({node, 0});
+  return known->second = access_behind(
+             function.body->find_output(function.input_nodes[static_cast<size_t>(argument)]));
 }
 
 Access Session::Functions::access_behind(const Output& value) const {

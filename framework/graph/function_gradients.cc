@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/graph/function_gradients.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "framework/base/error.h"
+#include "framework/graph/linearise.h"
+
+namespace treenail {
+namespace {
+
+bool is_function(const AttrValue& attr) {
+  return attr.kind() == AttrKind::kFunction || attr.kind() == AttrKind::kFunctionList;
+}
+
+// The functions that the op may call, in the order of its attributes.
+std::vector<std::string> functions_of(const OpInstance& op) {
+  std::vector<std::string> names;
+  for (const AttrValue& attr : op.attrs()) {
+    if (attr.kind() == AttrKind::kFunction) {
+      names.push_back(attr.get<FunctionAttr>().name);
+    } else if (attr.kind() == AttrKind::kFunctionList) {
+      for (const FunctionAttr& each : attr.get<std::vector<FunctionAttr>>())
+        names.push_back(each.name);
+    }
+  }
+  return names;
+}
+
+// The op's function attributes with these names instead, and what its outputs are.
+NamedAttrs calling(const OpInstance& op, const std::vector<std::string>& names,
+                   std::vector<DType> dtypes, std::vector<PartialShape> shapes) {
+  NamedAttrs attrs;
+  size_t next = 0;
+  for (size_t i = 0; i < op.attrs().size(); ++i) {
+    const std::string& name = op.def().attrs[i].name;
+    if (op.attrs()[i].kind() == AttrKind::kFunction) {
+      attrs.emplace_back(name, FunctionAttr{names[next++], {}});
+    } else if (op.attrs()[i].kind() == AttrKind::kFunctionList) {
+      std::vector<FunctionAttr> list;
+      for (; next < names.size(); ++next) list.push_back({names[next], {}});
+      attrs.emplace_back(name, std::move(list));
+    }
+  }
+  attrs.emplace_back("Tout", std::move(dtypes));
+  attrs.emplace_back("output_shapes", std::move(shapes));
+  return attrs;
+}
+
+// In a branch that does not compute it, what another keeps.
+Output stand_in(Graph& body, const Output& value) {
+  const DType dtype = value.node->op().output_type(value.index);
+  if (dtype == DType::kResource || dtype == DType::kVariant) {
+    throw unimplemented("the gradient reads ", to_text(value), " of one branch, a ", dtype,
+                        ", which other branches cannot stand in for");
+  }
+  Tensor none(dtype, Shape{0});
+  const NamedAttrs attrs = {{"dtype", dtype}, {"value", std::move(none)}};
+  return {&body.add({.op = "Const", .name = "not_computed", .inputs = {}, .attrs = attrs}), 0};
+}
+
+// In a branch that does not read it, what another does: whatever that is.
+Output unread(Graph& body, const Output& value) {
+  const DType dtype = value.node->op().output_type(value.index);
+  const NamedAttrs attrs = {{"dtype", dtype}, {"shape", PartialShape()}};
+  return {&body.add({.op = "Placeholder", .name = "unread", .inputs = {}, .attrs = attrs}), 0};
+}
+
+bool is_stateful(const Graph& body) {
+  for (int id = 0; id < body.num_nodes(); ++id)
+    if (body.node(id)->op().def().stateful) return true;
+  return false;
+}
+
+// The gradient of a call or a choice between calls.
+class ChoiceGradient {
+ public:
+  ChoiceGradient(Node& node, Graph& library, GraphEmitter& emitter,
+                 std::span<const Gradient> output_gradients, std::span<const bool> needed)
+      : node_(node),
+        library_(library),
+        e_(emitter),
+        op_(node.op()),
+        names_(functions_of(op_)),
+        first_(op_.input_range(static_cast<int>(op_.def().inputs.size()) - 1).first) {
+    for (size_t i = 0; i < output_gradients.size(); ++i) {
+      if (output_gradients[i].kind == Gradient::Kind::kNone) continue;
+      with_gradient_[i] = true;
+      incoming_.push_back(e_.densified(output_gradients[i]));
+    }
+    for (int i = first_; i < op_.num_inputs(); ++i) {
+      const DType dtype = op_.input_type(i);
+      wanted_.push_back(needed[static_cast<size_t>(i)] &&
+                        (is_floating(dtype) || is_complex(dtype) || dtype == DType::kResource));
+    }
+  }
+
+  void run(std::span<Gradient> result);
+
+ private:
+  using Flags = std::unique_ptr<bool[]>;
+  void linearise_all();
+  void find_inputs_with_gradient();
+  std::vector<Output> forward_outputs(size_t branch);
+  std::vector<Output> backward_inputs(size_t branch);
+  void add_functions();
+  void grow_node();
+  std::vector<Value> call_backward();
+
+  Node& node_;
+  Graph& library_;
+  GraphEmitter& e_;
+  const OpInstance op_;  // as it was
+  const std::vector<std::string> names_;
+  const int first_;  // input that is the functions' first argument
+  std::vector<Value> incoming_;
+  std::vector<char> wanted_;
+  Flags with_gradient_ = std::make_unique<bool[]>(static_cast<size_t>(op_.num_outputs()) + 1);
+  std::vector<Linearised> branches_;
+  std::vector<size_t> inputs_;  // arguments that have a gradient
+  std::vector<bool> reads_;     // arguments that a backward part reads
+  std::vector<std::string> forward_, backward_;
+  bool stateful_ = false;
+};
+
+void ChoiceGradient::run(std::span<Gradient> result) {
+  linearise_all();
+  find_inputs_with_gradient();
+  if (inputs_.empty()) return;
+  add_functions();
+  grow_node();
+  const std::vector<Value> gradients = call_backward();
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    result[static_cast<size_t>(first_) + inputs_[i]] = Gradient::of(gradients[i]);
+}
+
+void ChoiceGradient::linearise_all() {
+  const auto wanted = std::make_unique<bool[]>(wanted_.size() + 1);
+  std::copy(wanted_.begin(), wanted_.end(), wanted.get());
+  for (const std::string& name : names_) {
+    branches_.push_back(linearise(function_named(library_, name),
+                                  {with_gradient_.get(), static_cast<size_t>(op_.num_outputs())},
+                                  {wanted.get(), wanted_.size()}, library_));
+  }
+}
+
+// A branch through which an argument has no gradient gives zeros where another has one.
+void ChoiceGradient::find_inputs_with_gradient() {
+  for (size_t i = 0; i < wanted_.size(); ++i) {
+    if (std::ranges::any_of(branches_, [&](const Linearised& branch) {
+          return branch.gradients[i].node != nullptr;
+        }))
+      inputs_.push_back(i);
+  }
+  reads_.resize(wanted_.size());
+  for (Linearised& branch : branches_) {
+    GraphEmitter e(*branch.body);
+    e.set_place("gradients/", nullptr);
+    for (const size_t i : inputs_) {
+      if (branch.gradients[i].node != nullptr) continue;
+      Value argument = GraphEmitter::value_of(branch.inputs[i]);
+      if (e.dtype(argument) == DType::kResource) {
+        const auto& handle = branch.inputs[i].node->info(branch.inputs[i].index).handle;
+        if (handle == nullptr) throw unimplemented("the gradient of an unknown variable");
+        argument = e.call("ReadVariableOp", {argument}, {{"dtype", handle->dtype}});
+      }
+      branch.gradients[i] = e.output_of(e.zeros_like(argument));
+    }
+    branch.find_reads();
+    for (size_t i = 0; i < reads_.size(); ++i) reads_[i] = reads_[i] || branch.reads_input[i];
+  }
+}
+
+std::vector<Output> ChoiceGradient::forward_outputs(size_t branch) {
+  Linearised& mine = branches_[branch];
+  std::vector<Output> outputs = mine.outputs;
+  for (size_t b = 0; b < branches_.size(); ++b) {
+    for (const Output& value : branches_[b].kept)
+      outputs.push_back(b == branch ? value : stand_in(*mine.body, value));
+  }
+  return outputs;
+}
+
+std::vector<Output> ChoiceGradient::backward_inputs(size_t branch) {
+  Linearised& mine = branches_[branch];
+  std::vector<Output> inputs;
+  for (size_t i = 0; i < reads_.size(); ++i)
+    if (reads_[i]) inputs.push_back(mine.inputs[i]);
+  for (size_t b = 0; b < branches_.size(); ++b) {
+    for (const Output& value : branches_[b].kept)
+      inputs.push_back(b == branch ? value : unread(*mine.body, value));
+  }
+  inputs.insert(inputs.end(), mine.incoming.begin(), mine.incoming.end());
+  return inputs;
+}
+
+void ChoiceGradient::add_functions() {
+  std::vector<std::vector<Output>> outputs, inputs;
+  for (size_t b = 0; b < branches_.size(); ++b) {
+    outputs.push_back(forward_outputs(b));
+    inputs.push_back(backward_inputs(b));
+  }
+  for (size_t b = 0; b < branches_.size(); ++b) {
+    const Linearised& branch = branches_[b];
+    std::vector<Output> gradients;
+    for (const size_t i : inputs_) gradients.push_back(branch.gradients[i]);
+    stateful_ = stateful_ || is_stateful(*branch.body);
+    forward_.push_back(
+        add_function(library_, names_[b] + "_forward", branch.body, branch.inputs, outputs[b]));
+    backward_.push_back(
+        add_function(library_, names_[b] + "_backward", branch.body, inputs[b], gradients));
+  }
+}
+
+void ChoiceGradient::grow_node() {
+  std::vector<DType> dtypes(op_.output_types().begin(), op_.output_types().end());
+  std::vector<PartialShape> shapes;
+  for (int i = 0; i < op_.num_outputs(); ++i) shapes.push_back(node_.info(i).shape);
+  for (const Linearised& branch : branches_) {
+    for (const Output& value : branch.kept) {
+      const ValueInfo& info = value.node->info(value.index);
+      dtypes.push_back(info.dtype);
+      // Another branch gives none.
+      shapes.push_back(branches_.size() == 1 ? info.shape : PartialShape());
+    }
+  }
+  node_.graph().grow(node_, calling(op_, forward_, std::move(dtypes), std::move(shapes)));
+}
+
+std::vector<Value> ChoiceGradient::call_backward() {
+  std::vector<Value> inputs;
+  for (int i = 0; i < first_; ++i) inputs.push_back(GraphEmitter::value_of(node_.input(i)));
+  bool state = stateful_;
+  for (size_t i = 0; i < reads_.size(); ++i) {
+    if (!reads_[i]) continue;
+    inputs.push_back(GraphEmitter::value_of(node_.input(first_ + static_cast<int>(i))));
+    state = state || e_.dtype(inputs.back()) == DType::kResource;
+  }
+  for (int i = op_.num_outputs(); i < node_.num_outputs(); ++i) inputs.push_back({node_.id(), i});
+  inputs.insert(inputs.end(), incoming_.begin(), incoming_.end());
+  std::vector<DType> dtypes;
+  std::vector<PartialShape> shapes;
+  for (const size_t i : inputs_) {
+    const Output& gradient = branches_[0].gradients[i];
+    dtypes.push_back(gradient.node->op().output_type(gradient.index));
+    const int input = first_ + static_cast<int>(i);
+    const Output& argument = node_.input(input);
+    const auto& info = argument.node->info(argument.index);
+    shapes.push_back(info.handle != nullptr ? info.handle->shape : info.shape);
+  }
+  std::string op = op_.name();
+  for (const std::string_view prefix : {"Stateless", "Stateful"})
+    if (op.starts_with(prefix)) op = op.substr(prefix.size());
+  if (op == "PartitionedCall") {
+    if (state) op = "Stateful" + op;
+  } else if (!state) {
+    op = "Stateless" + op;
+  }
+  std::vector<int> sizes(static_cast<size_t>(first_), 1);
+  sizes.push_back(static_cast<int>(inputs.size()) - first_);
+  return e_.emit(op, inputs, calling(op_, backward_, std::move(dtypes), std::move(shapes)), sizes);
+}
+
+}  // namespace
+
+bool calls_functions(const OpInstance& op) { return std::ranges::any_of(op.attrs(), is_function); }
+
+void function_gradients(Node& node, Graph& library, GraphEmitter& emitter,
+                        std::span<const Gradient> output_gradients, std::span<const bool> needed,
+                        std::span<Gradient> result) {
+  if (node.type() == "While" || node.type() == "StatelessWhile")
+    throw unimplemented("op \"", node.type(), "\" has no gradient");
+  ChoiceGradient(node, library, emitter, output_gradients, needed).run(result);
+}
+
+}  // namespace treenail

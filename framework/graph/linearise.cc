@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/graph/linearise.h"
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include "framework/base/error.h"
+#include "framework/graph/gradients.h"
+#include "framework/graph/graph_emitter.h"
+#include "framework/graph/import.h"
+
+namespace treenail {
+namespace {
+
+FunctionArg argument_of(const Output& value) {
+  const ValueInfo& info = value.node->info(value.index);
+  return {value.node->name(), info.dtype, info.shape};
+}
+
+std::string name_of(const Output& value) {
+  return value.index == 0 ? value.node->name() : to_text(value);
+}
+
+std::vector<Output> values_named(const Graph& graph, const std::vector<std::string>& names) {
+  std::vector<Output> values;
+  values.reserve(names.size());
+  for (const std::string& name : names) values.push_back(graph.find_output(name));
+  return values;
+}
+
+Output placeholder_like(Graph& graph, const Output& value, std::string_view name) {
+  const ValueInfo& info = value.node->info(value.index);
+  const NamedAttrs attrs = {{"dtype", info.dtype}, {"shape", info.shape}};
+  return {&graph.add({.op = "Placeholder", .name = name, .inputs = {}, .attrs = attrs}), 0};
+}
+
+// Such a node of a gradient reads no element of its input: where that is of the forward part, the
+// node becomes a part of it, so that the input need not be kept.
+bool tells_shape(const Node& node) {
+  return node.type() == "Shape" || node.type() == "Size" || node.type() == "Rank";
+}
+
+// What of a body the backward part reads, walking from the gradients to where it is cut.
+class Reads {
+ public:
+  Reads(Linearised& l, int forward_nodes) : l_(l), forward_nodes_(forward_nodes) {
+    l_.reads_input.assign(l_.inputs.size(), false);
+    l_.kept.clear();
+  }
+
+  void find() {
+    for (const Output& gradient : l_.gradients)
+      if (gradient.node != nullptr) visit(gradient);
+    while (!stack_.empty()) {
+      const Node* const node = stack_.back();
+      stack_.pop_back();
+      for (const Output& input : node->inputs()) visit(input);
+    }
+  }
+
+ private:
+  void visit(const Output& value) {
+    if (std::ranges::find(l_.incoming, value) != l_.incoming.end()) return;
+    const auto input = std::ranges::find(l_.inputs, value);
+    if (input != l_.inputs.end()) {
+      l_.reads_input[static_cast<size_t>(input - l_.inputs.begin())] = true;
+    } else if (is_forward(*value.node)) {
+      if (std::ranges::find(l_.kept, value) == l_.kept.end()) l_.kept.push_back(value);
+    } else if (seen_.insert(value.node).second) {
+      stack_.push_back(value.node);
+    }
+  }
+
+  bool is_forward(const Node& node) const {
+    if (node.type() == "Const") return false;  // made anew
+    if (node.id() < forward_nodes_) return true;
+    return tells_shape(node) && node.input(0).node->id() < forward_nodes_ &&
+           std::ranges::find(l_.inputs, node.input(0)) == l_.inputs.end() &&
+           node.input(0).node->type() != "Const";
+  }
+
+  Linearised& l_;
+  const int forward_nodes_;
+  std::vector<const Node*> stack_;
+  std::unordered_set<const Node*> seen_;
+};
+
+}  // namespace
+
+void Linearised::find_reads() { Reads(*this, forward_nodes).find(); }
+
+Linearised linearise(const Function& function, std::span<const bool> has_gradient,
+                     std::span<const bool> wanted, Graph& library) {
+  Linearised l;
+  l.body = std::make_shared<Graph>();
+  import_graph(*l.body, *function.body);
+  l.inputs = values_named(*l.body, function.input_nodes);
+  l.outputs = values_named(*l.body, function.output_values);
+  const std::vector<Output> originals = values_named(*function.body, function.input_nodes);
+  for (size_t i = 0; i < originals.size(); ++i) {
+    if (const auto& handle = originals[i].node->info(originals[i].index).handle)
+      l.body->set_handle(l.inputs[i], *handle);
+  }
+  l.forward_nodes = l.body->num_nodes();
+  std::vector<Output> ys, xs;
+  for (size_t i = 0; i < l.outputs.size(); ++i) {
+    if (!has_gradient[i]) continue;
+    ys.push_back(l.outputs[i]);
+    l.incoming.push_back(placeholder_like(*l.body, l.outputs[i], "gradient"));
+  }
+  for (size_t i = 0; i < l.inputs.size(); ++i)
+    if (wanted[i]) xs.push_back(l.inputs[i]);
+  const std::vector<GraphGradient> found = add_gradients(
+      *l.body, ys, xs, {.grad_ys = l.incoming, .stop_gradients = l.inputs, .library = &library});
+  GraphEmitter emitter(*l.body);
+  emitter.set_place("gradients/", nullptr);
+  size_t next = 0;
+  for (size_t i = 0; i < l.inputs.size(); ++i)
+    l.gradients.push_back(wanted[i] ? dense_output(found[next++], emitter) : Output());
+  l.find_reads();
+  return l;
+}
+
+std::string add_function(Graph& library, std::string_view wanted, std::shared_ptr<Graph> body,
+                         std::span<const Output> inputs, std::span<const Output> outputs) {
+  auto function = std::make_shared<Function>();
+  for (const Output& input : inputs) {
+    function->inputs.push_back(argument_of(input));
+    function->input_nodes.push_back(name_of(input));
+  }
+  for (const Output& output : outputs) {
+    function->outputs.push_back(argument_of(output));
+    function->output_values.push_back(to_text(output));
+  }
+  body->finalize();
+  function->body = std::move(body);
+  function->name = wanted;
+  for (int i = 1; library.functions().contains(function->name); ++i)
+    function->name = concat(wanted, "_", i);
+  std::string name = function->name;
+  library.functions().emplace(name, std::move(function));
+  return name;
+}
+
+const Function& function_named(const Graph& library, std::string_view name) {
+  const auto found = library.functions().find(name);
+  if (found == library.functions().end() || found->second->body == nullptr)
+    throw not_found("the graph has no function \"", name, "\"");
+  return *found->second;
+}
+
+}  // namespace treenail

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A function beside its derivative: its body with the nodes of its gradient, cut in two. The
+// forward part is the function, which also gives what the backward part reads; the backward part
+// computes gradients of arguments from gradients of results. Both are functions of one graph that
+// share it.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "framework/graph/function.h"
+#include "framework/graph/graph.h"
+
+namespace treenail {
+
+struct Linearised {
+  std::shared_ptr<Graph> body;
+  std::vector<Output> inputs, outputs;  // of the function
+  std::vector<Output> incoming;         // per output that has a gradient: its placeholder
+  std::vector<Output> gradients;        // per input; {nullptr}: none, or not wanted
+  // What the backward part reads of the forward part: inputs by number, and other values.
+  std::vector<bool> reads_input;
+  std::vector<Output> kept;
+  int forward_nodes = 0;  // nodes of the body that are no gradient's
+
+  // After nodes were added for more gradients.
+  void find_reads();
+};
+
+// has_gradient: per output; wanted: per input. The caller holds library.mutex(), in whose functions
+// those of the body are found, and to which functions of nested bodies are added. Errors: as
+// add_gradients.
+Linearised linearise(const Function& function, std::span<const bool> has_gradient,
+                     std::span<const bool> wanted, Graph& library);
+
+// Adds a function with these inputs and outputs, values of the body, which is finished. Its name:
+// `wanted` made unique.
+std::string add_function(Graph& library, std::string_view wanted, std::shared_ptr<Graph> body,
+                         std::span<const Output> inputs, std::span<const Output> outputs);
+
+// Errors: NotFound.
+const Function& function_named(const Graph& library, std::string_view name);
+
+}  // namespace treenail

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients through tn.cond, tn.case and tn.switch_case, against those of the branch alone."""
+
+import numpy as np
+import pytest
+
+import treenail as tn
+
+
+def run(fetches, feeds=None):
+    with tn.Session() as sess:
+        sess.run(tn.global_variables_initializer())
+        return sess.run(fetches, feeds)
+
+
+@pytest.mark.parametrize("pred", [True, False])
+def test_gradients_are_those_of_the_chosen_branch(pred):
+    p = tn.placeholder(tn.bool, [])
+    x, w = tn.placeholder(tn.float64, [3]), tn.placeholder(tn.float64, [3])
+    branches = [lambda: tn.reduce_sum(tn.tanh(x * w) * x), lambda: tn.reduce_sum(tn.exp(x))]
+    got = tn.gradients(tn.cond(p, *branches) * 2.0, [x, w])
+    plain = tn.gradients(branches[not pred]() * 2.0, [x, w])
+    feeds = {p: pred, x: [0.5, -1, 2], w: [1, 2, -0.5]}
+    np.testing.assert_array_equal(run(got[0], feeds), run(plain[0], feeds))
+    expected = np.zeros(3) if plain[1] is None else run(plain[1], feeds)
+    np.testing.assert_array_equal(run(got[1], feeds), expected)
+
+
+def test_only_the_chosen_branch_is_differentiated():
+    p, x = tn.placeholder(tn.bool, []), tn.placeholder(tn.float32, [])
+    y = tn.cond(p, lambda: tn.sqrt(x), lambda: tn.constant(0.0))
+    (gradient,) = tn.gradients(y, x)
+    assert run(gradient, {p: True, x: 4.0}) == 0.25
+    assert run(gradient, {p: False, x: 0.0}) == 0.0  # sqrt's would be infinite
+
+
+def test_what_no_branch_needs_has_no_gradient():
+    p, x = tn.placeholder(tn.bool, []), tn.placeholder(tn.float32, [])
+    unread = tn.placeholder(tn.float32, [])
+    y = tn.cond(p, lambda: x * 2.0, lambda: tn.stop_gradient(unread))
+    assert tn.gradients(y, unread) == [None]
+    count = tn.cond(p, lambda: tn.cast(x, tn.int32), lambda: 1)
+    assert tn.gradients(tn.cast(count, tn.float32), x) == [None]
+
+
+def test_variables_in_branches():
+    p, x = tn.placeholder(tn.bool, []), tn.placeholder(tn.float32, [2])
+    v, w = tn.Variable([1.0, 2.0]), tn.Variable([3.0, 4.0])
+    y = tn.cond(p, lambda: tn.reduce_sum(v * x * v), lambda: tn.reduce_sum(w * x))
+    dv, dw = tn.gradients(y, [v, w])
+    assert run([dv, dw], {p: True, x: [1, 3]})[0].tolist() == [2, 12]
+    assert run([dv, dw], {p: False, x: [1, 3]})[0].tolist() == [0, 0]
+    assert run([dv, dw], {p: False, x: [1, 3]})[1].tolist() == [1, 3]
+
+
+def test_rows_of_a_variable_in_a_branch():
+    p = tn.placeholder(tn.bool, [])
+    table = tn.Variable(np.arange(8, dtype=np.float32).reshape(4, 2))
+    y = tn.cond(p, lambda: tn.nn.embedding_lookup(table, [1, 1, 3]), lambda: tn.zeros([3, 2]))
+    (gradient,) = tn.gradients(y, table)
+    assert run(gradient, {p: True}).tolist() == [[0, 0], [2, 2], [0, 0], [1, 1]]
+    assert not run(gradient, {p: False}).any()
+
+
+def test_a_random_branch_is_differentiated_for_the_numbers_that_it_drew():
+    p, x = tn.placeholder(tn.bool, []), tn.placeholder(tn.float32, [1000])
+    y = tn.cond(p, lambda: tn.nn.dropout(x, 0.5), lambda: x)
+    (gradient,) = tn.gradients(y, x)
+    with tn.Session() as sess:
+        for _ in range(3):
+            value, slope = sess.run([y, gradient], {p: True, x: np.full(1000, 3.0)})
+            np.testing.assert_array_equal(value, slope * 3.0)
+            assert 300 < (slope == 2.0).sum() < 700
+
+
+def test_branches_within_branches():
+    x, y = tn.placeholder(tn.float64, []), tn.placeholder(tn.float64, [])
+    z = tn.cond(x > 0.0, lambda: tn.cond(y > 0.0, lambda: x * y * x, lambda: tn.sin(x) * y) * x,
+                lambda: tn.switch_case(tn.cast(y, tn.int32), [lambda: x, lambda: x * x]) * y)
+    gradients = tn.gradients(z, [x, y])
+    for a, b in [(2.0, 3.0), (2.0, -1.0), (-2.0, 0.5), (-2.0, 1.5)]:
+        if a > 0:
+            expected = [3 * a * a * b, a ** 3] if b > 0 else [
+                b * (np.cos(a) * a + np.sin(a)), np.sin(a) * a]
+        else:
+            expected = [b, a] if b < 1 else [2 * a * b, a * a]
+        np.testing.assert_allclose(run(gradients, {x: a, y: b}), expected, rtol=1e-12)
+
+
+def test_gradients_of_gradients():
+    p, x = tn.placeholder(tn.bool, []), tn.placeholder(tn.float64, [])
+    y = tn.cond(p, lambda: tn.tanh(x) * x ** 3, lambda: x ** 4)
+    first = tn.gradients(y, x)[0]
+    second = tn.gradients(first, x)[0]
+    third = tn.gradients(second, x)[0]
+    assert run([first, second, third], {p: False, x: 2.0}) == [32, 48, 48]
+    z = tn.tanh(x) * x ** 3
+    expected = []
+    for _ in range(3):
+        z = tn.gradients(z, x)[0]
+        expected.append(z)
+    np.testing.assert_allclose(run([first, second, third], {p: True, x: 0.7}),
+                               run(expected, {x: 0.7}), rtol=1e-12)
+
+
+def test_gradients_inside_a_branch():
+    p, x = tn.placeholder(tn.bool, []), tn.placeholder(tn.float64, [])
+
+    def slope():
+        y = tn.cond(x > 1.0, lambda: x ** 3, lambda: x ** 2)
+        return tn.gradients(y, x)[0]
+    got = tn.cond(p, slope, lambda: x)
+    assert run(got, {p: True, x: 2.0}) == 12 and run(got, {p: True, x: 0.5}) == 1
+    assert run(got, {p: False, x: 2.0}) == 2
+
+
+@pytest.mark.parametrize("index", [0, 1, 2])
+def test_gradients_of_case_and_switch_case(index):
+    x, i = tn.placeholder(tn.float32, [2]), tn.placeholder(tn.int32, [])
+    branches = [lambda: x * 2.0, lambda: x * x, lambda: tn.ones([2])]
+    switched = tn.switch_case(i, branches)
+    chosen = tn.case([(tn.equal(i, 0), branches[0]), (tn.equal(i, 1), branches[1])],
+                     default=branches[2])
+    expected = [[2, 2], [2, 6], [0, 0]][index]
+    for y in (switched, chosen):
+        assert run(tn.gradients(y, x)[0], {x: [1, 3], i: index}).tolist() == expected
+
+
+def test_plans_made_before_stay_good():
+    p, x = tn.placeholder(tn.bool, []), tn.placeholder(tn.float32, [4])
+    y = tn.cond(p, lambda: tn.tanh(x), lambda: x)
+    outputs = list(y.op.outputs)
+    with tn.Session() as sess:
+        feeds = {p: True, x: [1, 2, 3, 4]}
+        before = sess.run(y, feeds)
+        (gradient,) = tn.gradients(y, x)
+        assert y.op.outputs[:len(outputs)] == outputs
+        np.testing.assert_array_equal(sess.run(y, feeds), before)
+        np.testing.assert_allclose(sess.run(gradient, feeds), 1 - before ** 2, rtol=1e-6)
+        np.testing.assert_array_equal(sess.run(y * 1.0, feeds), before)
+
+
+def test_training_through_a_branch():
+    rng = np.random.RandomState(1)
+    data = rng.randn(64, 8).astype(np.float32)
+    target = np.where(data[:, :1] > 0, data @ rng.randn(8, 1), data @ rng.randn(8, 1))
+    x, t = tn.placeholder(tn.float32, [None, 8]), tn.placeholder(tn.float32, [None, 1])
+    training = tn.placeholder(tn.bool, [])
+    h = tn.layers.dense(x, 32, tn.nn.relu)
+    h = tn.cond(training, lambda: tn.nn.dropout(h, 0.9), lambda: h)
+    loss = tn.reduce_mean(tn.square(tn.layers.dense(h, 1) - t))
+    step = tn.train.AdamOptimizer(0.02).minimize(loss)
+    with tn.Session() as sess:
+        sess.run(tn.global_variables_initializer())
+        first = sess.run(loss, {x: data, t: target, training: False})
+        for _ in range(150):
+            sess.run(step, {x: data, t: target, training: True})
+        assert sess.run(loss, {x: data, t: target, training: False}) < first / 10
+
+
+def test_a_graph_with_gradients_is_saved_and_loaded(tmp_path):
+    p = tn.placeholder(tn.bool, [], name="p")
+    x = tn.placeholder(tn.float32, [], name="x")
+    gradient = tn.gradients(tn.cond(p, lambda: tn.tanh(x) * x, lambda: x), x)[0]
+    name, expected = gradient.name, run(gradient, {p: True, x: 0.5})
+    tn.get_default_graph().save(tmp_path / "graph")
+    with tn.Session(graph=tn.load_graph(tmp_path / "graph")) as sess:
+        assert sess.run(name, {"p:0": True, "x:0": 0.5}) == expected
+
+
+def test_loops_are_refused():
+    x = tn.placeholder(tn.float32, [])
+    y = tn.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y * x), [0, x])[1]
+    with pytest.raises(tn.errors.UnimplementedError, match="While.*has no gradient"):
+        tn.gradients(y, x)
