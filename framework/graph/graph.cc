@@ -59,6 +59,12 @@ bool knows_the_same(const ValueInfo& a, const ValueInfo& b) {
 
 }  // namespace
 
+bool is_read(const Output& output) {
+  return std::ranges::any_of(output.node->consumers(), [&](const Node* consumer) {
+    return std::ranges::find(consumer->inputs(), output) != consumer->inputs().end();
+  });
+}
+
 std::string to_text(const Output& output) {
   return output.node ? concat(output.node->name(), ":", output.index) : "(no value)";
 }

@@ -38,6 +38,8 @@ struct Output {
 };
 // "h1/MatMul:0"
 std::string to_text(const Output& output);
+// Whether a node of its graph takes it.
+bool is_read(const Output& output);
 
 // Where a node was created, as interned (code object, instruction offset) pairs, innermost first;
 // the language binding that records them also turns them into text (set_creation_stack_formatter).

@@ -58,6 +58,8 @@ class PrepareContext {
   virtual ResourceManager& resources() const = 0;
   // Errors: Unimplemented where an op runs by itself, outside of a graph.
   virtual FunctionCaller& functions() const = 0;
+  // Whether anything reads output i: of an op that calls functions.
+  virtual bool output_used(int i) const = 0;
   // The counter this node owns (ops declared random()).
   virtual IntrusivePtr<RandomCounter> random_counter() const = 0;
 

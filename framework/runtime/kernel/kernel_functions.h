@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "framework/base/cancellation.h"
 #include "framework/op/attribute.h"
@@ -21,13 +22,14 @@ class FunctionCall {
   virtual ~FunctionCall();
   // Takes the arguments: what nobody else holds may be overwritten. As many of each as the function
   // has. Errors: of the body's nodes, which they name; InvalidArgument for arguments that do not
-  // fit.
+  // fit in number, dtype or shape.
   virtual void run(std::span<Tensor> arguments, std::span<Tensor> results) = 0;
 };
 
 class FunctionBody {
  public:
   virtual ~FunctionBody();
+  virtual std::vector<DType> result_types() const = 0;
   // The token, which may be null, outlives the call.
   virtual std::unique_ptr<FunctionCall> begin_call(const CancellationToken* token) = 0;
 };
@@ -36,8 +38,11 @@ class FunctionCaller {
  public:
   virtual ~FunctionCaller();
   // The function as the node `call_site` calls it: random operations in it have counters of their
-  // own for each. Lives as long as the caller of functions. Errors: NotFound.
-  virtual FunctionBody& body(const FunctionAttr& function, std::string_view call_site) = 0;
+  // own for each. Of its results those that are not `wanted` are not computed, and stay undefined.
+  // Lives as long as the caller of functions. Errors: NotFound; InvalidArgument for another number
+  // of results.
+  virtual FunctionBody& body(const FunctionAttr& function, std::string_view call_site,
+                             const std::vector<bool>& wanted) = 0;
   // What an op that calls functions does with the state behind argument `argument` of them.
   virtual Access argument_access(const OpInstance& op, int argument) const = 0;
 };

@@ -409,8 +409,8 @@ std::unique_ptr<Kernel> PlanBuilder::prepare_kernel(const Node& node,
   for (const Output& input : node.inputs()) host_values.push_back(info(input).constant.get());
   Device& device = topology_.device_of(node);
   const std::string counter = topology_.counter_name(node);
-  const NodeServices services{&resources_, node.original_name(), counter, &device,
-                              topology_.functions.get()};
+  const NodeServices services{&resources_, node.original_name(),      counter,
+                              &device,     topology_.functions.get(), &node};
   const ArrayPrepareContext context(node.op(), inputs, outputs, host_values, services);
   return KernelRegistry::instance().find(node.op(), device.kind())(context);
 }
@@ -420,7 +420,9 @@ void PlanBuilder::place_outputs(const NodeState& s, PlanNode& p) {
     const int32_t out = s.first_slot + static_cast<int32_t>(i);
     if (p.node->op().def().allocates_outputs) {
       slot(out).kind = Slot::Kind::kRun;
-      if (slot(out).shape.fully_known()) p.kernel_gives.push_back(out);
+      if (slot(out).shape.fully_known() &&
+          is_read({const_cast<Node*>(p.node), static_cast<int>(i)}))
+        p.kernel_gives.push_back(out);
     } else {
       slot(out).kind = is_plain(slot(out).dtype) ? Slot::Kind::kArena : Slot::Kind::kRun;
       if (slot(out).kind == Slot::Kind::kRun) p.fresh.push_back(out);

@@ -54,17 +54,27 @@ const Resource* state_of(const Tensor& argument) {
 
 class Session::Functions::Body final : public FunctionBody, public FunctionCaller {
  public:
-  Body(Functions& all, Body* caller, const Function& function, std::string path)
-      : all_(all), caller_(caller), function_(function), path_(std::move(path)) {
+  Body(Functions& all, Body* caller, const Function& function, std::string path,
+       const std::vector<bool>& wanted)
+      : all_(all), caller_(caller), function_(function), path_(std::move(path)), wanted_(wanted) {
     for (const std::string& name : function.input_nodes)
       feeds_.push_back(function.body->find_output(name));
-    for (const std::string& name : function.output_values)
-      fetches_.push_back(function.body->find_output(name));
+    for (size_t i = 0; i < wanted.size(); ++i)
+      if (wanted[i]) fetches_.push_back(function.body->find_output(function.output_values[i]));
   }
 
+  std::vector<DType> result_types() const override {
+    std::vector<DType> types;
+    for (const std::string& name : function_.output_values) {
+      const Output value = function_.body->find_output(name);
+      types.push_back(value.node->op().output_type(value.index));
+    }
+    return types;
+  }
   std::unique_ptr<FunctionCall> begin_call(const CancellationToken* token) override;
-  FunctionBody& body(const FunctionAttr& function, std::string_view call_site) override {
-    return all_.body_within(this, function, call_site);
+  FunctionBody& body(const FunctionAttr& function, std::string_view call_site,
+                     const std::vector<bool>& wanted) override {
+    return all_.body_within(this, function, call_site, wanted);
   }
   Access argument_access(const OpInstance& op, int argument) const override {
     return all_.argument_access(op, argument);
@@ -72,10 +82,12 @@ class Session::Functions::Body final : public FunctionBody, public FunctionCalle
 
   const Function& function() const { return function_; }
   const std::string& path() const { return path_; }
+  const std::vector<bool>& wanted() const { return wanted_; }
   // This body, or one around it, of the function.
-  Body* innermost(const Function& function) {
+  Body* innermost(const Function& function, const std::vector<bool>& wanted) {
     Body* body = this;
-    while (body != nullptr && &body->function_ != &function) body = body->caller_;
+    while (body != nullptr && (&body->function_ != &function || body->wanted_ != wanted))
+      body = body->caller_;
     return body;
   }
 
@@ -95,6 +107,7 @@ class Session::Functions::Body final : public FunctionBody, public FunctionCalle
   Body* const caller_;
   const Function& function_;
   const std::string path_;
+  const std::vector<bool> wanted_;  // by result
   std::vector<Output> feeds_, fetches_;
   ForkMutex mutex_;           // guards what follows
   std::vector<Known> known_;  // most recently used first
@@ -113,8 +126,11 @@ class Session::Functions::Call final : public FunctionCall {
       if (slot >= 0) frame.values[static_cast<size_t>(slot)] = std::move(arguments[i]);
     }
     execute(frame);
-    for (size_t i = 0; i < results.size(); ++i)
-      results[i] = frame.values[static_cast<size_t>(plan_->fetch_slots[i])];
+    size_t next = 0;
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (body_.wanted()[i])
+        results[i] = frame.values[static_cast<size_t>(plan_->fetch_slots[next++])];
+    }
     frame.reset(*plan_);
   }
 
@@ -213,20 +229,30 @@ std::shared_ptr<const Plan> Session::Functions::Body::plan_for(Signature& signat
   return plan;
 }
 
-FunctionBody& Session::Functions::body(const FunctionAttr& function, std::string_view call_site) {
-  return body_within(nullptr, function, call_site);
+FunctionBody& Session::Functions::body(const FunctionAttr& function, std::string_view call_site,
+                                       const std::vector<bool>& wanted) {
+  return body_within(nullptr, function, call_site, wanted);
 }
 
 Session::Functions::Body& Session::Functions::body_within(Body* caller, const FunctionAttr& attr,
-                                                          std::string_view call_site) {
+                                                          std::string_view call_site,
+                                                          const std::vector<bool>& wanted) {
   const Function& called = function(attr.name);
-  if (Body* const outer = caller != nullptr ? caller->innermost(called) : nullptr) return *outer;
+  if (called.output_values.size() != wanted.size()) {
+    throw invalid_argument("function \"", attr.name, "\" gives ", called.output_values.size(),
+                           " results, not ", wanted.size());
+  }
+  Body* const outer = caller != nullptr ? caller->innermost(called, wanted) : nullptr;
+  if (outer != nullptr) return *outer;
   std::string path =
       concat(caller != nullptr ? caller->path() : "", call_site, "/", attr.name, "/");
+  std::string key = path;
+  for (const bool each : wanted) key += each ? '1' : '0';
   const std::lock_guard lock(mutex_);
   if (mutex_.abandoned()) begin_anew(bodies_);
-  std::unique_ptr<Body>& body = bodies_[path];
-  if (body == nullptr) body = std::make_unique<Body>(*this, caller, called, std::move(path));
+  std::unique_ptr<Body>& body = bodies_[key];
+  if (body == nullptr)
+    body = std::make_unique<Body>(*this, caller, called, std::move(path), wanted);
   return *body;
 }
 

@@ -28,7 +28,8 @@ class Session::Functions final : public FunctionCaller {
   Functions(Impl& session, Library library);
   ~Functions() override;
 
-  FunctionBody& body(const FunctionAttr& function, std::string_view call_site) override;
+  FunctionBody& body(const FunctionAttr& function, std::string_view call_site,
+                     const std::vector<bool>& wanted) override;
   Access argument_access(const OpInstance& op, int argument) const override;
 
  private:
@@ -36,14 +37,15 @@ class Session::Functions final : public FunctionCaller {
   class Call;
 
   const Function& function(std::string_view name) const;
-  Body& body_within(Body* caller, const FunctionAttr& function, std::string_view call_site);
+  Body& body_within(Body* caller, const FunctionAttr& function, std::string_view call_site,
+                    const std::vector<bool>& wanted);
   Access argument_access(const Function& function, int argument) const;
   Access access_behind(const Output& value) const;
 
   Impl& session_;
   const Library library_;
   ForkMutex mutex_;                                                   // guards what follows
-  std::map<std::string, std::unique_ptr<Body>, std::less<>> bodies_;  // by call path
+  std::map<std::string, std::unique_ptr<Body>, std::less<>> bodies_;  // by call path and wanted
   mutable std::recursive_mutex access_mutex_;                         // guards what follows
   mutable std::map<std::pair<const Function*, int>, Access> accesses_;
 };

@@ -7,6 +7,7 @@
 
 #include "framework/base/error.h"
 #include "framework/device/allocator.h"
+#include "framework/graph/graph.h"
 #include "framework/runtime/kernel/async_kernel.h"
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "framework/runtime/kernel/queued_kernel.h"
@@ -52,9 +53,15 @@ std::vector<ValueInfo> concrete_infos(const OpInstance& op, std::span<const Tens
   return infos;
 }
 
+// Of a plan's node, where what nobody reads may be left out.
+bool is_used(const Node* node, size_t output) {
+  return node == nullptr || is_read({const_cast<Node*>(node), static_cast<int>(output)});
+}
+
 void check_outputs(const OpInstance& op, std::span<const Tensor> outputs,
-                   std::span<const ValueInfo> infos) {
+                   std::span<const ValueInfo> infos, const Node* node) {
   for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].defined() && !is_used(node, i)) continue;
     if (outputs[i].defined() && outputs[i].dtype() == op.output_type(static_cast<int>(i)) &&
         infos[i].shape.compatible(outputs[i].shape())) {
       continue;
@@ -97,6 +104,10 @@ const Tensor& ArrayPrepareContext::host_value(int i) const {
 FunctionCaller& ArrayPrepareContext::functions() const {
   if (services_.functions != nullptr) return *services_.functions;
   throw unimplemented("the operation calls a function of its graph, and runs only there");
+}
+
+bool ArrayPrepareContext::output_used(int i) const {
+  return is_used(services_.node, static_cast<size_t>(i));
 }
 
 IntrusivePtr<RandomCounter> ArrayPrepareContext::random_counter() const {
@@ -206,9 +217,10 @@ class StartedRun final : public Done::Target,
                          public FromAllocator {
  public:
   StartedRun(const OpInstance& op, Inferred inferred, PreparedKernel prepared,
-             std::span<const Tensor> inputs, const CancellationToken& token,
+             std::span<const Tensor> inputs, const Node* node, const CancellationToken& token,
              std::unique_ptr<ImmediateEnd> end)
       : op_(op),
+        node_(node),
         inferred_(std::move(inferred)),
         prepared_(std::move(prepared)),
         places_(op, prepared_, inputs, &token),
@@ -251,7 +263,7 @@ class StartedRun final : public Done::Target,
     if (error == nullptr) {
       try {
         outputs = places_.take_outputs();
-        check_outputs(op_, outputs, inferred_.outputs);
+        check_outputs(op_, outputs, inferred_.outputs, node_);
       } catch (...) {
         error = std::current_exception();
       }
@@ -261,6 +273,7 @@ class StartedRun final : public Done::Target,
 
  private:
   const OpInstance op_;
+  const Node* const node_;
   const Inferred inferred_;
   const PreparedKernel prepared_;
   Places places_;
@@ -284,7 +297,7 @@ std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor
   if (op.def().view_of >= 0) return {view_of(op, inferred, inputs)};
   PreparedKernel prepared = prepare(op, inferred, services);
   std::vector<Tensor> outputs = run_prepared(op, prepared, inputs, token);
-  if (op.def().allocates_outputs) check_outputs(op, outputs, inferred.outputs);
+  if (op.def().allocates_outputs) check_outputs(op, outputs, inferred.outputs, services.node);
   if (keep != nullptr && depends_on_shapes_alone(op)) *keep = std::move(prepared);
   return outputs;
 }
@@ -296,7 +309,7 @@ void start_immediately(const OpInstance& op, std::span<const Tensor> inputs,
   if (op.def().view_of >= 0) return end->ended({view_of(op, inferred, inputs)}, nullptr);
   PreparedKernel prepared = prepare(op, inferred, services);
   auto run = std::make_unique<StartedRun>(op, std::move(inferred), std::move(prepared), inputs,
-                                          token, std::move(end));
+                                          services.node, token, std::move(end));
   run->start();
   static_cast<void>(run.release());
 }

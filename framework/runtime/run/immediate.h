@@ -18,6 +18,8 @@
 
 namespace treenail {
 
+class Node;
+
 // What a node may reach beside its inputs.
 struct NodeServices {
   ResourceManager* resources = nullptr;
@@ -25,6 +27,7 @@ struct NodeServices {
   std::string_view counter_name;        // of a random op's counter, where it is not the node's
   Device* device = nullptr;             // that runs it, in whose memory inputs lie; null: a CPU
   FunctionCaller* functions = nullptr;  // of the graph
+  const Node* node = nullptr;           // of a plan
 };
 
 // A PrepareContext over plain arrays. host_values: one pointer per input, null where the op
@@ -48,6 +51,7 @@ class ArrayPrepareContext final : public PrepareContext {
   Device& device() const override;
   ResourceManager& resources() const override { return *services_.resources; }
   FunctionCaller& functions() const override;
+  bool output_used(int i) const override;
   IntrusivePtr<RandomCounter> random_counter() const override;
 
  private:

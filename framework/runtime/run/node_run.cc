@@ -38,8 +38,12 @@ void note_dynamic(const Plan& plan, const PlanNode& p, const Frame& frame,
 NodeServices services_of(const Plan& plan, const PlanNode& p, std::string& counter) {
   const Topology& topology = *plan.topology;
   if (p.node->op().def().random) counter = topology.counter_name(*p.node);
-  return {plan.resources, p.node->original_name(), counter,
-          topology.devices[static_cast<size_t>(p.device)], topology.functions.get()};
+  return {plan.resources,
+          p.node->original_name(),
+          counter,
+          topology.devices[static_cast<size_t>(p.device)],
+          topology.functions.get(),
+          p.node};
 }
 
 std::vector<Tensor> inputs_of(const PlanNode& p, Frame& frame) {

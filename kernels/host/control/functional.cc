@@ -3,6 +3,7 @@
 // loops only hand values on.
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,11 +19,24 @@ namespace {
 // Of a call before its body was seen: more than keeps the interpreter's lock.
 constexpr double kCallNs = 50'000;
 
-FunctionBody& body(const PrepareContext& p, const FunctionAttr& function) {
-  return p.functions().body(function, p.node_name());
+FunctionBody& body(const PrepareContext& p, const FunctionAttr& function,
+                   const std::vector<bool>& wanted, std::span<const DType> types) {
+  FunctionBody& found = p.functions().body(function, p.node_name(), wanted);
+  if (!std::ranges::equal(found.result_types(), types)) {
+    throw invalid_argument("the results of function \"", function.name,
+                           "\" are of other dtypes than the operation says");
+  }
+  return found;
 }
-FunctionBody& body(const PrepareContext& p, std::string_view attr) {
-  return body(p, p.op().get<FunctionAttr>(attr));
+
+// The function as one that gives the operation's outputs, of those that are read.
+FunctionBody& giving_outputs(const PrepareContext& p, const FunctionAttr& function) {
+  std::vector<bool> wanted;
+  for (int i = 0; i < p.op().num_outputs(); ++i) wanted.push_back(p.output_used(i));
+  return body(p, function, wanted, p.op().output_types());
+}
+FunctionBody& giving_outputs(const PrepareContext& p, std::string_view attr) {
+  return giving_outputs(p, p.op().get<FunctionAttr>(attr));
 }
 
 std::vector<Tensor> inputs_from(RunContext& c, int first, int end) {
@@ -61,7 +75,7 @@ bool is_true(const Tensor& value) {
 }
 
 std::unique_ptr<Kernel> prepare_call(const PrepareContext& p) {
-  FunctionBody& function = body(p, "f");
+  FunctionBody& function = giving_outputs(p, "f");
   const int inputs = p.num_inputs(), outputs = p.op().num_outputs();
   return make_kernel(
       [&function, inputs, outputs](RunContext& c) { call(function, c, 0, inputs, outputs); },
@@ -69,8 +83,8 @@ std::unique_ptr<Kernel> prepare_call(const PrepareContext& p) {
 }
 
 std::unique_ptr<Kernel> prepare_if(const PrepareContext& p) {
-  FunctionBody& then_branch = body(p, "then_branch");
-  FunctionBody& else_branch = body(p, "else_branch");
+  FunctionBody& then_branch = giving_outputs(p, "then_branch");
+  FunctionBody& else_branch = giving_outputs(p, "else_branch");
   const int inputs = p.num_inputs(), outputs = p.op().num_outputs();
   return make_kernel(
       [&then_branch, &else_branch, inputs, outputs](RunContext& c) {
@@ -82,7 +96,7 @@ std::unique_ptr<Kernel> prepare_if(const PrepareContext& p) {
 std::unique_ptr<Kernel> prepare_case(const PrepareContext& p) {
   std::vector<FunctionBody*> branches;
   for (const FunctionAttr& branch : p.op().get<std::vector<FunctionAttr>>("branches"))
-    branches.push_back(&body(p, branch));
+    branches.push_back(&giving_outputs(p, branch));
   const int inputs = p.num_inputs(), outputs = p.op().num_outputs();
   return make_kernel(
       [branches = std::move(branches), inputs, outputs](RunContext& c) {
@@ -95,7 +109,7 @@ std::unique_ptr<Kernel> prepare_case(const PrepareContext& p) {
 class WhileKernel final : public Kernel {
  public:
   explicit WhileKernel(const PrepareContext& p)
-      : cond_(body(p, "cond")), body_(body(p, "body")), values_(p.num_inputs()) {
+      : cond_(cond_of(p)), body_(body_of(p)), values_(p.num_inputs()) {
     cost_ns = kCallNs;
     const auto& shapes = p.op().get<std::vector<PartialShape>>("output_shapes");
     invariants_.assign(shapes.begin(), shapes.end());
@@ -120,6 +134,14 @@ class WhileKernel final : public Kernel {
   }
 
  private:
+  static FunctionBody& cond_of(const PrepareContext& p) {
+    return p.functions().body(p.op().get<FunctionAttr>("cond"), p.node_name(), {true});
+  }
+  // An output that nobody reads may be what the next iteration needs.
+  static FunctionBody& body_of(const PrepareContext& p) {
+    const std::vector<bool> all(static_cast<size_t>(p.num_inputs()), true);
+    return body(p, p.op().get<FunctionAttr>("body"), all, p.op().output_types());
+  }
   static bool holds(FunctionCall& cond, const std::vector<Tensor>& values,
                     std::vector<Tensor>& arguments) {
     std::copy(values.begin(), values.end(), arguments.begin());
