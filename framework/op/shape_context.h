@@ -27,7 +27,7 @@ struct PartialValue {
 };
 
 // What a resource value refers to: a variable of a dtype and shape, or a queue, whose elements have
-// components of theirs.
+// components of theirs. Of a list: dtype and shape of its elements.
 struct HandleInfo {
   DType dtype = DType::kInvalid;
   PartialShape shape = {};
@@ -41,7 +41,7 @@ struct ValueInfo {
   std::shared_ptr<const Tensor> constant;  // the whole value, when known
   std::shared_ptr<const PartialValue>
       value;  // known or partly known elements (also set for small integer constants)
-  std::shared_ptr<const HandleInfo> handle;  // for resource values
+  std::shared_ptr<const HandleInfo> handle;  // for resource values and lists
 };
 
 // The integer elements of a constant of rank <= 1, or null when it is not such a tensor.

@@ -207,11 +207,12 @@ void declare_sums(OpRegistry& r) {
       .input("inputs: N * T")
       .output("sum: T")
       .attr("N: int >= 1")
-      .attr(kNumbers)
+      .attr("T: {numbertype, variant}")
       .shape(add_n_shape)
       .gradient(add_n_gradient)
       .doc(
-          "Sum of N tensors of one shape.\n\n"
+          "Sum of N tensors of one shape; of lists element by element, where none counts that is "
+          "not set.\n\n"
           "Added in the order given; half and bfloat16 are rounded once, at the end.");
 }
 

@@ -22,11 +22,13 @@ void declared_shapes(ShapeContext& c) {
   for (size_t i = 0; i < shapes.size(); ++i) c.set_output(static_cast<int>(i), shapes[i]);
 }
 
-// A loop value that no output_shapes speaks of may change its shape; a handle stays what it is.
+// A loop value that no output_shapes speaks of may change its shape; a handle stays what it is, but
+// that of a list may be another's after an iteration.
 void loop_shapes(ShapeContext& c) {
   declared_shapes(c);
   for (int i = 0; i < c.num_outputs(); ++i) {
-    if (c.handle(i) != nullptr) c.set_handle(i, *c.handle(i));
+    const bool stays = c.op().input_type(i) == DType::kResource;
+    if (stays && c.handle(i) != nullptr) c.set_handle(i, *c.handle(i));
   }
 }
 

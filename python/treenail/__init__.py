@@ -18,9 +18,9 @@ except ImportError as _error:
     from treenail import _library
     raise _library.explained(_error) from None
 from treenail import (_accumulators, _array, _assertions, _assignments, _barrier,  # noqa: F401
-                      _clip, _control, _control_flow, _counting, _gradients, _hooks, _math,
-                      _partitioned, _plugins, _py_func, _random, _session, _sorting, _sparse,
-                      _staging, _variable_scope, _variables)
+                      _clip, _control, _control_flow, _counting, _functional, _gradients, _hooks,
+                      _math, _partitioned, _plugins, _py_func, _random, _session, _sorting, _sparse,
+                      _staging, _tensor_array, _variable_scope, _variables)
 from treenail._absent import advice as _advice
 from treenail._accumulators import *  # noqa: F401,F403
 from treenail._array import *  # noqa: F401,F403
@@ -39,6 +39,7 @@ from treenail._framework import (Graph, GraphKeys, add_to_collection, add_to_col
                                  colocate_with, control_dependencies, device, executing_eagerly,
                                  get_collection, get_collection_ref, get_default_graph, get_seed,
                                  init_scope, name_scope, reset_default_graph, set_random_seed)
+from treenail._functional import *  # noqa: F401,F403
 from treenail._gradients import *  # noqa: F401,F403
 from treenail._math import *  # noqa: F401,F403
 from treenail._names import no_attribute as _no_attribute
@@ -53,6 +54,7 @@ from treenail._shape import TensorShape
 from treenail._sorting import *  # noqa: F401,F403
 from treenail._sparse import *  # noqa: F401,F403
 from treenail._staging import *  # noqa: F401,F403
+from treenail._tensor_array import *  # noqa: F401,F403
 from treenail._treenail import (DType, Operation, Tensor, as_dtype, bfloat16, bool, complex64,
                                 complex128, float16, float32, float64, int8, int16, int32, int64,
                                 resource, string, uint8, uint16, uint32, uint64, variant)
@@ -158,6 +160,7 @@ __all__ += _clip.__all__
 __all__ += _control.__all__
 __all__ += _control_flow.__all__
 __all__ += _counting.__all__
+__all__ += _functional.__all__
 __all__ += _gradients.__all__
 __all__ += _math.__all__
 __all__ += _partitioned.__all__
@@ -168,6 +171,7 @@ __all__ += _session.__all__
 __all__ += _sorting.__all__
 __all__ += _sparse.__all__
 __all__ += _staging.__all__
+__all__ += _tensor_array.__all__
 __all__ += _variable_scope.__all__
 __all__ += _variables.__all__
 __all__ += _SUBMODULES

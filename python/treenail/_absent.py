@@ -6,8 +6,6 @@ from __future__ import annotations
 _FEED = "read the data in Python and feed arrays: session.run(y, feed_dict={x: batch})"
 _READERS = ("there are no readers of files in the graph: read in Python, in threads of your own if "
             "it is slow, and enqueue arrays (tn.FIFOQueue)")
-_LOOPS = ("there is no control flow in graphs yet: tn.where and tn.cast choose by value, a Python "
-          "loop unrolls (tn.nn.static_rnn), and session.run in a Python loop repeats")
 _EAGER = "operations build graphs, which a tn.Session runs"
 _ONE_PROCESS = "a session runs in one process"
 _EXAMPLES = "there are no tf.Example records: keep data in NumPy or HDF5 files and feed arrays"
@@ -35,8 +33,6 @@ _TOP = {
     "metrics": "compute metrics with tn.reduce_mean(tn.cast(tn.equal(...), tn.float32)), or in "
                "NumPy over the fetched predictions",
     "print": "tn.Print writes values on their way",
-    "map_fn": _LOOPS, "scan": _LOOPS,
-    "foldl": _LOOPS, "foldr": _LOOPS, "TensorArray": _LOOPS + "; tn.stack and tn.unstack",
     "GradientTape": _EAGER + "; tn.gradients(y, x)", "function": _EAGER,
     "enable_eager_execution": _EAGER, "disable_eager_execution": "it is never on: " + _EAGER,
     "enable_v2_behavior": _EAGER, "disable_v2_behavior": "it is never on: " + _EAGER,

@@ -12,6 +12,7 @@ from treenail._math import reduce_sum
 from treenail._nest import flatten, is_nested, map_structure
 from treenail._ops import ops
 from treenail._shape import TensorShape, as_shape
+from treenail._tensor_array import TensorArray
 from treenail._treenail import Operation, Tensor
 
 TYPE_CHECKING = False
@@ -25,10 +26,10 @@ def cond(pred: Any, true_fn: Callable | None = None, false_fn: Callable | None =
     """What `true_fn()` returns where `pred`, a bool scalar, is true, else what `false_fn()` does;
     only that one runs.
 
-    Both return a tensor, or nested tuples, lists and dictionaries of tensors, of the same structure
-    and dtypes; an operation counts as a bool that is there when it has run. Lists and tuples of one
-    value are unpacked unless `strict`. What the functions read of the surroundings is computed
-    before, whichever runs. fn1, fn2: older names of the functions.
+    Both return a tensor, or nested tuples, lists and dictionaries of tensors and TensorArrays, of
+    the same structure and dtypes; an operation counts as a bool that is there when it has run.
+    Lists and tuples of one value are unpacked unless `strict`. What the functions read of the
+    surroundings is computed before, whichever runs. fn1, fn2: older names of the functions.
 
     Raises TypeError for what is not callable, for a Python bool as `pred` and for different dtypes,
     ValueError for different structures and for functions that return nothing.
@@ -226,11 +227,11 @@ def while_loop(cond: Callable, body: Callable, loop_vars: Any,  # noqa: A002
                maximum_iterations: Any = None, return_same_structure: bool = False) -> Any:
     """`loop_vars` as `body` leaves them when `cond` is no longer true of them.
 
-    loop_vars: tensors, or what converts to them, in nested tuples, lists and dictionaries;
-    `cond(*loop_vars)` gives a bool scalar, `body(*loop_vars)` the next values, of the same
-    structure and dtypes. shape_invariants: of the same structure, what holds of each value's shape
-    in every iteration; by default the shape that it begins with. What both functions read of the
-    surroundings is computed once, before. maximum_iterations: the loop ends after so many.
+    loop_vars: tensors, TensorArrays, or what converts to tensors, in nested tuples, lists and
+    dictionaries; `cond(*loop_vars)` gives a bool scalar, `body(*loop_vars)` the next values, of the
+    same structure and dtypes. shape_invariants: of the same structure, what holds of each value's
+    shape in every iteration; by default the shape that it begins with. What both functions read of
+    the surroundings is computed once, before. maximum_iterations: the loop ends after so many.
     parallel_iterations: how many may be under way at once; the results are the same for any.
     back_prop, swap_memory: as TensorFlow 1 takes them; they change nothing here. A single loop
     variable is returned as it is, not in a list, unless `return_same_structure`.
@@ -284,7 +285,7 @@ class _Loop:
 
         def one(leaf: Any, shape: Any) -> None:
             parts = components(leaf)
-            if len(parts) != 1:
+            if len(parts) != 1 or isinstance(leaf, TensorArray):
                 found.extend(t.shape for t in parts)
                 return
             invariant = as_shape(shape)
@@ -362,7 +363,10 @@ class _Loop:
 
         def one(old: Any, new: Any) -> None:
             parts = components(old)
-            if len(parts) == 1:
+            if isinstance(old, TensorArray) != isinstance(new, TensorArray):
+                raise TypeError("a loop variable that is a TensorArray stays one: %r enters the "
+                                "loop, the body returns %r" % (old, new))
+            if len(parts) == 1 and not isinstance(new, TensorArray):
                 new = convert_to_tensor(new, parts[0].dtype if not isinstance(
                     getattr(new, "dtype", None), _core.DType) else None)
             values.extend(components(new))
@@ -392,8 +396,10 @@ def _call(function: Callable, variables: Any) -> Any:
 
 
 def _converted(value: Any) -> Any:
-    """A tensor, or a sparse one as it is."""
-    return value if len(components(value)) > 1 else convert_to_tensor(value)
+    """A tensor, or a sparse one or an array of tensors as it is."""
+    if isinstance(value, TensorArray) or len(components(value)) > 1:
+        return value
+    return convert_to_tensor(value)
 
 
 def _shapes_like(structure: Any, shapes: Any) -> list:

@@ -8,8 +8,9 @@ from treenail._convert import IndexedSlices, convert_to_tensor
 from treenail._framework import Graph, _ControlDependencies, _DefaultGraph, _flat_list
 from treenail._framework import get_default_graph
 from treenail._nest import flatten, is_nested, map_structure
-from treenail._sparse import SparseTensor
 from treenail._ops import ops
+from treenail._sparse import SparseTensor
+from treenail._tensor_array import TensorArray
 from treenail._treenail import Operation, Tensor
 from treenail._variable_scope import _store
 
@@ -119,10 +120,14 @@ class Traced:
     def _as_value(self, value: Any) -> Any:
         if value is None or isinstance(value, (SparseTensor, IndexedSlices)):
             return value
+        if isinstance(value, TensorArray):
+            return value._with_flow(self._here(value.flow))
         if isinstance(value, Operation):  # true when it has run
             with self.graph.control_dependencies([value]):
                 return ops.Identity(convert_to_tensor(True))
-        tensor = convert_to_tensor(value)
+        return self._here(convert_to_tensor(value))
+
+    def _here(self, tensor: Tensor) -> Tensor:
         return tensor if tensor.graph is self.graph else self.graph.capture(tensor)
 
     def captures_all(self, tensors: Sequence) -> None:
@@ -150,6 +155,8 @@ def components(leaf: Any) -> list:
     if isinstance(leaf, IndexedSlices):
         return [leaf.values, leaf.indices] + ([] if leaf.dense_shape is None else [
             leaf.dense_shape])
+    if isinstance(leaf, TensorArray):
+        return [leaf.flow]
     return [] if leaf is None else [leaf]
 
 
@@ -161,5 +168,7 @@ def assembled(structure: Any, tensors: Sequence) -> Any:
         parts = [next(remaining) for _ in components(old)]
         if isinstance(old, (SparseTensor, IndexedSlices)):
             return type(old)(*parts)
+        if isinstance(old, TensorArray):
+            return old._with_flow(parts[0])
         return parts[0] if parts else None
     return map_structure(leaf, structure) if is_nested(structure) else leaf(structure)

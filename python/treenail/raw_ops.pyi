@@ -89,7 +89,8 @@ add = Add
 
 
 def AddN(inputs: Sequence[TensorLike], name: str | None = ...) -> Tensor:
-    """Sum of N tensors of one shape.
+    """Sum of N tensors of one shape; of lists element by element, where none counts that is not
+    set.
 
     Added in the order given; half and bfloat16 are rounded once, at the end.
     """
@@ -1353,6 +1354,18 @@ def EluGrad(gradients: TensorLike, outputs: TensorLike, name: str | None = ...) 
 
 
 elu_grad = EluGrad
+
+
+def EmptyTensorList(element_shape: TensorLike, max_num_elements: TensorLike,
+                    element_dtype: DTypeLike, name: str | None = ...) -> Tensor:
+    """An empty list of tensors.
+
+    element_shape: what holds for every element, -1 where an extent is unknown, or the scalar -1.
+    max_num_elements: how many may be pushed; -1: any number.
+    """
+
+
+empty_tensor_list = EmptyTensorList
 
 
 def EncodeBase64(input: TensorLike, pad: bool = ..., name: str | None = ...) -> Tensor:
@@ -4943,6 +4956,216 @@ def TanhGrad(y: TensorLike, dy: TensorLike, name: str | None = ...) -> Tensor:
 
 
 tanh_grad = TanhGrad
+
+
+def TensorListConcat(input_handle: TensorLike, element_dtype: DTypeLike,
+                     element_shape: ShapeLike = ..., name: str | None = ...) -> Any:
+    """The elements of a list, one behind the other along the first axis, and their first extents.
+
+    element_shape: what is known of their shapes. Errors: InvalidArgument for scalars, for
+    elements that differ in other extents, and where nothing tells the shape of an element that
+    is not set.
+    """
+
+
+tensor_list_concat = TensorListConcat
+
+
+def TensorListConcatLists(input_a: TensorLike, input_b: TensorLike, element_dtype: DTypeLike,
+                          name: str | None = ...) -> Tensor:
+    """The elements of one list and behind them those of another."""
+
+
+tensor_list_concat_lists = TensorListConcatLists
+
+
+def TensorListConcatV2(input_handle: TensorLike, element_shape: TensorLike,
+                       leading_dims: TensorLike, element_dtype: DTypeLike,
+                       name: str | None = ...) -> Any:
+    """The elements of a list, one behind the other along the first axis, and their first extents.
+
+    element_shape: what is known of their shapes. Errors: InvalidArgument for scalars, for
+    elements that differ in other extents, and where nothing tells the shape of an element that
+    is not set. leading_dims: the first extents of elements that are not set.
+    """
+
+
+tensor_list_concat_v2 = TensorListConcatV2
+
+
+def TensorListElementShape(input_handle: TensorLike, shape_type: DTypeLike,
+                           name: str | None = ...) -> Tensor:
+    """What holds for the shapes of a list's elements: extents, -1 where unknown, or the scalar -1.
+    """
+
+
+tensor_list_element_shape = TensorListElementShape
+
+
+def TensorListFromTensor(tensor: TensorLike, element_shape: TensorLike,
+                         name: str | None = ...) -> Tensor:
+    """The list of the rows of `tensor`, which share its memory.
+
+    element_shape: what must hold for every row. Errors: InvalidArgument where it does not.
+    """
+
+
+tensor_list_from_tensor = TensorListFromTensor
+
+
+def TensorListGather(input_handle: TensorLike, indices: TensorLike, element_shape: TensorLike,
+                     element_dtype: DTypeLike, name: str | None = ...) -> Tensor:
+    """The elements `indices` of a list as rows of one tensor.
+
+    indices: a vector. Otherwise as TensorListStack. Errors: InvalidArgument for an index outside
+    the list, too.
+    """
+
+
+tensor_list_gather = TensorListGather
+
+
+def TensorListGetItem(input_handle: TensorLike, index: TensorLike, element_shape: TensorLike,
+                      element_dtype: DTypeLike, name: str | None = ...) -> Tensor:
+    """Element `index` of a list; zeros where it is not set.
+
+    element_shape: what is known of its shape. Errors: InvalidArgument for an index outside the
+    list, an element of another shape, and one that is not set where neither element_shape nor
+    another element tells its shape.
+    """
+
+
+tensor_list_get_item = TensorListGetItem
+
+
+def TensorListLength(input_handle: TensorLike, name: str | None = ...) -> Tensor:
+    """How many elements a list has."""
+
+
+tensor_list_length = TensorListLength
+
+
+def TensorListPopBack(input_handle: TensorLike, element_shape: TensorLike, element_dtype: DTypeLike,
+                      name: str | None = ...) -> Any:
+    """The list without its last element, and that element; zeros where it is not set.
+
+    element_shape: what is known of its shape. Errors: InvalidArgument for an empty list; as
+    TensorListGetItem.
+    """
+
+
+tensor_list_pop_back = TensorListPopBack
+
+
+def TensorListPushBack(input_handle: TensorLike, tensor: TensorLike,
+                       name: str | None = ...) -> Tensor:
+    """The list with one more element.
+
+    Where nothing else reads the list, it is changed in place. Errors: InvalidArgument for a full
+    list, and for a tensor of another dtype or shape.
+    """
+
+
+tensor_list_push_back = TensorListPushBack
+
+
+def TensorListReserve(element_shape: TensorLike, num_elements: TensorLike, element_dtype: DTypeLike,
+                      name: str | None = ...) -> Tensor:
+    """A list of `num_elements` tensors, none of which is set.
+
+    element_shape: what holds for every element, -1 where an extent is unknown, or the scalar -1.
+    An element that is not set reads as zeros where the shape is known. Errors: InvalidArgument
+    for a negative number.
+    """
+
+
+tensor_list_reserve = TensorListReserve
+
+
+def TensorListResize(input_handle: TensorLike, size: TensorLike, name: str | None = ...) -> Tensor:
+    """The list with `size` elements: without its last ones, or with more that are not set.
+
+    Errors: InvalidArgument for a negative size.
+    """
+
+
+tensor_list_resize = TensorListResize
+
+
+def TensorListScatter(tensor: TensorLike, indices: TensorLike, element_shape: TensorLike,
+                      name: str | None = ...) -> Tensor:
+    """A list with row i of `tensor` as element indices[i]; of one index the last row stays, and
+    what no index names is not set.
+
+    element_shape: what must hold for every row. Errors: InvalidArgument for a negative index and
+    for rows of another shape.
+    """
+
+
+tensor_list_scatter = TensorListScatter
+
+
+def TensorListScatterIntoExistingList(input_handle: TensorLike, tensor: TensorLike,
+                                      indices: TensorLike, name: str | None = ...) -> Tensor:
+    """The list with row i of `tensor` as element indices[i]; of one index the last row stays.
+
+    A list that ends before the largest index grows; where nothing else reads it, it is changed
+    in place. Errors: InvalidArgument for a negative index and for rows of another shape.
+    """
+
+
+tensor_list_scatter_into_existing_list = TensorListScatterIntoExistingList
+
+
+def TensorListScatterV2(tensor: TensorLike, indices: TensorLike, element_shape: TensorLike,
+                        num_elements: TensorLike, name: str | None = ...) -> Tensor:
+    """A list with row i of `tensor` as element indices[i]; of one index the last row stays, and
+    what no index names is not set.
+
+    element_shape: what must hold for every row. num_elements: the length of the list; -1: up to
+    the largest index. Errors: InvalidArgument for a negative index, one beyond the length, and
+    for rows of another shape.
+    """
+
+
+tensor_list_scatter_v2 = TensorListScatterV2
+
+
+def TensorListSetItem(input_handle: TensorLike, index: TensorLike, item: TensorLike,
+                      name: str | None = ...) -> Tensor:
+    """The list with `item` as element `index`.
+
+    Where nothing else reads the list, it is changed in place. Errors: InvalidArgument for an
+    index outside the list, or an item of another dtype or shape.
+    """
+
+
+tensor_list_set_item = TensorListSetItem
+
+
+def TensorListSplit(tensor: TensorLike, element_shape: TensorLike, lengths: TensorLike,
+                    name: str | None = ...) -> Tensor:
+    """The list of pieces of `tensor`, of `lengths` rows each, which share its memory.
+
+    element_shape: what must hold for every piece. Errors: InvalidArgument for lengths that are
+    negative or do not add up to the rows there are.
+    """
+
+
+tensor_list_split = TensorListSplit
+
+
+def TensorListStack(input_handle: TensorLike, element_shape: TensorLike, element_dtype: DTypeLike,
+                    num_elements: int = ..., name: str | None = ...) -> Tensor:
+    """All elements of a list as rows of one tensor; zeros for those that are not set.
+
+    element_shape: what is known of their shape. num_elements: how many there must be; -1: any
+    number. Errors: InvalidArgument for elements of different shapes, and where nothing tells the
+    shape of a row.
+    """
+
+
+tensor_list_stack = TensorListStack
 
 
 def TensorScatterAdd(tensor: TensorLike, indices: TensorLike, updates: TensorLike,

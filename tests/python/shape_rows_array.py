@@ -238,6 +238,20 @@ row("sparse_tensor_to_dense",
 row("edit_distance", lambda p: tn.edit_distance(*[tn.SparseTensor(
     np.array([[0, 0]]), tn.constant([1]), [1, 2]) for _ in range(2)]), [1])
 
+# --- Loops over rows
+row("map_fn", lambda p: tn.map_fn(lambda row: row * 2.0, p.f(None, 3)), [None, 3])
+row("map_fn", lambda p: tn.map_fn(lambda row: row * 2.0, p.f(4, 3)), [4, 3])
+row("map_fn", lambda p: tn.map_fn(lambda rows: (rows[0][0], rows[1]), (p.f(None, 3), p.i(2))),
+    ([2], [2]))
+row("map_fn", lambda p: tn.map_fn(tn.size, p.f(None, 3), dtype=tn.int32), [None])
+row("map_fn", lambda p: tn.map_fn(lambda row: row, p.u(2, 3)), ANY)
+rows("foldl foldr", lambda f, p: f(lambda total, row: total + row, p.f(None, 3)), [3])
+rows("foldl foldr",
+     lambda f, p: f(lambda total, row: total + row[0], p.f(None, 3), p.f()), [])
+row("scan", lambda p: tn.scan(lambda total, row: total + row, p.f(None, 3)), [None, 3])
+row("scan", lambda p: tn.scan(lambda total, row: total + row[0], p.f(4, 3), p.f(), reverse=True),
+    [4])
+
 excuse("add_to_collection add_to_collections all_variables as_dtype broadcast_static_shape "
        "build_info colocate_with control_dependencies device executing_eagerly get_collection "
        "get_collection_ref get_default_graph get_default_session get_seed get_variable_scope "

@@ -123,7 +123,8 @@ class Session::Functions::Call final : public FunctionCall {
     Frame& frame = **lease_;
     for (size_t i = 0; i < arguments.size(); ++i) {
       const int32_t slot = plan_->arg_slots[i];
-      if (slot >= 0) frame.values[static_cast<size_t>(slot)] = std::move(arguments[i]);
+      Tensor argument = std::move(arguments[i]);  // also where the body has no use for it
+      if (slot >= 0) frame.values[static_cast<size_t>(slot)] = std::move(argument);
     }
     execute(frame);
     size_t next = 0;

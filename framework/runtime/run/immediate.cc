@@ -2,6 +2,8 @@
 #include "framework/runtime/run/immediate.h"
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 #include <numeric>
 #include <utility>
 
@@ -138,6 +140,33 @@ class Places {
         slots_(inputs.size()),
         scratch_(prepared.kernel->scratch_bytes, *prepared.device) {
     std::copy(inputs.begin(), inputs.end(), values_.begin());
+    find_places(op, prepared, token);
+  }
+
+  // With inputs that the kernel may take.
+  Places(const OpInstance& op, const PreparedKernel& prepared, std::vector<Tensor>&& inputs,
+         const CancellationToken* token)
+      : inputs_(inputs.size()),
+        values_(std::move(inputs)),
+        slots_(inputs_),
+        scratch_(prepared.kernel->scratch_bytes, *prepared.device),
+        uses_(std::make_unique<std::atomic<int32_t>[]>(inputs_)) {
+    values_.resize(inputs_ + static_cast<size_t>(op.num_outputs()));
+    for (size_t i = 0; i < inputs_; ++i) uses_[i].store(1, std::memory_order_relaxed);
+    find_places(op, prepared, token);
+    context.uses_ = uses_.get();
+  }
+
+  RunContext context;
+
+  std::vector<Tensor> take_outputs() {
+    return {std::make_move_iterator(values_.begin() + static_cast<std::ptrdiff_t>(inputs_)),
+            std::make_move_iterator(values_.end())};
+  }
+
+ private:
+  void find_places(const OpInstance& op, const PreparedKernel& prepared,
+                   const CancellationToken* token) {
     std::iota(slots_.begin(), slots_.end(), 0);
     if (!op.def().allocates_outputs) {
       for (size_t i = 0; i < prepared.output_shapes.size(); ++i) {
@@ -153,18 +182,11 @@ class Places {
     context.token_ = token;
   }
 
-  RunContext context;
-
-  std::vector<Tensor> take_outputs() {
-    return {std::make_move_iterator(values_.begin() + static_cast<std::ptrdiff_t>(inputs_)),
-            std::make_move_iterator(values_.end())};
-  }
-
- private:
   size_t inputs_;
   std::vector<Tensor> values_;
   std::vector<int32_t> slots_;
   Scratch scratch_;
+  std::unique_ptr<std::atomic<int32_t>[]> uses_;  // null: nothing may be taken
 };
 
 // What the inputs are and what the shape rule says to them.
@@ -299,6 +321,18 @@ std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor
   std::vector<Tensor> outputs = run_prepared(op, prepared, inputs, token);
   if (op.def().allocates_outputs) check_outputs(op, outputs, inferred.outputs, services.node);
   if (keep != nullptr && depends_on_shapes_alone(op)) *keep = std::move(prepared);
+  return outputs;
+}
+
+std::vector<Tensor> run_taking(const OpInstance& op, std::vector<Tensor> inputs,
+                               const NodeServices& services, const CancellationToken* token) {
+  const Inferred inferred(op, inputs);
+  if (op.def().view_of >= 0) return {view_of(op, inferred, inputs)};
+  const PreparedKernel prepared = prepare(op, inferred, services);
+  Places places(op, prepared, std::move(inputs), token);
+  prepared.kernel->run(places.context);
+  std::vector<Tensor> outputs = places.take_outputs();
+  if (op.def().allocates_outputs) check_outputs(op, outputs, inferred.outputs, services.node);
   return outputs;
 }
 

@@ -78,6 +78,9 @@ struct PreparedKernel {
 std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor> inputs,
                                     const NodeServices& services, const CancellationToken* token,
                                     PreparedKernel* keep = nullptr);
+// The same of inputs that the op may take.
+std::vector<Tensor> run_taking(const OpInstance& op, std::vector<Tensor> inputs,
+                               const NodeServices& services, const CancellationToken* token);
 std::vector<Tensor> run_prepared(const OpInstance& op, const PreparedKernel& prepared,
                                  std::span<const Tensor> inputs, const CancellationToken* token);
 

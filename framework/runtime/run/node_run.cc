@@ -23,10 +23,9 @@ Tensor& value(Frame& frame, int32_t slot) { return frame.values[static_cast<size
 
 // What a trace tells of a node whose shapes only the run knew.
 void note_dynamic(const Plan& plan, const PlanNode& p, const Frame& frame,
-                  std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
+                  std::span<const Shape> given, std::span<const Tensor> outputs) {
   NodeTrace::Entry& entry = frame.trace->entries[static_cast<size_t>(&p - plan.nodes.data())];
-  std::vector<Shape> given, made;
-  for (const Tensor& input : inputs) given.push_back(input.shape());
+  std::vector<Shape> made;
   for (const Tensor& output : outputs) {
     made.push_back(output.shape());
     if (is_plain(output.dtype())) entry.bytes_allocated += static_cast<int64_t>(output.bytes());
@@ -53,6 +52,16 @@ std::vector<Tensor> inputs_of(const PlanNode& p, Frame& frame) {
   return inputs;
 }
 
+// Those that nothing else will read are given away.
+std::vector<Tensor> inputs_for(const PlanNode& p, Frame& frame) {
+  std::vector<Tensor> inputs = inputs_of(p, frame);
+  for (const int32_t slot : p.counted) {
+    if (frame.uses[static_cast<size_t>(slot)].load(std::memory_order_acquire) == 1)
+      value(frame, slot) = Tensor();
+  }
+  return inputs;
+}
+
 void set_outputs(const PlanNode& p, Frame& frame, std::vector<Tensor> outputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     value(frame, p.first_output + static_cast<int32_t>(i)) = std::move(outputs[i]);
@@ -60,11 +69,14 @@ void set_outputs(const PlanNode& p, Frame& frame, std::vector<Tensor> outputs) {
 }
 
 void run_dynamic(const Plan& plan, const PlanNode& p, Frame& frame) {
-  const std::vector<Tensor> inputs = inputs_of(p, frame);
+  std::vector<Tensor> inputs = inputs_for(p, frame);
+  std::vector<Shape> given;
+  if (frame.trace != nullptr)
+    for (const Tensor& input : inputs) given.push_back(input.shape());
   std::string counter;
   std::vector<Tensor> outputs =
-      run_immediately(p.node->op(), inputs, services_of(plan, p, counter), &frame.token);
-  if (frame.trace != nullptr) note_dynamic(plan, p, frame, inputs, outputs);
+      run_taking(p.node->op(), std::move(inputs), services_of(plan, p, counter), &frame.token);
+  if (frame.trace != nullptr) note_dynamic(plan, p, frame, given, outputs);
   set_outputs(p, frame, std::move(outputs));
 }
 

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // AddN: the sum of many tensors, a tile at a time, so that each is read once and the sum stays in
-// cache. Added in the order given, in the compute type, and narrowed at the end.
+// cache. Added in the order given, in the compute type, and narrowed at the end. Of lists, element
+// by element.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "framework/base/error.h"
 #include "framework/runtime/kernel/kernel.h"
 #include "framework/runtime/kernel/kernel_registry.h"
+#include "framework/tensor/tensor_list.h"
 #include "kernels/host/elementwise/fusion.h"
 #include "kernels/host/elementwise/tile_engine.h"
 #include "kernels/host/elementwise/tile_loops.h"
@@ -61,6 +67,82 @@ class AddNKernel final : public Kernel {
   }
 };
 
+std::unique_ptr<AddNKernel> adding(DType stored, int64_t elements, int inputs) {
+  const DType compute = compute_type(stored);
+  const TileOp* add = find_tile_op("Add", compute);
+  if (!add) throw unimplemented("no loops to add ", stored);
+  auto kernel = std::make_unique<AddNKernel>();
+  kernel->inputs = inputs;
+  kernel->elements = elements;
+  kernel->size = static_cast<int64_t>(dtype_size(stored));
+  kernel->compute_size = static_cast<int64_t>(dtype_size(compute));
+  kernel->add = add->loops.variants[0];
+  if (stored != compute) {
+    kernel->widen = find_conversion(stored, compute)->loop;
+    kernel->narrow = find_conversion(compute, stored)->loop;
+  }
+  kernel->cost_ns = 0.1 * static_cast<double>(elements) * inputs;
+  return kernel;
+}
+
+// --- Lists ------------------------------------------------------------------------------------
+
+Tensor sum_of_lists(const RunContext& c, std::span<const Tensor> handles);
+
+// The sum of elements of one place in several lists; undefined where none is set.
+Tensor sum_of_elements(const RunContext& c, std::span<const Tensor> set) {
+  if (set.empty()) return Tensor();
+  if (set.size() == 1) return set[0];
+  if (set[0].dtype() == DType::kVariant) return sum_of_lists(c, set);
+  for (const Tensor& element : set) {
+    if (element.shape() == set[0].shape()) continue;
+    throw invalid_argument("elements of the lists to add have shapes ", set[0].shape(), " and ",
+                           element.shape(), ", which must agree");
+  }
+  std::vector<Tensor> values(set.begin(), set.end());
+  values.emplace_back(set[0].dtype(), set[0].shape());
+  std::vector<int32_t> slots(values.size());
+  std::iota(slots.begin(), slots.end(), 0);
+  RunContext inner = c;
+  inner.values_ = values.data();
+  inner.input_slots_ = slots.data();
+  inner.output_slot_ = slots.back();
+  adding(set[0].dtype(), set[0].num_elements(), static_cast<int>(set.size()))->run(inner);
+  return values.back();
+}
+
+// A list that is shorter has elements that are not set.
+Tensor sum_of_lists(const RunContext& c, std::span<const Tensor> handles) {
+  const TensorList& first = TensorList::in(handles[0]);
+  std::vector<const TensorList*> lists;
+  int64_t size = 0;
+  for (const Tensor& handle : handles) {
+    lists.push_back(&TensorList::in(handle, first.element_dtype));
+    size = std::max(size, lists.back()->size());
+  }
+  auto sum = make_counted<TensorList>(first.element_dtype, PartialShape(), size);
+  std::vector<Tensor> set;
+  for (int64_t i = 0; i < size; ++i) {
+    set.clear();
+    for (const TensorList* list : lists) {
+      if (i < list->size() && list->elements[static_cast<size_t>(i)].defined())
+        set.push_back(list->elements[static_cast<size_t>(i)]);
+    }
+    sum->set(i, sum_of_elements(c, set));
+  }
+  return handle_of(sum);
+}
+
+std::unique_ptr<Kernel> prepare_add_lists(const PrepareContext& p) {
+  return make_kernel([inputs = p.num_inputs()](RunContext& c) {
+    std::vector<Tensor> handles;
+    for (int i = 0; i < inputs; ++i) handles.push_back(c.input(i));
+    c.set_output(0, sum_of_lists(c, handles));
+  });
+}
+
+// --- As part of a group -----------------------------------------------------------------------
+
 int add_sum(TileProgram& program, const OpInstance& op, std::span<const int> operands) {
   const DType stored = op.output_type(0), compute = compute_type(stored);
   const TileOp& add = *find_tile_op("Add", compute);
@@ -78,21 +160,8 @@ bool adds(const OpInstance& op) {
 }
 
 std::unique_ptr<Kernel> prepare_add_n(const PrepareContext& c) {
-  const DType stored = c.output_type(0), compute = compute_type(stored);
-  const TileOp* add = find_tile_op("Add", compute);
-  if (!add) throw unimplemented("no loops to add ", stored);
-  auto kernel = std::make_unique<AddNKernel>();
-  kernel->inputs = c.num_inputs();
-  kernel->elements = c.output_shape(0).num_elements();
-  kernel->size = static_cast<int64_t>(dtype_size(stored));
-  kernel->compute_size = static_cast<int64_t>(dtype_size(compute));
-  kernel->add = add->loops.variants[0];
-  if (stored != compute) {
-    kernel->widen = find_conversion(stored, compute)->loop;
-    kernel->narrow = find_conversion(compute, stored)->loop;
-  }
-  kernel->cost_ns = 0.1 * static_cast<double>(kernel->elements) * kernel->inputs;
-  return kernel;
+  if (c.output_type(0) == DType::kVariant) return prepare_add_lists(c);
+  return adding(c.output_type(0), c.output_shape(0).num_elements(), c.num_inputs());
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ EXCLUDED_FAMILIES: Dict[str, str] = {
     "conditional_accumulator": "they wait: tests/python/test_accumulators",
     "logging": "errors and lines: tests/python/test_assertions",
     "functional": "bodies are graphs: tests/python/test_control_flow has programs of its own",
+    "tensor_list": "lists are no arrays: tests/python/test_tensor_lists has programs of its own",
     "py_func": "functions of the process: tests/python/test_py_func",
     "queue": "operations wait for one another: tests/python/test_queues",
     "internal": "never in a user's graph", "sparse": "its shape checks need sorted indices",
