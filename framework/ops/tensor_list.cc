@@ -84,6 +84,17 @@ void declare_items(OpRegistry& r) {
           "The list with `item` as element `index`.\n\n"
           "Where nothing else reads the list, it is changed in place. Errors: InvalidArgument for "
           "an index outside the list, or an item of another dtype or shape.");
+  r.op("TensorListUnset")
+      .input("input_handle: variant")
+      .input("indices: int32")
+      .output("output_handle: variant")
+      .allocates_outputs()
+      .shape(tensor_list::unset_shape)
+      .gradient(tensor_list::unset_gradient, {"indices"})
+      .doc(
+          "The list in which the elements `indices`, a scalar or vector, are not set.\n\n"
+          "Where nothing else reads the list, it is changed in place. Errors: InvalidArgument for "
+          "an index outside the list.");
 }
 
 void declare_ends(OpRegistry& r) {

@@ -95,6 +95,11 @@ void get_item_shape(ShapeContext& c) {
   c.set_output(0, element_shape(c, 0, 2));
 }
 
+void unset_shape(ShapeContext& c) {
+  if (c.input(1).rank() > 1) c.with_rank(1, 1);
+  same_list_shape(c);
+}
+
 void resize_shape(ShapeContext& c) {
   c.with_rank(1, 0);
   same_list_shape(c);
@@ -223,10 +228,6 @@ Value no_gradients(const GradientContext& c, Value length) {
   return c.e.call("TensorListReserve", {int_scalar(c.e, -1), length}, elements(c));
 }
 
-Value zeros_like_input(const GradientContext& c, int i) {
-  return c.e.call("Fill", {c.input_shape_value(i), c.e.const_scalar(c.input_dtype(i), 0)});
-}
-
 }  // namespace
 
 void push_back_gradient(GradientContext& c) {
@@ -253,10 +254,13 @@ void get_item_gradient(GradientContext& c) {
 
 void set_item_gradient(GradientContext& c) {
   const Value gradient = c.gradient();
-  if (c.needed(0))
-    c.set(0, c.e.call("TensorListSetItem", {gradient, c.input(1), zeros_like_input(c, 2)}));
+  if (c.needed(0)) c.set(0, c.e.call("TensorListUnset", {gradient, c.input(1)}));
   if (c.needed(2))
     c.set(2, c.e.call("TensorListGetItem", {gradient, c.input(1), shape32(c, 2)}, elements(c)));
+}
+
+void unset_gradient(GradientContext& c) {
+  c.set(0, c.e.call("TensorListUnset", {c.gradient(), c.input(1)}));
 }
 
 void resize_gradient(GradientContext& c) {
@@ -319,8 +323,7 @@ void scatter_into_gradient(GradientContext& c) {
   const Value gradient = c.gradient(), indices = c.input(2);
   if (c.needed(1)) c.set(1, scattered_rows(c, gradient, 1, indices));
   if (!c.needed(0)) return;
-  const Value kept =
-      c.e.call("TensorListScatterIntoExistingList", {gradient, zeros_like_input(c, 1), indices});
+  const Value kept = c.e.call("TensorListUnset", {gradient, indices});
   c.set(0, c.e.call("TensorListResize", {kept, length_of(c, c.input(0))}));
 }
 

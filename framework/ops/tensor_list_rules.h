@@ -15,6 +15,8 @@ void get_item_shape(ShapeContext& c);
 void get_item_gradient(GradientContext& c);
 void set_item_shape(ShapeContext& c);
 void set_item_gradient(GradientContext& c);
+void unset_shape(ShapeContext& c);
+void unset_gradient(GradientContext& c);
 void push_back_shape(ShapeContext& c);
 void push_back_gradient(GradientContext& c);
 void pop_back_shape(ShapeContext& c);

@@ -44,17 +44,43 @@ void TensorList::check(const Tensor& element) const {
   }
 }
 
+const Tensor& TensorList::at(int64_t i) const {
+  static const Tensor unset;
+  return i >= first_ && i < end_set() ? slots_[static_cast<size_t>(i - first_)] : unset;
+}
+
 void TensorList::set(int64_t i, Tensor element) {
+  if (!element.defined() && (i < first_ || i >= end_set())) return;
   depth_ = std::max(depth_, 1 + depth_of(element));
-  elements[static_cast<size_t>(i)] = std::move(element);
+  reach(i);
+  slots_[static_cast<size_t>(i - first_)] = std::move(element);
+}
+
+// Grows by as much as there is at least, at either end, so that a growth of one costs the same on
+// average however long the list is.
+void TensorList::reach(int64_t i) {
+  if (slots_.empty()) first_ = i;
+  if (i >= end_set()) slots_.resize(static_cast<size_t>(i - first_ + 1));
+  if (i >= first_) return;
+  const int64_t first = std::max<int64_t>(0, std::min(i, 2 * first_ - end_set()));
+  std::vector<Tensor, HostMemory<Tensor>> slots(static_cast<size_t>(end_set() - first));
+  std::move(slots_.begin(), slots_.end(), slots.begin() + (first_ - first));
+  slots_ = std::move(slots);
+  first_ = first;
+}
+
+void TensorList::resize(int64_t size) {
+  size_ = size;
+  if (size < end_set()) slots_.resize(static_cast<size_t>(std::max<int64_t>(0, size - first_)));
 }
 
 IntrusivePtr<TensorList> TensorList::copy() const {
-  auto list = make_counted<TensorList>(element_dtype, element_shape);
+  auto list = make_counted<TensorList>(element_dtype, element_shape, size_);
   list->max_num_elements = max_num_elements;
-  list->elements = elements;
+  list->first_ = first_;
+  list->slots_ = slots_;
   list->depth_ = depth_;
-  copied.fetch_add(size(), std::memory_order_relaxed);
+  copied.fetch_add(static_cast<int64_t>(slots_.size()), std::memory_order_relaxed);
   return list;
 }
 
@@ -83,6 +109,15 @@ Tensor handle_of(IntrusivePtr<const TensorList> list) {
   Tensor handle(DType::kVariant, Shape());
   handle.data<VariantElement>()->object = std::move(list);
   return handle;
+}
+
+OwnList own_list(Tensor handle) {
+  const TensorList& list = TensorList::in(handle);
+  // The tensor's own share of its buffer, and the buffer's of the list.
+  if (handle.exclusive() && list.unique())
+    return {std::move(handle), const_cast<TensorList*>(&list)};
+  const IntrusivePtr<TensorList> copy = list.copy();
+  return {handle_of(copy), copy.get()};
 }
 
 }  // namespace treenail

@@ -412,6 +412,7 @@ from treenail.raw_ops import (accumulator_apply_gradient as accumulator_apply_gr
                               tensor_list_set_item as tensor_list_set_item,
                               tensor_list_split as tensor_list_split,
                               tensor_list_stack as tensor_list_stack,
+                              tensor_list_unset as tensor_list_unset,
                               tensor_summary as tensor_summary, top_k as top_k,
                               truncate_div as truncate_div,
                               uniform_candidate_sampler as uniform_candidate_sampler,

@@ -5168,6 +5168,18 @@ def TensorListStack(input_handle: TensorLike, element_shape: TensorLike, element
 tensor_list_stack = TensorListStack
 
 
+def TensorListUnset(input_handle: TensorLike, indices: TensorLike,
+                    name: str | None = ...) -> Tensor:
+    """The list in which the elements `indices`, a scalar or vector, are not set.
+
+    Where nothing else reads the list, it is changed in place. Errors: InvalidArgument for an
+    index outside the list.
+    """
+
+
+tensor_list_unset = TensorListUnset
+
+
 def TensorScatterAdd(tensor: TensorLike, indices: TensorLike, updates: TensorLike,
                      name: str | None = ...) -> Tensor:
     """`tensor` with updates[i, ...] added at indices[i].

@@ -4,8 +4,9 @@
 from harness import no_case
 
 for name in ("EmptyTensorList", "TensorListReserve", "TensorListFromTensor", "TensorListGetItem",
-             "TensorListSetItem", "TensorListPushBack", "TensorListPopBack", "TensorListResize",
-             "TensorListLength", "TensorListElementShape", "TensorListStack", "TensorListGather",
-             "TensorListScatter", "TensorListScatterV2", "TensorListScatterIntoExistingList",
-             "TensorListConcat", "TensorListConcatV2", "TensorListSplit", "TensorListConcatLists"):
+             "TensorListSetItem", "TensorListUnset", "TensorListPushBack", "TensorListPopBack",
+             "TensorListResize", "TensorListLength", "TensorListElementShape", "TensorListStack",
+             "TensorListGather", "TensorListScatter", "TensorListScatterV2",
+             "TensorListScatterIntoExistingList", "TensorListConcat", "TensorListConcatV2",
+             "TensorListSplit", "TensorListConcatLists"):
     no_case(name, "a list is no array: tests/python/test_tensor_lists.py")

@@ -38,11 +38,10 @@ std::unique_ptr<Kernel> prepare_reserve(const PrepareContext& p) {
         const int64_t size = checked_size(scalar_int64(c.input(1)), "num_elements");
         c.set_output(0, handle_of(make_counted<TensorList>(dtype, told_shape(c.input(0)), size)));
       },
-      kListNs);
+      kItemNs);
 }
 
-int64_t checked_index(const TensorList& list, const Tensor& index, const char* to) {
-  const int64_t i = scalar_int64(index);
+int64_t checked_index(const TensorList& list, int64_t i, const char* to) {
   if (i >= 0 && i < list.size()) return i;
   throw invalid_argument("Trying to ", to, " element ", i, " in a list with ", list.size(),
                          " elements.");
@@ -52,7 +51,7 @@ std::unique_ptr<Kernel> prepare_get_item(const PrepareContext& p) {
   return make_kernel(
       [dtype = p.op().get_type("element_dtype")](RunContext& c) {
         const TensorList& list = TensorList::in(c.input(0), dtype);
-        const int64_t i = checked_index(list, c.input(1), "access");
+        const int64_t i = checked_index(list, scalar_int64(c.input(1)), "access");
         c.set_output(0, element(list, i, told_shape(c.input(2))));
       },
       kItemNs);
@@ -61,10 +60,21 @@ std::unique_ptr<Kernel> prepare_get_item(const PrepareContext& p) {
 std::unique_ptr<Kernel> prepare_set_item(const PrepareContext&) {
   return make_kernel(
       [](RunContext& c) {
-        const OwnList own = take_list(c);
-        const int64_t i = checked_index(*own.list, c.input(1), "modify");
+        const OwnList own = own_list(c.take_input(0));
+        const int64_t i = checked_index(*own.list, scalar_int64(c.input(1)), "modify");
         own.list->check(c.input(2));
         own.list->set(i, stored_value(c.input(2)));
+        c.set_output(0, own.handle);
+      },
+      kItemNs);
+}
+
+std::unique_ptr<Kernel> prepare_unset(const PrepareContext&) {
+  return make_kernel(
+      [](RunContext& c) {
+        const OwnList own = own_list(c.take_input(0));
+        for (const int32_t i : c.input(1).values<int32_t>())
+          own.list->set(checked_index(*own.list, i, "unset"), Tensor());
         c.set_output(0, own.handle);
       },
       kItemNs);
@@ -73,14 +83,14 @@ std::unique_ptr<Kernel> prepare_set_item(const PrepareContext&) {
 std::unique_ptr<Kernel> prepare_push_back(const PrepareContext&) {
   return make_kernel(
       [](RunContext& c) {
-        const OwnList own = take_list(c);
+        const OwnList own = own_list(c.take_input(0));
         TensorList& list = *own.list;
         if (list.max_num_elements >= 0 && list.size() >= list.max_num_elements) {
           throw invalid_argument("Tried to push item into a full list, list size: ", list.size(),
                                  " max_num_elements: ", list.max_num_elements);
         }
         list.check(c.input(1));
-        list.elements.emplace_back();
+        list.resize(list.size() + 1);
         list.set(list.size() - 1, stored_value(c.input(1)));
         c.set_output(0, own.handle);
       },
@@ -92,9 +102,9 @@ std::unique_ptr<Kernel> prepare_pop_back(const PrepareContext& p) {
       [dtype = p.op().get_type("element_dtype")](RunContext& c) {
         if (TensorList::in(c.input(0), dtype).size() == 0)
           throw invalid_argument("Trying to pop from an empty list.");
-        const OwnList own = take_list(c);
+        const OwnList own = own_list(c.take_input(0));
         Tensor last = element(*own.list, own.list->size() - 1, told_shape(c.input(1)));
-        own.list->elements.pop_back();
+        own.list->resize(own.list->size() - 1);
         c.set_output(0, own.handle);
         c.set_output(1, std::move(last));
       },
@@ -105,8 +115,8 @@ std::unique_ptr<Kernel> prepare_resize(const PrepareContext&) {
   return make_kernel(
       [](RunContext& c) {
         const int64_t size = checked_size(scalar_int64(c.input(1)), "size");
-        const OwnList own = take_list(c);
-        own.list->elements.resize(static_cast<size_t>(size));
+        const OwnList own = own_list(c.take_input(0));
+        own.list->resize(size);
         c.set_output(0, own.handle);
       },
       kItemNs);
@@ -139,13 +149,13 @@ std::unique_ptr<Kernel> prepare_concat_lists(const PrepareContext& p) {
       [dtype = p.op().get_type("element_dtype")](RunContext& c) {
         TensorList::in(c.input(0), dtype);
         const TensorList& behind = TensorList::in(c.input(1), dtype);
-        const OwnList own = take_list(c);
+        const OwnList own = own_list(c.take_input(0));
         TensorList& list = *own.list;
         if (!(list.element_shape == behind.element_shape)) list.element_shape = PartialShape();
         const int64_t first = list.size();
-        list.elements.resize(static_cast<size_t>(first + behind.size()));
-        for (int64_t i = 0; i < behind.size(); ++i)
-          list.set(first + i, behind.elements[static_cast<size_t>(i)]);
+        list.resize(first + behind.size());
+        for (int64_t i = behind.first_set(); i < behind.end_set(); ++i)
+          list.set(first + i, behind.at(i));
         c.set_output(0, own.handle);
       },
       kListNs);
@@ -158,6 +168,7 @@ void register_tensor_list_kernels(KernelRegistry& r) {
   r.add("TensorListReserve", {}, prepare_reserve);
   r.add("TensorListGetItem", {}, prepare_get_item);
   r.add("TensorListSetItem", {}, prepare_set_item);
+  r.add("TensorListUnset", {}, prepare_unset);
   r.add("TensorListPushBack", {}, prepare_push_back);
   r.add("TensorListPopBack", {}, prepare_pop_back);
   r.add("TensorListResize", {}, prepare_resize);

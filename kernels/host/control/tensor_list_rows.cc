@@ -21,20 +21,21 @@ constexpr double kListNs = 2000;
 
 // The shape of all `rows` of a list. Errors: InvalidArgument for different ones, and where nothing
 // tells it.
-Shape row_shape(const TensorList& list, std::span<const Tensor> rows, const PartialShape& told) {
+Shape row_shape(const TensorList& list, int64_t count, Rows rows, const PartialShape& told) {
   PartialShape shape =
       ShapeContext::merge(list.element_shape, told, "the elements of the list and element_shape");
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (!rows[i].defined()) continue;
-    if (!shape.compatible(rows[i].shape())) {
-      throw invalid_argument("element ", i, " has shape ", rows[i].shape(),
+  for (int64_t i = 0; i < count; ++i) {
+    const Tensor& found = rows(i);
+    if (!found.defined()) continue;
+    if (!shape.compatible(found.shape())) {
+      throw invalid_argument("row ", i, " has shape ", found.shape(),
                              ", which does not agree with ", shape,
                              " of the others: they cannot be stacked");
     }
-    shape = rows[i].shape();
+    shape = found.shape();
   }
   if (shape.fully_known()) return shape.shape();
-  if (!list.elements.empty()) return unset_shape(list, shape);
+  if (list.size() != 0) return unset_shape(list, shape);
   throw invalid_argument(
       "Tried to stack elements of an empty list with non-fully-defined element_shape: ", shape);
 }
@@ -48,8 +49,9 @@ std::unique_ptr<Kernel> prepare_stack(const PrepareContext& p) {
           throw invalid_argument("Operation expected a list with ", count,
                                  " elements but got a list with ", list.size(), " elements.");
         }
-        const Shape row = row_shape(list, list.elements, told_shape(c.input(1)));
-        c.set_output(0, stacked(c, dtype, row, list.elements));
+        const auto rows = [&](int64_t i) -> const Tensor& { return list.at(i); };
+        const Shape row = row_shape(list, list.size(), rows, told_shape(c.input(1)));
+        c.set_output(0, stacked(c, dtype, row, list.size(), rows));
       },
       kListNs);
 }
@@ -58,16 +60,18 @@ std::unique_ptr<Kernel> prepare_gather(const PrepareContext& p) {
   return make_kernel(
       [dtype = p.op().get_type("element_dtype")](RunContext& c) {
         const TensorList& list = TensorList::in(c.input(0), dtype);
-        std::vector<Tensor> rows;
-        for (const int32_t i : c.input(1).values<int32_t>()) {
-          if (i < 0 || i >= list.size()) {
-            throw invalid_argument("Trying to gather element ", i, " in a list with ", list.size(),
-                                   " elements.");
-          }
-          rows.push_back(list.elements[static_cast<size_t>(i)]);
+        const std::span<const int32_t> indices = c.input(1).values<int32_t>();
+        for (const int32_t i : indices) {
+          if (i >= 0 && i < list.size()) continue;
+          throw invalid_argument("Trying to gather element ", i, " in a list with ", list.size(),
+                                 " elements.");
         }
-        const Shape row = row_shape(list, rows, told_shape(c.input(2)));
-        c.set_output(0, stacked(c, dtype, row, rows));
+        const auto count = static_cast<int64_t>(indices.size());
+        const auto rows = [&](int64_t i) -> const Tensor& {
+          return list.at(indices[static_cast<size_t>(i)]);
+        };
+        const Shape row = row_shape(list, count, rows, told_shape(c.input(2)));
+        c.set_output(0, stacked(c, dtype, row, count, rows));
       },
       kListNs);
 }
@@ -112,8 +116,8 @@ class ConcatKernel final : public Kernel {
         rest = ShapeContext::merge(rest, shape.sub(1, shape.rank()), "rows of the elements");
     };
     agree(told);
-    for (const Tensor& element : list.elements)
-      if (element.defined()) agree(element.shape());
+    for (int64_t i = list.first_set(); i < list.end_set(); ++i)
+      if (list.at(i).defined()) agree(list.at(i).shape());
     if (rest.fully_known()) return rest.shape();
     throw invalid_argument(
         "All except the first dimension must be fully defined when concating an empty tensor "
@@ -123,7 +127,7 @@ class ConcatKernel final : public Kernel {
 
   static int64_t length(const TensorList& list, int64_t i, const PartialShape& told,
                         const Tensor* leading) {
-    const Tensor& element = list.elements[static_cast<size_t>(i)];
+    const Tensor& element = list.at(i);
     if (element.defined()) return element.dim(0);
     if (leading != nullptr && i < leading->num_elements()) {
       if (const int64_t rows = leading->data<int64_t>()[i]; rows >= 0) return rows;
@@ -140,7 +144,7 @@ class ConcatKernel final : public Kernel {
     const int64_t row = shape.sub(1, shape.rank()).num_elements();
     int64_t at = 0;
     for (size_t i = 0; i < lengths.size(); ++i) {
-      const Tensor& element = list.elements[i];
+      const Tensor& element = list.at(static_cast<int64_t>(i));
       if (element.defined()) copy_range(element, 0, element.num_elements(), out, at);
       at += lengths[i] * row;
     }
@@ -250,8 +254,8 @@ std::unique_ptr<Kernel> prepare_scatter_into(const PrepareContext&) {
       [](RunContext& c) {
         const std::span<const int32_t> indices = c.input(2).values<int32_t>();
         const int64_t needed = size_for(indices);
-        const OwnList own = take_list(c);
-        if (needed > own.list->size()) own.list->elements.resize(static_cast<size_t>(needed));
+        const OwnList own = own_list(c.take_input(0));
+        if (needed > own.list->size()) own.list->resize(needed);
         scatter(stored_value(c.input(1)), indices, *own.list);
         c.set_output(0, own.handle);
       },

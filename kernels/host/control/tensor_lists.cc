@@ -26,21 +26,11 @@ PartialShape told_shape(const Tensor& value) {
   return PartialShape(as_int64(value, storage));
 }
 
-OwnList take_list(RunContext& c) {
-  Tensor handle = c.take_input(0);
-  const TensorList& list = TensorList::in(handle);
-  // The tensor's own share of its buffer, and the buffer's of the list.
-  if (handle.exclusive() && list.unique())
-    return {std::move(handle), const_cast<TensorList*>(&list)};
-  const IntrusivePtr<TensorList> copy = list.copy();
-  return {handle_of(copy), copy.get()};
-}
-
 Shape unset_shape(const TensorList& list, const PartialShape& told) {
   PartialShape shape =
       ShapeContext::merge(list.element_shape, told, "the elements of the list and element_shape");
-  for (const Tensor& element : list.elements) {
-    if (shape.fully_known()) break;
+  for (int64_t i = list.first_set(); i < list.end_set() && !shape.fully_known(); ++i) {
+    const Tensor& element = list.at(i);
     if (element.defined())
       shape = ShapeContext::merge(shape, element.shape(), "elements of the list");
   }
@@ -51,7 +41,7 @@ Shape unset_shape(const TensorList& list, const PartialShape& told) {
 }
 
 Tensor element(const TensorList& list, int64_t i, const PartialShape& told) {
-  const Tensor& found = list.elements[static_cast<size_t>(i)];
+  const Tensor& found = list.at(i);
   if (!found.defined()) return Tensor::zeros(list.element_dtype, unset_shape(list, told));
   if (!told.compatible(found.shape())) {
     throw invalid_argument("element ", i, " of the list has shape ", found.shape(),
@@ -60,8 +50,7 @@ Tensor element(const TensorList& list, int64_t i, const PartialShape& told) {
   return found;
 }
 
-Tensor stacked(RunContext& c, DType dtype, const Shape& row, std::span<const Tensor> rows) {
-  const auto count = static_cast<int64_t>(rows.size());
+Tensor stacked(RunContext& c, DType dtype, const Shape& row, int64_t count, Rows rows) {
   Tensor out(dtype, row.inserted(0, count));
   const int64_t elements = row.num_elements();
   const int64_t bytes = elements * static_cast<int64_t>(dtype_size(dtype));
@@ -69,7 +58,7 @@ Tensor stacked(RunContext& c, DType dtype, const Shape& row, std::span<const Ten
   c.parallel_for(count, grain, 20 + 0.1 * static_cast<double>(bytes),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i) {
-                     const Tensor& from = rows[static_cast<size_t>(i)];
+                     const Tensor& from = rows(i);
                      if (from.defined()) {
                        copy_range(from, 0, elements, out, i * elements);
                      } else if (is_plain(dtype) && bytes != 0) {  // other elements are null

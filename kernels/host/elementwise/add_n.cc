@@ -3,6 +3,7 @@
 // cache. Added in the order given, in the compute type, and narrowed at the end. Of lists, element
 // by element.
 #include <algorithm>
+#include <compare>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -87,13 +88,13 @@ std::unique_ptr<AddNKernel> adding(DType stored, int64_t elements, int inputs) {
 
 // --- Lists ------------------------------------------------------------------------------------
 
-Tensor sum_of_lists(const RunContext& c, std::span<const Tensor> handles);
+Tensor sum_of_lists(const RunContext& c, std::vector<Tensor> handles);
 
 // The sum of elements of one place in several lists; undefined where none is set.
 Tensor sum_of_elements(const RunContext& c, std::span<const Tensor> set) {
   if (set.empty()) return Tensor();
   if (set.size() == 1) return set[0];
-  if (set[0].dtype() == DType::kVariant) return sum_of_lists(c, set);
+  if (set[0].dtype() == DType::kVariant) return sum_of_lists(c, {set.begin(), set.end()});
   for (const Tensor& element : set) {
     if (element.shape() == set[0].shape()) continue;
     throw invalid_argument("elements of the lists to add have shapes ", set[0].shape(), " and ",
@@ -111,33 +112,73 @@ Tensor sum_of_elements(const RunContext& c, std::span<const Tensor> set) {
   return values.back();
 }
 
-// A list that is shorter has elements that are not set.
-Tensor sum_of_lists(const RunContext& c, std::span<const Tensor> handles) {
-  const TensorList& first = TensorList::in(handles[0]);
+// That into which the others are added: the longest one that nobody else holds, else the longest.
+size_t base_of(std::span<const Tensor> handles) {
+  size_t base = 0;
+  const auto rank = [&](size_t i) {
+    const TensorList& list = TensorList::in(handles[i]);
+    return std::pair(handles[i].exclusive() && list.unique(), list.end_set() - list.first_set());
+  };
+  for (size_t i = 1; i < handles.size(); ++i)
+    if (rank(base) < rank(i)) base = i;
+  return base;
+}
+
+// An element that is set: number i of list n.
+struct SetElement {
+  int64_t i;
+  size_t n;
+  auto operator<=>(const SetElement&) const = default;
+};
+
+// Of all lists but the base, by their numbers, then by list.
+std::vector<SetElement> set_elements(std::span<const TensorList* const> lists, size_t base) {
+  std::vector<SetElement> found;
+  for (size_t n = 0; n < lists.size(); ++n) {
+    if (n == base) continue;
+    for (int64_t i = lists[n]->first_set(); i < lists[n]->end_set(); ++i)
+      if (lists[n]->at(i).defined()) found.push_back({i, n});
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+// A list that is shorter has elements that are not set. What is added to what is the same whichever
+// list is the base: elements are summed in the order of the lists.
+Tensor sum_of_lists(const RunContext& c, std::vector<Tensor> handles) {
+  const DType dtype = TensorList::in(handles[0]).element_dtype;
   std::vector<const TensorList*> lists;
-  int64_t size = 0;
-  for (const Tensor& handle : handles) {
-    lists.push_back(&TensorList::in(handle, first.element_dtype));
-    size = std::max(size, lists.back()->size());
+  for (const Tensor& handle : handles) lists.push_back(&TensorList::in(handle, dtype));
+  const size_t base = base_of(handles);
+  const OwnList own = own_list(std::move(handles[base]));
+  lists[base] = own.list;
+  for (const TensorList* list : lists) {
+    if (list->size() > own.list->size()) own.list->resize(list->size());
+    if (!(list->element_shape == own.list->element_shape)) own.list->element_shape = PartialShape();
   }
-  auto sum = make_counted<TensorList>(first.element_dtype, PartialShape(), size);
-  std::vector<Tensor> set;
-  for (int64_t i = 0; i < size; ++i) {
-    set.clear();
-    for (const TensorList* list : lists) {
-      if (i < list->size() && list->elements[static_cast<size_t>(i)].defined())
-        set.push_back(list->elements[static_cast<size_t>(i)]);
+  const std::vector<SetElement> found = set_elements(lists, base);
+  for (auto at = found.begin(); at != found.end();) {
+    const int64_t i = at->i;
+    std::vector<Tensor> set;
+    Tensor own_element = own.list->at(i);
+    const auto add_own = [&] {
+      if (own_element.defined()) set.push_back(std::exchange(own_element, Tensor()));
+    };
+    for (; at != found.end() && at->i == i; ++at) {
+      if (at->n > base) add_own();
+      set.push_back(lists[at->n]->at(i));
     }
-    sum->set(i, sum_of_elements(c, set));
+    add_own();
+    own.list->set(i, sum_of_elements(c, set));
   }
-  return handle_of(sum);
+  return own.handle;
 }
 
 std::unique_ptr<Kernel> prepare_add_lists(const PrepareContext& p) {
   return make_kernel([inputs = p.num_inputs()](RunContext& c) {
     std::vector<Tensor> handles;
-    for (int i = 0; i < inputs; ++i) handles.push_back(c.input(i));
-    c.set_output(0, sum_of_lists(c, handles));
+    for (int i = 0; i < inputs; ++i) handles.push_back(c.take_input(i));
+    c.set_output(0, sum_of_lists(c, std::move(handles)));
   });
 }
 
