@@ -26,6 +26,9 @@ struct Function {
   std::vector<std::string> input_nodes;    // one per input: a value of the body, "node:1", of
                                            // which "node" is the first; a Placeholder as a rule
   std::vector<std::string> output_values;  // "node:0" of the body, one per output
+  // A node asks for another gradient than its op's, by a name that the language binding knows; not
+  // kept in files.
+  bool overrides_gradients = false;
   std::string gradient;                    // name of a function that computes the gradient, or ""
 };
 

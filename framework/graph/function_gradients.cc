@@ -8,6 +8,7 @@
 
 #include "framework/base/error.h"
 #include "framework/graph/linearise.h"
+#include "framework/graph/loop_gradients.h"
 
 namespace treenail {
 namespace {
@@ -53,9 +54,15 @@ NamedAttrs calling(const OpInstance& op, const std::vector<std::string>& names,
 // In a branch that does not compute it, what another keeps.
 Output stand_in(Graph& body, const Output& value) {
   const DType dtype = value.node->op().output_type(value.index);
-  if (dtype == DType::kResource || dtype == DType::kVariant) {
-    throw unimplemented("the gradient reads ", to_text(value), " of one branch, a ", dtype,
-                        ", which other branches cannot stand in for");
+  if (dtype == DType::kResource) {
+    throw unimplemented("the gradient reads the handle ", to_text(value),
+                        " of one branch, which other branches cannot stand in for");
+  }
+  if (dtype == DType::kVariant) {
+    GraphEmitter e(body);
+    e.set_place("not_computed/", nullptr);
+    const Value any = e.const_scalar(DType::kInt32, -1);
+    return e.output_of(e.call("EmptyTensorList", {any, any}, {{"element_dtype", DType::kFloat32}}));
   }
   Tensor none(dtype, Shape{0});
   const NamedAttrs attrs = {{"dtype", dtype}, {"value", std::move(none)}};
@@ -94,7 +101,7 @@ class ChoiceGradient {
     for (int i = first_; i < op_.num_inputs(); ++i) {
       const DType dtype = op_.input_type(i);
       wanted_.push_back(needed[static_cast<size_t>(i)] &&
-                        (is_floating(dtype) || is_complex(dtype) || dtype == DType::kResource));
+                        (carries_gradient(dtype) || dtype == DType::kResource));
     }
   }
 
@@ -227,7 +234,7 @@ void ChoiceGradient::grow_node() {
       shapes.push_back(branches_.size() == 1 ? info.shape : PartialShape());
     }
   }
-  node_.graph().grow(node_, calling(op_, forward_, std::move(dtypes), std::move(shapes)));
+  node_.graph().grow(node_, {}, calling(op_, forward_, std::move(dtypes), std::move(shapes)));
 }
 
 std::vector<Value> ChoiceGradient::call_backward() {
@@ -249,7 +256,8 @@ std::vector<Value> ChoiceGradient::call_backward() {
     const int input = first_ + static_cast<int>(i);
     const Output& argument = node_.input(input);
     const auto& info = argument.node->info(argument.index);
-    shapes.push_back(info.handle != nullptr ? info.handle->shape : info.shape);
+    const bool variable = info.dtype == DType::kResource && info.handle != nullptr;
+    shapes.push_back(variable ? info.handle->shape : info.shape);
   }
   std::string op = op_.name();
   for (const std::string_view prefix : {"Stateless", "Stateful"})
@@ -272,7 +280,7 @@ void function_gradients(Node& node, Graph& library, GraphEmitter& emitter,
                         std::span<const Gradient> output_gradients, std::span<const bool> needed,
                         std::span<Gradient> result) {
   if (node.type() == "While" || node.type() == "StatelessWhile")
-    throw unimplemented("op \"", node.type(), "\" has no gradient");
+    return loop_gradients(node, library, emitter, output_gradients, needed, result);
   ChoiceGradient(node, library, emitter, output_gradients, needed).run(result);
 }
 

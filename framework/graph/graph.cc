@@ -342,7 +342,8 @@ void Graph::set_input(Node& node, int i, Output value) {
 }
 
 // Errors: as resolve_op(), naming the node.
-OpInstance Graph::with_attrs(const Node& node, const NamedAttrs& changed) {
+OpInstance Graph::with_attrs(const Node& node, const NamedAttrs& changed,
+                             std::span<const Output> more_inputs) {
   const OpInstance& op = node.op();
   const OpDef& def = op.def();
   try {
@@ -359,7 +360,11 @@ OpInstance Graph::with_attrs(const Node& node, const NamedAttrs& changed) {
       const auto [begin, end] = op.input_range(static_cast<int>(i));
       sizes.push_back(end - begin);
     }
-    return resolve_op(def, op.input_types(), attrs, sizes);
+    std::vector<DType> types(op.input_types().begin(), op.input_types().end());
+    for (const Output& input : more_inputs)
+      types.push_back(input.node->op().output_type(input.index));
+    if (!sizes.empty()) sizes.back() += static_cast<int>(more_inputs.size());
+    return resolve_op(def, types, attrs, sizes);
   } catch (const Error& error) {
     throw error.with_prefix(error_prefix(node.type(), node.name()));
   }
@@ -373,11 +378,15 @@ void Graph::set_attr(Node& node, std::string_view name, AttrValue value) {
   ++version_;
 }
 
-void Graph::grow(Node& node, const NamedAttrs& attrs) {
+void Graph::grow(Node& node, std::span<const Output> inputs, const NamedAttrs& attrs) {
   check_not_finalized();
   const auto count = static_cast<size_t>(node.num_outputs());
   const std::shared_ptr<const ValueInfo[]> old = node.infos_;
-  node.op_ = with_attrs(node, attrs);
+  node.op_ = with_attrs(node, attrs, inputs);
+  for (const Output& input : inputs) {
+    node.inputs_.push_back(input);
+    input.node->consumers_.push_back(&node);
+  }
   infer_anew(node);
   std::copy_n(old.get(), count, new_infos_like(node).begin());
   ++version_;

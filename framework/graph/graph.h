@@ -152,10 +152,11 @@ class Graph {
   // Gives the node another value of an attribute that its inputs do not decide; of its own outputs
   // what is known is inferred anew, nodes behind it keep what they know. Errors: InvalidArgument.
   void set_attr(Node& node, std::string_view name, AttrValue value);
-  // Gives the node other values of attributes that add outputs to it: those that there are stay
-  // what they are, so what was made of the node stays good, and the epoch does not move. Errors:
+  // Gives the node further inputs, of its last argument, and other values of attributes, which add
+  // outputs to it: those that there are stay what they are, so what was made of the node stays
+  // good, and the epoch does not move. The caller knows that there is no cycle. Errors:
   // InvalidArgument.
-  void grow(Node& node, const NamedAttrs& attrs);
+  void grow(Node& node, std::span<const Output> inputs, const NamedAttrs& attrs);
   int64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
   // Bumped by every change, additions included.
   int64_t version() const { return version_; }
@@ -209,7 +210,8 @@ class Graph {
   static void set_infos(Node& node, std::span<ValueInfo> found);
   static void infer_anew(Node& node);
   static bool same_knowledge(std::span<const Output> a, std::span<const Output> b);
-  static OpInstance with_attrs(const Node& node, const NamedAttrs& changed);
+  static OpInstance with_attrs(const Node& node, const NamedAttrs& changed,
+                               std::span<const Output> more_inputs = {});
   const std::string* device_named(std::string_view device);
   static void set_original_name(Node& node, const std::string& name);
   void check_not_finalized() const;

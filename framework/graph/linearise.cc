@@ -92,6 +92,11 @@ void Linearised::find_reads() { Reads(*this, forward_nodes).find(); }
 
 Linearised linearise(const Function& function, std::span<const bool> has_gradient,
                      std::span<const bool> wanted, Graph& library) {
+  if (function.overrides_gradients) {
+    throw unimplemented("function \"", function.name,
+                        "\" holds operations under a gradient override map, which does not reach "
+                        "into branches and loops");
+  }
   Linearised l;
   l.body = std::make_shared<Graph>();
   import_graph(*l.body, *function.body);
@@ -123,8 +128,10 @@ Linearised linearise(const Function& function, std::span<const bool> has_gradien
 }
 
 std::string add_function(Graph& library, std::string_view wanted, std::shared_ptr<Graph> body,
-                         std::span<const Output> inputs, std::span<const Output> outputs) {
+                         std::span<const Output> inputs, std::span<const Output> outputs,
+                         bool overrides_gradients) {
   auto function = std::make_shared<Function>();
+  function->overrides_gradients = overrides_gradients;
   for (const Output& input : inputs) {
     function->inputs.push_back(argument_of(input));
     function->input_nodes.push_back(name_of(input));

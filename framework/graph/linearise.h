@@ -38,7 +38,8 @@ Linearised linearise(const Function& function, std::span<const bool> has_gradien
 // Adds a function with these inputs and outputs, values of the body, which is finished. Its name:
 // `wanted` made unique.
 std::string add_function(Graph& library, std::string_view wanted, std::shared_ptr<Graph> body,
-                         std::span<const Output> inputs, std::span<const Output> outputs);
+                         std::span<const Output> inputs, std::span<const Output> outputs,
+                         bool overrides_gradients = false);
 
 // Errors: NotFound.
 const Function& function_named(const Graph& library, std::string_view name);

@@ -119,7 +119,8 @@ void Backprop::check_request() const {
   for (size_t i = 0; i < request_.ys.size(); ++i) {
     const DType dtype = e.dtype(request_.ys[i]);
     const bool given = !request_.grad_ys.empty() && request_.grad_ys[i].valid();
-    if (!is_floating(dtype) && !is_complex(dtype)) {
+    // The gradient of a list is a list.
+    if (!carries_gradient(dtype) || (dtype == DType::kVariant && !given)) {
       throw invalid_argument(p_.error_prefix(request_.ys[i].id), "ys[", i, "] has dtype ", dtype,
                              "; gradients need a floating or complex dtype");
     }

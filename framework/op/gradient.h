@@ -41,6 +41,11 @@ struct Gradient {
   }
 };
 
+// Of a value that may have a gradient: a number that varies, or a list.
+inline bool carries_gradient(DType t) {
+  return is_floating(t) || is_complex(t) || t == DType::kVariant;
+}
+
 // float for half and bfloat16, else `t`.
 inline DType widened_type(DType t) {
   return t == DType::kFloat16 || t == DType::kBFloat16 ? DType::kFloat32 : t;

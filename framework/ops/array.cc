@@ -284,7 +284,10 @@ void register_fills(OpRegistry& r) {
       .attr("T: type")
       .shape(unchanged_shape)
       .not_differentiable()
-      .doc("Zeros (false, empty strings) in the shape of `x`, whose value is not read.");
+      .doc(
+          "Zeros (false, empty strings) in the shape of `x`, whose value is not read; of a list, "
+          "as "
+          "many elements that are not set.");
   r.op("OnesLike")
       .input("x: T")
       .output("y: T")

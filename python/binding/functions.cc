@@ -98,7 +98,8 @@ PyObject* add_function(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
     const std::string wanted(text_of(args[1], "a name"));
     std::string added;
     writing(library, [&] {
-      added = treenail::add_function(library, wanted, body->state->graph, inputs, outputs);
+      added = treenail::add_function(library, wanted, body->state->graph, inputs, outputs,
+                                     !body->state->gradient_overrides.empty());
     });
     Ref name = text_object(added);
     Ref stateful = Ref::steal(bool_object(is_stateful(*body->state->graph)));

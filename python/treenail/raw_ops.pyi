@@ -5481,7 +5481,9 @@ xlogy = Xlogy
 
 
 def ZerosLike(x: TensorLike, name: str | None = ...) -> Tensor:
-    """Zeros (false, empty strings) in the shape of `x`, whose value is not read."""
+    """Zeros (false, empty strings) in the shape of `x`, whose value is not read; of a list, as many
+    elements that are not set.
+    """
 
 
 zeros_like = ZerosLike

@@ -168,8 +168,175 @@ def test_a_graph_with_gradients_is_saved_and_loaded(tmp_path):
         assert sess.run(name, {"p:0": True, "x:0": 0.5}) == expected
 
 
-def test_loops_are_refused():
-    x = tn.placeholder(tn.float32, [])
-    y = tn.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y * x), [0, x])[1]
-    with pytest.raises(tn.errors.UnimplementedError, match="While.*has no gradient"):
+# --- Loops ----------------------------------------------------------------------------------------
+
+def unrolled(body, values, count):
+    for _ in range(count):
+        values = body(*values)
+    return values
+
+
+def looped(body, values, count):
+    results = tn.while_loop(lambda i, *_: i < count, lambda i, *v: (i + 1, *body(*v)),
+                            [0, *values])
+    return results[1:]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7])
+def test_gradients_of_a_loop_are_those_of_its_steps(count):
+    rng = np.random.RandomState(3)
+    x, w = tn.placeholder(tn.float64, [2, 3]), tn.placeholder(tn.float64, [3, 3])
+    b = tn.Variable(rng.randn(3))
+
+    def body(h, c):
+        h = tn.tanh(tn.matmul(h, w) + b)
+        return h, c * 0.5 + tn.reduce_sum(h * x)
+    feeds = {x: rng.randn(2, 3), w: rng.randn(3, 3)}
+    start = [x * 2.0, tn.constant(1.0, tn.float64)]
+    ours, plain = looped(body, start, count), unrolled(body, start, count)
+    got = tn.gradients([tn.reduce_sum(ours[0] * x), ours[1]], [x, w, b])
+    expected = tn.gradients([tn.reduce_sum(plain[0] * x), plain[1]], [x, w, b])
+    for one, other in zip(got, expected):
+        value = run(one, feeds)
+        if other is None:
+            assert not value.any()
+        else:
+            np.testing.assert_allclose(value, run(other, feeds), rtol=1e-12)
+
+
+def test_the_number_of_iterations_may_be_fed():
+    n, x = tn.placeholder(tn.int32, []), tn.placeholder(tn.float64, [])
+    _, y = tn.while_loop(lambda i, _: i < n, lambda i, y: (i + 1, y * x), [0, x])
+    (gradient,) = tn.gradients(y, x)
+    with tn.Session() as sess:
+        for count in (3, 0, 20, 1):
+            assert sess.run(gradient, {n: count, x: 1.25}) == pytest.approx(
+                (count + 1) * 1.25 ** count, rel=1e-12)
+
+
+def test_a_value_that_no_gradient_goes_through_has_none():
+    x, y = tn.placeholder(tn.float32, []), tn.placeholder(tn.float32, [])
+    a, b = looped(lambda a, b: (a * 2.0, b + 1.0), [x, y], 3)
+    assert run(tn.gradients(a, x)[0], {x: 1.0, y: 0.0}) == 8
+    assert tn.gradients(a, y) == [None]
+
+
+def test_rows_of_a_variable_in_a_loop():
+    table = tn.Variable(np.arange(8.0).reshape(4, 2))
+    ids = tn.placeholder(tn.int32, [3])
+    _, total = tn.while_loop(lambda i, _: i < 3, lambda i, t: (
+        i + 1, t + tn.nn.embedding_lookup(table, ids[i]) ** 2), [0, tn.zeros([2], tn.float64)])
+    (gradient,) = tn.gradients(total, table)
+    assert run(gradient, {ids: [1, 3, 1]}).tolist() == [[0, 0], [8, 12], [0, 0], [12, 14]]
+
+
+def test_loops_within_loops_and_branches():
+    x = tn.placeholder(tn.float64, [])
+
+    def inner(y):
+        return looped(lambda z: (tn.cond(z > 1.0, lambda: z * x, lambda: tn.sin(z) + x),), [y],
+                      3)[0]
+
+    def plain(y, value):
+        for _ in range(3):
+            y = y * x if run(y, {x: value}) > 1.0 else tn.sin(y) + x
+        return y
+    y = looped(lambda y: (inner(y) * 0.5,), [x], 2)[0]
+    (gradient,) = tn.gradients(y, x)
+    for value in (0.3, 0.9, 1.4):
+        expected = plain(plain(x, value) * 0.5, value) * 0.5
+        np.testing.assert_allclose(run(gradient, {x: value}),
+                                   run(tn.gradients(expected, x)[0], {x: value}), rtol=1e-12)
+
+
+def test_random_numbers_of_each_iteration():
+    x = tn.placeholder(tn.float32, [100])
+    (y,) = looped(lambda y: (tn.nn.dropout(y, 0.9),), [x], 5)
+    (gradient,) = tn.gradients(y, x)
+    with tn.Session() as sess:
+        for _ in range(3):
+            value, slope = sess.run([y, gradient], {x: np.full(100, 2.0)})
+            np.testing.assert_allclose(value, slope * 2.0, rtol=1e-6)
+            assert 30 < (slope > 0).sum() < 90
+
+
+def test_gradients_through_rows_and_arrays():
+    x, w = tn.placeholder(tn.float64, [5, 3]), tn.Variable(np.float64([1.0, -0.5, 2.0]))
+    y = tn.map_fn(lambda row: tn.tanh(row * w), x)
+    last = tn.scan(lambda a, row: a * 0.5 + row * w, x, initializer=tn.zeros([3], tn.float64))[-1]
+    total = tn.foldl(lambda a, row: a + tn.reduce_sum(row * row * w), x,
+                     initializer=tn.constant(0.0, tn.float64))
+    value = np.random.RandomState(1).randn(5, 3)
+    weights = np.float64([1.0, -0.5, 2.0])
+    slope = 1 - np.tanh(value * weights) ** 2
+    dx, dw = run(tn.gradients(y, [x, w]), {x: value})
+    np.testing.assert_allclose(dx, slope * weights, rtol=1e-12)
+    np.testing.assert_allclose(dw, (slope * value).sum(0), rtol=1e-12)
+    dx, dw = run(tn.gradients(last, [x, w]), {x: value})
+    decay = 0.5 ** np.arange(4, -1, -1)[:, None]
+    np.testing.assert_allclose(dx, decay * weights, rtol=1e-12)
+    np.testing.assert_allclose(dw, (decay * value).sum(0), rtol=1e-12)
+    dx, dw = run(tn.gradients(total, [x, w]), {x: value})
+    np.testing.assert_allclose(dx, 2 * value * weights, rtol=1e-12)
+    np.testing.assert_allclose(dw, (value ** 2).sum(0), rtol=1e-12)
+
+
+def test_a_recurrent_network_by_while_learns():
+    rng = np.random.RandomState(0)
+    x, target = tn.placeholder(tn.float32, [None, 12, 1]), tn.placeholder(tn.float32, [None, 1])
+    cell = tn.nn.rnn_cell.BasicLSTMCell(16)
+    steps = tn.transpose(x, [1, 0, 2])
+    state = cell.zero_state(tn.shape(x)[0], tn.float32)
+    with tn.variable_scope("cell"):
+        cell.build(x.shape[:1].concatenate([1]))
+
+        def body(i, state):
+            _, state = cell(steps[i], state)
+            return i + 1, state
+        _, state = tn.while_loop(lambda i, _: i < 12, body, [0, state],
+                                 shape_invariants=[[], type(state)([None, 16], [None, 16])])
+    loss = tn.reduce_mean(tn.square(tn.layers.dense(state[1], 1) - target))
+    step = tn.train.AdamOptimizer(0.02).minimize(loss)
+    data = rng.rand(64, 12, 1).astype(np.float32)
+    feeds = {x: data, target: data[:, ::3].sum(1)}
+    with tn.Session() as sess:
+        sess.run(tn.global_variables_initializer())
+        first = sess.run(loss, feeds)
+        for _ in range(200):
+            sess.run(step, feeds)
+        assert sess.run(loss, feeds) < first / 20
+
+
+def test_gradients_of_a_loops_gradient():
+    x = tn.placeholder(tn.float64, [])
+    (y,) = looped(lambda y: (tn.sin(y) * x,), [x], 3)
+    (plain,) = unrolled(lambda y: (tn.sin(y) * x,), [x], 3)
+    got = tn.gradients(tn.gradients(y, x)[0], x)[0]
+    expected = tn.gradients(tn.gradients(plain, x)[0], x)[0]
+    np.testing.assert_allclose(run(got, {x: 0.8}), run(expected, {x: 0.8}), rtol=1e-12)
+
+
+def test_override_maps_are_refused():
+    p, x = tn.placeholder(tn.bool, []), tn.placeholder(tn.float32, [])
+
+    def branch():
+        with tn.get_default_graph().gradient_override_map({"Tanh": "Other"}):
+            return tn.tanh(x)
+    y = tn.cond(p, branch, lambda: x)
+    with pytest.raises(tn.errors.UnimplementedError, match="gradient override map"):
         tn.gradients(y, x)
+
+
+def test_inference_keeps_nothing_for_a_gradient():
+    x = tn.placeholder(tn.float32, [1 << 18])
+    (y,) = looped(lambda y: (tn.tanh(y + x),), [x], 200)
+    value = np.zeros(1 << 18, np.float32)
+    in_use = []
+    for wanted in (y, tn.gradients(y, x)[0]):
+        options = tn.RunOptions(trace_level=tn.RunOptions.FULL_TRACE)
+        metadata = tn.RunMetadata()
+        with tn.Session() as sess:
+            sess.run(wanted, {x: value})
+            sess.run(wanted, {x: value}, options=options, run_metadata=metadata)
+        in_use.append(max(node.bytes_in_use for node in metadata.nodes))
+    assert in_use[1] - in_use[0] > 190 << 20

@@ -43,6 +43,9 @@ class FunctionCaller {
   // of results.
   virtual FunctionBody& body(const FunctionAttr& function, std::string_view call_site,
                              const std::vector<bool>& wanted) = 0;
+  // By argument, whether the results that are wanted depend on it. Errors: NotFound.
+  virtual std::vector<bool> arguments_read(const FunctionAttr& function,
+                                           const std::vector<bool>& wanted) const = 0;
   // What an op that calls functions does with the state behind argument `argument` of them.
   virtual Access argument_access(const OpInstance& op, int argument) const = 0;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_set>
 
 #include "framework/base/error.h"
 #include "framework/runtime/run/executor.h"
@@ -75,6 +76,10 @@ class Session::Functions::Body final : public FunctionBody, public FunctionCalle
   FunctionBody& body(const FunctionAttr& function, std::string_view call_site,
                      const std::vector<bool>& wanted) override {
     return all_.body_within(this, function, call_site, wanted);
+  }
+  std::vector<bool> arguments_read(const FunctionAttr& function,
+                                   const std::vector<bool>& wanted) const override {
+    return all_.arguments_read(function, wanted);
   }
   Access argument_access(const OpInstance& op, int argument) const override {
     return all_.argument_access(op, argument);
@@ -262,6 +267,29 @@ const Function& Session::Functions::function(std::string_view name) const {
   if (found == library_.end() || found->second->body == nullptr)
     throw not_found("the graph has no function \"", name, "\"");
   return *found->second;
+}
+
+std::vector<bool> Session::Functions::arguments_read(const FunctionAttr& attr,
+                                                     const std::vector<bool>& wanted) const {
+  const Function& f = function(attr.name);
+  std::vector<Output> inputs;
+  for (const std::string& name : f.input_nodes) inputs.push_back(f.body->find_output(name));
+  std::vector<bool> read(inputs.size());
+  std::vector<Output> stack;
+  std::unordered_set<const Node*> seen;
+  for (size_t i = 0; i < wanted.size() && i < f.output_values.size(); ++i)
+    if (wanted[i]) stack.push_back(f.body->find_output(f.output_values[i]));
+  while (!stack.empty()) {
+    const Output value = stack.back();
+    stack.pop_back();
+    if (const auto input = std::ranges::find(inputs, value); input != inputs.end()) {
+      read[static_cast<size_t>(input - inputs.begin())] = true;
+    } else if (seen.insert(value.node).second) {
+      stack.insert(stack.end(), value.node->inputs().begin(), value.node->inputs().end());
+      for (Node* before : value.node->control_inputs()) stack.push_back({before, 0});
+    }
+  }
+  return read;
 }
 
 Access Session::Functions::argument_access(const OpInstance& op, int argument) const {

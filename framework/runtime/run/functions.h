@@ -30,6 +30,8 @@ class Session::Functions final : public FunctionCaller {
 
   FunctionBody& body(const FunctionAttr& function, std::string_view call_site,
                      const std::vector<bool>& wanted) override;
+  std::vector<bool> arguments_read(const FunctionAttr& function,
+                                   const std::vector<bool>& wanted) const override;
   Access argument_access(const OpInstance& op, int argument) const override;
 
  private:

@@ -5,6 +5,7 @@
 
 #include "framework/base/error.h"
 #include "framework/runtime/kernel/kernel_registry.h"
+#include "framework/tensor/tensor_list.h"
 #include "kernels/host/arrays/elements.h"
 
 namespace treenail::host {
@@ -56,7 +57,15 @@ KernelPtr prepare_fill(const PrepareContext& p) {
   return dispatch_element(p.output_type(0), [n]<class T>() { return fill_kernel<T>(n, nullptr); });
 }
 
+// As many elements as the list has, none of which is set.
+void unset_list(RunContext& c) {
+  const TensorList& list = TensorList::in(c.input(0));
+  c.output(0).data<VariantElement>()->object = IntrusivePtr<const VariantObject>(
+      new TensorList(list.element_dtype, list.element_shape, list.size()));
+}
+
 KernelPtr prepare_zeros_like(const PrepareContext& p) {
+  if (p.output_type(0) == DType::kVariant) return make_kernel(unset_list, 100);
   const int64_t n = p.output_shape(0).num_elements();
   return dispatch_element(p.output_type(0), [n]<class T>() {
     const T zero = T();

@@ -109,7 +109,7 @@ std::unique_ptr<Kernel> prepare_case(const PrepareContext& p) {
 class WhileKernel final : public Kernel {
  public:
   explicit WhileKernel(const PrepareContext& p)
-      : cond_(cond_of(p)), body_(body_of(p)), values_(p.num_inputs()) {
+      : values_(p.num_inputs()), live_(live_values(p)), cond_(cond_of(p)), body_(body_of(p)) {
     cost_ns = kCallNs;
     const auto& shapes = p.op().get<std::vector<PartialShape>>("output_shapes");
     invariants_.assign(shapes.begin(), shapes.end());
@@ -123,6 +123,7 @@ class WhileKernel final : public Kernel {
     int64_t iteration = 0;
     try {
       for (; holds(*cond, values, results); ++iteration) {
+        keep_dead(values, results);
         body->run(values, results);
         check_invariants(results);
         values.swap(results);
@@ -137,10 +138,31 @@ class WhileKernel final : public Kernel {
   static FunctionBody& cond_of(const PrepareContext& p) {
     return p.functions().body(p.op().get<FunctionAttr>("cond"), p.node_name(), {true});
   }
-  // An output that nobody reads may be what the next iteration needs.
   static FunctionBody& body_of(const PrepareContext& p) {
-    const std::vector<bool> all(static_cast<size_t>(p.num_inputs()), true);
-    return body(p, p.op().get<FunctionAttr>("body"), all, p.op().output_types());
+    return body(p, p.op().get<FunctionAttr>("body"), live_values(p), p.op().output_types());
+  }
+  // Those that are read behind the loop, or that such a value or the condition is made of. Others
+  // are left as they come in: what is kept for a gradient that this run does not ask for.
+  static std::vector<bool> live_values(const PrepareContext& p) {
+    const FunctionCaller& functions = p.functions();
+    std::vector<bool> live = functions.arguments_read(p.op().get<FunctionAttr>("cond"), {true});
+    live.resize(static_cast<size_t>(p.num_inputs()));
+    for (int i = 0; i < p.num_inputs(); ++i)
+      live[static_cast<size_t>(i)] = live[static_cast<size_t>(i)] || p.output_used(i);
+    for (bool grown = true; grown;) {
+      std::vector<bool> read = functions.arguments_read(p.op().get<FunctionAttr>("body"), live);
+      read.resize(live.size());
+      grown = false;
+      for (size_t i = 0; i < live.size(); ++i) {
+        grown = grown || (read[i] && !live[i]);
+        live[i] = live[i] || read[i];
+      }
+    }
+    return live;
+  }
+  void keep_dead(std::span<const Tensor> values, std::span<Tensor> results) const {
+    for (size_t i = 0; i < live_.size(); ++i)
+      if (!live_[i]) results[i] = values[i];
   }
   static bool holds(FunctionCall& cond, const std::vector<Tensor>& values,
                     std::vector<Tensor>& arguments) {
@@ -159,9 +181,10 @@ class WhileKernel final : public Kernel {
     }
   }
 
+  const int values_;
+  const std::vector<bool> live_;
   FunctionBody& cond_;
   FunctionBody& body_;
-  const int values_;
   std::vector<PartialShape> invariants_;
 };
 

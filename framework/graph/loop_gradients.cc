@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/graph/loop_gradients.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/graph/import.h"
+#include "framework/graph/linearise.h"
+
+namespace treenail {
+namespace {
+
+DType dtype_of(const Output& value) { return value.node->op().output_type(value.index); }
+const ValueInfo& info_of(const Output& value) { return value.node->info(value.index); }
+
+Output placeholder(Graph& graph, std::string_view name, DType dtype, const PartialShape& shape) {
+  const NamedAttrs attrs = {{"dtype", dtype}, {"shape", shape}};
+  return {&graph.add({.op = "Placeholder", .name = name, .inputs = {}, .attrs = attrs}), 0};
+}
+
+Output placeholder_like(Graph& graph, std::string_view name, const Output& value) {
+  const ValueInfo& info = info_of(value);
+  const Output made = placeholder(graph, name, info.dtype, info.shape);
+  if (info.handle != nullptr) graph.set_handle(made, *info.handle);
+  return made;
+}
+
+// A graph's values by name, as an Emitter's.
+std::vector<Output> outputs_of(const GraphEmitter& e, std::span<const Value> values) {
+  std::vector<Output> outputs;
+  for (const Value& value : values) outputs.push_back(e.output_of(value));
+  return outputs;
+}
+
+// The inputs of a body that each of its outputs may have a gradient for: reached by values that may
+// carry one.
+class Reach {
+ public:
+  explicit Reach(const Function& f) : body_(*f.body) {
+    for (const std::string& name : f.input_nodes) inputs_.push_back(body_.find_output(name));
+    for (const std::string& name : f.output_values) outputs_.push_back(body_.find_output(name));
+  }
+
+  // Adds to `found`, by input, what output i reaches.
+  void add(size_t i, std::vector<bool>& found) {
+    std::vector<Output> stack{outputs_[i]};
+    std::unordered_set<const Node*> seen;
+    while (!stack.empty()) {
+      const Output value = stack.back();
+      stack.pop_back();
+      const auto input = std::ranges::find(inputs_, value);
+      if (input != inputs_.end()) {
+        found[static_cast<size_t>(input - inputs_.begin())] = true;
+      } else if (seen.insert(value.node).second) {
+        for (const Output& each : value.node->inputs()) {
+          const DType dtype = dtype_of(each);
+          if (carries_gradient(dtype) || dtype == DType::kResource) stack.push_back(each);
+        }
+      }
+    }
+  }
+  bool passes_on(size_t i) const { return outputs_[i] == inputs_[i]; }
+
+ private:
+  const Graph& body_;
+  std::vector<Output> inputs_, outputs_;
+};
+
+class LoopGradient {
+ public:
+  LoopGradient(Node& node, Graph& library, GraphEmitter& emitter,
+               std::span<const Gradient> output_gradients)
+      : node_(node),
+        library_(library),
+        e_(emitter),
+        count_(static_cast<size_t>(node.num_outputs())),
+        body_name_(node.op().get<FunctionAttr>("body").name),
+        cond_name_(node.op().get<FunctionAttr>("cond").name),
+        output_gradients_(output_gradients.begin(), output_gradients.end()) {}
+
+  void run(std::span<Gradient> result) {
+    find_differentiated();
+    linearise_body();
+    if (wants_.empty()) return;
+    const std::string body = add_forward_body();  // before the graph that they share is finished
+    add_backward_step();
+    grow_node(body, add_forward_cond());
+    const std::vector<Value> gradients = call_backward_loop();
+    for (size_t i = 0; i < wants_.size(); ++i) result[wants_[i]] = Gradient::of(gradients[i]);
+  }
+
+ private:
+  void find_differentiated();
+  void linearise_body();
+  void sort_reads();
+  std::string add_forward_body();
+  void add_backward_step();
+  std::string add_forward_cond();
+  void grow_node(const std::string& body, const std::string& cond);
+  std::string add_backward_body();
+  std::string add_backward_cond();
+  std::vector<Output> backward_arguments(Graph& graph);
+  std::vector<Value> call_backward_loop();
+
+  Node& node_;
+  Graph& library_;
+  GraphEmitter& e_;
+  const size_t count_;  // values of the loop before it grew
+  const std::string body_name_, cond_name_;
+  const std::vector<Gradient> output_gradients_;
+  std::vector<bool> differentiated_;  // values that a gradient goes through
+  Linearised l_;
+  std::vector<size_t> wants_;       // inputs that have a gradient: values, and handles of variables
+  std::vector<size_t> invariants_;  // inputs that the backward step reads, the same each time
+  std::vector<Output> kept_;        // what it reads of an iteration
+  std::string backward_step_;
+  bool stateful_ = false;
+};
+
+// A gradient goes through a value if one comes to its output, or from a value that it is made of.
+void LoopGradient::find_differentiated() {
+  Reach reach(function_named(library_, body_name_));
+  differentiated_.resize(count_);
+  std::vector<bool> reached(count_);
+  std::vector<size_t> fresh;
+  for (size_t i = 0; i < count_; ++i) {
+    if (output_gradients_[i].kind != Gradient::Kind::kNone) fresh.push_back(i);
+  }
+  while (!fresh.empty()) {
+    const size_t i = fresh.back();
+    fresh.pop_back();
+    if (differentiated_[i]) continue;
+    differentiated_[i] = true;
+    reach.add(i, reached);
+    for (size_t k = 0; k < count_; ++k) {
+      if (reached[k] && !differentiated_[k] &&
+          carries_gradient(node_.op().input_type(static_cast<int>(k))))
+        fresh.push_back(k);
+    }
+  }
+  for (size_t i = 0; i < count_; ++i) {
+    if (differentiated_[i] ||
+        (reached[i] && node_.op().input_type(static_cast<int>(i)) == DType::kResource))
+      wants_.push_back(i);
+  }
+}
+
+void LoopGradient::linearise_body() {
+  const auto has = std::make_unique<bool[]>(count_ + 1),
+             wanted = std::make_unique<bool[]>(count_ + 1);
+  for (size_t i = 0; i < count_; ++i) has[i] = differentiated_[i];
+  for (const size_t i : wants_) wanted[i] = true;
+  l_ = linearise(function_named(library_, body_name_), {has.get(), count_}, {wanted.get(), count_},
+                 library_);
+  GraphEmitter e(*l_.body);
+  e.set_place("gradients/", nullptr);
+  std::erase_if(wants_, [&](size_t i) {  // a variable that no gradient comes to after all
+    return l_.gradients[i].node == nullptr && dtype_of(l_.inputs[i]) == DType::kResource;
+  });
+  for (const size_t i : wants_) {
+    if (l_.gradients[i].node == nullptr)
+      l_.gradients[i] = e.output_of(e.zeros_like(GraphEmitter::value_of(l_.inputs[i])));
+  }
+  l_.find_reads();
+  sort_reads();
+  for (int id = 0; id < l_.body->num_nodes(); ++id)
+    stateful_ = stateful_ || l_.body->node(id)->op().def().stateful;
+  for (const size_t i : invariants_)
+    stateful_ = stateful_ || dtype_of(l_.inputs[i]) == DType::kResource;
+}
+
+void LoopGradient::sort_reads() {
+  kept_ = l_.kept;
+  for (size_t i = 0; i < count_; ++i) {
+    if (!l_.reads_input[i]) continue;
+    if (l_.outputs[i] == l_.inputs[i]) {
+      invariants_.push_back(i);
+    } else {
+      kept_.push_back(l_.inputs[i]);
+    }
+  }
+  for (const Output& value : kept_) {
+    if (dtype_of(value) == DType::kResource)
+      throw unimplemented("the gradient reads the handle ", to_text(value), " of each iteration");
+  }
+}
+
+// One iteration backwards: (invariants, kept, gradients of results) to (gradients of wants_).
+void LoopGradient::add_backward_step() {
+  std::vector<Output> inputs, outputs;
+  for (const size_t i : invariants_) inputs.push_back(l_.inputs[i]);
+  inputs.insert(inputs.end(), kept_.begin(), kept_.end());
+  inputs.insert(inputs.end(), l_.incoming.begin(), l_.incoming.end());
+  for (const size_t i : wants_) outputs.push_back(l_.gradients[i]);
+  backward_step_ = add_function(library_, body_name_ + "_backward", l_.body, inputs, outputs);
+}
+
+// The body, which also counts and pushes what is kept.
+std::string LoopGradient::add_forward_body() {
+  Graph& body = *l_.body;
+  GraphEmitter e(body);
+  e.set_place("kept/", nullptr);
+  std::vector<Output> inputs = l_.inputs, outputs = l_.outputs;
+  inputs.push_back(placeholder(body, "kept/count", DType::kInt32, Shape()));
+  outputs.push_back(
+      e.output_of(e.add(GraphEmitter::value_of(inputs.back()), e.const_scalar(DType::kInt32, 1))));
+  for (const Output& value : kept_) {
+    inputs.push_back(placeholder(body, "kept/list", DType::kVariant, Shape()));
+    outputs.push_back(
+        e.output_of(e.call("TensorListPushBack", {GraphEmitter::value_of(inputs.back()),
+                                                  GraphEmitter::value_of(value)})));
+  }
+  return add_function(library_, body_name_ + "_forward", l_.body, inputs, outputs);
+}
+
+// The condition, which is given as many values.
+std::string LoopGradient::add_forward_cond() {
+  const Function& old = function_named(library_, cond_name_);
+  auto graph = std::make_shared<Graph>();
+  import_graph(*graph, *old.body);
+  std::vector<Output> inputs, outputs;
+  for (const std::string& name : old.input_nodes) inputs.push_back(graph->find_output(name));
+  for (const std::string& name : old.output_values) outputs.push_back(graph->find_output(name));
+  inputs.push_back(placeholder(*graph, "kept/count", DType::kInt32, Shape()));
+  for (size_t i = 0; i < kept_.size(); ++i)
+    inputs.push_back(placeholder(*graph, "kept/list", DType::kVariant, Shape()));
+  return add_function(library_, cond_name_ + "_forward", std::move(graph), inputs, outputs);
+}
+
+// The backward loop's values: count, lists, gradients, invariants.
+std::vector<Output> LoopGradient::backward_arguments(Graph& graph) {
+  std::vector<Output> arguments{placeholder(graph, "count", DType::kInt32, Shape())};
+  for (size_t i = 0; i < kept_.size(); ++i)
+    arguments.push_back(placeholder(graph, "list", DType::kVariant, Shape()));
+  for (const size_t i : wants_) {
+    const Output& like = differentiated_[i] ? l_.inputs[i] : l_.gradients[i];
+    arguments.push_back(
+        placeholder(graph, "gradient", dtype_of(l_.gradients[i]), info_of(like).shape));
+  }
+  for (const size_t i : invariants_)
+    arguments.push_back(placeholder_like(graph, "invariant", l_.inputs[i]));
+  return arguments;
+}
+
+std::string LoopGradient::add_backward_cond() {
+  auto graph = std::make_shared<Graph>();
+  const std::vector<Output> arguments = backward_arguments(*graph);
+  GraphEmitter e(*graph);
+  const Value more =
+      e.call("Greater", {GraphEmitter::value_of(arguments[0]), e.const_scalar(DType::kInt32, 0)});
+  const std::vector<Output> result{e.output_of(more)};
+  return add_function(library_, body_name_ + "_backward_cond", std::move(graph), arguments, result);
+}
+
+std::string LoopGradient::add_backward_body() {
+  auto graph = std::make_shared<Graph>();
+  const std::vector<Output> arguments = backward_arguments(*graph);
+  GraphEmitter e(*graph);
+  const auto argument = [&](size_t i) { return GraphEmitter::value_of(arguments[i]); };
+  const size_t lists = 1, gradients = lists + kept_.size(), invariants = gradients + wants_.size();
+  std::vector<Value> results{e.sub(argument(0), e.const_scalar(DType::kInt32, 1))};
+  std::vector<Value> inputs;
+  for (size_t i = 0; i < invariants_.size(); ++i) inputs.push_back(argument(invariants + i));
+  for (size_t i = 0; i < kept_.size(); ++i) {
+    const Value any = e.const_scalar(DType::kInt32, -1);
+    const std::vector<Value> popped =
+        e.emit("TensorListPopBack", std::vector{argument(lists + i), any},
+               {{"element_dtype", dtype_of(kept_[i])}});
+    results.push_back(popped[0]);
+    graph->set_shape(e.output_of(popped[1]), info_of(kept_[i]).shape);
+    inputs.push_back(popped[1]);
+  }
+  std::vector<DType> dtypes;
+  std::vector<PartialShape> shapes;
+  for (size_t i = 0; i < wants_.size(); ++i) {
+    if (differentiated_[wants_[i]]) inputs.push_back(argument(gradients + i));
+    dtypes.push_back(dtype_of(l_.gradients[wants_[i]]));
+    shapes.push_back(info_of(l_.gradients[wants_[i]]).shape);
+  }
+  const std::vector<int> sizes{static_cast<int>(inputs.size())};
+  const std::vector<Value> step =
+      e.emit(stateful_ ? "StatefulPartitionedCall" : "PartitionedCall", inputs,
+             {{"f", FunctionAttr{backward_step_, {}}}, {"Tout", dtypes}, {"output_shapes", shapes}},
+             sizes);
+  for (size_t i = 0; i < wants_.size(); ++i) {
+    // A variable's gradient is the sum over the iterations.
+    results.push_back(differentiated_[wants_[i]] ? step[i]
+                                                 : e.add(argument(gradients + i), step[i]));
+  }
+  for (size_t i = 0; i < invariants_.size(); ++i) results.push_back(argument(invariants + i));
+  return add_function(library_, body_name_ + "_backward_body", graph, arguments,
+                      outputs_of(e, results));
+}
+
+void LoopGradient::grow_node(const std::string& body, const std::string& cond) {
+  std::vector<Output> more{e_.output_of(e_.const_scalar(DType::kInt32, 0))};
+  std::vector<DType> dtypes(node_.op().input_types().begin(), node_.op().input_types().end());
+  std::vector<PartialShape> shapes;
+  for (size_t i = 0; i < count_; ++i) shapes.push_back(node_.info(static_cast<int>(i)).shape);
+  dtypes.push_back(DType::kInt32);
+  shapes.emplace_back(Shape());
+  for (const Output& value : kept_) {
+    const Value any = e_.const_scalar(DType::kInt32, -1);
+    const Value none = e_.call("EmptyTensorList", {any, any}, {{"element_dtype", dtype_of(value)}});
+    more.push_back(e_.output_of(none));
+    dtypes.push_back(DType::kVariant);
+    shapes.emplace_back(Shape());
+  }
+  node_.graph().grow(node_, more,
+                     {{"T", dtypes},
+                      {"output_shapes", shapes},
+                      {"cond", FunctionAttr{cond, {}}},
+                      {"body", FunctionAttr{body, {}}}});
+}
+
+std::vector<Value> LoopGradient::call_backward_loop() {
+  std::vector<Value> values;
+  std::vector<PartialShape> shapes;
+  const auto add = [&](Value value, const PartialShape& shape) {
+    values.push_back(value);
+    shapes.push_back(shape);
+  };
+  for (size_t i = count_; i < static_cast<size_t>(node_.num_outputs()); ++i)
+    add({node_.id(), static_cast<int32_t>(i)}, Shape());
+  for (const size_t i : wants_) {
+    const Value output{node_.id(), static_cast<int32_t>(i)};
+    const Output& input = node_.input(static_cast<int>(i));
+    if (!differentiated_[i]) {
+      const DType dtype = dtype_of(l_.gradients[i]);
+      const Value read =
+          e_.call("ReadVariableOp", {GraphEmitter::value_of(input)}, {{"dtype", dtype}});
+      add(e_.zeros_like(read), info_of(l_.gradients[i]).shape);
+    } else if (output_gradients_[i].kind == Gradient::Kind::kNone) {
+      add(e_.zeros_like(output), node_.info(static_cast<int>(i)).shape);
+    } else {
+      add(e_.densified(output_gradients_[i]), node_.info(static_cast<int>(i)).shape);
+    }
+  }
+  for (const size_t i : invariants_) {
+    const Output& input = node_.input(static_cast<int>(i));
+    add(GraphEmitter::value_of(input), info_of(input).shape);
+  }
+  const std::string cond = add_backward_cond(), body = add_backward_body();
+  const std::vector<int> sizes{static_cast<int>(values.size())};
+  const std::vector<Value> results =
+      e_.emit(stateful_ ? "While" : "StatelessWhile", values,
+              {{"cond", FunctionAttr{cond, {}}},
+               {"body", FunctionAttr{body, {}}},
+               {"output_shapes", shapes},
+               {"parallel_iterations", node_.op().get_int("parallel_iterations")}},
+              sizes);
+  const auto first = results.begin() + 1 + static_cast<std::ptrdiff_t>(kept_.size());
+  return {first, first + static_cast<std::ptrdiff_t>(wants_.size())};
+}
+
+}  // namespace
+
+void loop_gradients(Node& node, Graph& library, GraphEmitter& emitter,
+                    std::span<const Gradient> output_gradients, std::span<const bool>,
+                    std::span<Gradient> result) {
+  LoopGradient(node, library, emitter, output_gradients).run(result);
+}
+
+}  // namespace treenail

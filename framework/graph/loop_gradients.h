@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradient of a While: it comes to count its iterations and to keep lists of what the backward
+// part of its body reads in each, and a loop runs the backward part over them from the last to the
+// first.
+#pragma once
+
+#include <span>
+
+#include "framework/graph/graph.h"
+#include "framework/graph/graph_emitter.h"
+#include "framework/op/gradient.h"
+
+namespace treenail {
+
+// As function_gradients(), of a While.
+void loop_gradients(Node& node, Graph& library, GraphEmitter& emitter,
+                    std::span<const Gradient> output_gradients, std::span<const bool> needed,
+                    std::span<Gradient> result);
+
+}  // namespace treenail
