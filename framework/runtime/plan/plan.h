@@ -44,7 +44,7 @@ struct PlanNode {
   int64_t scratch_offset = 0;   // in that memory's arena
   std::vector<int32_t>
       fresh;  // output slots to allocate before the kernel: their values outlive the run
-  int32_t forwarded = -1;  // input slot whose memory, its own by then, output 0 takes over
+  int32_t forwarded = -1;  // input slot that output 0 takes over, computed over what is there
   std::vector<int32_t> kernel_gives;  // output slots the kernel sets, whose shape is planned:
                                       // checked after the kernel
   std::vector<int32_t>

@@ -2,6 +2,7 @@
 // Memory of a plan: which values lie in the arena and where, which outlive the run, and when values
 // that a run sets are released.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "framework/base/interrupt.h"
@@ -219,6 +220,23 @@ void PlanBuilder::find_last_uses() {
   }
 }
 
+// A value whose memory was handed on is read by the node that took it over alone, so that both may
+// have one slot: a run then hands nothing on.
+void PlanBuilder::share_slots() {
+  std::vector<int32_t> shared(plan_->slots.size());
+  std::iota(shared.begin(), shared.end(), 0);
+  const auto rename = [&](int32_t& i) { i = shared[static_cast<size_t>(i)]; };
+  for (PlanNode& p : plan_->nodes) {
+    std::ranges::for_each(p.inputs, rename);
+    if (p.forwarded < 0) continue;
+    rename(p.forwarded);
+    slot(p.first_output).kind = Slot::Kind::kUnused;
+    shared[static_cast<size_t>(p.first_output)] = p.forwarded;
+    p.first_output = p.forwarded;
+  }
+  std::ranges::for_each(plan_->fetch_slots, rename);
+}
+
 void PlanBuilder::count_uses() {
   std::vector<bool> fetched(plan_->slots.size());
   for (const int32_t slot : plan_->fetch_slots) fetched[static_cast<size_t>(slot)] = true;
@@ -230,6 +248,7 @@ void PlanBuilder::count_uses() {
   for (PlanNode& p : plan_->nodes) {
     for (const int32_t input : p.inputs) {
       if (!counts(input) || fetched[static_cast<size_t>(input)]) continue;
+      if (input == p.forwarded) continue;  // lives on as the output
       p.counted.push_back(input);
       ++slot(input).uses;
     }

@@ -80,6 +80,7 @@ std::shared_ptr<const Plan> PlanBuilder::build() {
   mark_escaping();
   plan_->side_by_side = faster_side_by_side(plan_->nodes, ThreadPool::instance().num_threads());
   plan_arena();
+  share_slots();
   count_uses();
   return std::move(plan_);
 }

@@ -119,6 +119,7 @@ class PlanBuilder {
   int32_t add_block(int32_t memory, int64_t bytes, int32_t writer);
   void plan_memory_of(int32_t number);
   int64_t fresh_bytes(int32_t memory) const;
+  void share_slots();
   void count_uses();
 
   // Nodes found and prepared as one kernel, until the node that runs it becomes a plan node.

@@ -127,7 +127,6 @@ void check_given(const Plan& plan, const PlanNode& p, Frame& frame) {
     value(frame, slot) = Tensor(planned.dtype, planned.shape.shape(),
                                 plan.memories[static_cast<size_t>(planned.memory)].owner());
   }
-  if (p.forwarded >= 0) value(frame, p.first_output) = value(frame, p.forwarded);
   RunContext context;
   context.values_ = frame.values.data();
   context.input_slots_ = p.inputs.data();
@@ -161,7 +160,10 @@ void compute(const Plan& plan, const PlanNode& p, Frame& frame) {
 
 inline void release(const PlanNode& p, Frame& frame) {
   for (const int32_t slot : p.counted) {
-    if (frame.uses[static_cast<size_t>(slot)].fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    std::atomic<int32_t>& uses = frame.uses[static_cast<size_t>(slot)];
+    // Whoever sees 1 has the last use; to look costs a tenth of counting down.
+    if (uses.load(std::memory_order_acquire) == 1 ||
+        uses.fetch_sub(1, std::memory_order_acq_rel) == 1) {
       value(frame, slot) = Tensor();
     }
   }
