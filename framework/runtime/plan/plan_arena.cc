@@ -48,12 +48,12 @@ void PlanBuilder::mark_escaping() {
 // Fresh memory is handed on along operations that may work in place: a value that one node alone
 // reads is computed where that node's result will live, instead of in the arena beside it.
 void PlanBuilder::forward_memory() {
-  std::vector<int32_t> readers(plan_->slots.size());  // by root slot
+  std::vector<int32_t> readers(plan_->slots.size());              // by root slot
+  std::vector<const PlanNode*> last_reader(plan_->slots.size());  // a node may read one twice
   for (const PlanNode& p : plan_->nodes) {
-    for (size_t i = 0; i < p.inputs.size(); ++i) {
-      const auto* const end = p.inputs.data() + i;
-      if (std::find(p.inputs.data(), end, p.inputs[i]) == end)
-        ++readers[static_cast<size_t>(root_of(p.inputs[i]))];
+    for (const int32_t input : p.inputs) {
+      if (std::exchange(last_reader[static_cast<size_t>(input)], &p) != &p)
+        ++readers[static_cast<size_t>(root_of(input))];
     }
   }
   for (auto node = plan_->nodes.rbegin(); node != plan_->nodes.rend(); ++node) {
