@@ -154,7 +154,7 @@ Node& Graph::add(const NodeSpec& spec) {
         "not a valid node name: needed are letters, digits and . _ - / \\ >, beginning with a "
         "letter, a digit, . or _");
   }
-  auto node = std::make_unique<Node>();
+  Node node;
   try {
     std::vector<DType> types;
     std::vector<const ValueInfo*> infos;
@@ -177,48 +177,51 @@ Node& Graph::add(const NodeSpec& spec) {
         throw invalid_argument("a control input is not a node of this graph");
       }
     }
-    node->op_ = ops_.resolve(def, types, spec.attrs, spec.arg_sizes);
-    node->inputs_.assign(spec.inputs);
-    std::vector<ValueInfo> found(static_cast<size_t>(node->num_outputs()));
-    infer_shapes(node->op_, infos, found);
-    set_infos(*node, found);
+    node.op_ = ops_.resolve(def, types, spec.attrs, spec.arg_sizes);
+    node.inputs_.assign(spec.inputs);
+    std::vector<ValueInfo> found(static_cast<size_t>(node.num_outputs()));
+    infer_shapes(node.op_, infos, found);
+    set_infos(node, found);
   } catch (const Error& error) {
     throw error.with_prefix(error_prefix(spec.op, wanted));
   }
   std::unordered_set<const Node*> waits;
   for (Node* before : spec.control_inputs) {
-    if (waits.insert(before).second) node->control_inputs_.push_back(before);
+    if (waits.insert(before).second) node.control_inputs_.push_back(before);
   }
   if (names_ == Names::kAny) {
-    node->name_ = wanted;
+    node.name_ = wanted;
   } else if (spec.name_reserved && find(wanted) == nullptr) {
-    node->name_ = wanted;
+    node.name_ = wanted;
   } else {
-    node->name_ = unique_name(wanted);
+    node.name_ = unique_name(wanted);
   }
-  node->device_ = device_named(spec.device);
-  node->creation_ = spec.creation;
+  node.device_ = device_named(spec.device);
+  node.creation_ = spec.creation;
   return insert(std::move(node));
 }
 
-Node& Graph::insert(std::unique_ptr<Node> node) {
-  node->graph_ = this;
-  node->id_ = num_nodes();
-  if (node->original_id_ < 0) node->original_id_ = node->id_;
-  for (const Output& input : node->inputs_) input.node->consumers_.push_back(node.get());
-  for (Node* before : node->control_inputs_) before->consumers_.push_back(node.get());
+Node& Graph::insert(Node made) {
+  constexpr size_t kBlock = 32;
+  if (blocks_.empty() || blocks_.back().size() == kBlock) blocks_.emplace_back().reserve(kBlock);
+  Node& node = blocks_.back().emplace_back(std::move(made));
+  node.graph_ = this;
+  node.id_ = num_nodes();
+  if (node.original_id_ < 0) node.original_id_ = node.id_;
+  for (const Output& input : node.inputs_) input.node->consumers_.push_back(&node);
+  for (Node* before : node.control_inputs_) before->consumers_.push_back(&node);
   if (names_ == Names::kUnique) {
-    const uint64_t key = NameTable::key(node->name_);
+    const uint64_t key = NameTable::key(node.name_);
     NameTable::Entry* const used = used_names_.find(key);
     if (used != nullptr && used->node == NameTable::kNobody) {
-      used->node = node->id_;
+      used->node = node.id_;
     } else {
-      used_names_.add(key, node->id_);
+      used_names_.add(key, node.id_);
     }
   }
   ++version_;
-  nodes_.push_back(std::move(node));
-  return *nodes_.back();
+  nodes_.push_back(&node);
+  return node;
 }
 
 Node* Graph::find(std::string_view name) const {

@@ -55,7 +55,7 @@ void set_creation_stack_formatter(CreationStackFormatter formatter);
 // "" when there is no formatter or no frame.
 std::string creation_text(const Node& node);
 
-class Node {
+class alignas(64) Node {
  public:
   int id() const { return id_; }  // position in creation order, unique in its graph
   const std::string& name() const { return name_; }
@@ -82,18 +82,21 @@ class Node {
 
  private:
   friend class Graph;
-  Graph* graph_ = nullptr;
+  // A cache line of what most walks look at, one of what others need, one for errors and files.
   int id_ = 0;
   int original_id_ = -1;
-  std::string name_;
-  std::unique_ptr<const std::string> original_name_;  // where it is another than name_
   OpInstance op_;
   SmallVector<Output, 2> inputs_;
-  SmallVector<Node*, 1> control_inputs_;
-  SmallVector<Node*, 2> consumers_;
+
   // By output. Nodes of which the same is known share it, until one learns more.
   std::shared_ptr<const ValueInfo[]> infos_;
+  SmallVector<Node*, 1> control_inputs_;
+  SmallVector<Node*, 2> consumers_;
   const std::string* device_ = nullptr;  // the graph's
+
+  std::string name_;
+  std::unique_ptr<const std::string> original_name_;  // where it is another than name_
+  Graph* graph_ = nullptr;
   std::shared_ptr<const CreationStack> creation_;
 };
 
@@ -130,7 +133,7 @@ class Graph {
 
   int num_nodes() const { return static_cast<int>(nodes_.size()); }
   // Nodes in creation order; a removed node's place is null.
-  Node* node(int id) const { return nodes_[id].get(); }
+  Node* node(int id) const { return nodes_[static_cast<size_t>(id)]; }
   Node* find(std::string_view name) const;  // nullptr when absent
   // "name:0" or "name" (output 0). Errors: NotFound naming near ones, InvalidArgument for a
   // malformed name or index.
@@ -201,7 +204,7 @@ class Graph {
   ForkSharedMutex& mutex() const { return mutex_; }
 
  private:
-  Node& insert(std::unique_ptr<Node> node);
+  Node& insert(Node made);
   void find_consumers();
   // What is known of the node's values, to be filled in: of its own, whoever shared it.
   static std::span<ValueInfo> new_infos(Node& node);
@@ -217,7 +220,10 @@ class Graph {
   void check_not_finalized() const;
   const Names names_;
   mutable ForkSharedMutex mutex_;
-  std::vector<std::unique_ptr<Node>> nodes_;
+  // One after the other, as they are walked: beyond the caches a walk takes as long as what it
+  // misses. Blocks never grow beyond what they have reserved, so that nodes stay where they are.
+  std::vector<std::vector<Node>> blocks_;
+  std::vector<Node*> nodes_;  // by id; null: removed
   NameTable used_names_;
   std::set<std::string, std::less<>> devices_;  // of the nodes
   OpCache ops_;

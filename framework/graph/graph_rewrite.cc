@@ -47,7 +47,7 @@ void Graph::move_control_uses(Node& from, Node& to) {
 
 void Graph::merge(std::span<Node* const> into) {
   const auto twin = [&](const Node& node) { return into[static_cast<size_t>(node.id_)]; };
-  for (std::unique_ptr<Node>& node : nodes_) {
+  for (Node* const node : nodes_) {
     if (node == nullptr || twin(*node) != nullptr) continue;
     for (Output& input : node->inputs_) {
       if (Node* const other = twin(*input.node)) input.node = other;
@@ -55,7 +55,7 @@ void Graph::merge(std::span<Node* const> into) {
     SmallVector<Node*, 1> before;
     for (Node* each : node->control_inputs_) {
       Node* const left = twin(*each) == nullptr ? each : twin(*each);
-      if (left != node.get() && std::find(before.begin(), before.end(), left) == before.end())
+      if (left != node && std::find(before.begin(), before.end(), left) == before.end())
         before.push_back(left);
     }
     node->control_inputs_ = std::move(before);
@@ -67,46 +67,51 @@ void Graph::merge(std::span<Node* const> into) {
 
 void Graph::remove_unless(const std::vector<bool>& needed) {
   for (size_t id = 0; id < nodes_.size(); ++id) {
-    if (!needed[id]) nodes_[id].reset();
+    Node*& node = nodes_[id];
+    if (node == nullptr) continue;
+    if (needed[id]) {
+      node->consumers_.resize(0);
+    } else {
+      *node = Node();
+      node = nullptr;
+    }
   }
   find_consumers();
 }
 
 void Graph::rewire(FunctionRef<Output(const Node& consumer, int input)> source) {
-  for (const std::unique_ptr<Node>& node : nodes_) {
+  for (Node* const node : nodes_) {
     if (node == nullptr) continue;
+    node->consumers_.resize(0);
     for (size_t i = 0; i < node->inputs_.size(); ++i)
       node->inputs_[i] = source(*node, static_cast<int>(i));
   }
   find_consumers();
 }
 
-// Anew, after edges or nodes have changed anywhere.
+// Anew, after edges or nodes have changed anywhere; there are none yet.
 void Graph::find_consumers() {
-  for (const std::unique_ptr<Node>& node : nodes_) {
-    if (node != nullptr) node->consumers_.resize(0);
-  }
-  for (const std::unique_ptr<Node>& node : nodes_) {
+  for (Node* const node : nodes_) {
     if (node == nullptr) continue;
-    for (const Output& input : node->inputs_) input.node->consumers_.push_back(node.get());
-    for (Node* before : node->control_inputs_) before->consumers_.push_back(node.get());
+    for (const Output& input : node->inputs_) input.node->consumers_.push_back(node);
+    for (Node* before : node->control_inputs_) before->consumers_.push_back(node);
   }
   ++version_;
 }
 
 Node& Graph::add_copy(const Node& source, std::span<const Output> inputs,
                       std::span<Node* const> control_inputs) {
-  auto node = std::make_unique<Node>();
-  node->op_ = source.op_;
-  node->name_ = names_ == Names::kUnique ? unique_name(source.name_) : source.name_;
-  set_original_name(*node, source.original_name());
-  node->original_id_ = source.original_id_;
-  node->device_ = device_named(source.device());
-  node->creation_ = source.creation_;
-  node->infos_ = source.infos_;
-  node->inputs_.assign(inputs);
-  node->control_inputs_.assign(control_inputs);
-  if (!same_knowledge(source.inputs(), inputs)) infer_anew(*node);
+  Node node;
+  node.op_ = source.op_;
+  node.name_ = names_ == Names::kUnique ? unique_name(source.name_) : source.name_;
+  set_original_name(node, source.original_name());
+  node.original_id_ = source.original_id_;
+  node.device_ = device_named(source.device());
+  node.creation_ = source.creation_;
+  node.infos_ = source.infos_;
+  node.inputs_.assign(inputs);
+  node.control_inputs_.assign(control_inputs);
+  if (!same_knowledge(source.inputs(), inputs)) infer_anew(node);
   return insert(std::move(node));
 }
 

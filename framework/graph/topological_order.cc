@@ -26,6 +26,22 @@ Ranked ranked(Node* node, const std::vector<bool>& urgent) {
   return {{waits, node->original_id(), node->id()}, node};
 }
 
+// Nodes are nearly in order as they come: those that are not are taken out and merged in.
+void sort(std::vector<Ranked>& nodes) {
+  std::vector<Ranked> late;
+  auto end = nodes.begin();
+  for (const Ranked& each : nodes) {
+    if (end != nodes.begin() && each < *(end - 1)) {
+      late.push_back(each);
+    } else {
+      *end++ = each;
+    }
+  }
+  std::sort(late.begin(), late.end());
+  std::copy(late.begin(), late.end(), end);
+  std::inplace_merge(nodes.begin(), end, nodes.end());
+}
+
 // Whether each comes after what it reads and waits for.
 bool rank_is_order(std::span<const Ranked> nodes, const Graph& graph) {
   std::vector<bool> done(static_cast<size_t>(graph.num_nodes()));
@@ -51,7 +67,7 @@ std::vector<Node*> topological_order(const Graph& graph, const std::vector<bool>
   }
   std::vector<Node*> order;
   order.reserve(nodes.size());
-  std::sort(nodes.begin(), nodes.end());
+  sort(nodes);
   if (rank_is_order(nodes, graph)) {
     for (const Ranked& each : nodes) order.push_back(each.node);
     return order;

@@ -77,30 +77,48 @@ class Merger {
 
   int run(std::span<Node* const> keep) {
     const std::unordered_set<const Node*> kept(keep.begin(), keep.end());
-    int writes = 0;
+    const std::vector<Node*> order = topological_order(graph_);
+    Candidate ahead[kAhead];
     int merged = 0;
-    for (Node* node : topological_order(graph_)) {
+    for (size_t i = 0; i < order.size() + kAhead; ++i) {
       poll_interrupt();
-      const StateUse use = state_use(*node);
-      if (use.writes) ++writes;
-      if (!mergeable(*node, use)) continue;
-      Node* const first = first_like({node, use.reads ? writes : 0, 0});
-      if (first == node || kept.contains(node)) continue;
-      into_[static_cast<size_t>(node->id())] = first;
-      ++merged;
+      Candidate& each = ahead[i % kAhead];
+      if (each.node != nullptr) {
+        Node* const first = first_like(each);
+        if (first != each.node && !kept.contains(each.node)) {
+          into_[static_cast<size_t>(each.node->id())] = first;
+          ++merged;
+        }
+      }
+      each = i < order.size() ? candidate(*order[i]) : Candidate();
     }
     if (merged > 0) graph_.merge(into_);
     return merged;
   }
 
  private:
+  // So many nodes are hashed before the first of them is looked up: their places in the table, each
+  // a miss of the caches in a large graph, are fetched meanwhile.
+  static constexpr size_t kAhead = 8;
+  using Edges = SmallVector<int64_t, 6>;
   // A node's identity for merging.
   struct Key {
     Node* node = nullptr;
     int writes_before = 0;  // 0 for nodes that read no state
     uint64_t hash = 0;
   };
-  using Edges = SmallVector<int64_t, 6>;
+  struct Candidate {
+    Node* node = nullptr;  // null: not to be merged
+    int writes_before = 0;
+    uint64_t kind = 0;  // hash of all but the edges
+    Edges edges;
+    uint64_t hash = 0;
+  };
+  // A place of the hash table.
+  struct Seen {
+    uint32_t tag = 0;  // upper half of the hash
+    int32_t key = -1;  // in keys_
+  };
 
   int64_t id_now(const Node& node) const {
     const Node* const other = into_[static_cast<size_t>(node.id())];
@@ -129,29 +147,52 @@ class Merger {
            std::ranges::equal(x.output_types(), y.output_types()) && same_infos(*a.node, *b.node);
   }
 
+  // Of the node whose turn it is.
+  Candidate candidate(Node& node) {
+    const StateUse use = state_use(node);
+    if (use.writes) ++writes_;
+    if (!mergeable(node, use)) return {};
+    Candidate c{&node, use.reads ? writes_ : 0};
+    c.kind = hash_combine(static_cast<uint64_t>(c.writes_before),
+                          reinterpret_cast<uintptr_t>(&node.op().def()));
+    for (const AttrValue& attr : node.op().attrs()) c.kind = hash_combine(c.kind, attr.hash());
+    set_edges(c, edges_of(node));
+    __builtin_prefetch(&place(c.hash), 1);
+    return c;
+  }
+
+  static void set_edges(Candidate& c, Edges edges) {
+    c.hash = hash_bytes(edges.begin(), edges.size() * sizeof(int64_t), c.kind);
+    c.edges = std::move(edges);
+  }
+
+  Seen& place(size_t i) { return seen_[i & (seen_.size() - 1)]; }
+
   // The first of its kind, which may be itself.
-  Node* first_like(Key key) {
-    const Edges edges = edges_of(*key.node);
-    const OpInstance& op = key.node->op();
-    key.hash = hash_bytes(edges.begin(), edges.size() * sizeof(int64_t),
-                          static_cast<uint64_t>(key.writes_before));
-    key.hash = hash_combine(key.hash, reinterpret_cast<uintptr_t>(&op.def()));
-    for (const AttrValue& attr : op.attrs()) key.hash = hash_combine(key.hash, attr.hash());
-    size_t i = key.hash;
-    for (;; ++i) {
-      Key& other = seen_[i & (seen_.size() - 1)];
-      if (other.node == nullptr) {
-        other = key;
-        return key.node;
+  Node* first_like(Candidate& c) {
+    // Inputs may have been merged since.
+    if (Edges now = edges_of(*c.node); !(now == c.edges)) set_edges(c, std::move(now));
+    const Key key{c.node, c.writes_before, c.hash};
+    const auto tag = static_cast<uint32_t>(c.hash >> 32);
+    for (size_t i = c.hash;; ++i) {
+      Seen& seen = place(i);
+      if (seen.key < 0) {
+        seen = {tag, static_cast<int32_t>(keys_.size())};
+        keys_.push_back(key);
+        return c.node;
       }
-      if (other.hash == key.hash && same(other, key) && edges_of(*other.node) == edges)
+      if (seen.tag != tag) continue;
+      const Key& other = keys_[static_cast<size_t>(seen.key)];
+      if (other.hash == c.hash && same(other, key) && edges_of(*other.node) == c.edges)
         return other.node;
     }
   }
 
   Graph& graph_;
   std::vector<Node*> into_;  // by id: the twin that a node gives way to
-  std::vector<Key> seen_;    // by hash, at most half full
+  std::vector<Key> keys_;    // of those that stay
+  std::vector<Seen> seen_;   // by hash, at most half full
+  int writes_ = 0;           // before the node whose turn it is
 };
 
 }  // namespace

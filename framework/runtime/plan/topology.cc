@@ -20,46 +20,42 @@
 namespace treenail {
 namespace {
 
-// Copies what is needed into a new graph. Feeds are looked up by (node id, output).
+// Copies what is needed into a new graph, in the order in which it was created, so that passes walk
+// over what lies side by side. Feeds are looked up by (node id, output).
 class Copier {
  public:
   Copier(const Graph& source, std::span<const Output> feeds, Topology& topology)
-      : feeds_(feeds), topology_(topology), copies_(static_cast<size_t>(source.num_nodes())) {
+      : source_(source),
+        feeds_(feeds),
+        topology_(topology),
+        needed_(static_cast<size_t>(source.num_nodes())),
+        copies_(needed_.size()) {
     topology_.args.assign(feeds.size(), nullptr);
     for (size_t i = 0; i < feeds.size(); ++i) fed_.emplace(key(feeds[i]), i);
   }
 
-  // The copy's value for a value of the source, copying all it needs.
-  Output copy(Output value) {
-    if (const auto it = fed_.find(key(value)); it != fed_.end()) return {arg(it->second), 0};
-    return {copy(*value.node), value.index};
+  void need(const Output& value) {
+    if (!fed_.contains(key(value))) need(*value.node);
+  }
+  void need(const Node& node) {
+    if (fed_placeholder(node) == nullptr) needed_[index(node)] = true;
+  }
+  // After need() has told of all that is.
+  void copy_needed() {
+    for (size_t id = needed_.size(); id-- > 0;)
+      if (needed_[id]) need_inputs(*source_.node(static_cast<int>(id)));
+    for (size_t id = 0; id < needed_.size(); ++id)
+      if (needed_[id]) copy(*source_.node(static_cast<int>(id)));
   }
 
-  Node* copy(const Node& root) {
-    if (Node* const fed = fed_placeholder(root)) return fed;
-    // Iterative post-order: a node is copied once all it needs is.
-    std::vector<const Node*> stack{&root};
-    while (!stack.empty()) {
-      const Node* node = stack.back();
-      if (copies_[index(*node)] != nullptr) {
-        stack.pop_back();
-        continue;
-      }
-      const size_t depth = stack.size();
-      for (const Output& input : node->inputs()) {
-        if (!fed_.contains(key(input)) && copies_[index(*input.node)] == nullptr)
-          stack.push_back(input.node);
-      }
-      for (const Node* before : node->control_inputs()) {
-        if (fed_placeholder(*before) == nullptr && copies_[index(*before)] == nullptr)
-          stack.push_back(before);
-      }
-      if (stack.size() != depth) continue;
-      stack.pop_back();
-      poll_interrupt();
-      copies_[index(*node)] = copy_ready(*node);
-    }
-    return copies_[index(root)];
+  // The copy's value for a value of the source, or node for a node, that need() was told of.
+  Output copy_of(const Output& value) {
+    if (const auto it = fed_.find(key(value)); it != fed_.end()) return {arg(it->second), 0};
+    return {copy_of(*value.node), value.index};
+  }
+  Node* copy_of(const Node& node) {
+    Node* const fed = fed_placeholder(node);
+    return fed != nullptr ? fed : copies_[index(node)];
   }
 
  private:
@@ -68,6 +64,50 @@ class Copier {
     return (static_cast<uint64_t>(node.id()) << 32) | static_cast<uint32_t>(output);
   }
   static uint64_t key(const Output& value) { return key(*value.node, value.index); }
+
+  // Called by falling number, so that only what an edge that was added later leads to has to be
+  // looked at out of turn.
+  void need_inputs(const Node& node) {
+    stack_.push_back(&node);
+    while (!stack_.empty()) {
+      const Node* const reader = stack_.back();
+      stack_.pop_back();
+      const auto note = [&](const Node& other) {
+        if (needed_[index(other)]) return;
+        needed_[index(other)] = true;
+        if (other.id() > node.id()) stack_.push_back(&other);
+      };
+      for (const Output& input : reader->inputs())
+        if (!fed_.contains(key(input))) note(*input.node);
+      for (const Node* before : reader->control_inputs())
+        if (fed_placeholder(*before) == nullptr) note(*before);
+    }
+  }
+
+  // Iterative post-order: a node is copied once all it needs is, nearly always at once.
+  void copy(const Node& root) {
+    stack_.push_back(&root);
+    while (!stack_.empty()) {
+      const Node* node = stack_.back();
+      if (copies_[index(*node)] != nullptr) {
+        stack_.pop_back();
+        continue;
+      }
+      const size_t depth = stack_.size();
+      for (const Output& input : node->inputs()) {
+        if (!fed_.contains(key(input)) && copies_[index(*input.node)] == nullptr)
+          stack_.push_back(input.node);
+      }
+      for (const Node* before : node->control_inputs()) {
+        if (fed_placeholder(*before) == nullptr && copies_[index(*before)] == nullptr)
+          stack_.push_back(before);
+      }
+      if (stack_.size() != depth) continue;
+      stack_.pop_back();
+      poll_interrupt();
+      copies_[index(*node)] = copy_ready(*node);
+    }
+  }
 
   Node* copy_ready(const Node& node) {
     std::vector<Output> inputs;
@@ -107,9 +147,12 @@ class Copier {
     return node;
   }
 
+  const Graph& source_;
   std::span<const Output> feeds_;
   Topology& topology_;
-  std::vector<Node*> copies_;  // by id of the source
+  std::vector<bool> needed_;   // by id of the source
+  std::vector<Node*> copies_;  // likewise
+  std::vector<const Node*> stack_;
   std::unordered_map<uint64_t, size_t> fed_;
 };
 
@@ -177,8 +220,11 @@ std::shared_ptr<const Topology> make_topology(const Graph& graph, std::span<cons
   topology->functions = options.functions;
   topology->call_path = options.call_path;
   Copier copier(graph, feeds, *topology);
+  for (const Output& fetch : fetches) copier.need(fetch);
+  for (const Node* target : targets) copier.need(*target);
+  copier.copy_needed();
   for (size_t i = 0; i < fetches.size(); ++i) {
-    const Output value = copier.copy(fetches[i]);
+    const Output value = copier.copy_of(fetches[i]);
     const Output inputs[] = {value};
     const NamedAttrs attrs = {{"index", static_cast<int64_t>(i)}};
     Node& retval = topology->graph->add(
@@ -186,7 +232,7 @@ std::shared_ptr<const Topology> make_topology(const Graph& graph, std::span<cons
     topology->graph->set_origin(retval, *fetches[i].node);
     topology->retvals.push_back(&retval);
   }
-  for (const Node* target : targets) topology->targets.push_back(copier.copy(*target));
+  for (const Node* target : targets) topology->targets.push_back(copier.copy_of(*target));
 
   std::vector<Node*> keep = topology->targets;
   keep.insert(keep.end(), topology->retvals.begin(), topology->retvals.end());

@@ -584,6 +584,17 @@ TEST(Session, AChangedNodeIsCompiledAnew) {
   EXPECT_EQ(session.run({}, {"y"})[0].data<float>()[0], -2.0f);
 }
 
+TEST(Session, ANodeMayReadWhatWasMadeAfterIt) {
+  GraphBuilder b;
+  const Output y = b.op("Neg", {b.constant(floats({1}))}, {}, "y");
+  const Output z = b.op("Neg", {y}, {}, "z");
+  const Output two =
+      b.op("Add", {b.constant(floats({1})), b.placeholder(DType::kFloat32, {1}, "x")});
+  b.graph->set_input(*y.node, 0, b.op("Exp", {two}));
+  Session session(b.graph);
+  EXPECT_EQ(session.run({{"x", floats({-1})}}, {"z"})[0].data<float>()[0], 1.0f);
+}
+
 TEST(Session, SideBySideGivesTheSameBitsAndTheFirstErrorInOrder) {
   ThreadPool& pool = ThreadPool::instance();
   const int threads = pool.num_threads();
