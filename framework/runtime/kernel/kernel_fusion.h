@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "framework/base/small_vector.h"
 #include "framework/op/op_def.h"
 #include "framework/runtime/kernel/kernel.h"
 #include "framework/tensor/shape.h"
@@ -42,7 +43,7 @@ inline constexpr int64_t kRowBufferBytes = 128 << 10;
 struct ElementwiseGroup {
   struct Step {
     const OpInstance* op = nullptr;
-    std::vector<int> operands;
+    SmallVector<int, 4> operands;
   };
   std::vector<DType> input_types;
   std::vector<Shape> input_shapes;

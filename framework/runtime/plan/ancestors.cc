@@ -11,7 +11,7 @@
 
 namespace treenail {
 
-Ancestors::Ancestors(std::span<const std::vector<int32_t>> before)
+Ancestors::Ancestors(std::span<const Numbers> before)
     : words_(before.size() <= kAllKnown ? (before.size() + 63) / 64 : kNear / 64 + 1) {
   find_near(before);
   if (before.size() <= kAllKnown) return;
@@ -19,7 +19,7 @@ Ancestors::Ancestors(std::span<const std::vector<int32_t>> before)
   find_far(before);
 }
 
-void Ancestors::find_near(std::span<const std::vector<int32_t>> before) {
+void Ancestors::find_near(std::span<const Numbers> before) {
   near_.resize(before.size() * words_);
   for (size_t node = 0; node < before.size(); ++node) {
     poll_interrupt();
@@ -38,7 +38,7 @@ void Ancestors::find_near(std::span<const std::vector<int32_t>> before) {
 
 // Each node goes on with the longest chain that ends at one of those it waits for; the longest
 // chains of all are kept.
-void Ancestors::find_chains(std::span<const std::vector<int32_t>> before) {
+void Ancestors::find_chains(std::span<const Numbers> before) {
   std::vector<int32_t> lengths;
   std::vector<bool> ends(before.size(), true);
   chain_.resize(before.size());
@@ -66,7 +66,7 @@ void Ancestors::find_chains(std::span<const std::vector<int32_t>> before) {
   for (int32_t& chain : chain_) chain = kept[static_cast<size_t>(chain)];
 }
 
-void Ancestors::find_far(std::span<const std::vector<int32_t>> before) {
+void Ancestors::find_far(std::span<const Numbers> before) {
   reached_.assign(before.size() * chains_, -1);
   for (size_t node = 0; node < before.size(); ++node) {
     poll_interrupt();

@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "framework/runtime/plan/numbers.h"
+
 namespace treenail {
 
 class Ancestors {
@@ -18,7 +20,7 @@ class Ancestors {
   static constexpr size_t kChains = 64;      // ... and a position on each of this many chains
 
   // `before`: for each node those it waits for, all of a lower number.
-  explicit Ancestors(std::span<const std::vector<int32_t>> before);
+  explicit Ancestors(std::span<const Numbers> before);
 
   // Is `earlier` done before `node` begins? Sure where it says yes.
   bool has(int32_t node, int32_t earlier) const;
@@ -31,9 +33,9 @@ class Ancestors {
     const size_t words = node / 64 + 1;
     return words > words_ ? words - words_ : 0;
   }
-  void find_near(std::span<const std::vector<int32_t>> before);
-  void find_chains(std::span<const std::vector<int32_t>> before);
-  void find_far(std::span<const std::vector<int32_t>> before);
+  void find_near(std::span<const Numbers> before);
+  void find_chains(std::span<const Numbers> before);
+  void find_far(std::span<const Numbers> before);
 
   size_t words_;
   std::vector<uint64_t> near_;  // by node: words_ words, a bit per earlier node

@@ -6,7 +6,11 @@
 #include "framework/runtime/plan/fusion.h"
 
 #include <algorithm>
+#include <limits>
+#include <ranges>
 #include <utility>
+
+#include "framework/base/small_vector.h"
 
 namespace treenail {
 namespace {
@@ -17,14 +21,12 @@ class Finder {
  public:
   Finder(std::span<Node* const> order, std::span<const FusionCandidate> candidates)
       : order_(order), candidates_(candidates), nodes_(candidates.size()) {
-    for (size_t i = 0; i < order.size(); ++i) state(*order[i]).position = i;
+    for (size_t i = 0; i < order.size(); ++i) state(*order[i]).position = static_cast<int32_t>(i);
     for (const Node* node : order) {
       for (const Node* before : node->control_inputs()) {
-        size_t& first = state(*before).first_ordered;
+        int32_t& first = state(*before).first_ordered;
         first = std::min(first, state(*node).position);
       }
-      if (!candidate(*node).runs) continue;
-      for (const Output& input : node->inputs()) state(*input.node).consumers.push_back(node);
     }
   }
 
@@ -33,8 +35,11 @@ class Finder {
     std::vector<FusionGroup> found;
     for (auto it = groups_.rbegin(); it != groups_.rend(); ++it) {
       if (it->size() < 2) continue;
-      std::reverse(it->begin(), it->end());
-      found.push_back({*it, inputs_of(*it)});
+      const Edges inputs = inputs_of(*it);
+      FusionGroup& group = found.emplace_back();
+      group.members.assign(it->begin(), it->end());
+      std::ranges::reverse(group.members);
+      group.inputs.assign(inputs.begin(), inputs.end());
     }
     return found;
   }
@@ -42,11 +47,16 @@ class Finder {
   int64_t looked_at() const { return looked_at_; }
 
  private:
+  using Members = SmallVector<const Node*, 4>;  // by falling position, as they are found
+  using Edges = SmallVector<Output, 8>;
+  static constexpr int32_t kNone = -1;
+  static constexpr int32_t kUnread = -2;  // no consumer yet
   struct NodeState {
-    size_t position = 0;
-    size_t first_ordered = SIZE_MAX;  // position of the first node behind it by a control edge
-    std::vector<const Node*> consumers;
-    int group = -1;
+    int32_t position = 0;
+    // Position of the first node behind it by a control edge.
+    int32_t first_ordered = std::numeric_limits<int32_t>::max();
+    int32_t group = kNone;
+    int32_t group_of_consumers = kUnread;  // that all of them are in, or kNone
   };
 
   NodeState& state(const Node& node) { return nodes_[static_cast<size_t>(node.id())]; }
@@ -54,63 +64,66 @@ class Finder {
     return candidates_[static_cast<size_t>(node.id())];
   }
 
+  // Its consumers have been placed.
   void place(const Node& node) {
     const FusionCandidate& c = candidate(node);
-    if (!c.runs || c.fuser == nullptr || c.shape == nullptr || node.num_outputs() != 1 ||
-        !c.fuser->accepts(node.op()) || !fits({&node})) {
-      return;
-    }
+    if (!c.runs) return;
     NodeState& s = state(node);
-    s.group = group_of_consumers(node);
-    if (s.group >= 0) {
-      groups_[static_cast<size_t>(s.group)].push_back(&node);
-      return;
+    if (c.fuser != nullptr && c.shape != nullptr && node.num_outputs() == 1 &&
+        c.fuser->accepts(node.op())) {
+      s.group = find_place(node, s);
     }
-    s.group = static_cast<int>(groups_.size());
-    groups_.push_back({&node});
+    for (const Output& input : node.inputs()) {
+      ++looked_at_;
+      int32_t& common = state(*input.node).group_of_consumers;
+      if (common == kUnread) {
+        common = s.group;
+      } else if (common != s.group) {
+        common = kNone;
+      }
+    }
   }
 
-  // The group that the node may join, or -1.
-  int group_of_consumers(const Node& node) {
-    const NodeState& s = state(node);
-    if (s.consumers.empty()) return -1;
-    const int group = state(*s.consumers[0]).group;
-    if (group < 0) return -1;
-    for (const Node* consumer : s.consumers) {
-      ++looked_at_;
-      if (state(*consumer).group != group) return -1;
+  // The group that the node joins or begins; kNone where it is too much for one alone.
+  int32_t find_place(const Node& node, const NodeState& s) {
+    if (may_join(node, s)) {
+      Members& members = groups_[static_cast<size_t>(s.group_of_consumers)];
+      members.push_back(&node);
+      if (fits(members)) return s.group_of_consumers;
+      members.resize(members.size() - 1);
     }
-    std::vector<const Node*> members = groups_[static_cast<size_t>(group)];
-    const Node& last = *members.front();
-    if (candidate(node).device != candidate(last).device) return -1;
-    if (!(*candidate(node).shape == *candidate(last).shape)) return -1;
-    if (s.first_ordered <= state(last).position) return -1;
-    members.push_back(&node);
-    return fits(members) ? group : -1;
+    Members alone;
+    alone.push_back(&node);
+    if (!fits(alone)) return kNone;
+    groups_.push_back(alone);
+    return static_cast<int32_t>(groups_.size()) - 1;
+  }
+
+  bool may_join(const Node& node, const NodeState& s) {
+    if (s.group_of_consumers < 0) return false;
+    const Node& last = *groups_[static_cast<size_t>(s.group_of_consumers)][0];
+    return candidate(node).device == candidate(last).device &&
+           *candidate(node).shape == *candidate(last).shape &&
+           s.first_ordered > state(last).position;
   }
 
   // Holds for every group, from its first member on. Operands are counted before anything else is
   // done with them, so that one trial costs no more than a group's worth.
-  bool fits(const std::vector<const Node*>& members) {
+  bool fits(const Members& members) {
     size_t operands = 0;
     for (const Node* member : members) operands += member->inputs().size();
     return operands <= kMostFusedOperands &&
            fits_one_kernel(members.size(), operands, inputs_of(members).size());
   }
 
-  // In order of first use by members in canonical order, whichever way `members` is sorted.
-  std::vector<Output> inputs_of(std::vector<const Node*> members) {
-    std::sort(members.begin(), members.end(), [&](const Node* a, const Node* b) {
-      return state(*a).position < state(*b).position;
-    });
-    std::vector<Output> inputs;
-    for (const Node* member : members) {
+  // In order of first use by members in canonical order.
+  Edges inputs_of(const Members& members) {
+    Edges inputs;
+    for (const Node* member : std::span(members) | std::views::reverse) {
       for (const Output& input : member->inputs()) {
         ++looked_at_;
-        if (std::find(members.begin(), members.end(), input.node) != members.end()) continue;
-        const bool there = std::any_of(inputs.begin(), inputs.end(),
-                                       [&](const Output& other) { return same(input, other); });
-        if (!there) inputs.push_back(input);
+        if (std::ranges::find(members, input.node) != members.end()) continue;
+        if (std::ranges::find(inputs, input) == inputs.end()) inputs.push_back(input);
       }
     }
     return inputs;
@@ -118,8 +131,8 @@ class Finder {
 
   std::span<Node* const> order_;
   std::span<const FusionCandidate> candidates_;
-  std::vector<NodeState> nodes_;                  // by node id
-  std::vector<std::vector<const Node*>> groups_;  // last member first
+  std::vector<NodeState> nodes_;  // by node id
+  std::vector<Members> groups_;
   int64_t looked_at_ = 0;
 };
 
@@ -157,6 +170,7 @@ ElementwiseGroup describe_group(const FusionGroup& group, std::vector<Shape> inp
     const auto at = std::find(group.members.begin(), group.members.end(), value.node);
     return static_cast<int>(group.inputs.size()) + static_cast<int>(at - group.members.begin());
   };
+  out.steps.reserve(group.members.size());
   for (const Node* member : group.members) {
     ElementwiseGroup::Step step{&member->op(), {}};
     for (const Output& input : member->inputs()) step.operands.push_back(number(input));

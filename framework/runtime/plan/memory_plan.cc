@@ -35,10 +35,9 @@ constexpr int32_t kNever = std::numeric_limits<int32_t>::max();
 
 class Planner {
  public:
-  Planner(std::vector<MemoryBlock>& blocks, std::span<const std::vector<int32_t>> before,
-          bool in_order)
+  Planner(std::vector<MemoryBlock>& blocks, std::span<const Numbers> before, bool in_order)
       : blocks_(blocks),
-        ancestors_(in_order ? std::span<const std::vector<int32_t>>() : before),
+        ancestors_(in_order ? std::span<const Numbers>() : before),
         in_order_(in_order) {
     last_.reserve(blocks.size());
     for (const MemoryBlock& block : blocks)
@@ -216,7 +215,7 @@ int64_t added_bytes(int64_t a, int64_t b) {
   throw resource_exhausted("the values of this run need more than 2^63 - 1 bytes");
 }
 
-int64_t plan_memory(std::vector<MemoryBlock>& blocks, std::span<const std::vector<int32_t>> before,
+int64_t plan_memory(std::vector<MemoryBlock>& blocks, std::span<const Numbers> before,
                     bool in_order) {
   int64_t sum = 0;  // no offset lies beyond it
   for (MemoryBlock& block : blocks) {

@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "framework/runtime/plan/numbers.h"
+
 namespace treenail {
 
 inline constexpr int64_t kArenaAlignment = 64;
@@ -21,7 +23,7 @@ struct MemoryBlock {
 // `before`: for each plan node the nodes it waits for (direct edges); nodes are numbered in
 // canonical order. With in_order the edges are not looked at. Returns the arena's size. Errors:
 // ResourceExhausted when the blocks together have more than 2^63 - 1 bytes.
-int64_t plan_memory(std::vector<MemoryBlock>& blocks, std::span<const std::vector<int32_t>> before,
+int64_t plan_memory(std::vector<MemoryBlock>& blocks, std::span<const Numbers> before,
                     bool in_order);
 
 // Sizes added. Errors: ResourceExhausted.

@@ -18,6 +18,7 @@
 #include "framework/base/cancellation.h"
 #include "framework/base/fork.h"
 #include "framework/runtime/kernel/kernel.h"
+#include "framework/runtime/plan/numbers.h"
 #include "framework/runtime/plan/topology.h"
 
 namespace treenail {
@@ -37,19 +38,17 @@ struct PlanNode {
   std::unique_ptr<Kernel> kernel;
   // Started, not run: an AsyncKernel, or kDynamic and such an op or on a device with a queue.
   bool asynchronous = false;
-  bool queued = false;          // a QueuedKernel
-  std::vector<int32_t> inputs;  // slots
-  int32_t first_output = 0;     // slots of outputs follow one another
-  int32_t memory = 0;           // of its device, as Topology::memory()
-  int64_t scratch_offset = 0;   // in that memory's arena
-  std::vector<int32_t>
-      fresh;  // output slots to allocate before the kernel: their values outlive the run
+  bool queued = false;         // a QueuedKernel
+  Numbers inputs;              // slots
+  int32_t first_output = 0;    // slots of outputs follow one another
+  int32_t memory = 0;          // of its device, as Topology::memory()
+  int64_t scratch_offset = 0;  // in that memory's arena
+  Numbers fresh;  // output slots to allocate before the kernel: their values outlive the run
   int32_t forwarded = -1;  // input slot that output 0 takes over, computed over what is there
-  std::vector<int32_t> kernel_gives;  // output slots the kernel sets, whose shape is planned:
-                                      // checked after the kernel
-  std::vector<int32_t>
-      counted;  // input slots whose value is released after its last use, once per use
-  std::vector<int32_t> successors;  // plan nodes that wait for this one, once per wait
+  // Output slots the kernel sets, whose shape is planned: checked after the kernel.
+  Numbers kernel_gives;
+  Numbers counted;     // input slots whose value is released after its last use, once per use
+  Numbers successors;  // plan nodes that wait for this one, once per wait
   int32_t waits_for = 0;
 };
 
@@ -135,7 +134,7 @@ struct Plan {
   bool can_wait = false;      // there are asynchronous nodes, or arguments that arrive one by one
   // Only with Args::kOneByOne: the plan nodes that wait for each feed; and what each fetch and each
   // target waits for, plan nodes and ~i for feed i.
-  std::vector<std::vector<int32_t>> arg_successors, fetch_waits, target_waits;
+  std::vector<Numbers> arg_successors, fetch_waits, target_waits;
 
   // Nodes run one after the other, so that their order, too, separates lifetimes of values; else
   // only what a node waits for does.

@@ -37,7 +37,7 @@ void PlanBuilder::mark_escaping() {
       }
     }
     if (p.kind != PlanNode::Kind::kKernel || p.node->op().def().allocates_outputs) continue;
-    p.fresh.clear();
+    p.fresh.resize(0);
     for (int i = 0; i < p.node->num_outputs(); ++i) {
       if (slot(p.first_output + i).kind == Slot::Kind::kRun && (i > 0 || p.forwarded < 0))
         p.fresh.push_back(p.first_output + i);

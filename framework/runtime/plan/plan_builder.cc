@@ -234,8 +234,8 @@ void PlanBuilder::find_groups() {
       c.shape = &s.infos[0].shape;
     }
   }
-  for (const FusionGroup& group : find_fusion_groups(topology_.order, candidates)) {
-    PreparedGroup prepared = prepare_group(group);
+  for (FusionGroup& group : find_fusion_groups(topology_.order, candidates)) {
+    PreparedGroup prepared = prepare_group(std::move(group));
     if (prepared.kernel != nullptr) add_group(std::move(prepared));
   }
 }
@@ -251,9 +251,12 @@ bool PlanBuilder::sizes_are_possible(const FusionGroup& group) {
 }
 
 // Its kernel is null where there can be none.
-PlanBuilder::PreparedGroup PlanBuilder::prepare_group(const FusionGroup& group) {
+PlanBuilder::PreparedGroup PlanBuilder::prepare_group(FusionGroup found) {
   poll_interrupt();
-  PreparedGroup prepared{group, group.inputs, nullptr, group.members};
+  PreparedGroup prepared{std::move(found), {}, nullptr, {}};
+  const FusionGroup& group = prepared.group;
+  prepared.inputs = group.inputs;
+  prepared.nodes = group.members;
   if (!sizes_are_possible(group)) return prepared;
   std::vector<Shape> shapes;
   for (const Output& input : group.inputs) shapes.push_back(info(input).shape.shape());
@@ -443,21 +446,18 @@ void PlanBuilder::connect() {
   }
   for (const Node* node : topology_.order) {
     poll_interrupt();
-    std::vector<int32_t> waits;
     const int32_t p = state(*node).plan_node;
+    Numbers& all = p < 0 ? passed_on_[index(*node)] : before_[static_cast<size_t>(p)];
     for (const Output& input : node->inputs()) {
       if (p < 0) {
-        add_order_before(*input.node, waits);
+        add_order_before(*input.node, all);
       } else {
-        add_waits(*input.node, waits);
+        add_waits(*input.node, all);
       }
     }
-    for (const Node* before : node->control_inputs()) add_waits(*before, waits);
-    std::vector<int32_t>& all = p < 0 ? passed_on_[index(*node)] : before_[static_cast<size_t>(p)];
-    all.insert(all.end(), waits.begin(), waits.end());
-    if (p >= 0) std::erase(all, p);
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
+    for (const Node* before : node->control_inputs()) add_waits(*before, all);
+    if (p >= 0) erase_if(all, [p](int32_t other) { return other == p; });
+    sort_once(all);
     if (p >= 0 && !all.empty() && all.back() >= p) {  // would wait for itself
       throw internal_error("node \"", node->original_name(), "\" waits for one that runs later");
     }
@@ -487,23 +487,22 @@ void PlanBuilder::set_edges() {
         plan_->nodes[static_cast<size_t>(earlier)].successors.push_back(n);
       }
     }
-    std::erase_if(before_[p], [](int32_t earlier) { return earlier < 0; });
+    erase_if(before_[p], [](int32_t earlier) { return earlier < 0; });
   }
 }
 
 // A node that does not run passes on what it would have waited for.
-void PlanBuilder::add_waits(const Node& before, std::vector<int32_t>& waits) {
+void PlanBuilder::add_waits(const Node& before, Numbers& waits) {
   if (const int32_t p = state(before).plan_node; p >= 0) {
     waits.push_back(p);
   } else {
-    const std::vector<int32_t>& earlier = passed_on_[index(before)];
-    waits.insert(waits.end(), earlier.begin(), earlier.end());
+    for (const int32_t earlier : passed_on_[index(before)]) waits.push_back(earlier);
   }
 }
 
 // What a node that does not run takes over from an input: not the value, which may be computed
 // later, in a group that itself reads what is made of this node; but the order it stands in.
-void PlanBuilder::add_order_before(const Node& input, std::vector<int32_t>& waits) {
+void PlanBuilder::add_order_before(const Node& input, Numbers& waits) {
   if (state(input).plan_node < 0 || input.op().def().stateful) {
     add_waits(input, waits);
   } else {

@@ -64,7 +64,7 @@ class PlanBuilder {
   void find_groups();
   bool sizes_are_possible(const FusionGroup& group);
   struct PreparedGroup;
-  PreparedGroup prepare_group(const FusionGroup& group);
+  PreparedGroup prepare_group(FusionGroup found);
   void add_group(PreparedGroup group);
   bool prepare_early(const Node& node);
   // Chains that run some rows at a time (plan_rows.cc).
@@ -97,8 +97,8 @@ class PlanBuilder {
 
   // Edges.
   void connect();
-  void add_waits(const Node& before, std::vector<int32_t>& waits);
-  void add_order_before(const Node& input, std::vector<int32_t>& waits);
+  void add_waits(const Node& before, Numbers& waits);
+  void add_order_before(const Node& input, Numbers& waits);
   void note_arrivals();
   void set_edges();
 
@@ -143,8 +143,8 @@ class PlanBuilder {
   std::vector<PreparedGroup> groups_;
   std::vector<int32_t> root_;  // by slot: what it is a view of, itself a root
   // By plan node, sorted: plan nodes, after ~i for each feed i that arrives while the plan runs.
-  std::vector<std::vector<int32_t>> before_;
-  std::vector<std::vector<int32_t>> passed_on_;  // by node id
+  std::vector<Numbers> before_;
+  std::vector<Numbers> passed_on_;  // by node id
   std::vector<MemoryBlock> blocks_;
   std::vector<int32_t> memory_of_block_;
   std::vector<int32_t> block_of_;  // by root slot

@@ -13,10 +13,10 @@ namespace treenail {
 namespace {
 
 // Ground truth by search: whether `earlier` is done before `node` begins.
-bool done_before(const std::vector<std::vector<int32_t>>& before, int32_t earlier, int32_t node,
-                 bool in_order) {
+bool done_before(const std::vector<Numbers>& before, int32_t earlier, int32_t node, bool in_order) {
   if (in_order) return earlier < node;
-  std::vector<int32_t> stack(before[static_cast<size_t>(node)]);
+  const Numbers& first = before[static_cast<size_t>(node)];
+  std::vector<int32_t> stack(first.begin(), first.end());
   std::vector<bool> seen(before.size());
   while (!stack.empty()) {
     const int32_t n = stack.back();
@@ -30,8 +30,8 @@ bool done_before(const std::vector<std::vector<int32_t>>& before, int32_t earlie
   return false;
 }
 
-bool apart(const std::vector<std::vector<int32_t>>& before, const MemoryBlock& a,
-           const MemoryBlock& b, bool in_order) {
+bool apart(const std::vector<Numbers>& before, const MemoryBlock& a, const MemoryBlock& b,
+           bool in_order) {
   return std::all_of(a.users.begin(), a.users.end(),
                      [&](int32_t user) { return done_before(before, user, b.users[0], in_order); });
 }
@@ -43,7 +43,7 @@ TEST_P(MemoryPlanTest, BlocksThatMayLiveTogetherNeverOverlap) {
   std::mt19937 random(7);
   for (int graph = 0; graph < 30; ++graph) {
     const int nodes = 40;
-    std::vector<std::vector<int32_t>> before(nodes);
+    std::vector<Numbers> before(nodes);
     std::vector<MemoryBlock> blocks(nodes);
     for (int n = 0; n < nodes; ++n) {
       blocks[static_cast<size_t>(n)].bytes = 1 + static_cast<int64_t>(random() % 1000);
@@ -78,7 +78,7 @@ TEST_P(MemoryPlanTest, EachBlockLiesAtTheLowestOffsetThatIsFree) {
   const bool in_order = GetParam();
   std::mt19937 random(3);
   const size_t nodes = 500;
-  std::vector<std::vector<int32_t>> before(nodes);
+  std::vector<Numbers> before(nodes);
   std::vector<MemoryBlock> blocks(nodes);
   for (size_t n = 0; n < nodes; ++n) {
     blocks[n].bytes = kArenaAlignment * static_cast<int64_t>(1 + random() % 4);
@@ -110,11 +110,11 @@ TEST_P(MemoryPlanTest, EachBlockLiesAtTheLowestOffsetThatIsFree) {
 }
 
 TEST(MemoryPlan, AChainNeedsTwoBlocks) {
-  std::vector<std::vector<int32_t>> before(100);
+  std::vector<Numbers> before(100);
   std::vector<MemoryBlock> blocks(100);
   for (int32_t n = 0; n < 100; ++n) {
     blocks[static_cast<size_t>(n)] = {4096, {n}};
-    if (n > 0) before[static_cast<size_t>(n)] = {n - 1};
+    if (n > 0) before[static_cast<size_t>(n)].push_back(n - 1);
     if (n + 1 < 100) blocks[static_cast<size_t>(n)].users.push_back(n + 1);
   }
   EXPECT_EQ(plan_memory(blocks, before, false), 2 * 4096);
@@ -124,21 +124,20 @@ TEST(MemoryPlan, AChainNeedsTwoBlocks) {
 TEST(MemoryPlan, IndependentBranchesShareOnlyInOrder) {
   // Two nodes without edges: side by side both live at once.
   std::vector<MemoryBlock> blocks = {{64, {0}}, {64, {1}}};
-  const std::vector<std::vector<int32_t>> before(2);
+  const std::vector<Numbers> before(2);
   EXPECT_EQ(plan_memory(blocks, before, true), 64);
   EXPECT_EQ(plan_memory(blocks, before, false), 128);
 }
 
 // `count` blocks of 256 bytes; each node reads the one before in its branch.
-std::vector<MemoryBlock> branches(size_t count, size_t branch,
-                                  std::vector<std::vector<int32_t>>& before) {
+std::vector<MemoryBlock> branches(size_t count, size_t branch, std::vector<Numbers>& before) {
   std::vector<MemoryBlock> blocks(count);
   before.assign(count, {});
   for (size_t n = 0; n < count; ++n) {
     blocks[n].bytes = 256;
     blocks[n].users = {static_cast<int32_t>(n)};
     if (n % branch == 0) continue;
-    before[n] = {static_cast<int32_t>(n - 1)};
+    before[n].push_back(static_cast<int32_t>(n - 1));
     blocks[n - 1].users.push_back(static_cast<int32_t>(n));
   }
   return blocks;
@@ -146,7 +145,7 @@ std::vector<MemoryBlock> branches(size_t count, size_t branch,
 
 // Beyond what is laid out exactly the values of a chain still take turns.
 TEST_P(MemoryPlanTest, AVeryLongChainNeedsFewBlocks) {
-  std::vector<std::vector<int32_t>> before;
+  std::vector<Numbers> before;
   std::vector<MemoryBlock> blocks = branches(50'000, 50'000, before);
   EXPECT_LE(plan_memory(blocks, before, GetParam()), 5 * 256);
 }
@@ -155,7 +154,7 @@ TEST_P(MemoryPlanTest, AVeryLongChainNeedsFewBlocks) {
 TEST_P(MemoryPlanTest, VeryManyBranchesShareWithinABranch) {
   const bool in_order = GetParam();
   for (const size_t branch : {size_t{20'000}, size_t{10}}) {
-    std::vector<std::vector<int32_t>> before;
+    std::vector<Numbers> before;
     std::vector<MemoryBlock> blocks = branches(40'000, branch, before);
     const auto width = static_cast<int64_t>(in_order ? 1 : 40'000 / branch);
     EXPECT_LE(plan_memory(blocks, before, in_order), 5 * 256 * width) << branch;
@@ -166,7 +165,7 @@ TEST_P(MemoryPlanTest, BlocksOfAVeryLargePlanNeverOverlapWhileAlive) {
   const bool in_order = GetParam();
   std::mt19937 random(11);
   const size_t nodes = 12'000;
-  std::vector<std::vector<int32_t>> before(nodes);
+  std::vector<Numbers> before(nodes);
   std::vector<MemoryBlock> blocks(nodes);
   for (size_t n = 0; n < nodes; ++n) {
     blocks[n].bytes = 1 + static_cast<int64_t>(random() % 5000);
@@ -199,10 +198,10 @@ TEST(Ancestors, TakeLinearMemoryAndNeverSayTooMuch) {
   std::mt19937 random(5);
   size_t bytes_a_node = 0;
   for (const size_t nodes : {size_t{10'000}, size_t{20'000}, size_t{40'000}}) {
-    std::vector<std::vector<int32_t>> before(nodes);
+    std::vector<Numbers> before(nodes);
     for (size_t n = 1; n < nodes; ++n) {
       if (n % 7 == 0) continue;
-      before[n] = {static_cast<int32_t>(n - 1 - random() % std::min<size_t>(n, 5))};
+      before[n].push_back(static_cast<int32_t>(n - 1 - random() % std::min<size_t>(n, 5)));
     }
     const Ancestors ancestors(before);
     if (bytes_a_node == 0) bytes_a_node = ancestors.bytes() / nodes;
@@ -220,16 +219,16 @@ TEST(Ancestors, TakeLinearMemoryAndNeverSayTooMuch) {
 
 TEST(Ancestors, KnowFarOnesOfALongChainAndBesideIt) {
   // A trunk of 20,000 nodes, and beside every tenth a node that the next of the trunk waits for.
-  std::vector<std::vector<int32_t>> before;
+  std::vector<Numbers> before;
   int32_t trunk = -1;
   std::vector<int32_t> beside;
   for (int n = 0; n < 20'000; ++n) {
-    std::vector<int32_t> waits;
+    Numbers waits;
     if (trunk >= 0) waits.push_back(trunk);
     if (n % 10 == 0 && trunk >= 0) {
       beside.push_back(static_cast<int32_t>(before.size()));
       waits.push_back(beside.back());
-      before.push_back({trunk});
+      before.emplace_back().push_back(trunk);
     }
     trunk = static_cast<int32_t>(before.size());
     before.push_back(waits);
