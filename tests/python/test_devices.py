@@ -70,6 +70,23 @@ def test_a_value_crosses_once_for_each_destination():
     assert made == [1, 1, 0, 0]
 
 
+def test_lists_hold_values_of_a_device_in_host_memory():
+    x = tn.placeholder(tn.float32, [4])
+    array = tn.TensorArray(tn.float32, 3, element_shape=[4])
+    with tn.device(SIM):
+        y = tn.exp(x)
+    array = array.write(0, y).write(2, y * 2.0)
+    with tn.device(SIM):
+        z = tn.square(array.stack())
+    gradient = tn.gradients(z, x)[0]
+    value = np.float32([0, 1, -1, 0.5])
+    with tn.Session(config=tn.ConfigProto(allow_soft_placement=True)) as sess:
+        got, slope = sess.run([z, gradient], {x: value})
+    e = np.exp(value)
+    np.testing.assert_allclose(got, [e * e, 0 * e, 4 * e * e], rtol=1e-5)
+    np.testing.assert_allclose(slope, 10 * e * e, rtol=1e-5)
+
+
 def test_constants_cross_when_the_plan_is_made():
     c = tn.constant(np.arange(4, dtype=np.float32))
     x = tn.placeholder(tn.float32, [4])

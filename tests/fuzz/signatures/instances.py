@@ -42,6 +42,7 @@ MAKERS = {
     tn.QueueBase: lambda rng: tn.FIFOQueue(3, tn.float32, []),
     tn.RandomShuffleQueue: lambda rng: tn.RandomShuffleQueue(3, 1, tn.float32, []),
     tn.Tensor: lambda rng: tn.constant([[1.0, 2.0], [3.0, 4.0]]),
+    tn.TensorArray: lambda rng: tn.TensorArray(tn.float32, 3, element_shape=[2]),
     tn.TensorShape: lambda rng: tn.TensorShape([2, None]),
     tn.Variable: lambda rng: tn.Variable([[1.0, 2.0], [3.0, 4.0]]),
     tn.VariableScope: lambda rng: tn.get_variable_scope(),
