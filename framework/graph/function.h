@@ -29,7 +29,7 @@ struct Function {
   // A node asks for another gradient than its op's, by a name that the language binding knows; not
   // kept in files.
   bool overrides_gradients = false;
-  std::string gradient;                    // name of a function that computes the gradient, or ""
+  std::string gradient;  // name of a function that computes the gradient, or ""
 };
 
 }  // namespace treenail

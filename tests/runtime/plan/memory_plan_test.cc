@@ -177,7 +177,9 @@ TEST_P(MemoryPlanTest, BlocksOfAVeryLargePlanNeverOverlapWhileAlive) {
     }
   }
   const int64_t arena = plan_memory(blocks, before, in_order);
-  if (in_order) EXPECT_LT(arena, 5000 * 200);  // side by side what nobody waits for stays
+  if (in_order) {  // side by side what nobody waits for stays
+    EXPECT_LT(arena, 5000 * 200);
+  }
   std::vector<size_t> by_offset(nodes);
   std::iota(by_offset.begin(), by_offset.end(), size_t{0});
   std::sort(by_offset.begin(), by_offset.end(),

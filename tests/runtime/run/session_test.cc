@@ -587,7 +587,7 @@ TEST(Session, AChangedNodeIsCompiledAnew) {
 TEST(Session, ANodeMayReadWhatWasMadeAfterIt) {
   GraphBuilder b;
   const Output y = b.op("Neg", {b.constant(floats({1}))}, {}, "y");
-  const Output z = b.op("Neg", {y}, {}, "z");
+  b.op("Neg", {y}, {}, "z");
   const Output two =
       b.op("Add", {b.constant(floats({1})), b.placeholder(DType::kFloat32, {1}, "x")});
   b.graph->set_input(*y.node, 0, b.op("Exp", {two}));
