@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import treenail as tn
+from treenail import _treenail as _core
+from treenail._framework import _DefaultGraph
+from treenail._function_graph import FunctionGraph
 
 
 def run(fetches, feeds=None):
@@ -478,3 +481,53 @@ def test_a_tensor_of_a_body_stays_there():
         sess.run(leaked[0], {p: True, x: 1.0})
     with tn.Session() as sess, pytest.raises(TypeError, match="choice/true_fn.*return it"):
         sess.run(x, {leaked[0]: 1.0})
+
+
+# --- Functions that call themselves ---------------------------------------------------------------
+
+def recursive_sum(limit):
+    """What 0 + 1 + ... + limit is, by a function of the graph that calls itself."""
+    root = tn.get_default_graph()
+
+    def function(name, make):
+        body = FunctionGraph(name, root)
+        with _DefaultGraph(body):
+            n = tn.placeholder(tn.int32, [])
+            result = make(n)
+        return _core.add_function(root, name, body, [n], [result])
+
+    def call(n):
+        return tn.raw_ops.StatelessIf(n > 0, [n], Tout=[tn.int32], then_branch="step",
+                                      else_branch="end")[0]
+    function("end", lambda n: tn.identity(n))
+    function("step", lambda n: n + call(n - 1))
+    return call(limit)
+
+
+def test_a_function_may_call_itself():
+    n = tn.placeholder(tn.int32, [])
+    total = recursive_sum(n)
+    with tn.Session() as sess:
+        for count in (0, 1, 7, 300, 2):
+            assert sess.run(total, {n: count}) == count * (count + 1) // 2
+
+
+@pytest.mark.parametrize("stack", [0, 1 << 20])
+def test_recursion_without_an_end_is_ended(stack):
+    n = tn.placeholder(tn.int32, [])
+    total, found = recursive_sum(n), []
+
+    def work():
+        with tn.Session() as sess:
+            found.append(sess.run(total, {n: 100}))
+            with pytest.raises(tn.errors.ResourceExhaustedError, match='"step" is called'):
+                sess.run(total, {n: 1000000})
+            found.append(sess.run(total, {n: 3}))
+    before = threading.stack_size(stack)
+    try:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(before)
+    assert found == [5050, 6]

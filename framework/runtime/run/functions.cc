@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/runtime/run/functions.h"
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <unordered_set>
 
@@ -15,15 +18,34 @@ namespace {
 
 // Sets of state for which a body keeps its plans.
 constexpr size_t kKeptStates = 16;
-// A call within a call takes some 1.5 KiB of the thread's stack.
 constexpr int kDeepestCall = 1000;
 thread_local int call_depth = 0;
+// What a call leaves of its thread's stack: for kernels, some of which keep 128 KiB there.
+constexpr size_t kStackLeft = size_t{384} << 10;
 
+// Below this address the calling thread's stack is nearly used up.
+uintptr_t lowest_frame() {
+  thread_local const uintptr_t lowest = [] {
+    pthread_attr_t attributes;
+    void* begin = nullptr;
+    size_t size = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return uintptr_t{0};
+    pthread_attr_getstack(&attributes, &begin, &size);
+    pthread_attr_destroy(&attributes);
+    return reinterpret_cast<uintptr_t>(begin) + std::min(kStackLeft, size / 2);
+  }();
+  return lowest;
+}
+
+// Calls within calls stand on the thread's stack, some 1.5 KiB each.
 struct Deeper {
   explicit Deeper(const Function& function) {
-    if (call_depth >= kDeepestCall) {
+    const bool fits = reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) > lowest_frame();
+    if (!fits || call_depth >= kDeepestCall) {
       throw resource_exhausted("function \"", function.name, "\" is called at a depth of ",
-                               kDeepestCall, " calls: does it call itself without an end?");
+                               call_depth, " calls, ",
+                               fits ? "which is the limit" : "where the thread's stack ends",
+                               ": does it call itself without an end?");
     }
     ++call_depth;
   }
