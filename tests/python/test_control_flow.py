@@ -11,12 +11,7 @@ import treenail as tn
 from treenail import _treenail as _core
 from treenail._framework import _DefaultGraph
 from treenail._function_graph import FunctionGraph
-
-
-def run(fetches, feeds=None):
-    with tn.Session() as sess:
-        sess.run(tn.global_variables_initializer())
-        return sess.run(fetches, feeds)
+from running import run
 
 
 # --- Branches -------------------------------------------------------------------------------------

@@ -5,12 +5,7 @@ import numpy as np
 import pytest
 
 import treenail as tn
-
-
-def run(fetches, feeds=None):
-    with tn.Session() as sess:
-        sess.run(tn.global_variables_initializer())
-        return sess.run(fetches, feeds)
+from running import run
 
 
 @pytest.mark.parametrize("pred", [True, False])
@@ -220,6 +215,25 @@ def test_a_value_that_no_gradient_goes_through_has_none():
     a, b = looped(lambda a, b: (a * 2.0, b + 1.0), [x, y], 3)
     assert run(tn.gradients(a, x)[0], {x: 1.0, y: 0.0}) == 8
     assert tn.gradients(a, y) == [None]
+
+
+def test_what_a_loop_reads_is_differentiated_only_where_asked():
+    data, w = tn.placeholder(tn.float32, [100, 4]), tn.Variable(tn.ones([4]))
+    _, total = tn.while_loop(lambda i, _: i < 100, lambda i, t: (i + 1, t + data[i] * w),
+                             [0, tn.zeros([4])])
+
+    def backward_values(x):
+        before = len(tn.get_default_graph().get_operations())
+        (gradient,) = tn.gradients(total, x)
+        loop = [op for op in tn.get_default_graph().get_operations()[before:]
+                if op.type.endswith("While")][0]
+        return gradient, [t.shape.as_list() for t in loop.outputs if t.dtype == tn.float32]
+    dw, values = backward_values(w)
+    assert [100, 4] not in values  # no gradient of the data
+    value = np.random.RandomState(0).rand(100, 4).astype(np.float32)
+    np.testing.assert_allclose(run(dw, {data: value}), value.sum(0), rtol=1e-5)
+    dx, values = backward_values(data)
+    assert [100, 4] in values and run(dx, {data: value}).tolist() == [[1] * 4] * 100
 
 
 def test_rows_of_a_variable_in_a_loop():
