@@ -2,7 +2,6 @@
 #include "framework/graph/function_gradients.h"
 
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -71,15 +70,7 @@ Output stand_in(Graph& body, const Output& value) {
 
 // In a branch that does not read it, what another does: whatever that is.
 Output unread(Graph& body, const Output& value) {
-  const DType dtype = value.node->op().output_type(value.index);
-  const NamedAttrs attrs = {{"dtype", dtype}, {"shape", PartialShape()}};
-  return {&body.add({.op = "Placeholder", .name = "unread", .inputs = {}, .attrs = attrs}), 0};
-}
-
-bool is_stateful(const Graph& body) {
-  for (int id = 0; id < body.num_nodes(); ++id)
-    if (body.node(id)->op().def().stateful) return true;
-  return false;
+  return add_placeholder(body, "unread", value.node->op().output_type(value.index), PartialShape());
 }
 
 // The gradient of a call or a choice between calls.
@@ -94,9 +85,8 @@ class ChoiceGradient {
         names_(functions_of(op_)),
         first_(op_.input_range(static_cast<int>(op_.def().inputs.size()) - 1).first) {
     for (size_t i = 0; i < output_gradients.size(); ++i) {
-      if (output_gradients[i].kind == Gradient::Kind::kNone) continue;
-      with_gradient_[i] = true;
-      incoming_.push_back(e_.densified(output_gradients[i]));
+      with_gradient_.push_back(output_gradients[i].kind != Gradient::Kind::kNone);
+      if (with_gradient_[i]) incoming_.push_back(e_.densified(output_gradients[i]));
     }
     for (int i = first_; i < op_.num_inputs(); ++i) {
       const DType dtype = op_.input_type(i);
@@ -108,7 +98,6 @@ class ChoiceGradient {
   void run(std::span<Gradient> result);
 
  private:
-  using Flags = std::unique_ptr<bool[]>;
   void linearise_all();
   void find_inputs_with_gradient();
   std::vector<Output> forward_outputs(size_t branch);
@@ -124,8 +113,8 @@ class ChoiceGradient {
   const std::vector<std::string> names_;
   const int first_;  // input that is the functions' first argument
   std::vector<Value> incoming_;
-  std::vector<char> wanted_;
-  Flags with_gradient_ = std::make_unique<bool[]>(static_cast<size_t>(op_.num_outputs()) + 1);
+  std::vector<bool> wanted_;         // by argument
+  std::vector<bool> with_gradient_;  // by output
   std::vector<Linearised> branches_;
   std::vector<size_t> inputs_;  // arguments that have a gradient
   std::vector<bool> reads_;     // arguments that a backward part reads
@@ -145,12 +134,9 @@ void ChoiceGradient::run(std::span<Gradient> result) {
 }
 
 void ChoiceGradient::linearise_all() {
-  const auto wanted = std::make_unique<bool[]>(wanted_.size() + 1);
-  std::copy(wanted_.begin(), wanted_.end(), wanted.get());
   for (const std::string& name : names_) {
-    branches_.push_back(linearise(function_named(library_, name),
-                                  {with_gradient_.get(), static_cast<size_t>(op_.num_outputs())},
-                                  {wanted.get(), wanted_.size()}, library_));
+    branches_.push_back(
+        linearise(function_named(library_, name), with_gradient_, wanted_, library_));
   }
 }
 

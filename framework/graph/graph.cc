@@ -59,6 +59,14 @@ bool knows_the_same(const ValueInfo& a, const ValueInfo& b) {
 
 }  // namespace
 
+bool is_stateful(const Graph& graph) {
+  for (int id = 0; id < graph.num_nodes(); ++id) {
+    const Node* const node = graph.node(id);
+    if (node != nullptr && node->op().def().stateful) return true;
+  }
+  return false;
+}
+
 bool is_read(const Output& output) {
   return std::ranges::any_of(output.node->consumers(), [&](const Node* consumer) {
     return std::ranges::find(consumer->inputs(), output) != consumer->inputs().end();

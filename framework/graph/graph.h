@@ -233,6 +233,9 @@ class Graph {
   bool finalized_ = false;
 };
 
+// Whether it has nodes that may not be left out, repeated or merged.
+bool is_stateful(const Graph& graph);
+
 // Nodes of `graph` so that inputs and control inputs come first; among nodes that are free, the
 // lowest original id first, those that are `urgent` (by node id) before the others. Requires an
 // acyclic graph (always true for graphs built by add()); Errors: InvalidArgument naming a node on a

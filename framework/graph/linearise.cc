@@ -29,12 +29,6 @@ std::vector<Output> values_named(const Graph& graph, const std::vector<std::stri
   return values;
 }
 
-Output placeholder_like(Graph& graph, const Output& value, std::string_view name) {
-  const ValueInfo& info = value.node->info(value.index);
-  const NamedAttrs attrs = {{"dtype", info.dtype}, {"shape", info.shape}};
-  return {&graph.add({.op = "Placeholder", .name = name, .inputs = {}, .attrs = attrs}), 0};
-}
-
 // Such a node of a gradient reads no element of its input: where that is of the forward part, the
 // node becomes a part of it, so that the input need not be kept.
 bool tells_shape(const Node& node) {
@@ -90,8 +84,21 @@ class Reads {
 
 void Linearised::find_reads() { Reads(*this, forward_nodes).find(); }
 
-Linearised linearise(const Function& function, std::span<const bool> has_gradient,
-                     std::span<const bool> wanted, Graph& library) {
+Output add_placeholder(Graph& graph, std::string_view name, DType dtype,
+                       const PartialShape& shape) {
+  const NamedAttrs attrs = {{"dtype", dtype}, {"shape", shape}};
+  return {&graph.add({.op = "Placeholder", .name = name, .inputs = {}, .attrs = attrs}), 0};
+}
+
+Output add_placeholder_like(Graph& graph, std::string_view name, const Output& value) {
+  const ValueInfo& info = value.node->info(value.index);
+  const Output made = add_placeholder(graph, name, info.dtype, info.shape);
+  if (info.handle != nullptr) graph.set_handle(made, *info.handle);
+  return made;
+}
+
+Linearised linearise(const Function& function, const std::vector<bool>& has_gradient,
+                     const std::vector<bool>& wanted, Graph& library) {
   if (function.overrides_gradients) {
     throw unimplemented("function \"", function.name,
                         "\" holds operations under a gradient override map, which does not reach "
@@ -112,7 +119,8 @@ Linearised linearise(const Function& function, std::span<const bool> has_gradien
   for (size_t i = 0; i < l.outputs.size(); ++i) {
     if (!has_gradient[i]) continue;
     ys.push_back(l.outputs[i]);
-    l.incoming.push_back(placeholder_like(*l.body, l.outputs[i], "gradient"));
+    const ValueInfo& info = l.outputs[i].node->info(l.outputs[i].index);
+    l.incoming.push_back(add_placeholder(*l.body, "gradient", info.dtype, info.shape));
   }
   for (size_t i = 0; i < l.inputs.size(); ++i)
     if (wanted[i]) xs.push_back(l.inputs[i]);

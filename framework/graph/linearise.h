@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "framework/graph/function.h"
@@ -32,8 +33,13 @@ struct Linearised {
 // has_gradient: per output; wanted: per input. The caller holds library.mutex(), in whose functions
 // those of the body are found, and to which functions of nested bodies are added. Errors: as
 // add_gradients.
-Linearised linearise(const Function& function, std::span<const bool> has_gradient,
-                     std::span<const bool> wanted, Graph& library);
+Linearised linearise(const Function& function, const std::vector<bool>& has_gradient,
+                     const std::vector<bool>& wanted, Graph& library);
+
+// A node whose value a function is given.
+Output add_placeholder(Graph& graph, std::string_view name, DType dtype, const PartialShape& shape);
+// Of which all is known that is known of `value`, which may be another graph's, but the value.
+Output add_placeholder_like(Graph& graph, std::string_view name, const Output& value);
 
 // Adds a function with these inputs and outputs, values of the body, which is finished. Its name:
 // `wanted` made unique.

@@ -2,7 +2,6 @@
 #include "framework/graph/loop_gradients.h"
 
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -18,19 +17,6 @@ namespace {
 DType dtype_of(const Output& value) { return value.node->op().output_type(value.index); }
 const ValueInfo& info_of(const Output& value) { return value.node->info(value.index); }
 
-Output placeholder(Graph& graph, std::string_view name, DType dtype, const PartialShape& shape) {
-  const NamedAttrs attrs = {{"dtype", dtype}, {"shape", shape}};
-  return {&graph.add({.op = "Placeholder", .name = name, .inputs = {}, .attrs = attrs}), 0};
-}
-
-Output placeholder_like(Graph& graph, std::string_view name, const Output& value) {
-  const ValueInfo& info = info_of(value);
-  const Output made = placeholder(graph, name, info.dtype, info.shape);
-  if (info.handle != nullptr) graph.set_handle(made, *info.handle);
-  return made;
-}
-
-// A graph's values by name, as an Emitter's.
 std::vector<Output> outputs_of(const GraphEmitter& e, std::span<const Value> values) {
   std::vector<Output> outputs;
   for (const Value& value : values) outputs.push_back(e.output_of(value));
@@ -74,14 +60,15 @@ class Reach {
 class LoopGradient {
  public:
   LoopGradient(Node& node, Graph& library, GraphEmitter& emitter,
-               std::span<const Gradient> output_gradients)
+               std::span<const Gradient> output_gradients, std::span<const bool> needed)
       : node_(node),
         library_(library),
         e_(emitter),
         count_(static_cast<size_t>(node.num_outputs())),
         body_name_(node.op().get<FunctionAttr>("body").name),
         cond_name_(node.op().get<FunctionAttr>("cond").name),
-        output_gradients_(output_gradients.begin(), output_gradients.end()) {}
+        output_gradients_(output_gradients.begin(), output_gradients.end()),
+        needed_(needed) {}
 
   void run(std::span<Gradient> result) {
     find_differentiated();
@@ -113,7 +100,8 @@ class LoopGradient {
   const size_t count_;  // values of the loop before it grew
   const std::string body_name_, cond_name_;
   const std::vector<Gradient> output_gradients_;
-  std::vector<bool> differentiated_;  // values that a gradient goes through
+  const std::span<const bool> needed_;  // by input
+  std::vector<bool> differentiated_;    // values that a gradient goes through
   Linearised l_;
   std::vector<size_t> wants_;       // inputs that have a gradient: values, and handles of variables
   std::vector<size_t> invariants_;  // inputs that the backward step reads, the same each time
@@ -138,25 +126,24 @@ void LoopGradient::find_differentiated() {
     differentiated_[i] = true;
     reach.add(i, reached);
     for (size_t k = 0; k < count_; ++k) {
-      if (reached[k] && !differentiated_[k] &&
+      // What stays the same leads nowhere else.
+      const bool asked = needed_[k] || !reach.passes_on(k);
+      if (reached[k] && asked && !differentiated_[k] &&
           carries_gradient(node_.op().input_type(static_cast<int>(k))))
         fresh.push_back(k);
     }
   }
   for (size_t i = 0; i < count_; ++i) {
-    if (differentiated_[i] ||
-        (reached[i] && node_.op().input_type(static_cast<int>(i)) == DType::kResource))
+    if (differentiated_[i] || (reached[i] && needed_[i] &&
+                               node_.op().input_type(static_cast<int>(i)) == DType::kResource))
       wants_.push_back(i);
   }
 }
 
 void LoopGradient::linearise_body() {
-  const auto has = std::make_unique<bool[]>(count_ + 1),
-             wanted = std::make_unique<bool[]>(count_ + 1);
-  for (size_t i = 0; i < count_; ++i) has[i] = differentiated_[i];
+  std::vector<bool> wanted(count_);
   for (const size_t i : wants_) wanted[i] = true;
-  l_ = linearise(function_named(library_, body_name_), {has.get(), count_}, {wanted.get(), count_},
-                 library_);
+  l_ = linearise(function_named(library_, body_name_), differentiated_, wanted, library_);
   GraphEmitter e(*l_.body);
   e.set_place("gradients/", nullptr);
   std::erase_if(wants_, [&](size_t i) {  // a variable that no gradient comes to after all
@@ -168,8 +155,7 @@ void LoopGradient::linearise_body() {
   }
   l_.find_reads();
   sort_reads();
-  for (int id = 0; id < l_.body->num_nodes(); ++id)
-    stateful_ = stateful_ || l_.body->node(id)->op().def().stateful;
+  stateful_ = is_stateful(*l_.body);
   for (const size_t i : invariants_)
     stateful_ = stateful_ || dtype_of(l_.inputs[i]) == DType::kResource;
 }
@@ -206,11 +192,11 @@ std::string LoopGradient::add_forward_body() {
   GraphEmitter e(body);
   e.set_place("kept/", nullptr);
   std::vector<Output> inputs = l_.inputs, outputs = l_.outputs;
-  inputs.push_back(placeholder(body, "kept/count", DType::kInt32, Shape()));
+  inputs.push_back(add_placeholder(body, "kept/count", DType::kInt32, Shape()));
   outputs.push_back(
       e.output_of(e.add(GraphEmitter::value_of(inputs.back()), e.const_scalar(DType::kInt32, 1))));
   for (const Output& value : kept_) {
-    inputs.push_back(placeholder(body, "kept/list", DType::kVariant, Shape()));
+    inputs.push_back(add_placeholder(body, "kept/list", DType::kVariant, Shape()));
     outputs.push_back(
         e.output_of(e.call("TensorListPushBack", {GraphEmitter::value_of(inputs.back()),
                                                   GraphEmitter::value_of(value)})));
@@ -226,24 +212,24 @@ std::string LoopGradient::add_forward_cond() {
   std::vector<Output> inputs, outputs;
   for (const std::string& name : old.input_nodes) inputs.push_back(graph->find_output(name));
   for (const std::string& name : old.output_values) outputs.push_back(graph->find_output(name));
-  inputs.push_back(placeholder(*graph, "kept/count", DType::kInt32, Shape()));
+  inputs.push_back(add_placeholder(*graph, "kept/count", DType::kInt32, Shape()));
   for (size_t i = 0; i < kept_.size(); ++i)
-    inputs.push_back(placeholder(*graph, "kept/list", DType::kVariant, Shape()));
+    inputs.push_back(add_placeholder(*graph, "kept/list", DType::kVariant, Shape()));
   return add_function(library_, cond_name_ + "_forward", std::move(graph), inputs, outputs);
 }
 
 // The backward loop's values: count, lists, gradients, invariants.
 std::vector<Output> LoopGradient::backward_arguments(Graph& graph) {
-  std::vector<Output> arguments{placeholder(graph, "count", DType::kInt32, Shape())};
+  std::vector<Output> arguments{add_placeholder(graph, "count", DType::kInt32, Shape())};
   for (size_t i = 0; i < kept_.size(); ++i)
-    arguments.push_back(placeholder(graph, "list", DType::kVariant, Shape()));
+    arguments.push_back(add_placeholder(graph, "list", DType::kVariant, Shape()));
   for (const size_t i : wants_) {
     const Output& like = differentiated_[i] ? l_.inputs[i] : l_.gradients[i];
     arguments.push_back(
-        placeholder(graph, "gradient", dtype_of(l_.gradients[i]), info_of(like).shape));
+        add_placeholder(graph, "gradient", dtype_of(l_.gradients[i]), info_of(like).shape));
   }
   for (const size_t i : invariants_)
-    arguments.push_back(placeholder_like(graph, "invariant", l_.inputs[i]));
+    arguments.push_back(add_placeholder_like(graph, "invariant", l_.inputs[i]));
   return arguments;
 }
 
@@ -361,9 +347,9 @@ std::vector<Value> LoopGradient::call_backward_loop() {
 }  // namespace
 
 void loop_gradients(Node& node, Graph& library, GraphEmitter& emitter,
-                    std::span<const Gradient> output_gradients, std::span<const bool>,
+                    std::span<const Gradient> output_gradients, std::span<const bool> needed,
                     std::span<Gradient> result) {
-  LoopGradient(node, library, emitter, output_gradients).run(result);
+  LoopGradient(node, library, emitter, output_gradients, needed).run(result);
 }
 
 }  // namespace treenail

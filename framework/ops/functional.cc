@@ -66,6 +66,16 @@ iteration, or nothing. parallel_iterations: how many may be under way at once; t
 same for any number. Errors: of the functions' operations, which they name, with the iteration;
 InvalidArgument for a value that leaves its shape.)";
 
+void finish(OpDeclaration& op, ShapeFn shape, const char* doc, bool stateful) {
+  op.attr("output_shapes: list(shape) = []")
+      .allocates_outputs()
+      .data_dependent_shape()
+      .shape(shape)
+      .gradient(no_graph)
+      .doc(doc);
+  if (stateful) op.stateful();
+}
+
 void declare_call(OpRegistry& r, const char* name, bool stateful) {
   OpDeclaration op = r.op(name);
   op.input("args: Tin")
@@ -73,14 +83,8 @@ void declare_call(OpRegistry& r, const char* name, bool stateful) {
       .attr("Tin: list(type) >= 0")
       .attr("Tout: list(type) >= 0")
       .attr("f: func")
-      .stored("args")
-      .attr("output_shapes: list(shape) = []")
-      .allocates_outputs()
-      .data_dependent_shape()
-      .shape(declared_shapes)
-      .gradient(no_graph)
-      .doc(kCallDoc);
-  if (stateful) op.stateful();
+      .stored("args");
+  finish(op, declared_shapes, kCallDoc, stateful);
 }
 
 void declare_if(OpRegistry& r, const char* name, bool stateful) {
@@ -93,14 +97,8 @@ void declare_if(OpRegistry& r, const char* name, bool stateful) {
       .attr("Tin: list(type) >= 0")
       .attr("Tout: list(type) >= 0")
       .attr("then_branch: func")
-      .attr("else_branch: func")
-      .attr("output_shapes: list(shape) = []")
-      .allocates_outputs()
-      .data_dependent_shape()
-      .shape(choice_shapes)
-      .gradient(no_graph)
-      .doc(kIfDoc);
-  if (stateful) op.stateful();
+      .attr("else_branch: func");
+  finish(op, choice_shapes, kIfDoc, stateful);
 }
 
 void declare_case(OpRegistry& r, const char* name, bool stateful) {
@@ -111,14 +109,8 @@ void declare_case(OpRegistry& r, const char* name, bool stateful) {
       .stored("input")
       .attr("Tin: list(type) >= 0")
       .attr("Tout: list(type) >= 0")
-      .attr("branches: list(func) >= 1")
-      .attr("output_shapes: list(shape) = []")
-      .allocates_outputs()
-      .data_dependent_shape()
-      .shape(choice_shapes)
-      .gradient(no_graph)
-      .doc(kCaseDoc);
-  if (stateful) op.stateful();
+      .attr("branches: list(func) >= 1");
+  finish(op, choice_shapes, kCaseDoc, stateful);
 }
 
 void declare_while(OpRegistry& r, const char* name, bool stateful) {
@@ -129,14 +121,8 @@ void declare_while(OpRegistry& r, const char* name, bool stateful) {
       .attr("T: list(type) >= 0")
       .attr("cond: func")
       .attr("body: func")
-      .attr("output_shapes: list(shape) = []")
-      .attr("parallel_iterations: int = 10")
-      .allocates_outputs()
-      .data_dependent_shape()
-      .shape(loop_shapes)
-      .gradient(no_graph)
-      .doc(kWhileDoc);
-  if (stateful) op.stateful();
+      .attr("parallel_iterations: int = 10");
+  finish(op, loop_shapes, kWhileDoc, stateful);
 }
 
 }  // namespace

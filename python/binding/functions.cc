@@ -78,13 +78,6 @@ std::vector<Output> values_in(PyObject* list, GraphObject* graph) {
   return values;
 }
 
-bool is_stateful(const Graph& body) {
-  for (int id = 0; id < body.num_nodes(); ++id) {
-    if (body.node(id)->op().def().stateful) return true;
-  }
-  return false;
-}
-
 // add_function(library, name, body, inputs, outputs): the body, which nobody changes any more, as a
 // function of the graph `library`; its inputs are placeholders. The name that it got, and whether
 // it has stateful operations.

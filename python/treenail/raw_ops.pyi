@@ -4719,7 +4719,7 @@ stateless_truncated_normal = StatelessTruncatedNormal
 
 
 def StatelessWhile(input: Sequence[TensorLike], cond: str, body: str,
-                   output_shapes: Sequence[ShapeLike] = ..., parallel_iterations: int = ...,
+                   parallel_iterations: int = ..., output_shapes: Sequence[ShapeLike] = ...,
                    name: str | None = ...) -> list[Tensor]:
     """`input`, replaced by what `body` makes of it as long as `cond` is true of it.
 
@@ -5445,9 +5445,8 @@ def Where(input: TensorLike, name: str | None = ...) -> Tensor:
 where = Where
 
 
-def While(input: Sequence[TensorLike], cond: str, body: str,
-          output_shapes: Sequence[ShapeLike] = ..., parallel_iterations: int = ...,
-          name: str | None = ...) -> list[Tensor]:
+def While(input: Sequence[TensorLike], cond: str, body: str, parallel_iterations: int = ...,
+          output_shapes: Sequence[ShapeLike] = ..., name: str | None = ...) -> list[Tensor]:
     """`input`, replaced by what `body` makes of it as long as `cond` is true of it.
 
     cond: a function with one result, as that of If. output_shapes: what holds for the values in

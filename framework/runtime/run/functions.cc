@@ -315,22 +315,26 @@ std::vector<bool> Session::Functions::arguments_read(const FunctionAttr& attr,
 }
 
 Access Session::Functions::argument_access(const OpInstance& op, int argument) const {
+  const std::lock_guard lock(access_mutex_);
+  if (access_mutex_.abandoned()) begin_anew(accesses_);
+  return access_by(op, argument);
+}
+
+Access Session::Functions::access_by(const OpInstance& op, int argument) const {
   Access access = Access::kNone;
   for (const AttrValue& attr : op.attrs()) {
     if (attr.kind() == AttrKind::kFunction) {
-      const Function& called = function(attr.get<FunctionAttr>().name);
-      access = stronger(access, argument_access(called, argument));
+      access = stronger(access, access_in(function(attr.get<FunctionAttr>().name), argument));
     } else if (attr.kind() == AttrKind::kFunctionList) {
       for (const FunctionAttr& each : attr.get<std::vector<FunctionAttr>>())
-        access = stronger(access, argument_access(function(each.name), argument));
+        access = stronger(access, access_in(function(each.name), argument));
     }
   }
   return access;
 }
 
-Access Session::Functions::argument_access(const Function& function, int argument) const {
+Access Session::Functions::access_in(const Function& function, int argument) const {
   if (argument >= static_cast<int>(function.input_nodes.size())) return Access::kNone;
-  const std::lock_guard lock(access_mutex_);
   // Of a function that calls itself with the argument: what it does beside that.
   const auto [known, first] = accesses_.try_emplace({&function, argument}, Access::kNone);
   if (!first) return known->second;
@@ -346,7 +350,7 @@ Access Session::Functions::access_behind(const Output& value) const {
     for (int i = 0; i < op.num_inputs(); ++i) {
       if (!(consumer->input(i) == value)) continue;
       access = stronger(access, op.input_def(i).access);
-      if (i >= first) access = stronger(access, argument_access(op, i - first));
+      if (i >= first) access = stronger(access, access_by(op, i - first));
       if (op.def().view_of == i)
         access = stronger(access, access_behind({const_cast<Node*>(consumer), 0}));
     }

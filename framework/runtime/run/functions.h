@@ -41,14 +41,16 @@ class Session::Functions final : public FunctionCaller {
   const Function& function(std::string_view name) const;
   Body& body_within(Body* caller, const FunctionAttr& function, std::string_view call_site,
                     const std::vector<bool>& wanted);
-  Access argument_access(const Function& function, int argument) const;
+  // With access_mutex_ held.
+  Access access_by(const OpInstance& op, int argument) const;
+  Access access_in(const Function& function, int argument) const;
   Access access_behind(const Output& value) const;
 
   Impl& session_;
   const Library library_;
   ForkMutex mutex_;                                                   // guards what follows
   std::map<std::string, std::unique_ptr<Body>, std::less<>> bodies_;  // by call path and wanted
-  mutable std::recursive_mutex access_mutex_;                         // guards what follows
+  mutable ForkMutex access_mutex_;                                    // guards what follows
   mutable std::map<std::pair<const Function*, int>, Access> accesses_;
 };
 
