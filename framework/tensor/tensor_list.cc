@@ -105,9 +105,9 @@ const TensorList& TensorList::in(const Tensor& handle, DType element_dtype) {
   return list;
 }
 
-Tensor handle_of(IntrusivePtr<const TensorList> list) {
+Tensor handle_of(const IntrusivePtr<const TensorList>& list) {
   Tensor handle(DType::kVariant, Shape());
-  handle.data<VariantElement>()->object = std::move(list);
+  handle.data<VariantElement>()->object = list;
   return handle;
 }
 

@@ -78,7 +78,7 @@ class TensorList final : public VariantObject {
 };
 
 // A scalar handle of the list.
-Tensor handle_of(IntrusivePtr<const TensorList> list);
+Tensor handle_of(const IntrusivePtr<const TensorList>& list);
 
 struct OwnList {
   Tensor handle;

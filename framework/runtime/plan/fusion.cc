@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <ranges>
 #include <utility>
 
 #include "framework/base/small_vector.h"
@@ -119,8 +118,8 @@ class Finder {
   // In order of first use by members in canonical order.
   Edges inputs_of(const Members& members) {
     Edges inputs;
-    for (const Node* member : std::span(members) | std::views::reverse) {
-      for (const Output& input : member->inputs()) {
+    for (size_t i = members.size(); i-- > 0;) {
+      for (const Output& input : members[i]->inputs()) {
         ++looked_at_;
         if (std::ranges::find(members, input.node) != members.end()) continue;
         if (std::ranges::find(inputs, input) == inputs.end()) inputs.push_back(input);
