@@ -120,6 +120,7 @@ PyObject* constant(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
     const Casting casting =
         checked(PyObject_IsTrue(args[4])) == 1 ? Casting::kAny : Casting::kSafeKind;
     Tensor value = tensor_from_object(args[1], optional_dtype_from(args[2]), casting, false);
+    if (graph->state->immediate) return new_concrete_tensor(std::move(value)).release();
     const std::string_view name =
         args[3] == Py_None ? std::string_view() : text_of(args[3], "name");
     return constant_tensor(graph, std::move(value), name).release();

@@ -14,6 +14,7 @@
 #include "python/binding/graph_lock.h"
 #include "python/binding/module.h"
 #include "python/binding/operation_type.h"
+#include "python/binding/tape_type.h"
 #include "python/binding/tensor_type.h"
 
 namespace treenail::python {
@@ -239,6 +240,8 @@ PyMethodDef functions[] = {
 };
 
 }  // namespace
+
+PyObject* registered_rule(const std::string& name) { return find_rule(name); }
 
 void add_gradient_functions(PyObject* module) { add_methods(module, functions); }
 

@@ -267,6 +267,22 @@ PyObject* reset_default(PyObject*, PyObject*) {
   });
 }
 
+// replace_default_graph(graph): as the process-wide one; False, and nothing changes, where that has
+// operations or the thread has a default graph of its own.
+PyObject* replace_default(PyObject*, PyObject* graph) {
+  return guarded([&] {
+    graph_from(graph);
+    if (graph_stack != nullptr) return bool_object(false);
+    if (process_graph != nullptr) {
+      Graph& old = *cast(process_graph)->state->graph;
+      if (reading(old, [&] { return old.num_nodes(); }) > 0) return bool_object(false);
+    }
+    Py_INCREF(graph);
+    Py_XSETREF(process_graph, graph);
+    return bool_object(true);
+  });
+}
+
 PyGetSetDef getset[] = {
     {"_scope", get_scope, set_scope, "The current name scope: '' or 'a/b/'.", nullptr},
     {"_device", get_device, set_device, "The device of new operations.", nullptr},
@@ -318,6 +334,7 @@ PyMethodDef functions[] = {
     {"get_default_graph", get_default, METH_NOARGS,
      "get_default_graph()\n--\n\nThe innermost graph of `with graph.as_default()` on this thread, "
      "else the process-wide one."},
+    {"replace_default_graph", replace_default, METH_O, nullptr},
     {"reset_default_graph", reset_default, METH_NOARGS,
      "reset_default_graph()\n--\n\nForgets the process-wide default graph: the next operation "
      "begins a new one."},

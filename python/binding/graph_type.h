@@ -3,9 +3,11 @@
 // out for its nodes, and the key of its building contexts.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -22,12 +24,17 @@ struct NodeViews {
   PyObject* others = nullptr;  // list: views of outputs 1, 2, ...
 };
 
+// Which concrete tensor a constant came from: its bytes, dtype and shape.
+using TensorIdentity = std::tuple<const void*, DType, std::string>;
+
 struct GraphState {
   std::shared_ptr<Graph> graph;
   std::vector<NodeViews> views;  // by node id
   // Names of gradient rules of the nodes added under a gradient map.
   std::unordered_map<const Node*, std::string> gradient_overrides;
+  std::map<TensorIdentity, Node*> constants;  // of concrete tensors that were used here
   const uint64_t context_id = new_context_id();
+  bool immediate = false;  // no graph: what is called with this as the default runs at once
   bool captures = false;  // the body of a function: values of other graphs become arguments
 
   BuildingContext& context() const { return building_context(context_id); }

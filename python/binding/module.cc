@@ -60,6 +60,8 @@ PyObject* register_hooks(PyObject*, PyObject* args, PyObject* kwargs) {
         {"matmul", &s.matmul},
         {"truediv", &s.truediv},
         {"call_gradient", &s.call_gradient},
+        {"call_recorded_gradient", &s.call_recorded_gradient},
+        {"capture_concrete", &s.capture_concrete},
         {"capture", &s.capture},
         {"make_signature", &s.make_signature},
         {"flat_feed", &s.flat_feed},
@@ -129,6 +131,8 @@ int execute_module(PyObject* module) {
     add_op_functions(module);
     add_session(module);
     add_execute(module);
+    add_immediate(module);
+    add_tape(module);
     add_functions(module);
     add_gradient_functions(module);
     add_files(module);

@@ -15,6 +15,7 @@ struct State {
   PyTypeObject* tensor_type = nullptr;
   PyTypeObject* op_function_type = nullptr;
   PyTypeObject* session_type = nullptr;
+  PyTypeObject* tape_type = nullptr;
 
   // Registered by the package through register_hooks().
   PyObject* make_error = nullptr;
@@ -26,6 +27,8 @@ struct State {
   PyObject* matmul = nullptr;
   PyObject* truediv = nullptr;
   PyObject* call_gradient = nullptr;
+  PyObject* call_recorded_gradient = nullptr;
+  PyObject* capture_concrete = nullptr;
   PyObject* capture = nullptr;
   PyObject* make_signature = nullptr;
   PyObject* flat_feed = nullptr;
@@ -53,6 +56,8 @@ void add_tensor(PyObject* module);
 void add_op_functions(PyObject* module);
 void add_session(PyObject* module);
 void add_execute(PyObject* module);
+void add_immediate(PyObject* module);
+void add_tape(PyObject* module);
 
 void add_functions(PyObject* module);
 void add_gradient_functions(PyObject* module);

@@ -4,19 +4,18 @@
 #include <unordered_map>
 
 #include "framework/base/interrupt.h"
-#include "framework/eager/execute.h"
+#include "framework/eager/prepared_call.h"
+#include "framework/eager/tape.h"
 #include "framework/op/op_registry.h"
 #include "python/binding/graph_lock.h"
 #include "python/binding/op_inputs.h"
 #include "python/binding/operation_type.h"
 #include "python/binding/signals.h"
+#include "python/binding/tape_type.h"
 #include "python/binding/tensor_type.h"
 
 namespace treenail::python {
 namespace {
-
-// Immediate execution of less than this keeps the GIL.
-constexpr size_t kCheapBytes = 16384;
 
 Ref call_in_graph(const OpCall& call, const OpInputs& inputs, Node** node_out,
                   GraphObject** graph_out) {
@@ -35,17 +34,44 @@ Ref call_in_graph(const OpCall& call, const OpInputs& inputs, Node** node_out,
   return held;
 }
 
-std::vector<Tensor> execute_now(const OpCall& call, const OpInputs& inputs) {
-  const std::vector<Tensor> values = inputs.tensors();
-  size_t bytes = 0;
-  bool cheap = !values.empty() && !call.def->asynchronous;
-  for (const Tensor& value : values) bytes += value.bytes();
-  for (const ArgDef& input : call.def->inputs) cheap = cheap && !input.host;
-  if (cheap && bytes <= kCheapBytes)
-    return execute(*call.def, values, call.attrs, inputs.arg_sizes());
-  const GilRelease release;
-  const InterruptScope scope(call.def->asynchronous ? signal_poll() : nullptr);  // it may wait
-  return execute(*call.def, values, call.attrs, inputs.arg_sizes());
+// Of a concrete tensor that a function's body uses, to be a constant there.
+constexpr size_t kMostCopied = size_t{1} << 20;
+
+TensorIdentity tensor_identity(const Tensor& tensor) {
+  return {tensor.raw(), tensor.dtype(), to_text(tensor.shape())};
+}
+
+// What is run keeps the GIL where it is estimated to take less.
+constexpr double kKeepsGilNs = 20'000;
+
+std::vector<Tensor> run_prepared_call(const PreparedCall& prepared,
+                                      std::span<const Tensor* const> inputs) {
+  CallRun run(prepared, inputs, nullptr);
+  const double cost = prepared.cost_ns();
+  if (cost < kKeepsGilNs) {
+    run.run();
+  } else {
+    const GilRelease release;
+    const InterruptScope scope(prepared.op().def().asynchronous ? signal_poll() : nullptr);
+    run.run();
+  }
+  std::vector<Tensor> outputs;
+  outputs.reserve(run.num_outputs());
+  for (size_t i = 0; i < run.num_outputs(); ++i) outputs.push_back(std::move(run.output(i)));
+  return outputs;
+}
+
+std::vector<ImmediateTensor> execute_now(const OpCall& call, const OpInputs& inputs) {
+  std::vector<ImmediateTensor> made;
+  const std::vector<const ImmediateTensor*> values = inputs.immediate(made);
+  std::vector<const Tensor*> tensors;
+  tensors.reserve(values.size());
+  for (const ImmediateTensor* value : values) tensors.push_back(&value->tensor);
+  const auto prepared = prepare_call({*call.def, tensors, call.attrs, inputs.arg_sizes()});
+  std::vector<ImmediateTensor> outputs;
+  for (Tensor& output : run_prepared_call(*prepared, tensors)) outputs.push_back({std::move(output)});
+  if (tapes_record()) record_op(prepared->op(), values, outputs, rule_in_python(*call.def));
+  return outputs;
 }
 
 PyObject* result_type(const OpDef& def) {
@@ -99,7 +125,7 @@ Ref symbolic_result(GraphObject* graph, Node* node) {
       });
 }
 
-Ref concrete_result(const OpDef& def, std::vector<Tensor> outputs) {
+Ref concrete_result(const OpDef& def, std::vector<ImmediateTensor> outputs) {
   if (def.outputs.empty()) return Ref::borrow(Py_None);
   // At most one list output has a size that only the count tells.
   const int fixed = static_cast<int>(def.outputs.size()) - 1;
@@ -113,10 +139,7 @@ Ref concrete_result(const OpDef& def, std::vector<Tensor> outputs) {
 
 Ref call_op(const OpCall& call) {
   const OpInputs inputs(call);
-  const bool at_once =
-      call.mode == CallMode::kImmediate || (call.mode == CallMode::kAuto && call.graph == nullptr &&
-                                            inputs.any_concrete() && !inputs.any_symbolic());
-  if (at_once) return concrete_result(*call.def, execute_now(call, inputs));
+  if (call.mode == CallMode::kImmediate) return concrete_result(*call.def, execute_now(call, inputs));
   Node* node = nullptr;
   GraphObject* graph = nullptr;
   const Ref held = call_in_graph(call, inputs, &node, &graph);
@@ -131,7 +154,44 @@ Ref create_op(const OpCall& call) {
   return operation_view(graph, node);
 }
 
-std::vector<Tensor> execute_op(const OpCall& call) { return execute_now(call, OpInputs(call)); }
+std::vector<Tensor> execute_op(const OpCall& call) {
+  std::vector<Tensor> outputs;
+  for (ImmediateTensor& output : execute_now(call, OpInputs(call)))
+    outputs.push_back(std::move(output.tensor));
+  return outputs;
+}
+
+Ref concrete_in_graph(GraphObject* graph, PyObject* tensor, std::string_view name) {
+  const Tensor& value = *concrete_value(tensor);
+  auto& constants = graph->state->constants;
+  const auto found = constants.find(tensor_identity(value));
+  if (found != constants.end()) return tensor_view(graph, {found->second, 0});
+  if (graph->state->captures && (!is_plain(value.dtype()) || value.bytes() > kMostCopied)) {
+    Ref text = text_object(name);
+    PyObject* arguments[] = {as_object(graph), tensor, text.get()};
+    return checked(parking(
+        [&] { return PyObject_Vectorcall(state().capture_concrete, arguments, 3, nullptr); }));
+  }
+  Ref made = constant_tensor(graph, value, name, true);
+  // The node shares the bytes, so nothing else will have this identity while it is there.
+  constants.emplace(tensor_identity(value), output_of(made.get()).node);
+  return made;
+}
+
+CallMode current_mode() {
+  return default_graph()->state->immediate ? CallMode::kImmediate : CallMode::kGraph;
+}
+
+std::vector<Tensor> run_op_now(const OpDef& def, std::span<const Tensor> inputs,
+                               const NamedAttrs& attrs, std::span<const int> arg_sizes,
+                               OpInstance& op) {
+  std::vector<const Tensor*> pointers;
+  pointers.reserve(inputs.size());
+  for (const Tensor& input : inputs) pointers.push_back(&input);
+  const auto prepared = prepare_call({def, pointers, attrs, arg_sizes});
+  op = prepared->op();
+  return run_prepared_call(*prepared, pointers);
+}
 
 Ref call_binary(const OpDef& def, PyObject* a, PyObject* b) {
   OpCall call;

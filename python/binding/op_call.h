@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One call of an op from Python: inputs of any convertible kind become values (constants are added
 // to the graph), dtypes of untyped Python values follow the typed ones, and the op is added to a
-// graph or, on concrete tensors, run at once.
+// graph or run at once: the thread's context decides, never what the inputs are.
 #pragma once
 
 #include <string_view>
@@ -14,11 +14,10 @@
 
 namespace treenail::python {
 
-enum class CallMode : uint8_t {
-  kAuto,  // at once when some input is a concrete tensor and none is symbolic, else in a graph
-  kImmediate,
-  kGraph,
-};
+enum class CallMode : uint8_t { kImmediate, kGraph };
+
+// What the thread's innermost context asks for: a graph, or immediate execution.
+CallMode current_mode();
 
 struct OpCall {
   const OpDef* def = nullptr;
@@ -28,7 +27,7 @@ struct OpCall {
   std::string_view name;
   GraphObject* graph = nullptr;  // null: that of the inputs, else the default graph
   std::vector<Node*> control_inputs;
-  CallMode mode = CallMode::kAuto;
+  CallMode mode = current_mode();
 };
 
 // An Operation for an op without outputs; one Tensor (or a list) for one output; a named tuple for
@@ -42,6 +41,10 @@ Ref call_unary(const OpDef& def, PyObject* a);
 Ref create_op(const OpCall& call);
 // The outputs of an immediate call, flat.
 std::vector<Tensor> execute_op(const OpCall& call);
+
+// What stands for a concrete tensor in a graph: one constant there, however often it is used; in the
+// body of a function, what is large is an argument.
+Ref concrete_in_graph(GraphObject* graph, PyObject* tensor, std::string_view name);
 
 // A Const node. `name` and `absolute` as in NewNode.
 Ref constant_tensor(GraphObject* graph, Tensor value, std::string_view name, bool absolute = false);

@@ -110,7 +110,7 @@ void OpInputs::add(PyObject* object, int arg) {
     item.object =
         with_prefix([&] { return input_prefix(def); }, [&] { return tensor_or_same(object, def); });
   }
-  if (is_symbolic(item.object.get())) {
+  if (is_symbolic(item.object.get()) && call_.mode == CallMode::kGraph) {
     item.object = captured(std::move(item.object));
     GraphObject* graph = graph_of_tensor(item.object.get());
     if (graph_ != nullptr && graph_ != graph) {
@@ -123,8 +123,6 @@ void OpInputs::add(PyObject* object, int arg) {
                         call_.def->name, "' is added to.");
     }
     graph_ = graph;
-  } else if (is_tensor(item.object.get())) {
-    any_concrete_ = true;
   }
   items_.push_back(std::move(item));
 }
@@ -231,27 +229,31 @@ std::vector<Output> OpInputs::outputs(GraphObject* graph) const {
       if (!absolute) base = writing(g, [&] { return g.unique_name(base, false); });
     }
     const ArgDef& def = call_.def->inputs[static_cast<size_t>(item.arg)];
-    Tensor value = convert(item, types);
-    Ref made = constant_tensor(graph, std::move(value), concat(base, "/", def.name), true);
+    const std::string name = concat(base, "/", def.name);
+    Ref made = concrete_value(item.object.get()) != nullptr
+                   ? concrete_in_graph(graph, item.object.get(), name)
+                   : constant_tensor(graph, convert(item, types), name, true);
     result.push_back(output_of(made.get()));
   }
   return result;
 }
 
-std::vector<Tensor> OpInputs::tensors() const {
-  std::vector<Tensor> result;
+std::vector<const ImmediateTensor*> OpInputs::immediate(std::vector<ImmediateTensor>& made) const {
+  std::vector<const ImmediateTensor*> result;
   result.reserve(items_.size());
+  made.reserve(items_.size());
   std::vector<DType> types = known_types();
   for (const Item& item : items_) {
     if (is_symbolic(item.object.get())) {
-      throw_type_error("'", call_.def->name, "' cannot run at once on the symbolic tensor ",
+      throw_type_error("'", call_.def->name, "' runs at once, which it cannot on the symbolic tensor ",
                        repr_of(item.object.get()));
     }
-    if (const Tensor* value = concrete_value(item.object.get())) {
-      result.push_back(*value);
+    if (const ImmediateTensor* value = immediate_value(item.object.get())) {
+      result.push_back(value);
       continue;
     }
-    result.push_back(convert(item, types));
+    made.push_back({convert(item, types)});
+    result.push_back(&made.back());
   }
   return result;
 }

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "framework/eager/immediate_tensor.h"
 #include "python/binding/op_call.h"
 
 namespace treenail::python {
@@ -14,8 +15,6 @@ class OpInputs {
   // tensors. Errors: TypeError.
   explicit OpInputs(const OpCall& call);
 
-  bool any_symbolic() const { return graph_ != nullptr; }
-  bool any_concrete() const { return any_concrete_; }
   // The one graph of the symbolic inputs, or null.
   GraphObject* graph() const { return graph_; }
   const std::vector<int>& arg_sizes() const { return arg_sizes_; }
@@ -23,8 +22,9 @@ class OpInputs {
   // Values of this graph; constants are added under "<op name>/<input name>". Errors: as conversion
   // and Graph::add.
   std::vector<Output> outputs(GraphObject* graph) const;
-  // Errors: TypeError for a symbolic input.
-  std::vector<Tensor> tensors() const;
+  // For immediate execution; what is converted is put into `made`. Errors: TypeError for a symbolic
+  // input.
+  std::vector<const ImmediateTensor*> immediate(std::vector<ImmediateTensor>& made) const;
 
  private:
   struct Item {
@@ -45,7 +45,6 @@ class OpInputs {
   std::vector<Item> items_;
   std::vector<int> arg_sizes_;
   GraphObject* graph_ = nullptr;
-  bool any_concrete_ = false;
 };
 
 }  // namespace treenail::python

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/binding/tensor_type.h"
 
+#include "framework/device/device.h"
+
 #include <vector>
 
 #include "framework/op/shape_context.h"
@@ -50,12 +52,12 @@ std::string name_of(PyObject* self) {
 }
 DType dtype_of_tensor(PyObject* self) {
   const TensorObject* t = cast(self);
-  if (t->graph == nullptr) return t->value ? t->value->dtype() : DType::kInvalid;
+  if (t->graph == nullptr) return t->value ? t->value->tensor.dtype() : DType::kInvalid;
   return t->node->op().output_type(t->index);
 }
 PartialShape shape_of_tensor(PyObject* self) {
   const TensorObject* t = cast(self);
-  if (t->graph == nullptr) return t->value ? PartialShape(t->value->shape()) : PartialShape();
+  if (t->graph == nullptr) return t->value ? PartialShape(t->value->tensor.shape()) : PartialShape();
   return reading(t->node->graph(), [&] { return t->node->info(t->index).shape; });
 }
 
@@ -76,6 +78,10 @@ PyObject* get_name(PyObject* self, void*) {
 }
 PyObject* get_device(PyObject* self, void*) {
   return guarded([&] {
+    if (const Tensor* value = concrete_value(self)) {
+      Device* const device = value->device();
+      return text_object(to_text((device != nullptr ? *device : cpu_device()).name())).release();
+    }
     const Node& node = *symbolic(self, "device")->node;
     return text_object(reading(node.graph(), [&] { return std::string(node.device()); })).release();
   });
@@ -102,7 +108,7 @@ PyObject* get_value_index(PyObject* self, void*) {
 PyObject* get_known_value(PyObject* self, void*) {
   return guarded([&] {
     const TensorObject* t = cast(self);
-    if (t->graph == nullptr) return array_from_tensor(Tensor(*t->value), false).release();
+    if (t->graph == nullptr) return array_from_tensor(Tensor(t->value->tensor), false).release();
     std::shared_ptr<const Tensor> constant;
     reading(t->node->graph(), [&] { constant = t->node->info(t->index).constant; });
     if (!constant || !(is_plain(constant->dtype()) || constant->dtype() == DType::kString))
@@ -178,7 +184,7 @@ Ref array_of(PyObject* self, bool scalars) {
     throw_python(PyExc_NotImplementedError, concat("Cannot convert a symbolic Tensor (",
                                                    name_of(self), ") to a numpy array."));
   }
-  return array_from_tensor(Tensor(*cast(self)->value), scalars);
+  return array_from_tensor(Tensor(cast(self)->value->tensor), scalars);
 }
 PyObject* numpy(PyObject* self, PyObject*) {
   return guarded([&] {
@@ -255,7 +261,7 @@ PyObject* number(PyObject* self) {
 PyObject* repr(PyObject* self) {
   return guarded([&] {
     if (cast(self)->graph == nullptr) {
-      const Tensor& value = *cast(self)->value;
+      const Tensor& value = cast(self)->value->tensor;
       return text_object(concat("<tn.Tensor shape=", value.shape(), " dtype=", value.dtype(), " ",
                                 tensor_values(value), ">"))
           .release();
@@ -270,7 +276,7 @@ PyGetSetDef getset[] = {
     {"op", get_op, nullptr, "The Operation that gives this tensor.", nullptr},
     {"graph", get_graph, nullptr, "The Graph that contains this tensor.", nullptr},
     {"name", get_name, nullptr, "'operation:output number'.", nullptr},
-    {"device", get_device, nullptr, "The requested device of its operation, or ''.", nullptr},
+    {"device", get_device, nullptr, "The requested device of its operation, or ''; of a concrete tensor, where it lies.", nullptr},
     {"dtype", get_dtype, nullptr, "The DType of the elements.", nullptr},
     {"shape", get_shape, nullptr, "What is known of the shape: a TensorShape.", nullptr},
     {"_ndims", get_ndims, nullptr, "shape.ndims, without making a shape.", nullptr},
@@ -331,9 +337,9 @@ Ref new_tensor(GraphObject* graph, Output output) {
   return self;
 }
 
-Ref new_concrete_tensor(Tensor value) {
+Ref new_concrete_tensor(ImmediateTensor value) {
   Ref self = checked(PyType_GenericAlloc(state().tensor_type, 0));
-  cast(self.get())->value = new Tensor(std::move(value));
+  cast(self.get())->value = new ImmediateTensor(std::move(value));
   return self;
 }
 

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "framework/eager/immediate_tensor.h"
 #include "framework/graph/graph.h"
 #include "framework/tensor/tensor.h"
 #include "python/binding/graph_type.h"
@@ -19,7 +20,7 @@ struct TensorObject {
   GraphObject* graph;  // null: concrete
   Node* node;
   int index;
-  Tensor* value;  // concrete only
+  ImmediateTensor* value;  // concrete only
 };
 
 inline bool is_tensor(PyObject* object) { return Py_TYPE(object) == state().tensor_type; }
@@ -35,12 +36,19 @@ inline GraphObject* graph_of_tensor(PyObject* object) {
   return reinterpret_cast<TensorObject*>(object)->graph;
 }
 // The value of a concrete tensor; null for anything else.
-inline const Tensor* concrete_value(PyObject* object) {
+inline ImmediateTensor* immediate_value(PyObject* object) {
   return is_tensor(object) ? reinterpret_cast<TensorObject*>(object)->value : nullptr;
+}
+inline const Tensor* concrete_value(PyObject* object) {
+  const ImmediateTensor* const value = immediate_value(object);
+  return value != nullptr ? &value->tensor : nullptr;
 }
 
 Ref new_tensor(GraphObject* graph, Output output);
-Ref new_concrete_tensor(Tensor value);
+Ref new_concrete_tensor(ImmediateTensor value);
+inline Ref new_concrete_tensor(Tensor value) {
+  return new_concrete_tensor(ImmediateTensor{std::move(value)});
+}
 
 // Objects that stand for a tensor (variables) offer __treenail_tensor__(): null reference when
 // `object` is none of them.

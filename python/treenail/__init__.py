@@ -34,6 +34,7 @@ from treenail._counting import *  # noqa: F401,F403
 from treenail._convert import (IndexedSlices, IndexedSlicesValue, constant, convert_to_tensor,
                                convert_to_tensor_or_indexed_slices, is_tensor, placeholder,
                                placeholder_with_default)
+from treenail._eager import eager, enable_eager_execution
 from treenail._execute import execute, import_graph, load_graph
 from treenail._framework import (Graph, GraphKeys, add_to_collection, add_to_collections,
                                  colocate_with, control_dependencies, device, executing_eagerly,
@@ -54,6 +55,7 @@ from treenail._shape import TensorShape
 from treenail._sorting import *  # noqa: F401,F403
 from treenail._sparse import *  # noqa: F401,F403
 from treenail._staging import *  # noqa: F401,F403
+from treenail._tape import *  # noqa: F401,F403
 from treenail._tensor_array import *  # noqa: F401,F403
 from treenail._treenail import (DType, Operation, Tensor, as_dtype, bfloat16, bool, complex64,
                                 complex128, float16, float32, float64, int8, int16, int32, int64,
@@ -145,7 +147,7 @@ __all__ = ["DType", "Operation", "Tensor", "as_dtype", "bfloat16", "bool", "comp
            "complex128", "float16", "float32", "float64", "int8", "int16", "int32", "int64",
            "resource", "string", "uint8", "uint16", "uint32", "uint64", "variant", "double", "half",
            "Graph", "GraphKeys", "add_to_collection", "add_to_collections", "colocate_with",
-           "control_dependencies", "device", "executing_eagerly", "get_collection",
+           "control_dependencies", "device", "eager", "enable_eager_execution", "executing_eagerly", "get_collection",
            "get_collection_ref", "get_default_graph", "get_seed", "init_scope", "name_scope",
            "reset_default_graph", "set_random_seed", "TensorShape", "IndexedSlices",
            "IndexedSlicesValue", "constant",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from treenail._convert import IndexedSlices, convert_to_tensor
+from treenail._framework import graph_of
 from treenail._ops import ops
 from treenail._treenail import Tensor
 from treenail._variables import Variable
@@ -41,7 +42,7 @@ def assign(ref: Variable, value: Any, validate_shape: bool | None = None,
     ref = variable_of(ref)
     if validate_shape is not False:
         return ref.assign(value, name=name)
-    with ref.graph.as_default():
+    with graph_of([ref]).as_default():
         value = convert_to_tensor(value, ref.dtype)
     if isinstance(ref, Variable) and not (value.shape.is_fully_defined()
                                           and value.shape.is_compatible_with(ref.shape)):
@@ -72,7 +73,7 @@ def count_up_to(ref: Variable, limit: int, name: str | None = None) -> Tensor:
 
 def _rows(ref: Any, method: str, indices: Any, updates: Any, name: str | None) -> Tensor:
     ref = variable_of(ref)
-    with ref.graph.as_default():
+    with graph_of([ref]).as_default():
         slices = IndexedSlices(updates, convert_to_tensor(indices))
     return getattr(ref, method)(slices, name=name)
 

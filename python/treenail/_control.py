@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from treenail._convert import IndexedSlices, convert_to_tensor
-from treenail._framework import Operation, _flat_list, control_dependencies, graph_of, name_scope
+from treenail._framework import (Operation, _flat_list, control_dependencies, executing_eagerly,
+                                 graph_of, name_scope)
 from treenail._ops import ops
 
 TYPE_CHECKING = False
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 def no_op(name: str | None = None) -> Operation:
     """An operation that does nothing: something to hang control dependencies on."""
-    return ops.NoOp(name=name)
+    return ops.NoOp(name=name)  # None with immediate execution
 
 
 def _operation(value: Any) -> Operation:
@@ -30,6 +31,8 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
     """One operation that has run when all of `inputs` (operations, tensors, variables, lists of
     such) have."""
     flat = _flat_list(list(inputs))
+    if executing_eagerly():
+        return ops.NoOp()
     operations = [_operation(value) for value in flat]
     with graph_of(flat).as_default(), control_dependencies(operations):
         return ops.NoOp(name=name or "group_deps")
@@ -44,6 +47,8 @@ def tuple(tensors: Sequence, name: str | None = None,
     values = [t for t in tensors if t is not None]
     if not values:
         raise ValueError("Must have at least one Tensor")
+    if executing_eagerly():
+        return list(tensors)
     with graph_of(values).as_default(), name_scope(name, "tuple"):
         gate = [_operation(t) for t in values] + [_operation(c) for c in control_inputs or ()]
         with control_dependencies([group(*gate)]):
@@ -58,6 +63,8 @@ def _identity(value: Any) -> Any:
 
 def with_dependencies(dependencies: Sequence, output_tensor: Any, name: str | None = None) -> Any:
     """`output_tensor`, available only after `dependencies` have run."""
+    if executing_eagerly():
+        return output_tensor
     with graph_of([output_tensor]).as_default(), control_dependencies(list(dependencies)):
         if isinstance(output_tensor, IndexedSlices):
             return _identity(output_tensor)

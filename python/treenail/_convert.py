@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import namedtuple
 
 from treenail import _treenail as _core
-from treenail._framework import Graph, get_default_graph, name_scope
+from treenail._framework import Graph, executing_eagerly, get_default_graph, name_scope
 from treenail._ops import ops
 from treenail._shape import TensorShape
 from treenail._treenail import DType, Tensor
@@ -172,7 +172,7 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None,
             except (TypeError, ValueError):
                 pass
         value = _converted(value, dtype, name)
-    elif not hasattr(value, "graph"):
+    elif not hasattr(value, "graph") and not executing_eagerly():
         value = _core.constant(get_default_graph(), value, None, name, False)
     if dtype is not None and value.dtype != dtype:
         raise ValueError("Tensor conversion requested dtype %s for Tensor with dtype %s: %r"
@@ -274,10 +274,12 @@ class scope_of:  # noqa: N801 (used like a function)
     __slots__ = ("_scope",)
 
     def __init__(self, name: str | None, default: str, values: Sequence = ()) -> None:
-        self._scope = name_scope(name, default, [v for v in values if v is not None])
+        self._scope = None if executing_eagerly() else name_scope(
+            name, default, [v for v in values if v is not None])
 
     def __enter__(self) -> str:
-        return self._scope.__enter__()
+        return "" if self._scope is None else self._scope.__enter__()
 
     def __exit__(self, *unused) -> None:
-        self._scope.__exit__()
+        if self._scope is not None:
+            self._scope.__exit__()

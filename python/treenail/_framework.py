@@ -171,6 +171,8 @@ class Graph(_core.GraphBase):
     after Graph.switch_to_thread_local.)
     """
 
+    _immediate = False  # whether this stands for immediate execution (_eager.py)
+
     def __init__(self) -> None:
         self._collections: dict = {}
         self._gradient_maps = _GradientMaps()
@@ -409,6 +411,9 @@ class Graph(_core.GraphBase):
         """Empties the collection `name`."""
         self._collections.pop(name, None)
 
+    def _set_seed(self, seed: int | None) -> None:
+        self.seed = seed
+
     def _op_seed(self) -> int:
         """The seed of the next random operation that states none: how many operations there are, as
         in TensorFlow 1."""
@@ -447,6 +452,7 @@ def _check_scope_name(name: str, inside: bool) -> None:
 
 get_default_graph = _core.get_default_graph
 reset_default_graph = _core.reset_default_graph
+executing_eagerly = _core.executing_eagerly
 
 
 class name_scope:  # noqa: N801 (TensorFlow's name)
@@ -501,14 +507,17 @@ class init_scope:  # noqa: N801 (TensorFlow's name)
 
 
 def graph_of(values) -> Graph:
-    """The graph of the first tensor among `values` (nested lists allowed), else the default
-    graph."""
+    """The graph of the first tensor among `values` (nested lists allowed), else the default graph;
+    with immediate execution that stands for one."""
+    default = get_default_graph()
+    if default._immediate:
+        return default
     for value in _flat_list(values):
         if not isinstance(value, (int, float, str)):
             graph = getattr(value, "graph", None)
             if isinstance(graph, Graph):
                 return graph
-    return get_default_graph()
+    return default
 
 
 def device(device_name_or_function: str | Callable | None) -> DeviceContext:
@@ -553,7 +562,7 @@ def set_random_seed(seed: int | None) -> None:
     None takes it away again: every session then draws other numbers.
     """
     try:
-        get_default_graph().seed = seed
+        get_default_graph()._set_seed(seed)
     except OverflowError:
         raise ValueError("seed must fit into 64 bits, got %r" % (seed,)) from None
 
@@ -586,8 +595,3 @@ def _as_seed(seed: Any) -> int:
         return index(seed) % (2**31 - 1)
     except TypeError:
         raise TypeError("a seed must be an int, not %r" % (seed,)) from None
-
-
-def executing_eagerly() -> bool:
-    """Whether operations run at once rather than building a graph: False."""
-    return False

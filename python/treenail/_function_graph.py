@@ -102,6 +102,10 @@ def _capture(graph: FunctionGraph, tensor: Tensor) -> Tensor:
     return graph.capture(tensor)
 
 
+def _capture_concrete(graph: FunctionGraph, tensor: Tensor, name: str) -> Tensor:
+    return graph.capture_concrete(tensor, name)
+
+
 class Traced:
     """A body that has been built: what the Python function returned, in its graph."""
 

@@ -10,13 +10,14 @@ from treenail import _treenail as _core
 from treenail._convert import _pack
 from treenail._feeds import flat_feed
 from treenail._framework import Graph
-from treenail._function_graph import _capture
+from treenail._function_graph import _capture, _capture_concrete
 from treenail._gradients import _call_gradient
 from treenail._math import matmul, truediv
 from treenail._py_func import call as call_py_func
 from treenail._refusals import completed as _operator
 from treenail._shape import _from_dims
 from treenail._slicing import get_item
+from treenail._tape import call_recorded_gradient
 
 
 def _make_error(code: int, message: str, graph):
@@ -41,7 +42,8 @@ _core.register_hooks(make_error=_make_error, make_shape=_from_dims, make_default
                      get_item=_operator(get_item, "Tensor.__getitem__"),
                      matmul=_operator(matmul, "Tensor.__matmul__"),
                      truediv=_operator(truediv, "Tensor.__truediv__"), call_gradient=_call_gradient,
-                     capture=_capture,
+                     call_recorded_gradient=call_recorded_gradient,
+                     capture=_capture, capture_concrete=_capture_concrete,
                      make_signature=_make_signature, flat_feed=flat_feed,
                      call_py_func=call_py_func,
                      package_directory=os.path.dirname(os.path.abspath(__file__)) + os.sep)

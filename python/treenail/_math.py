@@ -10,6 +10,7 @@ from treenail import _treenail as _core
 from treenail._array import _one_of, concat
 from treenail._convert import (IndexedSlices, constant_value, convert_n_to_tensor,
                                convert_to_tensor, scope_of)
+from treenail._framework import graph_of
 from treenail._ops import ops
 from treenail._shape import TensorShape
 from treenail._sparse import SparseTensor
@@ -404,7 +405,7 @@ def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
     if transpose_a and adjoint_a or transpose_b and adjoint_b:
         raise ValueError("Only one of transpose and adjoint can be True.")
     if name is None and not (adjoint_a or adjoint_b) and _are_matrices(a, b):
-        scope = a.graph._unique_name("MatMul") + "/"  # as below, where it has more nodes to name
+        scope = graph_of([a])._unique_name("MatMul") + "/"  # as below, where it has more nodes to name
         return ops.MatMul(a, b, transpose_a, transpose_b, name=scope)
     with scope_of(name, "MatMul", [a, b]) as scope:
         if isinstance(b, Tensor) and not hasattr(a, "dtype"):

@@ -37,6 +37,13 @@ class Variable:
     __array_priority__ = 100
     _slice_info: Any = None  # of a part: where it stands in the whole (_partitioned.py)
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """A variable of the graph, or of immediate execution where that is on."""
+        if cls is Variable and get_default_graph()._root._immediate:
+            from treenail._immediate_variables import ImmediateVariable
+            return object.__new__(ImmediateVariable)
+        return object.__new__(cls)
+
     def __init__(self, initial_value: Any = None, trainable: bool = True,
                  collections: Sequence | None = None, validate_shape: bool = True,
                  caching_device: Any = None, name: str | None = None, variable_def: Any = None,
@@ -87,7 +94,7 @@ class Variable:
         types = [getattr(op, "type", None) for op in (assign, read)]
         if types != ["AssignVariableOp", "ReadVariableOp"]:
             return None
-        self = cls.__new__(cls)
+        self = object.__new__(cls)
         self._graph = graph
         self._handle = handle_op.outputs[0]
         self._initializer = assign

@@ -19,25 +19,6 @@
 namespace treenail {
 namespace {
 
-// Scratch of one run, in a device's memory; freed at scope's end.
-class Scratch {
- public:
-  Scratch(size_t bytes, Device& device) : device_(device), bytes_(bytes) {
-    if (bytes_ != 0) data_ = static_cast<std::byte*>(device_.allocate(bytes_));
-  }
-  ~Scratch() {
-    if (data_ != nullptr) device_.deallocate(data_, bytes_);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  std::byte* data() const { return data_; }
-
- private:
-  Device& device_;
-  size_t bytes_;
-  std::byte* data_ = nullptr;
-};
-
 // Everything about the inputs that is known once they are computed; constants only where the op
 // wants host values.
 std::vector<ValueInfo> concrete_infos(const OpInstance& op, std::span<const Tensor> inputs) {
@@ -71,15 +52,6 @@ void check_outputs(const OpInstance& op, std::span<const Tensor> outputs,
     throw internal_error("the kernel gave output ", i, " as ", outputs[i], ", its shape rule says ",
                          op.output_type(static_cast<int>(i)), infos[i].shape);
   }
-}
-
-bool depends_on_shapes_alone(const OpInstance& op) {
-  const OpDef& def = op.def();
-  if (def.stateful || def.random || def.allocates_outputs) return false;
-  for (int i = 0; i < op.num_inputs(); ++i) {
-    if (op.input_def(i).host || !is_plain(op.input_type(i))) return false;
-  }
-  return true;
 }
 
 }  // namespace
@@ -305,22 +277,24 @@ class StartedRun final : public Done::Target,
 
 }  // namespace
 
-std::vector<Tensor> run_prepared(const OpInstance& op, const PreparedKernel& prepared,
-                                 std::span<const Tensor> inputs, const CancellationToken* token) {
-  Places places(op, prepared, inputs, token);
-  prepared.kernel->run(places.context);
-  return places.take_outputs();
+PreparedKernel prepare_immediately(const OpInstance& op, std::span<const Tensor> inputs,
+                                   const NodeServices& services) {
+  const Inferred inferred(op, inputs);
+  if (op.def().view_of < 0) return prepare(op, inferred, services);
+  PreparedKernel view;
+  view.output_shapes.push_back(inferred.outputs[0].shape.shape());
+  return view;
 }
 
 std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor> inputs,
-                                    const NodeServices& services, const CancellationToken* token,
-                                    PreparedKernel* keep) {
+                                    const NodeServices& services, const CancellationToken* token) {
   const Inferred inferred(op, inputs);
   if (op.def().view_of >= 0) return {view_of(op, inferred, inputs)};
-  PreparedKernel prepared = prepare(op, inferred, services);
-  std::vector<Tensor> outputs = run_prepared(op, prepared, inputs, token);
+  const PreparedKernel prepared = prepare(op, inferred, services);
+  Places places(op, prepared, inputs, token);
+  prepared.kernel->run(places.context);
+  std::vector<Tensor> outputs = places.take_outputs();
   if (op.def().allocates_outputs) check_outputs(op, outputs, inferred.outputs, services.node);
-  if (keep != nullptr && depends_on_shapes_alone(op)) *keep = std::move(prepared);
   return outputs;
 }
 

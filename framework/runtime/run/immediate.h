@@ -65,24 +65,43 @@ class ArrayPrepareContext final : public PrepareContext {
 // The bytes of `tensor` as another dtype of the same size and another shape of as many elements.
 Tensor view_as(const Tensor& tensor, DType dtype, const Shape& shape);
 
-// What can run again on inputs of the same dtypes and shapes, on any thread.
+// What can run again on inputs of the same dtypes and shapes, and values where these are read in
+// preparing, on any thread.
 struct PreparedKernel {
-  std::unique_ptr<Kernel> kernel;  // null: every run is prepared anew
-  std::vector<Shape> output_shapes;
+  std::unique_ptr<Kernel> kernel;
+  std::vector<Shape> output_shapes;  // none where only a run tells
   Device* device = nullptr;  // that runs it
 };
 
+// Scratch of one run, in a device's memory; freed at scope's end.
+class Scratch {
+ public:
+  Scratch(size_t bytes, Device& device) : device_(device), bytes_(bytes) {
+    if (bytes_ != 0) data_ = static_cast<std::byte*>(device_.allocate(bytes_));
+  }
+  ~Scratch() {
+    if (data_ != nullptr) device_.deallocate(data_, bytes_);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  std::byte* data() const { return data_; }
+
+ private:
+  Device& device_;
+  size_t bytes_;
+  std::byte* data_ = nullptr;
+};
+
+// Of such inputs; without a kernel where the output is a view. Errors as below.
+PreparedKernel prepare_immediately(const OpInstance& op, std::span<const Tensor> inputs,
+                                   const NodeServices& services);
 // Output tensors of `op` on `inputs`. Errors carry no op or node prefix: the caller knows what to
-// name. `keep` takes the kernel where nothing but dtypes and shapes went into it: no state, and no
-// input's value.
+// name.
 std::vector<Tensor> run_immediately(const OpInstance& op, std::span<const Tensor> inputs,
-                                    const NodeServices& services, const CancellationToken* token,
-                                    PreparedKernel* keep = nullptr);
+                                    const NodeServices& services, const CancellationToken* token);
 // The same of inputs that the op may take.
 std::vector<Tensor> run_taking(const OpInstance& op, std::vector<Tensor> inputs,
                                const NodeServices& services, const CancellationToken* token);
-std::vector<Tensor> run_prepared(const OpInstance& op, const PreparedKernel& prepared,
-                                 std::span<const Tensor> inputs, const CancellationToken* token);
 
 // Who is told, once and from any thread, how an op that was started has ended.
 class ImmediateEnd {

@@ -52,6 +52,12 @@ PartialShape Variable::declared_shape() const {
   return shape_;
 }
 
+std::optional<Shape> Variable::known_shape() const {
+  const std::unique_lock<ForkMutex> lock = locked();
+  if (!value_.defined()) return std::nullopt;
+  return value_.shape();
+}
+
 bool Variable::widen(const PartialShape& shape) {
   const std::unique_lock<ForkMutex> lock = locked();
   if (!admits(shape, shape_)) return false;

@@ -4,7 +4,9 @@
 // read never changes under its reader.
 #pragma once
 
+#include <atomic>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,6 +29,11 @@ class Variable final : public Resource {
   DType dtype() const { return dtype_; }
   Device* device() const { return device_; }
   PartialShape declared_shape() const;
+  // Of the current value; none where there is none.
+  std::optional<Shape> known_shape() const;
+  // Tapes of immediate execution watch it by themselves.
+  bool trainable() const { return trainable_.load(std::memory_order_relaxed); }
+  void set_trainable(bool trainable) { trainable_.store(trainable, std::memory_order_relaxed); }
   // From now on values of every shape that `shape` admits are taken; false, and nothing changes,
   // unless it admits all that was admitted before.
   bool widen(const PartialShape& shape);
@@ -63,6 +70,7 @@ class Variable final : public Resource {
   std::string name_;
   DType dtype_;
   Device* device_;
+  std::atomic<bool> trainable_{false};
   PartialShape shape_;
   mutable ForkMutex mutex_;
   mutable Tensor value_;

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from treenail import _treenail as _core
 from treenail._convert import convert_to_tensor
-from treenail._framework import GraphKeys, get_default_graph
+from treenail._framework import GraphKeys, get_default_graph, graph_of
 from treenail._named import activation as named_activation
 from treenail._named import initializer as named_initializer
 from treenail._named import regularizer as named_regularizer
@@ -157,7 +157,7 @@ class Layer:
 
     def _in_scope(self, inputs: Tensor, input_shape: TensorShape, function: Callable) -> Any:
         """function() in the layer's variable scope, its variables made for that input shape."""
-        with inputs.graph.as_default():
+        with graph_of([inputs]).as_default():
             if self._scope is None:
                 opened = variable_scope(self._given_scope or self._given_name, self._base_name(),
                                         reuse=self._reuse)

@@ -8,7 +8,7 @@ import hashlib
 from treenail import _normalization
 from treenail._array import concat, split
 from treenail._convert import constant_value, convert_to_tensor
-from treenail._framework import device
+from treenail._framework import device, graph_of
 from treenail._math import cast
 from treenail._ops import ops
 from treenail._random import random_uniform
@@ -102,7 +102,7 @@ class _Wrapper(CellsWithin, RNNCell):
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple:
         """(outputs, new state) of one step."""
         inputs = convert_to_tensor(inputs)
-        with inputs.graph.as_default():
+        with graph_of([inputs]).as_default():
             return self._step(inputs, state, scope)
 
     def _step(self, inputs: Tensor, state: Any, scope: Any) -> tuple:

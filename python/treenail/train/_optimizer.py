@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from treenail._control import group
 from treenail._convert import IndexedSlices, convert_to_tensor
-from treenail._framework import (Graph, GraphKeys, control_dependencies, get_default_graph,
-                                 name_scope)
+from treenail._framework import (Graph, GraphKeys, control_dependencies, executing_eagerly,
+                                 get_default_graph, name_scope)
 from treenail._gradients import gradients
 from treenail._math import cast
 from treenail._ops import ops
 from treenail._partitioned import without_parts
 from treenail._shown import arguments, public_name
+from treenail._tape import GradientTape
 from treenail._treenail import Operation, Tensor
 from treenail._variables import Variable, trainable_variables
 
@@ -74,6 +75,8 @@ class Optimizer:
             raise ValueError("gate_gradients must be one of: Optimizer.GATE_NONE, "
                              "Optimizer.GATE_OP, Optimizer.GATE_GRAPH.  Not %s" % gate_gradients)
         given = callable(loss)
+        if executing_eagerly():
+            return self._gradients_at_once(loss, var_list, grad_loss)
         loss = convert_to_tensor(loss() if given else loss)
         if not loss.dtype.is_floating:
             raise ValueError("Invalid type %s for loss, expected a floating-point type."
@@ -91,6 +94,23 @@ class Optimizer:
             pairs = [pair for pair in pairs if pair[0] is not None]
         return pairs
 
+    @staticmethod
+    def _gradients_at_once(loss: Any, var_list: Sequence | None, grad_loss: Any) -> list:
+        if not callable(loss):
+            raise RuntimeError("`loss` passed to Optimizer.compute_gradients should be a function "
+                               "when eager execution is enabled.")
+        with GradientTape() as tape:
+            if var_list is not None:
+                tape.watch(without_parts(var_list))
+            value = convert_to_tensor(loss())
+        variables = list(tape.watched_variables() if var_list is None else without_parts(var_list))
+        if not value.dtype.is_floating:
+            raise ValueError("Invalid type %s for loss, expected a floating-point type."
+                             % value.dtype.name)
+        if not variables:
+            raise ValueError("No variables to optimize.")
+        return list(zip(tape.gradient(value, variables, grad_loss), variables))
+
     def apply_gradients(self, grads_and_vars: Sequence, global_step: Variable | None = None,
                         name: str | None = None) -> Operation:
         """One operation that updates every variable with its gradient, and then adds 1 to
@@ -103,14 +123,14 @@ class Optimizer:
         if not given:
             raise ValueError("No gradients provided for any variable: %s."
                              % ([v.name for _, v in pairs],))
-        graph = given[0][1].graph
+        graph = given[0][1]._graph
         with graph.as_default(), graph.control_dependencies(None):
             self._create_slots([variable for _, variable in given])
         with graph.as_default(), name_scope(name, self._name) as scope:
             self._prepare()
             updates = []
             for gradient, variable in given:
-                with graph.name_scope("update_" + variable.op.name):
+                with graph.name_scope("update_" + variable._shared_name):
                     updates.append(self._update(gradient, variable))
             if global_step is None:
                 step = self._finish(updates, scope)
@@ -118,6 +138,8 @@ class Optimizer:
                 with control_dependencies([self._finish(updates, "update")]):
                     one = convert_to_tensor(1, global_step.dtype)
                     step = ops.AssignAddVariableOp(global_step.handle, one, name=scope)
+        if graph._immediate:
+            return step
         train_ops = graph.get_collection_ref(GraphKeys.TRAIN_OP)
         if step not in train_ops:
             train_ops.append(step)
@@ -132,7 +154,7 @@ class Optimizer:
         gradient = convert_to_tensor(gradient)
         if not gradient.shape.is_compatible_with(variable.shape):
             raise ValueError("the gradient of variable %s has shape %s, needed is %s"
-                             % (variable.op.name, gradient.shape, variable.shape))
+                             % (variable._shared_name, gradient.shape, variable.shape))
         return gradient
 
     def _update(self, gradient: Any, variable: Variable) -> Operation:
@@ -184,7 +206,8 @@ class Optimizer:
     def _filled_slot(self, var: Variable, value: float, slot_name: str, op_name: str) -> Variable:
         def initial_value() -> Tensor:
             known = var.shape.is_fully_defined()
-            shape = var.shape.as_list() if known else ops.Shape(var.initial_value)
+            shape = var.shape.as_list() if known else ops.Shape(var.value() if var._graph._immediate
+                                                            else var.initial_value)
             return ops.Fill(shape, convert_to_tensor(value, var.dtype))
         return self._get_or_make_slot(var, initial_value, slot_name, op_name)
 
@@ -192,10 +215,10 @@ class Optimizer:
                           op_name: str) -> Variable:
         slots = self._slots.setdefault(slot_name, {})
         if var not in slots:
-            graph = var.graph
+            graph = var._graph
             with graph.name_scope(None), graph.control_dependencies(None), \
                     graph.device(None), graph.device(var.device or None):
-                slots[var] = Variable(value(), trainable=False, name=var.op.name + "/" + op_name)
+                slots[var] = Variable(value(), trainable=False, name=var._shared_name + "/" + op_name)
             self._place_in_whole(slots[var], var)
         return slots[var]
 
@@ -204,14 +227,14 @@ class Optimizer:
         """A slot of a part is a part of the whole's slot: in checkpoints they stand as one."""
         info = var._slice_info
         if info is not None and slot.shape == var.shape:
-            own = slot.op.name[len(var.op.name):]  # "/Adam_1"
+            own = slot._shared_name[len(var._shared_name):]  # "/Adam_1"
             slot._slice_info = info._replace(full_name=info.full_name + own)
 
     def _create_non_slot_variable(self, initial_value: Any, name: str,
                                   colocate_with: Variable) -> Variable:
-        key = name, colocate_with.graph
+        key = name, colocate_with._graph
         if key not in self._non_slots:
-            graph, device = colocate_with.graph, colocate_with.device
+            graph, device = colocate_with._graph, colocate_with.device
             with graph.as_default(), graph.name_scope(None), graph.device(None), \
                     graph.device(device or None):
                 self._non_slots[key] = Variable(initial_value, name=name, trainable=False)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Immediate execution: the context in which operations run at once and give concrete tensors.
+
+It takes the place of a default graph, so that whoever asks for the default graph's name scope,
+device or seed finds them; no operation is ever added to it.
+"""
+
+from __future__ import annotations
+
+from treenail import _treenail as _core
+from treenail._framework import Graph, NullContext, _DefaultGraph, _NameScope, check_scope_type
+from treenail._framework import _check_scope_name, executing_eagerly
+from treenail._treenail import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Sequence
+
+
+class ImmediateContext(Graph):
+    """What stands in for a graph while operations run at once. There is one per process."""
+
+    _immediate = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        _core.mark_immediate(self)
+        self._ops_without_seed = 0
+
+    def name_scope(self, name: str | None) -> _NameScope:
+        check_scope_type(name)
+        if not name:
+            return _NameScope(self, "")
+        if name[-1] == "/":
+            return _NameScope(self, name)
+        _check_scope_name(name, bool(self._scope))
+        return _NameScope(self, self._scope + name + "/")
+
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        return self._scope + name
+
+    def control_dependencies(self, control_inputs: Any) -> Any:
+        return NullContext()
+
+    def gradient_override_map(self, op_type_map: dict) -> Any:
+        raise RuntimeError("gradient_override_map changes operations of a graph; with immediate "
+                           "execution write a function with tn.custom_gradient")
+
+    def create_op(self, op_type: str, inputs: Sequence = (), attrs: dict | None = None,
+                  name: str | None = None, control_inputs: Sequence | None = None) -> Any:
+        raise RuntimeError("operations are added to a graph; immediate execution has none: use "
+                           "tn.raw_ops, or enter `with tn.Graph().as_default()`")
+
+    def _op_seed(self) -> int:
+        self._ops_without_seed += 1
+        return self._ops_without_seed
+
+    def _set_seed(self, seed: int | None) -> None:
+        """Random numbers begin anew, of operations with seeds of their own, too."""
+        self.seed = seed
+        self._ops_without_seed = 0
+        _core.restart_random_counters()
+
+    def __repr__(self) -> str:
+        return "<tn immediate execution>"
+
+
+_contexts: list = []
+
+
+def immediate_context() -> ImmediateContext:
+    """The process's context of immediate execution."""
+    if not _contexts:
+        _contexts.append(ImmediateContext())
+    return _contexts[0]
+
+
+def eager() -> _DefaultGraph:
+    """A context manager within which operations run at once, on this thread; graphs built around
+    it, or within it by `with graph.as_default()`, are not touched."""
+    return _DefaultGraph(immediate_context())
+
+
+def enable_eager_execution(config: Any = None, device_policy: Any = None,
+                           execution_mode: Any = None) -> None:
+    """From now on operations run at once, on every thread, and give concrete tensors; `with
+    graph.as_default()` still builds graphs.
+
+    To be called before anything is added to the default graph: ValueError otherwise, and inside of
+    `with graph.as_default()`. Called again it does nothing. The arguments are TensorFlow 1's, and
+    not needed here.
+    """
+    if executing_eagerly():
+        return
+    if not _core.replace_default_graph(immediate_context()):
+        raise ValueError("tn.enable_eager_execution must be called at program startup: there are "
+                         "operations in the default graph, or a graph is the default of this "
+                         "thread")
+
+
+def run_at_once(function: Callable) -> Callable:
+    """`function` so that it runs outside of the graph around it."""
+    def outside(*args: Any, **kwargs: Any) -> Any:
+        with eager():
+            return function(*args, **kwargs)
+    return outside
+
+
+def is_concrete(value: Any) -> bool:
+    """Whether `value` is a tensor of immediate execution."""
+    return isinstance(value, Tensor) and not hasattr(value, "op")
+
+
+__all__ = ["ImmediateContext", "eager", "enable_eager_execution", "executing_eagerly"]
