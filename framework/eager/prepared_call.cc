@@ -196,8 +196,8 @@ CallRun::CallRun(const PreparedCall& call, std::span<const Tensor* const> inputs
       inputs_(inputs.size()),
       outputs_(static_cast<size_t>(call.op().num_outputs())) {
   const size_t count = inputs_ + outputs_;
-  void* const place = count <= kInline ? static_cast<void*>(inline_)
-                                       : ::operator new(count * sizeof(Tensor));
+  void* const place =
+      count <= kInline ? static_cast<void*>(inline_) : ::operator new(count * sizeof(Tensor));
   values_ = static_cast<Tensor*>(place);
   for (size_t i = 0; i < inputs_; ++i) new (values_ + i) Tensor(*inputs[i]);
   std::uninitialized_default_construct_n(values_ + inputs_, outputs_);

@@ -43,9 +43,9 @@ class PreparedCall {
   OpInstance op_;  // the kernel may refer to it
   PreparedKernel prepared_;
   // What it is kept by.
-  std::vector<Shape> shapes_;      // of a variable's handle, that of the variable
-  std::vector<DType> state_;       // of the variables behind handles
-  std::vector<Tensor> values_;     // of inputs that were read; others undefined
+  std::vector<Shape> shapes_;   // of a variable's handle, that of the variable
+  std::vector<DType> state_;    // of the variables behind handles
+  std::vector<Tensor> values_;  // of inputs that were read; others undefined
   std::vector<NamedAttr> attrs_;
   std::vector<int> arg_sizes_;
   const ResourceManager* resources_ = nullptr;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/eager/record.h"
 
-#include <algorithm>
 #include <atomic>
 #include <utility>
+
+#include "framework/base/small_vector.h"
 
 namespace treenail {
 namespace {
@@ -19,7 +20,9 @@ const Resource* resource_behind(const Tensor& tensor) {
 }
 
 // Dtype and shape alone.
-Tensor outline(const Tensor& tensor) { return Tensor(tensor.dtype(), tensor.shape(), static_cast<void*>(nullptr)); }
+Tensor outline(const Tensor& tensor) {
+  return Tensor(tensor.dtype(), tensor.shape(), static_cast<void*>(nullptr));
+}
 
 }  // namespace
 
@@ -33,7 +36,7 @@ int64_t Record::find(const ImmediateTensor& tensor) const {
     const auto found = watched_.find(tensor.watch_key);
     if (found != watched_.end()) return found->second;
   }
-  if (handles_.empty()) return kNone;
+  if (handles_.empty() || tensor.tensor.dtype() != DType::kResource) return kNone;
   const auto found = handles_.find(resource_behind(tensor.tensor));
   return found != handles_.end() ? found->second : kNone;
 }
@@ -68,10 +71,13 @@ int64_t Record::input_of(const ImmediateTensor& tensor, int64_t known, bool read
 void Record::append(const OpInstance& op, std::span<const ImmediateTensor* const> inputs,
                     std::span<ImmediateTensor> outputs, std::shared_ptr<RecordedRule> rule) {
   if (outputs.empty() || op.def().non_differentiable) return;
-  std::vector<int64_t> known;
-  known.reserve(inputs.size());
-  for (const ImmediateTensor* input : inputs) known.push_back(find(*input));
-  if (std::ranges::all_of(known, [](int64_t value) { return value == kNone; })) return;
+  SmallVector<int64_t, 6> known(inputs.size());
+  bool any = false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    known[i] = find(*inputs[i]);
+    any = any || known[i] != kNone;
+  }
+  if (!any) return;
   // Other rules than the op's own may read everything.
   const bool all = rule != nullptr && rule->reads_values();
   Step step{op, static_cast<int64_t>(inputs_.size()), 0, std::move(rule)};

@@ -72,8 +72,8 @@ class Record {
   std::deque<Step> steps_;
   std::vector<int64_t> inputs_;  // values
   std::deque<Tensor> values_;
-  std::vector<int64_t> made_by_;                         // by value
-  std::unordered_map<uint64_t, int64_t> watched_;        // by watch key
+  std::vector<int64_t> made_by_;                          // by value
+  std::unordered_map<uint64_t, int64_t> watched_;         // by watch key
   std::unordered_map<const Resource*, int64_t> handles_;  // values hold the handles
 };
 

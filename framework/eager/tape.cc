@@ -27,7 +27,8 @@ class OpenTapes {
   Record& the_record() { return *record_; }
 
   void add(Tape& tape) {
-    if (tapes_.empty()) record_ = tape.record_ != nullptr ? tape.record_ : std::make_shared<Record>();
+    if (tapes_.empty())
+      record_ = tape.record_ != nullptr ? tape.record_ : std::make_shared<Record>();
     if (tape.record_ == nullptr) tape.record_ = record_;
     if (tape.record_ != record_) {
       throw failed_precondition(
@@ -54,6 +55,11 @@ class OpenTapes {
     if (tape.seen_.back().first == tape.seen_.back().second) tape.seen_.pop_back();
     --recording_;
   }
+  // The tape begins anew: alone, with an empty record.
+  void renew(Tape& tape) {
+    if (tapes_.size() == 1) tape.record_ = record_ = std::make_shared<Record>();
+    if (!tape.paused_) tape.seen_.emplace_back(record_->steps(), kUntilNow);
+  }
   void require(const Tape& tape) const {
     if (std::ranges::find(tapes_, &tape) == tapes_.end())
       throw failed_precondition("the tape is not open on this thread");
@@ -62,11 +68,12 @@ class OpenTapes {
   // A variable is read: the tapes that watch variables watch it.
   void note_access(const ImmediateTensor& handle) {
     if (handle.tensor.rank() != 0) return;
-    const auto* variable = dynamic_cast<const Variable*>(
-        handle.tensor.data<ResourceElement>()->object.get());
+    const auto* variable =
+        dynamic_cast<const Variable*>(handle.tensor.data<ResourceElement>()->object.get());
     if (variable == nullptr || !variable->trainable()) return;
     for (Tape* tape : tapes_) {
-      if (!tape->watches_variables_ || tape->paused_) continue;
+      if (!tape->watches_variables_ || tape->paused_ || tape->last_handle_ == variable) continue;
+      tape->last_handle_ = variable;
       ImmediateTensor same = handle;
       tape->watch(same);
     }
@@ -146,9 +153,12 @@ void Tape::reset() {
   seen_.clear();
   if (!open_) {
     record_.reset();
-  } else if (!paused_) {
-    seen_.emplace_back(record_->steps(), kUntilNow);
+  } else {
+    OpenTapes& tapes = OpenTapes::here();
+    tapes.require(*this);
+    tapes.renew(*this);
   }
+  last_handle_ = nullptr;
 }
 
 void Tape::watch(ImmediateTensor& tensor) {
@@ -165,7 +175,8 @@ std::vector<Tensor> Tape::watched_variables() const {
 }
 
 bool Tape::sees(int64_t step) const {
-  const auto after = std::ranges::upper_bound(seen_, step, {}, [](const auto& s) { return s.first; });
+  const auto after =
+      std::ranges::upper_bound(seen_, step, {}, [](const auto& s) { return s.first; });
   return after != seen_.begin() && step < std::prev(after)->second;
 }
 

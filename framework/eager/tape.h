@@ -69,6 +69,7 @@ class Tape {
   std::vector<std::pair<int64_t, int64_t>> seen_;
   std::unordered_set<int64_t> watched_;  // values
   std::vector<int64_t> variables_;
+  const Resource* last_handle_ = nullptr;  // of a variable that is watched, the last that was read
 };
 
 // Whether a tape is open on this thread, and sees what happens.

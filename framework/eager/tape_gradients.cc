@@ -45,7 +45,8 @@ class TapeProgram final : public DifferentiableProgram, public Emitter {
     return result;
   }
 
-  // --- As a program -------------------------------------------------------------------------------
+  // --- As a program
+  // -------------------------------------------------------------------------------
 
   Emitter& emitter() override { return *this; }
   const OpInstance& op(int64_t node) const override {
@@ -56,7 +57,8 @@ class TapeProgram final : public DifferentiableProgram, public Emitter {
     const Record::Step* const step = step_at(node);
     if (step == nullptr || !tape_.sees(record_.step_of(node - 1))) return;
     for (int i = 0; i < step->op.num_inputs(); ++i)
-      inputs.push_back(const_cast<TapeProgram*>(this)->value_of(record_.input(step->first_input + i)));
+      inputs.push_back(
+          const_cast<TapeProgram*>(this)->value_of(record_.input(step->first_input + i)));
   }
   std::string error_prefix(int64_t node) const override {
     return node == 0 ? std::string() : treenail::error_prefix(op(node).name(), "");
@@ -66,7 +68,8 @@ class TapeProgram final : public DifferentiableProgram, public Emitter {
   bool override_gradient(int64_t node, std::span<const Gradient> output_gradients,
                          std::span<const bool> needed, std::span<Gradient> result) override;
 
-  // --- As what emits ------------------------------------------------------------------------------
+  // --- As what emits
+  // ------------------------------------------------------------------------------
 
   std::vector<Value> emit(std::string_view op, std::span<const Value> inputs,
                           const NamedAttrs& attrs, std::span<const int> arg_sizes) override;

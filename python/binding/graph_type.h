@@ -35,7 +35,7 @@ struct GraphState {
   std::map<TensorIdentity, Node*> constants;  // of concrete tensors that were used here
   const uint64_t context_id = new_context_id();
   bool immediate = false;  // no graph: what is called with this as the default runs at once
-  bool captures = false;  // the body of a function: values of other graphs become arguments
+  bool captures = false;   // the body of a function: values of other graphs become arguments
 
   BuildingContext& context() const { return building_context(context_id); }
 };

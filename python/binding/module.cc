@@ -62,6 +62,7 @@ PyObject* register_hooks(PyObject*, PyObject* args, PyObject* kwargs) {
         {"call_gradient", &s.call_gradient},
         {"call_recorded_gradient", &s.call_recorded_gradient},
         {"capture_concrete", &s.capture_concrete},
+        {"complete_refusal", &s.complete_refusal},
         {"capture", &s.capture},
         {"make_signature", &s.make_signature},
         {"flat_feed", &s.flat_feed},
@@ -133,6 +134,7 @@ int execute_module(PyObject* module) {
     add_execute(module);
     add_immediate(module);
     add_tape(module);
+    add_public_functions(module);
     add_functions(module);
     add_gradient_functions(module);
     add_files(module);

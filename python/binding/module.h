@@ -16,6 +16,7 @@ struct State {
   PyTypeObject* op_function_type = nullptr;
   PyTypeObject* session_type = nullptr;
   PyTypeObject* tape_type = nullptr;
+  PyTypeObject* public_function_type = nullptr;
 
   // Registered by the package through register_hooks().
   PyObject* make_error = nullptr;
@@ -29,6 +30,7 @@ struct State {
   PyObject* call_gradient = nullptr;
   PyObject* call_recorded_gradient = nullptr;
   PyObject* capture_concrete = nullptr;
+  PyObject* complete_refusal = nullptr;
   PyObject* capture = nullptr;
   PyObject* make_signature = nullptr;
   PyObject* flat_feed = nullptr;
@@ -58,6 +60,7 @@ void add_session(PyObject* module);
 void add_execute(PyObject* module);
 void add_immediate(PyObject* module);
 void add_tape(PyObject* module);
+void add_public_functions(PyObject* module);
 
 void add_functions(PyObject* module);
 void add_gradient_functions(PyObject* module);

@@ -3,14 +3,13 @@
 
 #include <unordered_map>
 
-#include "framework/base/interrupt.h"
 #include "framework/eager/prepared_call.h"
 #include "framework/eager/tape.h"
 #include "framework/op/op_registry.h"
 #include "python/binding/graph_lock.h"
 #include "python/binding/op_inputs.h"
 #include "python/binding/operation_type.h"
-#include "python/binding/signals.h"
+#include "python/binding/quick_call.h"
 #include "python/binding/tape_type.h"
 #include "python/binding/tensor_type.h"
 
@@ -41,20 +40,10 @@ TensorIdentity tensor_identity(const Tensor& tensor) {
   return {tensor.raw(), tensor.dtype(), to_text(tensor.shape())};
 }
 
-// What is run keeps the GIL where it is estimated to take less.
-constexpr double kKeepsGilNs = 20'000;
-
 std::vector<Tensor> run_prepared_call(const PreparedCall& prepared,
                                       std::span<const Tensor* const> inputs) {
   CallRun run(prepared, inputs, nullptr);
-  const double cost = prepared.cost_ns();
-  if (cost < kKeepsGilNs) {
-    run.run();
-  } else {
-    const GilRelease release;
-    const InterruptScope scope(prepared.op().def().asynchronous ? signal_poll() : nullptr);
-    run.run();
-  }
+  run_call(run, prepared);
   std::vector<Tensor> outputs;
   outputs.reserve(run.num_outputs());
   for (size_t i = 0; i < run.num_outputs(); ++i) outputs.push_back(std::move(run.output(i)));
@@ -69,7 +58,8 @@ std::vector<ImmediateTensor> execute_now(const OpCall& call, const OpInputs& inp
   for (const ImmediateTensor* value : values) tensors.push_back(&value->tensor);
   const auto prepared = prepare_call({*call.def, tensors, call.attrs, inputs.arg_sizes()});
   std::vector<ImmediateTensor> outputs;
-  for (Tensor& output : run_prepared_call(*prepared, tensors)) outputs.push_back({std::move(output)});
+  for (Tensor& output : run_prepared_call(*prepared, tensors))
+    outputs.push_back({std::move(output)});
   if (tapes_record()) record_op(prepared->op(), values, outputs, rule_in_python(*call.def));
   return outputs;
 }
@@ -125,7 +115,9 @@ Ref symbolic_result(GraphObject* graph, Node* node) {
       });
 }
 
-Ref concrete_result(const OpDef& def, std::vector<ImmediateTensor> outputs) {
+}  // namespace
+
+Ref concrete_result(const OpDef& def, std::span<ImmediateTensor> outputs) {
   if (def.outputs.empty()) return Ref::borrow(Py_None);
   // At most one list output has a size that only the count tells.
   const int fixed = static_cast<int>(def.outputs.size()) - 1;
@@ -135,11 +127,13 @@ Ref concrete_result(const OpDef& def, std::vector<ImmediateTensor> outputs) {
       [&](int i) { return new_concrete_tensor(std::move(outputs[static_cast<size_t>(i)])); });
 }
 
-}  // namespace
-
 Ref call_op(const OpCall& call) {
+  if (call.mode == CallMode::kImmediate) {
+    if (Ref quick = quick_call(*call.def, call.inputs, call.attrs)) return quick;
+    std::vector<ImmediateTensor> outputs = execute_now(call, OpInputs(call));
+    return concrete_result(*call.def, outputs);
+  }
   const OpInputs inputs(call);
-  if (call.mode == CallMode::kImmediate) return concrete_result(*call.def, execute_now(call, inputs));
   Node* node = nullptr;
   GraphObject* graph = nullptr;
   const Ref held = call_in_graph(call, inputs, &node, &graph);
@@ -194,6 +188,11 @@ std::vector<Tensor> run_op_now(const OpDef& def, std::span<const Tensor> inputs,
 }
 
 Ref call_binary(const OpDef& def, PyObject* a, PyObject* b) {
+  if (current_mode() == CallMode::kImmediate) {
+    static const auto* const none = new NamedAttrs();
+    PyObject* const inputs[] = {a, b};
+    if (Ref quick = quick_call(def, inputs, *none)) return quick;
+  }
   OpCall call;
   call.def = &def;
   call.inputs = {a, b};

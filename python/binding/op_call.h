@@ -42,8 +42,8 @@ Ref create_op(const OpCall& call);
 // The outputs of an immediate call, flat.
 std::vector<Tensor> execute_op(const OpCall& call);
 
-// What stands for a concrete tensor in a graph: one constant there, however often it is used; in the
-// body of a function, what is large is an argument.
+// What stands for a concrete tensor in a graph: one constant there, however often it is used; in
+// the body of a function, what is large is an argument.
 Ref concrete_in_graph(GraphObject* graph, PyObject* tensor, std::string_view name);
 
 // A Const node. `name` and `absolute` as in NewNode.

@@ -245,7 +245,8 @@ std::vector<const ImmediateTensor*> OpInputs::immediate(std::vector<ImmediateTen
   std::vector<DType> types = known_types();
   for (const Item& item : items_) {
     if (is_symbolic(item.object.get())) {
-      throw_type_error("'", call_.def->name, "' runs at once, which it cannot on the symbolic tensor ",
+      throw_type_error("'", call_.def->name,
+                       "' runs at once, which it cannot on the symbolic tensor ",
                        repr_of(item.object.get()));
     }
     if (const ImmediateTensor* value = immediate_value(item.object.get())) {

@@ -3,6 +3,7 @@
 // keys of dictionaries.
 #include "framework/op/op_registry.h"
 #include "python/binding/op_call.h"
+#include "python/binding/quick_call.h"
 #include "python/binding/tensor_type.h"
 
 namespace treenail::python {
@@ -82,6 +83,13 @@ PyObject* absolute(PyObject* a) {
 }
 
 PyObject* subscript(PyObject* self, PyObject* key) {
+  bool quick = false;
+  PyObject* const result = guarded([&] {
+    Ref part = quick_subscript(self, key);
+    quick = static_cast<bool>(part);
+    return part.release();
+  });
+  if (quick || PyErr_Occurred() != nullptr) return result;
   PyObject* arguments[] = {self, key};
   return parking([&] { return PyObject_Vectorcall(state().get_item, arguments, 2, nullptr); });
 }

@@ -139,8 +139,7 @@ class FunctionRule final : public RecordedRule {
                                            std::span<const ImmediateGradient> output_gradients,
                                            std::span<const bool>) override {
     Ref arriving = list_of(output_gradients);
-    Ref result =
-        checked(parking([&] { return PyObject_CallOneArg(function_, arriving.get()); }));
+    Ref result = checked(parking([&] { return PyObject_CallOneArg(function_, arriving.get()); }));
     return gradients_from(result.get(), static_cast<size_t>(op.num_inputs()), "a function");
   }
 
@@ -215,9 +214,8 @@ PyObject* gradients(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
     const auto sources = concrete_list(args[1], "a source");
     const auto arriving = concrete_list(args[2], "an output gradient");
     const auto run = [](const OpDef& def, std::span<const Tensor> inputs, const NamedAttrs& attrs,
-                        std::span<const int> sizes, OpInstance& op) {
-      return run_op_now(def, inputs, attrs, sizes, op);
-    };
+                        std::span<const int> sizes,
+                        OpInstance& op) { return run_op_now(def, inputs, attrs, sizes, op); };
     return list_of(tape_of(self).gradients(targets, sources, arriving, run)).release();
   });
 }
@@ -254,7 +252,8 @@ PyType_Spec spec = {"treenail._treenail.Tape", sizeof(TapeObject), 0, Py_TPFLAGS
 PyObject* record_seen(PyObject*, PyObject*) { return bool_object(tapes_record()); }
 
 // record_call(inputs, outputs, rule): the outputs were computed from the inputs by a function whose
-// gradient is rule([output gradient or None, ...]). New tensors for the outputs, as tapes know them.
+// gradient is rule([output gradient or None, ...]). New tensors for the outputs, as tapes know
+// them.
 PyObject* record_call(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
     if (nargs != 3) throw_type_error("record_call() takes inputs, outputs and a rule");

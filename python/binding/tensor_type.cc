@@ -37,13 +37,25 @@ int clear(PyObject* self) {
   Py_CLEAR(cast(self)->graph);
   return 0;
 }
+// Concrete tensors that ended, for new ones: with their value, which is empty, and without a
+// type. Under the GIL.
+constexpr size_t kSpares = 64;
+TensorObject* spares[kSpares];
+size_t spare_count = 0;
+
 void destroy(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
   if (cast(self)->weakrefs != nullptr) PyObject_ClearWeakRefs(self);
   clear(self);
-  delete cast(self)->value;
-  type->tp_free(self);
+  ImmediateTensor* const value = cast(self)->value;
+  if (value != nullptr && spare_count < kSpares) {
+    *value = ImmediateTensor();
+    spares[spare_count++] = cast(self);
+  } else {
+    delete value;
+    type->tp_free(self);
+  }
   Py_DECREF(reinterpret_cast<PyObject*>(type));
 }
 
@@ -57,7 +69,8 @@ DType dtype_of_tensor(PyObject* self) {
 }
 PartialShape shape_of_tensor(PyObject* self) {
   const TensorObject* t = cast(self);
-  if (t->graph == nullptr) return t->value ? PartialShape(t->value->tensor.shape()) : PartialShape();
+  if (t->graph == nullptr)
+    return t->value ? PartialShape(t->value->tensor.shape()) : PartialShape();
   return reading(t->node->graph(), [&] { return t->node->info(t->index).shape; });
 }
 
@@ -116,11 +129,18 @@ PyObject* get_known_value(PyObject* self, void*) {
     return array_from_tensor(Tensor(*constant), false).release();
   });
 }
+PyObject* get_is_concrete(PyObject* self, void*) {
+  return bool_object(cast(self)->graph == nullptr);
+}
 PyObject* get_known_elements(PyObject* self, void*) {
   return guarded([&] {
-    const TensorObject* t = symbolic(self, "partial value");
+    const TensorObject* t = cast(self);
     std::shared_ptr<const PartialValue> value;
-    reading(t->node->graph(), [&] { value = t->node->info(t->index).value; });
+    if (t->graph == nullptr) {
+      value = partial_value_of(t->value->tensor);
+    } else {
+      reading(t->node->graph(), [&] { value = t->node->info(t->index).value; });
+    }
     if (!value) return none();
     Ref list = checked(PyList_New(static_cast<Py_ssize_t>(value->elements.size())));
     for (size_t i = 0; i < value->elements.size(); ++i) {
@@ -276,11 +296,14 @@ PyGetSetDef getset[] = {
     {"op", get_op, nullptr, "The Operation that gives this tensor.", nullptr},
     {"graph", get_graph, nullptr, "The Graph that contains this tensor.", nullptr},
     {"name", get_name, nullptr, "'operation:output number'.", nullptr},
-    {"device", get_device, nullptr, "The requested device of its operation, or ''; of a concrete tensor, where it lies.", nullptr},
+    {"device", get_device, nullptr,
+     "The requested device of its operation, or ''; of a concrete tensor, where it lies.", nullptr},
     {"dtype", get_dtype, nullptr, "The DType of the elements.", nullptr},
     {"shape", get_shape, nullptr, "What is known of the shape: a TensorShape.", nullptr},
     {"_ndims", get_ndims, nullptr, "shape.ndims, without making a shape.", nullptr},
     {"value_index", get_value_index, nullptr, "Which output of its operation this is.", nullptr},
+    {"_is_concrete", get_is_concrete, nullptr, "Whether it is one of immediate execution.",
+     nullptr},
     {"_known_value", get_known_value, nullptr,
      "The value as an array where it is a constant, else None.", nullptr},
     {"_known_elements", get_known_elements, nullptr,
@@ -338,6 +361,13 @@ Ref new_tensor(GraphObject* graph, Output output) {
 }
 
 Ref new_concrete_tensor(ImmediateTensor value) {
+  if (spare_count > 0) {
+    TensorObject* const spare = spares[--spare_count];
+    *spare->value = std::move(value);
+    Ref self = Ref::steal(PyObject_Init(reinterpret_cast<PyObject*>(spare), state().tensor_type));
+    PyObject_GC_Track(self.get());
+    return self;
+  }
   Ref self = checked(PyType_GenericAlloc(state().tensor_type, 0));
   cast(self.get())->value = new ImmediateTensor(std::move(value));
   return self;

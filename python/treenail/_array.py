@@ -8,6 +8,7 @@ import builtins
 from treenail import _treenail as _core
 from treenail._convert import IndexedSlices, convert_to_tensor, scope_of
 from treenail._ops import ops
+from treenail._refusals import at_once
 from treenail._shape import TensorShape, broadcast_static_shape  # noqa: F401 (public here)
 from treenail._slicing import boolean_mask, newaxis, strided_slice  # noqa: F401 (public here)
 from treenail._treenail import Tensor
@@ -89,6 +90,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     return ops.BroadcastArgs(shape_x, shape_y)
 
 
+@at_once("Reshape", "inputs")
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     """The same elements under another shape; one extent may be -1: what is left."""
     return ops.Reshape(tensor, shape_tensor(shape), name=name)

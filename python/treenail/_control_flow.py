@@ -6,7 +6,7 @@ from __future__ import annotations
 from treenail import _treenail as _core
 from treenail._assertions import Assert
 from treenail._convert import convert_to_tensor, scope_of
-from treenail._framework import control_dependencies, get_default_graph
+from treenail._framework import control_dependencies, executing_eagerly, get_default_graph
 from treenail._function_graph import Traced, assembled, components
 from treenail._math import reduce_sum
 from treenail._nest import flatten, is_nested, map_structure
@@ -42,9 +42,23 @@ def cond(pred: Any, true_fn: Callable | None = None, false_fn: Callable | None =
         pred = convert_to_tensor(pred, _core.bool)
         if not pred.shape.is_compatible_with(()):
             raise ValueError("pred must be a scalar, not of shape %s" % pred.shape)
+        if executing_eagerly():
+            return _at_once(true_fn if pred else false_fn, "true_fn" if pred else "false_fn",
+                            strict)
         branches = _branches(scope, {"true_fn": true_fn, "false_fn": false_fn}, strict)
         return branches.call("If", [pred], dict(zip(("then_branch", "else_branch"),
                                                     branches.functions)))
+
+
+def _at_once(function: Callable, name: str, strict: bool) -> Any:
+    """What a branch gives with immediate execution."""
+    result = function()
+    if result is None:
+        raise ValueError("%s must have a return value." % name)
+    if is_nested(result):
+        result = map_structure(_converted, result)
+        return result if strict else _unpacked(result)
+    return _converted(result)
 
 
 def _one_of(function: Any, old: Any, name: str, old_name: str) -> Callable:
@@ -142,6 +156,9 @@ def switch_case(branch_index: Any, branch_fns: Any, default: Callable | None = N
             raise TypeError("branch_fns must be callable, not %r" % (function,))
     with scope_of(name, "switch_case", [branch_index]) as scope:
         branch_index = convert_to_tensor(branch_index, _core.int32)
+        if executing_eagerly():
+            number = int(branch_index) if 0 <= int(branch_index) < len(functions) else -1
+            return _at_once(functions[number], "branch%d" % (number % len(functions)), False)
         branches = _branches(scope, {"branch%d" % i: function
                                      for i, function in enumerate(functions)}, False)
         return branches.call("Case", [branch_index], {"branches": branches.functions})
@@ -181,7 +198,7 @@ def case(pred_fn_pairs: Any, default: Callable | None = None, exclusive: bool = 
         if not isinstance(pair[0], Tensor) or pair[0].dtype != _core.bool:
             raise TypeError("pred must be a bool Tensor, not %r" % (pair[0],))
         if not callable(pair[1]):
-            raise TypeError("fn for pred %s must be callable." % pair[0].name)
+            raise TypeError("fn for pred %s must be callable." % _shown(pair[0]))
     if not pairs:
         raise ValueError("pred_fn_pairs must have at least one pair")
     if default is not None and not callable(default):
@@ -208,7 +225,7 @@ def _strictly(result: Any, strict: bool) -> Any:
 
 def _rules_of_case(preds: list, exclusive: bool, one_needed: bool) -> list:
     held = reduce_sum(ops.Cast(ops.Pack(preds), DstT=_core.int32))
-    names = [pred.name for pred in preds]
+    names = [_shown(pred) for pred in preds]
     rules = []
     if exclusive:
         rules.append(Assert(ops.LessEqual(held, 1), [
@@ -251,7 +268,8 @@ def while_loop(cond: Callable, body: Callable, loop_vars: Any,  # noqa: A002
         raise ValueError("No loop variables provided")
     with scope_of(name, "while", flatten(loop_vars)) as scope:
         loop = _Loop(scope, loop_vars, shape_invariants, maximum_iterations)
-        results = loop.run(cond, body, parallel_iterations)
+        results = loop.run_at_once(cond, body) if executing_eagerly() else loop.run(
+            cond, body, parallel_iterations)
     single = len(results) == 1 and isinstance(results, (list, tuple))
     return results[0] if single and not return_same_structure else results
 
@@ -293,7 +311,7 @@ class _Loop:
                 raise ValueError("The shape invariant specified for %s is not compatible with the "
                                  "initial shape of the loop variable. It enters the loop with "
                                  "shape %s, but the specified shape invariant is %s."
-                                 % (parts[0].name, parts[0].shape, invariant))
+                                 % (_shown(parts[0]), parts[0].shape, invariant))
             found.append(invariant)
         shapes = _shapes_like(self._structure, shapes)
         for leaf, shape in zip(flatten(self._structure), shapes):
@@ -324,34 +342,39 @@ class _Loop:
                          parallel_iterations=parallel_iterations, name=self._scope)
         return assembled(self._structure, results)
 
+    def run_at_once(self, cond: Callable, body: Callable) -> Any:
+        """The results, with immediate execution."""
+        values = self._first
+        while bool(self._holds(cond, values)):
+            values = self._step(body, values)
+        return assembled(self._structure, values)
+
+    def _holds(self, cond: Callable, values: list) -> Tensor:
+        result = convert_to_tensor(_call(cond, assembled(self._structure, values)), _core.bool)
+        if not result.shape.is_compatible_with(()):
+            raise ValueError("cond must give a scalar, not a tensor of shape %s" % result.shape)
+        if self._maximum is not None:
+            result = ops.LogicalAnd(ops.Less(values[-1], self._maximum), result)
+        return result
+
+    def _step(self, body: Callable, values: list) -> list:
+        returned = _call(body, assembled(self._structure, values))
+        single = isinstance(self._structure, (list, tuple)) and len(self._structure) == 1
+        if single and not (is_nested(returned) and len(returned) == 1):
+            returned = [returned]
+        new = self._checked(returned)
+        if self._maximum is not None:
+            new.append(ops.Add(values[-1], convert_to_tensor(1, self._maximum.dtype)))
+        return new
+
     def _trace_cond(self, cond: Callable) -> Traced:
         arguments: list = []
-
-        def holds() -> Any:
-            variables = assembled(self._structure, arguments)
-            result = convert_to_tensor(_call(cond, variables), _core.bool)
-            if not result.shape.is_compatible_with(()):
-                raise ValueError("cond must give a scalar, not a tensor of shape %s"
-                                 % result.shape)
-            if self._maximum is not None:
-                result = ops.LogicalAnd(ops.Less(arguments[-1], self._maximum), result)
-            return result
-        return Traced(self._scope + "cond", holds,
+        return Traced(self._scope + "cond", lambda: self._holds(cond, arguments),
                       lambda graph: arguments.extend(self._arguments(graph)) or arguments)
 
     def _trace_body(self, body: Callable) -> Traced:
         arguments: list = []
-
-        def step() -> Any:
-            returned = _call(body, assembled(self._structure, arguments))
-            single = isinstance(self._structure, (list, tuple)) and len(self._structure) == 1
-            if single and not (is_nested(returned) and len(returned) == 1):
-                returned = [returned]
-            values = self._checked(returned)
-            if self._maximum is not None:
-                values.append(ops.Add(arguments[-1], convert_to_tensor(1, self._maximum.dtype)))
-            return values
-        return Traced(self._scope + "body", step,
+        return Traced(self._scope + "body", lambda: self._step(body, arguments),
                       lambda graph: arguments.extend(self._arguments(graph)) or arguments)
 
     def _checked(self, returned: Any) -> list:
@@ -381,14 +404,18 @@ class _Loop:
         for old, shape, new in zip(self._first, self._invariants, values):
             if old.dtype != new.dtype:
                 raise TypeError("Loop variable %s enters the loop with dtype %s, but has dtype %s "
-                                "after one iteration" % (old.name, old.dtype.name, new.dtype.name))
+                                "after one iteration" % (_shown(old), old.dtype.name, new.dtype.name))
             if not _less_specific(shape, new.shape):
                 raise ValueError("Input tensor '%s' enters the loop with shape %s, but has shape "
                                  "%s after one iteration. To allow the shape to vary across "
                                  "iterations, use the `shape_invariants` argument of "
                                  "tn.while_loop to specify a less-specific shape."
-                                 % (old.name, shape, new.shape))
+                                 % (_shown(old), shape, new.shape))
         return values
+
+
+def _shown(tensor: Tensor) -> str:
+    return getattr(tensor, "name", None) or repr(tensor)
 
 
 def _call(function: Callable, variables: Any) -> Any:

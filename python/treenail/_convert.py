@@ -172,7 +172,7 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None,
             except (TypeError, ValueError):
                 pass
         value = _converted(value, dtype, name)
-    elif not hasattr(value, "graph") and not executing_eagerly():
+    elif value._is_concrete and not executing_eagerly():
         value = _core.constant(get_default_graph(), value, None, name, False)
     if dtype is not None and value.dtype != dtype:
         raise ValueError("Tensor conversion requested dtype %s for Tensor with dtype %s: %r"
@@ -258,8 +258,10 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     """A tensor whose value each run must be given: `sess.run(y, feed_dict={x: value})`.
 
     shape: extents, None where any is accepted; None for any rank. Raises ValueError for a negative
-    extent.
+    extent, RuntimeError with immediate execution.
     """
+    if executing_eagerly():
+        raise RuntimeError("tn.placeholder() is not compatible with eager execution.")
     return ops.Placeholder(dtype=dtype, shape=shape, name=name)
 
 

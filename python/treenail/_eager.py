@@ -108,7 +108,7 @@ def run_at_once(function: Callable) -> Callable:
 
 def is_concrete(value: Any) -> bool:
     """Whether `value` is a tensor of immediate execution."""
-    return isinstance(value, Tensor) and not hasattr(value, "op")
+    return isinstance(value, Tensor) and value._is_concrete
 
 
 __all__ = ["ImmediateContext", "eager", "enable_eager_execution", "executing_eagerly"]

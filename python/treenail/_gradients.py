@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from treenail import _treenail as _core
 from treenail._convert import IndexedSlices, convert_to_tensor
-from treenail._framework import graph_of
+from treenail._framework import executing_eagerly, graph_of
 from treenail._ops import ops
 from treenail._treenail import Operation
 
@@ -46,6 +46,9 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
     stop_gradients: tensors taken as constants. Raises UnimplementedError when an operation on the
     way has no gradient.
     """
+    if executing_eagerly():
+        raise RuntimeError("tn.gradients is not supported when eager execution is enabled. Use "
+                           "tn.GradientTape instead.")
     ys, xs = _as_list(ys), _as_list(xs)
     if not xs:
         return []

@@ -14,6 +14,7 @@ from treenail._function_graph import _capture, _capture_concrete
 from treenail._gradients import _call_gradient
 from treenail._math import matmul, truediv
 from treenail._py_func import call as call_py_func
+from treenail._refusals import complete_refusal
 from treenail._refusals import completed as _operator
 from treenail._shape import _from_dims
 from treenail._slicing import get_item
@@ -42,6 +43,7 @@ _core.register_hooks(make_error=_make_error, make_shape=_from_dims, make_default
                      get_item=_operator(get_item, "Tensor.__getitem__"),
                      matmul=_operator(matmul, "Tensor.__matmul__"),
                      truediv=_operator(truediv, "Tensor.__truediv__"), call_gradient=_call_gradient,
+                     complete_refusal=complete_refusal,
                      call_recorded_gradient=call_recorded_gradient,
                      capture=_capture, capture_concrete=_capture_concrete,
                      make_signature=_make_signature, flat_feed=flat_feed,

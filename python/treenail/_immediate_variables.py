@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 
 from treenail import _treenail as _core
 from treenail._convert import convert_to_tensor
-from treenail._framework import get_default_graph, init_scope
+from treenail._framework import GraphKeys, get_default_graph, init_scope
 from treenail._ops import ops
 from treenail._shape import TensorShape
 from treenail._slicing import assign_item
@@ -19,6 +19,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
+_OF_ALL_VARIABLES = (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES,
+                     GraphKeys.TRAINABLE_VARIABLES, GraphKeys.MODEL_VARIABLES,
+                     GraphKeys.MOVING_AVERAGE_VARIABLES)
 _by_state: WeakValueDictionary = WeakValueDictionary()
 
 
@@ -58,6 +61,9 @@ class ImmediateVariable(Variable):
             ops.AssignVariableOp(self._handle, value)
         self._dtype, self._shape = value.dtype, shape
         self._trainable, self._constraint = bool(trainable), constraint
+        for key in collections or ():
+            if key not in _OF_ALL_VARIABLES:  # which would keep every variable for ever
+                self._graph.add_to_collection(key, self)
         _by_state[_core.state_behind(self._handle)] = self
 
     graph, op = _meaningless("graph"), _meaningless("op")
@@ -154,6 +160,29 @@ class ImmediateVariable(Variable):
     def __repr__(self) -> str:
         return "<tn.Variable '%s' shape=%s dtype=%s, numpy=%s>" % (
             self.name, self._shape, self._dtype.name, _numpy_text(self))
+
+
+def _operators(cls: type) -> None:
+    """Those of tensors, on the value now."""
+    import operator
+    read = _core.read_variable
+
+    def binary(function: Callable) -> tuple:
+        return (lambda self, other: function(read(self._handle), other),
+                lambda self, other: function(other, read(self._handle)))
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or",
+                 "xor"):
+        forward, reflected = binary(getattr(operator, "__%s__" % name))
+        setattr(cls, "__%s__" % name, forward)
+        setattr(cls, "__r%s__" % name, reflected)
+    for name in ("lt", "le", "gt", "ge"):
+        setattr(cls, "__%s__" % name, binary(getattr(operator, name))[0])
+    for name in ("neg", "abs", "invert"):
+        setattr(cls, "__%s__" % name, lambda self, function=getattr(operator, name): function(
+            read(self._handle)))
+
+
+_operators(ImmediateVariable)
 
 
 def _numpy_text(value: Any) -> str:

@@ -12,6 +12,7 @@ from treenail._convert import (IndexedSlices, constant_value, convert_n_to_tenso
                                convert_to_tensor, scope_of)
 from treenail._framework import graph_of
 from treenail._ops import ops
+from treenail._refusals import at_once
 from treenail._shape import TensorShape
 from treenail._sparse import SparseTensor
 from treenail._treenail import Tensor
@@ -294,7 +295,7 @@ def _reduction(op_name: str, public_name: str, doc: str):
     function.__name__ = function.__qualname__ = public_name
     function.__doc__ = (doc + "\n\naxis: an axis or a list of axes, negative ones from the end; "
                         "None: all. keepdims: keep reduced axes with extent 1.")
-    return function
+    return at_once(op_name, "reduction")(function)
 
 
 reduce_sum = _reduction("Sum", "reduce_sum", "The sum of the elements along `axis`.")
@@ -390,9 +391,10 @@ def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = Fals
 def _are_matrices(a: Any, b: Any) -> bool:
     """Whether both are symbolic and known to have two axes."""
     return (type(a) is type(b) is Tensor and a._ndims == b._ndims == 2
-            and hasattr(a, "graph") and hasattr(b, "graph"))
+            and not a._is_concrete and not b._is_concrete)
 
 
+@at_once("MatMul", "matrices")
 def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
            adjoint_a: bool = False, adjoint_b: bool = False, a_is_sparse: bool = False,
            b_is_sparse: bool = False, name: str | None = None) -> Tensor:

@@ -8,7 +8,7 @@ import threading
 import weakref
 
 from treenail._convert import convert_to_tensor, scope_of
-from treenail._framework import get_default_graph
+from treenail._framework import executing_eagerly, get_default_graph
 from treenail._ops import ops
 from treenail._treenail import Tensor
 
@@ -104,6 +104,8 @@ def py_func(func: Callable, inp: Sequence[Any], Tout: Any,  # noqa: N803
         values = [convert_to_tensor(value) for value in inp]
         op = ops.PyFunc if stateful else ops.PyFuncStateless
         outputs = op(values, token=token, Tout=[Tout] if single else list(Tout), name=scope)
+    if executing_eagerly():
+        return outputs[0] if single else outputs
     made = outputs if isinstance(outputs, list) else [outputs]
     graph = made[0].graph if made and isinstance(made[0], Tensor) else get_default_graph()
     graph._py_functions.append(held)

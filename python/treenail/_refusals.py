@@ -11,6 +11,8 @@ a program's own code raises, an activation or a subclass, is left as it is.
 
 from __future__ import annotations
 
+from treenail import _treenail as _core
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
@@ -74,26 +76,40 @@ def _complete_methods(cls: type) -> None:
                 setattr(kind, name, staticmethod(completed(function, function.__qualname__)))
 
 
-def completed(function: Callable, called: str | None) -> Callable:
+def at_once(op: str, form: str) -> Callable:
+    """A decorator: with immediate execution, calls of the function in a plain form are one op.
+
+    form: "inputs", the positional arguments are the op's inputs; "matrices", the same of two
+    matrices; "reduction", they are a tensor, axes or None for all, and whether these are kept.
+    """
+    def mark(function: Any) -> Any:
+        function._at_once = op, form
+        return function
+    return mark
+
+
+def completed(function: Any, called: str | None) -> Any:
     """called: None for a method, which is named by its class, or that of its instance."""
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except Exception as error:
-            if _through_program(error.__traceback__):
-                raise
-            replacement = _documented(error)
-            _complete(replacement, called, function, args, kwargs)
-            if replacement is not error:
-                raise replacement from error
-            raise
-    vars(call).update(vars(function), __wrapped__=function)
-    call.__name__, call.__qualname__ = function.__name__, function.__qualname__
-    call.__module__, call.__doc__ = function.__module__, function.__doc__
+    call = _core.PublicFunction(function, called, *getattr(function, "_at_once", (None, None)))
+    vars(call).update(vars(function), __wrapped__=function, __name__=function.__name__,
+                      __qualname__=function.__qualname__, __module__=function.__module__,
+                      __doc__=function.__doc__)
     return call
 
 
 _Function = type(completed)
+
+
+def complete_refusal(error: Exception, called: str | None, function: Callable, args: tuple,
+                     kwargs: dict) -> Exception:
+    """Called by the compiled module with what a public function raised: what is raised instead."""
+    if _through_program(error.__traceback__):
+        return error
+    replacement = _documented(error)
+    _complete(replacement, called, function, args, kwargs)
+    if replacement is not error:
+        replacement.__cause__ = error
+    return replacement
 
 
 def _documented(error: Exception) -> Exception:
@@ -117,7 +133,7 @@ def _complete(error: Exception, called: str | None, function: Callable, args: tu
         kind = (instance if isinstance(instance, type) else type(instance)).__name__
         own = function.__name__
         called = kind if own in ("__init__", "__enter__") else "%s.%s" % (kind, own)
-    if error.__traceback__.tb_next is not None:  # else it is Python's own word about the call
+    if error.__traceback__ is not None:  # else it is Python's own word about the call
         text += _given(text, function, args, kwargs)
     if not text.startswith(called + "("):
         text = "%s(): %s" % (called, text)

@@ -61,7 +61,11 @@ class Session(_core.SessionBase):
         self._config, self._closed, self._contexts = config, False, []
         if config.intra_op_parallelism_threads > 0:
             _core.set_num_threads(config.intra_op_parallelism_threads)
-        self._open(graph or get_default_graph(), options.do_constant_folding and not plain,
+        graph = get_default_graph() if graph is None else graph
+        if graph._immediate:
+            raise RuntimeError("a Session runs a graph, and operations run at once here: give it "
+                               "one, as tn.Session(graph=g)")
+        self._open(graph, options.do_constant_folding and not plain,
                    options.do_common_subexpression_elimination and not plain,
                    config.allow_soft_placement,
                    options.do_elementwise_fusion and not plain,

@@ -339,6 +339,9 @@ def _true_getter(name: str, shape: Any = None, dtype: Any = _core.float32, initi
     store = _store()
     dtype = _core.as_dtype(dtype)
     shape, shape_given = _shape_of_variable(name, shape), shape is not None
+    if get_default_graph()._root._immediate:  # nothing shares by name there
+        return _new(name, shape, shape_given, dtype, initializer, trainable, collections,
+                    validate_shape, constraint)
     with store.lock:
         making = (dtype, initializer, regularizer, reuse, trainable, collections, validate_shape,
                   constraint)

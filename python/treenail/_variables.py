@@ -439,7 +439,7 @@ def report_uninitialized_variables(var_list: Sequence | None = None,
         if not var_list:
             return convert_to_tensor([], _core.string)
         missing = ops.LogicalNot(ops.Pack([is_variable_initialized(v) for v in var_list]))
-        names = convert_to_tensor([v.op.name for v in var_list])
+        names = convert_to_tensor([v._shared_name for v in var_list])
         return ops.Gather(names, ops.Squeeze(ops.Where(missing), squeeze_dims=[1]), 0)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from treenail import _treenail as _core
 from treenail import _cross_entropy as _xent
 from treenail._convert import convert_to_tensor, scope_of
-from treenail._framework import GraphKeys, add_to_collection
+from treenail._framework import GraphKeys, add_to_collection, executing_eagerly
 from treenail._framework import get_collection as _get_collection
 from treenail._math import add_n, cast, reduce_sum
 from treenail._names import no_attribute as _no_attribute
@@ -261,7 +261,8 @@ def sparse_softmax_cross_entropy(labels: Any, logits: Any, weights: Any = 1.0,
 def add_loss(loss: Any, loss_collection: str | None = GraphKeys.LOSSES) -> None:
     """Adds a loss to a collection; to none when that is None."""
     if loss_collection:
-        add_to_collection(loss_collection, loss)
+        if not executing_eagerly():
+            add_to_collection(loss_collection, loss)
 
 
 def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES) -> list:

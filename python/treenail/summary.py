@@ -287,7 +287,7 @@ def _graph_bytes(graph: Any) -> bytes:
 
 def _item(summary: Any) -> bytes:
     """The bytes of a scalar string array or tensor."""
-    if isinstance(summary, Tensor) and hasattr(summary, "graph"):
+    if isinstance(summary, Tensor) and not summary._is_concrete:
         raise TypeError("a summary must be what a run gave, not %r itself" % (summary,))
     value = summary.numpy() if isinstance(summary, Tensor) else summary
     value = value.item() if hasattr(value, "item") else value

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from treenail import _treenail as _core
 from treenail._convert import convert_to_tensor
-from treenail._framework import GraphKeys, get_default_graph, graph_of
+from treenail._framework import GraphKeys, executing_eagerly, get_default_graph, graph_of
 from treenail._named import activation as named_activation
 from treenail._named import initializer as named_initializer
 from treenail._named import regularizer as named_regularizer
@@ -79,6 +79,7 @@ class Layer:
         self._variables: list = []
         self._trainable_variables: list = []
         self._losses: list = []
+        self._losses_now: list = []
         self._updates: list = []
 
     def _base_name(self) -> str:
@@ -88,7 +89,7 @@ class Layer:
     def __repr__(self) -> str:
         shown = [public_name(self), repr(self.name)] + arguments(self)
         if self.built:
-            shown += ["%s%s" % (v.op.name.split("/")[-1], v.shape) for v in self._variables]
+            shown += ["%s%s" % (v._shared_name.split("/")[-1], v.shape) for v in self._variables]
         return "<%s>" % " ".join(shown)
 
     def _needs_variables(self) -> None:
@@ -127,6 +128,8 @@ class Layer:
         finally:
             scope.set_partitioner(partitioner)
         self._losses += graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES)[before:]
+        if graph._immediate:
+            self._regularize_later(variable, regularizer)
         parts = without_parts([variable])
         self._variables += parts
         if trainable:
@@ -135,15 +138,26 @@ class Layer:
 
     add_weight = add_variable
 
+    def _regularize_later(self, variable: Variable, regularizer: Any) -> None:
+        """With immediate execution the loss is computed when it is asked for."""
+        regularizer = named_regularizer(get_variable_scope().regularizer if regularizer is None
+                                        else regularizer)
+        if regularizer is not None:
+            self._losses.append(lambda: regularizer(variable.value()))
+
     def add_loss(self, losses: Any, inputs: Any = None) -> None:
         """Adds to the layer's losses and to the collection REGULARIZATION_LOSSES."""
         for loss in losses if isinstance(losses, (list, tuple)) else [losses]:
-            if loss is not None:
+            if loss is not None and executing_eagerly():
+                self._losses_now.append(loss)
+            elif loss is not None:
                 self._losses.append(loss)
                 get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
 
     def add_update(self, updates: Any, inputs: Any = None) -> None:
         """Adds operations to be run with each training step, also to the collection UPDATE_OPS."""
+        if executing_eagerly():  # they have run
+            return
         for update in updates if isinstance(updates, (list, tuple)) else [updates]:
             self._updates.append(update)
             get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, update)
@@ -153,6 +167,7 @@ class Layer:
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Applies the layer; the first call makes its variables."""
         inputs = convert_to_tensor(inputs)
+        self._losses_now = []
         return self._in_scope(inputs, inputs.shape, lambda: self.call(inputs, *args, **kwargs))
 
     def _in_scope(self, inputs: Tensor, input_shape: TensorShape, function: Callable) -> Any:
@@ -228,8 +243,10 @@ class Layer:
 
     @property
     def losses(self) -> list:
-        """Regularisation losses."""
-        return list(self._losses)
+        """Regularisation losses; with immediate execution those of variables as they are now, and
+        of the last call."""
+        found = [loss() if callable(loss) else loss for loss in self._losses] + self._losses_now
+        return [loss for loss in found if loss is not None]
 
     @property
     def updates(self) -> list:

@@ -12,7 +12,8 @@ from treenail import errors
 from treenail._checks import having
 from treenail._control import group
 from treenail._convert import placeholder_with_default
-from treenail._framework import Graph, GraphKeys, get_default_graph
+from treenail._eager import eager
+from treenail._framework import Graph, GraphKeys, executing_eagerly, get_default_graph
 from treenail._ops import ops
 from treenail._partitioned import PartitionedVariable, whole_of, without_parts
 from treenail._shape import TensorShape
@@ -65,8 +66,7 @@ class Saver:
         self._filename = filename or "model"
         self._last: list = []  # (path, time written), oldest first
         self._next_kept = time.time() + self._keep_seconds
-        self._built = False
-        self._empty = False
+        self._built = self._empty = self._immediate = False
         if not defer_build:
             self.build()
 
@@ -84,7 +84,10 @@ class Saver:
                 raise ValueError("No variables to save")
             self._empty = True
             return
-        graph = next(iter(named.values())).graph
+        graph = next(iter(named.values()))._graph
+        self._immediate = graph._immediate
+        if self._immediate:
+            return
         with graph.as_default(), graph.control_dependencies(None), graph.device(None), \
                 graph.name_scope(self._name or "save"):
             names = list(named)
@@ -110,6 +113,9 @@ class Saver:
 
     def _named_variables(self) -> dict:
         given = self._var_list
+        if given is None and executing_eagerly():
+            raise RuntimeError("When eager execution is enabled, `var_list` must specify a list or "
+                               "dict of variables to save")
         if given is None:
             given = get_default_graph().get_collection(GraphKeys.SAVEABLE_OBJECTS)
             given = global_variables() + given
@@ -135,7 +141,7 @@ class Saver:
             if not isinstance(variable, Variable):
                 raise TypeError("Variable to save is not a Variable: %r" % (variable,))
             info = variable._slice_info
-            name = variable.op.name if info is None else info.full_name
+            name = variable._shared_name if info is None else info.full_name
             if info is not None:
                 parts.setdefault(name, {})[variable] = None
             elif named.setdefault(name, variable) is not variable:
@@ -166,15 +172,17 @@ class Saver:
         has the name, ResourceExhaustedError when the disk is full; the checkpoint before stays as
         it was.
         """
-        having(sess, "run", "sess", "a Session")
         if not self._built and not self._empty:
             self.build()
+        if not self._immediate:
+            having(sess, "run", "sess", "a Session")
         name = latest_filename or "checkpoint"
         if os.path.split(name)[0]:
             raise ValueError("'latest_filename' must not contain path components")
         path = path_text(save_path)
         if global_step is not None:
-            path += ("-%08d" if self._pad_step_number else "-%d") % _step_number(sess, global_step)
+            number = int(global_step) if self._immediate else _step_number(sess, global_step)
+            path += ("-%08d" if self._pad_step_number else "-%d") % number
         directory = os.path.dirname(path)
         if os.path.basename(path) == name:
             raise ValueError("'latest_filename' collides with 'save_path': '%s' and '%s'"
@@ -186,7 +194,10 @@ class Saver:
         if self._empty:
             return None
         share_hdf5_lock()
-        sess.run(self._save_op, {self._path: path})
+        if self._immediate:
+            self._save_now(path)
+        else:
+            sess.run(self._save_op, {self._path: path})
         if write_state:
             self._record(path)
             update_checkpoint_state(directory, path, self.last_checkpoints, name)
@@ -232,7 +243,6 @@ class Saver:
         is not in it, InvalidArgumentError for other dtypes or shapes, DataLossError for a damaged
         file. Either all variables are restored or none is.
         """
-        having(sess, "run", "sess", "a Session")
         if self._empty:
             return
         if save_path is None:
@@ -244,7 +254,22 @@ class Saver:
             raise ValueError("The passed save_path is not a valid checkpoint: %s" % path)
         share_hdf5_lock()
         self._check_shapes(path)
-        sess.run(self._restore_op, {self._path: path})
+        if self._immediate:
+            self._restore_now(path)
+        else:
+            having(sess, "run", "sess", "a Session").run(self._restore_op, {self._path: path})
+
+    def _save_now(self, path: str) -> None:
+        with eager():
+            ops.Save(path, list(self._named), [""] * len(self._named),
+                     [v.value() for v in self._named.values()])
+
+    def _restore_now(self, path: str) -> None:
+        with eager():
+            values = ops.Restore(path, list(self._named), [""] * len(self._named),
+                                 dtypes=[v.dtype for v in self._named.values()])
+            for variable, value in zip(self._named.values(), values):
+                self._assign(variable, value)
 
     def _check_shapes(self, path: str) -> None:
         """Raises before anything is assigned; names and dtypes are the business of the one Restore

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Immediate execution of what is called most: ops without list arguments, on concrete tensors and
+// plain Python numbers.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "framework/eager/immediate_tensor.h"
+#include "framework/eager/prepared_call.h"
+#include "framework/op/op_def.h"
+#include "python/binding/python_api.h"
+
+namespace treenail::python {
+
+// What call_op() gives; null where the call is of another kind, and nothing has happened. Errors:
+// as call_op().
+Ref quick_call(const OpDef& def, std::span<PyObject* const> inputs, const NamedAttrs& attrs);
+// The same on at most six tensors, of an op without list arguments.
+Ref quick_call(const OpDef& def, std::span<const ImmediateTensor* const> inputs,
+               const NamedAttrs& attrs);
+
+// tensor[key]; null where the subscript is of another kind.
+Ref quick_subscript(PyObject* tensor, PyObject* key);
+
+// Runs a call, without the GIL where it may take long or wait. Errors: of the kernel.
+void run_call(CallRun& run, const PreparedCall& call);
+
+// What the call of an op gives to Python, of its flat outputs.
+Ref concrete_result(const OpDef& def, std::span<ImmediateTensor> outputs);
+
+}  // namespace treenail::python

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every public function with immediate execution: the rows of the tables of static shapes, at once
+and in a session, must give the same bits."""
+
+import numpy as np
+import pytest
+import treenail as tn
+from static_shapes import ROWS, Placeholders, flattened
+
+import shape_rows_array  # noqa: F401
+import shape_rows_image  # noqa: F401
+import shape_rows_math  # noqa: F401
+import shape_rows_nn  # noqa: F401
+import shape_rows_signal  # noqa: F401
+
+
+GRAPHS_ONLY = {"gradients", "hessians",  # tapes: test_tape.py
+               "losses.get_total_loss"}  # nothing joins the collection of losses
+UNSEEDED = {"image.sample_distorted_bounding_box"}
+
+
+class Values(Placeholders):
+    """The concrete tensors that the placeholders of a row are fed with."""
+
+    def of(self, dtype, shape, fed=None, value=None):
+        with tn.Graph().as_default():
+            there = super().of(dtype, shape, fed, value)
+        return tn.constant(self.feeds[there], dtype)
+
+
+class Numbering(tn.Graph):
+    """A graph that gives operations without a seed those of immediate execution."""
+
+    def _op_seed(self):
+        self._seeds = getattr(self, "_seeds", 0) + 1
+        return self._seeds
+
+
+def in_a_session(build):
+    with Numbering().as_default():
+        tn.set_random_seed(1)
+        placeholders = Placeholders()
+        results = flattened(build(placeholders))
+        with tn.Session() as session:
+            session.run([tn.global_variables_initializer(), tn.local_variables_initializer()])
+            return session.run(results, placeholders.feeds)
+
+
+def at_once(build):
+    with tn.eager():
+        tn.set_random_seed(1)
+        tn.get_default_graph().clear_collection(tn.GraphKeys.GLOBAL_STEP)
+        return [tn.convert_to_tensor(r).numpy() for r in flattened(build(Values()))]
+
+
+@pytest.mark.parametrize("number", [
+    n for n in range(len(ROWS)) if ROWS[n][3] and ROWS[n][0] not in GRAPHS_ONLY],
+                         ids=lambda n: "%s-%d" % (ROWS[n][0], n))
+def test_row_at_once(number):
+    name, build, _, _ = ROWS[number]
+    for now, later in zip(at_once(build), in_a_session(build)):
+        if name in UNSEEDED:
+            assert np.shape(now) == np.shape(later)
+        else:
+            np.testing.assert_array_equal(now, later, err_msg=name)
