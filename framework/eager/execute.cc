@@ -35,7 +35,7 @@ std::vector<Tensor> execute(const OpInstance& op, std::span<const Tensor> inputs
                                 counter};
     return run_immediately(op, inputs, services, token);
   } catch (const Error& error) {
-    throw error.with_prefix(error_prefix(op.name(), ""));
+    throw named_error(op.def(), error);
   }
 }
 

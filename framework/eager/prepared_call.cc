@@ -71,7 +71,7 @@ auto naming(const OpDef& def, F&& f) {
   try {
     return f();
   } catch (const Error& error) {
-    throw error.with_prefix(error_prefix(def.name, ""));
+    throw named_error(def, error);
   }
 }
 
@@ -86,6 +86,10 @@ std::string immediate_counter_name(const OpInstance& op) {
     if (position >= 0) name += concat("/", op.attr(position));
   }
   return name;
+}
+
+Error named_error(const OpDef& def, const Error& error) {
+  return Error(error.code(), concat(error.message(), " [Op:", def.name, "]"));
 }
 
 PreparedCall::PreparedCall(const ImmediateCall& call) : op_(resolved(call)) {
@@ -115,8 +119,8 @@ bool PreparedCall::may_be_kept(const ImmediateCall& call) const {
     if (!is_plain(input.dtype())) return false;
     if (op_.input_def(static_cast<int>(i)).host && input.bytes() > kKeyBytes) return false;
   }
-  // State that no input names was found in preparing.
-  return !call.def.stateful || variables || call.def.random;
+  // State that no input names was found in preparing; that of a manager may end with it.
+  return !call.def.stateful || variables || (call.def.random && call.resources == nullptr);
 }
 
 void PreparedCall::keep_key(const ImmediateCall& call) {

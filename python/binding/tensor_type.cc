@@ -242,13 +242,20 @@ PyObject* iterate(PyObject* self) {
       throw_type_error("A symbolic Tensor (", name_of(self),
                        ") cannot be iterated over; use tn.unstack to get its rows.");
     }
-    return checked(PyObject_GetIter(array_of(self, false).get())).release();
+    const Tensor& value = cast(self)->value->tensor;
+    if (value.rank() == 0) throw_type_error("Cannot iterate over a scalar tensor.");
+    Ref rows = checked(PyList_New(0));
+    for (int64_t i = 0; i < value.dim(0); ++i) {
+      const Ref number = checked(PyLong_FromLongLong(i));
+      checked(PyList_Append(rows.get(), checked(PyObject_GetItem(self, number.get())).get()));
+    }
+    return checked(PyObject_GetIter(rows.get())).release();
   });
 }
 // Python would iterate, but hide what iterate() says.
 int contains(PyObject* self, PyObject* value) {
   try {
-    const Ref rows = checked(iterate(self));
+    const Ref rows = cast(self)->graph == nullptr ? array_of(self, false) : checked(iterate(self));
     return checked(PySequence_Contains(rows.get(), value));
   } catch (...) {
     translate_exception();
@@ -278,12 +285,42 @@ PyObject* number(PyObject* self) {
   });
 }
 
+// The value of a concrete tensor as NumPy writes it.
+std::string text_of_value(PyObject* self, bool representation) {
+  const Tensor& value = cast(self)->value->tensor;
+  if (!is_plain(value.dtype()) && value.dtype() != DType::kString) return "<unprintable>";
+  const Ref array = array_of(self, false);
+  const bool plain = !representation || value.rank() == 0;
+  const Ref text = checked(
+      parking([&] { return plain ? PyObject_Str(array.get()) : PyObject_Repr(array.get()); }));
+  return std::string(text_of(text.get(), "a text"));
+}
+// "shape=(2, 3), dtype=float32"
+std::string shape_and_dtype(PyObject* self) {
+  const Tensor& value = cast(self)->value->tensor;
+  std::string shape;
+  for (const int64_t extent : value.shape().dims())
+    shape += concat(shape.empty() ? "" : ", ", extent);
+  if (value.rank() == 1) shape += ',';
+  return concat("shape=(", shape, "), dtype=", value.dtype());
+}
+
+PyObject* text(PyObject* self) {
+  if (cast(self)->graph != nullptr) return PyObject_Repr(self);
+  return guarded([&] {
+    const std::string value = text_of_value(self, false);
+    const bool lines = value.find('\n') != std::string::npos;
+    return text_object(
+               concat("tn.Tensor(", lines ? "\n" : "", value, ", ", shape_and_dtype(self), ")"))
+        .release();
+  });
+}
 PyObject* repr(PyObject* self) {
   return guarded([&] {
     if (cast(self)->graph == nullptr) {
-      const Tensor& value = cast(self)->value->tensor;
-      return text_object(concat("<tn.Tensor shape=", value.shape(), " dtype=", value.dtype(), " ",
-                                tensor_values(value), ">"))
+      const std::string value = text_of_value(self, true);
+      return text_object(concat("<tn.Tensor: ", shape_and_dtype(self), ", numpy=",
+                                value.find('\n') == std::string::npos ? "" : "\n", value, ">"))
           .release();
     }
     return text_object(concat("<tn.Tensor '", name_of(self), "' shape=", shape_of_tensor(self),
@@ -336,6 +373,7 @@ PyType_Slot own_slots[] = {
     {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
     {Py_tp_clear, reinterpret_cast<void*>(clear)},
     {Py_tp_repr, reinterpret_cast<void*>(repr)},
+    {Py_tp_str, reinterpret_cast<void*>(text)},
     {Py_tp_iter, reinterpret_cast<void*>(iterate)},
     {Py_tp_getset, getset},
     {Py_tp_methods, methods},

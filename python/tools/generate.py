@@ -169,7 +169,8 @@ def package_stub(module: types.ModuleType, ops: list) -> str:
             imports.setdefault("treenail.raw_ops", []).append((origin_name, name))
         elif isinstance(value, type) and origin and origin.startswith("treenail"):
             imports.setdefault(origin, []).append((origin_name, name))
-        elif isinstance(value, types.FunctionType):
+        elif isinstance(value, types.FunctionType) or type(value).__name__ == (
+                "PublicFunction"):
             if defined_there(origin, origin_name, value):
                 imports.setdefault(origin, []).append((origin_name, name))
             else:

@@ -86,6 +86,8 @@ from treenail._counting import (bincount as bincount,
                                 histogram_fixed_width as histogram_fixed_width,
                                 histogram_fixed_width_bins as histogram_fixed_width_bins,
                                 nth_element as nth_element, setdiff1d as setdiff1d)  # noqa: F401
+from treenail._eager import (eager as eager,
+                             enable_eager_execution as enable_eager_execution)  # noqa: F401
 from treenail._execute import (execute as execute, import_graph as import_graph,
                                load_graph as load_graph)  # noqa: F401
 from treenail._framework import (Graph as Graph, GraphKeys as GraphKeys,
@@ -93,7 +95,6 @@ from treenail._framework import (Graph as Graph, GraphKeys as GraphKeys,
                                  add_to_collections as add_to_collections,
                                  colocate_with as colocate_with,
                                  control_dependencies as control_dependencies, device as device,
-                                 executing_eagerly as executing_eagerly,
                                  get_collection as get_collection,
                                  get_collection_ref as get_collection_ref, get_seed as get_seed,
                                  init_scope as init_scope, name_scope as name_scope,
@@ -485,6 +486,10 @@ double: DType
 
 def erf(x: Any, name: str | None = ...) -> Any:
     """The Gauss error function of each element."""
+
+
+def executing_eagerly(*args: Any, **kwargs: Any) -> Any:
+    """Whether operations run at once rather than building a graph."""
 
 float16: DType
 float32: DType

@@ -6,7 +6,6 @@ from __future__ import annotations
 _FEED = "read the data in Python and feed arrays: session.run(y, feed_dict={x: batch})"
 _READERS = ("there are no readers of files in the graph: read in Python, in threads of your own if "
             "it is slow, and enqueue arrays (tn.FIFOQueue)")
-_EAGER = "operations build graphs, which a tn.Session runs"
 _ONE_PROCESS = "a session runs in one process"
 _EXAMPLES = "there are no tf.Example records: keep data in NumPy or HDF5 files and feed arrays"
 _FILES = "use Python's own files: open, os, glob, shutil"
@@ -33,9 +32,9 @@ _TOP = {
     "metrics": "compute metrics with tn.reduce_mean(tn.cast(tn.equal(...), tn.float32)), or in "
                "NumPy over the fetched predictions",
     "print": "tn.Print writes values on their way",
-    "GradientTape": _EAGER + "; tn.gradients(y, x)", "function": _EAGER,
-    "enable_eager_execution": _EAGER, "disable_eager_execution": "it is never on: " + _EAGER,
-    "enable_v2_behavior": _EAGER, "disable_v2_behavior": "it is never on: " + _EAGER,
+    "disable_eager_execution": "it is off unless tn.enable_eager_execution() was called",
+    "enable_v2_behavior": "tn.enable_eager_execution() has operations run at once",
+    "disable_v2_behavior": "operations build graphs unless tn.enable_eager_execution() was called",
     "custom_gradient": "use tn.RegisterGradient with graph.gradient_override_map",
     "GraphDef": _GRAPH_FILES, "NodeDef": _GRAPH_FILES, "MetaGraphDef": _GRAPH_FILES,
     "import_graph_def": _GRAPH_FILES, "graph_util": _GRAPH_FILES,
@@ -60,7 +59,7 @@ _TOP = {
     "batch_svd": _LINALG, "batch_matmul": "use tn.matmul",
     "nce_loss": "use tn.nn.nce_loss", "load_file_system_library": _FILES,
     "tensor_shape": "use tn.TensorShape",
-    "HParams": "use a dict or types.SimpleNamespace", "TensorSpec": _EAGER, "sysconfig":
+    "HParams": "use a dict or types.SimpleNamespace", "sysconfig":
     "see tn.build_info()", "ragged": "pad the rows, with "
     "tn.sequence_mask, or use tn.SparseTensor", "RaggedTensor": "pad the rows, with "
     "tn.sequence_mask, or use tn.SparseTensor", "merge_all_summaries": "use tn.summary.merge_all",

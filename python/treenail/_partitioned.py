@@ -71,6 +71,10 @@ class PartitionedVariable:
         return self._variables[0].graph
 
     @property
+    def _graph(self) -> Any:
+        return self._variables[0]._graph
+
+    @property
     def initializer(self) -> Operation:
         """An operation that initialises every part."""
         return group(*[v.initializer for v in self._variables])
@@ -169,7 +173,7 @@ def whole_of(parts: Sequence) -> PartitionedVariable:
     partitions[axis] = len(parts)
     if sum(v._slice_info.var_shape[axis] for v in parts) != info.full_shape[axis]:
         raise ValueError("the parts of variable %s can only be saved together, given are %s"
-                         % (info.full_name, ", ".join(v.op.name for v in parts)))
+                         % (info.full_name, ", ".join(v._shared_name for v in parts)))
     return PartitionedVariable(info.full_name, info.full_shape, parts[0].dtype, parts, partitions)
 
 

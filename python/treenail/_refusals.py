@@ -146,7 +146,8 @@ def _own_text(error: Any, op_error: type) -> str | None:
     """What was said where the error was raised; None where nothing is to be added: an operation is
     named, or the class makes its own text."""
     if isinstance(error, op_error):
-        if error.op is not None or error.message.startswith("["):
+        if error.op is not None or error.message.startswith("[") or (
+                error.message.endswith("]") and " [Op:" in error.message):
             return None
     elif type(error) not in (TypeError, ValueError, NotImplementedError, KeyError, IndexError):
         return None

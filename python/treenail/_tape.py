@@ -123,7 +123,7 @@ class GradientTape:
         targets = [_core.read_variable(t) if t.dtype == _core.resource else t for t in targets]
         arriving = None
         if output_gradients is not None:
-            given = _flat(output_gradients)
+            given = _flat(output_gradients) if is_nested(target) else [output_gradients]
             if len(given) != len(targets):
                 raise ValueError("got %d output_gradients for %d targets" % (len(given),
                                                                              len(targets)))

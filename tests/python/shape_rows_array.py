@@ -264,6 +264,9 @@ excuse("execute make_template cond case switch_case while_loop",
 rows("scatter_nd_add scatter_nd_sub scatter_nd_update",
      lambda f, p: f(tn.Variable(tn.zeros([4, 3])), p.i(None, 1), p.f(None, 3)), [4, 3])
 excuse("no_regularizer", "gives None")
+excuse("eager enable_eager_execution", "how operations run")
+excuse("gradients_function value_and_gradients_function implicit_gradients "
+       "implicit_value_and_gradients", "give functions")
 excuse("fixed_size_partitioner min_max_variable_partitioner variable_axis_size_partitioner",
        "gives a partitioner")
 excuse("sparse_placeholder", "its parts are placeholders: a run feeds them together")

@@ -54,7 +54,7 @@ def described(value):
     yield "", value
     if inspect.isclass(value):
         for name, method in vars(value).items():
-            if inspect.isfunction(method) and not name.startswith("_"):
+            if inspect.isroutine(method) and not name.startswith("_"):
                 yield "." + name, method
 
 

@@ -74,7 +74,7 @@ def test_output_gradients():
     with tn.GradientTape() as tape:
         tape.watch(x)
         y = x * x
-    np.testing.assert_array_equal(tape.gradient(y, x, output_gradients=[10.0, 100.0]),
+    np.testing.assert_array_equal(tape.gradient(y, x, output_gradients=[10.0, 100.0]),  # of one target
                                   [20.0, 400.0])
 
 
@@ -257,13 +257,12 @@ def test_bad_uses(bad, error, text):
         bad(tape)
 
 
-def test_no_gradient_is_an_error_that_names_the_op():
+def test_what_is_not_differentiable_gives_none():
     x = tn.constant([3.0, 1.0])
     with tn.GradientTape() as tape:
         tape.watch(x)
         y = tn.py_func(lambda v: v * 2, [x], tn.float32)
-    with pytest.raises(tn.errors.UnimplementedError, match='PyFunc.*has no gradient'):
-        tape.gradient(y, x)
+    assert tape.gradient(y, x) is None
 
 
 def test_memory_of_a_tape_is_freed_with_the_gradient():

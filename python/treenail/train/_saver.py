@@ -243,6 +243,8 @@ class Saver:
         is not in it, InvalidArgumentError for other dtypes or shapes, DataLossError for a damaged
         file. Either all variables are restored or none is.
         """
+        if not self._immediate:
+            having(sess, "run", "sess", "a Session")
         if self._empty:
             return
         if save_path is None:
@@ -257,7 +259,7 @@ class Saver:
         if self._immediate:
             self._restore_now(path)
         else:
-            having(sess, "run", "sess", "a Session").run(self._restore_op, {self._path: path})
+            sess.run(self._restore_op, {self._path: path})
 
     def _save_now(self, path: str) -> None:
         with eager():

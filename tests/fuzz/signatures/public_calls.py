@@ -132,7 +132,8 @@ def public_calls():
 def arguments(function, rng):
     """Values for the required parameters and some others; one of them at least is hostile."""
     parameters = _parameters(function)
-    if getattr(function, "__name__", "") in _OPERATORS and not inspect.isfunction(function):
+    compiled = not inspect.isfunction(function) and type(function).__name__ != "PublicFunction"
+    if getattr(function, "__name__", "") in _OPERATORS and compiled:
         return [hostile(rng)], {}
     if parameters is None:
         return [hostile(rng) for _ in range(rng.randrange(3))], {}
