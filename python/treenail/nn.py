@@ -31,8 +31,8 @@ if TYPE_CHECKING:
                                       learned_unigram_candidate_sampler,
                                       log_uniform_candidate_sampler, nce_loss,
                                       sampled_softmax_loss, uniform_candidate_sampler)
-    from treenail.rnn import (bidirectional_dynamic_rnn, dynamic_rnn, rnn_cell,  # noqa: F401
-                              static_bidirectional_rnn, static_rnn)
+    from treenail.rnn import (bidirectional_dynamic_rnn, dynamic_rnn, raw_rnn,  # noqa: F401
+                              rnn_cell, static_bidirectional_rnn, static_rnn)
 
 # What is seldom needed, or needs layers: loaded when first asked for.
 _ELSEWHERE = {
@@ -41,8 +41,8 @@ _ELSEWHERE = {
     "learned_unigram_candidate_sampler": "_candidates",
     "log_uniform_candidate_sampler": "_candidates", "nce_loss": "_candidates",
     "sampled_softmax_loss": "_candidates", "uniform_candidate_sampler": "_candidates",
-    "bidirectional_dynamic_rnn": "rnn", "dynamic_rnn": "rnn", "rnn_cell": "rnn",
-    "static_bidirectional_rnn": "rnn", "static_rnn": "rnn",
+    "bidirectional_dynamic_rnn": "rnn", "dynamic_rnn": "rnn", "raw_rnn": "rnn",
+    "rnn_cell": "rnn", "static_bidirectional_rnn": "rnn", "static_rnn": "rnn",
 }
 
 

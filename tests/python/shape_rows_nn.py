@@ -213,6 +213,22 @@ def dynamic(p):
 
 
 row("nn.dynamic_rnn", dynamic, ([None, 4, 6], [None, 6], [None, 6]))
+row("nn.dynamic_rnn", lambda p: tn.nn.dynamic_rnn(tn.nn.rnn_cell.BasicRNNCell(6), p.f(None, 4, 3),
+                                                  dtype=tn.float32), ([None, 4, 6], [None, 6]))
+row("nn.dynamic_rnn", lambda p: tn.nn.dynamic_rnn(
+    tn.nn.rnn_cell.BasicRNNCell(6), p.f(None, 2, 3), p.v([1, 2]), dtype=tn.float32,
+    time_major=True), ([None, 2, 6], [2, 6]))
+
+
+def steered(p):
+    def loop_fn(time, output, state, _):
+        state = p.f(2, 6) if state is None else state
+        return time >= 3, tn.ones([2, 3]), state, output, None
+    emitted, state, _ = tn.nn.raw_rnn(tn.nn.rnn_cell.BasicRNNCell(6), loop_fn)
+    return [emitted.stack(), state]
+
+
+row("nn.raw_rnn", steered, ([None, 2, 6], [2, 6]))
 
 
 def both_ways(p):

@@ -290,8 +290,9 @@ def test_the_fused_layer_is_its_cell_unrolled(rng, lengths, unknown):
         unrolled, wanted = [], None
         steps = tn.unstack(tn.reshape(given, xs.shape))
         # Not static_rnn, which opens a scope of its own.
-        from treenail.rnn._unrolled import _lengths, _unroll
-        unrolled, wanted = _unroll(cell, steps, tuple(state), _lengths(lengths))
+        from treenail.rnn._given import lengths_of
+        from treenail.rnn._unrolled import _unroll
+        unrolled, wanted = _unroll(cell, steps, tuple(state), lengths_of(lengths))
     loss = tn.reduce_sum(outputs * 2 + outputs ** 2)
     other = tn.reduce_sum(tn.stack(unrolled) * 2 + tn.stack(unrolled) ** 2)
     variables = tn.trainable_variables()
@@ -377,8 +378,7 @@ def test_dynamic_rnn_is_static_rnn(rng, name, lengths, time_major):
     cell = SEQUENCE_CELLS[name]() if whole else STEP_CELLS[name[5:]]()
     axis = 0 if time_major else 1
     xs = np.stack(steps_of(rng), axis)
-    shape = [None, None, SIZE] if whole else xs.shape
-    given = tn.placeholder(tn.float64, shape)
+    given = tn.placeholder(tn.float64, [None, None, SIZE])
     outputs, state = tn.nn.dynamic_rnn(cell, given, lengths, dtype=tn.float64,
                                        time_major=time_major)
     variables = tn.trainable_variables()
@@ -525,10 +525,6 @@ def test_residual_and_device_wrappers(evaluate):
     (lambda c: c.LSTMCell(2)(tn.zeros([1, 2]), tn.zeros([1, 4])), r"must be a tuple \(c, h\)"),
     (lambda c: tn.nn.static_rnn(c.GRUCell(2), [], dtype=tn.float32), "must not be empty"),
     (lambda c: tn.nn.static_rnn(c.GRUCell(2), [tn.zeros([1, 1])]), "must give a dtype"),
-    (lambda c: tn.nn.dynamic_rnn(c.BasicRNNCell(2), tn.placeholder(tn.float32, [2, None, 3]),
-                                 dtype=tn.float32), "must be known .* a cell like BasicRNNCell"),
-    (lambda c: tn.nn.dynamic_rnn(c.BasicRNNCell(2), tn.zeros([2, 0, 3]), dtype=tn.float32),
-     "no time steps"),
     (lambda c: tn.rnn.LSTMBlockFusedCell(2)(tn.zeros([2, 3])), r"must be \[time, batch, size\]"),
     (lambda c: tn.rnn.LSTMBlockFusedCell(2)(tn.zeros([2, 3, 4])), "initial_state or dtype"),
     (lambda c: tn.rnn.GRUBlockCell(), "one of num_units and cell_size"),

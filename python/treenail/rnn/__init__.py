@@ -10,14 +10,15 @@
 from treenail._names import no_attribute as _no_attribute
 from treenail._refusals import name_in_refusals as _name_in_refusals
 from treenail.rnn import rnn_cell
+from treenail.rnn._dynamic import bidirectional_dynamic_rnn, dynamic_rnn
 from treenail.rnn._fused import GRUBlockCell, GRUBlockCellV2, LSTMBlockCell, LSTMBlockFusedCell
-from treenail.rnn._unrolled import (bidirectional_dynamic_rnn, dynamic_rnn,
-                                    static_bidirectional_rnn, static_rnn)
+from treenail.rnn._raw import raw_rnn
+from treenail.rnn._unrolled import static_bidirectional_rnn, static_rnn
 from treenail.rnn.rnn_cell import *  # noqa: F401,F403
 
 __all__ = ["GRUBlockCell", "GRUBlockCellV2", "LSTMBlockCell", "LSTMBlockFusedCell",
-           "bidirectional_dynamic_rnn", "dynamic_rnn", "rnn_cell", "static_bidirectional_rnn",
-           "static_rnn"]
+           "bidirectional_dynamic_rnn", "dynamic_rnn", "raw_rnn", "rnn_cell",
+           "static_bidirectional_rnn", "static_rnn"]
 __all__ += rnn_cell.__all__
 
 

@@ -7,9 +7,10 @@ import collections
 
 from treenail._array import shape_of, zeros
 from treenail._convert import convert_to_tensor, scope_of
+from treenail._nest import flatten, is_nested, map_structure
 from treenail._shape import TensorShape, as_shape
+from treenail._treenail import Tensor
 from treenail.layers._base import Layer
-from treenail._nest import map_structure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +25,11 @@ def _state_shape(size: Any, batch_size: Any) -> Any:
     if None in extents:
         raise ValueError("the state's size must be known, it is %s" % (size,))
     return [batch_size] + extents
+
+
+def _is_nest_of_tensors(inputs: Any) -> bool:
+    """A list of numbers is a tensor."""
+    return is_nested(inputs) and any(isinstance(leaf, Tensor) for leaf in flatten(inputs))
 
 
 class RecurrentLayer(Layer):
@@ -49,10 +55,15 @@ class RNNCell(RecurrentLayer):
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple:
         """(outputs, new state) of one step; the first call makes the variables, in `scope` where
-        it is given."""
+        it is given. inputs: a tensor, or a nest of them for a cell that takes one; build() then
+        gets a nest of shapes."""
         if scope is not None and self._scope is None:
             self._given_scope = scope
-        return super().__call__(inputs, state)
+        if not _is_nest_of_tensors(inputs):
+            return super().__call__(inputs, state)
+        inputs = map_structure(convert_to_tensor, inputs)
+        shapes = map_structure(lambda x: x.shape, inputs)
+        return self._in_scope(flatten(inputs)[0], shapes, lambda: self.call(inputs, state))
 
     @property
     def state_size(self) -> Any:
