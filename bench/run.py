@@ -23,6 +23,7 @@ import figure_executor
 import figure_fused
 import figure_import
 import figure_kernels
+import figure_loops
 import figure_networks
 import figure_size
 import figure_works
@@ -52,13 +53,15 @@ FAMILIES = {
                        lambda a: figure_networks.measure_training(a.rounds, a.guests)),
     "inference": Family("Inference",
                         lambda a: figure_networks.measure_inference(a.rounds, a.guests)),
+    "loops": Family("Recurrent cells in loops",
+                    lambda a: figure_loops.measure(a.rounds, a.guests)),
     "contention": Family("Beside a busy process", lambda a: figure_contention.measure(a.rounds)),
     "callers": Family("Two callers at once", lambda a: figure_callers.measure(a.rounds)),
     "size": Family("Size", lambda a: figure_size.measure(a.build)),
     "executor": Family("The executor, from C++",
                        lambda a: figure_executor.measure(a.build, a.rounds)),
 }
-WITH_GUESTS = ("works", "training", "inference")
+WITH_GUESTS = ("works", "training", "inference", "loops")
 BESIDE_GUESTS = ", beside packages from PyPI"  # sections of their own
 HEADINGS = [family.title + more for family in FAMILIES.values() for more in ("", BESIDE_GUESTS)]
 
