@@ -1717,6 +1717,19 @@ def GatherNd(params: TensorLike, indices: TensorLike, name: str | None = ...) ->
 gather_nd = GatherNd
 
 
+def GatherTree(step_ids: TensorLike, parent_ids: TensorLike, max_sequence_lengths: TensorLike,
+               end_token: TensorLike, name: str | None = ...) -> Tensor:
+    """The sequence of each beam, found from its last step back along its parents.
+
+    step_ids, parent_ids: [time, batch, beam], what each step chose and for which beam of the
+    step before. max_sequence_lengths: [batch], how many steps count; a beam is end_token behind
+    them, and behind its first end_token. Errors: InvalidArgument for a parent that is no beam.
+    """
+
+
+gather_tree = GatherTree
+
+
 def Gelu(features: TensorLike, approximate: bool = ..., name: str | None = ...) -> Tensor:
     """features * Φ(features), Φ the standard normal distribution function.
 

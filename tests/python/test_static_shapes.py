@@ -10,6 +10,7 @@ import shape_rows_array  # noqa: F401
 import shape_rows_image  # noqa: F401
 import shape_rows_math  # noqa: F401
 import shape_rows_nn  # noqa: F401
+import shape_rows_seq2seq  # noqa: F401
 import shape_rows_signal  # noqa: F401
 import treenail as tn
 from static_shapes import (EXCUSED, ROWS, Placeholders, as_shapes, flattened, knows_at_least,

@@ -65,7 +65,7 @@ def new_state_of(old: Any, new: Any, over: Tensor | None) -> Any:
     return map_structure(one, old, new)
 
 
-def _stacked(array: TensorArray, time: Any, batch: Any) -> Tensor:
+def stacked(array: TensorArray, time: Any, batch: Any) -> Tensor:
     """All outputs. Where there are none, their shape is that of no output: the batch is said."""
     shape = array.element_shape
     if shape.rank is None or None in shape.as_list()[1:]:
@@ -111,4 +111,4 @@ def over_time(cell: RNNCell, inputs: Any, state: Any, lengths: Tensor | None, dt
     _, state, arrays = while_loop(
         lambda time, *_: time < bound, step, (0, state, arrays),
         parallel_iterations=parallel_iterations, swap_memory=swap_memory)
-    return map_structure(lambda array: _stacked(array, known_time, batch), arrays), state
+    return map_structure(lambda array: stacked(array, known_time, batch), arrays), state

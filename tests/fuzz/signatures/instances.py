@@ -25,6 +25,39 @@ def _sparse_accumulator(_rng):
     return tn.SparseConditionalAccumulator(tn.float32, [2, 3])
 
 
+def _memory():
+    return tn.ones([2, 3, 4])
+
+
+def _attending(_rng):
+    return tn.seq2seq.AttentionWrapper(tn.rnn.GRUCell(4), tn.seq2seq.LuongAttention(4, _memory()))
+
+
+def _greedy(_rng=None):
+    return tn.seq2seq.GreedyEmbeddingHelper(tn.ones([5, 3]), [0, 0], 1)
+
+
+def _basic_decoder(_rng):
+    return tn.seq2seq.BasicDecoder(tn.rnn.GRUCell(4), _greedy(), tn.zeros([2, 4]))
+
+
+def _beam_decoder(_rng):
+    return tn.seq2seq.BeamSearchDecoder(tn.rnn.GRUCell(5), tn.ones([5, 3]), [0, 0], 1,
+                                        tn.zeros([6, 5]), 3)
+
+
+def _of_functions(_rng):
+    return tn.seq2seq.CustomHelper(
+        lambda: (tn.constant([False]), tn.ones([1, 3])),
+        lambda time, outputs, state: tn.constant([1]),
+        lambda time, outputs, state, sample_ids: (tn.constant([True]), outputs, state))
+
+
+# Helpers whose inputs are given: [batch, time, size] and lengths.
+def _scheduled_words(_rng):
+    return tn.seq2seq.ScheduledEmbeddingTrainingHelper(_memory(), [3, 2], tn.ones([5, 4]), 0.5)
+
+
 # Classes that no program constructs, or that need something in the graph first.
 MAKERS = {
     tn.Barrier: lambda rng: tn.Barrier([tn.float32, tn.string]),
@@ -47,6 +80,26 @@ MAKERS = {
     tn.Variable: lambda rng: tn.Variable([[1.0, 2.0], [3.0, 4.0]]),
     tn.VariableScope: lambda rng: tn.get_variable_scope(),
     tn.rnn.GRUBlockCellV2: lambda rng: tn.rnn.GRUBlockCellV2(2),
+    tn.seq2seq.AttentionWrapper: _attending,
+    tn.seq2seq.AttentionWrapperState: lambda rng: _attending(rng).zero_state(2, tn.float32),
+    tn.seq2seq.BahdanauAttention: lambda rng: tn.seq2seq.BahdanauAttention(4, _memory()),
+    tn.seq2seq.BahdanauMonotonicAttention:
+        lambda rng: tn.seq2seq.BahdanauMonotonicAttention(4, _memory()),
+    tn.seq2seq.BasicDecoder: _basic_decoder,
+    tn.seq2seq.BeamSearchDecoder: _beam_decoder,
+    tn.seq2seq.CustomHelper: _of_functions,
+    tn.seq2seq.GreedyEmbeddingHelper: _greedy,
+    tn.seq2seq.InferenceHelper: lambda rng: tn.seq2seq.InferenceHelper(
+        lambda outputs: outputs, [3], tn.float32, tn.ones([2, 3]), lambda x: x[:, 0] > 1),
+    tn.seq2seq.LuongAttention: lambda rng: tn.seq2seq.LuongAttention(4, _memory()),
+    tn.seq2seq.LuongMonotonicAttention:
+        lambda rng: tn.seq2seq.LuongMonotonicAttention(4, _memory()),
+    tn.seq2seq.SampleEmbeddingHelper:
+        lambda rng: tn.seq2seq.SampleEmbeddingHelper(tn.ones([5, 3]), [0, 0], 1),
+    tn.seq2seq.ScheduledEmbeddingTrainingHelper: _scheduled_words,
+    tn.seq2seq.ScheduledOutputTrainingHelper:
+        lambda rng: tn.seq2seq.ScheduledOutputTrainingHelper(_memory(), [3, 2], 0.5),
+    tn.seq2seq.TrainingHelper: lambda rng: tn.seq2seq.TrainingHelper(_memory(), [3, 2]),
     tn.train.QueueRunner: _queue_runner,
     tn.train.Saver: _saver,
 }
