@@ -12,7 +12,7 @@ from treenail._assertions import Assert, assert_equal
 from treenail._convert import convert_to_tensor, scope_of
 from treenail._framework import control_dependencies
 from treenail._initializer_values import ONES, ZEROS
-from treenail._math import argmax, cast, matmul, reduce_all, reduce_sum, tanh
+from treenail._math import argmax, matmul, reduce_all, reduce_sum, tanh
 from treenail._nest import flatten, map_structure
 from treenail._ops import ops
 from treenail._treenail import Tensor, as_dtype, float32

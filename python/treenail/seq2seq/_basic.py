@@ -81,3 +81,7 @@ class BasicDecoder(Decoder):
             finished, inputs, state = self._helper.next_inputs(
                 time=time, outputs=outputs, state=state, sample_ids=sample_ids)
             return BasicDecoderOutput(outputs, sample_ids), state, inputs, finished
+
+    def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> tuple:
+        """Both as they are."""
+        return outputs, final_state

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Beam search: BeamSearchDecoder, its state and outputs, tile_batch. One step's arithmetic stands in
-_beam_step."""
+"""Beam search: BeamSearchDecoder and tile_batch. The arithmetic of a step: _beam_step."""
 
 from __future__ import annotations
 
@@ -57,9 +56,15 @@ def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
 def gather_tree_from_array(t: Any, parent_ids: Tensor, sequence_length: Tensor) -> Tensor:
     """What was written in each step, `t`, a tensor or TensorArray [time, batch, beam, ...], along
     the sequences that the beams ended as. parent_ids: [time, batch, beam], int32;
-    sequence_length: [batch, beam]. Steps behind a sequence's length keep their beam."""
+    sequence_length: [batch, beam]. Steps behind a sequence's length keep their beam.
+
+    Raises ValueError for parents of another rank.
+    """
     values = t.stack() if isinstance(t, TensorArray) else convert_to_tensor(t)
     parent_ids = convert_to_tensor(parent_ids, int32)
+    if parent_ids.shape.ndims != 3:
+        raise ValueError("parent_ids must be [time, batch, beam], their shape is %s"
+                         % parent_ids.shape)
     sequence_length, extents = convert_to_tensor(sequence_length), shape_of(parent_ids)
     time, batch, width = extents[0], extents[1], extents[2]
     own = ops.BroadcastTo(range_of(width), extents)
@@ -70,6 +75,11 @@ def gather_tree_from_array(t: Any, parent_ids: Tensor, sequence_length: Tensor) 
     times = ops.BroadcastTo(ops.Reshape(range_of(time), [-1, 1, 1]), extents)
     batches = ops.BroadcastTo(ops.Reshape(range_of(batch), [1, -1, 1]), extents)
     return ops.GatherNd(values, ops.Pack([times, batches, beams], axis=-1))
+
+
+def _check(what: str, value: Any, kind: type) -> None:
+    if not isinstance(value, kind):
+        raise TypeError("%s must be a %s, not %r" % (what, kind.__name__, value))
 
 
 class BeamSearchDecoder(Decoder):
@@ -184,7 +194,10 @@ class BeamSearchDecoder(Decoder):
         return state.finished, self._start_inputs, state
 
     def step(self, time: Any, inputs: Any, state: Any, name: str | None = None) -> tuple:
-        """(outputs, next state, next inputs, finished)."""
+        """(outputs, next state, next inputs, finished). Raises TypeError for a state that is no
+        BeamSearchDecoderState."""
+        _check("state", state, BeamSearchDecoderState)
+        inputs = map_structure(convert_to_tensor, inputs)
         with scope_of(name, "BeamSearchDecoderStep", [time]):
             logits, cell_state = self._cell(map_structure(self._merged, inputs),
                                             map_structure(self._merged, state.cell_state))
@@ -198,7 +211,10 @@ class BeamSearchDecoder(Decoder):
             return output, state, inputs, state.finished
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> tuple:
-        """(FinalBeamSearchDecoderOutput, final state) of the outputs of all steps."""
+        """(FinalBeamSearchDecoderOutput, final state) of the outputs of all steps. Raises TypeError
+        for what is no BeamSearchDecoderOutput and BeamSearchDecoderState."""
+        _check("outputs", outputs, BeamSearchDecoderOutput)
+        _check("final_state", final_state, BeamSearchDecoderState)
         longest = cast(reduce_max(final_state.lengths, 1), int32)
         predicted = ops.GatherTree(outputs.predicted_ids, outputs.parent_ids, longest,
                                    self._end_token)

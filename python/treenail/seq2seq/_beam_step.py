@@ -12,7 +12,6 @@ from treenail._convert import constant_value, convert_to_tensor
 from treenail._math import cast, reduce_mean, reduce_sum
 from treenail._nest import map_structure
 from treenail._ops import ops
-from treenail._shape import TensorShape
 from treenail._tensor_array import TensorArray
 from treenail._treenail import Tensor, int32, int64
 from treenail.seq2seq._wrapper import AttentionWrapperState

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 
 class Decoder:
-    """What dynamic_decode asks for each step: the base of all decoders."""
+    """What dynamic_decode asks for each step: the base of all decoders. What a decoder does not
+    define raises NotImplementedError."""
 
     @property
     def batch_size(self) -> Any:
@@ -77,9 +78,8 @@ def _bound(maximum: Any) -> Tensor:
 
 
 def _finalized(decoder: Decoder, outputs: Any, state: Any, lengths: Tensor) -> tuple:
-    own = type(decoder).finalize is not Decoder.finalize
     try:
-        return decoder.finalize(outputs, state, lengths) if own else (outputs, state)
+        return decoder.finalize(outputs, state, lengths)
     except NotImplementedError:
         return outputs, state
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 class Helper:
     """Says how a decoding begins, what a step's outputs are sampled to, and what comes next: the
-    base of all helpers."""
+    base of all helpers. What a helper does not define raises NotImplementedError."""
 
     @property
     def batch_size(self) -> Any:

@@ -5,7 +5,7 @@ others 2017, arXiv:1704.00784)."""
 from __future__ import annotations
 
 from treenail._activations import sigmoid
-from treenail._array import concat, expand_dims, one_hot, ones, shape_of, transpose, zeros
+from treenail._array import concat, one_hot, ones, shape_of, transpose, zeros
 from treenail._clip import clip_by_value
 from treenail._convert import convert_to_tensor, scope_of
 from treenail._functional import scan
