@@ -64,11 +64,10 @@ def _one_for_each_row(lengths: Tensor, batch_size: Any) -> Tensor:
             raise ValueError("sequence_length must be a vector of length batch_size, which is %d, "
                              "but saw shape: %s" % (batch_size, lengths.shape))
         return lengths
-    wanted, given = ops.Pack([batch_size]), shape_of(lengths)
-    # A scalar's shape is empty: it is compared as text would be, extent by extent.
-    fits = ops.Equal(ops.Size(lengths), batch_size)
-    rule = Assert(fits, ["Expected shape for Tensor %s is " % lengths.name, wanted,
-                         " but saw shape: ", given])
+    # One length would do for all rows without this, as what is chosen by it broadcasts.
+    rule = Assert(ops.Equal(ops.Size(lengths), batch_size), [
+        "Expected shape for Tensor %s is " % lengths.name, ops.Pack([batch_size]),
+        " but saw shape: ", shape_of(lengths)])
     with control_dependencies([rule]):
         return ops.Identity(lengths)
 

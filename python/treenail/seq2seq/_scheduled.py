@@ -11,7 +11,6 @@ from treenail._math import cast, reduce_all, reduce_any
 from treenail._nest import map_structure
 from treenail._ops import ops
 from treenail._random import random_uniform
-from treenail._shape import TensorShape
 from treenail._tensor_array import TensorArray
 from treenail._treenail import Tensor, float32, int32
 from treenail._treenail import bool as bool_
@@ -102,11 +101,6 @@ class ScheduledOutputTrainingHelper(_Scheduled):
             self._auxiliary = map_structure(
                 lambda x: TensorArray(x.dtype, batch_of(x)).unstack(x), whole)
         super().__init__(inputs, sequence_length, time_major, name)
-
-    @property
-    def sample_ids_shape(self) -> TensorShape:
-        """A scalar for each sequence."""
-        return TensorShape([])
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Tensor:
         """1 where the output is to be the next input, else 0."""
