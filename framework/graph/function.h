@@ -3,6 +3,7 @@
 // Graph files carry them.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +18,16 @@ struct FunctionArg {
   PartialShape shape;
 };
 
+// What a language binding has to know of a body to differentiate it by rules of its own. Not kept
+// in files.
+struct BodyRules {
+  // Of nodes that ask for another gradient than their op's: the name that the binding knows it by.
+  std::map<std::string, std::string, std::less<>> names;
+  // Graphs whose every node the body has under its name: what a rule of theirs holds on to is found
+  // there.
+  std::vector<std::shared_ptr<const Graph>> copy_of;
+};
+
 struct Function {
   std::string name;
   std::string doc;
@@ -26,10 +37,8 @@ struct Function {
   std::vector<std::string> input_nodes;    // one per input: a value of the body, "node:1", of
                                            // which "node" is the first; a Placeholder as a rule
   std::vector<std::string> output_values;  // "node:0" of the body, one per output
-  // A node asks for another gradient than its op's, by a name that the language binding knows; not
-  // kept in files.
-  bool overrides_gradients = false;
-  std::string gradient;  // name of a function that computes the gradient, or ""
+  std::shared_ptr<const BodyRules> rules;  // null: none
+  std::string gradient;                    // name of a function that computes the gradient, or ""
 };
 
 }  // namespace treenail

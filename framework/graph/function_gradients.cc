@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "framework/base/error.h"
-#include "framework/graph/linearise.h"
 #include "framework/graph/loop_gradients.h"
 
 namespace treenail {
@@ -76,10 +75,11 @@ Output unread(Graph& body, const Output& value) {
 // The gradient of a call or a choice between calls.
 class ChoiceGradient {
  public:
-  ChoiceGradient(Node& node, Graph& library, GraphEmitter& emitter,
+  ChoiceGradient(Node& node, const BodySetting& setting, GraphEmitter& emitter,
                  std::span<const Gradient> output_gradients, std::span<const bool> needed)
       : node_(node),
-        library_(library),
+        setting_(setting),
+        library_(setting.library),
         e_(emitter),
         op_(node.op()),
         names_(functions_of(op_)),
@@ -107,6 +107,7 @@ class ChoiceGradient {
   std::vector<Value> call_backward();
 
   Node& node_;
+  const BodySetting& setting_;
   Graph& library_;
   GraphEmitter& e_;
   const OpInstance op_;  // as it was
@@ -134,9 +135,10 @@ void ChoiceGradient::run(std::span<Gradient> result) {
 }
 
 void ChoiceGradient::linearise_all() {
+  const std::vector<Output> around(node_.inputs().begin() + first_, node_.inputs().end());
   for (const std::string& name : names_) {
     branches_.push_back(
-        linearise(function_named(library_, name), with_gradient_, wanted_, library_));
+        linearise(function_named(library_, name), with_gradient_, wanted_, around, setting_));
   }
 }
 
@@ -185,6 +187,9 @@ std::vector<Output> ChoiceGradient::backward_inputs(size_t branch) {
   for (size_t b = 0; b < branches_.size(); ++b) {
     for (const Output& value : branches_[b].kept)
       inputs.push_back(b == branch ? value : unread(*mine.body, value));
+    for (const CapturedValue& value : branches_[b].captured)
+      inputs.push_back(b == branch ? value.inside
+                                   : add_placeholder_like(*mine.body, "unread", value.inside));
   }
   inputs.insert(inputs.end(), mine.incoming.begin(), mine.incoming.end());
   return inputs;
@@ -201,10 +206,10 @@ void ChoiceGradient::add_functions() {
     std::vector<Output> gradients;
     for (const size_t i : inputs_) gradients.push_back(branch.gradients[i]);
     stateful_ = stateful_ || is_stateful(*branch.body);
-    forward_.push_back(
-        add_function(library_, names_[b] + "_forward", branch.body, branch.inputs, outputs[b]));
-    backward_.push_back(
-        add_function(library_, names_[b] + "_backward", branch.body, inputs[b], gradients));
+    forward_.push_back(add_function(library_, names_[b] + "_forward", branch.body, branch.inputs,
+                                    outputs[b], branch.rules));
+    backward_.push_back(add_function(library_, names_[b] + "_backward", branch.body, inputs[b],
+                                     gradients, branch.rules));
   }
 }
 
@@ -232,7 +237,14 @@ std::vector<Value> ChoiceGradient::call_backward() {
     inputs.push_back(GraphEmitter::value_of(node_.input(first_ + static_cast<int>(i))));
     state = state || e_.dtype(inputs.back()) == DType::kResource;
   }
-  for (int i = op_.num_outputs(); i < node_.num_outputs(); ++i) inputs.push_back({node_.id(), i});
+  int grown = op_.num_outputs();
+  for (const Linearised& branch : branches_) {
+    for (size_t i = 0; i < branch.kept.size(); ++i) inputs.push_back({node_.id(), grown++});
+    for (const CapturedValue& value : branch.captured) {
+      inputs.push_back(GraphEmitter::value_of(value.around));
+      state = state || e_.dtype(inputs.back()) == DType::kResource;
+    }
+  }
   inputs.insert(inputs.end(), incoming_.begin(), incoming_.end());
   std::vector<DType> dtypes;
   std::vector<PartialShape> shapes;
@@ -262,12 +274,12 @@ std::vector<Value> ChoiceGradient::call_backward() {
 
 bool calls_functions(const OpInstance& op) { return std::ranges::any_of(op.attrs(), is_function); }
 
-void function_gradients(Node& node, Graph& library, GraphEmitter& emitter,
+void function_gradients(Node& node, const BodySetting& setting, GraphEmitter& emitter,
                         std::span<const Gradient> output_gradients, std::span<const bool> needed,
                         std::span<Gradient> result) {
   if (node.type() == "While" || node.type() == "StatelessWhile")
-    return loop_gradients(node, library, emitter, output_gradients, needed, result);
-  ChoiceGradient(node, library, emitter, output_gradients, needed).run(result);
+    return loop_gradients(node, setting, emitter, output_gradients, needed, result);
+  ChoiceGradient(node, setting, emitter, output_gradients, needed).run(result);
 }
 
 }  // namespace treenail

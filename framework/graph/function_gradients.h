@@ -9,16 +9,17 @@
 
 #include "framework/graph/graph.h"
 #include "framework/graph/graph_emitter.h"
+#include "framework/graph/linearise.h"
 #include "framework/op/gradient.h"
 
 namespace treenail {
 
 bool calls_functions(const OpInstance& op);
 
-// One gradient per input where `needed`. The node and the emitter are of one graph, whose functions
-// are those of `library`; the caller holds the mutexes of both. Errors: Unimplemented (a loop, a
-// value between the parts that is neither number nor bool nor string), as add_gradients.
-void function_gradients(Node& node, Graph& library, GraphEmitter& emitter,
+// One gradient per input where `needed`. The node and the emitter are of one graph; the caller
+// holds its mutex and the library's. Errors: Unimplemented (a value between the parts that is
+// neither number nor bool nor string), as add_gradients.
+void function_gradients(Node& node, const BodySetting& setting, GraphEmitter& emitter,
                         std::span<const Gradient> output_gradients, std::span<const bool> needed,
                         std::span<Gradient> result);
 

@@ -22,7 +22,8 @@ class GraphProgram final : public DifferentiableProgram {
         library_(options.library != nullptr ? *options.library : graph),
         emitter_(graph),
         scope_(std::move(scope)),
-        overrides_(options.overrides) {}
+        overrides_(options.overrides),
+        gate_(options.gate) {}
 
   Emitter& emitter() override { return emitter_; }
   const OpInstance& op(int64_t node) const override { return at(node).op(); }
@@ -44,7 +45,8 @@ class GraphProgram final : public DifferentiableProgram {
                          std::span<const bool> needed, std::span<Gradient> result) override {
     if (overrides_ == nullptr || !overrides_->has(at(node))) {
       if (!calls_functions(at(node).op())) return false;
-      function_gradients(at(node), library_, emitter_, output_gradients, needed, result);
+      function_gradients(at(node), {library_, overrides_, gate_}, emitter_, output_gradients,
+                         needed, result);
       return true;
     }
     std::vector<GraphGradient> given;
@@ -54,8 +56,26 @@ class GraphProgram final : public DifferentiableProgram {
       throw invalid_argument("the registered gradient gives ", gradients.size(), " gradients for ",
                              result.size(), " inputs");
     }
-    for (size_t i = 0; i < result.size(); ++i) result[i] = from_graph(gradients[i]);
+    for (size_t i = 0; i < result.size(); ++i) {
+      result[i] = from_graph(gradients[i]);
+      check_given(at(node), static_cast<int>(i), result[i]);
+    }
     return true;
+  }
+
+  void end_gradient(int64_t node, std::span<Gradient> result) override {
+    if (!gate_) return;
+    std::vector<Node*> all;
+    int count = 0;
+    for (const Gradient& gradient : result) {
+      count += gradient.kind == Gradient::Kind::kNone ? 0 : 1;
+      for (const Value& value : parts(gradient)) all.push_back(emitter_.output_of(value).node);
+    }
+    if (count < 2) return;
+    for (Gradient& gradient : result) {
+      if (gradient.dense.valid()) gradient.dense = after(all, gradient.dense, at(node));
+      if (gradient.values.valid()) gradient.values = after(all, gradient.values, at(node));
+    }
   }
 
   GraphGradient to_graph(const Gradient& g) const {
@@ -84,11 +104,56 @@ class GraphProgram final : public DifferentiableProgram {
     return result;
   }
 
+  // What is wrong with a gradient is not our own mistake here.
+  void check_given(const Node& node, int input, const Gradient& gradient) const {
+    const Value value = gradient.kind == Gradient::Kind::kDense ? gradient.dense : gradient.values;
+    if (!value.valid()) return;
+    const Output& argument = node.input(input);
+    const ValueInfo& wanted = argument.node->info(argument.index);
+    const bool variable = wanted.dtype == DType::kResource;
+    const DType dtype = !variable                  ? wanted.dtype
+                        : wanted.handle != nullptr ? wanted.handle->dtype
+                                                   : emitter_.dtype(value);
+    const PartialShape& shape =
+        variable && wanted.handle != nullptr ? wanted.handle->shape : wanted.shape;
+    if (emitter_.dtype(value) != dtype) {
+      throw invalid_argument("the registered gradient gives ", emitter_.dtype(value),
+                             " for input \"", node.op().input_name(input), "\", which is ", dtype);
+    }
+    if (gradient.kind == Gradient::Kind::kDense && !shape.compatible(emitter_.shape(value)) &&
+        !(variable && wanted.handle == nullptr)) {
+      throw invalid_argument("Incompatible shapes between op input and calculated input gradient: ",
+                             "the registered gradient gives ", emitter_.shape(value),
+                             " for input \"", node.op().input_name(input), "\" of shape ", shape);
+    }
+  }
+
+  static std::vector<Value> parts(const Gradient& gradient) {
+    std::vector<Value> values;
+    for (const Value& value : {gradient.dense, gradient.values, gradient.indices})
+      if (value.valid()) values.push_back(value);
+    return values;
+  }
+
+  Value after(std::span<Node* const> all, Value value, const Node& origin) {
+    const std::string name = concat(scope_, "/", origin.name(), "_grad/gated");
+    const Output input = emitter_.output_of(value);
+    const Node& node = graph_.add({.op = "Identity",
+                                   .name = name,
+                                   .inputs = {&input, 1},
+                                   .attrs = {},
+                                   .control_inputs = all,
+                                   .device = origin.device(),
+                                   .creation = origin.creation()});
+    return {node.id(), 0};
+  }
+
   Graph& graph_;
   Graph& library_;
   GraphEmitter emitter_;
   std::string scope_;
   GradientOverrides* overrides_;
+  const bool gate_;
 };
 
 std::vector<Value> values_of(const Graph& graph, std::span<const Output> outputs,
@@ -109,6 +174,12 @@ std::vector<Value> values_of(const Graph& graph, std::span<const Output> outputs
 }  // namespace
 
 GradientOverrides::~GradientOverrides() = default;
+
+std::unique_ptr<GradientOverrides> GradientOverrides::in_body(const Function&,
+                                                              std::shared_ptr<Graph>,
+                                                              std::span<const Output>) {
+  return nullptr;
+}
 
 Output dense_output(const GraphGradient& g, GraphEmitter& emitter) {
   if (g.kind == Gradient::Kind::kNone) return {};

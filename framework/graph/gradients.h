@@ -3,10 +3,12 @@
 // walk and the sums: op/backprop.h; the rules: each op's, in framework/ops.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "framework/graph/function.h"
 #include "framework/graph/graph.h"
 #include "framework/op/gradient.h"
 
@@ -21,6 +23,11 @@ struct GraphGradient {
   Output dense_shape;  // kSlices: int32 or int64 [rank]
 };
 
+// A value of a body that stands for one of the graph whose node calls it.
+struct CapturedValue {
+  Output inside, around;
+};
+
 // Rules from outside (Python's RegisterGradient), asked before an op's own.
 class GradientOverrides {
  public:
@@ -30,6 +37,17 @@ class GradientOverrides {
   // graph's mutex; this may release it meanwhile, and add nodes.
   virtual std::vector<GraphGradient> gradients(Node& node,
                                                std::span<const GraphGradient> output_gradients) = 0;
+
+  // The rules for nodes of `copy`, which has every node of the function's body under its name, and
+  // which a node of this one's graph calls; null: the ops' own. around: by input of the function,
+  // the value of this graph that it always is, or {nullptr}.
+  virtual std::unique_ptr<GradientOverrides> in_body(const Function& function,
+                                                     std::shared_ptr<Graph> copy,
+                                                     std::span<const Output> around);
+  // Of a body: what its rules have read of the graph around, so far.
+  virtual std::vector<CapturedValue> captured() const { return {}; }
+  // Of a body: what functions made of it are to carry.
+  virtual std::shared_ptr<const BodyRules> body_rules() const { return nullptr; }
 };
 
 struct GradientOptions {
@@ -39,6 +57,7 @@ struct GradientOptions {
   GradientOverrides* overrides = nullptr;
   // Whose functions the graph's nodes call; null: the graph's own. The caller holds its mutex.
   Graph* library = nullptr;
+  bool gate = false;  // no gradient of a node's inputs is there before all of them are
 };
 
 class GraphEmitter;

@@ -80,6 +80,34 @@ class Reads {
   std::unordered_set<const Node*> seen_;
 };
 
+Linearised copy_of(const Function& function) {
+  Linearised l;
+  l.body = std::make_shared<Graph>();
+  import_graph(*l.body, *function.body);
+  l.inputs = values_named(*l.body, function.input_nodes);
+  l.outputs = values_named(*l.body, function.output_values);
+  const std::vector<Output> originals = values_named(*function.body, function.input_nodes);
+  for (size_t i = 0; i < originals.size(); ++i) {
+    if (const auto& handle = originals[i].node->info(originals[i].index).handle)
+      l.body->set_handle(l.inputs[i], *handle);
+  }
+  l.forward_nodes = l.body->num_nodes();
+  return l;
+}
+
+std::unique_ptr<GradientOverrides> overrides_for(const Function& function, const Linearised& l,
+                                                 std::span<const Output> around,
+                                                 const BodySetting& setting) {
+  std::unique_ptr<GradientOverrides> found;
+  if (setting.overrides != nullptr) found = setting.overrides->in_body(function, l.body, around);
+  if (found == nullptr && function.rules != nullptr && !function.rules->names.empty()) {
+    throw unimplemented("function \"", function.name,
+                        "\" holds operations with gradients of the program's, which are not known "
+                        "here");
+  }
+  return found;
+}
+
 }  // namespace
 
 void Linearised::find_reads() { Reads(*this, forward_nodes).find(); }
@@ -98,23 +126,9 @@ Output add_placeholder_like(Graph& graph, std::string_view name, const Output& v
 }
 
 Linearised linearise(const Function& function, const std::vector<bool>& has_gradient,
-                     const std::vector<bool>& wanted, Graph& library) {
-  if (function.overrides_gradients) {
-    throw unimplemented("function \"", function.name,
-                        "\" holds operations under a gradient override map, which does not reach "
-                        "into branches and loops");
-  }
-  Linearised l;
-  l.body = std::make_shared<Graph>();
-  import_graph(*l.body, *function.body);
-  l.inputs = values_named(*l.body, function.input_nodes);
-  l.outputs = values_named(*l.body, function.output_values);
-  const std::vector<Output> originals = values_named(*function.body, function.input_nodes);
-  for (size_t i = 0; i < originals.size(); ++i) {
-    if (const auto& handle = originals[i].node->info(originals[i].index).handle)
-      l.body->set_handle(l.inputs[i], *handle);
-  }
-  l.forward_nodes = l.body->num_nodes();
+                     const std::vector<bool>& wanted, std::span<const Output> around,
+                     const BodySetting& setting) {
+  Linearised l = copy_of(function);
   std::vector<Output> ys, xs;
   for (size_t i = 0; i < l.outputs.size(); ++i) {
     if (!has_gradient[i]) continue;
@@ -124,8 +138,16 @@ Linearised linearise(const Function& function, const std::vector<bool>& has_grad
   }
   for (size_t i = 0; i < l.inputs.size(); ++i)
     if (wanted[i]) xs.push_back(l.inputs[i]);
-  const std::vector<GraphGradient> found = add_gradients(
-      *l.body, ys, xs, {.grad_ys = l.incoming, .stop_gradients = l.inputs, .library = &library});
+  const auto overrides = overrides_for(function, l, around, setting);
+  GradientOptions options{.grad_ys = l.incoming, .stop_gradients = l.inputs};
+  options.overrides = overrides.get();
+  options.library = &setting.library;
+  options.gate = setting.gate;
+  const std::vector<GraphGradient> found = add_gradients(*l.body, ys, xs, options);
+  if (overrides != nullptr) {
+    l.captured = overrides->captured();
+    l.rules = overrides->body_rules();
+  }
   GraphEmitter emitter(*l.body);
   emitter.set_place("gradients/", nullptr);
   size_t next = 0;
@@ -137,9 +159,9 @@ Linearised linearise(const Function& function, const std::vector<bool>& has_grad
 
 std::string add_function(Graph& library, std::string_view wanted, std::shared_ptr<Graph> body,
                          std::span<const Output> inputs, std::span<const Output> outputs,
-                         bool overrides_gradients) {
+                         std::shared_ptr<const BodyRules> rules) {
   auto function = std::make_shared<Function>();
-  function->overrides_gradients = overrides_gradients;
+  function->rules = std::move(rules);
   for (const Output& input : inputs) {
     function->inputs.push_back(argument_of(input));
     function->input_nodes.push_back(name_of(input));

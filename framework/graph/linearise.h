@@ -12,9 +12,17 @@
 #include <vector>
 
 #include "framework/graph/function.h"
+#include "framework/graph/gradients.h"
 #include "framework/graph/graph.h"
 
 namespace treenail {
+
+// How the bodies that a node calls are differentiated.
+struct BodySetting {
+  Graph& library;  // in whose functions those of bodies are found, and to which more are added
+  GradientOverrides* overrides = nullptr;  // of the node's graph
+  bool gate = false;                       // as in GradientOptions
+};
 
 struct Linearised {
   std::shared_ptr<Graph> body;
@@ -24,17 +32,20 @@ struct Linearised {
   // What the backward part reads of the forward part: inputs by number, and other values.
   std::vector<bool> reads_input;
   std::vector<Output> kept;
-  int forward_nodes = 0;  // nodes of the body that are no gradient's
+  // What the backward part reads of the graph around besides.
+  std::vector<CapturedValue> captured;
+  std::shared_ptr<const BodyRules> rules;  // for functions made of the body
+  int forward_nodes = 0;                   // nodes of the body that are no gradient's
 
   // After nodes were added for more gradients.
   void find_reads();
 };
 
-// has_gradient: per output; wanted: per input. The caller holds library.mutex(), in whose functions
-// those of the body are found, and to which functions of nested bodies are added. Errors: as
-// add_gradients.
+// has_gradient: per output; wanted, around: per input, as for GradientOverrides::in_body. The
+// caller holds the library's mutex. Errors: as add_gradients.
 Linearised linearise(const Function& function, const std::vector<bool>& has_gradient,
-                     const std::vector<bool>& wanted, Graph& library);
+                     const std::vector<bool>& wanted, std::span<const Output> around,
+                     const BodySetting& setting);
 
 // A node whose value a function is given.
 Output add_placeholder(Graph& graph, std::string_view name, DType dtype, const PartialShape& shape);
@@ -45,7 +56,7 @@ Output add_placeholder_like(Graph& graph, std::string_view name, const Output& v
 // `wanted` made unique.
 std::string add_function(Graph& library, std::string_view wanted, std::shared_ptr<Graph> body,
                          std::span<const Output> inputs, std::span<const Output> outputs,
-                         bool overrides_gradients = false);
+                         std::shared_ptr<const BodyRules> rules = nullptr);
 
 // Errors: NotFound.
 const Function& function_named(const Graph& library, std::string_view name);

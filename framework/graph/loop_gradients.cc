@@ -9,7 +9,6 @@
 
 #include "framework/base/error.h"
 #include "framework/graph/import.h"
-#include "framework/graph/linearise.h"
 
 namespace treenail {
 namespace {
@@ -59,10 +58,11 @@ class Reach {
 
 class LoopGradient {
  public:
-  LoopGradient(Node& node, Graph& library, GraphEmitter& emitter,
+  LoopGradient(Node& node, const BodySetting& setting, GraphEmitter& emitter,
                std::span<const Gradient> output_gradients, std::span<const bool> needed)
       : node_(node),
-        library_(library),
+        setting_(setting),
+        library_(setting.library),
         e_(emitter),
         count_(static_cast<size_t>(node.num_outputs())),
         body_name_(node.op().get<FunctionAttr>("body").name),
@@ -95,6 +95,7 @@ class LoopGradient {
   std::vector<Value> call_backward_loop();
 
   Node& node_;
+  const BodySetting& setting_;
   Graph& library_;
   GraphEmitter& e_;
   const size_t count_;  // values of the loop before it grew
@@ -143,7 +144,14 @@ void LoopGradient::find_differentiated() {
 void LoopGradient::linearise_body() {
   std::vector<bool> wanted(count_);
   for (const size_t i : wants_) wanted[i] = true;
-  l_ = linearise(function_named(library_, body_name_), differentiated_, wanted, library_);
+  const Function& body = function_named(library_, body_name_);
+  std::vector<Output> around(count_);  // of what stays the same
+  for (size_t i = 0; i < count_; ++i) {
+    if (body.body->find_output(body.output_values[i]) ==
+        body.body->find_output(body.input_nodes[i]))
+      around[i] = node_.input(static_cast<int>(i));
+  }
+  l_ = linearise(body, differentiated_, wanted, around, setting_);
   GraphEmitter e(*l_.body);
   e.set_place("gradients/", nullptr);
   std::erase_if(wants_, [&](size_t i) {  // a variable that no gradient comes to after all
@@ -158,6 +166,8 @@ void LoopGradient::linearise_body() {
   stateful_ = is_stateful(*l_.body);
   for (const size_t i : invariants_)
     stateful_ = stateful_ || dtype_of(l_.inputs[i]) == DType::kResource;
+  for (const CapturedValue& value : l_.captured)
+    stateful_ = stateful_ || dtype_of(value.inside) == DType::kResource;
 }
 
 void LoopGradient::sort_reads() {
@@ -176,14 +186,17 @@ void LoopGradient::sort_reads() {
   }
 }
 
-// One iteration backwards: (invariants, kept, gradients of results) to (gradients of wants_).
+// One iteration backwards: (invariants, captured, kept, gradients of results) to (gradients of
+// wants_).
 void LoopGradient::add_backward_step() {
   std::vector<Output> inputs, outputs;
   for (const size_t i : invariants_) inputs.push_back(l_.inputs[i]);
+  for (const CapturedValue& value : l_.captured) inputs.push_back(value.inside);
   inputs.insert(inputs.end(), kept_.begin(), kept_.end());
   inputs.insert(inputs.end(), l_.incoming.begin(), l_.incoming.end());
   for (const size_t i : wants_) outputs.push_back(l_.gradients[i]);
-  backward_step_ = add_function(library_, body_name_ + "_backward", l_.body, inputs, outputs);
+  backward_step_ =
+      add_function(library_, body_name_ + "_backward", l_.body, inputs, outputs, l_.rules);
 }
 
 // The body, which also counts and pushes what is kept.
@@ -201,7 +214,7 @@ std::string LoopGradient::add_forward_body() {
         e.output_of(e.call("TensorListPushBack", {GraphEmitter::value_of(inputs.back()),
                                                   GraphEmitter::value_of(value)})));
   }
-  return add_function(library_, body_name_ + "_forward", l_.body, inputs, outputs);
+  return add_function(library_, body_name_ + "_forward", l_.body, inputs, outputs, l_.rules);
 }
 
 // The condition, which is given as many values.
@@ -218,7 +231,7 @@ std::string LoopGradient::add_forward_cond() {
   return add_function(library_, cond_name_ + "_forward", std::move(graph), inputs, outputs);
 }
 
-// The backward loop's values: count, lists, gradients, invariants.
+// The backward loop's values: count, lists, gradients, invariants, captured.
 std::vector<Output> LoopGradient::backward_arguments(Graph& graph) {
   std::vector<Output> arguments{add_placeholder(graph, "count", DType::kInt32, Shape())};
   for (size_t i = 0; i < kept_.size(); ++i)
@@ -230,6 +243,8 @@ std::vector<Output> LoopGradient::backward_arguments(Graph& graph) {
   }
   for (const size_t i : invariants_)
     arguments.push_back(add_placeholder_like(graph, "invariant", l_.inputs[i]));
+  for (const CapturedValue& value : l_.captured)
+    arguments.push_back(add_placeholder_like(graph, "captured", value.inside));
   return arguments;
 }
 
@@ -251,7 +266,7 @@ std::string LoopGradient::add_backward_body() {
   const size_t lists = 1, gradients = lists + kept_.size(), invariants = gradients + wants_.size();
   std::vector<Value> results{e.sub(argument(0), e.const_scalar(DType::kInt32, 1))};
   std::vector<Value> inputs;
-  for (size_t i = 0; i < invariants_.size(); ++i) inputs.push_back(argument(invariants + i));
+  for (size_t i = invariants; i < arguments.size(); ++i) inputs.push_back(argument(i));
   for (size_t i = 0; i < kept_.size(); ++i) {
     const Value any = e.const_scalar(DType::kInt32, -1);
     const std::vector<Value> popped =
@@ -278,7 +293,7 @@ std::string LoopGradient::add_backward_body() {
     results.push_back(differentiated_[wants_[i]] ? step[i]
                                                  : e.add(argument(gradients + i), step[i]));
   }
-  for (size_t i = 0; i < invariants_.size(); ++i) results.push_back(argument(invariants + i));
+  for (size_t i = invariants; i < arguments.size(); ++i) results.push_back(argument(i));
   return add_function(library_, body_name_ + "_backward_body", graph, arguments,
                       outputs_of(e, results));
 }
@@ -331,6 +346,8 @@ std::vector<Value> LoopGradient::call_backward_loop() {
     const Output& input = node_.input(static_cast<int>(i));
     add(GraphEmitter::value_of(input), info_of(input).shape);
   }
+  for (const CapturedValue& value : l_.captured)
+    add(GraphEmitter::value_of(value.around), info_of(value.around).shape);
   const std::string cond = add_backward_cond(), body = add_backward_body();
   const std::vector<int> sizes{static_cast<int>(values.size())};
   const std::vector<Value> results =
@@ -346,10 +363,10 @@ std::vector<Value> LoopGradient::call_backward_loop() {
 
 }  // namespace
 
-void loop_gradients(Node& node, Graph& library, GraphEmitter& emitter,
+void loop_gradients(Node& node, const BodySetting& setting, GraphEmitter& emitter,
                     std::span<const Gradient> output_gradients, std::span<const bool> needed,
                     std::span<Gradient> result) {
-  LoopGradient(node, library, emitter, output_gradients, needed).run(result);
+  LoopGradient(node, setting, emitter, output_gradients, needed).run(result);
 }
 
 }  // namespace treenail

@@ -8,12 +8,13 @@
 
 #include "framework/graph/graph.h"
 #include "framework/graph/graph_emitter.h"
+#include "framework/graph/linearise.h"
 #include "framework/op/gradient.h"
 
 namespace treenail {
 
 // As function_gradients(), of a While.
-void loop_gradients(Node& node, Graph& library, GraphEmitter& emitter,
+void loop_gradients(Node& node, const BodySetting& setting, GraphEmitter& emitter,
                     std::span<const Gradient> output_gradients, std::span<const bool> needed,
                     std::span<Gradient> result);
 

@@ -243,6 +243,7 @@ void Backprop::visit(int64_t node) {
     for (size_t i = 0; i < num_inputs; ++i) {
       if (is_needed[i]) check_result(node, static_cast<int>(i), result[i]);
     }
+    p_.end_gradient(node, result);
   } catch (const Error& error) {
     throw error.with_prefix(p_.error_prefix(node) + "in its gradient: ");
   }
@@ -320,6 +321,8 @@ bool DifferentiableProgram::override_gradient(int64_t, std::span<const Gradient>
                                               std::span<const bool>, std::span<Gradient>) {
   return false;
 }
+
+void DifferentiableProgram::end_gradient(int64_t, std::span<Gradient>) {}
 
 std::vector<Gradient> backpropagate(DifferentiableProgram& program,
                                     const BackpropRequest& request) {

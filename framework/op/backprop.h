@@ -32,6 +32,8 @@ class DifferentiableProgram {
   // which those `needed` count).
   virtual bool override_gradient(int64_t node, std::span<const Gradient> output_gradients,
                                  std::span<const bool> needed, std::span<Gradient> result);
+  // The gradients of `node`, before they go on.
+  virtual void end_gradient(int64_t node, std::span<Gradient> result);
 };
 
 struct BackpropRequest {

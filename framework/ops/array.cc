@@ -50,6 +50,12 @@ void prevented_gradient(GradientContext& c) {
   throw failed_precondition("gradient explicitly disabled. Reason: ", c.op().get_string("message"));
 }
 
+// For whom does not know the program's function.
+void gradient_of_a_program(GradientContext& c) {
+  throw unimplemented("the gradient is a function of the program that made the graph, \"",
+                      c.op().get_string("function"), "\"");
+}
+
 // --- Fills ------------------------------------------------------------------------------------
 
 void fill_shape(ShapeContext& c) {
@@ -246,6 +252,19 @@ void register_hand_on(OpRegistry& r) {
       .shape(identity_shape)
       .gradient(identity_gradient)
       .doc("The same values: output i is input i, available once all inputs are.");
+  r.op("CustomGradient")
+      .input("values: T")
+      .input("arguments: Targuments")
+      .output("outputs: T")
+      .attr("T: list(type)")
+      .attr("Targuments: list(type) >= 0")
+      .attr("function: string")
+      .shape(identity_shape)
+      .gradient(gradient_of_a_program)
+      .doc(
+          "The same values; their gradient is the program's own, which gives one for each of "
+          "`arguments` (tn.custom_gradient).\n\nfunction: what the program knows it by. A run "
+          "computes no `arguments` for this operation.");
   r.op("StopGradient")
       .input("input: T")
       .output("output: T")

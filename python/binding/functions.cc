@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "framework/graph/linearise.h"
+#include "framework/op/gradient.h"
 #include "framework/op/op_registry.h"
 #include "python/binding/graph_lock.h"
 #include "python/binding/graph_type.h"
@@ -30,7 +31,7 @@ PyObject* mark_function_body(PyObject*, PyObject* graph) {
 }
 
 // copied_constant(graph, tensor, name): the tensor of a small Const as one of `graph`; None where
-// it is none.
+// it is none, and where a gradient may be asked for: then who asks means that of all its uses.
 PyObject* copied_constant(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
     if (nargs != 3 || !is_symbolic(args[1]))
@@ -38,6 +39,7 @@ PyObject* copied_constant(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
     GraphObject* const graph = graph_from(args[0]);
     const Output source = output_of(args[1]);
     if (source.node->type() != "Const") return none();
+    if (carries_gradient(source.node->op().output_type(0))) return none();
     Tensor value = source.node->op().get<Tensor>("value");
     if (value.bytes() > kMostCopied) return none();
     return constant_tensor(graph, std::move(value), text_of(args[2], "a name"), true).release();
@@ -89,10 +91,10 @@ PyObject* add_function(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
     const std::vector<Output> inputs = values_in(args[3], body);
     const std::vector<Output> outputs = values_in(args[4], body);
     const std::string wanted(text_of(args[1], "a name"));
+    const auto rules = body_rules(*body->state);
     std::string added;
     writing(library, [&] {
-      added = treenail::add_function(library, wanted, body->state->graph, inputs, outputs,
-                                     !body->state->gradient_overrides.empty());
+      added = treenail::add_function(library, wanted, body->state->graph, inputs, outputs, rules);
     });
     Ref name = text_object(added);
     Ref stateful = Ref::steal(bool_object(is_stateful(*body->state->graph)));

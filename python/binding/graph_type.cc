@@ -27,7 +27,7 @@ PyObject* process_graph = nullptr;
 PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
   return guarded([&] {
     Ref self = checked(type->tp_alloc(type, 0));
-    cast(self.get())->state = new GraphState{std::make_shared<Graph>(), {}, {}};
+    cast(self.get())->state = new GraphState{std::make_shared<Graph>()};
     return self.release();
   });
 }
@@ -431,6 +431,15 @@ Node& add_node(GraphObject* graph, const NewNode& node) {
     }));
   }
   return added;
+}
+
+std::shared_ptr<const BodyRules> body_rules(const GraphState& state) {
+  if (state.gradient_overrides.empty() && state.copy_of.empty()) return nullptr;
+  auto rules = std::make_shared<BodyRules>();
+  for (const auto& [node, name] : state.gradient_overrides)
+    rules->names.emplace(node->name(), name);
+  rules->copy_of = state.copy_of;
+  return rules;
 }
 
 void add_graph(PyObject* module) {

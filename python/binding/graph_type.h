@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "framework/graph/function.h"
 #include "framework/graph/graph.h"
 #include "python/binding/building_context.h"
 #include "python/binding/python_api.h"
@@ -35,7 +36,11 @@ struct GraphState {
   std::map<TensorIdentity, Node*> constants;  // of concrete tensors that were used here
   const uint64_t context_id = new_context_id();
   bool immediate = false;  // no graph: what is called with this as the default runs at once
-  bool captures = false;   // the body of a function: values of other graphs become arguments
+  bool captures = false;  // the body of a function: values of other graphs become arguments
+  // Of the copy of a body that is being differentiated: the graphs of which it has every node under
+  // its name, and the values that it is given.
+  std::vector<std::shared_ptr<const Graph>> copy_of;
+  std::vector<Output> given;
 
   BuildingContext& context() const { return building_context(context_id); }
 };
@@ -45,6 +50,9 @@ struct GraphObject {
   PyObject* weakrefs;
   GraphState* state;
 };
+
+// What functions made of the graph are to carry; null: nothing.
+std::shared_ptr<const BodyRules> body_rules(const GraphState& state);
 
 bool is_graph(PyObject* object);
 // Errors: TypeError.

@@ -63,6 +63,7 @@ PyObject* register_hooks(PyObject*, PyObject* args, PyObject* kwargs) {
         {"call_recorded_gradient", &s.call_recorded_gradient},
         {"capture_concrete", &s.capture_concrete},
         {"complete_refusal", &s.complete_refusal},
+        {"gradient_body", &s.gradient_body},
         {"capture", &s.capture},
         {"make_signature", &s.make_signature},
         {"flat_feed", &s.flat_feed},

@@ -31,6 +31,7 @@ struct State {
   PyObject* call_recorded_gradient = nullptr;
   PyObject* capture_concrete = nullptr;
   PyObject* complete_refusal = nullptr;
+  PyObject* gradient_body = nullptr;
   PyObject* capture = nullptr;
   PyObject* make_signature = nullptr;
   PyObject* flat_feed = nullptr;

@@ -18,8 +18,9 @@ except ImportError as _error:
     from treenail import _library
     raise _library.explained(_error) from None
 from treenail import (_accumulators, _array, _assertions, _assignments, _barrier,  # noqa: F401
-                      _clip, _control, _control_flow, _counting, _functional, _gradients, _hooks,
-                      _math, _partitioned, _plugins, _py_func, _random, _session, _sorting, _sparse,
+                      _clip, _control, _control_flow, _counting, _custom_gradient,
+                      _derivatives, _functional, _gradient_rules, _gradients, _hooks, _math,
+                      _partitioned, _plugins, _py_func, _random, _session, _sorting, _sparse,
                       _staging, _tensor_array, _variable_scope, _variables)
 from treenail._absent import advice as _advice
 from treenail._accumulators import *  # noqa: F401,F403
@@ -31,6 +32,8 @@ from treenail._clip import *  # noqa: F401,F403
 from treenail._control import *  # noqa: F401,F403
 from treenail._control_flow import *  # noqa: F401,F403
 from treenail._counting import *  # noqa: F401,F403
+from treenail._custom_gradient import *  # noqa: F401,F403
+from treenail._derivatives import *  # noqa: F401,F403
 from treenail._convert import (IndexedSlices, IndexedSlicesValue, constant, convert_to_tensor,
                                convert_to_tensor_or_indexed_slices, is_tensor, placeholder,
                                placeholder_with_default)
@@ -41,6 +44,7 @@ from treenail._framework import (Graph, GraphKeys, add_to_collection, add_to_col
                                  get_collection, get_collection_ref, get_default_graph, get_seed,
                                  init_scope, name_scope, reset_default_graph, set_random_seed)
 from treenail._functional import *  # noqa: F401,F403
+from treenail._gradient_rules import *  # noqa: F401,F403
 from treenail._gradients import *  # noqa: F401,F403
 from treenail._math import *  # noqa: F401,F403
 from treenail._names import no_attribute as _no_attribute
@@ -162,7 +166,10 @@ __all__ += _clip.__all__
 __all__ += _control.__all__
 __all__ += _control_flow.__all__
 __all__ += _counting.__all__
+__all__ += _custom_gradient.__all__
+__all__ += _derivatives.__all__
 __all__ += _functional.__all__
+__all__ += _gradient_rules.__all__
 __all__ += _gradients.__all__
 __all__ += _math.__all__
 __all__ += _partitioned.__all__

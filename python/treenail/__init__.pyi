@@ -89,6 +89,8 @@ from treenail._counting import (bincount as bincount,
                                 nth_element as nth_element, setdiff1d as setdiff1d)  # noqa: F401
 from treenail._eager import (eager as eager,
                              enable_eager_execution as enable_eager_execution)  # noqa: F401
+from treenail._custom_gradient import (custom_gradient as custom_gradient)  # noqa: F401
+from treenail._derivatives import (hessians as hessians)  # noqa: F401
 from treenail._execute import (execute as execute, import_graph as import_graph,
                                load_graph as load_graph)  # noqa: F401
 from treenail._framework import (Graph as Graph, GraphKeys as GraphKeys,
@@ -102,11 +104,12 @@ from treenail._framework import (Graph as Graph, GraphKeys as GraphKeys,
                                  set_random_seed as set_random_seed)  # noqa: F401
 from treenail._functional import (foldl as foldl, foldr as foldr, map_fn as map_fn,
                                   scan as scan)  # noqa: F401
+from treenail._gradient_rules import (NotDifferentiable as NoGradient,
+                                      NotDifferentiable as NotDifferentiable,
+                                      RegisterGradient as RegisterGradient)  # noqa: F401
 from treenail._gradients import (AggregationMethod as AggregationMethod,
-                                 NotDifferentiable as NoGradient,
-                                 NotDifferentiable as NotDifferentiable,
-                                 RegisterGradient as RegisterGradient, gradients as gradients,
-                                 hessians as hessians)  # noqa: F401
+                                 UnconnectedGradients as UnconnectedGradients,
+                                 gradients as gradients)  # noqa: F401
 from treenail._math import (abs as abs, accumulate_n as accumulate_n, add_n as add_n,
                             angle as angle, cast as cast, complex as complex,
                             confusion_matrix as confusion_matrix, conj as conj,

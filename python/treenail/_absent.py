@@ -36,7 +36,6 @@ _TOP = {
     "disable_eager_execution": "it is off unless tn.enable_eager_execution() was called",
     "enable_v2_behavior": "tn.enable_eager_execution() has operations run at once",
     "disable_v2_behavior": "operations build graphs unless tn.enable_eager_execution() was called",
-    "custom_gradient": "use tn.RegisterGradient with graph.gradient_override_map",
     "GraphDef": _GRAPH_FILES, "NodeDef": _GRAPH_FILES, "MetaGraphDef": _GRAPH_FILES,
     "import_graph_def": _GRAPH_FILES, "graph_util": _GRAPH_FILES,
     "saved_model": _GRAPH_FILES + "; values of variables: tn.train.Saver",

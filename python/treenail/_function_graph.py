@@ -98,6 +98,45 @@ class FunctionGraph(Graph):
         return [op for op in found if op is not None]
 
 
+class GradientBody(FunctionGraph):
+    """The copy of a body that is being differentiated, as gradient rules written in Python see it.
+    What they hold on to of the body itself is found here under its name; what they read of the
+    graph around becomes an argument of the backward part."""
+
+    def __init__(self, outer: Graph) -> None:
+        super().__init__("gradients", outer)
+
+    def _is_within(self, graph: Graph) -> bool:
+        return _core.stands_for(self, graph) or super()._is_within(graph)
+
+    def capture(self, tensor: Tensor, copy: bool = True) -> Tensor:
+        here = self.counterpart(tensor)
+        return super().capture(tensor, copy) if here is None else here
+
+    def counterpart(self, tensor: Any) -> Any:
+        if not isinstance(tensor, Tensor) or tensor.graph is self:
+            return None
+        return _core.counterpart(self, tensor)
+
+    def control_dependencies(self, control_inputs) -> _ControlDependencies:
+        if control_inputs is None:
+            return super().control_dependencies(None)
+        return super().control_dependencies([self._done(item) for item in _flat_list(
+            control_inputs)])
+
+    def _done(self, item: Any) -> Any:
+        """What is there once an operation of some graph has run: arguments are, when the backward
+        part is called."""
+        item = item.handle if hasattr(item, "handle") else item
+        if item.graph is self:
+            return item
+        if _core.stands_for(self, item.graph):
+            return self.get_operation_by_name(getattr(item, "op", item).name)
+        with _DefaultGraph(self._outer), self._outer.control_dependencies([item]):
+            done = ops.Identity(convert_to_tensor(True))
+        return self.capture(done)
+
+
 def _capture(graph: FunctionGraph, tensor: Tensor) -> Tensor:
     return graph.capture(tensor)
 

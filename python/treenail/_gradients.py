@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients of a graph, and gradient rules written in Python."""
+"""Gradients of a graph. Rules written in Python: _gradient_rules.py, _custom_gradient.py; second
+derivatives: _derivatives.py."""
 
 from __future__ import annotations
 
@@ -7,21 +8,28 @@ from treenail import _treenail as _core
 from treenail._convert import IndexedSlices, convert_to_tensor
 from treenail._framework import executing_eagerly, graph_of
 from treenail._ops import ops
-from treenail._treenail import Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from typing import Any
 
 
 class AggregationMethod:
-    """How gradients of several uses of a value are summed; every value means the one way there
-    is."""
+    """How gradients of several uses of a value are summed. Every method means the one sum there is:
+    in the order in which they arrive, by one operation, which holds no more than the sum and its
+    terms."""
 
     ADD_N = 0
     DEFAULT = ADD_N
     EXPERIMENTAL_TREE = 1
     EXPERIMENTAL_ACCUMULATE_N = 2
+
+
+class UnconnectedGradients:
+    """What tn.gradients gives for an x that no y depends on: None, or zeros of its shape."""
+
+    NONE = "none"
+    ZERO = "zero"
 
 
 def _as_list(values: Any) -> list:
@@ -36,24 +44,53 @@ def _source(x: Any, graph: Any) -> Any:
     return x if around is graph or not graph._is_within(around) else graph.capture(x)
 
 
+def _target(y: Any, graph: Any) -> Any:
+    """A y as a tensor of the graph; a rule's y of a body is that of the copy which it is called
+    for."""
+    y = y.values if isinstance(y, IndexedSlices) else convert_to_tensor(y)
+    here = graph.counterpart(y) if hasattr(graph, "counterpart") else None
+    return y if here is None else here
+
+
+def _check_choices(aggregation_method: Any, unconnected: Any) -> None:
+    known = range(AggregationMethod.ADD_N, AggregationMethod.EXPERIMENTAL_ACCUMULATE_N + 1)
+    if aggregation_method is not None and not (isinstance(aggregation_method, int)
+                                               and aggregation_method in known):
+        raise ValueError("Invalid aggregation_method specified %r: it must be one of "
+                         "tn.AggregationMethod" % (aggregation_method,))
+    if not isinstance(unconnected, str) or unconnected not in (UnconnectedGradients.NONE,
+                                                               UnconnectedGradients.ZERO):
+        raise ValueError("Unknown value for unconnected_gradients: %r: it must be one of "
+                         "tn.UnconnectedGradients" % (unconnected,))
+
+
 def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
               colocate_gradients_with_ops: bool = False, gate_gradients: bool = False,
-              aggregation_method: Any = None, stop_gradients: Any = None) -> list:
-    """d(sum of ys)/dx for each x of xs: a Tensor, an IndexedSlices (of gathered rows), or None
-    where no path leads.
+              aggregation_method: Any = None, stop_gradients: Any = None,
+              unconnected_gradients: Any = UnconnectedGradients.NONE) -> list:
+    """d(sum of ys)/dx for each x of xs: a Tensor of its shape, an IndexedSlices (of gathered rows),
+    or None where no path leads.
 
-    xs: tensors or variables. grad_ys: the gradients that arrive at ys, instead of ones.
-    stop_gradients: tensors taken as constants. Raises UnimplementedError when an operation on the
-    way has no gradient.
+    xs: tensors or variables. grad_ys: the gradients that arrive at ys, instead of ones; each
+    broadcasts to the shape of its y. stop_gradients: tensors and variables taken as constants, also
+    where branches and loops read them. unconnected_gradients: what to give where no path leads, one
+    of tn.UnconnectedGradients. gate_gradients: no gradient of an operation's inputs is used before
+    all of them are computed. aggregation_method: one of tn.AggregationMethod, which all mean the
+    same sum. colocate_gradients_with_ops: changes nothing, for operations of a gradient always ask
+    for the device of the operation they differentiate.
+
+    Raises UnimplementedError when an operation on the way has no gradient, ValueError for dtypes
+    and shapes that do not fit and for an unknown method.
     """
     if executing_eagerly():
         raise RuntimeError("tn.gradients is not supported when eager execution is enabled. Use "
                            "tn.GradientTape instead.")
+    _check_choices(aggregation_method, unconnected_gradients)
     ys, xs = _as_list(ys), _as_list(xs)
     if not xs:
         return []
     with graph_of(ys).as_default() as graph:
-        ys = [y.values if isinstance(y, IndexedSlices) else convert_to_tensor(y) for y in ys]
+        ys = [_target(y, graph) for y in ys]
         given = None
         if grad_ys is not None:
             grad_ys = _as_list(grad_ys)
@@ -65,84 +102,17 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
         if stop_gradients is not None:
             stops = [_source(s, graph) for s in _as_list(stop_gradients)]
         found = _core.gradients(graph, ys, [_source(x, graph) for x in xs], given, stops, name
-                                or "gradients")
-    return [IndexedSlices(*g) if isinstance(g, tuple) else g for g in found]
+                                or "gradients", bool(gate_gradients))
+        found = [IndexedSlices(*g) if isinstance(g, tuple) else g for g in found]
+        if unconnected_gradients == UnconnectedGradients.ZERO:
+            found = [_zeros(x, graph) if g is None else g for x, g in zip(xs, found)]
+    return found
 
 
-def _call_gradient(function: Callable, op: Operation, output_gradients: list, scope: str) -> list:
-    """Called by the compiled module for a rule written in Python: one gradient per input, slices as
-    tuples."""
-    if function is None:
-        return [None] * len(op.inputs)
-    with op.graph.as_default(), op.graph.name_scope(scope):
-        given = []
-        for output, gradient in zip(op.outputs, output_gradients):
-            if isinstance(gradient, tuple):
-                gradient = IndexedSlices(*gradient)
-            elif gradient is None and (output.dtype.is_floating or output.dtype.is_complex):
-                gradient = ops.ZerosLike(output)
-            given.append(gradient)
-        result = function(op, *given)
-        result = list(result) if isinstance(result, (list, tuple)) else [result]
-        return [_plain(g) for g in result]
+def _zeros(x: Any, graph: Any) -> Any:
+    if isinstance(x, IndexedSlices):
+        x = x.values
+    return ops.ZerosLike(convert_to_tensor(x) if hasattr(x, "handle") else _source(x, graph))
 
 
-def _plain(gradient: Any) -> Any:
-    if isinstance(gradient, IndexedSlices):
-        return gradient.values, gradient.indices, gradient.dense_shape
-    return None if gradient is None else convert_to_tensor(gradient)
-
-
-class RegisterGradient:
-    """A decorator that makes a function the gradient rule of an op type, or of a name for
-    gradient_override_map.
-
-    The function gets the Operation and the gradient of each output, and returns the gradient of
-    each input (or None). Raises KeyError when the op has a gradient already.
-    """
-
-    def __init__(self, op_type: str) -> None:
-        if not isinstance(op_type, str):
-            raise TypeError("op_type must be a string")
-        self._op_type = op_type
-
-    def __call__(self, f: Callable) -> Callable:
-        _core.register_gradient(self._op_type, f)
-        return f
-
-
-def NotDifferentiable(op_type: str) -> None:  # noqa: N802 (TensorFlow's name)
-    """States that an op has no gradient: tn.gradients takes its outputs as constants. Raises
-    KeyError when the op has a gradient, or was named already."""
-    if not isinstance(op_type, str):
-        raise TypeError("op_type must be a string, not %r" % (op_type,))
-    _core.register_gradient(op_type, None)
-
-
-NoGradient = NotDifferentiable
-
-
-def hessians(ys: Any, xs: Any, name: str = "hessians", colocate_gradients_with_ops: bool = False,
-             gate_gradients: bool = False, aggregation_method: Any = None) -> list:
-    """The second derivatives of ys with respect to each x, [x.shape, x.shape]; shapes must be fully
-    known."""
-    results = []
-    for x, gradient in zip(_as_list(xs), gradients(ys, xs, name=name)):
-        if gradient is None:
-            raise ValueError("no path leads from ys to %r" % (x,))
-        flat = ops.Reshape(gradient, [-1])
-        count = flat.shape[0]
-        if count is None:
-            raise ValueError("the shape of %r must be fully known" % (x,))
-        rows = [gradients(flat[i], x, name=name)[0] for i in range(count)]
-        extents = convert_to_tensor(x).shape.as_list()
-        zeros = None
-        if any(row is None for row in rows):
-            zeros = ops.ZerosLike(convert_to_tensor(x))
-        results.append(ops.Reshape(ops.Pack([zeros if row is None else row for row in rows]),
-                                   extents + extents))
-    return results
-
-
-__all__ = ["AggregationMethod", "gradients", "RegisterGradient", "NotDifferentiable", "NoGradient",
-           "hessians"]
+__all__ = ["AggregationMethod", "UnconnectedGradients", "gradients"]

@@ -10,8 +10,8 @@ from treenail import _treenail as _core
 from treenail._convert import _pack
 from treenail._feeds import flat_feed
 from treenail._framework import Graph
-from treenail._function_graph import _capture, _capture_concrete
-from treenail._gradients import _call_gradient
+from treenail._function_graph import GradientBody, _capture, _capture_concrete
+from treenail._gradient_rules import _call_gradient
 from treenail._math import matmul, truediv
 from treenail._py_func import call as call_py_func
 from treenail._refusals import complete_refusal
@@ -46,6 +46,7 @@ _core.register_hooks(make_error=_make_error, make_shape=_from_dims, make_default
                      complete_refusal=complete_refusal,
                      call_recorded_gradient=call_recorded_gradient,
                      capture=_capture, capture_concrete=_capture_concrete,
+                     gradient_body=GradientBody,
                      make_signature=_make_signature, flat_feed=flat_feed,
                      call_py_func=call_py_func,
                      package_directory=os.path.dirname(os.path.abspath(__file__)) + os.sep)

@@ -1074,6 +1074,18 @@ def Cumsum(x: TensorLike, axis: TensorLike, exclusive: bool = ..., reverse: bool
 cumsum = Cumsum
 
 
+def CustomGradient(values: Sequence[TensorLike], arguments: Sequence[TensorLike],
+                   function: str | bytes, name: str | None = ...) -> list[Tensor]:
+    """The same values; their gradient is the program's own, which gives one for each of `arguments`
+    (tn.custom_gradient).
+
+    function: what the program knows it by. A run computes no `arguments` for this operation.
+    """
+
+
+custom_gradient = CustomGradient
+
+
 def DecodeBase64(input: TensorLike, name: str | None = ...) -> Tensor:
     """The bytes of each string of web-safe base64, padded or not.
 

@@ -17,6 +17,7 @@ same = dict(dtypes=EVERYTHING, domain=(-9, 9), grad=2)
 op("Identity", lambda x: x, **same).cases_of(*SHAPES)
 op("StopGradient", lambda x: x, **dict(same, grad=0)).cases_of(*SHAPES)
 no_case("PreventGradient", "its gradient is an error; test_sources.py")
+no_case("CustomGradient", "its gradient is the program's; python/test_custom_gradient.py")
 op("IdentityN", lambda xs: xs, **same).case(many((2, 3), (4,))).case(many(())).case(
     many((3,), ints((2,), 0, 9), (0, 2))
 )

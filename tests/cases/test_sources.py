@@ -30,6 +30,8 @@ def test_a_placeholder_with_default_may_be_fed():
 def test_prevent_gradient_hands_the_value_on_and_refuses_gradients():
     value = np.arange(6.0).reshape(2, 3)
     np.testing.assert_array_equal(core.execute("PreventGradient", [value])[0], value)
+    np.testing.assert_array_equal(
+        core.execute("CustomGradient", [[value], [value]], {"function": "f"})[0], value)
     with tn.Graph().as_default() as graph:
         x = tn.constant(value)
         y = graph.create_op("PreventGradient", [x], {"message": "no way back"}).outputs[0]

@@ -34,7 +34,8 @@ class Copier {
     for (size_t i = 0; i < feeds.size(); ++i) fed_.emplace(key(feeds[i]), i);
   }
 
-  void need(const Output& value) {
+  void need(const Output& wanted) {
+    const Output value = behind(wanted);
     if (!fed_.contains(key(value))) need(*value.node);
   }
   void need(const Node& node) {
@@ -49,7 +50,8 @@ class Copier {
   }
 
   // The copy's value for a value of the source, or node for a node, that need() was told of.
-  Output copy_of(const Output& value) {
+  Output copy_of(const Output& wanted) {
+    const Output value = behind(wanted);
     if (const auto it = fed_.find(key(value)); it != fed_.end()) return {arg(it->second), 0};
     return {copy_of(*value.node), value.index};
   }
@@ -65,6 +67,14 @@ class Copier {
   }
   static uint64_t key(const Output& value) { return key(*value.node, value.index); }
 
+  // The value itself, where a node is there for gradients alone.
+  Output behind(Output value) const {
+    while (value.node->type() == "CustomGradient" && value.node->control_inputs().empty() &&
+           !fed_.contains(key(value)))
+      value = value.node->input(value.index);
+    return value;
+  }
+
   // Called by falling number, so that only what an edge that was added later leads to has to be
   // looked at out of turn.
   void need_inputs(const Node& node) {
@@ -77,8 +87,10 @@ class Copier {
         needed_[index(other)] = true;
         if (other.id() > node.id()) stack_.push_back(&other);
       };
-      for (const Output& input : reader->inputs())
+      for (const Output& each : reader->inputs()) {
+        const Output input = behind(each);
         if (!fed_.contains(key(input))) note(*input.node);
+      }
       for (const Node* before : reader->control_inputs())
         if (fed_placeholder(*before) == nullptr) note(*before);
     }
@@ -94,7 +106,8 @@ class Copier {
         continue;
       }
       const size_t depth = stack_.size();
-      for (const Output& input : node->inputs()) {
+      for (const Output& each : node->inputs()) {
+        const Output input = behind(each);
         if (!fed_.contains(key(input)) && copies_[index(*input.node)] == nullptr)
           stack_.push_back(input.node);
       }
@@ -111,7 +124,8 @@ class Copier {
 
   Node* copy_ready(const Node& node) {
     std::vector<Output> inputs;
-    for (const Output& input : node.inputs()) {
+    for (const Output& each : node.inputs()) {
+      const Output input = behind(each);
       const auto it = fed_.find(key(input));
       inputs.push_back(it != fed_.end() ? Output{arg(it->second), 0}
                                         : Output{copies_[index(*input.node)], input.index});

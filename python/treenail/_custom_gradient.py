@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions with gradients of their own: tn.custom_gradient.
+
+In a graph a call is the function's operations and one more, CustomGradient, that hands on their
+results, and whose rule is the gradient function. That is called when a gradient is asked for, in
+branches and loops for the copy of the body that is differentiated (_function_graph.GradientBody).
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import weakref
+
+from treenail import _treenail as _core
+from treenail._convert import IndexedSlices, convert_to_tensor
+from treenail._framework import get_default_graph
+from treenail._function_graph import FunctionGraph, GradientBody, assembled, components
+from treenail._nest import flatten, is_nested, map_structure
+from treenail._ops import ops
+from treenail._sparse import SparseTensor
+from treenail._tensor_array import TensorArray
+from treenail._treenail import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+_numbers = itertools.count()
+# By what CustomGradient operations name them; graphs hold them.
+_calls: weakref.WeakValueDictionary[str, _Call] = weakref.WeakValueDictionary()
+
+
+def custom_gradient(f: Callable) -> Callable:
+    """A decorator that gives a function a gradient of its own.
+
+    f: called with tensors (or nests of tensors), gives `(y, grad_fn)`: y a tensor or a nest of
+    tensors, grad_fn(*dys) the gradients of f's arguments, of their dtypes and shapes or None, given
+    those of the tensors of y. Where f reads variables that are not arguments, `grad_fn(*dys,
+    variables=None)` gets the list of them and returns two lists, the gradients of the arguments and
+    of these. What f reads besides, values of the surroundings, has no gradient through it.
+
+    grad_fn is called when a gradient through a call of f is asked for, and each time: a gradient of
+    the gradient is that of its operations. It may read what f computed. A call of f may stand in
+    branches and loops; tensors that grad_fn makes for them belong to them, as those of f do.
+
+    Raises TypeError where f or what it gives is not of this form and for a grad_fn that takes no
+    `variables` though f reads some, ValueError for keyword arguments; gradients of another number,
+    dtype or shape than the arguments are a ValueError of tn.gradients.
+    """
+    if not callable(f):
+        raise TypeError("custom_gradient: f must be a function, not %r" % (f,))
+
+    @functools.wraps(f, updated=())
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        # Immediate execution takes a path of its own here: f recorded as one entry of each tape.
+        return _call_in_graph(f, args, kwargs)
+    return decorated
+
+
+def _call_in_graph(f: Callable, args: tuple, kwargs: dict) -> Any:
+    if kwargs:
+        raise ValueError("custom_gradient: in a graph a function takes no keyword arguments, not "
+                         "%s" % ", ".join(sorted(kwargs)))
+    return _Call(f, args).run()
+
+
+class _Call:
+    """A call of a function that has a gradient of its own."""
+
+    def __init__(self, f: Callable, args: tuple) -> None:
+        self._name = getattr(f, "__name__", type(f).__name__)
+        self._graph = get_default_graph()
+        self._args = map_structure(self._here, args)
+        first = self._graph._num_nodes
+        returned = f(*self._args)
+        if not isinstance(returned, (tuple, list)) or len(returned) != 2 or not callable(
+                returned[1]):
+            raise TypeError("%s must return a value and a gradient function, not %r"
+                            % (self._name, returned))
+        self._structure, self._grad_fn = returned
+        self._structure = map_structure(_tensor, self._structure) if is_nested(
+            self._structure) else _tensor(self._structure)
+        self._inputs = [t for leaf in flatten(self._args) for t in components(leaf)]
+        self._results = [t for leaf in flatten(self._structure) for t in components(leaf)]
+        if not self._results:
+            raise TypeError("%s must return a tensor or a nest of tensors, not %r"
+                            % (self._name, self._structure))
+        self._variables = variables_read(self._results, self._inputs, self._graph, first)
+        if self._variables and not _takes_variables(self._grad_fn):
+            raise TypeError("If using @custom_gradient with a function that uses variables, then "
+                            "grad_fn must accept a 'variables' keyword argument: %s reads %s" % (
+                                self._name, ", ".join(v.name for v in self._variables)))
+
+    def _here(self, value: Any) -> Any:
+        """An argument as a tensor of the graph, so that f and its gradient mean the same by it."""
+        value = _tensor(value)
+        if not isinstance(self._graph, FunctionGraph):
+            return value
+        return assembled(value, [t if t.graph is self._graph else self._graph.capture(t)
+                                 for t in components(value)])
+
+    def run(self) -> Any:
+        """What f gave, behind the operation that has the gradient."""
+        name = "%s-%d" % (self._name, next(_numbers))
+        _calls[name] = self
+        self._graph._root._py_functions.append(self)
+        self._held = _tensors_held(self._grad_fn) if isinstance(
+            self._graph, GradientBody) else []
+        arguments = self._inputs + [v.handle for v in self._variables] + self._held
+        results = ops.CustomGradient(self._results, arguments, function=name)
+        return assembled(self._structure, results)
+
+    def rule(self, dys: tuple) -> list:
+        """The gradient of the operation's inputs: results, arguments, variables, what is held."""
+        given, of_variables = self._gradients(dys), []
+        if self._variables:
+            if not isinstance(given, (tuple, list)) or len(given) != 2:
+                raise ValueError("the gradient function of %s must give two lists, for arguments "
+                                 "and for variables, not %r" % (self._name, given))
+            given, of_variables = given
+            of_variables = flatten(of_variables)
+            if len(of_variables) != len(self._variables):
+                raise ValueError("Must return gradient for each variable from @custom_gradient "
+                                 "grad_fn: %s reads %d, it gave %d"
+                                 % (self._name, len(self._variables), len(of_variables)))
+        given = flatten(given)
+        if len(given) != len(self._inputs):
+            raise ValueError("the gradient function of %s gives %d gradients for %d arguments"
+                             % (self._name, len(given), len(self._inputs)))
+        return [None] * len(self._results) + [*given, *of_variables] + [None] * len(self._held)
+
+    def _gradients(self, dys: tuple) -> Any:
+        if self._variables:
+            return self._grad_fn(*dys, variables=list(self._variables))
+        return self._grad_fn(*dys)
+
+
+def _rule(op: Any, *dys: Any) -> list:
+    name = op.get_attr("function")
+    call = _calls.get(name)
+    if call is None:
+        raise LookupError("No gradient defined for operation %r: its gradient function, %r, is not "
+                          "in this process; graph files do not hold it" % (op.name, name))
+    return call.rule(dys)
+
+
+_core.register_gradient("CustomGradient", _rule, True)
+
+
+def _tensor(value: Any) -> Any:
+    if isinstance(value, (SparseTensor, IndexedSlices, TensorArray)) or value is None:
+        return value
+    return convert_to_tensor(value)
+
+
+def _takes_variables(grad_fn: Callable) -> bool:
+    from inspect import Parameter, signature
+    parameters = signature(grad_fn).parameters
+    return "variables" in parameters or any(p.kind is Parameter.VAR_KEYWORD
+                                            for p in parameters.values())
+
+
+def variables_read(results: list, arguments: list, graph: Any, first: int) -> list:
+    """The variables that the results depend on by operations of the graph from number `first` on,
+    without those that are arguments, in the order in which they are met."""
+    found: dict = {}
+    seen = set(arguments)
+    stack = list(reversed(results))
+    while stack:
+        tensor = stack.pop()
+        if tensor in seen:
+            continue
+        seen.add(tensor)
+        variable = _variable_of(tensor)
+        if variable is not None:
+            found[variable] = None
+        elif tensor.graph is graph and (tensor.op._id >= first or tensor.op.type in _HAND_ON):
+            stack.extend(reversed(tensor.op.inputs))
+    return list(found)
+
+
+# Of a variable's value, as it may have been read before: a part of it, or cast.
+_HAND_ON = ("ReadVariableOp", "Identity", "Concat", "Cast")
+
+
+def _variable_of(tensor: Tensor) -> Any:
+    """The variable of a handle, which may have been passed to a body."""
+    while tensor.dtype == _core.resource:
+        variable = getattr(tensor, "_variable", None)
+        if variable is not None or not isinstance(tensor.graph, FunctionGraph):
+            return variable
+        around = [outer for outer, inner in zip(tensor.graph.captured, tensor.graph.arguments)
+                  if inner is tensor]
+        if not around:
+            return None
+        tensor = around[0]
+    return None
+
+
+def _tensors_held(function: Callable) -> list:
+    """Tensors that a gradient function holds on to: what a gradient of it may need of a body whose
+    values are gone by then."""
+    found: dict = {}
+    for cell in getattr(function, "__closure__", None) or ():
+        try:
+            leaves = flatten(cell.cell_contents)
+        except ValueError:  # not assigned yet
+            continue
+        found.update((leaf, None) for leaf in leaves if isinstance(leaf, Tensor))
+    return list(found)
+
+
+__all__ = ["custom_gradient"]
