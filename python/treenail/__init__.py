@@ -76,6 +76,8 @@ build_info = _core.build_info
 _SUBMODULES = ("audio", "errors", "image", "initializers", "layers", "losses", "math", "nn",
                "onnx", "profiler", "queue", "random", "raw_ops", "regularizers", "rnn", "seq2seq",
                "signal", "sparse", "spectral", "strings", "summary", "train")
+               "onnx", "profiler", "queue", "random", "raw_ops", "regularizers", "rnn", "signal",
+               "sparse", "spectral", "strings", "summary", "test", "train")
 # Names that live in such a submodule.
 _ELSEWHERE = {
     "zeros_initializer": ("initializers", "Zeros"), "ones_initializer": ("initializers", "Ones"),

@@ -11,6 +11,8 @@ from treenail import (audio as audio, errors as errors, image as image,
                       random as random, raw_ops as raw_ops, regularizers as regularizers,
                       rnn as rnn, seq2seq as seq2seq, signal as signal, sparse as sparse,
                       spectral as spectral, strings as strings, summary as summary,
+                      rnn as rnn, signal as signal, sparse as sparse, spectral as spectral,
+                      strings as strings, summary as summary, test as test,
                       train as train)  # noqa: F401
 from treenail._accumulators import (ConditionalAccumulator as ConditionalAccumulator,
                                     ConditionalAccumulatorBase as ConditionalAccumulatorBase,

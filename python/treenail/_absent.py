@@ -29,7 +29,7 @@ _TOP = {
     "write_file": _FILES, "matching_files": "use glob.glob",
     "python_io": _EXAMPLES, "logging": "use Python's logging",
     "compat": "str.encode and bytes.decode convert; names of version 1 stand in tn itself",
-    "test": "use unittest or pytest, and numpy.testing", "TestCase": "use unittest.TestCase",
+    "TestCase": "use unittest.TestCase",
     "metrics": "compute metrics with tn.reduce_mean(tn.cast(tn.equal(...), tn.float32)), or in "
                "NumPy over the fetched predictions",
     "print": "tn.Print writes values on their way",
@@ -77,7 +77,16 @@ _TRAIN = {
     "Features": _EXAMPLES, "BytesList": _EXAMPLES, "FloatList": _EXAMPLES, "Int64List": _EXAMPLES,
 }
 _IMAGE = {"decode_gif": "read the frames in Python (Pillow), and feed arrays"}
+_TESTS = "use unittest or pytest, and numpy.testing"
+_TEST = {"TestCase": "use unittest.TestCase", "main": _TESTS, "mock": "use unittest.mock",
+         "assert_equal_graph_def": _GRAPH_FILES, "get_temp_dir": "use tempfile",
+         "test_src_dir_path": "use os.path.dirname(__file__)", "Benchmark": "use timeit",
+         "create_local_cluster": _ONE_PROCESS, "StubOutForTesting": "use unittest.mock",
+         "is_built_with_cuda": "see tn.build_info()", "is_built_with_gpu_support": "see "
+         "tn.build_info()", "is_gpu_available": "see tn.Session().list_devices()",
+         "gpu_device_name": "see tn.Session().list_devices()"}
 _MODULES = {"treenail": _TOP, "treenail.train": _TRAIN, "treenail.image": _IMAGE,
+            "treenail.test": _TEST,
             "treenail.random": {"gamma": _RANDOM, "poisson": _RANDOM}}
 
 

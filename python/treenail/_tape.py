@@ -339,7 +339,7 @@ class RecordedOperation:
 def call_recorded_gradient(rule: Callable, op_type: str, inputs: list, outputs: list,
                            attributes: dict, gradients: list) -> list:
     """Called by the compiled module: one gradient per input, slices as tuples."""
-    from treenail._gradients import _call_gradient
+    from treenail._gradient_rules import _call_gradient
     return _call_gradient(rule, RecordedOperation(op_type, inputs, outputs, attributes),  # type: ignore[arg-type]
                           gradients, "")
 
