@@ -28,31 +28,11 @@ class Importer {
     for (const Node* each : node.control_inputs()) {
       if (const auto at = nodes_.find(each); at != nodes_.end()) before.push_back(at->second);
     }
-    const OpInstance& op = node.op();
-    NamedAttrs attrs;
-    for (size_t i = 0; i < op.attrs().size(); ++i)
-      attrs.emplace_back(op.def().attrs[i].name, op.attrs()[i]);
-    std::vector<int> sizes;
-    for (size_t arg = 0; arg < op.def().inputs.size(); ++arg) {
-      const auto [begin, end] = op.input_range(static_cast<int>(arg));
-      sizes.push_back(end - begin);
-    }
     const std::string name =
         options_.prefix.empty() ? node.name() : concat(options_.prefix, "/", node.name());
-    Node& added = to_.add({.op = node.type(),
-                           .name = name,
-                           .inputs = inputs,
-                           .attrs = attrs,
-                           .arg_sizes = sizes,
-                           .control_inputs = before,
-                           .device = node.device(),
-                           .creation = node.creation()});
+    Node& added = import_node(to_, node, name, inputs, before);
     nodes_.emplace(&node, &added);
-    for (int i = 0; i < node.num_outputs(); ++i) {
-      values_.try_emplace({&node, i}, Output{&added, i});
-      const PartialShape& known = node.info(i).shape;
-      if (known.rank_known() && !(known == added.info(i).shape)) to_.set_shape({&added, i}, known);
-    }
+    for (int i = 0; i < node.num_outputs(); ++i) values_.try_emplace({&node, i}, Output{&added, i});
     return &added;
   }
 
@@ -86,6 +66,32 @@ class Importer {
 };
 
 }  // namespace
+
+Node& import_node(Graph& to, const Node& node, std::string_view name,
+                  std::span<const Output> inputs, std::span<Node* const> control_inputs) {
+  const OpInstance& op = node.op();
+  NamedAttrs attrs;
+  for (size_t i = 0; i < op.attrs().size(); ++i)
+    attrs.emplace_back(op.def().attrs[i].name, op.attrs()[i]);
+  std::vector<int> sizes;
+  for (size_t arg = 0; arg < op.def().inputs.size(); ++arg) {
+    const auto [begin, end] = op.input_range(static_cast<int>(arg));
+    sizes.push_back(end - begin);
+  }
+  Node& added = to.add({.op = node.type(),
+                        .name = name,
+                        .inputs = inputs,
+                        .attrs = attrs,
+                        .arg_sizes = sizes,
+                        .control_inputs = control_inputs,
+                        .device = node.device(),
+                        .creation = node.creation()});
+  for (int i = 0; i < node.num_outputs(); ++i) {
+    const PartialShape& known = node.info(i).shape;
+    if (known.rank_known() && !(known == added.info(i).shape)) to.set_shape({&added, i}, known);
+  }
+  return added;
+}
 
 std::map<std::string, Node*, std::less<>> import_graph(Graph& to, const Graph& from,
                                                        const ImportOptions& options) {

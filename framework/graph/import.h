@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,5 +26,10 @@ struct ImportOptions {
 // stay.
 std::map<std::string, Node*, std::less<>> import_graph(Graph& to, const Graph& from,
                                                        const ImportOptions& options = {});
+
+// A node of `to` like `node` of another graph, on these inputs, with its device, its place in the
+// program and what is known of its shapes. Errors: as Graph::add.
+Node& import_node(Graph& to, const Node& node, std::string_view name,
+                  std::span<const Output> inputs, std::span<Node* const> control_inputs);
 
 }  // namespace treenail

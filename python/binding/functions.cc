@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/graph/dependents.h"
 #include "framework/graph/linearise.h"
 #include "framework/op/gradient.h"
 #include "framework/op/op_registry.h"
@@ -102,6 +103,45 @@ PyObject* add_function(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   });
 }
 
+// read_beside(value, results): what `results` read of the graph besides what depends on `value`.
+PyObject* read_beside(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&] {
+    if (nargs != 2 || !is_symbolic(args[0])) throw_type_error("read_beside(value, results)");
+    GraphObject* const graph = graph_of_tensor(args[0]);
+    const std::vector<Output> results = values_in(args[1], graph);
+    const std::vector<Output> read = reading(
+        *graph->state->graph, [&] { return Dependents(output_of(args[0]), results).read(); });
+    Ref list = checked(PyList_New(0));
+    for (const Output& value : read)
+      checked(PyList_Append(list.get(), tensor_view(graph, value).get()));
+    return list.release();
+  });
+}
+
+// copied_dependents(body, value, results, inner value, inner read): `results` in the graph `body`,
+// computed from what stands there for `value` and for what read_beside() gives.
+PyObject* copied_dependents(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&] {
+    if (nargs != 5 || !is_symbolic(args[1]))
+      throw_type_error("copied_dependents(body, value, results, inner value, inner read)");
+    GraphObject* const body = graph_from(args[0]);
+    GraphObject* const graph = graph_of_tensor(args[1]);
+    const std::vector<Output> results = values_in(args[2], graph);
+    const Output inner = output_from(args[3], body);
+    const std::vector<Output> read = values_in(args[4], body);
+    const Dependents dependents =
+        reading(*graph->state->graph, [&] { return Dependents(output_of(args[1]), results); });
+    if (dependents.read().size() != read.size()) throw_value_error("the graph has changed");
+    const std::vector<Output> made = writing(*body->state->graph, [&] {
+      return dependents.copied_to(*body->state->graph, inner, read);
+    });
+    Ref list = checked(PyList_New(0));
+    for (const Output& value : made)
+      checked(PyList_Append(list.get(), tensor_view(body, value).get()));
+    return list.release();
+  });
+}
+
 PyCFunction fast(PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t)) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
 }
@@ -110,6 +150,8 @@ PyMethodDef functions[] = {
     {"mark_function_body", mark_function_body, METH_O, nullptr},
     {"copied_constant", fast(copied_constant), METH_FASTCALL, nullptr},
     {"body_argument", fast(body_argument), METH_FASTCALL, nullptr},
+    {"read_beside", fast(read_beside), METH_FASTCALL, nullptr},
+    {"copied_dependents", fast(copied_dependents), METH_FASTCALL, nullptr},
     {"add_function", fast(add_function), METH_FASTCALL, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

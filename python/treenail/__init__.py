@@ -21,7 +21,7 @@ from treenail import (_accumulators, _array, _assertions, _assignments, _barrier
                       _clip, _control, _control_flow, _counting, _custom_gradient,
                       _derivatives, _functional, _gradient_rules, _gradients, _hooks, _math,
                       _partitioned, _plugins, _py_func, _random, _session, _sorting, _sparse,
-                      _staging, _tensor_array, _variable_scope, _variables)
+                      _staging, _tape, _tensor_array, _variable_scope, _variables)
 from treenail._absent import advice as _advice
 from treenail._accumulators import *  # noqa: F401,F403
 from treenail._array import *  # noqa: F401,F403
@@ -75,9 +75,7 @@ build_info = _core.build_info
 # Loaded when first asked for.
 _SUBMODULES = ("audio", "errors", "image", "initializers", "layers", "losses", "math", "nn",
                "onnx", "profiler", "queue", "random", "raw_ops", "regularizers", "rnn", "seq2seq",
-               "signal", "sparse", "spectral", "strings", "summary", "train")
-               "onnx", "profiler", "queue", "random", "raw_ops", "regularizers", "rnn", "signal",
-               "sparse", "spectral", "strings", "summary", "test", "train")
+               "signal", "sparse", "spectral", "strings", "summary", "test", "train")
 # Names that live in such a submodule.
 _ELSEWHERE = {
     "zeros_initializer": ("initializers", "Zeros"), "ones_initializer": ("initializers", "Ones"),

@@ -92,7 +92,10 @@ from treenail._counting import (bincount as bincount,
 from treenail._eager import (eager as eager,
                              enable_eager_execution as enable_eager_execution)  # noqa: F401
 from treenail._custom_gradient import (custom_gradient as custom_gradient)  # noqa: F401
-from treenail._derivatives import (hessians as hessians)  # noqa: F401
+from treenail._derivatives import (batch_jacobian as batch_jacobian,
+                                   hessian_vector_product as hessian_vector_product,
+                                   hessians as hessians, jacobian as jacobian,
+                                   jacobian_vector_product as jacobian_vector_product)  # noqa: F401
 from treenail._execute import (execute as execute, import_graph as import_graph,
                                load_graph as load_graph)  # noqa: F401
 from treenail._framework import (Graph as Graph, GraphKeys as GraphKeys,

@@ -105,14 +105,14 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
                                 or "gradients", bool(gate_gradients))
         found = [IndexedSlices(*g) if isinstance(g, tuple) else g for g in found]
         if unconnected_gradients == UnconnectedGradients.ZERO:
-            found = [_zeros(x, graph) if g is None else g for x, g in zip(xs, found)]
+            found = [ops.ZerosLike(value_of(x, graph)) if g is None else g
+                     for x, g in zip(xs, found)]
     return found
 
 
-def _zeros(x: Any, graph: Any) -> Any:
-    if isinstance(x, IndexedSlices):
-        x = x.values
-    return ops.ZerosLike(convert_to_tensor(x) if hasattr(x, "handle") else _source(x, graph))
+def value_of(x: Any, graph: Any) -> Any:
+    """The tensor, of this graph, that a gradient with respect to x is like."""
+    return convert_to_tensor(x) if hasattr(x, "handle") else _source(x, graph)
 
 
 __all__ = ["AggregationMethod", "UnconnectedGradients", "gradients"]

@@ -121,6 +121,21 @@ def hessian(p):
 
 
 row("hessians", hessian, [3, 3])
+
+
+def derivative(of):
+    def build(p):
+        x = p.f(2, 3)
+        return of(tn.matmul(x, tn.ones([3, 4])), x)
+    return build
+
+
+row("jacobian", derivative(tn.jacobian), [2, 4, 2, 3])
+row("batch_jacobian", derivative(tn.batch_jacobian), [2, 4, 3])
+row("hessian_vector_product", derivative(
+    lambda y, x: tn.hessian_vector_product(y * y, x, tn.ones([2, 3]))), [2, 3])
+row("jacobian_vector_product", derivative(
+    lambda y, x: tn.jacobian_vector_product(y, x, tn.ones([2, 3]))), [2, 4])
 excuse("custom_gradient", "gives a function")
 excuse("test.compute_gradient test.compute_gradient_error", "gives arrays")
 
