@@ -65,4 +65,4 @@ Program(name="treenail-info", component="info_tool", manual="docs/man/treenail-i
         completion="framework/tools/treenail-info.bash")
 
 Headers(root="framework/capi/include",
-        files=["framework/capi/include/treenail/*.h", "framework/capi/include/treenail/*.hpp"])
+        files=["framework/capi/include/treenail/*.h", "framework/capi/include/treenail/**/*.hpp"])

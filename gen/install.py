@@ -28,7 +28,8 @@ Libs: -L${libdir} -ltreenail
 Cflags: -I${includedir}
 """
 
-CMAKE_CONFIG = """# Treenail's imported target Treenail::treenail; paths are relative to this file.
+CMAKE_CONFIG = """# Treenail::treenail is for programs, Treenail::headers for plugins, which
+# link nothing. Paths are relative to this file.
 # Links first: on a merged /usr, where /lib leads to /usr/lib, this file may be found through /lib.
 get_filename_component(_treenail_here "${CMAKE_CURRENT_LIST_DIR}" REALPATH)
 get_filename_component(_treenail_libdir "${_treenail_here}/../.." ABSOLUTE)
@@ -39,6 +40,9 @@ if(NOT TARGET Treenail::treenail)
   set_target_properties(Treenail::treenail PROPERTIES
     IMPORTED_LOCATION "${_treenail_libdir}/libtreenail.so.%(version)s"
     IMPORTED_SONAME "libtreenail.so.%(soversion)s"
+    INTERFACE_INCLUDE_DIRECTORIES "${_treenail_includedir}")
+  add_library(Treenail::headers INTERFACE IMPORTED)
+  set_target_properties(Treenail::headers PROPERTIES
     INTERFACE_INCLUDE_DIRECTORIES "${_treenail_includedir}")
 endif()
 unset(_treenail_here)
@@ -220,8 +224,8 @@ def text_files(context: Context, places: Dict[str, str]) -> Dict[str, str]:
         "include_from_cmake": os.path.relpath(places["includedir"], cmake),
     }
     return {"gen/install/treenail.pc": PKG_CONFIG % values,
-            "gen/install/TreenailConfig.cmake": CMAKE_CONFIG % values,
-            "gen/install/TreenailConfigVersion.cmake": CMAKE_VERSION % values,
+            "gen/install/treenail-config.cmake": CMAKE_CONFIG % values,
+            "gen/install/treenail-config-version.cmake": CMAKE_VERSION % values,
             "gen/install/METADATA": metadata(version),
             "gen/install/INSTALLER": "ninja\n",
             **{"gen/install/" + program.name: script_text(context, program)
@@ -291,7 +295,8 @@ def manifest(context: Context) -> str:
                if item.kind not in ("python", "extension")]
     entries.append({"from": "gen/install/treenail.pc", "kind": "file", "package": "development",
                     "to": libdir + "/pkgconfig/treenail.pc"})
-    for name in ("TreenailConfig.cmake", "TreenailConfigVersion.cmake"):
+    # In small letters: find_package(Treenail) finds them, and find_package(treenail).
+    for name in ("treenail-config.cmake", "treenail-config-version.cmake"):
         entries.append({"from": "gen/install/" + name, "kind": "file", "package": "development",
                         "to": "%s/cmake/Treenail/%s" % (libdir, name)})
     entries.append({"from": context.source("LICENSE"), "kind": "file", "package": "license",

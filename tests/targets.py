@@ -67,6 +67,11 @@ Component(name="example_plugin", sources=["tests/capi/plugin/example.c"], needs=
 Component(name="features_plugin", sources=["tests/capi/plugin/features.c"], needs=["capi"])
 Component(name="clash_plugin", sources=["tests/capi/plugin/clash.c"], needs=["capi"])
 Component(name="broken_plugin", sources=["tests/capi/plugin/broken.c"], needs=["capi"])
+Component(name="layer_plugin",
+          sources=["tests/capi/plugin/layer.cc", "tests/capi/plugin/layer_waiting.cc"],
+          needs=["capi"])
+Component(name="layer_broken_plugin", sources=["tests/capi/plugin/layer_broken.cc"],
+          needs=["capi"])
 Component(name="hostile_plugin", sources=["tests/capi/plugin/hostile.c"], needs=["capi"])
 Component(name="kernels_test", sources=["tests/kernels/*.cc"], headers=["tests/kernels/*.h"],
           needs=["test_support", "io_support", "cpu_kernels", "host_kernels",
@@ -91,6 +96,8 @@ Plugin(name="example", component="example_plugin", install=False)
 Plugin(name="features", component="features_plugin", install=False)
 Plugin(name="clash", component="clash_plugin", install=False)
 Plugin(name="broken", component="broken_plugin", install=False)
+Plugin(name="layer", component="layer_plugin", install=False)
+Plugin(name="layer-broken", component="layer_broken_plugin", install=False)
 Plugin(name="hostile", component="hostile_plugin", install=False)
 Plugin(name="of-another-version", component="adapter_of_another_version",
        export="treenail_adapter", install=False)

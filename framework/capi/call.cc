@@ -2,6 +2,7 @@
 // tn_call_*: reading an op instance, for clients (a node's attributes) and for plugins (their rules
 // and kernels).
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/capi/handles.h"
@@ -77,6 +78,11 @@ decltype(auto) element(const tn_call* call, const char* name, size_t index) {
 tn_dtype type_at(std::span<const DType> types, int32_t index) {
   if (index < 0 || static_cast<size_t>(index) >= types.size()) return 0;
   return static_cast<tn_dtype>(types[static_cast<size_t>(index)]);
+}
+
+void give_range(std::pair<int, int> range, int32_t* begin, int32_t* end) {
+  treenail::capi::required(begin, "begin") = range.first;
+  treenail::capi::required(end, "end") = range.second;
 }
 
 }  // namespace
@@ -160,4 +166,24 @@ const tn_tensor* tn_call_attr_tensor(const tn_call* call, const char* name, size
 const char* tn_call_attr_function(const tn_call* call, const char* name, size_t index,
                                   tn_status* status) noexcept {
   return guarded(status, [&] { return element<FunctionAttr>(call, name, index).name.c_str(); });
+}
+
+void tn_call_input_range(const tn_call* call, const char* name, int32_t* begin, int32_t* end,
+                         tn_status* status) noexcept {
+  guarded(status, [&] {
+    const OpInstance& op = call_of(call);
+    const int arg = op.def().input_index(text(name, "name"));
+    if (arg < 0) throw treenail::not_found("op \"", op.name(), "\" has no input \"", name, "\"");
+    give_range(op.input_range(arg), begin, end);
+  });
+}
+
+void tn_call_output_range(const tn_call* call, const char* name, int32_t* begin, int32_t* end,
+                          tn_status* status) noexcept {
+  guarded(status, [&] {
+    const OpInstance& op = call_of(call);
+    const int arg = op.def().output_index(text(name, "name"));
+    if (arg < 0) throw treenail::not_found("op \"", op.name(), "\" has no output \"", name, "\"");
+    give_range(op.output_range(arg), begin, end);
+  });
 }

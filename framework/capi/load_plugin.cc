@@ -38,6 +38,8 @@ void fill_in_general_functions(tn_host& host) {
   host.status_code = tn_status_code;
   host.status_message = tn_status_message;
   host.status_set = tn_status_set;
+  host.status_new = tn_status_new;
+  host.status_delete = tn_status_delete;
   host.dtype_size = tn_dtype_size;
   host.dtype_name = tn_dtype_name;
   host.tensor_new = tn_tensor_new;
@@ -82,6 +84,11 @@ void fill_in_attribute_functions(tn_host& host) {
   host.attrs_set_ints = tn_attrs_set_ints;
   host.attrs_set_floats = tn_attrs_set_floats;
   host.attrs_set_types = tn_attrs_set_types;
+  host.attrs_set_bools = tn_attrs_set_bools;
+  host.attrs_set_strings = tn_attrs_set_strings;
+  host.attrs_set_shapes = tn_attrs_set_shapes;
+  host.call_input_range = tn_call_input_range;
+  host.call_output_range = tn_call_output_range;
 }
 
 void check_version(const tn_plugin& plugin) {
@@ -127,6 +134,8 @@ const tn_host& plugin_host() {
     fill_in_shape_functions(made);
     fill_in_gradient_functions(made);
     fill_in_kernel_functions(made);
+    fill_in_run_functions(made);
+    fill_in_waiting_functions(made);
     return made;
   }();
   return host;

@@ -71,7 +71,8 @@ uint32_t tn_op_flags(const tn_op* op) noexcept {
   return flag(def.stateful, TN_OP_STATEFUL) | flag(def.commutative, TN_OP_COMMUTATIVE) |
          flag(def.data_dependent_shape, TN_OP_DATA_DEPENDENT_SHAPE) |
          flag(def.non_differentiable, TN_OP_NOT_DIFFERENTIABLE) |
-         flag(def.allocates_outputs, TN_OP_ALLOCATES_OUTPUTS);
+         flag(def.allocates_outputs, TN_OP_ALLOCATES_OUTPUTS) |
+         flag(def.asynchronous, TN_OP_ASYNCHRONOUS);
 }
 
 int32_t tn_op_num_inputs(const tn_op* op) noexcept {

@@ -19,7 +19,8 @@ namespace treenail::capi {
 namespace {
 
 constexpr uint32_t kKnownFlags = TN_OP_STATEFUL | TN_OP_COMMUTATIVE | TN_OP_DATA_DEPENDENT_SHAPE |
-                                 TN_OP_NOT_DIFFERENTIABLE | TN_OP_ALLOCATES_OUTPUTS;
+                                 TN_OP_NOT_DIFFERENTIABLE | TN_OP_ALLOCATES_OUTPUTS |
+                                 TN_OP_ASYNCHRONOUS;
 
 struct Tables {
   ForkSharedMutex mutex;
@@ -64,6 +65,7 @@ void declare(OpRegistry& registry, const PluginOp& op) {
   if (op.flags & TN_OP_COMMUTATIVE) d.commutative();
   if (op.flags & TN_OP_DATA_DEPENDENT_SHAPE) d.data_dependent_shape();
   if (op.flags & TN_OP_ALLOCATES_OUTPUTS) d.allocates_outputs();
+  if (op.flags & TN_OP_ASYNCHRONOUS) d.asynchronous();
   if (op.flags & TN_OP_NOT_DIFFERENTIABLE) d.not_differentiable();
 }
 
@@ -94,6 +96,12 @@ void declare_for_trial(OpRegistry& trial, const std::vector<PluginOp>& ops) {
 void check_kernel(const OpRegistry& trial, const PluginKernel& kernel) {
   const OpDef* own = trial.find(kernel.op);
   const OpDef& def = own != nullptr ? *own : OpRegistry::instance().get(kernel.op);
+  if (def.asynchronous != (kernel.start != nullptr)) {
+    throw invalid_argument("op \"", kernel.op, "\" is ",
+                           def.asynchronous ? "asynchronous, but a kernel for it has no start"
+                                            : "not asynchronous, but a kernel for it has a start",
+                           " function");
+  }
   for (const TypeConstraint& constraint : kernel.constraints) {
     const int position = def.attr_index(constraint.attr);
     if (position >= 0 &&
@@ -216,12 +224,22 @@ PluginKernel plugin_kernel_from(const tn_kernel_spec* spec) {
   const tn_kernel_spec given = versioned(spec, tn_kernel_spec{}, "tn_kernel_spec");
   PluginKernel kernel;
   kernel.op = text(given.op, "the kernel's op");
-  if (given.run == nullptr) {
+  if (given.run == nullptr && given.start == nullptr) {
     throw invalid_argument("a kernel for op \"", kernel.op, "\" has no run function");
+  }
+  if (given.run != nullptr && given.start != nullptr) {
+    throw invalid_argument("a kernel for op \"", kernel.op,
+                           "\" has both a run and a start function");
   }
   for (const std::string& types : strings(given.types)) {
     AttrDef parsed;
-    declaring([&] { parsed = parse_attr_spec(types); });
+    declaring([&] {
+      try {
+        parsed = parse_attr_spec(types);
+      } catch (const Error& error) {
+        throw error.with_prefix(concat("a kernel for op \"", kernel.op, "\": "));
+      }
+    });
     if (parsed.allowed_types.empty()) {
       throw invalid_argument("a kernel for op \"", kernel.op, "\" constrains types by \"", types,
                              "\"; needed is, for example, \"T: {float, double}\"");
@@ -230,6 +248,7 @@ PluginKernel plugin_kernel_from(const tn_kernel_spec* spec) {
   }
   kernel.prepare = given.prepare;
   kernel.run = given.run;
+  kernel.start = given.start;
   kernel.destroy = given.destroy;
   kernel.data = given.data;
   return kernel;

@@ -35,6 +35,7 @@ struct PluginKernel {
   std::vector<TypeConstraint> constraints;
   tn_kernel_prepare prepare = nullptr;
   tn_kernel_run run = nullptr;
+  tn_kernel_start start = nullptr;  // in its place, of an asynchronous op
   tn_kernel_destroy destroy = nullptr;
   void* data = nullptr;
 };
@@ -67,6 +68,8 @@ const tn_host& plugin_host();
 void fill_in_shape_functions(tn_host& host);
 void fill_in_gradient_functions(tn_host& host);
 void fill_in_kernel_functions(tn_host& host);
+void fill_in_run_functions(tn_host& host);
+void fill_in_waiting_functions(tn_host& host);
 
 // Calls a plugin's function; an exception that it lets out becomes an Error.
 template <class F>

@@ -36,6 +36,7 @@ TEST(Abi, StructsOfPlugins) {
   EXPECT_EQ(offsetof(tn_op_spec, data), word(11) + 8);
   EXPECT_EQ(offsetof(tn_kernel_spec, op), word(1));
   EXPECT_EQ(offsetof(tn_kernel_spec, data), word(6));
+  EXPECT_EQ(offsetof(tn_kernel_spec, start), word(7));
 }
 
 TEST(Abi, TheHostsTable) {
@@ -52,7 +53,12 @@ TEST(Abi, TheHostsTable) {
   EXPECT_EQ(offsetof(tn_host, prepare_call), entry(70));
   EXPECT_EQ(offsetof(tn_host, run_input), entry(76));
   EXPECT_EQ(offsetof(tn_host, run_cancelled), entry(83));
-  EXPECT_EQ(sizeof(tn_host), entry(84));
+  EXPECT_EQ(offsetof(tn_host, attrs_set_bools), entry(84));
+  EXPECT_EQ(offsetof(tn_host, call_input_range), entry(87));
+  EXPECT_EQ(offsetof(tn_host, status_new), entry(89));
+  EXPECT_EQ(offsetof(tn_host, run_call), entry(91));
+  EXPECT_EQ(offsetof(tn_host, run_on_cancel), entry(93));
+  EXPECT_EQ(sizeof(tn_host), entry(94));
 }
 
 }  // namespace

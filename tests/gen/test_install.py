@@ -122,7 +122,7 @@ def test_manifest_of_a_debian_package(small_tree, facts):
     module = "/usr/lib/python3/dist-packages/treenail/_treenail.cpython-311-x86_64-linux-gnu.so"
     for path in (lib + "/libtreenail.so.0.1.0",
                  lib + "/treenail-0/kernels/x86-64-v3/libtreenail-kernels-cpu.so",
-                 lib + "/pkgconfig/treenail.pc", lib + "/cmake/Treenail/TreenailConfig.cmake",
+                 lib + "/pkgconfig/treenail.pc", lib + "/cmake/Treenail/treenail-config.cmake",
                  "/usr/include/treenail/treenail.h", "/usr/bin/tool", module,
                  "/usr/share/man/man1/tool.1", "/usr/share/bash-completion/completions/tool",
                  "/usr/lib/python3/dist-packages/treenail/extra.py",
@@ -160,7 +160,7 @@ def test_every_file_belongs_to_a_part_of_the_installation(small_tree, facts):
     assert {"libtreenail.so.0", "libtreenail.so.0.1.0", "libtreenail-kernels-cpu.so"} <= (
         parts["runtime"])
     assert parts["development"] == {"libtreenail.so", "treenail.h", "treenail.pc",
-                                    "TreenailConfig.cmake", "TreenailConfigVersion.cmake"}
+                                    "treenail-config.cmake", "treenail-config-version.cmake"}
     assert parts["tools"] == {"tool", "tool.1"}  # the completion is named as the program
     assert parts["license"] == {"LICENSE"}
 
@@ -233,7 +233,7 @@ def test_pkg_config_file_is_relocatable(small_tree, facts):
 
 def test_cmake_config_names_no_absolute_path(small_tree, facts):
     context = context_of(small_tree, facts, "--prefix=/opt/t")
-    assert "/opt/t" not in context.plan.files["gen/install/TreenailConfig.cmake"]
+    assert "/opt/t" not in context.plan.files["gen/install/treenail-config.cmake"]
 
 
 def test_wheel_is_named_by_the_baseline(small_tree, facts):

@@ -8,28 +8,18 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from product import BUILD, needs_build, placed, run
 from small_tree import SOURCE
 
-BUILD = Path(os.environ.get("TREENAIL_BUILD_DIR", ""))
-pytestmark = pytest.mark.skipif(not (BUILD / "gen/install.json").exists(),
-                                reason="TREENAIL_BUILD_DIR names no build: run by ninja test")
+pytestmark = needs_build
 VERSION = (SOURCE / "VERSION").read_text().strip()
 SYSTEM = {"libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libpthread.so.0",
           "libdl.so.2", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 PRIVATE = re.compile(r"_ZN8treenail|_ZNK8treenail|_ZT[ISV]N8treenail|_ZT[HW]N8treenail|"
                      r"_ZGVN8treenail")
-
-
-def run(*command, **more):
-    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, universal_newlines=True, check=False, **more)
-    assert done.returncode == 0, done.stdout
-    return done.stdout
 
 
 def needed(path):
@@ -130,21 +120,6 @@ def test_one_directory_per_level_of_build_info():
     assert sorted(p.parent.name for p in libraries("treenail-*/kernels/*/*.so")) == sorted(levels)
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    destination = tmp_path_factory.mktemp("product")
-    run(sys.executable, "-B", SOURCE / "gen/tools/install.py", "--manifest", "gen/install.json",
-        cwd=BUILD, env=dict(os.environ, DESTDIR=str(destination)))
-    return destination
-
-
-def placed(installed, suffix):
-    entries = json.loads((BUILD / "gen/install.json").read_text())["entries"]
-    found = [e["to"] for e in entries if e["to"].endswith(suffix)]
-    assert len(found) == 1, suffix
-    return installed / found[0][1:]
-
-
 def test_size_of_library_and_module(installed, tmp_path):
     """Without what a package build's -g adds, and its tools take away again."""
     total = 0
@@ -194,13 +169,14 @@ def test_program_outside_the_tree_by_find_package(installed, tmp_path):
         "cmake_minimum_required(VERSION 3.13)\nproject(p CXX)\n"
         "find_package(Treenail REQUIRED)\nadd_executable(p p.cc)\n"
         "target_link_libraries(p Treenail::treenail)\n")
-    folder = placed(installed, "/TreenailConfig.cmake").parent
+    folder = placed(installed, "/treenail-config.cmake").parent
     run("cmake", "-G", "Ninja", "-S", tmp_path, "-B", tmp_path / "b", "-DTreenail_DIR=%s" % folder)
     run("cmake", "--build", tmp_path / "b")
     assert run(tmp_path / "b/p").strip() == VERSION
 
 
-PUBLIC = sorted(p.name for p in (SOURCE / "framework/capi/include/treenail").iterdir())
+PUBLIC = sorted(str(p.relative_to(SOURCE / "framework/capi/include/treenail")) for p in
+                (SOURCE / "framework/capi/include/treenail").rglob("*.h*"))
 
 
 @pytest.mark.parametrize("header, language, standard", [

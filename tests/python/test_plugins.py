@@ -87,6 +87,21 @@ def test_the_plugin_of_the_guide_compiles_and_loads(tmp_path):
     assert out.splitlines() == re.findall(r"# (\[.*\])", program)
 
 
+def test_the_plugin_of_the_guide_to_cpp_compiles_and_loads(tmp_path):
+    (tmp_path / "zero_out.cc").write_text(code_blocks("docs/custom-ops-cpp.md", "cpp")[0])
+    done = subprocess.run(["c++", "-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1",
+                           "-fPIC", "-shared", "-I%s" % (SOURCE / "framework/capi/include"),
+                           "zero_out.cc", "-o", "zero_out.so"], cwd=str(tmp_path),
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          universal_newlines=True, check=False)
+    assert done.returncode == 0, done.stdout
+    program = code_blocks("docs/custom-ops-cpp.md", "python")[0]
+    program = program.replace("./zero_out.so", str(tmp_path / "zero_out.so"))
+    status, out, error = in_new_process(program)
+    assert status == 0, error
+    assert out.splitlines() == re.findall(r"# (\[.*\])", program)
+
+
 def test_the_program_of_the_readme_gives_its_output():
     (program,) = code_blocks("README.md", "python")
     (wanted,) = code_blocks("README.md", "text")

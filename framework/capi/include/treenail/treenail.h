@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Treenail's C ABI for programs: build a graph, differentiate it, run it; or execute single ops.
- * Plugins (ops and kernels in C) are plugin.h's concern; treenail.hpp is a C++17 layer over this
- * header. These three are the only installed headers.
+ * Plugins (ops and kernels in C) are plugin.h's concern. Over these two lie layers for C++17:
+ * treenail.hpp for programs, op.hpp for plugins. There are no other installed headers.
  *
  * Rules that hold everywhere
  * - Handles are opaque. What a function called ..._new, ..._new_from, ..._borrow, ..._share,
@@ -267,6 +267,12 @@ TN_API const tn_tensor* tn_call_attr_tensor(const tn_call* call, const char* nam
 /* The function's name. */
 TN_API const char* tn_call_attr_function(const tn_call* call, const char* name, size_t index,
                                          tn_status* status) TN_NOEXCEPT;
+/* The inputs [*begin, *end) of a call that a declared input stands for: several for a list
+ * ("values: N * T"), else one. NotFound when the op declares no such name. */
+TN_API void tn_call_input_range(const tn_call* call, const char* name, int32_t* begin, int32_t* end,
+                                tn_status* status) TN_NOEXCEPT;
+TN_API void tn_call_output_range(const tn_call* call, const char* name, int32_t* begin,
+                                 int32_t* end, tn_status* status) TN_NOEXCEPT;
 
 /* ---- The op registry ---- */
 
@@ -277,7 +283,8 @@ enum {                                      /* tn_op_flags() */
        TN_OP_COMMUTATIVE = 1 << 1,          /* inputs may be swapped */
        TN_OP_DATA_DEPENDENT_SHAPE = 1 << 2, /* output shapes may follow from values */
        TN_OP_NOT_DIFFERENTIABLE = 1 << 3,   /* no gradient by nature */
-       TN_OP_ALLOCATES_OUTPUTS = 1 << 4     /* the kernel provides its outputs */
+       TN_OP_ALLOCATES_OUTPUTS = 1 << 4,    /* the kernel provides its outputs */
+       TN_OP_ASYNCHRONOUS = 1 << 5 /* its kernel is started and may wait; it allocates outputs */
 };
 
 /* Writes up to `capacity` ops, sorted by name; returns how many there are. */

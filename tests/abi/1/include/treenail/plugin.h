@@ -95,6 +95,12 @@ typedef void* (*tn_kernel_prepare)(const tn_host* host, tn_prepare_context* cont
 /* Computes all outputs. Results may depend on inputs and attributes only, never on threads. */
 typedef void (*tn_kernel_run)(const tn_host* host, tn_run_context* context, const void* state,
                               tn_status* status);
+/*
+ * In place of run, for ops flagged TN_OP_ASYNCHRONOUS: begins, and returns without waiting. Whoever
+ * has the results calls host->run_done(context, status) once, on any thread, perhaps before start
+ * returns; until then context, inputs and state stay. When the run is cancelled, soon after.
+ */
+typedef void (*tn_kernel_start)(const tn_host* host, tn_run_context* context, const void* state);
 /* Ends what prepare made; called for results other than NULL. */
 typedef void (*tn_kernel_destroy)(const tn_host* host, void* state);
 /* Items [begin, end) of a parallel loop. */
@@ -105,9 +111,10 @@ typedef struct tn_kernel_spec {
   const char* op;            /* declared by this plugin, another one, or Treenail */
   const char* const* types;  /* "T: {float, double}": dtypes of type attributes; NULL: all */
   tn_kernel_prepare prepare; /* may be NULL */
-  tn_kernel_run run;         /* required */
+  tn_kernel_run run;         /* required, unless start is given */
   tn_kernel_destroy destroy; /* may be NULL */
   void* data;                /* given to prepare */
+  tn_kernel_start start;     /* of an asynchronous op's kernel; else NULL */
 } tn_kernel_spec;
 
 /* ---- The host's table ---- */
@@ -272,6 +279,32 @@ struct tn_host {
                            tn_parallel_body body, void* argument, tn_status* status);
   /* For long serial loops: whether the run was cancelled. The kernel then returns. */
   int32_t (*run_cancelled)(const tn_run_context* context);
+
+  /* Added after 1.0; as in treenail.h where the names are. */
+  void (*attrs_set_bools)(tn_attrs* attrs, const char* name, const int32_t* values, size_t count);
+  void (*attrs_set_strings)(tn_attrs* attrs, const char* name, const char* const* bytes,
+                            const size_t* lengths, size_t count);
+  void (*attrs_set_shapes)(tn_attrs* attrs, const char* name, const int64_t* const* dims,
+                           const int32_t* ranks, size_t count);
+  void (*call_input_range)(const tn_call* call, const char* name, int32_t* begin, int32_t* end,
+                           tn_status* status);
+  void (*call_output_range)(const tn_call* call, const char* name, int32_t* begin, int32_t* end,
+                            tn_status* status);
+  tn_status* (*status_new)(void);
+  void (*status_delete)(tn_status* status);
+  /* The call that a kernel runs for. */
+  const tn_call* (*run_call)(const tn_run_context* context);
+  /* Ends what start began; status NULL or TN_OK: the outputs are there. The context is gone then.
+   */
+  void (*run_done)(tn_run_context* context, const tn_status* status);
+  /*
+   * Of a started kernel: callback(argument) is called, once, if the run is cancelled before
+   * run_done, on whatever thread; run_done may be called in it. 0 where the run is cancelled
+   * already or the kernel was not started: then it is not called. run_done waits for a callback
+   * that another thread is in, so that thread may hold no lock that this one needs.
+   */
+  int32_t (*run_on_cancel)(tn_run_context* context, void (*callback)(void* argument),
+                           void* argument);
 };
 
 /* ---- Conveniences ---- */
