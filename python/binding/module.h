@@ -65,6 +65,7 @@ void add_public_functions(PyObject* module);
 
 void add_functions(PyObject* module);
 void add_gradient_functions(PyObject* module);
+void add_dlpack(PyObject* module);
 void add_files(PyObject* module);
 void add_rare(PyObject* module);
 void add_py_func();

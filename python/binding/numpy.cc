@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// See numpy.h. Borrowed arrays: the tensor's buffer owns a reference; when its last share ends, on
-// whatever thread, the reference goes to a lock-free list that the next holder of the GIL empties.
-// After finalisation has begun nobody does.
+// See numpy.h. Borrowed arrays: the tensor's buffer owns a reference, a loan (loans.h).
 #include "python/binding/numpy.h"
 #include "framework/tensor/truth_values.h"
 
-#include <atomic>
 #include <bit>
 #include <cstring>
 #include <vector>
@@ -163,20 +160,7 @@ bool swapped(const abi::Descr* descr) {
 
 // --- Borrowed arrays -----------------------------------------------------------------------------
 
-struct Borrowed : FromAllocator {
-  explicit Borrowed(PyObject* array) : array(array) {}
-  PyObject* array;
-  Borrowed* next = nullptr;
-};
-std::atomic<Borrowed*> released_list{nullptr};
-
-void release_later(void* argument) {
-  auto* borrowed = static_cast<Borrowed*>(argument);
-  borrowed->next = released_list.load(std::memory_order_relaxed);
-  while (!released_list.compare_exchange_weak(borrowed->next, borrowed, std::memory_order_release,
-                                              std::memory_order_relaxed)) {
-  }
-}
+void drop_array(void* array) { Py_DECREF(static_cast<PyObject*>(array)); }
 
 Shape shape_of_array(const abi::Array* array) {
   if (array->nd > kMaxRank) {
@@ -199,8 +183,8 @@ Tensor tensor_over(PyObject* object, DType dtype, bool may_borrow) {
     if (dtype == DType::kBool) make_truth_values(tensor.raw(), bytes);
     return tensor;
   }
-  auto* borrowed = new Borrowed(new_ref(object));
-  return Tensor(dtype, shape, Buffer::borrow(array->data, bytes, release_later, borrowed));
+  auto* loan = new Loan(drop_array, new_ref(object));
+  return Tensor(dtype, shape, Buffer::borrow(array->data, bytes, end_later, loan));
 }
 
 // --- Strings -------------------------------------------------------------------------------------
@@ -482,17 +466,6 @@ DType dtype_from_numpy(PyObject* object) {
     return DType::kInvalid;
   }
   return dtype_of_descr(reinterpret_cast<abi::Descr*>(descr.get()));
-}
-
-void release_borrowed() {
-  if (released_list.load(std::memory_order_relaxed) == nullptr) return;
-  Borrowed* list = released_list.exchange(nullptr, std::memory_order_acquire);
-  while (list != nullptr) {
-    Borrowed* next = list->next;
-    Py_DECREF(list->array);
-    delete list;
-    list = next;
-  }
 }
 
 }  // namespace treenail::python

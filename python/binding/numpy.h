@@ -7,6 +7,7 @@
 
 #include "framework/tensor/dtype.h"
 #include "framework/tensor/tensor.h"
+#include "python/binding/loans.h"
 #include "python/binding/python_api.h"
 
 namespace treenail::python {
@@ -48,9 +49,5 @@ Ref numpy_scalar_type(DType dtype);
 DType dtype_from_numpy(PyObject* object);
 // dtype of an array or NumPy scalar; kInvalid when it has no counterpart.
 DType dtype_of_numpy(PyObject* object);
-
-// Drops the arrays whose last borrower has gone since the last call. Needs the GIL; cheap when
-// there is none.
-void release_borrowed();
 
 }  // namespace treenail::python

@@ -7,8 +7,10 @@
 
 #include "framework/op/shape_context.h"
 #include "python/binding/attributes.h"
+#include "python/binding/dlpack.h"
 #include "python/binding/dtypes.h"
 #include "python/binding/graph_lock.h"
+#include "python/binding/loans.h"
 #include "python/binding/numpy.h"
 #include "python/binding/operation_type.h"
 #include "python/binding/values.h"
@@ -56,6 +58,7 @@ void destroy(PyObject* self) {
     delete value;
     type->tp_free(self);
   }
+  if (value != nullptr) release_borrowed();
   Py_DECREF(reinterpret_cast<PyObject*>(type));
 }
 
@@ -222,6 +225,24 @@ PyObject* array(PyObject* self, PyObject* args, PyObject* kwargs) {
         .release();
   });
 }
+PyObject* dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    if (cast(self)->graph != nullptr) {
+      throw_python(PyExc_BufferError, concat("__dlpack__(): a symbolic Tensor (", name_of(self),
+                                             ") has no memory yet: run it in a Session"));
+    }
+    return dlpack_capsule(*cast(self)->value, args, kwargs).release();
+  });
+}
+PyObject* dlpack_device_of(PyObject* self, PyObject*) {
+  return guarded([&] {
+    if (cast(self)->graph != nullptr) {
+      throw_python(PyExc_BufferError, concat("__dlpack__(): a symbolic Tensor (", name_of(self),
+                                             ") has no memory yet: run it in a Session"));
+    }
+    return dlpack_device().release();
+  });
+}
 int truth(PyObject* self) {
   try {
     if (cast(self)->graph != nullptr) {
@@ -359,6 +380,15 @@ PyMethodDef methods[] = {
     {"numpy", numpy, METH_NOARGS,
      "numpy($self, /)\n--\n\nThe value of a concrete tensor as an array. Raises "
      "NotImplementedError for a symbolic one."},
+    {"__dlpack__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(dlpack)),
+     METH_VARARGS | METH_KEYWORDS,
+     "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
+     "The value in a DLPack capsule, for numpy.from_dlpack, torch.from_dlpack and the like, "
+     "without "
+     "a copy where possible; it is not to be written. Raises BufferError for a symbolic tensor, "
+     "strings, another device."},
+    {"__dlpack_device__", dlpack_device_of, METH_NOARGS,
+     "__dlpack_device__($self, /)\n--\n\n(1, 0): the host's memory."},
     {"__array__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(array)),
      METH_VARARGS | METH_KEYWORDS, nullptr},
     {nullptr, nullptr, 0, nullptr},

@@ -19,9 +19,9 @@ except ImportError as _error:
     raise _library.explained(_error) from None
 from treenail import (_accumulators, _array, _assertions, _assignments, _barrier,  # noqa: F401
                       _clip, _control, _control_flow, _counting, _custom_gradient,
-                      _derivatives, _functional, _gradient_rules, _gradients, _hooks, _math,
-                      _partitioned, _plugins, _py_func, _random, _session, _sorting, _sparse,
-                      _staging, _tape, _tensor_array, _variable_scope, _variables)
+                      _derivatives, _dlpack, _functional, _gradient_rules, _gradients, _hooks,
+                      _math, _partitioned, _plugins, _py_func, _random, _session, _sorting,
+                      _sparse, _staging, _tape, _tensor_array, _variable_scope, _variables)
 from treenail._absent import advice as _advice
 from treenail._accumulators import *  # noqa: F401,F403
 from treenail._array import *  # noqa: F401,F403
@@ -34,6 +34,7 @@ from treenail._control_flow import *  # noqa: F401,F403
 from treenail._counting import *  # noqa: F401,F403
 from treenail._custom_gradient import *  # noqa: F401,F403
 from treenail._derivatives import *  # noqa: F401,F403
+from treenail._dlpack import *  # noqa: F401,F403
 from treenail._convert import (IndexedSlices, IndexedSlicesValue, constant, convert_to_tensor,
                                convert_to_tensor_or_indexed_slices, is_tensor, placeholder,
                                placeholder_with_default)
@@ -168,6 +169,7 @@ __all__ += _control_flow.__all__
 __all__ += _counting.__all__
 __all__ += _custom_gradient.__all__
 __all__ += _derivatives.__all__
+__all__ += _dlpack.__all__
 __all__ += _functional.__all__
 __all__ += _gradient_rules.__all__
 __all__ += _gradients.__all__
@@ -180,6 +182,7 @@ __all__ += _session.__all__
 __all__ += _sorting.__all__
 __all__ += _sparse.__all__
 __all__ += _staging.__all__
+__all__ += _tape.__all__
 __all__ += _tensor_array.__all__
 __all__ += _variable_scope.__all__
 __all__ += _variables.__all__

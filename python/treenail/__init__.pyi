@@ -96,6 +96,7 @@ from treenail._derivatives import (batch_jacobian as batch_jacobian,
                                    hessian_vector_product as hessian_vector_product,
                                    hessians as hessians, jacobian as jacobian,
                                    jacobian_vector_product as jacobian_vector_product)  # noqa: F401
+from treenail._dlpack import (from_dlpack as from_dlpack)  # noqa: F401
 from treenail._execute import (execute as execute, import_graph as import_graph,
                                load_graph as load_graph)  # noqa: F401
 from treenail._framework import (Graph as Graph, GraphKeys as GraphKeys,
