@@ -64,5 +64,11 @@ Component(name="info_tool", sources=["framework/tools/info.cc"],
 Program(name="treenail-info", component="info_tool", manual="docs/man/treenail-info.1",
         completion="framework/tools/treenail-info.bash")
 
+# Header only, over pybind11: functions on tensors for Python. No part of the C interface.
+Component(name="extension", headers=["framework/extension/include/treenail/*.hpp"],
+          external=["pybind11", "python-dev"])
+Headers(root="framework/extension/include",
+        files=["framework/extension/include/treenail/*.hpp"])
+
 Headers(root="framework/capi/include",
         files=["framework/capi/include/treenail/*.h", "framework/capi/include/treenail/**/*.hpp"])

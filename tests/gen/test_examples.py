@@ -47,6 +47,8 @@ def test_ops_in_the_style_of_tensorflow_by_pkg_config(installed, tmp_path, compi
 def built_by_cmake(installed, folder):
     libdir = placed(installed, "/cmake/Treenail/treenail-config.cmake").parents[2]
     run("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build",
+        "-DPYTHON_EXECUTABLE=" + run(BUILD / "python3", "-c",
+                                     "import sys; print(sys.executable)").strip(),
         "-DCMAKE_CXX_FLAGS=" + " ".join(WARNINGS), "-DCMAKE_PREFIX_PATH=%s;%s" % (
             libdir.parent, libdir))
     run("cmake", "--build", folder / "build")
@@ -57,6 +59,35 @@ def test_ops_in_the_style_of_tensorflow_by_find_package(installed, tmp_path):
     folder = copied(PRODUCT, tmp_path)
     built_by_cmake(installed, folder)
     assert check(folder, "check.py", "build/tensor_product.so") == "TensorProduct is right"
+    if not list(folder.glob("build/tensor_product_extension*.so")):
+        pytest.skip("CMake finds no pybind11 (pybind11-dev): the extension was not built")
+    assert check(folder, "check_extension.py", "build") == "the extension is right"
+
+
+# ---- PyTorch's style ----
+
+
+def python_with(interpreter, *asked):
+    """What the build's Python, not that of the test, says of building a module."""
+    program = "import sysconfig as s; print(%s)" % ", ".join(asked)
+    return run(interpreter, "-c", program).split()
+
+
+@pytest.fixture(scope="module")
+def pybind11_flags():
+    if run("sh", "-c", "pkg-config --exists pybind11 && echo yes || echo no").strip() != "yes":
+        pytest.skip("pybind11 is not installed (pybind11-dev)")
+    return run("pkg-config", "--cflags", "pybind11").split()
+
+
+def test_a_module_in_the_style_of_pytorch_by_pkg_config(installed, tmp_path, pybind11_flags):
+    folder = copied(PRODUCT, tmp_path)
+    include, suffix = python_with(BUILD / "python3", "s.get_path('include')",
+                                  "s.get_config_var('EXT_SUFFIX')")
+    run("g++", "-std=c++17", *WARNINGS, "-fPIC", "-shared", "-fvisibility=hidden", "extension.cc",
+        "-o", "tensor_product_extension" + suffix, "-I" + include, *pybind11_flags,
+        *flags_by_pkg_config(installed, "--cflags"), cwd=folder)
+    assert check(folder, "check_extension.py", ".") == "the extension is right"
 
 
 def test_a_plugin_of_a_later_interface_is_refused(installed, tmp_path):
