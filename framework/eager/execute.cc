@@ -23,20 +23,28 @@ void check_inputs(const OpInstance& op, std::span<const Tensor> inputs) {
   }
 }
 
+// What f() gives; what it throws is an error of the op.
+template <class F>
+auto naming(std::string_view op, F&& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    throw error.with_prefix(error_prefix(op, ""));
+  }
+}
+
 }  // namespace
 
 std::vector<Tensor> execute(const OpInstance& op, std::span<const Tensor> inputs,
                             ResourceManager* resources, const CancellationToken* token) {
   const FpEnvironment environment;
-  try {
+  return naming(op.name(), [&] {
     check_inputs(op, inputs);
     const std::string counter = op.def().random ? immediate_counter_name(op) : std::string();
     const NodeServices services{resources != nullptr ? resources : &ResourceManager::process(), "",
                                 counter};
     return run_immediately(op, inputs, services, token);
-  } catch (const Error& error) {
-    throw named_error(op.def(), error);
-  }
+  });
 }
 
 std::vector<Tensor> execute(const OpDef& op, std::span<const Tensor> inputs,
@@ -46,14 +54,16 @@ std::vector<Tensor> execute(const OpDef& op, std::span<const Tensor> inputs,
   std::vector<const Tensor*> pointers;
   pointers.reserve(inputs.size());
   for (const Tensor& input : inputs) pointers.push_back(&input);
-  const auto call = prepare_call({op, pointers, attrs, arg_sizes, resources});
-  if (ran != nullptr) *ran = call->op();
-  CallRun run(*call, pointers, token);
-  run.run();
-  std::vector<Tensor> outputs;
-  outputs.reserve(run.num_outputs());
-  for (size_t i = 0; i < run.num_outputs(); ++i) outputs.push_back(std::move(run.output(i)));
-  return outputs;
+  return naming(op.name, [&] {
+    const auto call = prepare_call({op, pointers, attrs, arg_sizes, resources});
+    if (ran != nullptr) *ran = call->op();
+    CallRun run(*call, pointers, token);
+    run.run();
+    std::vector<Tensor> outputs;
+    outputs.reserve(run.num_outputs());
+    for (size_t i = 0; i < run.num_outputs(); ++i) outputs.push_back(std::move(run.output(i)));
+    return outputs;
+  });
 }
 
 std::vector<Tensor> execute(std::string_view op, std::span<const Tensor> inputs,

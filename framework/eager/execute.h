@@ -18,7 +18,7 @@ class ResourceManager;
 
 // The outputs of `op` on `inputs` (flat; arg_sizes as in resolve_op). State (variables, random
 // counters) lives in `resources`, by default the process's own. A stateful random op takes the next
-// numbers of the stream that its op type, dtype and seeds name. Errors end " [Op:MatMul]":
+// numbers of the stream that its op type, dtype and seeds name. Errors begin "[MatMul] ":
 // InvalidArgument (types, attributes, shapes, values), Unimplemented (no kernel), and whatever the
 // kernel raises; Cancelled when `token` is cancelled. `ran` is given what was run.
 std::vector<Tensor> execute(const OpDef& op, std::span<const Tensor> inputs,

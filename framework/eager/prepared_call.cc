@@ -14,7 +14,6 @@
 #include "framework/base/fp_environment.h"
 #include "framework/base/hash.h"
 #include "framework/device/device.h"
-#include "framework/graph/graph.h"
 #include "framework/op/op_registry.h"
 #include "framework/runtime/state/resource_manager.h"
 #include "framework/runtime/state/variable.h"
@@ -66,15 +65,6 @@ OpInstance resolved(const ImmediateCall& call) {
   return resolve_op(call.def, types, call.attrs, call.arg_sizes);
 }
 
-template <class F>
-auto naming(const OpDef& def, F&& f) {
-  try {
-    return f();
-  } catch (const Error& error) {
-    throw named_error(def, error);
-  }
-}
-
 }  // namespace
 
 // Immediate calls have no node to name a random counter after: op type and seeds stand in, and
@@ -86,10 +76,6 @@ std::string immediate_counter_name(const OpInstance& op) {
     if (position >= 0) name += concat("/", op.attr(position));
   }
   return name;
-}
-
-Error named_error(const OpDef& def, const Error& error) {
-  return Error(error.code(), concat(error.message(), " [Op:", def.name, "]"));
 }
 
 PreparedCall::PreparedCall(const ImmediateCall& call) : op_(resolved(call)) {
@@ -167,8 +153,7 @@ class PreparedCalls {
     static thread_local PreparedCalls calls;
     std::shared_ptr<const PreparedCall>& place = calls.places_[hash_of(call) >> 54];
     if (place != nullptr && place->answers(call)) return place;
-    const std::shared_ptr<PreparedCall> made(
-        naming(call.def, [&] { return new PreparedCall(call); }));
+    const std::shared_ptr<PreparedCall> made(new PreparedCall(call));
     if (made->may_be_kept(call)) {
       made->keep_key(call);
       place = made;
@@ -245,26 +230,24 @@ void CallRun::run() {
     return;
   }
   const FpEnvironment environment;
-  naming(op.def(), [&] {
-    const Scratch scratch(prepared.kernel->scratch_bytes, *prepared.device);
-    if (!op.def().allocates_outputs) provide_outputs();
-    std::array<int32_t, kInline> few;
-    std::vector<int32_t> many;
-    int32_t* slots = few.data();
-    if (inputs_ > kInline) {
-      many.resize(inputs_);
-      slots = many.data();
-    }
-    std::iota(slots, slots + inputs_, 0);
-    RunContext context;
-    context.values_ = values_;
-    context.input_slots_ = slots;
-    context.output_slot_ = static_cast<int32_t>(inputs_);
-    context.scratch_ = scratch.data();
-    context.token_ = token_;
-    prepared.kernel->run(context);
-    if (op.def().allocates_outputs) check_outputs();
-  });
+  const Scratch scratch(prepared.kernel->scratch_bytes, *prepared.device);
+  if (!op.def().allocates_outputs) provide_outputs();
+  std::array<int32_t, kInline> few;
+  std::vector<int32_t> many;
+  int32_t* slots = few.data();
+  if (inputs_ > kInline) {
+    many.resize(inputs_);
+    slots = many.data();
+  }
+  std::iota(slots, slots + inputs_, 0);
+  RunContext context;
+  context.values_ = values_;
+  context.input_slots_ = slots;
+  context.output_slot_ = static_cast<int32_t>(inputs_);
+  context.scratch_ = scratch.data();
+  context.token_ = token_;
+  prepared.kernel->run(context);
+  if (op.def().allocates_outputs) check_outputs();
 }
 
 }  // namespace treenail

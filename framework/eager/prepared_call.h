@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "framework/base/error.h"
 #include "framework/runtime/run/immediate.h"
 
 namespace treenail {
@@ -53,13 +52,12 @@ class PreparedCall {
   uint64_t random_generation_ = 0;
 };
 
-// From the calling thread's table, or made. Errors end " [Op:MatMul]", as TensorFlow's do.
+// From the calling thread's table, or made. Errors bear no name of the op: the caller knows how
+// they are to be told.
 std::shared_ptr<const PreparedCall> prepare_call(const ImmediateCall& call);
 
 // Of a random op, which has no node to be named after.
 std::string immediate_counter_name(const OpInstance& op);
-// What an op says in immediate execution: its name stands behind the text, as in TensorFlow.
-Error named_error(const OpDef& def, const Error& error);
 // Random numbers of immediate execution begin anew: every counter at 0.
 void restart_random_counters();
 
@@ -72,7 +70,7 @@ class CallRun {
   CallRun(const CallRun&) = delete;
   CallRun& operator=(const CallRun&) = delete;
 
-  // Errors end " [Op:MatMul]".
+  // Errors: as of prepare_call().
   void run();
   size_t num_outputs() const { return outputs_; }
   Tensor& output(size_t i) { return values_[inputs_ + i]; }

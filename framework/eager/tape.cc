@@ -96,7 +96,7 @@ void record_op(const OpInstance& op, std::span<const ImmediateTensor* const> inp
 }
 
 OpInstance function_op(std::span<const DType> inputs, std::span<const DType> outputs) {
-  static const OpDef& def = [] -> const OpDef& {
+  static const OpDef& def = []() -> const OpDef& {
     static OpDef made;
     made.name = "Function";
     OpDeclaration(made)

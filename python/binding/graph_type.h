@@ -36,7 +36,7 @@ struct GraphState {
   std::map<TensorIdentity, Node*> constants;  // of concrete tensors that were used here
   const uint64_t context_id = new_context_id();
   bool immediate = false;  // no graph: what is called with this as the default runs at once
-  bool captures = false;  // the body of a function: values of other graphs become arguments
+  bool captures = false;   // the body of a function: values of other graphs become arguments
   // Of the copy of a body that is being differentiated: the graphs of which it has every node under
   // its name, and the values that it is given.
   std::vector<std::shared_ptr<const Graph>> copy_of;

@@ -43,7 +43,7 @@ TensorIdentity tensor_identity(const Tensor& tensor) {
 std::vector<Tensor> run_prepared_call(const PreparedCall& prepared,
                                       std::span<const Tensor* const> inputs) {
   CallRun run(prepared, inputs, nullptr);
-  run_call(run, prepared);
+  naming_op(prepared.op().def(), [&] { run_call(run, prepared); });
   std::vector<Tensor> outputs;
   outputs.reserve(run.num_outputs());
   for (size_t i = 0; i < run.num_outputs(); ++i) outputs.push_back(std::move(run.output(i)));
@@ -56,7 +56,9 @@ std::vector<ImmediateTensor> execute_now(const OpCall& call, const OpInputs& inp
   std::vector<const Tensor*> tensors;
   tensors.reserve(values.size());
   for (const ImmediateTensor* value : values) tensors.push_back(&value->tensor);
-  const auto prepared = prepare_call({*call.def, tensors, call.attrs, inputs.arg_sizes()});
+  const auto prepared = naming_op(*call.def, [&] {
+    return prepare_call({*call.def, tensors, call.attrs, inputs.arg_sizes()});
+  });
   std::vector<ImmediateTensor> outputs;
   for (Tensor& output : run_prepared_call(*prepared, tensors))
     outputs.push_back({std::move(output)});
@@ -182,7 +184,9 @@ std::vector<Tensor> run_op_now(const OpDef& def, std::span<const Tensor> inputs,
   std::vector<const Tensor*> pointers;
   pointers.reserve(inputs.size());
   for (const Tensor& input : inputs) pointers.push_back(&input);
-  const auto prepared = prepare_call({def, pointers, attrs, arg_sizes});
+  const auto prepared = naming_op(def, [&] {
+    return prepare_call({def, pointers, attrs, arg_sizes});
+  });
   op = prepared->op();
   return run_prepared_call(*prepared, pointers);
 }

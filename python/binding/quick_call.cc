@@ -84,9 +84,9 @@ Ref quick_call(const OpDef& def, std::span<const ImmediateTensor* const> inputs,
   std::array<const Tensor*, kMostInputs> pointers;
   for (size_t i = 0; i < inputs.size(); ++i) pointers[i] = &inputs[i]->tensor;
   const std::span<const Tensor* const> tensors(pointers.data(), inputs.size());
-  const auto call = prepare_call({def, tensors, attrs, {}});
+  const auto call = naming_op(def, [&] { return prepare_call({def, tensors, attrs, {}}); });
   CallRun run(*call, tensors, nullptr);
-  run_call(run, *call);
+  naming_op(def, [&] { run_call(run, *call); });
   if (run.num_outputs() == 1 && def.outputs.size() == 1 && !def.outputs[0].is_list()) {
     ImmediateTensor output{std::move(run.output(0))};
     if (tapes_record()) record_op(call->op(), inputs, {&output, 1}, rule_in_python(def));

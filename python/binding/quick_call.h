@@ -24,6 +24,16 @@ Ref quick_call(const OpDef& def, std::span<const ImmediateTensor* const> inputs,
 // tensor[key]; null where the subscript is of another kind.
 Ref quick_subscript(PyObject* tensor, PyObject* key);
 
+// What f() gives; what it throws bears the op's name at its end, as TensorFlow has it.
+template <class F>
+auto naming_op(const OpDef& def, F&& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    throw Error(error.code(), concat(error.message(), " [Op:", def.name, "]"));
+  }
+}
+
 // Runs a call, without the GIL where it may take long or wait. Errors: of the kernel.
 void run_call(CallRun& run, const PreparedCall& call);
 

@@ -126,7 +126,8 @@ class RegisteredRule final : public RecordedRule {
   }
 };
 
-// A function's own gradient: rule(*output gradients) gives those of the inputs.
+// A function's own gradient: rule([output gradient, ...], [whether it is needed, ...]) gives those
+// of the inputs.
 class FunctionRule final : public RecordedRule {
  public:
   explicit FunctionRule(PyObject* function) : function_(new_ref(function)) {}
@@ -137,9 +138,13 @@ class FunctionRule final : public RecordedRule {
   bool reads_values() const override { return false; }
   std::vector<ImmediateGradient> gradients(const OpInstance& op, std::span<const ImmediateTensor>,
                                            std::span<const ImmediateGradient> output_gradients,
-                                           std::span<const bool>) override {
+                                           std::span<const bool> needed) override {
     Ref arriving = list_of(output_gradients);
-    Ref result = checked(parking([&] { return PyObject_CallOneArg(function_, arriving.get()); }));
+    Ref asked = checked(PyList_New(0));
+    for (const bool each : needed) checked(PyList_Append(asked.get(), each ? Py_True : Py_False));
+    PyObject* arguments[] = {arriving.get(), asked.get()};
+    Ref result =
+        checked(parking([&] { return PyObject_Vectorcall(function_, arguments, 2, nullptr); }));
     return gradients_from(result.get(), static_cast<size_t>(op.num_inputs()), "a function");
   }
 
@@ -252,8 +257,8 @@ PyType_Spec spec = {"treenail._treenail.Tape", sizeof(TapeObject), 0, Py_TPFLAGS
 PyObject* record_seen(PyObject*, PyObject*) { return bool_object(tapes_record()); }
 
 // record_call(inputs, outputs, rule): the outputs were computed from the inputs by a function whose
-// gradient is rule([output gradient or None, ...]). New tensors for the outputs, as tapes know
-// them.
+// gradient is rule([output gradient or None, ...], [whether needed, ...]). New tensors for the
+// outputs, as tapes know them.
 PyObject* record_call(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
     if (nargs != 3) throw_type_error("record_call() takes inputs, outputs and a rule");

@@ -231,7 +231,7 @@ PyObject* dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
       throw_python(PyExc_BufferError, concat("__dlpack__(): a symbolic Tensor (", name_of(self),
                                              ") has no memory yet: run it in a Session"));
     }
-    return dlpack_capsule(*cast(self)->value, args, kwargs).release();
+    return dlpack_capsule(cast(self)->value->tensor, args, kwargs).release();
   });
 }
 PyObject* dlpack_device_of(PyObject* self, PyObject*) {

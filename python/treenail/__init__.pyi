@@ -10,9 +10,7 @@ from treenail import (audio as audio, errors as errors, image as image,
                       math as math, nn as nn, onnx as onnx, profiler as profiler, queue as queue,
                       random as random, raw_ops as raw_ops, regularizers as regularizers,
                       rnn as rnn, seq2seq as seq2seq, signal as signal, sparse as sparse,
-                      spectral as spectral, strings as strings, summary as summary,
-                      rnn as rnn, signal as signal, sparse as sparse, spectral as spectral,
-                      strings as strings, summary as summary, test as test,
+                      spectral as spectral, strings as strings, summary as summary, test as test,
                       train as train)  # noqa: F401
 from treenail._accumulators import (ConditionalAccumulator as ConditionalAccumulator,
                                     ConditionalAccumulatorBase as ConditionalAccumulatorBase,
@@ -89,14 +87,14 @@ from treenail._counting import (bincount as bincount,
                                 histogram_fixed_width as histogram_fixed_width,
                                 histogram_fixed_width_bins as histogram_fixed_width_bins,
                                 nth_element as nth_element, setdiff1d as setdiff1d)  # noqa: F401
-from treenail._eager import (eager as eager,
-                             enable_eager_execution as enable_eager_execution)  # noqa: F401
 from treenail._custom_gradient import (custom_gradient as custom_gradient)  # noqa: F401
 from treenail._derivatives import (batch_jacobian as batch_jacobian,
                                    hessian_vector_product as hessian_vector_product,
                                    hessians as hessians, jacobian as jacobian,
                                    jacobian_vector_product as jacobian_vector_product)  # noqa: F401
 from treenail._dlpack import (from_dlpack as from_dlpack)  # noqa: F401
+from treenail._eager import (eager as eager,
+                             enable_eager_execution as enable_eager_execution)  # noqa: F401
 from treenail._execute import (execute as execute, import_graph as import_graph,
                                load_graph as load_graph)  # noqa: F401
 from treenail._framework import (Graph as Graph, GraphKeys as GraphKeys,
@@ -167,6 +165,10 @@ from treenail._sparse import (SparseTensor as SparseTensor, SparseTensorValue as
                               sparse_to_dense as sparse_to_dense)  # noqa: F401
 from treenail._staging import (MapStagingArea as MapStagingArea,
                                StagingArea as StagingArea)  # noqa: F401
+from treenail._tape import (GradientTape as GradientTape, gradients_function as gradients_function,
+                            implicit_gradients as implicit_gradients,
+                            implicit_value_and_gradients as implicit_value_and_gradients,
+                            value_and_gradients_function as value_and_gradients_function)  # noqa: F401
 from treenail._tensor_array import (TensorArray as TensorArray)  # noqa: F401
 from treenail._treenail import (DType as DType, Operation as Operation,
                                 Tensor as Tensor)  # noqa: F401

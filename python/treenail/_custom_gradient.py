@@ -14,7 +14,7 @@ import weakref
 
 from treenail import _treenail as _core
 from treenail._convert import IndexedSlices, convert_to_tensor
-from treenail._framework import get_default_graph
+from treenail._framework import executing_eagerly, get_default_graph
 from treenail._function_graph import FunctionGraph, GradientBody, assembled, components
 from treenail._nest import flatten, is_nested, map_structure
 from treenail._ops import ops
@@ -45,7 +45,7 @@ def custom_gradient(f: Callable) -> Callable:
     branches and loops; tensors that grad_fn makes for them belong to them, as those of f do.
 
     Raises TypeError where f or what it gives is not of this form and for a grad_fn that takes no
-    `variables` though f reads some, ValueError for keyword arguments; gradients of another number,
+    `variables` though f reads some, ValueError for keyword arguments in a graph; gradients of another number,
     dtype or shape than the arguments are a ValueError of tn.gradients.
     """
     if not callable(f):
@@ -53,7 +53,10 @@ def custom_gradient(f: Callable) -> Callable:
 
     @functools.wraps(f, updated=())
     def decorated(*args: Any, **kwargs: Any) -> Any:
-        # Immediate execution takes a path of its own here: f recorded as one entry of each tape.
+        if executing_eagerly():
+            from treenail._immediate_custom import call_at_once
+            return call_at_once(getattr(f, "__name__", type(f).__name__), f, args, kwargs, _tensor,
+                                _takes_variables)
         return _call_in_graph(f, args, kwargs)
     return decorated
 
