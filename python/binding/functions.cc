@@ -63,7 +63,18 @@ PyObject* body_argument(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
     node.attrs = attrs;
     node.name = text_of(args[2], "a name");
     node.absolute = true;
-    Node& added = add_node(graph, node);
+    // Arguments wait for nothing: what does so here needs control edges of its own.
+    std::vector<Controller> controllers;
+    std::swap(controllers, graph->state->context().controllers);
+    Node* made = nullptr;
+    try {
+      made = &add_node(graph, node);
+    } catch (...) {
+      std::swap(controllers, graph->state->context().controllers);
+      throw;
+    }
+    std::swap(controllers, graph->state->context().controllers);
+    Node& added = *made;
     if (known.handle != nullptr) {
       writing(*graph->state->graph, [&] {
         graph->state->graph->set_handle({&added, 0}, *known.handle);

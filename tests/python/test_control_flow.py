@@ -526,3 +526,18 @@ def test_recursion_without_an_end_is_ended(stack):
     finally:
         threading.stack_size(before)
     assert found == [5050, 6]
+
+
+def test_what_a_body_waits_for_though_it_reads_the_graph_around_first():
+    """An argument that is made under control_dependencies is no node that waits."""
+    counter, x, p = tn.Variable(0.0), tn.placeholder(tn.float32, []), tn.placeholder(tn.bool, [])
+
+    def counted():
+        with tn.control_dependencies([counter.assign_add(1.0)]):
+            return tn.exp(x)
+    y = tn.cond(p, counted, lambda: x)
+    with tn.Session() as sess:
+        sess.run(tn.global_variables_initializer())
+        sess.run(y, {p: True, x: 0.0})
+        sess.run(y, {p: False, x: 0.0})
+        assert sess.run(counter) == 1
