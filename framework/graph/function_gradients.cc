@@ -72,13 +72,19 @@ Output unread(Graph& body, const Output& value) {
   return add_placeholder(body, "unread", value.node->op().output_type(value.index), PartialShape());
 }
 
+BodySetting recomputing(BodySetting setting, const Node& node) {
+  const OpInstance& op = node.op();
+  setting.recompute = op.def().attr_index("recompute") >= 0 && op.get_bool("recompute");
+  return setting;
+}
+
 // The gradient of a call or a choice between calls.
 class ChoiceGradient {
  public:
   ChoiceGradient(Node& node, const BodySetting& setting, GraphEmitter& emitter,
                  std::span<const Gradient> output_gradients, std::span<const bool> needed)
       : node_(node),
-        setting_(setting),
+        setting_(recomputing(setting, node)),
         library_(setting.library),
         e_(emitter),
         op_(node.op()),
@@ -107,7 +113,7 @@ class ChoiceGradient {
   std::vector<Value> call_backward();
 
   Node& node_;
-  const BodySetting& setting_;
+  const BodySetting setting_;
   Graph& library_;
   GraphEmitter& e_;
   const OpInstance op_;  // as it was

@@ -45,7 +45,7 @@ class GraphProgram final : public DifferentiableProgram {
                          std::span<const bool> needed, std::span<Gradient> result) override {
     if (overrides_ == nullptr || !overrides_->has(at(node))) {
       if (!calls_functions(at(node).op())) return false;
-      function_gradients(at(node), {library_, overrides_, gate_}, emitter_, output_gradients,
+      function_gradients(at(node), {library_, overrides_, gate_, false}, emitter_, output_gradients,
                          needed, result);
       return true;
     }

@@ -9,6 +9,7 @@
 #include "framework/graph/gradients.h"
 #include "framework/graph/graph_emitter.h"
 #include "framework/graph/import.h"
+#include "framework/graph/recompute.h"
 
 namespace treenail {
 namespace {
@@ -68,7 +69,9 @@ class Reads {
 
   bool is_forward(const Node& node) const {
     if (node.type() == "Const") return false;  // made anew
-    if (node.id() < forward_nodes_) return true;
+    if (node.id() < forward_nodes_) {
+      return l_.computed_once.empty() || l_.computed_once[static_cast<size_t>(node.id())];
+    }
     return tells_shape(node) && node.input(0).node->id() < forward_nodes_ &&
            std::ranges::find(l_.inputs, node.input(0)) == l_.inputs.end() &&
            node.input(0).node->type() != "Const";
@@ -80,10 +83,16 @@ class Reads {
   std::unordered_set<const Node*> seen_;
 };
 
-Linearised copy_of(const Function& function) {
+Linearised copy_of(const Function& function, const BodySetting& setting) {
   Linearised l;
   l.body = std::make_shared<Graph>();
-  import_graph(*l.body, *function.body);
+  if (setting.recompute) {
+    import_for_recomputation(*l.body, *function.body);
+    for (int id = 0; id < l.body->num_nodes(); ++id)
+      l.computed_once.push_back(!may_run_again(*l.body->node(id), setting.library));
+  } else {
+    import_graph(*l.body, *function.body);
+  }
   l.inputs = values_named(*l.body, function.input_nodes);
   l.outputs = values_named(*l.body, function.output_values);
   const std::vector<Output> originals = values_named(*function.body, function.input_nodes);
@@ -128,7 +137,7 @@ Output add_placeholder_like(Graph& graph, std::string_view name, const Output& v
 Linearised linearise(const Function& function, const std::vector<bool>& has_gradient,
                      const std::vector<bool>& wanted, std::span<const Output> around,
                      const BodySetting& setting) {
-  Linearised l = copy_of(function);
+  Linearised l = copy_of(function, setting);
   std::vector<Output> ys, xs;
   for (size_t i = 0; i < l.outputs.size(); ++i) {
     if (!has_gradient[i]) continue;

@@ -22,6 +22,8 @@ struct BodySetting {
   Graph& library;  // in whose functions those of bodies are found, and to which more are added
   GradientOverrides* overrides = nullptr;  // of the node's graph
   bool gate = false;                       // as in GradientOptions
+  // The backward part computes again what the forward part did (recompute.h).
+  bool recompute = false;
 };
 
 struct Linearised {
@@ -36,6 +38,8 @@ struct Linearised {
   std::vector<CapturedValue> captured;
   std::shared_ptr<const BodyRules> rules;  // for functions made of the body
   int forward_nodes = 0;                   // nodes of the body that are no gradient's
+  // Of the forward part, what the backward part does not compute anew. By node; none: everything.
+  std::vector<bool> computed_once;
 
   // After nodes were added for more gradients.
   void find_reads();

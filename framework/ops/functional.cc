@@ -45,7 +45,8 @@ void no_graph(GradientContext& c) {
 constexpr const char* kCallDoc =
     R"(The results of the function `f` for the arguments `args`.
 
-output_shapes: what is known of the results' shapes, or nothing. Errors: of the function's
+recompute: its gradient computes what the function does again, instead of keeping it. output_shapes:
+what is known of the results' shapes, or nothing. Errors: of the function's
 operations, which they name.)";
 constexpr const char* kIfDoc =
     R"(The results of `then_branch` for the inputs where `cond` is true, else those of `else_branch`.
@@ -83,6 +84,7 @@ void declare_call(OpRegistry& r, const char* name, bool stateful) {
       .attr("Tin: list(type) >= 0")
       .attr("Tout: list(type) >= 0")
       .attr("f: func")
+      .attr("recompute: bool = false")
       .stored("args");
   finish(op, declared_shapes, kCallDoc, stateful);
 }

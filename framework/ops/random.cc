@@ -26,10 +26,17 @@ void uniform_int_shape(ShapeContext& c) {
   shape_from_input(c);
 }
 
+// Two integers, or a place in a stream.
 void check_seed(const ShapeContext& c) {
   const PartialShape seed = c.with_rank(1, 1);
-  if (seed[0] != kUnknown && seed[0] != 2)
+  const bool stream = c.op().input_type(1) == DType::kUInt32 && seed[0] == 6;
+  if (seed[0] != kUnknown && seed[0] != 2 && !stream)
     throw invalid_argument("seed must have shape [2], not ", c.input(1));
+}
+
+void stream_shape(ShapeContext& c) {
+  extents_from_value(c, 0);  // for its errors
+  c.set_output(0, Shape{6});
 }
 
 void stateless_shape(ShapeContext& c) {
@@ -60,8 +67,9 @@ constexpr char kSeedDoc[] =
     "Each execution continues the "
     "stream.\nGenerator: Philox4x32-10 (Salmon et al., SC 2011), TensorFlow 1's stream.";
 constexpr char kStatelessDoc[] =
-    "\nseed: two integers, taken modulo 2^64; equal seeds and shapes give equal "
-    "results.\nGenerator: Philox4x32-10 "
+    "\nseed: two integers, taken modulo 2^64, or what RandomStream gives; equal seeds and shapes "
+    "give "
+    "equal results.\nGenerator: Philox4x32-10 "
     "(Salmon et al., SC 2011), keyed as "
     "by TensorFlow 1.";
 
@@ -110,6 +118,20 @@ void register_stateful(OpRegistry& r) {
                   "- minval) / 2^32 (2^64 for int64) "
                   "at most.\n\nErrors: InvalidArgument unless minval < maxval.",
                   kSeedDoc));
+  r.op("RandomStream")
+      .input("shape: T")
+      .output("stream: uint32")
+      .attr("seed: int = 0")
+      .attr("seed2: int = 0")
+      .attr("T: {int32, int64}")
+      .host("shape")
+      .random()
+      .shape(stream_shape)
+      .not_differentiable()
+      .doc(
+          concat("Where the numbers of the next tensor of that shape begin in a stream, six words: "
+                 "a stateless operation gives them for it as `seed`.\n",
+                 kSeedDoc));
   r.op("RandomShuffle")
       .input("value: T")
       .output("output: T")

@@ -18,9 +18,9 @@ except ImportError as _error:
     from treenail import _library
     raise _library.explained(_error) from None
 from treenail import (_accumulators, _array, _assertions, _assignments, _barrier,  # noqa: F401
-                      _clip, _control, _control_flow, _counting, _custom_gradient,
-                      _derivatives, _dlpack, _functional, _gradient_rules, _gradients, _hooks,
-                      _math, _partitioned, _plugins, _py_func, _random, _session, _sorting,
+                      _clip, _control, _control_flow, _counting, _custom_gradient, _derivatives,
+                      _dlpack, _functional, _gradient_rules, _gradients, _hooks, _math,
+                      _partitioned, _plugins, _py_func, _random, _recompute, _session, _sorting,
                       _sparse, _staging, _tape, _tensor_array, _variable_scope, _variables)
 from treenail._absent import advice as _advice
 from treenail._accumulators import *  # noqa: F401,F403
@@ -53,6 +53,7 @@ from treenail._partitioned import *  # noqa: F401,F403
 from treenail._plugins import *  # noqa: F401,F403
 from treenail._py_func import *  # noqa: F401,F403
 from treenail._random import *  # noqa: F401,F403
+from treenail._recompute import *  # noqa: F401,F403
 from treenail._refusals import name_in_refusals as _name_in_refusals
 from treenail._refusals import public as _public
 from treenail._session import *  # noqa: F401,F403
@@ -178,6 +179,7 @@ __all__ += _partitioned.__all__
 __all__ += _plugins.__all__
 __all__ += _py_func.__all__
 __all__ += _random.__all__
+__all__ += _recompute.__all__
 __all__ += _session.__all__
 __all__ += _sorting.__all__
 __all__ += _sparse.__all__

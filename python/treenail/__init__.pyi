@@ -145,6 +145,7 @@ from treenail._random import (multinomial as multinomial, random_crop as random_
                               stateless_random_uniform as stateless_random_uniform,
                               stateless_truncated_normal as stateless_truncated_normal,
                               truncated_normal as truncated_normal)  # noqa: F401
+from treenail._recompute import (recompute_grad as recompute_grad)  # noqa: F401
 from treenail._session import (InteractiveSession as InteractiveSession, Session as Session,
                                get_default_session as get_default_session)  # noqa: F401
 from treenail._session_options import (ConfigProto as ConfigProto, GPUOptions as GPUOptions,
@@ -328,6 +329,7 @@ from treenail.raw_ops import (accumulator_apply_gradient as accumulator_apply_gr
                               queue_size_v2 as queue_size_v2, quotient_grad as quotient_grad,
                               random_shuffle_queue_v2 as random_shuffle_queue_v2,
                               random_standard_normal as random_standard_normal,
+                              random_stream as random_stream,
                               random_uniform_int as random_uniform_int,
                               read_variable_op as read_variable_op, real_div as real_div,
                               reciprocal as reciprocal, reduced_shape as reduced_shape,

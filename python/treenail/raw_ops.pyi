@@ -2908,10 +2908,11 @@ parse_tensor = ParseTensor
 
 
 def PartitionedCall(args: Sequence[TensorLike], Tout: Sequence[DTypeLike], f: str,
-                    output_shapes: Sequence[ShapeLike] = ...,
+                    recompute: bool = ..., output_shapes: Sequence[ShapeLike] = ...,
                     name: str | None = ...) -> list[Tensor]:
     """The results of the function `f` for the arguments `args`.
 
+    recompute: its gradient computes what the function does again, instead of keeping it.
     output_shapes: what is known of the results' shapes, or nothing. Errors: of the function's
     operations, which they name.
     """
@@ -3233,6 +3234,20 @@ def RandomStandardNormal(shape: TensorLike, dtype: DTypeLike, seed: int = ..., s
 
 
 random_standard_normal = RandomStandardNormal
+
+
+def RandomStream(shape: TensorLike, seed: int = ..., seed2: int = ...,
+                 name: str | None = ...) -> Tensor:
+    """Where the numbers of the next tensor of that shape begin in a stream, six words: a stateless
+    operation gives them for it as `seed`.
+
+    seed, seed2: the graph-level and the op-level seed; both 0: seeded by the operating system.
+    Each execution continues the stream. Generator: Philox4x32-10 (Salmon et al., SC 2011),
+    TensorFlow 1's stream.
+    """
+
+
+random_stream = RandomStream
 
 
 def RandomUniform(shape: TensorLike, dtype: DTypeLike, seed: int = ..., seed2: int = ...,
@@ -4653,10 +4668,11 @@ stage_size = StageSize
 
 
 def StatefulPartitionedCall(args: Sequence[TensorLike], Tout: Sequence[DTypeLike], f: str,
-                            output_shapes: Sequence[ShapeLike] = ...,
+                            recompute: bool = ..., output_shapes: Sequence[ShapeLike] = ...,
                             name: str | None = ...) -> list[Tensor]:
     """The results of the function `f` for the arguments `args`.
 
+    recompute: its gradient computes what the function does again, instead of keeping it.
     output_shapes: what is known of the results' shapes, or nothing. Errors: of the function's
     operations, which they name.
     """
@@ -4698,8 +4714,9 @@ def StatelessRandomNormal(shape: TensorLike, seed: TensorLike, dtype: DTypeLike 
                           name: str | None = ...) -> Tensor:
     """Numbers from the standard normal distribution, a function of `seed`.
 
-    seed: two integers, taken modulo 2^64; equal seeds and shapes give equal results. Generator:
-    Philox4x32-10 (Salmon et al., SC 2011), keyed as by TensorFlow 1.
+    seed: two integers, taken modulo 2^64, or what RandomStream gives; equal seeds and shapes
+    give equal results. Generator: Philox4x32-10 (Salmon et al., SC 2011), keyed as by TensorFlow
+    1.
     """
 
 
@@ -4710,8 +4727,9 @@ def StatelessRandomUniform(shape: TensorLike, seed: TensorLike, dtype: DTypeLike
                            name: str | None = ...) -> Tensor:
     """Numbers uniform in [0, 1), a function of `seed`.
 
-    seed: two integers, taken modulo 2^64; equal seeds and shapes give equal results. Generator:
-    Philox4x32-10 (Salmon et al., SC 2011), keyed as by TensorFlow 1.
+    seed: two integers, taken modulo 2^64, or what RandomStream gives; equal seeds and shapes
+    give equal results. Generator: Philox4x32-10 (Salmon et al., SC 2011), keyed as by TensorFlow
+    1.
     """
 
 
@@ -4722,9 +4740,9 @@ def StatelessRandomUniformInt(shape: TensorLike, seed: TensorLike, minval: Tenso
                               maxval: TensorLike, name: str | None = ...) -> Tensor:
     """Integers from [minval, maxval), a function of `seed`.
 
-    Errors: InvalidArgument unless minval < maxval. seed: two integers, taken modulo 2^64; equal
-    seeds and shapes give equal results. Generator: Philox4x32-10 (Salmon et al., SC 2011), keyed
-    as by TensorFlow 1.
+    Errors: InvalidArgument unless minval < maxval. seed: two integers, taken modulo 2^64, or
+    what RandomStream gives; equal seeds and shapes give equal results. Generator: Philox4x32-10
+    (Salmon et al., SC 2011), keyed as by TensorFlow 1.
     """
 
 
@@ -4735,8 +4753,9 @@ def StatelessTruncatedNormal(shape: TensorLike, seed: TensorLike, dtype: DTypeLi
                              name: str | None = ...) -> Tensor:
     """Standard normal numbers, those of magnitude 2 and more drawn again; a function of `seed`.
 
-    seed: two integers, taken modulo 2^64; equal seeds and shapes give equal results. Generator:
-    Philox4x32-10 (Salmon et al., SC 2011), keyed as by TensorFlow 1.
+    seed: two integers, taken modulo 2^64, or what RandomStream gives; equal seeds and shapes
+    give equal results. Generator: Philox4x32-10 (Salmon et al., SC 2011), keyed as by TensorFlow
+    1.
     """
 
 

@@ -8,6 +8,7 @@ for name in (
     "RandomStandardNormal",
     "TruncatedNormal",
     "RandomUniformInt",
+    "RandomStream",
     "RandomShuffle",
     "Multinomial",
     "StatelessRandomUniform",

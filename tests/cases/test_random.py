@@ -192,6 +192,22 @@ def test_stateless_streams(op, dtype, n):
         np.testing.assert_allclose(result, wanted, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
 
 
+@pytest.mark.parametrize("op", REALS)
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_the_next_place_in_a_stream_gives_its_numbers(op, dtype):
+    """In turns with what it is the place of: both have a counter of their own."""
+    stateless = STATELESS[REALS.index(op)]
+    shape, seeds = np.array([3, 7], np.int32), {"seed": 5, "seed2": -9}
+    with tn.Graph().as_default() as graph, tn.Session(graph=graph) as session:
+        numbers = graph.create_op(op, [shape], {"dtype": dtype, **seeds}).outputs[0]
+        place = graph.create_op("RandomStream", [shape], seeds).outputs[0]
+        again = graph.create_op(stateless, [shape, place], {"dtype": dtype}).outputs[0]
+        assert place.dtype == tn.uint32 and place.shape == [6]
+        for _ in range(3):
+            ours, theirs = session.run([again, numbers])
+            np.testing.assert_array_equal(np.asarray(ours), np.asarray(theirs))
+
+
 @pytest.mark.parametrize(
     "dtype, seed",
     [("int32", [7, -8]), ("uint32", [7, 2**32 - 8]), ("uint64", [2**64 - 1, 2**63])],
@@ -411,6 +427,13 @@ ERRORS = [
         {"dtype": "float32"},
         "seed must have shape",
     ),
+    (
+        "StatelessRandomUniform",
+        [np.array([2], np.int32), np.zeros(6, np.int64)],
+        {"dtype": "float32"},
+        "seed must have shape",
+    ),
+    ("RandomStream", [np.array([-1], np.int32)], {}, "Dimension -1 must be >= 0"),
     (
         "Multinomial",
         [np.zeros((2, 0), np.float32), np.int32(1)],

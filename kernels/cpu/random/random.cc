@@ -195,6 +195,7 @@ class Source {
   }
   Philox next(RunContext& c, int64_t outputs) const {
     if (counted_) return counted_->next(static_cast<uint64_t>(outputs) * kBlocksPerOutput);
+    if (c.input(1).num_elements() == 6) return stream(c.input(1).data<uint32_t>());
     return seeded_stream(seed(c.input(1), 0), seed(c.input(1), 1));
   }
 
@@ -211,6 +212,11 @@ class Source {
       default:
         return pair.data<int64_t>()[i];
     }
+  }
+
+  // As RandomStream gave it.
+  static Philox stream(const uint32_t* words) {
+    return {Philox::Block{words[0], words[1], words[2], words[3]}, Philox::Key{words[4], words[5]}};
   }
 
   std::optional<CountedStream> counted_;
@@ -253,6 +259,23 @@ KernelPtr prepare_int(const PrepareContext& p) {
   });
 }
 
+KernelPtr prepare_stream(const PrepareContext& p) {
+  const Tensor& shape = p.host_value(0);
+  uint64_t n = 1;
+  for (int64_t i = 0; i < shape.num_elements(); ++i) {
+    n *= static_cast<uint64_t>(shape.dtype() == DType::kInt32 ? shape.data<int32_t>()[i]
+                                                              : shape.data<int64_t>()[i]);
+  }
+  return make_kernel(
+      [n, stream = CountedStream(p)](RunContext& c) {
+        const Philox begin = stream.next(n * kBlocksPerOutput);
+        uint32_t* const words = c.output(0).data<uint32_t>();
+        std::ranges::copy(begin.counter(), words);
+        std::ranges::copy(begin.key(), words + 4);
+      },
+      50);
+}
+
 }  // namespace
 
 void register_random_kernels(KernelRegistry& r) {
@@ -260,6 +283,7 @@ void register_random_kernels(KernelRegistry& r) {
   r.add("RandomStandardNormal", {}, prepare_real<Normal>);
   r.add("TruncatedNormal", {}, prepare_truncated);
   r.add("RandomUniformInt", {}, prepare_int);
+  r.add("RandomStream", {}, prepare_stream);
   r.add("StatelessRandomUniform", {}, prepare_real<Uniform>);
   r.add("StatelessRandomNormal", {}, prepare_real<Normal>);
   r.add("StatelessTruncatedNormal", {}, prepare_truncated);
