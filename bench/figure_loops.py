@@ -33,21 +33,23 @@ def only_torch(guests: pypi.Guests) -> pypi.Guests:
                         if name == "torch"}, guests.missing)
 
 
-def rows(figure: str, workers: List[Worker], rounds: int, left_out: List[str]) -> List[Row]:
+def rows(figure: str, workers: List[Worker], rounds: int, left_out: List[str],
+         best: List[Best]) -> List[Row]:
+    """Beside the unrolled graph, and beside torch; `best`, one for each, remember other threads."""
     answers = ask_all(workers, left_out, what="losses", steps=STEPS)
     losses = {name: answer["losses"] for name, answer in answers.items()}
     hold_together(workers, "losses", losses, TOLERANCE, 1.0, left_out)
     found = interleave(workers, rounds, left_out, what="train", fill=0.2)
     looped, unrolled, *others = workers
 
-    def beside(some: List[Worker], promised: float) -> Row:
-        return Best().row(figure, {w.name: found[w.name] for w in some}, some, promised)
-    made = [beside([looped, unrolled], UNROLLED)]
-    return made + ([beside([looped, *others], TORCH)] if others else [])
+    def beside(some: List[Worker], so_far: Best, promised: float) -> Row:
+        return so_far.row(figure, {w.name: found[w.name] for w in some}, some, promised)
+    made = [beside([looped, unrolled], best[0], UNROLLED)]
+    return made + ([beside([looped, *others], best[1], TORCH)] if others else [])
 
 
 def measure(rounds: int, guests: pypi.Guests = pypi.NOBODY) -> Outcome:
-    outcome = Outcome()
+    outcome, best = Outcome(), [Best(), Best()]
     for threads in (1, 2):
         figure = "%s: a training step, %s" % (loop.TITLE, peers.with_threads(threads))
         left_out: List[str] = []
@@ -56,7 +58,7 @@ def measure(rounds: int, guests: pypi.Guests = pypi.NOBODY) -> Outcome:
                                 training=True)
         started = list(workers)
         try:
-            made = rows(figure, workers, rounds, left_out)
+            made = rows(figure, workers, rounds, left_out, best)
             print("\n".join(row.progress for row in made), flush=True)
             outcome.rows += made
         finally:
