@@ -200,6 +200,9 @@ class Graph {
   // A node of this graph that carries another's identity (fused, folded): original name, id and
   // creation.
   void set_origin(Node& node, const Node& origin);
+  // A node of a function's body that stands in the place of `call` has the call's place in the
+  // order, and goes by `name`.
+  void set_place(Node& node, const Node& call, const std::string& name);
 
   ForkSharedMutex& mutex() const { return mutex_; }
 

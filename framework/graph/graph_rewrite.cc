@@ -121,4 +121,10 @@ void Graph::set_origin(Node& node, const Node& origin) {
   node.creation_ = origin.creation_;
 }
 
+void Graph::set_place(Node& node, const Node& call, const std::string& name) {
+  set_original_name(node, name);
+  node.original_id_ = call.original_id_;
+  if (node.creation_ == nullptr) node.creation_ = call.creation_;
+}
+
 }  // namespace treenail

@@ -161,6 +161,16 @@ def error_code_from_exception_type(cls: type) -> int:
                        % (cls,)) from None
 
 
+def _call_around(graph, name: str):
+    """The call in whose place the node "call/function/node" of a body stands, or None."""
+    while "/" in name:
+        name = name.rpartition("/")[0]
+        op = graph._find_operation(name)
+        if op is not None and op.type.endswith("PartitionedCall"):
+            return op
+    return None
+
+
 def _make_error(code: int, message: str, graph) -> OpError:
     """Called by the compiled module; `graph` is where a node that the message names may live."""
     import re
@@ -170,6 +180,8 @@ def _make_error(code: int, message: str, graph) -> OpError:
     # What a session adds (_Copy) bears the name of the operation that it stands beside.
     if op is not None and op.type != match.group(1) and match.group(1)[0] != "_":
         op = None  # the node was never added: another one has the name it asked for
+    if op is None and graph is not None and name:
+        op = _call_around(graph, name)
     cls = _CLASS_OF_CODE.get(code)
     if cls is None:
         return OpError(name, op, message, code)

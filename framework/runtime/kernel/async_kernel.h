@@ -42,7 +42,7 @@ class AsyncKernel : public Kernel {
   virtual void start(RunContext c, Done done) const = 0;
   // For a caller that may sleep (immediate execution): starts, and waits for the end; meanwhile it
   // polls (base/interrupt.h), and what that throws cancels.
-  void run(RunContext& c) const final;
+  void run(RunContext& c) const override;
 };
 
 // The kernel as what the op is declared to have. Errors: Internal.

@@ -27,6 +27,7 @@
 namespace treenail {
 
 class FunctionCaller;  // kernel_functions.h
+struct Frame;          // plan/plan.h
 class ResourceManager;
 
 // Counter of a stateful random op: each execution takes the next block of Philox blocks (128 bits
@@ -103,6 +104,9 @@ class RunContext {
   std::byte* scratch_ = nullptr;
   const CancellationToken* token_ = nullptr;
   const std::atomic<int32_t>* uses_ = nullptr;  // by slot, what is left; null: not counted
+  // Of a node that calls functions: whose frame it runs on, and its position there.
+  Frame* frame_ = nullptr;
+  int32_t node_ = 0;
 };
 
 class Kernel {

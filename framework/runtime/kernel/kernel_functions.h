@@ -2,19 +2,36 @@
 // How kernels call functions of the graph: the bodies of Call, If, Case and While. A body is a plan
 // of its own, made for the shapes of its arguments and for the state that they name. Who makes and
 // runs it: runtime/run/functions.h.
+//
+// A body that waits() is called by kernels that are started (async_kernel.h): its nodes join those
+// of the run, no thread waits for them, and calls within calls take no stack. Any other body runs
+// on the thread that calls it.
 #pragma once
 
+#include <cstdint>
+#include <exception>
 #include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "framework/base/cancellation.h"
 #include "framework/op/attribute.h"
 #include "framework/op/op_def.h"
+#include "framework/runtime/kernel/kernel.h"
 #include "framework/tensor/tensor.h"
 
 namespace treenail {
+
+// Who is told that a call which was started has ended, once, on a thread that works for the run,
+// with no lock held: it may start other calls and end its own kernel, but computes nothing.
+class CallEnd {
+ public:
+  // `error`: null where the results are set; else for Done::fail() as it is.
+  virtual void ended(std::exception_ptr error) noexcept = 0;
+
+ protected:
+  ~CallEnd() = default;
+};
 
 // Calls of one function, one after the other, in one run; for one thread at a time.
 class FunctionCall {
@@ -24,14 +41,23 @@ class FunctionCall {
   // has. Errors: of the body's nodes, which they name; InvalidArgument for arguments that do not
   // fit in number, dtype or shape.
   virtual void run(std::span<Tensor> arguments, std::span<Tensor> results) = 0;
+  // The same from AsyncKernel::start(), or from a CallEnd of it. Whether the call has ended, as one
+  // of a body does in which nothing waits after all; else `end` is told when it has, maybe before
+  // this returns, and until then the results stay where they are. Errors: as run();
+  // ResourceExhausted where calls within calls are too many.
+  virtual bool start(std::span<Tensor> arguments, std::span<Tensor> results, CallEnd& end) = 0;
+  // Of a loop, the number of the iteration that the next call is for.
+  int64_t iteration = -1;
 };
 
 class FunctionBody {
  public:
   virtual ~FunctionBody();
   virtual std::vector<DType> result_types() const = 0;
-  // The token, which may be null, outlives the call.
-  virtual std::unique_ptr<FunctionCall> begin_call(const CancellationToken* token) = 0;
+  // Whether something in it may have to wait, or it calls itself.
+  virtual bool waits() const = 0;
+  // In the run of the kernel that `c` was given to, and no longer.
+  virtual std::unique_ptr<FunctionCall> begin_call(const RunContext& c) = 0;
 };
 
 class FunctionCaller {
@@ -48,6 +74,8 @@ class FunctionCaller {
                                            const std::vector<bool>& wanted) const = 0;
   // What an op that calls functions does with the state behind argument `argument` of them.
   virtual Access argument_access(const OpInstance& op, int argument) const = 0;
+  // Whether a function that the op names waits(). Errors: NotFound.
+  virtual bool waits(const OpInstance& op) const = 0;
 };
 
 }  // namespace treenail

@@ -38,6 +38,7 @@ struct PlanNode {
   std::unique_ptr<Kernel> kernel;
   // Started, not run: an AsyncKernel, or kDynamic and such an op or on a device with a queue.
   bool asynchronous = false;
+  bool calls = false;          // functions of the graph
   bool queued = false;         // a QueuedKernel
   Numbers inputs;              // slots
   int32_t first_output = 0;    // slots of outputs follow one another
@@ -70,6 +71,8 @@ struct Slot {
 };
 
 struct Plan;
+class Activation;  // run/activation.h
+class RunTrace;    // run/profile.h
 
 // Filled by the executor where a run is asked for it (run/profile.h): by plan node.
 struct NodeTrace {
@@ -84,7 +87,15 @@ struct NodeTrace {
   std::vector<Entry> entries;
 };
 
-// What one run changes. Pooled per plan: steady-state runs construct nothing.
+// What a run and all the bodies that it calls have in common.
+struct RunScope {
+  CancellationToken token;
+  CancellationToken waits;    // of asynchronous nodes: cancelled with `token`, and by an error
+  RunTrace* trace = nullptr;  // of a run that is asked for one: what the bodies did
+};
+
+// What one run, or one call of a body, changes. Pooled per plan: steady-state runs construct
+// nothing.
 struct Frame {
   explicit Frame(const Plan& plan);
   Frame(const Frame&) = delete;
@@ -101,9 +112,10 @@ struct Frame {
   // The executor's own, where nodes do not run in order: room for each plan node once.
   std::unique_ptr<int32_t[]> ready;
   std::unique_ptr<int32_t[]> below;
-  CancellationToken token;
-  CancellationToken waits;     // of asynchronous nodes: cancelled with `token`, and by an error
-  NodeTrace* trace = nullptr;  // of the run in progress
+  RunScope* scope = nullptr;
+  std::unique_ptr<RunScope> own_scope;  // where the frame is a run's and no body's
+  Activation* activation = nullptr;     // while nodes run as dependencies allow
+  NodeTrace* trace = nullptr;           // of the run in progress
 };
 
 // What a plan needs of a memory: the host's, or a device's.
@@ -132,6 +144,7 @@ struct Plan {
   bool side_by_side = false;  // run independent nodes on several threads: estimated faster than
                               // splitting each kernel
   bool can_wait = false;      // there are asynchronous nodes, or arguments that arrive one by one
+  bool bodies_wait = false;   // some of them call functions
   // Only with Args::kOneByOne: the plan nodes that wait for each feed; and what each fetch and each
   // target waits for, plan nodes and ~i for feed i.
   std::vector<Numbers> arg_successors, fetch_waits, target_waits;

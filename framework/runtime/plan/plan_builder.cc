@@ -10,7 +10,9 @@
 #include "framework/base/error.h"
 #include "framework/base/interrupt.h"
 #include "framework/base/thread_pool.h"
+#include "framework/graph/function_gradients.h"
 #include "framework/runtime/kernel/async_kernel.h"
+#include "framework/runtime/kernel/kernel_functions.h"
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "framework/runtime/kernel/queued_kernel.h"
 #include "framework/runtime/plan/fold.h"
@@ -338,14 +340,17 @@ void PlanBuilder::choose_start(const Node& node, PlanNode& p) {
   p.memory = topology_.memory(p.device);
   memory(p.memory).used = true;
   for (int i = 0; i < node.num_outputs(); ++i) memory(slot(p.first_output + i).memory).used = true;
+  p.calls = topology_.functions != nullptr && calls_functions(node.op());
   if (p.kind == PlanNode::Kind::kDynamic) {
-    p.asynchronous = def.asynchronous || queue;
-  } else if (p.kernel != nullptr && (def.asynchronous || queue)) {
+    p.asynchronous =
+        def.asynchronous || queue || (p.calls && topology_.functions->waits(node.op()));
+  } else if (p.kernel != nullptr && (def.asynchronous || queue || p.calls)) {
     p.asynchronous = dynamic_cast<const AsyncKernel*>(p.kernel.get()) != nullptr;
     p.queued = dynamic_cast<const QueuedKernel*>(p.kernel.get()) != nullptr;
     if (def.asynchronous) async_kernel(*p.kernel, node.op());
   }
   plan_->can_wait |= p.asynchronous || queue;
+  plan_->bodies_wait |= p.asynchronous && p.calls;
 }
 
 bool PlanBuilder::can_prepare(const Node& node) {

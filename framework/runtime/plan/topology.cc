@@ -13,6 +13,7 @@
 #include "framework/placement/placer.h"
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "framework/runtime/plan/fold.h"
+#include "framework/runtime/plan/graph_copier.h"
 #include "framework/runtime/plan/transfers.h"
 #include "framework/runtime/plan/variable_order.h"
 #include "framework/runtime/run/immediate.h"
@@ -20,155 +21,21 @@
 namespace treenail {
 namespace {
 
-// Copies what is needed into a new graph, in the order in which it was created, so that passes walk
-// over what lies side by side. Feeds are looked up by (node id, output).
-class Copier {
- public:
-  Copier(const Graph& source, std::span<const Output> feeds, Topology& topology)
-      : source_(source),
-        feeds_(feeds),
-        topology_(topology),
-        needed_(static_cast<size_t>(source.num_nodes())),
-        copies_(needed_.size()) {
-    topology_.args.assign(feeds.size(), nullptr);
-    for (size_t i = 0; i < feeds.size(); ++i) fed_.emplace(key(feeds[i]), i);
-  }
-
-  void need(const Output& wanted) {
-    const Output value = behind(wanted);
-    if (!fed_.contains(key(value))) need(*value.node);
-  }
-  void need(const Node& node) {
-    if (fed_placeholder(node) == nullptr) needed_[index(node)] = true;
-  }
-  // After need() has told of all that is.
-  void copy_needed() {
-    for (size_t id = needed_.size(); id-- > 0;)
-      if (needed_[id]) need_inputs(*source_.node(static_cast<int>(id)));
-    for (size_t id = 0; id < needed_.size(); ++id)
-      if (needed_[id]) copy(*source_.node(static_cast<int>(id)));
-  }
-
-  // The copy's value for a value of the source, or node for a node, that need() was told of.
-  Output copy_of(const Output& wanted) {
-    const Output value = behind(wanted);
-    if (const auto it = fed_.find(key(value)); it != fed_.end()) return {arg(it->second), 0};
-    return {copy_of(*value.node), value.index};
-  }
-  Node* copy_of(const Node& node) {
-    Node* const fed = fed_placeholder(node);
-    return fed != nullptr ? fed : copies_[index(node)];
-  }
-
- private:
-  static size_t index(const Node& node) { return static_cast<size_t>(node.id()); }
-  static uint64_t key(const Node& node, int output) {
-    return (static_cast<uint64_t>(node.id()) << 32) | static_cast<uint32_t>(output);
-  }
-  static uint64_t key(const Output& value) { return key(*value.node, value.index); }
-
-  // The value itself, where a node is there for gradients alone.
-  Output behind(Output value) const {
-    while (value.node->type() == "CustomGradient" && value.node->control_inputs().empty() &&
-           !fed_.contains(key(value)))
-      value = value.node->input(value.index);
-    return value;
-  }
-
-  // Called by falling number, so that only what an edge that was added later leads to has to be
-  // looked at out of turn.
-  void need_inputs(const Node& node) {
-    stack_.push_back(&node);
-    while (!stack_.empty()) {
-      const Node* const reader = stack_.back();
-      stack_.pop_back();
-      const auto note = [&](const Node& other) {
-        if (needed_[index(other)]) return;
-        needed_[index(other)] = true;
-        if (other.id() > node.id()) stack_.push_back(&other);
-      };
-      for (const Output& each : reader->inputs()) {
-        const Output input = behind(each);
-        if (!fed_.contains(key(input))) note(*input.node);
-      }
-      for (const Node* before : reader->control_inputs())
-        if (fed_placeholder(*before) == nullptr) note(*before);
-    }
-  }
-
-  // Iterative post-order: a node is copied once all it needs is, nearly always at once.
-  void copy(const Node& root) {
-    stack_.push_back(&root);
-    while (!stack_.empty()) {
-      const Node* node = stack_.back();
-      if (copies_[index(*node)] != nullptr) {
-        stack_.pop_back();
-        continue;
-      }
-      const size_t depth = stack_.size();
-      for (const Output& each : node->inputs()) {
-        const Output input = behind(each);
-        if (!fed_.contains(key(input)) && copies_[index(*input.node)] == nullptr)
-          stack_.push_back(input.node);
-      }
-      for (const Node* before : node->control_inputs()) {
-        if (fed_placeholder(*before) == nullptr && copies_[index(*before)] == nullptr)
-          stack_.push_back(before);
-      }
-      if (stack_.size() != depth) continue;
-      stack_.pop_back();
-      poll_interrupt();
-      copies_[index(*node)] = copy_ready(*node);
-    }
-  }
-
-  Node* copy_ready(const Node& node) {
-    std::vector<Output> inputs;
-    for (const Output& each : node.inputs()) {
-      const Output input = behind(each);
-      const auto it = fed_.find(key(input));
-      inputs.push_back(it != fed_.end() ? Output{arg(it->second), 0}
-                                        : Output{copies_[index(*input.node)], input.index});
-    }
-    std::vector<Node*> control_inputs;
-    for (Node* before : node.control_inputs()) {
-      Node* const fed = fed_placeholder(*before);
-      control_inputs.push_back(fed != nullptr ? fed : copies_[index(*before)]);
-    }
-    return &topology_.graph->add_copy(node, inputs, control_inputs);
-  }
-
-  // The argument that stands for a placeholder, which is done once it is fed; null for other nodes:
-  // they run for who waits for them, though a value of theirs is fed.
-  Node* fed_placeholder(const Node& node) {
-    if (node.type() != "Placeholder") return nullptr;
-    const auto it = fed_.find(key(node, 0));
-    return it != fed_.end() ? arg(it->second) : nullptr;
-  }
-
-  Node* arg(size_t feed) {
-    Node*& node = topology_.args[feed];
-    if (node != nullptr) return node;
-    const Output& value = feeds_[feed];
-    const NamedAttrs attrs = {{"index", static_cast<int64_t>(feed)},
-                              {"T", value.node->op().output_type(value.index)},
-                              {"shape", value.node->info(value.index).shape}};
-    NodeSpec spec{.op = "_Arg", .name = value.node->name(), .inputs = {}, .attrs = attrs};
-    node = &topology_.graph->add(spec);
-    topology_.graph->set_origin(*node, *value.node);
-    if (const auto& handle = value.node->info(value.index).handle)
-      topology_.graph->set_handle({node, 0}, *handle);
-    return node;
-  }
-
-  const Graph& source_;
-  std::span<const Output> feeds_;
-  Topology& topology_;
-  std::vector<bool> needed_;   // by id of the source
-  std::vector<Node*> copies_;  // likewise
-  std::vector<const Node*> stack_;
-  std::unordered_map<uint64_t, size_t> fed_;
-};
+// The node that stands for a feed, made when it is first asked for.
+Node* argument(Topology& topology, std::span<const Output> feeds, size_t feed) {
+  Node*& node = topology.args[feed];
+  if (node != nullptr) return node;
+  const Output& value = feeds[feed];
+  const NamedAttrs attrs = {{"index", static_cast<int64_t>(feed)},
+                            {"T", value.node->op().output_type(value.index)},
+                            {"shape", value.node->info(value.index).shape}};
+  NodeSpec spec{.op = "_Arg", .name = value.node->name(), .inputs = {}, .attrs = attrs};
+  node = &topology.graph->add(spec);
+  topology.graph->set_origin(*node, *value.node);
+  if (const auto& handle = value.node->info(value.index).handle)
+    topology.graph->set_handle({node, 0}, *handle);
+  return node;
+}
 
 // Nodes that only give handles of state, evaluated once: state is resolved when the plan is made.
 // `given`: by feed.
@@ -233,7 +100,10 @@ std::shared_ptr<const Topology> make_topology(const Graph& graph, std::span<cons
   topology->fuse_elementwise = options.fuse_elementwise;
   topology->functions = options.functions;
   topology->call_path = options.call_path;
-  Copier copier(graph, feeds, *topology);
+  topology->args.assign(feeds.size(), nullptr);
+  GraphCopier::Calls calls{options.facts};
+  const auto feed = [&](size_t i) { return Output{argument(*topology, feeds, i), 0}; };
+  GraphCopier copier(graph, feeds, *topology->graph, calls, feed);
   for (const Output& fetch : fetches) copier.need(fetch);
   for (const Node* target : targets) copier.need(*target);
   copier.copy_needed();

@@ -18,6 +18,7 @@
 namespace treenail {
 
 class FunctionCaller;
+class FunctionFacts;
 class ResourceManager;
 
 struct TopologyOptions {
@@ -28,6 +29,7 @@ struct TopologyOptions {
   std::vector<Device*> devices = {&cpu_device()};  // of the session, a CPU first
   // Of a graph with functions.
   std::shared_ptr<FunctionCaller> functions = nullptr;
+  const FunctionFacts* facts = nullptr;  // of these; null: every call stays a node
   // Of a function's body: who calls it, "a/b/", and per feed the handle of state that it is, or
   // nothing.
   std::string call_path = {};

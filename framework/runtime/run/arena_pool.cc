@@ -41,7 +41,7 @@ void ArenaPool::give_back(Arena arena) {
   const std::lock_guard lock(mutex_);
   if (mutex_.abandoned()) begin_anew(free_);
   const size_t most = *std::max_element(asked_.begin(), asked_.end());
-  if (arena.bytes / 2 > most) {
+  if (arena.bytes / 2 > most || free_.size() >= kMostFree) {
     release(arena);
   } else {
     free_.push_back(arena);

@@ -36,6 +36,7 @@ class ArenaPool {
 
  private:
   static constexpr size_t kRemembered = 16;  // requests
+  static constexpr size_t kMostFree = 64;    // the others are the device's allocator's to keep
 
   void release(const Arena& arena) { device_.deallocate(arena.data, arena.bytes); }
 

@@ -117,7 +117,7 @@ class Places {
 
   // With inputs that the kernel may take.
   Places(const OpInstance& op, const PreparedKernel& prepared, std::vector<Tensor>&& inputs,
-         const CancellationToken* token)
+         const NodeServices& services, const CancellationToken* token)
       : inputs_(inputs.size()),
         values_(std::move(inputs)),
         slots_(inputs_),
@@ -127,6 +127,8 @@ class Places {
     for (size_t i = 0; i < inputs_; ++i) uses_[i].store(1, std::memory_order_relaxed);
     find_places(op, prepared, token);
     context.uses_ = uses_.get();
+    context.frame_ = services.frame;
+    context.node_ = services.position;
   }
 
   RunContext context;
@@ -211,13 +213,13 @@ class StartedRun final : public Done::Target,
                          public FromAllocator {
  public:
   StartedRun(const OpInstance& op, Inferred inferred, PreparedKernel prepared,
-             std::span<const Tensor> inputs, const Node* node, const CancellationToken& token,
-             std::unique_ptr<ImmediateEnd> end)
+             std::vector<Tensor> inputs, const NodeServices& services,
+             const CancellationToken& token, std::unique_ptr<ImmediateEnd> end)
       : op_(op),
-        node_(node),
+        node_(services.node),
         inferred_(std::move(inferred)),
         prepared_(std::move(prepared)),
-        places_(op, prepared_, inputs, &token),
+        places_(op, prepared_, std::move(inputs), services, &token),
         end_(std::move(end)) {}
 
   // From here on the run frees itself, unless this throws.
@@ -303,21 +305,20 @@ std::vector<Tensor> run_taking(const OpInstance& op, std::vector<Tensor> inputs,
   const Inferred inferred(op, inputs);
   if (op.def().view_of >= 0) return {view_of(op, inferred, inputs)};
   const PreparedKernel prepared = prepare(op, inferred, services);
-  Places places(op, prepared, std::move(inputs), token);
+  Places places(op, prepared, std::move(inputs), services, token);
   prepared.kernel->run(places.context);
   std::vector<Tensor> outputs = places.take_outputs();
   if (op.def().allocates_outputs) check_outputs(op, outputs, inferred.outputs, services.node);
   return outputs;
 }
 
-void start_immediately(const OpInstance& op, std::span<const Tensor> inputs,
-                       const NodeServices& services, const CancellationToken& token,
-                       std::unique_ptr<ImmediateEnd> end) {
+void start_taking(const OpInstance& op, std::vector<Tensor> inputs, const NodeServices& services,
+                  const CancellationToken& token, std::unique_ptr<ImmediateEnd> end) {
   Inferred inferred(op, inputs);
   if (op.def().view_of >= 0) return end->ended({view_of(op, inferred, inputs)}, nullptr);
   PreparedKernel prepared = prepare(op, inferred, services);
-  auto run = std::make_unique<StartedRun>(op, std::move(inferred), std::move(prepared), inputs,
-                                          services.node, token, std::move(end));
+  auto run = std::make_unique<StartedRun>(op, std::move(inferred), std::move(prepared),
+                                          std::move(inputs), services, token, std::move(end));
   run->start();
   static_cast<void>(run.release());
 }

@@ -28,6 +28,8 @@ struct NodeServices {
   Device* device = nullptr;             // that runs it, in whose memory inputs lie; null: a CPU
   FunctionCaller* functions = nullptr;  // of the graph
   const Node* node = nullptr;           // of a plan
+  Frame* frame = nullptr;               // of a plan's node that calls functions, and its position
+  int32_t position = 0;
 };
 
 // A PrepareContext over plain arrays. host_values: one pointer per input, null where the op
@@ -110,11 +112,10 @@ class ImmediateEnd {
   // `error`: null where there are outputs.
   virtual void ended(std::vector<Tensor> outputs, std::exception_ptr error) noexcept = 0;
 };
-// The same without waiting: of an asynchronous op, and of any on a device with a queue. What is
+// As run_taking(), without waiting: an asynchronous op, and any on a device with a queue. What is
 // thrown here is thrown instead of telling `end`.
-void start_immediately(const OpInstance& op, std::span<const Tensor> inputs,
-                       const NodeServices& services, const CancellationToken& token,
-                       std::unique_ptr<ImmediateEnd> end);
+void start_taking(const OpInstance& op, std::vector<Tensor> inputs, const NodeServices& services,
+                  const CancellationToken& token, std::unique_ptr<ImmediateEnd> end);
 
 // The outputs as constants where `op` is free of state, every input is a constant and no output
 // exceeds 1 MiB; else empty. An op that fails is left to fail at run time.

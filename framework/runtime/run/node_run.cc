@@ -14,6 +14,7 @@
 #include "framework/base/spin.h"
 #include "framework/device/device.h"
 #include "framework/op/flops.h"
+#include "framework/runtime/run/call_path.h"
 #include "framework/runtime/run/immediate.h"
 
 namespace treenail {
@@ -21,10 +22,14 @@ namespace {
 
 Tensor& value(Frame& frame, int32_t slot) { return frame.values[static_cast<size_t>(slot)]; }
 
+int32_t position_of(const Plan& plan, const PlanNode& p) {
+  return static_cast<int32_t>(&p - plan.nodes.data());
+}
+
 // What a trace tells of a node whose shapes only the run knew.
 void note_dynamic(const Plan& plan, const PlanNode& p, const Frame& frame,
                   std::span<const Shape> given, std::span<const Tensor> outputs) {
-  NodeTrace::Entry& entry = frame.trace->entries[static_cast<size_t>(&p - plan.nodes.data())];
+  NodeTrace::Entry& entry = frame.trace->entries[static_cast<size_t>(position_of(plan, p))];
   std::vector<Shape> made;
   for (const Tensor& output : outputs) {
     made.push_back(output.shape());
@@ -34,7 +39,7 @@ void note_dynamic(const Plan& plan, const PlanNode& p, const Frame& frame,
 }
 
 // `counter`: the name of a random operation's counter, which the services refer to.
-NodeServices services_of(const Plan& plan, const PlanNode& p, std::string& counter) {
+NodeServices services_of(const Plan& plan, const PlanNode& p, Frame& frame, std::string& counter) {
   const Topology& topology = *plan.topology;
   if (p.node->op().def().random) counter = topology.counter_name(*p.node);
   return {plan.resources,
@@ -42,7 +47,9 @@ NodeServices services_of(const Plan& plan, const PlanNode& p, std::string& count
           counter,
           topology.devices[static_cast<size_t>(p.device)],
           topology.functions.get(),
-          p.node};
+          p.node,
+          p.calls ? &frame : nullptr,
+          position_of(plan, p)};
 }
 
 std::vector<Tensor> inputs_of(const PlanNode& p, Frame& frame) {
@@ -74,8 +81,8 @@ void run_dynamic(const Plan& plan, const PlanNode& p, Frame& frame) {
   if (frame.trace != nullptr)
     for (const Tensor& input : inputs) given.push_back(input.shape());
   std::string counter;
-  std::vector<Tensor> outputs =
-      run_taking(p.node->op(), std::move(inputs), services_of(plan, p, counter), &frame.token);
+  std::vector<Tensor> outputs = run_taking(
+      p.node->op(), std::move(inputs), services_of(plan, p, frame, counter), &frame.scope->token);
   if (frame.trace != nullptr) note_dynamic(plan, p, frame, given, outputs);
   set_outputs(p, frame, std::move(outputs));
 }
@@ -97,8 +104,8 @@ class DynamicEnd final : public ImmediateEnd {
 
 void start_dynamic(const Plan& plan, const PlanNode& p, Frame& frame, Done done) {
   std::string counter;
-  start_immediately(p.node->op(), inputs_of(p, frame), services_of(plan, p, counter), frame.waits,
-                    std::make_unique<DynamicEnd>(p, frame, done));
+  start_taking(p.node->op(), inputs_for(p, frame), services_of(plan, p, frame, counter),
+               frame.scope->waits, std::make_unique<DynamicEnd>(p, frame, done));
 }
 
 // The kernel's shapes were prepared for these, in this memory; a variable that changed its shape
@@ -133,6 +140,10 @@ void check_given(const Plan& plan, const PlanNode& p, Frame& frame) {
   context.output_slot_ = p.first_output;
   context.uses_ = frame.uses.get();
   context.scratch_ = frame.arenas[static_cast<size_t>(p.memory)] + p.scratch_offset;
+  if (p.calls) {
+    context.frame_ = &frame;
+    context.node_ = position_of(plan, p);
+  }
   return context;
 }
 
@@ -153,7 +164,7 @@ void compute(const Plan& plan, const PlanNode& p, Frame& frame) {
       break;
   }
   RunContext context = provide(plan, p, frame);
-  context.token_ = &frame.token;
+  context.token_ = &frame.scope->token;
   p.kernel->run(context);
   if (!p.kernel_gives.empty()) check_given(plan, p, frame);
 }
@@ -170,7 +181,7 @@ inline void release(const PlanNode& p, Frame& frame) {
 }
 
 NodeTrace::Entry& trace_of(const Plan& plan, const PlanNode& p, const Frame& frame) {
-  return frame.trace->entries[static_cast<size_t>(&p - plan.nodes.data())];
+  return frame.trace->entries[static_cast<size_t>(position_of(plan, p))];
 }
 
 void note_end(const Plan& plan, const PlanNode& p, NodeTrace::Entry& entry) {
@@ -224,10 +235,10 @@ void rethrow_located(const PlanNode& p, const Frame& frame) {
   try {
     throw;
   } catch (const Error& error) {
-    if (frame.token.cancelled()) frame.token.check();
-    throw located_error(*p.node, error);
+    frame.scope->token.check();
+    throw located_in_run(*p.node, frame, error);
   } catch (const std::bad_alloc&) {
-    throw located_error(*p.node, resource_exhausted("out of memory"));
+    throw located_in_run(*p.node, frame, resource_exhausted("out of memory"));
   }
 }
 
@@ -237,7 +248,7 @@ void enqueue_node(const Plan& plan, const PlanNode& p, Frame& frame, Failure fai
   const NodeTimer timer(plan, p, frame);
   try {
     RunContext context = provide(plan, p, frame);
-    context.token_ = &frame.token;
+    context.token_ = &frame.scope->token;
     static_cast<const QueuedKernel&>(*p.kernel).enqueue(context, failure);
   } catch (...) {
     rethrow_located(p, frame);
@@ -249,7 +260,7 @@ void start_node(const Plan& plan, const PlanNode& p, Frame& frame, Done done) {
   if (frame.trace != nullptr) trace_of(plan, p, frame).start_ns = monotonic_ns();
   if (p.kind == PlanNode::Kind::kDynamic) return start_dynamic(plan, p, frame, done);
   RunContext context = provide(plan, p, frame);
-  context.token_ = &frame.waits;
+  context.token_ = &frame.scope->waits;
   async_kernel(*p.kernel, p.node->op()).start(context, done);
 }
 
@@ -262,18 +273,19 @@ void finish_node(const Plan& plan, const PlanNode& p, Frame& frame) {
 int64_t run_nodes_in_order(const Plan& plan, Frame& frame) {
   double since_poll_ns = 0;
   int since_poll = 0;
-  frame.token.check();
+  const CancellationToken& token = frame.scope->token;
+  token.check();
   for (const PlanNode& p : plan.nodes) {
     since_poll_ns += p.kernel ? p.kernel->cost_ns : kPollNs;
     if (since_poll_ns >= kPollNs || ++since_poll >= kPollNodes) {
       since_poll_ns = 0;
       since_poll = 0;
       poll_interrupt();
-      frame.token.check();
+      token.check();
     }
     run_one(plan, p, frame);
   }
-  frame.token.check();
+  token.check();
   return static_cast<int64_t>(plan.nodes.size());
 }
 

@@ -79,7 +79,7 @@ Session::PartialRun::PartialRun(Impl& session, const Graph& graph,
 
 Session::PartialRun::~PartialRun() {
   if (over()) return;
-  frame_.token.cancel(Code::kCancelled, "the run in parts was given up");
+  frame_.scope->token.cancel(Code::kCancelled, "the run in parts was given up");
   try {
     execution_.wind_up();
   } catch (const Error&) {  // of a child that has none of what ran
@@ -104,7 +104,7 @@ std::vector<Tensor> Session::PartialRun::run(const Part& part, const RunOptions&
   feed(request, part);
   try {
     const InterruptScope interrupts(options.poll);
-    const TokenLink link(options.token, frame_.token);
+    const TokenLink link(options.token, frame_.scope->token);
     return results(request);
   } catch (...) {
     failed_ = true;

@@ -2,9 +2,11 @@
 #include "framework/runtime/run/profile.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 #include <utility>
 
+#include "framework/base/spin.h"
 #include "framework/op/flops.h"
 #include "framework/tensor/tensor_bytes.h"
 
@@ -25,13 +27,13 @@ class Counter {
   NodeStats stats(size_t position) const {
     const PlanNode& p = plan_.nodes[position];
     NodeStats stats;
-    stats.name = p.node->original_name();
+    stats.name = plan_.topology->counter_name(*p.node);
     stats.op = p.node->type();
     stats.device = to_text(plan_.topology->devices[static_cast<size_t>(p.device)]->name());
     stats.flops = flops(*p.node);
     if (const auto found = members_.find(static_cast<int32_t>(position)); found != members_.end()) {
       for (const Node* member : found->second) {
-        stats.fused.emplace_back(member->original_name(), member->type());
+        stats.fused.emplace_back(plan_.topology->counter_name(*member), member->type());
         stats.flops += flops(*member);
       }
     }
@@ -82,11 +84,10 @@ class Counter {
   std::unordered_map<int32_t, std::vector<const Node*>> members_;
 };
 
-}  // namespace
+constexpr size_t kMostNodes = 1'000'000;
 
-std::vector<NodeStats> node_stats(const Plan& plan, const NodeTrace& trace) {
-  const Counter counter(plan);
-  std::vector<NodeStats> all;
+void add_stats(const Counter& counter, const Plan& plan, const NodeTrace& trace,
+               std::vector<NodeStats>& all) {
   for (size_t n = 0; n < plan.nodes.size(); ++n) {
     const NodeTrace::Entry& entry = trace.entries[n];
     if (entry.thread == 0 || plan.nodes[n].kind == PlanNode::Kind::kOrder) continue;
@@ -98,6 +99,38 @@ std::vector<NodeStats> node_stats(const Plan& plan, const NodeTrace& trace) {
     stats.bytes_allocated += entry.bytes_allocated;
     stats.flops += entry.flops;
     all.push_back(std::move(stats));
+  }
+}
+
+}  // namespace
+
+RunTrace::RunTrace(const Plan& plan) {
+  own_.begin_ns = monotonic_ns();
+  own_.entries.resize(plan.nodes.size());
+}
+
+std::unique_ptr<NodeTrace> RunTrace::begin_body(const Plan& plan) const {
+  auto trace = std::make_unique<NodeTrace>();
+  trace->begin_ns = own_.begin_ns;
+  trace->entries.resize(plan.nodes.size());
+  return trace;
+}
+
+void RunTrace::end_body(std::shared_ptr<const Plan> plan,
+                        std::unique_ptr<NodeTrace> trace) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (noted_ >= kMostNodes) return;
+  noted_ += trace->entries.size();
+  bodies_.push_back({std::move(plan), std::move(trace)});
+}
+
+std::vector<NodeStats> RunTrace::node_stats(const Plan& plan) const {
+  std::vector<NodeStats> all;
+  add_stats(Counter(plan), plan, own_, all);
+  std::map<const Plan*, Counter> counters;
+  for (const Body& body : bodies_) {
+    const Counter& counter = counters.try_emplace(body.plan.get(), *body.plan).first->second;
+    add_stats(counter, *body.plan, *body.trace, all);
   }
   std::ranges::stable_sort(all, {}, &NodeStats::start_ns);
   return all;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "framework/base/error.h"
@@ -23,22 +24,28 @@
 namespace treenail {
 namespace {
 
+// Of one plan: what calls within calls have taken goes back to the system.
+constexpr size_t kMostIdleFrames = 256;
+
 // The trace of a run that is asked for one.
 class TraceLease {
  public:
   TraceLease(const Plan& plan, Frame& frame, bool wanted) : frame_(frame) {
     if (!wanted) return;
-    trace_.begin_ns = monotonic_ns();
-    trace_.entries.resize(plan.nodes.size());
-    frame.trace = &trace_;
+    trace_.emplace(plan);
+    frame.trace = &trace_->own();
+    frame.scope->trace = &*trace_;
   }
-  ~TraceLease() { frame_.trace = nullptr; }
+  ~TraceLease() {
+    frame_.trace = nullptr;
+    frame_.scope->trace = nullptr;
+  }
   TraceLease(const TraceLease&) = delete;
   TraceLease& operator=(const TraceLease&) = delete;
 
  private:
   Frame& frame_;
-  NodeTrace trace_;
+  std::optional<RunTrace> trace_;
 };
 
 RunMetadata planned_metadata(const Plan& plan, bool specialized) {
@@ -171,15 +178,9 @@ void Session::Impl::end(Frame& frame) {
 
 Session::FrameLease::FrameLease(Impl& session, Signature& signature, const Plan& plan)
     : session_(session), plan_(plan) {
-  {
-    const std::lock_guard lock(plan.mutex);
-    if (plan.mutex.abandoned()) begin_anew(plan.idle_frames);
-    if (!plan.idle_frames.empty()) {
-      frame_ = std::move(plan.idle_frames.back());
-      plan.idle_frames.pop_back();
-    }
-  }
-  if (!frame_) frame_ = std::make_unique<Frame>(plan);
+  take_frame();
+  if (!frame_->own_scope) frame_->own_scope = std::make_unique<RunScope>();
+  frame_->scope = frame_->own_scope.get();
   try {
     take_arenas();
     session.begin(*frame_, signature);
@@ -187,6 +188,30 @@ Session::FrameLease::FrameLease(Impl& session, Signature& signature, const Plan&
     give_back_arenas();
     throw;
   }
+}
+
+Session::FrameLease::FrameLease(Impl& session, const Plan& plan, RunScope& scope)
+    : session_(session), plan_(plan) {
+  take_frame();
+  frame_->scope = &scope;
+  try {
+    take_arenas();
+  } catch (...) {
+    give_back_arenas();
+    throw;
+  }
+}
+
+void Session::FrameLease::take_frame() {
+  {
+    const std::lock_guard lock(plan_.mutex);
+    if (plan_.mutex.abandoned()) begin_anew(plan_.idle_frames);
+    if (!plan_.idle_frames.empty()) {
+      frame_ = std::move(plan_.idle_frames.back());
+      plan_.idle_frames.pop_back();
+    }
+  }
+  if (!frame_) frame_ = std::make_unique<Frame>(plan_);
 }
 
 void Session::FrameLease::take_arenas() {
@@ -207,13 +232,15 @@ void Session::FrameLease::give_back_arenas() {
 }
 
 Session::FrameLease::~FrameLease() {
-  session_.end(*frame_);
+  if (frame_->scope == frame_->own_scope.get()) session_.end(*frame_);
   give_back_arenas();
-  if (frame_->token.cancelled() || frame_->waits.cancelled()) return;
+  if (frame_->scope->token.cancelled() || frame_->scope->waits.cancelled()) return;
   frame_->reset(plan_);
+  frame_->scope = nullptr;
+  frame_->trace = nullptr;
   const std::lock_guard lock(plan_.mutex);
   if (plan_.mutex.abandoned()) begin_anew(plan_.idle_frames);
-  plan_.idle_frames.push_back(std::move(frame_));
+  if (plan_.idle_frames.size() < kMostIdleFrames) plan_.idle_frames.push_back(std::move(frame_));
 }
 
 Tensor fetched(const Frame& frame, int32_t slot) {
@@ -252,10 +279,11 @@ std::vector<Tensor> Session::run(const std::shared_ptr<Signature>& signature,
   const TraceLease trace(*plan, frame, metadata != nullptr && options.trace);
   {
     const InterruptScope interrupts(options.poll);
-    const TokenLink link(options.token, frame.token);
+    CancellationToken& token = frame.scope->token;
+    const TokenLink link(options.token, token);
     try {
       if (options.timeout_ms > 0) {
-        const DeadlineScope deadline(frame.token, options.timeout_ms, limits.begun());
+        const DeadlineScope deadline(token, options.timeout_ms, limits.begun());
         executed = execute_plan(*plan, frame);
       } else {
         executed = execute_plan(*plan, frame);
@@ -269,7 +297,7 @@ std::vector<Tensor> Session::run(const std::shared_ptr<Signature>& signature,
   results.reserve(plan->fetch_slots.size());
   for (const int32_t slot : plan->fetch_slots) results.push_back(fetched(frame, slot));
   if (metadata != nullptr) metadata->nodes_executed = executed;
-  if (frame.trace != nullptr) metadata->nodes = node_stats(*plan, *frame.trace);
+  if (frame.trace != nullptr) metadata->nodes = frame.scope->trace->node_stats(*plan);
   return results;
 }
 
@@ -304,7 +332,7 @@ void Session::close() {
     const std::unique_lock lock = impl_->locked();
     if (impl_->closed.exchange(true)) return;
     for (Frame* frame : impl_->running)
-      frame->token.cancel(Code::kCancelled, "the session was closed");
+      frame->scope->token.cancel(Code::kCancelled, "the session was closed");
     for (auto& [key, signature] : impl_->signatures) signatures.push_back(std::move(signature));
     impl_->signatures.clear();
     partial_runs.swap(impl_->partial_runs);

@@ -56,18 +56,21 @@ struct Session::Impl {
   void end(Frame& frame);
 };
 
-// A frame out of the plan's pool and arenas for its run, in the session's list of what runs.
-// Given back when the run ended well; a cancelled frame is dropped with its tokens.
+// A frame out of the plan's pool and arenas for it; of a run, in the session's list of what runs.
+// Given back when the run ended well; a cancelled run's frame is dropped with its tokens.
 class Session::FrameLease {
  public:
-  // Errors: ResourceExhausted, FailedPrecondition in a closed session.
+  // For a run. Errors: ResourceExhausted, FailedPrecondition in a closed session.
   FrameLease(Impl& session, Signature& signature, const Plan& plan);
+  // For a body that a run calls. Errors: ResourceExhausted.
+  FrameLease(Impl& session, const Plan& plan, RunScope& scope);
   ~FrameLease();
   FrameLease(const FrameLease&) = delete;
   FrameLease& operator=(const FrameLease&) = delete;
   Frame& operator*() { return *frame_; }
 
  private:
+  void take_frame();
   void take_arenas();
   void give_back_arenas();
 

@@ -156,10 +156,13 @@ void Session::Signature::renew_topology(const Planning& planning) {
                        options.allow_soft_placement, options.fuse_elementwise, session.devices};
   if (planning.body != nullptr) {
     made.functions = planning.body->functions;
+    made.facts = &planning.body->facts;
     made.call_path = planning.body->path;
     made.handles = planning.body->handles;
   } else if (!planning.graph.functions().empty()) {
-    made.functions = std::make_shared<Functions>(session, planning.graph.functions());
+    const auto functions = std::make_shared<Functions>(session, planning.graph.functions());
+    made.functions = functions;
+    made.facts = &functions->facts();
   }
   topology_ = make_topology(planning.graph, feeds, fetches, targets, *session.resources, made);
   if (options.log_placement) session.placements.write(*topology_);

@@ -21,8 +21,9 @@ namespace treenail {
 // What a function's body is planned for (functions.h).
 struct Session::CalledBody {
   std::shared_ptr<FunctionCaller> functions;  // as the body calls them
-  const std::string& path;                    // TopologyOptions::call_path
-  const std::vector<Tensor>& handles;         // TopologyOptions::handles
+  const FunctionFacts& facts;
+  const std::string& path;             // TopologyOptions::call_path
+  const std::vector<Tensor>& handles;  // TopologyOptions::handles
 };
 
 class Session::Signature {

@@ -172,7 +172,7 @@ TEST_F(SimulatedDevices, WorkThatIsLeftOutGivesNothing) {
     CancellationToken token;
     if (cancelled) token.cancel(Code::kCancelled, "the test");
     std::promise<Code> code;
-    start_immediately(neg.node->op(), std::span(&x, 1), {&resources, "", {}, device}, token,
+    start_taking(neg.node->op(), {x}, {&resources, "", {}, device}, token,
                       std::make_unique<End>(code));
     EXPECT_EQ(code.get_future().get(), cancelled ? Code::kCancelled : Code::kOk);
     device->wait();  // for the queue to free what the call had

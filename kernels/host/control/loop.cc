@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// While: its values go from iteration to iteration, what stays the same is handed on.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/runtime/kernel/async_kernel.h"
+#include "kernels/host/control/calls.h"
+
+namespace treenail::host {
+namespace {
+
+// What there is to know of a loop before it runs.
+class Loop {
+ public:
+  explicit Loop(const PrepareContext& p)
+      : num_values(p.num_inputs()), live(live_values(p)), cond(cond_of(p)), body(body_of_loop(p)) {
+    const auto& shapes = p.op().get<std::vector<PartialShape>>("output_shapes");
+    invariants_.assign(shapes.begin(), shapes.end());
+  }
+
+  const int num_values;
+  // Those that are read behind the loop, or that such a value or the condition is made of. Others
+  // are left as they come in: what is kept for a gradient that this run does not ask for.
+  const std::vector<bool> live;
+  FunctionBody& cond;
+  FunctionBody& body;
+
+  // Errors: InvalidArgument.
+  void check_invariants(const std::vector<Tensor>& values) const {
+    for (size_t i = 0; i < invariants_.size(); ++i) {
+      if (invariants_[i].compatible(values[i].shape())) continue;
+      throw invalid_argument("value ", i, " of the loop has shape ", values[i].shape(),
+                             " after the iteration, which its invariant ", invariants_[i],
+                             " does not allow");
+    }
+  }
+
+ private:
+  static FunctionBody& cond_of(const PrepareContext& p) {
+    return p.functions().body(p.op().get<FunctionAttr>("cond"), p.node_name(), {true});
+  }
+  static FunctionBody& body_of_loop(const PrepareContext& p) {
+    return body_of(p, p.op().get<FunctionAttr>("body"), live_values(p), p.op().output_types());
+  }
+  static std::vector<bool> live_values(const PrepareContext& p) {
+    const FunctionCaller& functions = p.functions();
+    std::vector<bool> live = functions.arguments_read(p.op().get<FunctionAttr>("cond"), {true});
+    live.resize(static_cast<size_t>(p.num_inputs()));
+    for (int i = 0; i < p.num_inputs(); ++i)
+      live[static_cast<size_t>(i)] = live[static_cast<size_t>(i)] || p.output_used(i);
+    for (bool grown = true; grown;) {
+      std::vector<bool> read = functions.arguments_read(p.op().get<FunctionAttr>("body"), live);
+      read.resize(live.size());
+      grown = false;
+      for (size_t i = 0; i < live.size(); ++i) {
+        grown = grown || (read[i] && !live[i]);
+        live[i] = live[i] || read[i];
+      }
+    }
+    return live;
+  }
+
+  std::vector<PartialShape> invariants_;
+};
+
+// One run of a loop, an iteration after the other: the condition of its values, then the body.
+class Iterations {
+ public:
+  Iterations(const Loop& loop, RunContext& c)
+      : loop_(loop),
+        values_(inputs_from(c, 0, loop.num_values)),
+        results_(values_.size()),
+        cond_(loop.cond.begin_call(c)),
+        body_(loop.body.begin_call(c)) {}
+
+  std::vector<Tensor>& values() { return values_; }
+
+  // All of it, on this thread.
+  void run() {
+    try {
+      do {
+        FunctionCall& next = prepare();
+        next.run(arguments(), results());
+      } while (take_results());
+    } catch (const Error& error) {
+      throw located(error);
+    }
+  }
+
+  // As FunctionCall::start(), of what is next.
+  bool start(CallEnd& end) { return prepare().start(arguments(), results(), end); }
+  // Of the call that has ended; whether there is one more.
+  bool take_results() {
+    if (!in_body_) {
+      in_body_ = is_true(holds_);
+      return in_body_;
+    }
+    loop_.check_invariants(results_);
+    values_.swap(results_);
+    in_body_ = false;
+    ++iteration_;
+    return true;
+  }
+  Error located(const Error& error) const {
+    return error.with_prefix(concat("iteration ", iteration_, ": "));
+  }
+
+ private:
+  // The body takes the loop's values, the condition shares them.
+  std::span<Tensor> arguments() { return in_body_ ? values_ : results_; }
+  std::span<Tensor> results() { return in_body_ ? results_ : std::span(&holds_, 1); }
+  FunctionCall& prepare() {
+    FunctionCall& call = in_body_ ? *body_ : *cond_;
+    call.iteration = iteration_;
+    for (size_t i = 0; i < values_.size(); ++i)
+      if (!in_body_ || !loop_.live[i]) results_[i] = values_[i];
+    return call;
+  }
+
+  const Loop& loop_;
+  std::vector<Tensor> values_, results_;
+  Tensor holds_;
+  const std::unique_ptr<FunctionCall> cond_, body_;
+  int64_t iteration_ = 0;
+  bool in_body_ = false;  // the body is next, or under way
+};
+
+// A run whose body or condition waits: it is there until that has ended.
+class StartedLoop final : public CallEnd {
+ public:
+  StartedLoop(const Loop& loop, const RunContext& c, Done done)
+      : context_(c), done_(done), iterations_(loop, context_) {}
+
+  // Goes on until a call is under way, which then has this in hand, or to the end.
+  void proceed() noexcept {
+    try {
+      do {
+        if (!iterations_.start(*this)) return;
+      } while (iterations_.take_results());
+    } catch (const Error& error) {
+      return finish(std::make_exception_ptr(iterations_.located(error)));
+    } catch (...) {
+      return finish(std::current_exception());
+    }
+    finish(nullptr);
+  }
+
+  void ended(std::exception_ptr error) noexcept override {
+    if (error != nullptr) return finish(std::move(error));
+    bool more = false;
+    try {
+      more = iterations_.take_results();
+    } catch (const Error& found) {
+      return finish(std::make_exception_ptr(iterations_.located(found)));
+    } catch (...) {
+      return finish(std::current_exception());
+    }
+    if (more) return proceed();
+    finish(nullptr);
+  }
+
+ private:
+  // The frames go before the run may.
+  void finish(std::exception_ptr error) noexcept {
+    const Done done = done_;
+    if (error == nullptr) set_outputs(context_, iterations_.values());
+    delete this;
+    if (error != nullptr) return done.fail(std::move(error));
+    done();
+  }
+
+  RunContext context_;
+  const Done done_;
+  Iterations iterations_;
+};
+
+class LoopKernel final : public Kernel {
+ public:
+  explicit LoopKernel(const PrepareContext& p) : loop_(p) { cost_ns = kCallNs; }
+  void run(RunContext& c) const override {
+    Iterations iterations(loop_, c);
+    iterations.run();
+    set_outputs(c, iterations.values());
+  }
+
+ private:
+  const Loop loop_;
+};
+
+class WaitingLoop final : public AsyncKernel {
+ public:
+  explicit WaitingLoop(const PrepareContext& p) : loop_(p) { cost_ns = kCallNs; }
+  void start(RunContext c, Done done) const override {
+    (new StartedLoop(loop_, c, done))->proceed();
+  }
+  void run(RunContext& c) const override {
+    Iterations iterations(loop_, c);
+    iterations.run();
+    set_outputs(c, iterations.values());
+  }
+
+ private:
+  const Loop loop_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> prepare_while(const PrepareContext& p) {
+  if (p.functions().waits(p.op())) return std::make_unique<WaitingLoop>(p);
+  return std::make_unique<LoopKernel>(p);
+}
+
+}  // namespace treenail::host
