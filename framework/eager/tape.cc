@@ -111,9 +111,16 @@ OpInstance function_op(std::span<const DType> inputs, std::span<const DType> out
   return resolve_op(def, inputs, attrs, sizes);
 }
 
+void note_read(const ImmediateTensor& handle) {
+  OpenTapes& tapes = OpenTapes::here();
+  if (tapes.record()) tapes.note_access(handle);
+}
+
 bool any_recorded(std::span<const ImmediateTensor* const> tensors) {
   OpenTapes& tapes = OpenTapes::here();
   if (!tapes.record()) return false;
+  for (const ImmediateTensor* tensor : tensors)
+    if (tensor->tensor.dtype() == DType::kResource) tapes.note_access(*tensor);
   return std::ranges::any_of(tensors, [&](const ImmediateTensor* tensor) {
     return tapes.the_record().find(*tensor) != Record::kNone;
   });

@@ -79,6 +79,8 @@ void record_op(const OpInstance& op, std::span<const ImmediateTensor* const> inp
                std::span<ImmediateTensor> outputs, std::shared_ptr<RecordedRule> rule = nullptr);
 // Stands for a function in a record, whose gradient is a rule.
 OpInstance function_op(std::span<const DType> inputs, std::span<const DType> outputs);
+// A variable is read where an op is not run: in a function that is traced.
+void note_read(const ImmediateTensor& handle);
 // Whether the tapes open on this thread know one of these.
 bool any_recorded(std::span<const ImmediateTensor* const> tensors);
 

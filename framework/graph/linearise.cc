@@ -168,7 +168,7 @@ Linearised linearise(const Function& function, const std::vector<bool>& has_grad
 
 std::string add_function(Graph& library, std::string_view wanted, std::shared_ptr<Graph> body,
                          std::span<const Output> inputs, std::span<const Output> outputs,
-                         std::shared_ptr<const BodyRules> rules) {
+                         std::shared_ptr<const BodyRules> rules, bool may_grow) {
   auto function = std::make_shared<Function>();
   function->rules = std::move(rules);
   for (const Output& input : inputs) {
@@ -179,7 +179,7 @@ std::string add_function(Graph& library, std::string_view wanted, std::shared_pt
     function->outputs.push_back(argument_of(output));
     function->output_values.push_back(to_text(output));
   }
-  body->finalize();
+  if (!may_grow) body->finalize();
   function->body = std::move(body);
   function->name = wanted;
   for (int i = 1; library.functions().contains(function->name); ++i)

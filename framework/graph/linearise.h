@@ -56,11 +56,11 @@ Output add_placeholder(Graph& graph, std::string_view name, DType dtype, const P
 // Of which all is known that is known of `value`, which may be another graph's, but the value.
 Output add_placeholder_like(Graph& graph, std::string_view name, const Output& value);
 
-// Adds a function with these inputs and outputs, values of the body, which is finished. Its name:
-// `wanted` made unique.
+// Adds a function with these inputs and outputs, values of the body, which is finished, unless it
+// may grow: no node that it has then changes. Its name: `wanted` made unique.
 std::string add_function(Graph& library, std::string_view wanted, std::shared_ptr<Graph> body,
                          std::span<const Output> inputs, std::span<const Output> outputs,
-                         std::shared_ptr<const BodyRules> rules = nullptr);
+                         std::shared_ptr<const BodyRules> rules = nullptr, bool may_grow = false);
 
 // Errors: NotFound.
 const Function& function_named(const Graph& library, std::string_view name);

@@ -10,6 +10,7 @@
 #include "framework/graph/linearise.h"
 #include "framework/op/gradient.h"
 #include "framework/op/op_registry.h"
+#include "framework/runtime/plan/handle_info.h"
 #include "python/binding/graph_lock.h"
 #include "python/binding/graph_type.h"
 #include "python/binding/module.h"
@@ -47,15 +48,25 @@ PyObject* copied_constant(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   });
 }
 
+// What every value has in common that may come in place of this one.
+ValueInfo known_of(PyObject* tensor) {
+  if (const Tensor* const value = concrete_value(tensor)) {
+    ValueInfo known{.dtype = value->dtype(), .shape = value->shape()};
+    known.handle = handle_info_of(*value);
+    return known;
+  }
+  const Output source = output_of(tensor);
+  Graph& outer = *graph_of_tensor(tensor)->state->graph;
+  return reading(outer, [&] { return source.node->info(source.index); });
+}
+
 // body_argument(graph, tensor, name): a placeholder in `graph` of which all is known that is known
 // of `tensor`, but its value.
 PyObject* body_argument(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
-    if (nargs != 3 || !is_symbolic(args[1])) throw_type_error("body_argument(graph, tensor, name)");
+    if (nargs != 3 || !is_tensor(args[1])) throw_type_error("body_argument(graph, tensor, name)");
     GraphObject* const graph = graph_from(args[0]);
-    const Output source = output_of(args[1]);
-    Graph& outer = *graph_of_tensor(args[1])->state->graph;
-    const ValueInfo known = reading(outer, [&] { return source.node->info(source.index); });
+    const ValueInfo known = known_of(args[1]);
     static const OpDef& def = OpRegistry::instance().get("Placeholder");
     const NamedAttr attrs[] = {{"dtype", known.dtype}, {"shape", known.shape}};
     NewNode node;
@@ -93,11 +104,13 @@ std::vector<Output> values_in(PyObject* list, GraphObject* graph) {
 }
 
 // add_function(library, name, body, inputs, outputs): the body, which nobody changes any more, as a
-// function of the graph `library`; its inputs are placeholders. The name that it got, and whether
-// it has stateful operations.
+// function of the graph `library`; its inputs are placeholders. With a sixth argument, true, the
+// body may still grow. The name that it got, and whether it has stateful operations.
 PyObject* add_function(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
-    if (nargs != 5) throw_type_error("add_function(library, name, body, inputs, outputs)");
+    if (nargs != 5 && nargs != 6)
+      throw_type_error("add_function(library, name, body, inputs, outputs, may grow)");
+    const bool may_grow = nargs == 6 && args[5] == Py_True;
     Graph& library = *graph_from(args[0])->state->graph;
     GraphObject* const body = graph_from(args[2]);
     const std::vector<Output> inputs = values_in(args[3], body);
@@ -106,7 +119,8 @@ PyObject* add_function(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
     const auto rules = body_rules(*body->state);
     std::string added;
     writing(library, [&] {
-      added = treenail::add_function(library, wanted, body->state->graph, inputs, outputs, rules);
+      added = treenail::add_function(library, wanted, body->state->graph, inputs, outputs, rules,
+                                     may_grow);
     });
     Ref name = text_object(added);
     Ref stateful = Ref::steal(bool_object(is_stateful(*body->state->graph)));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Immediate execution for Python: the context, and variables that are nobody's but their holders'.
 #include <array>
+#include <span>
+#include <string>
 
 #include "framework/eager/prepared_call.h"
 #include "framework/op/op_registry.h"
@@ -82,6 +84,7 @@ PyObject* read_variable(PyObject*, PyObject* handle) {
   return guarded([&] {
     const Variable& variable = variable_from(handle_from(handle));
     if (current_mode() == CallMode::kGraph) {
+      if (tapes_record()) note_read(*immediate_value(handle));
       OpCall call;
       call.def = &OpRegistry::instance().get("ReadVariableOp");
       call.inputs = {handle};
@@ -97,7 +100,63 @@ PyObject* read_variable(PyObject*, PyObject* handle) {
   });
 }
 
+// concrete_in_graph(graph, tensor, name): what stands for a concrete tensor in that graph.
+PyObject* constant_in_graph(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&] {
+    if (nargs != 3 || concrete_value(args[1]) == nullptr)
+      throw_type_error("concrete_in_graph() takes a graph, a concrete tensor and a name");
+    return concrete_in_graph(graph_from(args[0]), args[1], text_of(args[2], "a name")).release();
+  });
+}
+
+// What kind of a call this is of a function that is traced once for each kind, as bytes: tensors by
+// dtype and shape, plain Python values by themselves. None where an argument is something else.
+PyObject* quick_key(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    if (!PyTuple_Check(args) || current_mode() != CallMode::kImmediate) return none();
+    std::string key;
+    const auto add = [&key](char kind, const void* data, size_t size) {
+      key += kind;
+      key.append(static_cast<const char*>(data), size);
+    };
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) {
+      PyObject* const item = PyTuple_GET_ITEM(args, i);
+      if (const Tensor* tensor = concrete_value(item)) {
+        const char dtype = static_cast<char>(tensor->dtype());
+        const std::span<const int64_t> dims = tensor->shape().dims();
+        const size_t rank = dims.size();
+        add('T', &dtype, 1);
+        add('r', &rank, sizeof(rank));
+        key.append(reinterpret_cast<const char*>(dims.data()), dims.size_bytes());
+      } else if (PyFloat_CheckExact(item)) {
+        const double value = PyFloat_AS_DOUBLE(item);
+        add('f', &value, sizeof(value));
+      } else if (item == Py_None || PyBool_Check(item)) {
+        add(item == Py_None ? 'n' : item == Py_True ? 't' : 'F', nullptr, 0);
+      } else if (PyLong_CheckExact(item)) {
+        int overflow = 0;
+        const int64_t value = PyLong_AsLongLongAndOverflow(item, &overflow);
+        if (overflow != 0) return none();
+        add('i', &value, sizeof(value));
+      } else if (PyUnicode_CheckExact(item)) {
+        const std::string_view text = text_of(item, "a text");
+        const size_t size = text.size();
+        add('s', &size, sizeof(size));
+        key += text;
+      } else {
+        return none();
+      }
+    }
+    const std::string& device = default_graph()->state->context().device;
+    key += device;
+    return PyBytes_FromStringAndSize(key.data(), static_cast<Py_ssize_t>(key.size()));
+  });
+}
+
 PyMethodDef functions[] = {
+    {"concrete_in_graph", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(constant_in_graph)),
+     METH_FASTCALL, nullptr},
+    {"quick_key", quick_key, METH_O, nullptr},
     {"mark_immediate", mark_immediate, METH_O, nullptr},
     {"executing_eagerly", executing_eagerly, METH_NOARGS,
      "executing_eagerly()\n--\n\nWhether operations run at once rather than building a graph."},

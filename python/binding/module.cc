@@ -135,6 +135,7 @@ int execute_module(PyObject* module) {
     add_execute(module);
     add_immediate(module);
     add_tape(module);
+    add_called_functions(module);
     add_public_functions(module);
     add_functions(module);
     add_gradient_functions(module);

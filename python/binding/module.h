@@ -16,6 +16,7 @@ struct State {
   PyTypeObject* op_function_type = nullptr;
   PyTypeObject* session_type = nullptr;
   PyTypeObject* tape_type = nullptr;
+  PyTypeObject* called_function_type = nullptr;
   PyTypeObject* public_function_type = nullptr;
 
   // Registered by the package through register_hooks().
@@ -61,6 +62,7 @@ void add_session(PyObject* module);
 void add_execute(PyObject* module);
 void add_immediate(PyObject* module);
 void add_tape(PyObject* module);
+void add_called_functions(PyObject* module);
 void add_public_functions(PyObject* module);
 
 void add_functions(PyObject* module);

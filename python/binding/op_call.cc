@@ -33,8 +33,15 @@ Ref call_in_graph(const OpCall& call, const OpInputs& inputs, Node** node_out,
   return held;
 }
 
-// Of a concrete tensor that a function's body uses, to be a constant there.
-constexpr size_t kMostCopied = size_t{1} << 20;
+bool is_state(DType dtype) { return dtype == DType::kResource || dtype == DType::kVariant; }
+
+// Whether a concrete tensor that a function's body uses is passed to it: what is large, and what
+// gradients may be asked for; else it is a constant there.
+bool is_argument(const Tensor& tensor) {
+  constexpr size_t kMostCopied = size_t{1} << 20;
+  return !is_plain(tensor.dtype()) || carries_gradient(tensor.dtype()) ||
+         tensor.bytes() > kMostCopied;
+}
 
 TensorIdentity tensor_identity(const Tensor& tensor) {
   return {tensor.raw(), tensor.dtype(), to_text(tensor.shape())};
@@ -162,14 +169,20 @@ Ref concrete_in_graph(GraphObject* graph, PyObject* tensor, std::string_view nam
   auto& constants = graph->state->constants;
   const auto found = constants.find(tensor_identity(value));
   if (found != constants.end()) return tensor_view(graph, {found->second, 0});
-  if (graph->state->captures && (!is_plain(value.dtype()) || value.bytes() > kMostCopied)) {
+  if (!graph->state->captures && is_state(value.dtype())) {
+    throw_value_error(repr_of(tensor), " is state of immediate execution, which a graph cannot use: "
+                      "make it with the graph, or call a tn.function");
+  }
+  Ref made;
+  if (graph->state->captures && is_argument(value)) {
     Ref text = text_object(name);
     PyObject* arguments[] = {as_object(graph), tensor, text.get()};
-    return checked(parking(
+    made = checked(parking(
         [&] { return PyObject_Vectorcall(state().capture_concrete, arguments, 3, nullptr); }));
+  } else {
+    made = constant_tensor(graph, value, name, true);
   }
-  Ref made = constant_tensor(graph, value, name, true);
-  // The node shares the bytes, so nothing else will have this identity while it is there.
+  // The node, or the body, shares the bytes: nothing else has this identity while it is there.
   constants.emplace(tensor_identity(value), output_of(made.get()).node);
   return made;
 }

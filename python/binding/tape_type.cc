@@ -282,7 +282,20 @@ PyObject* record_call(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   });
 }
 
+// any_recorded([tensor, ...]): whether tapes that see this thread know one of these.
+PyObject* knows_any(PyObject*, PyObject* list) {
+  return guarded([&] {
+    if (!tapes_record()) return bool_object(false);
+    Ref sequence = checked(PySequence_Fast(list, "needed is a list of tensors"));
+    std::vector<const ImmediateTensor*> tensors;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence.get()); ++i)
+      tensors.push_back(&concrete(PySequence_Fast_GET_ITEM(sequence.get(), i), "a value"));
+    return bool_object(any_recorded(tensors));
+  });
+}
+
 PyMethodDef functions[] = {
+    {"any_recorded", knows_any, METH_O, nullptr},
     {"tapes_record", record_seen, METH_NOARGS, nullptr},
     {"record_call", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(record_call)),
      METH_FASTCALL, nullptr},

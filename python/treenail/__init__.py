@@ -19,7 +19,7 @@ except ImportError as _error:
     raise _library.explained(_error) from None
 from treenail import (_accumulators, _array, _assertions, _assignments, _barrier,  # noqa: F401
                       _clip, _control, _control_flow, _counting, _custom_gradient, _derivatives,
-                      _dlpack, _functional, _gradient_rules, _gradients, _hooks, _math,
+                      _dlpack, _function, _functional, _gradient_rules, _gradients, _hooks, _math,
                       _partitioned, _plugins, _py_func, _random, _recompute, _session, _sorting,
                       _sparse, _staging, _tape, _tensor_array, _variable_scope, _variables)
 from treenail._absent import advice as _advice
@@ -40,6 +40,7 @@ from treenail._convert import (IndexedSlices, IndexedSlicesValue, constant, conv
                                placeholder_with_default)
 from treenail._eager import eager, enable_eager_execution
 from treenail._execute import execute, import_graph, load_graph
+from treenail._function import *  # noqa: F401,F403
 from treenail._framework import (Graph, GraphKeys, add_to_collection, add_to_collections,
                                  colocate_with, control_dependencies, device, executing_eagerly,
                                  get_collection, get_collection_ref, get_default_graph, get_seed,
@@ -171,6 +172,7 @@ __all__ += _counting.__all__
 __all__ += _custom_gradient.__all__
 __all__ += _derivatives.__all__
 __all__ += _dlpack.__all__
+__all__ += _function.__all__
 __all__ += _functional.__all__
 __all__ += _gradient_rules.__all__
 __all__ += _gradients.__all__

@@ -173,7 +173,7 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None,
                 pass
         value = _converted(value, dtype, name)
     elif value._is_concrete and not executing_eagerly():
-        value = _core.constant(get_default_graph(), value, None, name, False)
+        value = _core.concrete_in_graph(get_default_graph(), value, name or "Const")
     if dtype is not None and value.dtype != dtype:
         raise ValueError("Tensor conversion requested dtype %s for Tensor with dtype %s: %r"
                          % (_core.as_dtype(dtype).name, value.dtype.name, value))

@@ -34,6 +34,9 @@ class FunctionGraph(Graph):
         self.captured: list = []  # of the graph around, those that are passed as arguments
         self.arguments: list = []  # what stands for them, behind the function's own arguments
         self.waits_for: list = []  # operations of the graph around that operations here wait for
+        # Whether what its operations do is done in their order, and all of it (tn.function).
+        self.program_order: bool = getattr(outer, "program_order", False)
+        self.may_make_variables = True
 
     @property
     def _root(self) -> Graph:
@@ -72,6 +75,26 @@ class FunctionGraph(Graph):
             self.arguments.append(found)
         self._stand_ins[tensor] = found
         return found
+
+    def capture_concrete(self, tensor: Tensor, name: str) -> Tensor:
+        """What stands in this body for a tensor of immediate execution that is too large for a
+        constant, or state."""
+        outer = self._outer
+        if outer._immediate:
+            found = _core.body_argument(self, tensor, self._unique_name("captured"))
+            self.captured.append(tensor)
+            self.arguments.append(found)
+            return found
+        return self._stand_in(_core.concrete_in_graph(outer, tensor, name), copy=False)
+
+    def run_all_in_order(self) -> list:
+        """What the function's results must wait for: every operation that does something. Those
+        of which others see the order keep it."""
+        acting = [(op, _core.acts(op)) for op in self.get_operations()]
+        seen = [op for op, kind in acting if kind == 2]
+        for before, op in zip(seen, seen[1:]):
+            op._add_control_input(before)
+        return [op for op, kind in acting if kind == 1] + seen[-1:]
 
     def control_dependencies(self, control_inputs) -> _ControlDependencies:
         if control_inputs is None:
@@ -137,6 +160,15 @@ class GradientBody(FunctionGraph):
         return self.capture(done)
 
 
+def make_variable_in(graph: Any) -> None:
+    """Raises ValueError where a function that is traced may make no variables any more."""
+    while isinstance(graph, FunctionGraph):
+        if not graph.may_make_variables:
+            raise ValueError("tn.function-decorated function tried to create variables on "
+                             "non-first call: make them outside, or keep them (if self.v is None)")
+        graph = graph._outer
+
+
 def _capture(graph: FunctionGraph, tensor: Tensor) -> Tensor:
     return graph.capture(tensor)
 
@@ -159,8 +191,26 @@ class Traced:
                 returned) else self._as_value(returned)
         self.outputs: list = [tensor for leaf in flatten(self.structure)
                               for tensor in components(leaf)]
+        if self.graph.program_order:
+            self._wait_for_all()
+
+    def _wait_for_all(self) -> None:
+        """The results come when all that the body does is done. A body without results gives
+        one."""
+        with _DefaultGraph(self.graph):
+            acting = self.graph.run_all_in_order()
+            outputs = self.outputs or [convert_to_tensor(True)]
+            if acting:
+                with self.graph.control_dependencies([_core.create_op(
+                        self.graph, "NoOp", (), None, "done", acting)]):
+                    outputs = [ops.Identity(t) for t in outputs]
+            if self.outputs:
+                self.structure = assembled(self.structure, outputs)
+            self.outputs = outputs
 
     def _as_value(self, value: Any) -> Any:
+        if isinstance(value, Operation) and self.graph.program_order:
+            return None  # it runs
         if value is None or isinstance(value, (SparseTensor, IndexedSlices)):
             return value
         if isinstance(value, TensorArray):

@@ -8,6 +8,7 @@ from weakref import WeakValueDictionary
 
 from treenail import _treenail as _core
 from treenail._convert import convert_to_tensor
+from treenail._function_graph import make_variable_in
 from treenail._framework import GraphKeys, get_default_graph, init_scope
 from treenail._ops import ops
 from treenail._shape import TensorShape
@@ -50,6 +51,7 @@ class ImmediateVariable(Variable):
         if constraint is not None and not callable(constraint):
             raise ValueError("The `constraint` argument must be a callable.")
         around = get_default_graph()
+        make_variable_in(around)
         self._graph = around._root
         with init_scope():
             self._shared = around.unique_name(name or "Variable", mark_as_used=False)
@@ -120,8 +122,8 @@ class ImmediateVariable(Variable):
             if not self._shape.is_compatible_with(value.shape):
                 raise ValueError("Shapes %s of variable %s and %s of the value are incompatible"
                                  % (self._shape, self._shared_name, value.shape))
-            getattr(ops, op_name)(self._handle, value)
-            return self.read_value() if read_value else None
+            op = getattr(ops, op_name)(self._handle, value)  # None where it has run
+            return self.read_value() if read_value else op
 
     def _admit_all_shapes(self) -> None:
         raise NotImplementedError("a variable of immediate execution keeps its shape unless it "

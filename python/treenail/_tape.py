@@ -6,7 +6,7 @@ from __future__ import annotations
 from treenail import _treenail as _core
 from treenail._convert import IndexedSlices, convert_to_tensor
 from treenail._eager import immediate_context, is_concrete
-from treenail._framework import _DefaultGraph
+from treenail._framework import _DefaultGraph, get_default_graph
 from treenail._immediate_variables import ImmediateVariable, variable_of
 from treenail._nest import flatten, is_nested, pack
 from treenail._treenail import Tensor
@@ -80,6 +80,8 @@ class GradientTape:
         """From now on gradients with respect to `tensor` (or a nest of tensors and variables) may
         be asked for. Raises ValueError for another dtype than a floating or complex one."""
         for each in _flat(tensor):
+            if isinstance(each, Tensor) and not each._is_concrete:
+                continue  # where a function is traced everything is known
             known = _tensor(each, "what a tape watches")
             dtype = each.dtype
             if not (dtype.is_floating or dtype.is_complex):
@@ -119,6 +121,8 @@ class GradientTape:
         fill = getattr(unconnected_gradients, "value", unconnected_gradients) or "none"
         if fill not in ("none", "zero"):
             raise ValueError("Unknown value for unconnected_gradients: %r" % unconnected_gradients)
+        if any(isinstance(t, Tensor) and not t._is_concrete for t in _flat(target)):
+            return _like(sources, self._in_graph(target, _flat(sources), output_gradients, fill))
         targets = [_tensor(t, "a target") for t in _flat(target)]
         targets = [_core.read_variable(t) if t.dtype == _core.resource else t for t in targets]
         arriving = None
@@ -141,6 +145,27 @@ class GradientTape:
             self._tape.reset()
             self._used = True
         return _like(sources, grads)
+
+    def _in_graph(self, target: Any, sources: list, output_gradients: Any, fill: str) -> list:
+        """The gradients where a function is traced: by the operations of its graph."""
+        from treenail._gradients import gradients
+        if self._recording and not self._persistent:
+            self._end()
+        graph = get_default_graph()
+        watched = self.watched_variables()
+        xs: list = []
+        for source in sources:
+            if isinstance(source, ImmediateVariable):
+                xs.append(_core.concrete_in_graph(graph, source.handle, "variable")
+                          if any(source is v for v in watched) else None)
+            else:
+                xs.append(source)
+        grad_ys = None if output_gradients is None else _flat(output_gradients)
+        known = [x for x in xs if x is not None]
+        found = iter(gradients(_flat(target), known, grad_ys))
+        grads = [None if x is None else next(found) for x in xs]
+        self._used = not self._persistent
+        return [_zeros_of(s) if g is None and fill == "zero" else g for g, s in zip(grads, sources)]
 
     def jacobian(self, target: Any, sources: Any, unconnected_gradients: Any = None,
                  parallel_iterations: Any = None, experimental_use_pfor: bool = True) -> Any:

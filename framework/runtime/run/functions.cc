@@ -21,6 +21,10 @@ Session::Functions::Functions(Impl& session, FunctionFacts::Library library)
     : session_(session), facts_(std::move(library), any_queue(session.devices)) {}
 Session::Functions::~Functions() = default;
 
+std::shared_ptr<FunctionCaller> Session::functions() {
+  return std::make_shared<Functions>(*impl_, graph_->functions());
+}
+
 FunctionBody& Session::Functions::body(const FunctionAttr& function, std::string_view call_site,
                                        const std::vector<bool>& wanted) {
   return body_within(nullptr, function, call_site, wanted);

@@ -18,6 +18,7 @@
 
 namespace treenail {
 
+class FunctionCaller;
 class ResourceManager;
 
 struct SessionOptions {
@@ -119,6 +120,10 @@ class Session {
   // what runs keeps its own until it has ended. Later runs throw FailedPrecondition "the session is
   // closed".
   void close();
+
+  // The functions that the graph has now, to be called outside of a run. The session outlives it.
+  // The caller holds the graph's mutex.
+  std::shared_ptr<FunctionCaller> functions();
 
   // Their full names.
   std::vector<std::string> devices() const;

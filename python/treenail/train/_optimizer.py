@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from treenail._control import group
 from treenail._convert import IndexedSlices, convert_to_tensor
-from treenail._framework import (Graph, GraphKeys, control_dependencies, executing_eagerly,
-                                 get_default_graph, name_scope)
+from treenail._framework import (Graph, GraphKeys, control_dependencies, get_default_graph, init_scope,
+                                 name_scope)
 from treenail._gradients import gradients
 from treenail._math import cast
 from treenail._ops import ops
@@ -75,7 +75,7 @@ class Optimizer:
             raise ValueError("gate_gradients must be one of: Optimizer.GATE_NONE, "
                              "Optimizer.GATE_OP, Optimizer.GATE_GRAPH.  Not %s" % gate_gradients)
         given = callable(loss)
-        if executing_eagerly():
+        if get_default_graph()._root._immediate:
             return self._gradients_at_once(loss, var_list, grad_loss)
         loss = convert_to_tensor(loss() if given else loss)
         if not loss.dtype.is_floating:
@@ -124,7 +124,7 @@ class Optimizer:
             raise ValueError("No gradients provided for any variable: %s."
                              % ([v.name for _, v in pairs],))
         graph = given[0][1]._graph
-        with graph.as_default(), graph.control_dependencies(None):
+        with graph.as_default(), init_scope():
             self._create_slots([variable for _, variable in given])
         with graph.as_default(), name_scope(name, self._name) as scope:
             self._prepare()
@@ -218,7 +218,8 @@ class Optimizer:
             graph = var._graph
             with graph.name_scope(None), graph.control_dependencies(None), \
                     graph.device(None), graph.device(var.device or None):
-                slots[var] = Variable(value(), trainable=False, name=var._shared_name + "/" + op_name)
+                slots[var] = Variable(value(), trainable=False, name="%s/%s" % (
+                    var._shared_name, op_name))
             self._place_in_whole(slots[var], var)
         return slots[var]
 
@@ -241,7 +242,7 @@ class Optimizer:
         return self._non_slots[key]
 
     def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Variable:
-        return self._non_slots[name, graph or get_default_graph()]
+        return self._non_slots[name, graph or get_default_graph()._root]
 
     @staticmethod
     def _sum_duplicates(grad: IndexedSlices) -> tuple:
