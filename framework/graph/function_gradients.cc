@@ -141,11 +141,10 @@ void ChoiceGradient::run(std::span<Gradient> result) {
 }
 
 void ChoiceGradient::linearise_all() {
-  const std::vector<Output> around(node_.inputs().begin() + first_, node_.inputs().end());
-  for (const std::string& name : names_) {
-    branches_.push_back(
-        linearise(function_named(library_, name), with_gradient_, wanted_, around, setting_));
-  }
+  const BodyRequest request{
+      with_gradient_, wanted_, {node_.inputs().begin() + first_, node_.inputs().end()}, {}};
+  for (const std::string& name : names_)
+    branches_.push_back(linearise(function_named(library_, name), request, setting_));
 }
 
 // A branch through which an argument has no gradient gives zeros where another has one.

@@ -6,6 +6,7 @@
 #include "framework/base/error.h"
 #include "framework/graph/function_gradients.h"
 #include "framework/graph/graph_emitter.h"
+#include "framework/graph/row_gradients.h"
 #include "framework/op/backprop.h"
 
 namespace treenail {
@@ -23,6 +24,7 @@ class GraphProgram final : public DifferentiableProgram {
         emitter_(graph),
         scope_(std::move(scope)),
         overrides_(options.overrides),
+        rows_of_(options.rows_of),
         gate_(options.gate) {}
 
   Emitter& emitter() override { return emitter_; }
@@ -44,9 +46,12 @@ class GraphProgram final : public DifferentiableProgram {
   bool override_gradient(int64_t node, std::span<const Gradient> output_gradients,
                          std::span<const bool> needed, std::span<Gradient> result) override {
     if (overrides_ == nullptr || !overrides_->has(at(node))) {
-      if (!calls_functions(at(node).op())) return false;
-      function_gradients(at(node), {library_, overrides_, gate_, false}, emitter_, output_gradients,
-                         needed, result);
+      if (!calls_functions(at(node).op())) {
+        return !rows_of_.empty() && needed[0] &&
+               row_gradient(at(node), rows_of_, emitter_, output_gradients[0], result[0]);
+      }
+      function_gradients(at(node), {library_, overrides_, gate_, false, rows_of_}, emitter_,
+                         output_gradients, needed, result);
       return true;
     }
     std::vector<GraphGradient> given;
@@ -153,6 +158,7 @@ class GraphProgram final : public DifferentiableProgram {
   GraphEmitter emitter_;
   std::string scope_;
   GradientOverrides* overrides_;
+  const std::span<const Output> rows_of_;
   const bool gate_;
 };
 

@@ -57,6 +57,8 @@ struct GradientOptions {
   GradientOverrides* overrides = nullptr;
   // Whose functions the graph's nodes call; null: the graph's own. The caller holds its mutex.
   Graph* library = nullptr;
+  // Of which rows are read often: where they are, gradients are slices (row_gradients.h).
+  std::span<const Output> rows_of = {};
   bool gate = false;  // no gradient of a node's inputs is there before all of them are
 };
 

@@ -47,6 +47,11 @@ class Reads {
   void find() {
     for (const Output& gradient : l_.gradients)
       if (gradient.node != nullptr) visit(gradient);
+    for (const Rows& rows : l_.rows) {
+      if (rows.values.node == nullptr) continue;
+      visit(rows.values);
+      visit(rows.indices);
+    }
     while (!stack_.empty()) {
       const Node* const node = stack_.back();
       stack_.pop_back();
@@ -117,6 +122,24 @@ std::unique_ptr<GradientOverrides> overrides_for(const Function& function, const
   return found;
 }
 
+// The gradients, of which rows stay such where they may.
+void take(const std::vector<GraphGradient>& found, const BodyRequest& request, Linearised& l) {
+  GraphEmitter emitter(*l.body);
+  emitter.set_place("gradients/", nullptr);
+  size_t next = 0;
+  for (size_t i = 0; i < l.inputs.size(); ++i) {
+    l.gradients.emplace_back();
+    l.rows.emplace_back();
+    if (!request.wanted[i]) continue;
+    const GraphGradient& gradient = found[next++];
+    if (gradient.kind == Gradient::Kind::kSlices && !request.rows.empty() && request.rows[i]) {
+      l.rows[i] = {gradient.values, gradient.indices};
+    } else {
+      l.gradients[i] = dense_output(gradient, emitter);
+    }
+  }
+}
+
 }  // namespace
 
 void Linearised::find_reads() { Reads(*this, forward_nodes).find(); }
@@ -134,34 +157,32 @@ Output add_placeholder_like(Graph& graph, std::string_view name, const Output& v
   return made;
 }
 
-Linearised linearise(const Function& function, const std::vector<bool>& has_gradient,
-                     const std::vector<bool>& wanted, std::span<const Output> around,
+Linearised linearise(const Function& function, const BodyRequest& request,
                      const BodySetting& setting) {
   Linearised l = copy_of(function, setting);
-  std::vector<Output> ys, xs;
+  std::vector<Output> ys, xs, rows_of;
   for (size_t i = 0; i < l.outputs.size(); ++i) {
-    if (!has_gradient[i]) continue;
+    if (!request.has_gradient[i]) continue;
     ys.push_back(l.outputs[i]);
     const ValueInfo& info = l.outputs[i].node->info(l.outputs[i].index);
     l.incoming.push_back(add_placeholder(*l.body, "gradient", info.dtype, info.shape));
   }
-  for (size_t i = 0; i < l.inputs.size(); ++i)
-    if (wanted[i]) xs.push_back(l.inputs[i]);
-  const auto overrides = overrides_for(function, l, around, setting);
+  for (size_t i = 0; i < l.inputs.size(); ++i) {
+    if (request.wanted[i]) xs.push_back(l.inputs[i]);
+    if (!request.rows.empty() && request.rows[i]) rows_of.push_back(l.inputs[i]);
+  }
+  const auto overrides = overrides_for(function, l, request.around, setting);
   GradientOptions options{.grad_ys = l.incoming, .stop_gradients = l.inputs};
   options.overrides = overrides.get();
   options.library = &setting.library;
+  options.rows_of = rows_of;
   options.gate = setting.gate;
   const std::vector<GraphGradient> found = add_gradients(*l.body, ys, xs, options);
   if (overrides != nullptr) {
     l.captured = overrides->captured();
     l.rules = overrides->body_rules();
   }
-  GraphEmitter emitter(*l.body);
-  emitter.set_place("gradients/", nullptr);
-  size_t next = 0;
-  for (size_t i = 0; i < l.inputs.size(); ++i)
-    l.gradients.push_back(wanted[i] ? dense_output(found[next++], emitter) : Output());
+  take(found, request, l);
   l.find_reads();
   return l;
 }

@@ -24,6 +24,20 @@ struct BodySetting {
   bool gate = false;                       // as in GradientOptions
   // The backward part computes again what the forward part did (recompute.h).
   bool recompute = false;
+  std::span<const Output> rows_of = {};  // of the node's graph, as in GradientOptions
+};
+
+// What of a function is differentiated.
+struct BodyRequest {
+  std::vector<bool> has_gradient;  // by output
+  std::vector<bool> wanted;        // by input
+  std::vector<Output> around;      // by input, as for GradientOverrides::in_body
+  std::vector<bool> rows;          // by input, or none: the gradient may be rows
+};
+
+// Rows of a value: as Gradient's slices.
+struct Rows {
+  Output values, indices;
 };
 
 struct Linearised {
@@ -31,6 +45,7 @@ struct Linearised {
   std::vector<Output> inputs, outputs;  // of the function
   std::vector<Output> incoming;         // per output that has a gradient: its placeholder
   std::vector<Output> gradients;        // per input; {nullptr}: none, or not wanted
+  std::vector<Rows> rows;               // per input, instead of a gradient; {nullptr}: none
   // What the backward part reads of the forward part: inputs by number, and other values.
   std::vector<bool> reads_input;
   std::vector<Output> kept;
@@ -45,10 +60,8 @@ struct Linearised {
   void find_reads();
 };
 
-// has_gradient: per output; wanted, around: per input, as for GradientOverrides::in_body. The
-// caller holds the library's mutex. Errors: as add_gradients.
-Linearised linearise(const Function& function, const std::vector<bool>& has_gradient,
-                     const std::vector<bool>& wanted, std::span<const Output> around,
+// The caller holds the library's mutex. Errors: as add_gradients.
+Linearised linearise(const Function& function, const BodyRequest& request,
                      const BodySetting& setting);
 
 // A node whose value a function is given.

@@ -9,6 +9,7 @@
 
 #include "framework/base/error.h"
 #include "framework/graph/import.h"
+#include "framework/graph/row_gradients.h"
 
 namespace treenail {
 namespace {
@@ -73,12 +74,13 @@ class LoopGradient {
   void run(std::span<Gradient> result) {
     find_differentiated();
     linearise_body();
+    for (size_t i = 0; i < count_; ++i)  // where nothing is added to it
+      if (differentiated_[i] && stays_[i]) result[i] = output_gradients_[i];
     if (wants_.empty()) return;
     const std::string body = add_forward_body();  // before the graph that they share is finished
     add_backward_step();
     grow_node(body, add_forward_cond());
-    const std::vector<Value> gradients = call_backward_loop();
-    for (size_t i = 0; i < wants_.size(); ++i) result[wants_[i]] = Gradient::of(gradients[i]);
+    give(call_backward_loop(), result);
   }
 
  private:
@@ -93,6 +95,16 @@ class LoopGradient {
   std::string add_backward_cond();
   std::vector<Output> backward_arguments(Graph& graph);
   std::vector<Value> call_backward_loop();
+  Value first_gradient(size_t i);
+  Value value_read(size_t i);
+  std::vector<Value> no_rows(size_t i);
+  void give(std::span<const Value> gradients, std::span<Gradient> result);
+  Gradient joined_rows(size_t i, Value values, Value indices);
+  bool stay_rows(size_t i) const;
+
+  bool has_rows(size_t i) const { return l_.rows[i].values.node != nullptr; }
+  // Whether the gradient comes to a step, which gives another, rather than what is to be added.
+  bool is_carried(size_t i) const { return differentiated_[i] && !stays_[i]; }
 
   Node& node_;
   const BodySetting& setting_;
@@ -103,6 +115,7 @@ class LoopGradient {
   const std::vector<Gradient> output_gradients_;
   const std::span<const bool> needed_;  // by input
   std::vector<bool> differentiated_;    // values that a gradient goes through
+  std::vector<bool> stays_;             // values that are the same in every iteration, but lists
   Linearised l_;
   std::vector<size_t> wants_;       // inputs that have a gradient: values, and handles of variables
   std::vector<size_t> invariants_;  // inputs that the backward step reads, the same each time
@@ -115,6 +128,10 @@ class LoopGradient {
 void LoopGradient::find_differentiated() {
   Reach reach(function_named(library_, body_name_));
   differentiated_.resize(count_);
+  for (size_t i = 0; i < count_; ++i) {
+    const bool list = node_.op().input_type(static_cast<int>(i)) == DType::kVariant;
+    stays_.push_back(reach.passes_on(i) && !list);
+  }
   std::vector<bool> reached(count_);
   std::vector<size_t> fresh;
   for (size_t i = 0; i < count_; ++i) {
@@ -142,23 +159,27 @@ void LoopGradient::find_differentiated() {
 }
 
 void LoopGradient::linearise_body() {
-  std::vector<bool> wanted(count_);
-  for (const size_t i : wants_) wanted[i] = true;
+  BodyRequest request;
+  request.has_gradient.resize(count_);
+  request.wanted.resize(count_);
+  request.around.resize(count_);
+  request.rows = stays_;
+  for (const size_t i : wants_) request.wanted[i] = true;
+  for (size_t i = 0; i < count_; ++i) request.has_gradient[i] = is_carried(i);
   const Function& body = function_named(library_, body_name_);
-  std::vector<Output> around(count_);  // of what stays the same
   for (size_t i = 0; i < count_; ++i) {
     if (body.body->find_output(body.output_values[i]) ==
         body.body->find_output(body.input_nodes[i]))
-      around[i] = node_.input(static_cast<int>(i));
+      request.around[i] = node_.input(static_cast<int>(i));
   }
-  l_ = linearise(body, differentiated_, wanted, around, setting_);
+  l_ = linearise(body, request, setting_);
   GraphEmitter e(*l_.body);
   e.set_place("gradients/", nullptr);
-  std::erase_if(wants_, [&](size_t i) {  // a variable that no gradient comes to after all
-    return l_.gradients[i].node == nullptr && dtype_of(l_.inputs[i]) == DType::kResource;
+  std::erase_if(wants_, [&](size_t i) {  // what no gradient comes to after all
+    return l_.gradients[i].node == nullptr && !has_rows(i) && !is_carried(i);
   });
   for (const size_t i : wants_) {
-    if (l_.gradients[i].node == nullptr)
+    if (l_.gradients[i].node == nullptr && !has_rows(i))
       l_.gradients[i] = e.output_of(e.zeros_like(GraphEmitter::value_of(l_.inputs[i])));
   }
   l_.find_reads();
@@ -194,7 +215,10 @@ void LoopGradient::add_backward_step() {
   for (const CapturedValue& value : l_.captured) inputs.push_back(value.inside);
   inputs.insert(inputs.end(), kept_.begin(), kept_.end());
   inputs.insert(inputs.end(), l_.incoming.begin(), l_.incoming.end());
-  for (const size_t i : wants_) outputs.push_back(l_.gradients[i]);
+  for (const size_t i : wants_) {
+    outputs.push_back(has_rows(i) ? l_.rows[i].values : l_.gradients[i]);
+    if (has_rows(i)) outputs.push_back(l_.rows[i].indices);
+  }
   backward_step_ =
       add_function(library_, body_name_ + "_backward", l_.body, inputs, outputs, l_.rules);
 }
@@ -231,13 +255,18 @@ std::string LoopGradient::add_forward_cond() {
   return add_function(library_, cond_name_ + "_forward", std::move(graph), inputs, outputs);
 }
 
-// The backward loop's values: count, lists, gradients, invariants, captured.
+// The backward loop's values: count, lists, gradients (two lists for rows), invariants, captured.
 std::vector<Output> LoopGradient::backward_arguments(Graph& graph) {
   std::vector<Output> arguments{add_placeholder(graph, "count", DType::kInt32, Shape())};
   for (size_t i = 0; i < kept_.size(); ++i)
     arguments.push_back(add_placeholder(graph, "list", DType::kVariant, Shape()));
   for (const size_t i : wants_) {
-    const Output& like = differentiated_[i] ? l_.inputs[i] : l_.gradients[i];
+    if (has_rows(i)) {
+      for (const char* name : {"values", "indices"})
+        arguments.push_back(add_placeholder(graph, name, DType::kVariant, Shape()));
+      continue;
+    }
+    const Output& like = is_carried(i) ? l_.inputs[i] : l_.gradients[i];
     arguments.push_back(
         add_placeholder(graph, "gradient", dtype_of(l_.gradients[i]), info_of(like).shape));
   }
@@ -263,7 +292,10 @@ std::string LoopGradient::add_backward_body() {
   const std::vector<Output> arguments = backward_arguments(*graph);
   GraphEmitter e(*graph);
   const auto argument = [&](size_t i) { return GraphEmitter::value_of(arguments[i]); };
-  const size_t lists = 1, gradients = lists + kept_.size(), invariants = gradients + wants_.size();
+  const size_t lists = 1, gradients = lists + kept_.size();
+  const size_t invariants =
+      gradients + wants_.size() +
+      static_cast<size_t>(std::ranges::count_if(wants_, [&](size_t i) { return has_rows(i); }));
   std::vector<Value> results{e.sub(argument(0), e.const_scalar(DType::kInt32, 1))};
   std::vector<Value> inputs;
   for (size_t i = invariants; i < arguments.size(); ++i) inputs.push_back(argument(i));
@@ -278,20 +310,28 @@ std::string LoopGradient::add_backward_body() {
   }
   std::vector<DType> dtypes;
   std::vector<PartialShape> shapes;
-  for (size_t i = 0; i < wants_.size(); ++i) {
-    if (differentiated_[wants_[i]]) inputs.push_back(argument(gradients + i));
-    dtypes.push_back(dtype_of(l_.gradients[wants_[i]]));
-    shapes.push_back(info_of(l_.gradients[wants_[i]]).shape);
+  std::vector<bool> carried, rows;  // by result of a step
+  for (const size_t i : wants_) {
+    if (is_carried(i)) inputs.push_back(argument(gradients + carried.size()));
+    for (const Output& each : {l_.gradients[i], l_.rows[i].values, l_.rows[i].indices}) {
+      if (each.node == nullptr) continue;
+      dtypes.push_back(dtype_of(each));
+      shapes.push_back(info_of(each).shape);
+      carried.push_back(is_carried(i));
+      rows.push_back(has_rows(i));
+    }
   }
   const std::vector<int> sizes{static_cast<int>(inputs.size())};
   const std::vector<Value> step =
       e.emit(stateful_ ? "StatefulPartitionedCall" : "PartitionedCall", inputs,
              {{"f", FunctionAttr{backward_step_, {}}}, {"Tout", dtypes}, {"output_shapes", shapes}},
              sizes);
-  for (size_t i = 0; i < wants_.size(); ++i) {
-    // A variable's gradient is the sum over the iterations.
-    results.push_back(differentiated_[wants_[i]] ? step[i]
-                                                 : e.add(argument(gradients + i), step[i]));
+  for (size_t i = 0; i < step.size(); ++i) {
+    // The gradient of what stays the same is the sum over the iterations.
+    const Value before = argument(gradients + i);
+    results.push_back(carried[i] ? step[i]
+                      : rows[i]  ? e.call("TensorListPushBack", {before, step[i]})
+                                 : e.add(before, step[i]));
   }
   for (size_t i = invariants; i < arguments.size(); ++i) results.push_back(argument(i));
   return add_function(library_, body_name_ + "_backward_body", graph, arguments,
@@ -329,17 +369,12 @@ std::vector<Value> LoopGradient::call_backward_loop() {
   for (size_t i = count_; i < static_cast<size_t>(node_.num_outputs()); ++i)
     add({node_.id(), static_cast<int32_t>(i)}, Shape());
   for (const size_t i : wants_) {
-    const Value output{node_.id(), static_cast<int32_t>(i)};
-    const Output& input = node_.input(static_cast<int>(i));
-    if (!differentiated_[i]) {
-      const DType dtype = dtype_of(l_.gradients[i]);
-      const Value read =
-          e_.call("ReadVariableOp", {GraphEmitter::value_of(input)}, {{"dtype", dtype}});
-      add(e_.zeros_like(read), info_of(l_.gradients[i]).shape);
-    } else if (output_gradients_[i].kind == Gradient::Kind::kNone) {
-      add(e_.zeros_like(output), node_.info(static_cast<int>(i)).shape);
+    if (has_rows(i)) {
+      for (const Value& list : no_rows(i)) add(list, Shape());
     } else {
-      add(e_.densified(output_gradients_[i]), node_.info(static_cast<int>(i)).shape);
+      const bool variable = dtype_of(l_.inputs[i]) == DType::kResource;
+      add(first_gradient(i),
+          variable ? info_of(l_.gradients[i]).shape : node_.info(static_cast<int>(i)).shape);
     }
   }
   for (const size_t i : invariants_) {
@@ -357,8 +392,76 @@ std::vector<Value> LoopGradient::call_backward_loop() {
                {"output_shapes", shapes},
                {"parallel_iterations", node_.op().get_int("parallel_iterations")}},
               sizes);
-  const auto first = results.begin() + 1 + static_cast<std::ptrdiff_t>(kept_.size());
-  return {first, first + static_cast<std::ptrdiff_t>(wants_.size())};
+  return {results.begin() + 1 + static_cast<std::ptrdiff_t>(kept_.size()), results.end()};
+}
+
+// What there is before the last iteration.
+Value LoopGradient::first_gradient(size_t i) {
+  const Output& input = node_.input(static_cast<int>(i));
+  if (dtype_of(input) == DType::kResource) return e_.zeros_like(value_read(i));
+  if (output_gradients_[i].kind != Gradient::Kind::kNone) return e_.densified(output_gradients_[i]);
+  return e_.zeros_like({node_.id(), static_cast<int32_t>(i)});
+}
+
+// The value, which stays the same.
+Value LoopGradient::value_read(size_t i) {
+  const Output& input = node_.input(static_cast<int>(i));
+  if (dtype_of(input) != DType::kResource) return GraphEmitter::value_of(input);
+  const Output& like = has_rows(i) ? l_.rows[i].values : l_.gradients[i];
+  return e_.call("ReadVariableOp", {GraphEmitter::value_of(input)}, {{"dtype", dtype_of(like)}});
+}
+
+// Lists of rows and their numbers, in which there is an element that tells what rows are like.
+std::vector<Value> LoopGradient::no_rows(size_t i) {
+  const auto ints = [&](int64_t n) { return e_.const_ints(DType::kInt32, std::span(&n, 1)); };
+  const Value none = e_.call("StridedSlice", {value_read(i), ints(0), ints(0), ints(1)});
+  const Value indices = e_.const_ints(dtype_of(l_.rows[i].indices), {});
+  std::vector<Value> lists;
+  for (const Value& first : {none, indices}) {
+    const Value any = e_.const_scalar(DType::kInt32, -1);
+    const Value list = e_.call("EmptyTensorList", {any, any}, {{"element_dtype", e_.dtype(first)}});
+    lists.push_back(e_.call("TensorListPushBack", {list, first}));
+  }
+  return lists;
+}
+
+// Rows that were gathered are slices as ever, and so is what a loop around collects. Other slices
+// have a dense gradient outside of loops, and so here.
+bool LoopGradient::stay_rows(size_t i) const {
+  if (is_row_source(node_.input(static_cast<int>(i)), setting_.rows_of)) return true;
+  const Output inputs[] = {l_.inputs[i]};
+  for (int id = 0; id < l_.forward_nodes; ++id) {
+    if (is_slice_of(*l_.body->node(id), inputs)) return false;
+  }
+  return true;
+}
+
+void LoopGradient::give(std::span<const Value> gradients, std::span<Gradient> result) {
+  size_t next = 0;
+  for (const size_t i : wants_) {
+    if (!has_rows(i)) {
+      result[i] = Gradient::of(gradients[next++]);
+      continue;
+    }
+    Gradient rows = joined_rows(i, gradients[next], gradients[next + 1]);
+    next += 2;
+    if (!stay_rows(i)) rows = Gradient::of(e_.densified(rows));
+    const bool more = stays_[i] && output_gradients_[i].kind != Gradient::Kind::kNone;
+    result[i] =
+        more ? Gradient::of(e_.add(e_.densified(output_gradients_[i]), e_.densified(rows))) : rows;
+  }
+}
+
+Gradient LoopGradient::joined_rows(size_t i, Value values, Value indices) {
+  const auto join = [&](Value list, const Output& like) {
+    PartialShape shape = info_of(like).shape;
+    if (shape.rank_known()) shape = shape.with_dim(0, kUnknown);
+    return e_.call("TensorListConcat", {list},
+                   {{"element_dtype", dtype_of(like)}, {"element_shape", shape}});
+  };
+  const DType index = dtype_of(l_.rows[i].indices);
+  return Gradient::slices(join(values, l_.rows[i].values), join(indices, l_.rows[i].indices),
+                          e_.shape_of(value_read(i), index));
 }
 
 }  // namespace
