@@ -7,6 +7,7 @@
 
 #include "framework/base/error.h"
 #include "framework/graph/loop_gradients.h"
+#include "framework/graph/row_gradients.h"
 
 namespace treenail {
 namespace {
@@ -106,6 +107,12 @@ class ChoiceGradient {
  private:
   void linearise_all();
   void find_inputs_with_gradient();
+  Output source_of(const Output& argument) const {
+    return setting_.rows_of == nullptr ? Output() : setting_.rows_of->behind(argument);
+  }
+  static Value value_of(const Output& argument, GraphEmitter& e);
+  static void complete_rows(Linearised& branch, size_t i, GraphEmitter& e);
+  static Output dense_rows(Linearised& branch, size_t i, GraphEmitter& e);
   std::vector<Output> forward_outputs(size_t branch);
   std::vector<Output> backward_inputs(size_t branch);
   void add_functions();
@@ -124,6 +131,7 @@ class ChoiceGradient {
   std::vector<bool> with_gradient_;  // by output
   std::vector<Linearised> branches_;
   std::vector<size_t> inputs_;  // arguments that have a gradient
+  std::vector<bool> as_rows_;   // by argument: whether that is rows in every branch
   std::vector<bool> reads_;     // arguments that a backward part reads
   std::vector<std::string> forward_, backward_;
   bool stateful_ = false;
@@ -136,38 +144,75 @@ void ChoiceGradient::run(std::span<Gradient> result) {
   add_functions();
   grow_node();
   const std::vector<Value> gradients = call_backward();
-  for (size_t i = 0; i < inputs_.size(); ++i)
-    result[static_cast<size_t>(first_) + inputs_[i]] = Gradient::of(gradients[i]);
+  size_t next = 0;
+  for (const size_t i : inputs_) {
+    Gradient& given = result[static_cast<size_t>(first_) + i];
+    given = Gradient::of(gradients[next++]);
+    if (!as_rows_[i]) continue;
+    const Output& input = node_.input(first_ + static_cast<int>(i));
+    const Value argument = value_of(input, e_);
+    for (const Linearised& branch : branches_)
+      if (branch.rows[i].sliced) setting_.rows_of->sliced.push_back(source_of(input));
+    given = Gradient::slices(given.dense, gradients[next++], e_.shape_of(argument));
+  }
 }
 
 void ChoiceGradient::linearise_all() {
-  const BodyRequest request{
+  BodyRequest request{
       with_gradient_, wanted_, {node_.inputs().begin() + first_, node_.inputs().end()}, {}};
+  for (const Output& argument : request.around)
+    request.rows.push_back(source_of(argument).node != nullptr);
   for (const std::string& name : names_)
     branches_.push_back(linearise(function_named(library_, name), request, setting_));
+}
+
+// What an argument is, or a variable has.
+Value ChoiceGradient::value_of(const Output& argument, GraphEmitter& e) {
+  const Value value = GraphEmitter::value_of(argument);
+  if (e.dtype(value) != DType::kResource) return value;
+  const auto& handle = argument.node->info(argument.index).handle;
+  if (handle == nullptr) throw unimplemented("the gradient of an unknown variable");
+  return e.call("ReadVariableOp", {value}, {{"dtype", handle->dtype}});
+}
+
+// Rows as other branches give them, of which there may be none.
+void ChoiceGradient::complete_rows(Linearised& branch, size_t i, GraphEmitter& e) {
+  Rows& rows = branch.rows[i];
+  if (rows.values.node == nullptr) {
+    rows.values = e.output_of(no_rows_of(value_of(branch.inputs[i], e), e));
+    rows.indices = e.output_of(e.const_ints(DType::kInt64, {}));
+  }
+  rows.indices = e.output_of(e.cast(GraphEmitter::value_of(rows.indices), DType::kInt64));
+}
+
+Output ChoiceGradient::dense_rows(Linearised& branch, size_t i, GraphEmitter& e) {
+  const Rows rows = std::exchange(branch.rows[i], {});
+  return e.output_of(e.densified(Gradient::slices(GraphEmitter::value_of(rows.values),
+                                                  GraphEmitter::value_of(rows.indices),
+                                                  e.shape_of(value_of(branch.inputs[i], e)))));
 }
 
 // A branch through which an argument has no gradient gives zeros where another has one.
 void ChoiceGradient::find_inputs_with_gradient() {
   for (size_t i = 0; i < wanted_.size(); ++i) {
-    if (std::ranges::any_of(branches_, [&](const Linearised& branch) {
-          return branch.gradients[i].node != nullptr;
-        }))
-      inputs_.push_back(i);
+    const auto any = [&](auto has) { return std::ranges::any_of(branches_, has); };
+    const bool dense = any([&](const Linearised& b) { return b.gradients[i].node != nullptr; });
+    const bool rows = any([&](const Linearised& b) { return b.rows[i].values.node != nullptr; });
+    if (dense || rows) inputs_.push_back(i);
+    as_rows_.push_back(rows && !dense);
   }
   reads_.resize(wanted_.size());
   for (Linearised& branch : branches_) {
     GraphEmitter e(*branch.body);
     e.set_place("gradients/", nullptr);
     for (const size_t i : inputs_) {
-      if (branch.gradients[i].node != nullptr) continue;
-      Value argument = GraphEmitter::value_of(branch.inputs[i]);
-      if (e.dtype(argument) == DType::kResource) {
-        const auto& handle = branch.inputs[i].node->info(branch.inputs[i].index).handle;
-        if (handle == nullptr) throw unimplemented("the gradient of an unknown variable");
-        argument = e.call("ReadVariableOp", {argument}, {{"dtype", handle->dtype}});
+      if (as_rows_[i]) {
+        complete_rows(branch, i, e);
+      } else if (branch.rows[i].values.node != nullptr) {
+        branch.gradients[i] = dense_rows(branch, i, e);
+      } else if (branch.gradients[i].node == nullptr) {
+        branch.gradients[i] = e.output_of(e.zeros_like(value_of(branch.inputs[i], e)));
       }
-      branch.gradients[i] = e.output_of(e.zeros_like(argument));
     }
     branch.find_reads();
     for (size_t i = 0; i < reads_.size(); ++i) reads_[i] = reads_[i] || branch.reads_input[i];
@@ -209,7 +254,10 @@ void ChoiceGradient::add_functions() {
   for (size_t b = 0; b < branches_.size(); ++b) {
     const Linearised& branch = branches_[b];
     std::vector<Output> gradients;
-    for (const size_t i : inputs_) gradients.push_back(branch.gradients[i]);
+    for (const size_t i : inputs_) {
+      gradients.push_back(as_rows_[i] ? branch.rows[i].values : branch.gradients[i]);
+      if (as_rows_[i]) gradients.push_back(branch.rows[i].indices);
+    }
     stateful_ = stateful_ || is_stateful(*branch.body);
     forward_.push_back(add_function(library_, names_[b] + "_forward", branch.body, branch.inputs,
                                     outputs[b], branch.rules));
@@ -254,13 +302,17 @@ std::vector<Value> ChoiceGradient::call_backward() {
   std::vector<DType> dtypes;
   std::vector<PartialShape> shapes;
   for (const size_t i : inputs_) {
-    const Output& gradient = branches_[0].gradients[i];
+    const Output& gradient = as_rows_[i] ? branches_[0].rows[i].values : branches_[0].gradients[i];
     dtypes.push_back(gradient.node->op().output_type(gradient.index));
     const int input = first_ + static_cast<int>(i);
     const Output& argument = node_.input(input);
     const auto& info = argument.node->info(argument.index);
     const bool variable = info.dtype == DType::kResource && info.handle != nullptr;
     shapes.push_back(variable ? info.handle->shape : info.shape);
+    if (!as_rows_[i]) continue;
+    if (shapes.back().rank_known()) shapes.back() = shapes.back().with_dim(0, kUnknown);
+    dtypes.push_back(DType::kInt64);
+    shapes.push_back(PartialShape{kUnknown});
   }
   std::string op = op_.name();
   for (const std::string_view prefix : {"Stateless", "Stateful"})

@@ -47,8 +47,8 @@ class GraphProgram final : public DifferentiableProgram {
                          std::span<const bool> needed, std::span<Gradient> result) override {
     if (overrides_ == nullptr || !overrides_->has(at(node))) {
       if (!calls_functions(at(node).op())) {
-        return !rows_of_.empty() && needed[0] &&
-               row_gradient(at(node), rows_of_, emitter_, output_gradients[0], result[0]);
+        return rows_of_ != nullptr && needed[0] &&
+               row_gradient(at(node), *rows_of_, emitter_, output_gradients[0], result[0]);
       }
       function_gradients(at(node), {library_, overrides_, gate_, false, rows_of_}, emitter_,
                          output_gradients, needed, result);
@@ -158,7 +158,7 @@ class GraphProgram final : public DifferentiableProgram {
   GraphEmitter emitter_;
   std::string scope_;
   GradientOverrides* overrides_;
-  const std::span<const Output> rows_of_;
+  RowSources* const rows_of_;
   const bool gate_;
 };
 

@@ -50,6 +50,8 @@ class GradientOverrides {
   virtual std::shared_ptr<const BodyRules> body_rules() const { return nullptr; }
 };
 
+struct RowSources;
+
 struct GradientOptions {
   std::span<const Output> grad_ys = {};         // empty, or one per y; {nullptr} stands for ones
   std::span<const Output> stop_gradients = {};  // taken as constants with respect to all xs
@@ -58,7 +60,7 @@ struct GradientOptions {
   // Whose functions the graph's nodes call; null: the graph's own. The caller holds its mutex.
   Graph* library = nullptr;
   // Of which rows are read often: where they are, gradients are slices (row_gradients.h).
-  std::span<const Output> rows_of = {};
+  RowSources* rows_of = nullptr;
   bool gate = false;  // no gradient of a node's inputs is there before all of them are
 };
 

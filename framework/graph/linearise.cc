@@ -10,6 +10,7 @@
 #include "framework/graph/graph_emitter.h"
 #include "framework/graph/import.h"
 #include "framework/graph/recompute.h"
+#include "framework/graph/row_gradients.h"
 
 namespace treenail {
 namespace {
@@ -123,7 +124,8 @@ std::unique_ptr<GradientOverrides> overrides_for(const Function& function, const
 }
 
 // The gradients, of which rows stay such where they may.
-void take(const std::vector<GraphGradient>& found, const BodyRequest& request, Linearised& l) {
+void take(const std::vector<GraphGradient>& found, const BodyRequest& request,
+          const RowSources& rows_of, Linearised& l) {
   GraphEmitter emitter(*l.body);
   emitter.set_place("gradients/", nullptr);
   size_t next = 0;
@@ -133,7 +135,7 @@ void take(const std::vector<GraphGradient>& found, const BodyRequest& request, L
     if (!request.wanted[i]) continue;
     const GraphGradient& gradient = found[next++];
     if (gradient.kind == Gradient::Kind::kSlices && !request.rows.empty() && request.rows[i]) {
-      l.rows[i] = {gradient.values, gradient.indices};
+      l.rows[i] = {gradient.values, gradient.indices, rows_of.is_sliced(l.inputs[i])};
     } else {
       l.gradients[i] = dense_output(gradient, emitter);
     }
@@ -160,7 +162,8 @@ Output add_placeholder_like(Graph& graph, std::string_view name, const Output& v
 Linearised linearise(const Function& function, const BodyRequest& request,
                      const BodySetting& setting) {
   Linearised l = copy_of(function, setting);
-  std::vector<Output> ys, xs, rows_of;
+  std::vector<Output> ys, xs;
+  RowSources rows_of;
   for (size_t i = 0; i < l.outputs.size(); ++i) {
     if (!request.has_gradient[i]) continue;
     ys.push_back(l.outputs[i]);
@@ -169,20 +172,20 @@ Linearised linearise(const Function& function, const BodyRequest& request,
   }
   for (size_t i = 0; i < l.inputs.size(); ++i) {
     if (request.wanted[i]) xs.push_back(l.inputs[i]);
-    if (!request.rows.empty() && request.rows[i]) rows_of.push_back(l.inputs[i]);
+    if (!request.rows.empty() && request.rows[i]) rows_of.values.push_back(l.inputs[i]);
   }
   const auto overrides = overrides_for(function, l, request.around, setting);
   GradientOptions options{.grad_ys = l.incoming, .stop_gradients = l.inputs};
   options.overrides = overrides.get();
   options.library = &setting.library;
-  options.rows_of = rows_of;
+  if (!rows_of.values.empty()) options.rows_of = &rows_of;
   options.gate = setting.gate;
   const std::vector<GraphGradient> found = add_gradients(*l.body, ys, xs, options);
   if (overrides != nullptr) {
     l.captured = overrides->captured();
     l.rules = overrides->body_rules();
   }
-  take(found, request, l);
+  take(found, request, rows_of, l);
   l.find_reads();
   return l;
 }

@@ -24,7 +24,7 @@ struct BodySetting {
   bool gate = false;                       // as in GradientOptions
   // The backward part computes again what the forward part did (recompute.h).
   bool recompute = false;
-  std::span<const Output> rows_of = {};  // of the node's graph, as in GradientOptions
+  RowSources* rows_of = nullptr;  // of the node's graph, as in GradientOptions
 };
 
 // What of a function is differentiated.
@@ -38,6 +38,7 @@ struct BodyRequest {
 // Rows of a value: as Gradient's slices.
 struct Rows {
   Output values, indices;
+  bool sliced = false;  // as in RowSources
 };
 
 struct Linearised {

@@ -413,8 +413,7 @@ Value LoopGradient::value_read(size_t i) {
 
 // Lists of rows and their numbers, in which there is an element that tells what rows are like.
 std::vector<Value> LoopGradient::no_rows(size_t i) {
-  const auto ints = [&](int64_t n) { return e_.const_ints(DType::kInt32, std::span(&n, 1)); };
-  const Value none = e_.call("StridedSlice", {value_read(i), ints(0), ints(0), ints(1)});
+  const Value none = no_rows_of(value_read(i), e_);
   const Value indices = e_.const_ints(dtype_of(l_.rows[i].indices), {});
   std::vector<Value> lists;
   for (const Value& first : {none, indices}) {
@@ -428,12 +427,10 @@ std::vector<Value> LoopGradient::no_rows(size_t i) {
 // Rows that were gathered are slices as ever, and so is what a loop around collects. Other slices
 // have a dense gradient outside of loops, and so here.
 bool LoopGradient::stay_rows(size_t i) const {
-  if (is_row_source(node_.input(static_cast<int>(i)), setting_.rows_of)) return true;
-  const Output inputs[] = {l_.inputs[i]};
-  for (int id = 0; id < l_.forward_nodes; ++id) {
-    if (is_slice_of(*l_.body->node(id), inputs)) return false;
-  }
-  return true;
+  if (setting_.rows_of == nullptr) return !l_.rows[i].sliced;
+  const Output source = setting_.rows_of->behind(node_.input(static_cast<int>(i)));
+  if (source.node != nullptr && l_.rows[i].sliced) setting_.rows_of->sliced.push_back(source);
+  return source.node != nullptr || !l_.rows[i].sliced;
 }
 
 void LoopGradient::give(std::span<const Value> gradients, std::span<Gradient> result) {

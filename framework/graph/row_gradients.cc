@@ -98,22 +98,29 @@ bool takes_rows(const Node& node, const GraphEmitter& e) {
 
 }  // namespace
 
-bool is_row_source(const Output& value, std::span<const Output> values) {
-  if (std::ranges::find(values, value) != values.end()) return true;
-  return value.node->type() == "ReadVariableOp" &&
-         std::ranges::find(values, value.node->input(0)) != values.end();
+Output RowSources::behind(const Output& value) const {
+  if (std::ranges::find(values, value) != values.end()) return value;
+  if (value.node->type() != "ReadVariableOp") return {};
+  const Output& variable = value.node->input(0);
+  return std::ranges::find(values, variable) != values.end() ? variable : Output();
 }
 
-bool is_slice_of(const Node& node, std::span<const Output> values) {
-  return (node.type() == "StridedSlice" || node.type() == "Slice") &&
-         is_row_source(node.input(0), values);
+bool RowSources::is_sliced(const Output& value) const {
+  return std::ranges::find(sliced, value) != sliced.end();
 }
 
-bool row_gradient(const Node& node, std::span<const Output> values, GraphEmitter& emitter,
+Value no_rows_of(Value value, GraphEmitter& e) {
+  const auto ints = [&](int64_t n) { return e.const_ints(DType::kInt32, std::span(&n, 1)); };
+  return e.call("StridedSlice", {value, ints(0), ints(0), ints(1)});
+}
+
+bool row_gradient(const Node& node, RowSources& sources, GraphEmitter& emitter,
                   const Gradient& output_gradient, Gradient& result) {
-  if (!is_slice_of(node, values)) return false;
   const bool strided = node.type() == "StridedSlice";
-  if (strided && !takes_rows(node, emitter)) return false;
+  if (!strided && node.type() != "Slice") return false;
+  const Output source = sources.behind(node.input(0));
+  if (source.node == nullptr || (strided && !takes_rows(node, emitter))) return false;
+  sources.sliced.push_back(source);
   RowGradient rows(node, emitter, emitter.densified(output_gradient));
   result = strided ? rows.of_strided_slice(GraphEmitter::value_of(node.input(3))) : rows.of_slice();
   return true;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "framework/graph/graph.h"
 #include "framework/graph/graph_emitter.h"
@@ -11,14 +12,23 @@
 
 namespace treenail {
 
-// Whether the value is one of these, or what is read of a variable that is one of them.
-bool is_row_source(const Output& value, std::span<const Output> values);
-// Whether the node is a slice of such a value.
-bool is_slice_of(const Node& node, std::span<const Output> values);
+// The values of a graph of which rows are collected, and those of them of which slices were taken
+// that have a dense gradient elsewhere, as gathered rows have not.
+struct RowSources {
+  std::vector<Output> values;
+  std::vector<Output> sliced;
 
-// Where the node takes rows of one of these values, or of what is read of these variables: the
-// gradient of input 0 as slices, and true. Else nothing is added.
-bool row_gradient(const Node& node, std::span<const Output> values, GraphEmitter& emitter,
+  // Which of them `value` is, or is read of, if that is a variable; else {nullptr}.
+  Output behind(const Output& value) const;
+  bool is_sliced(const Output& value) const;
+};
+
+// The value's first rows, of which there are none.
+Value no_rows_of(Value value, GraphEmitter& emitter);
+
+// Where the node is a slice that takes rows of a source: the gradient of input 0 as slices, and
+// true. Else nothing is added.
+bool row_gradient(const Node& node, RowSources& sources, GraphEmitter& emitter,
                   const Gradient& output_gradient, Gradient& result);
 
 }  // namespace treenail
