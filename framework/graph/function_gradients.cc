@@ -2,6 +2,7 @@
 #include "framework/graph/function_gradients.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -73,6 +74,9 @@ Output unread(Graph& body, const Output& value) {
   return add_placeholder(body, "unread", value.node->op().output_type(value.index), PartialShape());
 }
 
+// Other threads may ask for gradients through the same node.
+constexpr int kAttempts = 10;
+
 BodySetting recomputing(BodySetting setting, const Node& node) {
   const OpInstance& op = node.op();
   setting.recompute = op.def().attr_index("recompute") >= 0 && op.get_bool("recompute");
@@ -102,7 +106,8 @@ class ChoiceGradient {
     }
   }
 
-  void run(std::span<Gradient> result);
+  // False where the node has grown meanwhile, while a rule of the program's was called.
+  bool run(std::span<Gradient> result);
 
  private:
   void linearise_all();
@@ -137,10 +142,11 @@ class ChoiceGradient {
   bool stateful_ = false;
 };
 
-void ChoiceGradient::run(std::span<Gradient> result) {
+bool ChoiceGradient::run(std::span<Gradient> result) {
   linearise_all();
+  if (node_.num_outputs() != op_.num_outputs()) return false;
   find_inputs_with_gradient();
-  if (inputs_.empty()) return;
+  if (inputs_.empty()) return true;
   add_functions();
   grow_node();
   const std::vector<Value> gradients = call_backward();
@@ -155,6 +161,7 @@ void ChoiceGradient::run(std::span<Gradient> result) {
       if (branch.rows[i].sliced) setting_.rows_of->sliced.push_back(source_of(input));
     given = Gradient::slices(given.dense, gradients[next++], e_.shape_of(argument));
   }
+  return true;
 }
 
 void ChoiceGradient::linearise_all() {
@@ -334,9 +341,22 @@ bool calls_functions(const OpInstance& op) { return std::ranges::any_of(op.attrs
 void function_gradients(Node& node, const BodySetting& setting, GraphEmitter& emitter,
                         std::span<const Gradient> output_gradients, std::span<const bool> needed,
                         std::span<Gradient> result) {
-  if (node.type() == "While" || node.type() == "StatelessWhile")
-    return loop_gradients(node, setting, emitter, output_gradients, needed, result);
-  ChoiceGradient(node, setting, emitter, output_gradients, needed).run(result);
+  const bool loop = node.type() == "While" || node.type() == "StatelessWhile";
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    // What has been added to the node since has no part in this.
+    std::vector<Gradient> given(output_gradients.begin(), output_gradients.end());
+    given.resize(static_cast<size_t>(node.num_outputs()));
+    std::vector<Gradient> found(node.inputs().size());
+    const auto asked = std::make_unique<bool[]>(found.size());
+    std::ranges::copy(needed, asked.get());
+    const std::span<const bool> wanted(asked.get(), found.size());
+    if (loop ? loop_gradients(node, setting, emitter, given, wanted, found)
+             : ChoiceGradient(node, setting, emitter, given, wanted).run(found)) {
+      std::ranges::copy_n(found.begin(), std::ssize(result), result.begin());
+      return;
+    }
+  }
+  throw failed_precondition("the gradient of a function in it asks for the gradient of all of it");
 }
 
 }  // namespace treenail

@@ -71,16 +71,18 @@ class LoopGradient {
         output_gradients_(output_gradients.begin(), output_gradients.end()),
         needed_(needed) {}
 
-  void run(std::span<Gradient> result) {
+  bool run(std::span<Gradient> result) {
     find_differentiated();
     linearise_body();
+    if (static_cast<size_t>(node_.num_outputs()) != count_) return false;
     for (size_t i = 0; i < count_; ++i)  // where nothing is added to it
       if (differentiated_[i] && stays_[i]) result[i] = output_gradients_[i];
-    if (wants_.empty()) return;
+    if (wants_.empty()) return true;
     const std::string body = add_forward_body();  // before the graph that they share is finished
     add_backward_step();
     grow_node(body, add_forward_cond());
     give(call_backward_loop(), result);
+    return true;
   }
 
  private:
@@ -463,10 +465,10 @@ Gradient LoopGradient::joined_rows(size_t i, Value values, Value indices) {
 
 }  // namespace
 
-void loop_gradients(Node& node, const BodySetting& setting, GraphEmitter& emitter,
+bool loop_gradients(Node& node, const BodySetting& setting, GraphEmitter& emitter,
                     std::span<const Gradient> output_gradients, std::span<const bool> needed,
                     std::span<Gradient> result) {
-  LoopGradient(node, setting, emitter, output_gradients, needed).run(result);
+  return LoopGradient(node, setting, emitter, output_gradients, needed).run(result);
 }
 
 }  // namespace treenail

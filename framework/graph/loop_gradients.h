@@ -13,8 +13,9 @@
 
 namespace treenail {
 
-// As function_gradients(), of a While.
-void loop_gradients(Node& node, const BodySetting& setting, GraphEmitter& emitter,
+// As function_gradients(), of a While. False where the node has grown meanwhile, while a rule of
+// the program's was called: then nothing is done.
+bool loop_gradients(Node& node, const BodySetting& setting, GraphEmitter& emitter,
                     std::span<const Gradient> output_gradients, std::span<const bool> needed,
                     std::span<Gradient> result);
 

@@ -215,11 +215,12 @@ void Backprop::walk() {
 }
 
 void Backprop::visit(int64_t node) {
-  const OpInstance op = p_.op(node);  // which may grow meanwhile
-  const auto num_inputs = static_cast<size_t>(op.num_inputs());
+  const OpInstance op = p_.op(node);  // which may grow meanwhile, and may have since the walk began
+  const size_t num_inputs = states_.at(node).inputs.size();
+  const auto num_outputs = static_cast<int>(states_.at(node).received.size());
   std::vector<Value> outputs;
   std::vector<Gradient> output_gradients;
-  for (int i = 0; i < op.num_outputs(); ++i) {
+  for (int i = 0; i < num_outputs; ++i) {
     outputs.push_back({node, i});
     output_gradients.push_back(stops_.contains(outputs.back()) ? Gradient() : sum(outputs.back()));
   }

@@ -193,8 +193,7 @@ def _variable_of(tensor: Tensor) -> Any:
         variable = getattr(tensor, "_variable", None)
         if variable is not None or not isinstance(tensor.graph, FunctionGraph):
             return variable
-        around = [outer for outer, inner in zip(tensor.graph.captured, tensor.graph.arguments)
-                  if inner is tensor]
+        around = [outer for outer, inner in tensor.graph._stand_ins.items() if inner is tensor]
         if not around:
             return None
         tensor = around[0]

@@ -324,6 +324,26 @@ def test_mutual_gradients_in_a_loop():
         np.testing.assert_allclose(*run([ours, plain], {x: 0.7}), rtol=1e-12)
 
 
+def test_a_function_with_variables_within_a_gradient_function():
+    w = tn.Variable(2.0, dtype=tn.float64)
+
+    @tn.custom_gradient
+    def scaled(x):
+        def grad(dy, variables=None):
+            assert variables == [w]
+            return dy * w, [dy * x * 100]
+        return x * w, grad
+
+    @tn.custom_gradient
+    def f(x):
+        return x * w, lambda dy, variables: (scaled(dy), [dy * x])
+    x, v = tn.placeholder(tn.float64, []), tn.placeholder(tn.float64, [])
+    y = tn.while_loop(lambda i, _: i < 2, lambda i, y: (i + 1, f(y)), [0, x])[1]
+    first = tn.gradients(y, x, v)[0]  # scaled(scaled(v))
+    by_w = tn.gradients(first, w)[0]  # 100 of each scaled: what it is given, times what comes
+    assert run([y, first, by_w], {x: 3.0, v: 5.0}) == [12, 20, 100 * 10 + 2 * 100 * 5]
+
+
 def test_a_gradient_of_a_gradient_reads_what_only_it_needs():
     """The first gradient has no use for `late`, which is kept for the second."""
     x, p = tn.placeholder(tn.float64, []), tn.placeholder(tn.bool, [])
@@ -426,6 +446,33 @@ def test_second_derivatives_of_a_rule_in_a_loop():
     for _ in range(2):
         y, plain = tn.gradients(y, x)[0], tn.gradients(plain, x)[0]
         np.testing.assert_allclose(*run([y, plain], {x: 0.4}), rtol=1e-12)
+
+
+def test_a_rule_that_asks_for_the_gradient_it_is_asked_for():
+    x = tn.placeholder(tn.float32, [])
+    found = []
+    f = tn.custom_gradient(lambda x: (x * 2, lambda dy: dy if found[0] is None else
+                                      tn.gradients(found[0], x) and dy))
+    found.append(tn.cond(x > 0, lambda: f(x), lambda: x))
+    with pytest.raises((RecursionError, ValueError, tn.errors.OpError)):
+        tn.gradients(found[0], x)
+    found[0] = None
+
+
+def test_gradients_by_several_threads_at_once():
+    from concurrent.futures import ThreadPoolExecutor
+    x = tn.placeholder(tn.float64, [])
+    graph = tn.get_default_graph()
+    y = tn.while_loop(lambda i, _: i < 3, lambda i, y: (
+        i + 1, tn.cond(y > 0, lambda: log1pexp(y), lambda: y)), [0, x])[1]
+
+    def ask(_):
+        with graph.as_default():
+            return tn.gradients(y, x)[0]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(ask, range(12)))
+    values = run(found, {x: 0.3})
+    assert values == [values[0]] * 12 and 0 < values[0] < 1
 
 
 def test_an_error_in_a_rule_of_a_body_comes_out():
