@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/capi/attributes.h"
+#include "framework/capi/body.h"
 #include "framework/capi/graph_handles.h"
 
 using treenail::Node;
@@ -72,7 +73,7 @@ void tn_builder_delete(tn_builder* builder) noexcept { delete builder; }
 
 void tn_builder_add_input(tn_builder* builder, const tn_output* input) noexcept {
   step(builder, [&] {
-    builder->inputs.push_back(treenail::capi::output_of(input, "an input"));
+    builder->inputs.push_back(treenail::capi::value_in(*builder->state, input, "an input"));
     builder->list_sizes.push_back(1);
   });
 }
@@ -84,7 +85,8 @@ void tn_builder_add_input_list(tn_builder* builder, const tn_output* const* inpu
       throw treenail::invalid_argument("the count of an input list is ", count, "; at most ",
                                        std::numeric_limits<int>::max(), " is supported");
     }
-    const std::vector<Output> list = treenail::capi::outputs_of(inputs, count, "an input list");
+    const std::vector<Output> list =
+        treenail::capi::values_in(*builder->state, inputs, count, "an input list");
     builder->inputs.insert(builder->inputs.end(), list.begin(), list.end());
     builder->list_sizes.push_back(static_cast<int>(count));
   });

@@ -35,9 +35,14 @@ struct tn_graph {
 
 namespace treenail::capi {
 
+class Body;
+
 class GraphState {
  public:
-  explicit GraphState(std::shared_ptr<Graph> graph) : graph_(std::move(graph)) {}
+  explicit GraphState(std::shared_ptr<Graph> graph, std::shared_ptr<Body> body = nullptr)
+      : graph_(std::move(graph)), body_(std::move(body)) {}
+  // Null: it is no body.
+  Body* body() const { return body_.get(); }
   Graph& graph() const { return *graph_; }
   const std::shared_ptr<Graph>& shared() const { return graph_; }
 
@@ -49,6 +54,7 @@ class GraphState {
 
  private:
   std::shared_ptr<Graph> graph_;
+  std::shared_ptr<Body> body_;
   ForkSharedMutex mutex_;
   std::vector<std::unique_ptr<tn_operation>> operations_;  // by node id
 };

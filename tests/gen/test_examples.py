@@ -106,3 +106,29 @@ def test_a_plugin_of_a_later_interface_is_refused(installed, tmp_path):
                "try: tn.load_op_library('./later.so')\n"
                "except tn.errors.FailedPreconditionError as error: print(error)", cwd=folder)
     assert "later.so" in told and "built for plugin ABI version 2" in told
+
+
+# ---- Programs ----
+
+
+def trained(program, libdir, tmp_path):
+    if "libtreenail-hdf5.so" not in {p.name for p in libdir.glob("treenail-*/adapters/*.so")}:
+        pytest.skip("this build has no HDF5, and so no checkpoints")
+    told = run(program, tmp_path, env=dict(os.environ, LD_LIBRARY_PATH=str(libdir)))
+    assert "(0.6, 0.8) turned is (-0.80, 0.60)" in told
+    assert (tmp_path / "network.tng").exists() and (tmp_path / "weights.h5").exists()
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_a_program_trains_a_loop_by_pkg_config(installed, tmp_path, compiler):
+    folder = copied(SOURCE / "examples/train_loop", tmp_path)
+    run(compiler, "-std=c++17", *WARNINGS, "train_loop.cc", "-o", "train_loop",
+        *flags_by_pkg_config(installed, "--cflags", "--libs"), cwd=folder)
+    trained(folder / "train_loop", placed(installed, "/libtreenail.so").parent, tmp_path)
+
+
+@needs_cmake
+def test_a_program_trains_a_loop_by_find_package(installed, tmp_path):
+    folder = copied(SOURCE / "examples/train_loop", tmp_path)
+    built_by_cmake(installed, folder)
+    trained(folder / "build/train_loop", placed(installed, "/libtreenail.so").parent, tmp_path)

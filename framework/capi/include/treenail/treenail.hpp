@@ -439,6 +439,8 @@ class Graph {
   static Graph load(const std::string& path) {
     return Graph(detail::checked([&](tn_status* s) { return tn_graph_load(path.c_str(), s); }));
   }
+  // Takes over a handle of the C API.
+  static Graph adopt(tn_graph* handle) { return Graph(handle); }
   void save(const std::string& path) const {
     detail::checked([&](tn_status* s) { tn_graph_save(get(), path.c_str(), s); });
   }

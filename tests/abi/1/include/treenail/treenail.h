@@ -388,6 +388,47 @@ TN_API void tn_graph_add_gradients(tn_graph* graph, const tn_output* const* ys, 
                                    const tn_output* const* grad_ys, const tn_output** gradients,
                                    tn_status* status) TN_NOEXCEPT;
 
+/* ---- Functions: bodies of calls, branches and loops ---- */
+
+/*
+ * A graph that will be a body: a function's, a branch's, a loop's condition or body. Operations are
+ * added to it as to any other; `outer`, which may itself be a body, is the graph that the call will
+ * stand in. An operation that takes a value of a graph around takes it through an argument that the
+ * body gets for it (a capture); the call passes it. `name` is made unique among functions.
+ * tn_graph_delete() ends the handle, before or after the call is made.
+ */
+TN_API tn_graph* tn_body_new(tn_graph* outer, const char* name, tn_status* status) TN_NOEXCEPT;
+/* The body's next argument; shapes may be partly known. Before it is called. */
+TN_API const tn_output* tn_body_add_argument(tn_graph* body, const char* name, tn_dtype dtype,
+                                             const int64_t* dims, int32_t rank,
+                                             tn_status* status) TN_NOEXCEPT;
+/* What stands in the body for a value of a graph around: the same for the same. */
+TN_API const tn_output* tn_body_capture(tn_graph* body, const tn_output* outer,
+                                        tn_status* status) TN_NOEXCEPT;
+/* What the body gives: values of it, or of a graph around. */
+TN_API void tn_body_set_results(tn_graph* body, const tn_output* const* results, size_t count,
+                                tn_status* status) TN_NOEXCEPT;
+
+/*
+ * Adds to `graph`, of which they are bodies, an operation that calls them; its outputs are their
+ * results (and, of a loop, the captures after these). Afterwards nothing can be added to a body.
+ * `name` may be NULL. All of them have gradients of any order.
+ */
+TN_API tn_operation* tn_graph_add_call(tn_graph* graph, const char* name, tn_graph* body,
+                                       const tn_output* const* inputs, size_t num_inputs,
+                                       tn_status* status) TN_NOEXCEPT;
+/* then_body where cond, a bool scalar, is true, else else_body: with as many results, of the same
+ * dtypes. */
+TN_API tn_operation* tn_graph_add_if(tn_graph* graph, const char* name, const tn_output* cond,
+                                     tn_graph* then_body, tn_graph* else_body,
+                                     const tn_output* const* inputs, size_t num_inputs,
+                                     tn_status* status) TN_NOEXCEPT;
+/* The inputs, replaced by what `body` makes of them as long as `cond`, whose one result is a bool
+ * scalar, is true of them. */
+TN_API tn_operation* tn_graph_add_while(tn_graph* graph, const char* name, tn_graph* cond,
+                                        tn_graph* body, const tn_output* const* inputs,
+                                        size_t num_inputs, tn_status* status) TN_NOEXCEPT;
+
 /* ---- Sessions ---- */
 
 typedef struct tn_session tn_session;
