@@ -267,6 +267,7 @@ excuse("no_regularizer", "gives None")
 excuse("eager enable_eager_execution", "how operations run")
 excuse("gradients_function value_and_gradients_function implicit_gradients "
        "implicit_value_and_gradients", "give functions")
+excuse("from_dlpack", "gives a concrete tensor, whose shape is the array's")
 excuse("fixed_size_partitioner min_max_variable_partitioner variable_axis_size_partitioner",
        "gives a partitioner")
 excuse("sparse_placeholder", "its parts are placeholders: a run feeds them together")
