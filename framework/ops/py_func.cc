@@ -6,29 +6,29 @@
 namespace treenail {
 
 void register_py_func_ops(OpRegistry& r) {
-  const auto declare = [&](const char* name, const char* doc) {
-    r.op(name)
-        .input("input: Tin")
+  const auto declare = [&](const char* name, bool stateful, const char* doc) {
+    OpDeclaration op = r.op(name);
+    op.input("input: Tin")
         .output("output: Tout")
         .attr("token: string")
         .attr("Tin: list(type) >= 0")
         .attr("Tout: list(type) >= 0")
         .asynchronous()
-        .stateful()
         .stored("input")
         .shape(unknown_shape)
         .not_differentiable()
         .doc(doc);
+    if (stateful) op.stateful();
   };
   declare(
-      "PyFunc",
+      "PyFunc", true,
       R"(Calls a function of this Python process with the inputs as arrays; its results are the outputs.
 
 token: the name under which tn.py_func keeps the function. The call is made on a thread of its own.
 Errors: Unknown, or the code that fits the exception, with the traceback, where the function raises;
 InvalidArgument where it gives another number of values or other dtypes; NotFound for a token of
 another process.)");
-  declare("PyFuncStateless",
+  declare("PyFuncStateless", false,
           R"(As PyFunc, of a function whose results depend on its arguments alone.)");
   r.finish("py_func");
 }

@@ -22,6 +22,14 @@
 
 namespace treenail {
 
+// What a CallEnd is told where a body did not end well. No Error: it is located already, and passes
+// through kernels as it is.
+struct BodyError {
+  std::exception_ptr error;  // null: of what the run has failed by, or was cancelled for, elsewhere
+};
+// Whether it is such a BodyError.
+bool is_of_another(const std::exception_ptr& error);
+
 // Who is told that a call which was started has ended, once, on a thread that works for the run,
 // with no lock held: it may start other calls and end its own kernel, but computes nothing.
 class CallEnd {
@@ -31,6 +39,16 @@ class CallEnd {
 
  protected:
   ~CallEnd() = default;
+};
+
+// Who is told of a call that was opened, too, one thing at a time and in the same way, that these
+// results are there; a number beyond the function's results is that of a state.
+class PartsEnd : public CallEnd {
+ public:
+  virtual void arrived(std::span<const int32_t> results) noexcept = 0;
+
+ protected:
+  ~PartsEnd() = default;
 };
 
 // Calls of one function, one after the other, in one run; for one thread at a time.
@@ -48,6 +66,29 @@ class FunctionCall {
   virtual bool start(std::span<Tensor> arguments, std::span<Tensor> results, CallEnd& end) = 0;
   // Of a loop, the number of the iteration that the next call is for.
   int64_t iteration = -1;
+
+  // Calls of a loop's body that overlap, each by an object of its own.
+  //
+  // Whether results become the next call's arguments with the shapes of these, which the caller
+  // sees to for those that are `checked`, and it pays to begin that call when those of them are
+  // there that `decide` whether there is one.
+  virtual bool overlaps(std::span<const Tensor> arguments, const std::vector<bool>& checked,
+                        const std::vector<bool>& decide) = 0;
+  // After that: for further calls beside this one's; what each hands on besides values (accesses
+  // to one state follow the order of calls); whether a result is the argument itself.
+  virtual std::unique_ptr<FunctionCall> another() const = 0;
+  virtual int num_states() const = 0;
+  virtual bool hands_on(int argument) const = 0;
+  // A call none of whose arguments is there, and then each of them; of a state an empty tensor.
+  // Errors: as start(), before anything runs.
+  virtual void open(PartsEnd& end) = 0;
+  virtual void give(int argument, Tensor value) = 0;
+  // A result that has arrived, once.
+  virtual Tensor take(int result) = 0;
+  // No more arguments come: `end` is told when what runs has ended.
+  virtual void give_up() = 0;
+  // What waits in this run ends.
+  virtual void cancel_waits() = 0;
 };
 
 class FunctionBody {
@@ -56,6 +97,8 @@ class FunctionBody {
   virtual std::vector<DType> result_types() const = 0;
   // Whether something in it may have to wait, or it calls itself.
   virtual bool waits() const = 0;
+  // Whether it has operations that change what is around, or depend on it.
+  virtual bool stateful() const = 0;
   // In the run of the kernel that `c` was given to, and no longer.
   virtual std::unique_ptr<FunctionCall> begin_call(const RunContext& c) = 0;
 };

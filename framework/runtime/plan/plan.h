@@ -145,9 +145,14 @@ struct Plan {
                               // splitting each kernel
   bool can_wait = false;      // there are asynchronous nodes, or arguments that arrive one by one
   bool bodies_wait = false;   // some of them call functions
-  // Only with Args::kOneByOne: the plan nodes that wait for each feed; and what each fetch and each
-  // target waits for, plan nodes and ~i for feed i.
+  // Only where arguments do not come at once: the plan nodes that wait for each feed; and what each
+  // fetch and each target waits for, plan nodes and ~i for feed i.
   std::vector<Numbers> arg_successors, fetch_waits, target_waits;
+  // Only with Args::kIteration: behind the feeds and fetches stand as many states, each of which
+  // the nodes that use it hand on to the next iteration. By plan node and by feed, which fetches
+  // wait for it; a fetch also waits for who reads the value, so that it can be taken.
+  int32_t num_states = 0;
+  std::vector<Numbers> node_ends, arg_ends;
 
   // Nodes run one after the other, so that their order, too, separates lifetimes of values; else
   // only what a node waits for does.
@@ -158,8 +163,9 @@ struct Plan {
   mutable std::vector<std::unique_ptr<Frame>> idle_frames;
 };
 
-// When the feeds of a run are there.
-enum class Args : uint8_t { kAtOnce, kOneByOne };
+// When the feeds of a run are there. kIteration: one by one, of a loop's body whose iterations
+// overlap.
+enum class Args : uint8_t { kAtOnce, kOneByOne, kIteration };
 
 // `feed_shapes`: one per feed, fully known, or partial for a plan that serves all shapes. Errors:
 // as shape rules and prepare() throw, with op and node before the text.

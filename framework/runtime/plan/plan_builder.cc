@@ -443,7 +443,7 @@ void PlanBuilder::place_outputs(const NodeState& s, PlanNode& p) {
 void PlanBuilder::connect() {
   before_.resize(plan_->nodes.size());
   passed_on_.resize(states_.size());
-  if (args_ == Args::kOneByOne) {
+  if (args_ != Args::kAtOnce) {
     for (size_t i = 0; i < topology_.args.size(); ++i) {
       if (topology_.args[i] != nullptr)
         passed_on_[index(*topology_.args[i])].push_back(~static_cast<int32_t>(i));
@@ -467,7 +467,8 @@ void PlanBuilder::connect() {
       throw internal_error("node \"", node->original_name(), "\" waits for one that runs later");
     }
   }
-  if (args_ == Args::kOneByOne) note_arrivals();
+  if (args_ != Args::kAtOnce) note_arrivals();
+  if (args_ == Args::kIteration) note_iteration();
   set_edges();
 }
 

@@ -100,6 +100,11 @@ class PlanBuilder {
   void add_waits(const Node& before, Numbers& waits);
   void add_order_before(const Node& input, Numbers& waits);
   void note_arrivals();
+  // Iterations that overlap (plan_iteration.cc).
+  void note_iteration();
+  void wait_for_readers(int32_t fetch);
+  void find_states();
+  void note_ends();
   void set_edges();
 
   // Memory (plan_arena.cc).

@@ -34,7 +34,13 @@ Activation::Activation(RunQueue& queue, const Plan& plan, Frame& frame, const Ca
       caller_(caller),
       depth_(caller.activation != nullptr ? caller.activation->depth_ + 1 : 0) {
   frame.activation = this;
-  if (!plan.arg_successors.empty()) {
+  if (caller.parts != nullptr) {
+    args_left_ = plan.arg_successors.size();
+    for (const Numbers& waits : plan.fetch_waits) {
+      if (waits.empty()) parts_.push_back(static_cast<int32_t>(parts_left_.size()));
+      parts_left_.push_back(static_cast<uint32_t>(waits.size()));
+    }
+  } else if (!plan.arg_successors.empty()) {
     done_.resize(plan.nodes.size());
     wanted_.resize(plan.nodes.size());
   }
@@ -56,7 +62,35 @@ void Activation::begin() {
   {
     const std::lock_guard lock(queue.mutex_);
     enqueue();
-    if (units == 0) units = push_end();
+    if (args_left_ > 0) {
+      ++live_;
+      units += note_ends({});
+    } else if (units == 0) {
+      units = push_end();
+    }
+    queue.units_left_ += units;
+  }
+  queue.announce(units);
+}
+
+void Activation::give(size_t feed) {
+  RunQueue& queue = queue_;
+  uint32_t units = 0;
+  {
+    const std::lock_guard lock(queue.mutex_);
+    units = push_successors(plan_.arg_successors[feed]) + note_ends(plan_.arg_ends[feed]);
+    units += drop_args(1);
+    queue.units_left_ += units;
+  }
+  queue.announce(units);
+}
+
+void Activation::give_up() {
+  RunQueue& queue = queue_;
+  uint32_t units = 0;
+  {
+    const std::lock_guard lock(queue.mutex_);
+    units = drop_args(args_left_);
     queue.units_left_ += units;
   }
   queue.announce(units);
@@ -82,6 +116,7 @@ int64_t Activation::want(std::span<const int32_t> nodes) {
 
 void Activation::run_unit(int32_t unit) noexcept {
   if (unit == kOver) return end_body();
+  if (unit == kParts) return tell_parts();
   int64_t executed = 0;
   run_chain(unit, executed);
   if (queue_.forked()) return;
@@ -90,6 +125,21 @@ void Activation::run_unit(int32_t unit) noexcept {
     const std::lock_guard lock(queue_.mutex_);
     executed_ += executed;
     over = --live_ == 0 && caller_.end != nullptr;
+  }
+  if (over) end_body();
+}
+
+void Activation::tell_parts() noexcept {
+  std::vector<int32_t> there;
+  {
+    const std::lock_guard lock(queue_.mutex_);
+    there.swap(parts_);
+  }
+  caller_.parts->arrived(there);
+  bool over = false;
+  {
+    const std::lock_guard lock(queue_.mutex_);
+    over = --live_ == 0;
   }
   if (over) end_body();
 }
@@ -153,9 +203,10 @@ bool Activation::begin_node(const PlanNode& p, int32_t n) {
 // `mine` with the cheap ones on top.
 int32_t Activation::ready_successors(const PlanNode& p, int32_t n, int32_t mine) {
   uint32_t queued = 0;
-  if (!done_.empty()) {
+  if (!done_.empty() || !parts_left_.empty()) {
     const std::lock_guard lock(queue_.mutex_);
-    note_done(n);
+    queued = note_done(n);
+    queue_.units_left_ += queued;
   }
   for (const int32_t next : p.successors) {
     if (frame_.waiting[static_cast<size_t>(next)].fetch_sub(1, std::memory_order_acq_rel) != 1)
@@ -195,8 +246,7 @@ void Activation::ended(int32_t n, std::exception_ptr error) noexcept {
     --queue.waiting_;
     if (error == nullptr) {
       ++executed_;
-      if (!done_.empty()) note_done(n);
-      queued = push_successors(p.successors);
+      queued = note_done(n) + push_successors(p.successors);
     }
     if (--live_ == 0 && caller_.end != nullptr) queued += push_end();
     if (!queue.open_) return;
@@ -274,19 +324,43 @@ uint32_t Activation::push_successors(std::span<const int32_t> successors) {
   return ready;
 }
 
-uint32_t Activation::push_end() {
-  over_ = true;
+// Before it is there.
+void Activation::link_unit() {
+  if (!has_units()) queue_.link(*this);
   ++queue_.queued_;
-  queue_.link(*this);
+}
+
+uint32_t Activation::push_end() {
+  link_unit();
+  over_ = true;
   return 1;
 }
 
-void Activation::note_done(int32_t n) {
+// How many units that makes.
+uint32_t Activation::note_done(int32_t n) {
   const auto i = static_cast<size_t>(n);
+  if (!parts_left_.empty()) return note_ends(plan_.node_ends[i]);
+  if (done_.empty()) return 0;
   done_[i] = true;
-  if (!wanted_[i]) return;
+  if (!wanted_[i]) return 0;
   wanted_[i] = false;
   --queue_.wanted_left_;
+  return 0;
+}
+
+uint32_t Activation::note_ends(const Numbers& results) {
+  for (const int32_t result : results)
+    if (--parts_left_[static_cast<size_t>(result)] == 0) parts_.push_back(result);
+  if (parts_.empty() || parts_queued_) return 0;
+  link_unit();
+  parts_queued_ = true;
+  ++live_;
+  return 1;
+}
+
+uint32_t Activation::drop_args(size_t count) {
+  args_left_ -= count;
+  return count > 0 && args_left_ == 0 && --live_ == 0 ? push_end() : 0;
 }
 
 void Activation::push_heap(int32_t n) {
@@ -295,14 +369,16 @@ void Activation::push_heap(int32_t n) {
 }
 
 void Activation::push_ready(int32_t n) {
-  const bool linked = has_units();
+  link_unit();
   push_heap(n);
   ++live_;
-  ++queue_.queued_;
-  if (!linked) queue_.link(*this);
 }
 
 int32_t Activation::pop_unit() {
+  if (parts_queued_) {
+    parts_queued_ = false;
+    return kParts;
+  }
   if (ready_count_ == 0) {
     over_ = false;
     return kOver;

@@ -27,17 +27,12 @@
 
 namespace treenail {
 
-// What a CallEnd is told where a body did not end well. No Error: it is located already, and passes
-// through kernels as it is.
-struct BodyError {
-  std::exception_ptr error;  // null: of what the run has failed by, or was cancelled for, elsewhere
-};
-
 struct ActivationCaller {
   Activation* activation = nullptr;  // null: a run calls, by its own plan
   int32_t node = 0;                  // of its plan
   int64_t iteration = -1;
   CallEnd* end = nullptr;
+  PartsEnd* parts = nullptr;  // of an iteration whose arguments come one by one
 };
 
 class Activation final : public Done::Target, public Failure::Target, public Device::Waiter {
@@ -52,6 +47,10 @@ class Activation final : public Done::Target, public Failure::Target, public Dev
 
   // Of a body, in a unit of the queue: from here on to CallEnd::ended(), in which this may go.
   void begin();
+  // Of an iteration: an argument, or a state, is there; no more of them come. The last of them may
+  // be followed by the end.
+  void give(size_t feed);
+  void give_up();
   // Of a run's own: what is ready from the beginning; the value of a feed that is there.
   void enqueue();
   void arrive(size_t feed);
@@ -75,18 +74,20 @@ class Activation final : public Done::Target, public Failure::Target, public Dev
  private:
   friend class RunQueue;
   static constexpr int32_t kNone = -1;
-  static constexpr int32_t kOver = -2;  // the unit that tells the caller
+  static constexpr int32_t kOver = -2;   // the unit that tells the caller
+  static constexpr int32_t kParts = -3;  // the unit that tells of results
   static constexpr int64_t kNoError = std::numeric_limits<int64_t>::max();
 
   // A unit that was taken from the queue.
   void run_unit(int32_t unit) noexcept;
   int32_t pop_unit();
-  bool has_units() const { return ready_count_ > 0 || over_; }
+  bool has_units() const { return ready_count_ > 0 || over_ || parts_queued_; }
 
   void run_chain(int32_t first, int64_t& executed);
   bool begin_node(const PlanNode& p, int32_t n);
   int32_t ready_successors(const PlanNode& p, int32_t n, int32_t mine);
   void end_body() noexcept;
+  void tell_parts() noexcept;
   bool drain() noexcept;
   std::exception_ptr outcome() const;
   // With the queue's mutex held.
@@ -94,7 +95,10 @@ class Activation final : public Done::Target, public Failure::Target, public Dev
   void push_ready(int32_t n);
   uint32_t push_successors(std::span<const int32_t> successors);
   uint32_t push_end();
-  void note_done(int32_t n);
+  void link_unit();
+  uint32_t note_done(int32_t n);
+  uint32_t note_ends(const Numbers& results);
+  uint32_t drop_args(size_t count);
 
   static int64_t place_of(int32_t node, int64_t iteration);
   bool counts_for_nothing(const PlanNode& p, int32_t n) const;
@@ -114,7 +118,11 @@ class Activation final : public Done::Target, public Failure::Target, public Dev
   size_t ready_count_ = 0;      // of frame_.ready, a heap: the lowest position on top
   int64_t live_ = 0;            // units in the queue or running, and asynchronous nodes on the way
   bool over_ = false;           // the end is in the queue
-  bool drained_ = false;        // the devices are asked, or past all
+  bool parts_queued_ = false;
+  size_t args_left_ = 0;              // of an iteration: arguments and states still to come
+  std::vector<uint32_t> parts_left_;  // by result: what it waits for
+  std::vector<int32_t> parts_;        // results that are there and that nobody was told of
+  bool drained_ = false;              // the devices are asked, or past all
   int64_t executed_ = 0;
   std::vector<bool> done_, wanted_;  // by plan node, of a run whose arguments arrive one by one
   std::exception_ptr error_;

@@ -40,6 +40,17 @@ std::vector<DType> Session::Functions::Body::result_types() const {
   return types;
 }
 
+// An argument's place is a placeholder, which no graph may merge or leave out.
+bool Session::Functions::Body::stateful() const {
+  for (int id = 0; id < function_.body->num_nodes(); ++id) {
+    const Node* const node = function_.body->node(id);
+    if (node == nullptr || !node->op().def().stateful) continue;
+    const auto is_node = [&](const Output& feed) { return feed.node == node; };
+    if (std::ranges::none_of(feeds_, is_node)) return true;
+  }
+  return false;
+}
+
 std::unique_ptr<FunctionCall> Session::Functions::Body::begin_call(const RunContext& c) {
   return std::make_unique<Call>(*this, c);
 }
@@ -53,7 +64,7 @@ Session::Functions::Body* Session::Functions::Body::innermost(const Function& fu
 }
 
 std::shared_ptr<Session::Signature> Session::Functions::Body::signature_for(
-    std::span<const Tensor> arguments) {
+    std::span<const Tensor> arguments, Args args) {
   if (arguments.size() != function_.inputs.size()) {
     throw invalid_argument("function \"", function_.name, "\" takes ", function_.inputs.size(),
                            " arguments, not ", arguments.size());
@@ -61,6 +72,7 @@ std::shared_ptr<Session::Signature> Session::Functions::Body::signature_for(
   const std::lock_guard lock(mutex_);
   if (mutex_.abandoned()) begin_anew(known_);
   const auto same = [&](const Known& known) {
+    if (known.args != args) return false;
     for (size_t i = 0; i < arguments.size(); ++i) {
       const Tensor& handle = known.handles[i];
       if ((handle.defined() ? state_of(handle) : nullptr) != state_of(arguments[i])) return false;
@@ -73,7 +85,8 @@ std::shared_ptr<Session::Signature> Session::Functions::Body::signature_for(
     Known made;
     for (const Tensor& argument : arguments)
       made.handles.push_back(argument.dtype() == DType::kResource ? argument : Tensor());
-    made.signature = std::make_shared<Signature>(feeds_, fetches_, std::vector<Node*>{});
+    made.args = args;
+    made.signature = std::make_shared<Signature>(feeds_, fetches_, std::vector<Node*>{}, args);
     found = known_.insert(known_.end(), std::move(made));
   }
   std::rotate(known_.begin(), found, found + 1);

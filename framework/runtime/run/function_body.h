@@ -21,6 +21,7 @@ class Session::Functions::Body final : public FunctionBody, public FunctionCalle
 
   std::vector<DType> result_types() const override;
   bool waits() const override { return waits_; }
+  bool stateful() const override;
   std::unique_ptr<FunctionCall> begin_call(const RunContext& c) override;
 
   FunctionBody& body(const FunctionAttr& function, std::string_view call_site,
@@ -42,8 +43,9 @@ class Session::Functions::Body final : public FunctionBody, public FunctionCalle
   // This body, or one around it, of the function.
   Body* innermost(const Function& function, const std::vector<bool>& wanted);
 
-  // For the state that the arguments name. Errors: InvalidArgument for another number of them.
-  std::shared_ptr<Signature> signature_for(std::span<const Tensor> arguments);
+  // For the state that the arguments name, and arguments that come so. Errors: InvalidArgument for
+  // another number of them.
+  std::shared_ptr<Signature> signature_for(std::span<const Tensor> arguments, Args args);
   std::shared_ptr<const Plan> plan_for(Signature& signature, std::span<const Tensor> arguments,
                                        const CancellationToken* token);
   Impl& session() const { return all_.session_; }
@@ -57,6 +59,7 @@ class Session::Functions::Body final : public FunctionBody, public FunctionCalle
  private:
   struct Known {
     std::vector<Tensor> handles;  // by argument; undefined where it is none
+    Args args = Args::kAtOnce;
     std::shared_ptr<Signature> signature;
   };
 

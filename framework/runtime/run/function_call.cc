@@ -67,7 +67,7 @@ bool Session::Functions::Call::start(std::span<Tensor> arguments, std::span<Tens
 
 void Session::Functions::Call::ended(std::exception_ptr error) noexcept {
   activation_.reset();
-  if (error != nullptr) {
+  if (error != nullptr || parts_end_ != nullptr) {
     end_trace();
     (**lease_).reset(*plan_);
   } else {
@@ -91,10 +91,14 @@ void Session::Functions::Call::begin(std::span<Tensor> arguments) {
     Tensor argument = std::move(arguments[i]);  // also where the body has no use for it
     if (slot >= 0) frame.values[static_cast<size_t>(slot)] = std::move(argument);
   }
+  begin_trace();
+}
+
+void Session::Functions::Call::begin_trace() {
   if (scope_.trace == nullptr) [[likely]]
     return;
   trace_ = scope_.trace->begin_body(*plan_);
-  frame.trace = trace_.get();
+  (**lease_).trace = trace_.get();
 }
 
 void Session::Functions::Call::finish(std::span<Tensor> results) {
@@ -118,13 +122,14 @@ void Session::Functions::Call::end_trace() noexcept {
 bool Session::Functions::Call::fits(std::span<const Tensor> arguments) const {
   if (plan_ == nullptr || arguments.size() != shapes_.size()) return false;
   for (size_t i = 0; i < arguments.size(); ++i) {
+    if (!arguments[i].defined()) continue;  // nothing reads it
     if (arguments[i].shape() != shapes_[i] || Body::state_of(arguments[i]) != states_[i])
       return false;
   }
   return true;
 }
 
-void Session::Functions::Call::choose_plan(std::span<const Tensor> arguments) {
+void Session::Functions::Call::choose_plan(std::span<const Tensor> arguments, Args args) {
   lease_.reset();
   plan_.reset();
   shapes_.clear();
@@ -133,7 +138,7 @@ void Session::Functions::Call::choose_plan(std::span<const Tensor> arguments) {
     shapes_.push_back(argument.shape());
     states_.push_back(Body::state_of(argument));
   }
-  const std::shared_ptr<Signature> signature = body_.signature_for(arguments);
+  const std::shared_ptr<Signature> signature = body_.signature_for(arguments, args);
   std::shared_ptr<const Plan> plan = body_.plan_for(*signature, arguments, &scope_.token);
   lease_.emplace(body_.session(), *plan, scope_);
   plan_ = std::move(plan);

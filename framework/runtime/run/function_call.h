@@ -13,19 +13,39 @@
 
 namespace treenail {
 
-class Session::Functions::Call final : public FunctionCall, private CallEnd {
+class Session::Functions::Call final : public FunctionCall, private PartsEnd {
  public:
   Call(Body& body, const RunContext& c);
 
   void run(std::span<Tensor> arguments, std::span<Tensor> results) override;
   bool start(std::span<Tensor> arguments, std::span<Tensor> results, CallEnd& end) override;
 
+  // Of iterations that overlap (overlapping_call.cc).
+  bool overlaps(std::span<const Tensor> arguments, const std::vector<bool>& checked,
+                const std::vector<bool>& decide) override;
+  std::unique_ptr<FunctionCall> another() const override;
+  int num_states() const override { return plan_->num_states; }
+  bool hands_on(int argument) const override;
+  void open(PartsEnd& end) override;
+  void give(int argument, Tensor value) override;
+  Tensor take(int result) override;
+  void give_up() override;
+  void cancel_waits() override;
+
  private:
+  Call(const Call& other);
+  void arrived(std::span<const int32_t> fetches) noexcept override;
+  bool keeps_shapes(std::span<const Tensor> arguments, const std::vector<bool>& checked) const;
+  bool pays(const std::vector<bool>& decide) const;
+  // By result, the number of the fetch; -1: it is not wanted.
+  std::vector<int32_t> fetch_numbers() const;
+
   void ended(std::exception_ptr error) noexcept override;
 
   bool fits(std::span<const Tensor> arguments) const;
-  void choose_plan(std::span<const Tensor> arguments);
+  void choose_plan(std::span<const Tensor> arguments, Args args = Args::kAtOnce);
   void begin(std::span<Tensor> arguments);
+  void begin_trace();
   void check_depth(const Activation& caller) const;
   void finish(std::span<Tensor> results);
   void end_trace() noexcept;
@@ -44,6 +64,8 @@ class Session::Functions::Call final : public FunctionCall, private CallEnd {
   std::optional<Activation> activation_;
   std::span<Tensor> results_;  // of the call that was started
   CallEnd* end_ = nullptr;
+  PartsEnd* parts_end_ = nullptr;  // of the call that was opened
+  std::vector<int32_t> fetches_;   // fetch_numbers(), of such calls
 };
 
 }  // namespace treenail

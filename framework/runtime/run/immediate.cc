@@ -325,7 +325,7 @@ void start_taking(const OpInstance& op, std::vector<Tensor> inputs, const NodeSe
 
 std::vector<Tensor> fold_constant(const OpInstance& op, std::span<const ValueInfo* const> inputs,
                                   std::span<const ValueInfo> outputs) {
-  if (op.def().stateful || outputs.empty()) return {};
+  if (op.def().stateful || op.def().asynchronous || outputs.empty()) return {};
   std::vector<Tensor> tensors;
   for (const ValueInfo* info : inputs) {
     if (!info->constant || !is_plain(info->dtype)) return {};

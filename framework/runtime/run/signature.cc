@@ -136,10 +136,11 @@ std::shared_ptr<const Plan> Session::Signature::compile(const Planning& planning
   }
   if (!deserves_plan(key)) {
     specialized = false;
-    if (!generic_) generic_ = plan_for_any_shape(planning, Args::kAtOnce);
+    if (!generic_) generic_ = plan_for_any_shape(planning, args);
     return generic_;
   }
-  std::shared_ptr<const Plan> plan = make_plan(topology_, shapes, *planning.session.resources);
+  std::shared_ptr<const Plan> plan =
+      make_plan(topology_, shapes, *planning.session.resources, args);
   // Who waits is waited for with nothing held.
   cost_ns = plan->can_wait ? std::numeric_limits<double>::infinity() : plan->cost_ns;
   if (kept_.size() == kKeptPlans) kept_.pop_back();

@@ -35,12 +35,18 @@ class Session::Signature {
     const CalledBody* body;  // null: the session's own graph
   };
 
-  Signature(std::vector<Output> feeds, std::vector<Output> fetches, std::vector<Node*> targets)
-      : feeds(std::move(feeds)), fetches(std::move(fetches)), targets(std::move(targets)) {}
+  // `args`: how the feeds of plan_for()'s plans come.
+  Signature(std::vector<Output> feeds, std::vector<Output> fetches, std::vector<Node*> targets,
+            Args args = Args::kAtOnce)
+      : feeds(std::move(feeds)),
+        fetches(std::move(fetches)),
+        targets(std::move(targets)),
+        args(args) {}
 
   const std::vector<Output> feeds;
   const std::vector<Output> fetches;
   const std::vector<Node*> targets;
+  const Args args;
 
   // The plan for feeds of these shapes and variables as they are; `specialized`: it is for these
   // shapes alone. Errors: InvalidArgument for feeds whose shapes do not fit, FailedPrecondition

@@ -9,70 +9,39 @@
 #include "framework/base/error.h"
 #include "framework/runtime/kernel/async_kernel.h"
 #include "kernels/host/control/calls.h"
+#include "kernels/host/control/loop.h"
 
 namespace treenail::host {
 namespace {
 
-// What there is to know of a loop before it runs.
-class Loop {
- public:
-  explicit Loop(const PrepareContext& p)
-      : num_values(p.num_inputs()), live(live_values(p)), cond(cond_of(p)), body(body_of_loop(p)) {
-    const auto& shapes = p.op().get<std::vector<PartialShape>>("output_shapes");
-    invariants_.assign(shapes.begin(), shapes.end());
-  }
+std::vector<bool> read_by_condition(const PrepareContext& p) {
+  std::vector<bool> read = p.functions().arguments_read(p.op().get<FunctionAttr>("cond"), {true});
+  read.resize(static_cast<size_t>(p.num_inputs()));
+  return read;
+}
 
-  const int num_values;
-  // Those that are read behind the loop, or that such a value or the condition is made of. Others
-  // are left as they come in: what is kept for a gradient that this run does not ask for.
-  const std::vector<bool> live;
-  FunctionBody& cond;
-  FunctionBody& body;
-
-  // Errors: InvalidArgument.
-  void check_invariants(const std::vector<Tensor>& values) const {
-    for (size_t i = 0; i < invariants_.size(); ++i) {
-      if (invariants_[i].compatible(values[i].shape())) continue;
-      throw invalid_argument("value ", i, " of the loop has shape ", values[i].shape(),
-                             " after the iteration, which its invariant ", invariants_[i],
-                             " does not allow");
+std::vector<bool> live_values(const PrepareContext& p) {
+  std::vector<bool> live = read_by_condition(p);
+  for (int i = 0; i < p.num_inputs(); ++i)
+    live[static_cast<size_t>(i)] = live[static_cast<size_t>(i)] || p.output_used(i);
+  for (bool grown = true; grown;) {
+    std::vector<bool> read = p.functions().arguments_read(p.op().get<FunctionAttr>("body"), live);
+    read.resize(live.size());
+    grown = false;
+    for (size_t i = 0; i < live.size(); ++i) {
+      grown = grown || (read[i] && !live[i]);
+      live[i] = live[i] || read[i];
     }
   }
-
- private:
-  static FunctionBody& cond_of(const PrepareContext& p) {
-    return p.functions().body(p.op().get<FunctionAttr>("cond"), p.node_name(), {true});
-  }
-  static FunctionBody& body_of_loop(const PrepareContext& p) {
-    return body_of(p, p.op().get<FunctionAttr>("body"), live_values(p), p.op().output_types());
-  }
-  static std::vector<bool> live_values(const PrepareContext& p) {
-    const FunctionCaller& functions = p.functions();
-    std::vector<bool> live = functions.arguments_read(p.op().get<FunctionAttr>("cond"), {true});
-    live.resize(static_cast<size_t>(p.num_inputs()));
-    for (int i = 0; i < p.num_inputs(); ++i)
-      live[static_cast<size_t>(i)] = live[static_cast<size_t>(i)] || p.output_used(i);
-    for (bool grown = true; grown;) {
-      std::vector<bool> read = functions.arguments_read(p.op().get<FunctionAttr>("body"), live);
-      read.resize(live.size());
-      grown = false;
-      for (size_t i = 0; i < live.size(); ++i) {
-        grown = grown || (read[i] && !live[i]);
-        live[i] = live[i] || read[i];
-      }
-    }
-    return live;
-  }
-
-  std::vector<PartialShape> invariants_;
-};
+  return live;
+}
 
 // One run of a loop, an iteration after the other: the condition of its values, then the body.
 class Iterations {
  public:
-  Iterations(const Loop& loop, RunContext& c)
+  Iterations(const Loop& loop, std::vector<Tensor> values, const RunContext& c)
       : loop_(loop),
-        values_(inputs_from(c, 0, loop.num_values)),
+        values_(std::move(values)),
         results_(values_.size()),
         cond_(loop.cond.begin_call(c)),
         body_(loop.body.begin_call(c)) {}
@@ -132,8 +101,8 @@ class Iterations {
 // A run whose body or condition waits: it is there until that has ended.
 class StartedLoop final : public CallEnd {
  public:
-  StartedLoop(const Loop& loop, const RunContext& c, Done done)
-      : context_(c), done_(done), iterations_(loop, context_) {}
+  StartedLoop(const Loop& loop, std::vector<Tensor> values, const RunContext& c, Done done)
+      : context_(c), done_(done), iterations_(loop, std::move(values), c) {}
 
   // Goes on until a call is under way, which then has this in hand, or to the end.
   void proceed() noexcept {
@@ -178,14 +147,16 @@ class StartedLoop final : public CallEnd {
   Iterations iterations_;
 };
 
+void run_loop(const Loop& loop, RunContext& c) {
+  Iterations iterations(loop, inputs_from(c, 0, loop.num_values), c);
+  iterations.run();
+  set_outputs(c, iterations.values());
+}
+
 class LoopKernel final : public Kernel {
  public:
   explicit LoopKernel(const PrepareContext& p) : loop_(p) { cost_ns = kCallNs; }
-  void run(RunContext& c) const override {
-    Iterations iterations(loop_, c);
-    iterations.run();
-    set_outputs(c, iterations.values());
-  }
+  void run(RunContext& c) const override { run_loop(loop_, c); }
 
  private:
   const Loop loop_;
@@ -195,19 +166,45 @@ class WaitingLoop final : public AsyncKernel {
  public:
   explicit WaitingLoop(const PrepareContext& p) : loop_(p) { cost_ns = kCallNs; }
   void start(RunContext c, Done done) const override {
-    (new StartedLoop(loop_, c, done))->proceed();
+    std::vector<Tensor> values = inputs_from(c, 0, loop_.num_values);
+    if (loop_.may_overlap() && start_overlapping(loop_, c, done, values)) return;
+    (new StartedLoop(loop_, std::move(values), c, done))->proceed();
   }
-  void run(RunContext& c) const override {
-    Iterations iterations(loop_, c);
-    iterations.run();
-    set_outputs(c, iterations.values());
-  }
+  void run(RunContext& c) const override { run_loop(loop_, c); }
 
  private:
   const Loop loop_;
 };
 
 }  // namespace
+
+Loop::Loop(const PrepareContext& p)
+    : num_values(p.num_inputs()),
+      live(live_values(p)),
+      decide(read_by_condition(p)),
+      cond(p.functions().body(p.op().get<FunctionAttr>("cond"), p.node_name(), {true})),
+      body(body_of(p, p.op().get<FunctionAttr>("body"), live, p.op().output_types())),
+      parallel_iterations(p.op().get_int("parallel_iterations")) {
+  const auto& shapes = p.op().get<std::vector<PartialShape>>("output_shapes");
+  invariants_.assign(shapes.begin(), shapes.end());
+}
+
+void Loop::check_invariants(const std::vector<Tensor>& values) const {
+  for (size_t i = 0; i < invariants_.size(); ++i) check_invariant(i, values[i]);
+}
+
+void Loop::check_invariant(size_t i, const Tensor& value) const {
+  if (i >= invariants_.size() || invariants_[i].compatible(value.shape())) return;
+  throw invalid_argument("value ", i, " of the loop has shape ", value.shape(),
+                         " after the iteration, which its invariant ", invariants_[i],
+                         " does not allow");
+}
+
+std::vector<bool> Loop::fixed() const {
+  std::vector<bool> fixed(static_cast<size_t>(num_values));
+  for (size_t i = 0; i < invariants_.size(); ++i) fixed[i] = invariants_[i].fully_known();
+  return fixed;
+}
 
 std::unique_ptr<Kernel> prepare_while(const PrepareContext& p) {
   if (p.functions().waits(p.op())) return std::make_unique<WaitingLoop>(p);

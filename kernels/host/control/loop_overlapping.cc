@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// A While whose iterations overlap: an iteration begins when its condition can be told, and gets
+// each value as soon as the one before is done with it. So do the states that the body uses, which
+// makes the results those of one iteration after the other.
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "kernels/host/control/loop.h"
+
+namespace treenail::host {
+namespace {
+
+// It is there until all has ended. Everything happens in units of the run, so that the condition,
+// which waits for nothing, may be computed there.
+class OverlappingLoop {
+ public:
+  OverlappingLoop(const Loop& loop, const RunContext& c, Done done, std::vector<Tensor> values,
+                  std::unique_ptr<FunctionCall> body);
+  void begin() noexcept { advance(std::unique_lock(mutex_)); }
+
+ private:
+  struct Iteration final : public PartsEnd {
+    explicit Iteration(OverlappingLoop& loop) : loop(loop) {}
+    void ended(std::exception_ptr error) noexcept override { loop.ended(*this, std::move(error)); }
+    void arrived(std::span<const int32_t> results) noexcept override {
+      loop.arrived(*this, results);
+    }
+
+    OverlappingLoop& loop;
+    std::unique_ptr<FunctionCall> call;
+    int64_t number = -1;
+    bool running = false;
+  };
+  // However many are asked for: each has a frame of its own.
+  static constexpr int64_t kMostIterations = 128;
+  static constexpr int64_t kNoError = std::numeric_limits<int64_t>::max();
+
+  Iteration& iteration(int64_t number) {
+    return iterations_[static_cast<size_t>(number) % iterations_.size()];
+  }
+  void ended(Iteration& which, std::exception_ptr error) noexcept;
+  void arrived(Iteration& from, std::span<const int32_t> results) noexcept;
+  // With the lock held.
+  void advance(std::unique_lock<std::mutex> lock) noexcept;
+  bool may_decide() const;
+  std::vector<Tensor> known() const;
+  void begin_next();
+  // Whether the value may be handed on; else the loop has failed.
+  bool fits(const Iteration& from, size_t i, const Tensor& value);
+  static Error located(const Error& error, int64_t number) {
+    return error.with_prefix(concat("iteration ", number, ": "));
+  }
+  void fail(int64_t number, std::exception_ptr error);
+  void finish() noexcept;
+
+  const Loop& loop_;
+  RunContext context_;
+  const Done done_;
+  const std::unique_ptr<FunctionCall> cond_;
+  std::vector<bool> shared_;           // by value: all iterations have the same
+  std::mutex mutex_;                   // never held across a kernel; guards the rest
+  std::vector<Iteration> iterations_;  // a ring
+  int64_t next_ = 0;                   // the iteration that is still to begin
+  std::vector<Tensor> values_;         // of that one, as far as they are there; then states
+  std::vector<bool> there_;
+  int running_ = 0;
+  bool deciding_ = false;  // a thread computes the condition
+  bool over_ = false;      // there are no more iterations
+  int64_t failed_ = kNoError;
+  std::exception_ptr error_;
+};
+
+OverlappingLoop::OverlappingLoop(const Loop& loop, const RunContext& c, Done done,
+                                 std::vector<Tensor> values, std::unique_ptr<FunctionCall> body)
+    : loop_(loop),
+      context_(c),
+      done_(done),
+      cond_(loop.cond.begin_call(c)),
+      values_(std::move(values)) {
+  for (size_t i = 0; i < values_.size(); ++i)
+    shared_.push_back(!loop.live[i] || body->hands_on(static_cast<int>(i)));
+  values_.resize(values_.size() + static_cast<size_t>(body->num_states()));
+  there_.resize(values_.size(), true);
+  shared_.resize(values_.size(), false);
+  const auto most = static_cast<size_t>(std::min(loop.parallel_iterations, kMostIterations));
+  iterations_.reserve(most);
+  while (iterations_.size() < most) iterations_.emplace_back(*this);
+  iterations_[0].call = std::move(body);
+}
+
+bool OverlappingLoop::may_decide() const {
+  if (deciding_ || over_ || failed_ != kNoError) return false;
+  const Iteration& own = iterations_[static_cast<size_t>(next_) % iterations_.size()];
+  if (own.running) return false;
+  for (size_t i = 0; i < loop_.decide.size(); ++i)
+    if (loop_.decide[i] && !there_[i]) return false;
+  return true;
+}
+
+// What the condition is told: it reads nothing else.
+std::vector<Tensor> OverlappingLoop::known() const {
+  std::vector<Tensor> known(loop_.decide.size());
+  for (size_t i = 0; i < known.size(); ++i)
+    if (loop_.decide[i] || next_ == 0) known[i] = values_[i];
+  return known;
+}
+
+// Whoever changes something goes on from there without letting go of the lock, so that one of them
+// sees the end.
+void OverlappingLoop::advance(std::unique_lock<std::mutex> lock) noexcept {
+  while (may_decide()) {
+    deciding_ = true;
+    std::vector<Tensor> arguments = known();
+    cond_->iteration = next_;
+    lock.unlock();
+    Tensor holds;
+    std::exception_ptr error;
+    try {
+      cond_->run(arguments, {&holds, 1});
+    } catch (const Error& found) {
+      error = std::make_exception_ptr(located(found, next_));
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    deciding_ = false;
+    try {
+      if (error != nullptr) std::rethrow_exception(error);
+      over_ = !is_true(holds);
+      if (!over_ && failed_ == kNoError) begin_next();
+    } catch (...) {
+      fail(next_, std::current_exception());
+      cond_->cancel_waits();
+    }
+  }
+  if (running_ > 0 || deciding_ || (!over_ && failed_ == kNoError)) return;
+  lock.unlock();
+  finish();
+}
+
+// Calls only make ready here, so that the lock may be held.
+void OverlappingLoop::begin_next() {
+  Iteration& next = iteration(next_);
+  if (next.call == nullptr) next.call = iterations_[0].call->another();
+  next.number = next.call->iteration = next_;
+  next.call->open(next);
+  next.running = true;
+  ++running_;
+  ++next_;
+  for (size_t i = 0; i < values_.size(); ++i) {
+    if (!there_[i]) continue;
+    next.call->give(static_cast<int>(i), shared_[i] ? values_[i] : std::move(values_[i]));
+    there_[i] = shared_[i];
+  }
+}
+
+void OverlappingLoop::arrived(Iteration& from, std::span<const int32_t> results) noexcept {
+  std::unique_lock lock(mutex_);
+  for (const int32_t result : results) {
+    const auto i = static_cast<size_t>(result);
+    if (shared_[i]) continue;
+    Tensor value = from.call->take(result);
+    if (!fits(from, i, value)) continue;
+    if (from.number + 1 < next_) {
+      iteration(from.number + 1).call->give(result, std::move(value));
+    } else {
+      values_[i] = std::move(value);
+      there_[i] = true;
+    }
+  }
+  advance(std::move(lock));
+}
+
+bool OverlappingLoop::fits(const Iteration& from, size_t i, const Tensor& value) {
+  if (i >= loop_.live.size()) return true;
+  try {
+    loop_.check_invariant(i, value);
+    return true;
+  } catch (const Error& error) {
+    fail(from.number, std::make_exception_ptr(located(error, from.number)));
+    cond_->cancel_waits();
+    if (from.number + 1 < next_) iteration(from.number + 1).call->give_up();
+    return false;
+  }
+}
+
+void OverlappingLoop::ended(Iteration& which, std::exception_ptr error) noexcept {
+  std::unique_lock lock(mutex_);
+  which.running = false;
+  --running_;
+  if (error != nullptr) {
+    fail(which.number, std::move(error));
+    if (which.number + 1 < next_) iteration(which.number + 1).call->give_up();
+  }
+  advance(std::move(lock));
+}
+
+// The first iteration's error counts, and one of the loop's own before what failed elsewhere.
+void OverlappingLoop::fail(int64_t number, std::exception_ptr error) {
+  const bool own = !is_of_another(error);
+  const bool replaces = error_ == nullptr || (own && (number < failed_ || is_of_another(error_)));
+  if (!replaces) return;
+  failed_ = number;
+  error_ = std::move(error);
+}
+
+// The frames go before the run may.
+void OverlappingLoop::finish() noexcept {
+  const Done done = done_;
+  std::exception_ptr error = failed_ != kNoError ? std::move(error_) : nullptr;
+  if (error == nullptr) {
+    values_.resize(loop_.live.size());
+    set_outputs(context_, values_);
+  }
+  delete this;
+  if (error != nullptr) return done.fail(std::move(error));
+  done();
+}
+
+}  // namespace
+
+bool start_overlapping(const Loop& loop, const RunContext& c, Done done,
+                       std::vector<Tensor>& values) {
+  std::unique_ptr<FunctionCall> body = loop.body.begin_call(c);
+  if (!body->overlaps(values, loop.fixed(), loop.decide)) return false;
+  (new OverlappingLoop(loop, c, done, std::move(values), std::move(body)))->begin();
+  return true;
+}
+
+}  // namespace treenail::host
