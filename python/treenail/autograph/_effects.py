@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations that are run for what they do: in the order of the program, and whenever the block
+runs in which they stand, though no value is taken from them."""
+
+from __future__ import annotations
+
+from treenail import _treenail as _core
+from treenail._control import with_dependencies
+from treenail._framework import control_dependencies, executing_eagerly, get_default_graph
+from treenail._nest import is_nested, map_structure
+from treenail._ops import ops
+from treenail._treenail import Operation, Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+# Stateful operations that are run for their value alone.
+_READERS = frozenset(("ReadVariableOp", "VarHandleOp", "VariableShape", "VarIsInitializedOp",
+                      "ResourceGather", "ResourceGatherNd", "Placeholder"))
+_VALUES = ("Random", "Handle", "Normal", "Uniform", "Multinomial", "Sampler")
+_kinds: set = set()  # types of operations that are run for what they do
+
+
+def _does_something(op: Operation) -> bool:
+    if not _kinds:
+        _kinds.update(info["name"] for info in _core.describe_ops()
+                      if info["stateful"] and info["name"] not in _READERS
+                      and not any(word in info["name"] for word in _VALUES))
+    return op.type in _kinds
+
+
+def effects(graph: Any, begin: int = 0) -> list:
+    """The operations of a graph, from number `begin` on, that are run for what they do."""
+    return [op for op in graph.get_operations()[begin:] if _does_something(op)]
+
+
+def in_order(make: Callable) -> Any:
+    """What `make()` gives, an operation or a tensor that runs behind what was made so before."""
+    graph = get_default_graph()
+    last = vars(graph).get("_last_effect")
+    with control_dependencies([] if last is None else [last]):
+        made = make()
+    graph._last_effect = made if isinstance(made, Operation) else made.op
+    return made
+
+
+def after_effects(function: Callable, args: tuple, kwargs: dict) -> Any:
+    """What function(*args, **kwargs) returns, its tensors behind all that the call does."""
+    if executing_eagerly():
+        return function(*args, **kwargs)
+    graph = get_default_graph()
+    begin = graph._num_nodes
+    result = function(*args, **kwargs)
+    found = effects(graph, begin) if graph._num_nodes > begin else []
+    if not found:
+        return result
+
+    def behind(value: Any) -> Any:
+        if isinstance(value, Tensor) and not value._is_concrete:
+            others = [op for op in found if op is not value.op]
+            return with_dependencies(others, value) if others else value
+        return value
+    return map_structure(behind, result) if is_nested(result) else behind(result)
+
+
+def true_after(operations: list) -> Tensor:
+    """A true that is there when these operations have run."""
+    with control_dependencies(operations):
+        return ops.Identity(True)
