@@ -11,7 +11,7 @@ from treenail._function_graph import Traced
 from treenail._ops import ops
 from treenail.autograph._cells import (UNBOUND, Undecided, cells_of, set_values, value_of,
                                        values_of)
-from treenail.autograph._effects import effects, in_order, true_after
+from treenail.autograph._effects import call_of_bodies, effects, true_after
 from treenail.autograph._places import decided, place, refusal
 from treenail.autograph._values import (Merge, Mismatch, built, in_graph, is_symbolic,
                                         shape_of_pair, truth)
@@ -176,21 +176,7 @@ class _If:
                 pred, captured, Tout=[t.dtype for t in traced[0].outputs],
                 output_shapes=self._shapes, then_branch=names[0], else_branch=names[1], name=scope)
         with control_dependencies(waits_for):
-            return with_effects(make, any(self._done))
-
-
-def with_effects(make: Callable, does_something: bool) -> Sequence:
-    """The results of an operation, in the order of effects where its bodies have some."""
-    if not does_something:
-        return make()
-    results: Any = None
-
-    def first() -> Any:
-        nonlocal results
-        results = make()
-        return results[0]
-    in_order(first)
-    return results
+            return call_of_bodies(make, any(self._done))
 
 
 def settled(branch: Traced, tensors: list) -> list:

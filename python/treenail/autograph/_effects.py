@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from treenail import _treenail as _core
 from treenail._control import with_dependencies
-from treenail._framework import control_dependencies, executing_eagerly, get_default_graph
+from treenail._framework import (_DefaultGraph, control_dependencies, executing_eagerly,
+                                 get_default_graph)
 from treenail._nest import is_nested, map_structure
 from treenail._ops import ops
 from treenail._treenail import Operation, Tensor
@@ -31,8 +32,28 @@ def _does_something(op: Operation) -> bool:
 
 
 def effects(graph: Any, begin: int = 0) -> list:
-    """The operations of a graph, from number `begin` on, that are run for what they do."""
-    return [op for op in graph.get_operations()[begin:] if _does_something(op)]
+    """Operations to wait for, that what a graph's operations from number `begin` on do is done."""
+    pure = vars(graph).get("_pure_calls", ())
+    found = [op for op in graph.get_operations()[begin:] if _does_something(op) and op not in pure]
+    with _DefaultGraph(graph):
+        return [_read(op) for op in found]
+
+
+def _read(op: Operation) -> Operation:
+    """What waits for a branch: it runs for its results alone, so one of them is read."""
+    return ops.Identity(op.outputs[0]).op if op.type in ("If", "Case") and op.outputs else op
+
+
+def call_of_bodies(make: Callable, does_something: bool) -> Any:
+    """The results of an If or While, in the order of effects where its bodies have some."""
+    if not does_something:
+        results = make()
+        if results:
+            vars(get_default_graph()).setdefault("_pure_calls", set()).add(results[0].op)
+        return results
+    made: list = []
+    in_order(lambda: made.extend(make()) or made[0])
+    return made
 
 
 def in_order(make: Callable) -> Any:
@@ -41,7 +62,7 @@ def in_order(make: Callable) -> Any:
     last = vars(graph).get("_last_effect")
     with control_dependencies([] if last is None else [last]):
         made = make()
-    graph._last_effect = made if isinstance(made, Operation) else made.op
+    graph._last_effect = _read(made if isinstance(made, Operation) else made.op)
     return made
 
 

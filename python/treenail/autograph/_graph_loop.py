@@ -15,7 +15,8 @@ from treenail._framework import _DefaultGraph, control_dependencies, get_default
 from treenail._function_graph import Traced
 from treenail._ops import ops
 from treenail._shape import TensorShape
-from treenail.autograph._branches import FLAGS, RESULT, settled, share_captures, with_effects
+from treenail.autograph._branches import FLAGS, RESULT, settled, share_captures
+from treenail.autograph._effects import call_of_bodies
 from treenail.autograph._cells import UNBOUND, Undecided, set_values, value_of, values_of
 from treenail.autograph._lists import GrowingList, kind_of
 from treenail.autograph._places import decided, place, refusal
@@ -274,15 +275,26 @@ class GraphLoop:
             for name, template in self._templates.items():
                 self._aligned(name, template, value_of(self._cells[name]), ends)
         try:
-            Traced("probe", run)
+            probe = Traced("probe", run)
         except (_Again, Mismatch, TypeError, ValueError, ArithmeticError):
             return False
-        found = {number: dtype_of(ends[number]) for number in weak
-                 if dtype_of(ends[number]) is not None}
-        news = {number: dtype for number, dtype in found.items()
-                if dtype != self.firsts[number].dtype and fits(self.leaves[number].first, dtype)}
+        around = _other_dtypes(probe)
+        news = {}
+        for number in weak:
+            told = dtype_of(ends[number])
+            for dtype in around if told is None else [told]:
+                if dtype != self.firsts[number].dtype and fits(self.leaves[number].first, dtype):
+                    news.setdefault(number, dtype)
         self._learned.dtypes.update(news)
         return bool(news)
+
+
+def _other_dtypes(body: Traced) -> list:
+    """Of the numbers in a body, that Python's numbers do not have by themselves."""
+    found = [t.dtype for op in body.graph.get_operations() for t in op.outputs]
+    numbers = [dtype for dtype in dict.fromkeys(found) if dtype.is_integer or dtype.is_floating]
+    return sorted((dtype for dtype in numbers if dtype not in (_core.int32, _core.float32)),
+                  key=lambda dtype: dtype.is_floating)
 
 
 def _no_tensor(before: Any, after: Any) -> Mismatch:
@@ -339,7 +351,7 @@ class _While:
                 self._firsts + captured, cond=names[0][0], body=names[1][0],
                 output_shapes=self._shapes + [t.shape for t in captured], name=scope)
         with control_dependencies(waits_for):
-            return with_effects(make, bool(self._done))
+            return call_of_bodies(make, bool(self._done))
 
 
 __all__ = ["GraphLoop", "place"]
