@@ -78,7 +78,7 @@ def _len(value: Any) -> Any:
         return len(value)
     tensor = convert_to_tensor(value)
     if tensor.shape.rank == 0:
-        raise refusal(TypeError, "len() of a tensor of shape []")
+        raise refusal(TypeError, "len() of a tensor of shape ()")
     known = None if tensor.shape.rank is None else tensor.shape[0]
     return shape_of(tensor)[0] if known is None else int(known)
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from treenail.autograph._places import place, refusal
+from treenail.autograph._places import refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,16 +25,12 @@ class Undecided:
     reads it is told why."""
 
     def __init__(self, kind: type, why: str) -> None:
-        self._error = (kind, why, place())
+        self._error = (kind, why)
 
     def refuse(self, name: str) -> None:
         """Raises what is to be said of variable `name`."""
-        kind, why, where = self._error
-        here = place()
-        if here != where:
-            why = "%s:  %r is read here; %s: " % (here, name, where) + why
-            raise refusal(kind, why, "").with_traceback(None)
-        raise refusal(kind, "%r: %s" % (name, why), where)
+        kind, why = self._error
+        raise refusal(kind, "%r is read here, and %s" % (name, why))
 
     def _never(self, *unused: Any) -> Any:
         self.refuse("the variable")

@@ -56,7 +56,7 @@ class Rows(Counted):
 
     def __init__(self, tensor: Tensor) -> None:
         if tensor.shape.rank == 0:
-            raise refusal(TypeError, "a tensor of shape [] has no elements to go through")
+            raise refusal(TypeError, "a tensor of shape () has no elements to go through")
         extent = tensor.shape[0] if tensor.shape.rank is not None else None
         super().__init__(convert_to_tensor(extent if extent is not None else shape_of(tensor)[0],
                                            _core.int32))

@@ -39,7 +39,8 @@ def place() -> str:
 
 def refusal(kind: type, text: str, where: str | None = None) -> Exception:
     """The error that says where the program asks for what is not possible."""
-    return kind("%s: %s%s" % (where or place(), text, ADVICE))
+    where = where or place()
+    return kind("%s: %s%s" % (where, text.replace(" at " + where, ""), ADVICE))
 
 
 class _Blocks(threading.local):

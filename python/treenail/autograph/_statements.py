@@ -111,16 +111,17 @@ class _Blocks:
         self._flagged = any(not isinstance(item, ast.Return) and _exits.contains(
             [item], (ast.Return,)) for item in body)
         returns = _exits.always_returns(body)
+        last = node.body[-1]
         body, _ = self._block(body, None)
         begin: list = []
         if self._flagged:
             begin.append(assign(RETURNED, ast.Constant(False)))
-            body.append(ast.Return(call("result", ast.Constant(True) if returns else load(RETURNED),
-                                        thunk(load(VALUE)))))
+            end = ast.Return(call("result", ast.Constant(True) if returns else load(RETURNED),
+                                  thunk(load(VALUE))))
+            body += at(last, end)
         begin[:0] = self._local_names()
         doc = node.body[:1] if ast.get_docstring(node, clean=False) is not None else []
         node.body = doc + self._declarations + at(node, *begin) + body[len(doc):]
-        at(node, node.body[-1])
         node.checked = {name for name in self._bound if not name.startswith(_scopes.PREFIX)}
 
     def _local_names(self) -> list:
