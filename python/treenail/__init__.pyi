@@ -5,7 +5,7 @@ from typing import Any, Callable, Sequence
 
 from treenail._treenail import DType, Operation, Tensor  # noqa: F401
 from treenail._variables import Variable  # noqa: F401
-from treenail import (audio as audio, errors as errors, image as image,
+from treenail import (audio as audio, autograph as autograph, errors as errors, image as image,
                       initializers as initializers, layers as layers, losses as losses,
                       math as math, nn as nn, onnx as onnx, profiler as profiler, queue as queue,
                       random as random, raw_ops as raw_ops, regularizers as regularizers,

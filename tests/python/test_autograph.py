@@ -142,6 +142,16 @@ def test_return_from_a_loop():
     agrees(f, *COUNTS)
 
 
+def test_return_from_a_loop_and_its_else():
+    def f(n):
+        for i in range(n):
+            if i > 3:
+                return i
+        else:
+            return -n
+    agrees(f, *COUNTS)
+
+
 def test_return_of_a_structure():
     def f(n):
         for i in range(n):
@@ -296,8 +306,8 @@ def test_for_over_an_empty_tensor():
 def test_for_over_range(arguments):
     space = {"tn": tn}
     for name, function in (("plain", "range"), ("tensor", "tn.range")):
-        source = "def f(n):\n    t = 0\n    for i in %s%s:\n        t = t * 3 + i\n    return t\n" % (
-            function, arguments)
+        source = ("def f(n):\n    t = 0\n    for i in %s%s:\n        t = t * 3 + i\n    return t\n"
+                  % (function, arguments))
         space[name] = made(source)
     wanted = [space["plain"](n) for n, in COUNTS]
     assert on_tensors(space["tensor"], *COUNTS) == wanted
@@ -422,6 +432,19 @@ def test_max_min_len_int_float_any_all():
     agrees(f, (4, np.int32([1, 2])), (9, np.int32([1, 2])), (-3, np.int32([5])))
 
 
+def test_max_and_any_of_generators():
+    def f(x):
+        return max(v * 2 for v in (x, 3)) + (1 if any(v > 4 for v in (x, 0)) else 0) + (
+            2 if all(v < 9 for v in [x]) else 0)
+    agrees(f, *NUMBERS)
+
+
+def test_a_tensor_chooses_an_item_of_a_list():
+    def f(x):
+        return [x, 10, x + 20][x % 3] + (4, 5, 6)[-1 - x % 2]
+    agrees(f, *NUMBERS)
+
+
 # --- Lists ----------------------------------------------------------------------------------------
 
 def test_a_list_that_grows():
@@ -480,6 +503,24 @@ def test_lists_that_shrink():
             total = total * 10 + x
         return total
     agrees(f, *COUNTS)
+
+
+def test_items_of_lists_that_grew():
+    def f(n):
+        seen = []
+        for i in range(n):
+            seen.append(i)
+            seen[i // 2] = i * 10
+        seen += [n]
+        return tn.reduce_sum(tn.stack(seen) * tn.range(len(seen)))
+
+    def plain(n):
+        seen = []
+        for i in range(n):
+            seen.append(i)
+            seen[i // 2] = i * 10
+        return sum(i * x for i, x in enumerate(seen + [n]))
+    assert on_tensors(f, *COUNTS) == [plain(n) for n, in COUNTS]
 
 
 def test_items_of_a_dictionary_made_here():
@@ -553,6 +594,20 @@ def test_assignments_happen_in_the_branch_and_loop():
             assert session.run(count) == 2
             session.run(done, {n: 3})
             assert session.run(count) == 15
+
+
+def test_a_variable_read_behind_what_changed_it():
+    def f(n, count):
+        while count < n:
+            count.assign_add(2)
+        return count.read_value()
+    with tn.Graph().as_default():
+        count = tn.Variable(0)
+        n = tn.placeholder(tn.int32, [])
+        result = converted(f)(n, count)
+        with tn.Session() as session:
+            session.run(count.initializer)
+            assert session.run(result, {n: 5}) == 6 and session.run(result, {n: 9}) == 10
 
 
 # --- Functions ------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What no graph can do for Python's control flow: refused by an error that names the line, says why,
-and what to write instead."""
+"""What no graph can do for Python's control flow: refused by an error that names the line, says
+why, and what to write instead."""
 
 import re
 
@@ -153,6 +153,16 @@ def a_list_of_an_object(x):
     return x
 
 
+def an_item_that_a_tensor_chooses(x):
+    values = [1, 2]
+    values[x] = 3  # HERE
+    return values
+
+
+def an_object_that_a_tensor_chooses(x):
+    return [Box(), Box()][x].value  # HERE
+
+
 def a_global(x):
     global STEPS
     for _ in range(x):
@@ -261,6 +271,8 @@ REFUSALS = [
     (an_arguments_item, NotImplementedError, "'values' is changed within the `if` at"),
     (an_arguments_list, NotImplementedError, "'values' is changed within the `for` at"),
     (a_list_of_an_object, NotImplementedError, "an object's list, by append(), is changed"),
+    (an_item_that_a_tensor_chooses, NotImplementedError, "a tensor chooses which item"),
+    (an_object_that_a_tensor_chooses, TypeError, "a tensor chooses among"),
     (a_global, NotImplementedError, "the global variable 'STEPS' is changed within the `for`"),
     (a_raise, NotImplementedError, "`raise` within the `if` at"),
     (a_raise_in_a_loop, NotImplementedError, "`raise` within the `for` at"),

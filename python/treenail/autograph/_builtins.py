@@ -108,12 +108,14 @@ def _number(kind: type, dtype: Any) -> Callable:
 
 def _extreme(own: Callable, pair: Any, reduce: Callable) -> Callable:
     def extreme(*values: Any, **options: Any) -> Any:
-        if not any_symbolic(values) or options:
-            return own(*values, **options)
         if len(values) == 1:
             if is_symbolic(values[0]) or isinstance(values[0], GrowingList):
                 return reduce(convert_to_tensor(values[0]), 0)
             values = tuple(values[0])
+            if not any_symbolic(values) or options:
+                return own(values, **options)
+        if not any_symbolic(values) or options:
+            return own(*values, **options)
         like = convert_to_tensor(next(value for value in values if is_symbolic(value)))
         result = convert_to_tensor(values[0], None if hasattr(values[0], "dtype") else like.dtype)
         for value in values[1:]:
@@ -123,17 +125,19 @@ def _extreme(own: Callable, pair: Any, reduce: Callable) -> Callable:
     return extreme
 
 
-def _quantified(own: Callable, pair: Any, reduce: Callable) -> Callable:
+def _quantified(pair: Any, reduce: Callable, decides: bool) -> Callable:
+    """any() and all(): `decides` is the value of Python's that settles it."""
     def quantified(values: Any) -> Any:
         if is_symbolic(values) or isinstance(values, GrowingList):
             return reduce(convert_to_tensor(values), 0)
-        if not isinstance(values, (list, tuple)) or not any_symbolic(values):
-            return own(values)
         result = None
         for value in values:
-            value = truth(value) if is_symbolic(value) else convert_to_tensor(builtins.bool(value))
-            result = value if result is None else pair(result, value)
-        return result
+            if is_symbolic(value):
+                value = truth(value)
+                result = value if result is None else pair(result, value)
+            elif builtins.bool(value) is decides:
+                return decides
+        return not decides if result is None else result
     return quantified
 
 
@@ -174,7 +178,7 @@ REPLACEMENTS = {
     "int": _number(int, _core.int32), "float": _number(float, _core.float32),
     "bool": _number(bool, _core.bool),
     "max": _extreme(max, ops.Maximum, reduce_max), "min": _extreme(min, ops.Minimum, reduce_min),
-    "any": _quantified(any, ops.LogicalOr, reduce_any),
-    "all": _quantified(all, ops.LogicalAnd, reduce_all),
+    "any": _quantified(ops.LogicalOr, reduce_any, True),
+    "all": _quantified(ops.LogicalAnd, reduce_all, False),
 }
 __all__ = ["REPLACEMENTS", "asserted", "concat_of", "print_values", "stack_of"]

@@ -8,7 +8,8 @@ import builtins
 import functools
 import os
 import sysconfig
-import types
+from types import (BuiltinFunctionType, BuiltinMethodType, FunctionType,
+                   MethodType)
 
 from treenail.autograph import _builtins
 from treenail.autograph._places import changing, mark_of
@@ -28,11 +29,11 @@ _replacements: dict = {}  # {id: what stands for a function of Python's or of th
 def callee(function: Any) -> Any:
     """What is called for `function`."""
     kind = type(function)
-    if kind is types.FunctionType:
+    if kind is FunctionType:
         return converted_or_own(function)
-    if kind is types.MethodType:
+    if kind is MethodType:
         return _method(function)
-    if kind is types.BuiltinMethodType and type(function.__self__) in (list, dict, set):
+    if kind is BuiltinMethodType and type(function.__self__) in (list, dict, set):
         if function.__name__ in CHANGES:
             changing("an object's %s, by %s()," % (type(function.__self__).__name__,
                                                    function.__name__))
@@ -49,24 +50,24 @@ def callee(function: Any) -> Any:
 
 def own_callee(function: Any) -> Any:
     """What is called where calls are not converted: Python's functions alone take tensors."""
-    return callee(function) if isinstance(function, (type, types.BuiltinFunctionType)) else function
+    return callee(function) if isinstance(function, (type, BuiltinFunctionType)) else function
 
 
 def _method(method: Any) -> Any:
     function = method.__func__
-    if type(function) is not types.FunctionType:
+    if type(function) is not FunctionType:
         return method
     found = converted_or_own(function)
-    return method if found is function else types.MethodType(found, method.__self__)
+    return method if found is function else MethodType(found, method.__self__)
 
 
 def _instance(value: Any, kind: type) -> Any:
     """An object that a class of the program's makes callable."""
     call = getattr(kind, "__call__", None)
-    if type(call) is types.FunctionType and not isinstance(value, type):
+    if type(call) is FunctionType and not isinstance(value, type):
         found = converted_or_own(call)
         if found is not call:
-            return types.MethodType(found, value)
+            return MethodType(found, value)
     return value
 
 
@@ -124,4 +125,4 @@ def _argument(value: Any) -> Any:
         return type(value)(_argument(item) for item in value)
     if isinstance(value, dict):
         return {name: _argument(item) for name, item in value.items()}
-    return callee(value) if type(value) in (types.FunctionType, types.MethodType) else value
+    return callee(value) if type(value) in (FunctionType, MethodType) else value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparisons: `==` of tensors compares their elements, where Python's would compare the objects."""
+"""Comparisons: `==` of tensors compares elements, where Python's would compare the objects."""
 
 from __future__ import annotations
 

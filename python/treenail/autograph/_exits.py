@@ -36,8 +36,11 @@ def _leaves(node: ast.stmt, always: tuple) -> bool:
         return leaves(node.body, always) and leaves(node.orelse, always)
     if isinstance(node, (ast.With, ast.AsyncWith)):
         return leaves(node.body, always)
-    if isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and node.test.value:
-        return not contains(node.body, (ast.Break,), through_loops=False)
+    if isinstance(node, _LOOPS):
+        endless = isinstance(node, ast.While) and isinstance(
+            node.test, ast.Constant) and node.test.value
+        return (endless or leaves(node.orelse, always)) and not contains(
+            node.body, (ast.Break,), through_loops=False)
     if isinstance(node, ast.Try):
         return leaves(node.finalbody, always) or (
             (leaves(node.body, always) or leaves(node.orelse, always))

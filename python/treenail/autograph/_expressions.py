@@ -5,6 +5,7 @@ comparisons, calls, and names whose value a branch or loop left undecided."""
 from __future__ import annotations
 
 import ast
+import copy
 
 from treenail.autograph import _scopes
 from treenail.autograph._nodes import HELPERS, at, call, load, thunk
@@ -114,6 +115,19 @@ class _Expressions(ast.NodeTransformer):
     def _super(self, node: ast.Call) -> ast.AST:
         if self._has_class and self._first and not node.args and not node.keywords:
             node.args = at(node, load("__class__"), load(self._first))
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        named = isinstance(node.value, ast.Name)
+        node.value = self.visit(node.value)
+        index: Any = self.visit(node.slice)
+        node.slice = index
+        if isinstance(index, (ast.Constant, ast.Slice, ast.Tuple)):
+            return node
+        if isinstance(node.ctx, ast.Load):
+            return at(node, call("item", node.value, index))[0]
+        around = [copy.deepcopy(node.value)] if named else []
+        node.slice = at(index, call("item_to_change", index, *around))[0]
         return node
 
     # --- Conditions -------------------------------------------------------------------------------

@@ -154,7 +154,8 @@ class GraphLoop:
             except Mismatch as mismatch:
                 kind, why = mismatch.args
                 raise refusal(kind, "%s hands %r on to its next iteration, which must be of one "
-                              "kind throughout: %s" % (self._what, _shown_name(name), why)) from None
+                              "kind throughout: %s"
+                              % (self._what, _shown_name(name), why)) from None
         again = False
         with _DefaultGraph(body.graph):
             for number, (leaf, end) in enumerate(zip(self.leaves, ends)):

@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+from treenail._array import stack
+from treenail._convert import convert_to_tensor
+from treenail._ops import ops
 from treenail.autograph._branches import (any_of, both, branch, choice, either,  # noqa: F401
                                           negated, unless)
 from treenail.autograph._builtins import asserted  # noqa: F401
 from treenail.autograph._calls import callee  # noqa: F401
 from treenail.autograph._cells import Undecided, read
 from treenail.autograph._comparisons import chain, compared, in_place  # noqa: F401
-from treenail.autograph._lists import writable  # noqa: F401
+from treenail.autograph._lists import GrowingList, writable  # noqa: F401
 from treenail.autograph._loops import for_loop, iterated, while_loop  # noqa: F401
 from treenail.autograph._places import changing, raising, refusal  # noqa: F401
-from treenail.autograph._values import any_symbolic, is_symbolic
+from treenail.autograph._values import any_symbolic, convertible, is_symbolic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +35,26 @@ def result(returned: Any, value: Callable) -> Any:
     return found
 
 
+def item(values: Any, index: Any) -> Any:
+    """`values[index]`, which may be a list of Python's and a tensor."""
+    if type(values) not in (list, tuple) or not is_symbolic(index):
+        return values[index]
+    if not all(convertible(value) for value in values):
+        raise refusal(TypeError, "a tensor chooses among %r, which are no tensors" % (values,))
+    rows = stack(values)
+    index = convert_to_tensor(index)
+    return rows[ops.Select(ops.Less(index, convert_to_tensor(0, index.dtype)),
+                           ops.Add(index, convert_to_tensor(len(values), index.dtype)), index)]
+
+
+def item_to_change(index: Any, values: Any = None) -> Any:
+    """The index of an item of `values` that is set. Raises NotImplementedError for a tensor's."""
+    if is_symbolic(index) and not isinstance(values, GrowingList):
+        raise refusal(NotImplementedError, "a tensor chooses which item of an object is set: a "
+                      "tn.TensorArray can be written so")
+    return index
+
+
 def python_value(value: Any) -> Any:
     """A condition, or an operand of one, that stays Python's. Raises TypeError for a tensor."""
     if is_symbolic(value):
@@ -40,4 +63,4 @@ def python_value(value: Any) -> Any:
     return value
 
 
-__all__ = ["any_symbolic", "python_value", "result"]
+__all__ = ["any_symbolic", "item", "item_to_change", "python_value", "result"]

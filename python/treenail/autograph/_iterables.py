@@ -109,7 +109,7 @@ class Numbers(Counted):
         if self._upwards is not None:
             return (ops.Less if self._upwards > 0 else ops.Greater)(index, self._limit)
         return ops.Select(ops.Greater(self._delta, 0), ops.Less(index, self._limit),
-                            ops.Greater(index, self._limit))
+                          ops.Greater(index, self._limit))
 
     def item(self, index: Any) -> Tensor:
         return index

@@ -53,9 +53,8 @@ def truth(value: Any) -> Tensor:
     elements than one, TypeError where it has no truth."""
     tensor = convert_to_tensor(value)
     if tensor.shape.rank not in (None, 0):
-        raise refusal(ValueError, "a condition must be a scalar, not a tensor of shape %s: which of "
-                      "its elements is meant? tn.reduce_any and tn.reduce_all make one of them"
-                      % tensor.shape)
+        raise refusal(ValueError, "a condition must be a scalar, not a tensor of shape %s: "
+                      "tn.reduce_any and tn.reduce_all make one of many" % tensor.shape)
     if tensor.dtype == _core.bool:
         return tensor
     if not (tensor.dtype.is_integer or tensor.dtype.is_floating):
@@ -277,8 +276,8 @@ def common_dtype(a: Any, b: Any) -> Any:
     if first is None or second is None:
         dtype, number = (second, a) if first is None else (first, b)
         if not fits(number, dtype):
-            raise Mismatch(TypeError, "it is %s on one way and %s on the other" % (shown(a),
-                                                                                  shown(b)))
+            raise Mismatch(TypeError, "it is %s on one way and %s on the other"
+                           % (shown(a), shown(b)))
         return dtype
     if first != second:
         raise Mismatch(TypeError, "it has dtype %s on one way and %s on the other"
