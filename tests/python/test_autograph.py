@@ -510,7 +510,7 @@ def test_items_of_lists_that_grew():
         seen = []
         for i in range(n):
             seen.append(i)
-            seen[i // 2] = i * 10
+        seen[n // 2] = n * 10
         seen += [n]
         return tn.reduce_sum(tn.stack(seen) * tn.range(len(seen)))
 
@@ -518,7 +518,7 @@ def test_items_of_lists_that_grew():
         seen = []
         for i in range(n):
             seen.append(i)
-            seen[i // 2] = i * 10
+        seen[n // 2] = n * 10
         return sum(i * x for i, x in enumerate(seen + [n]))
     assert on_tensors(f, *COUNTS) == [plain(n) for n, in COUNTS]
 

@@ -48,8 +48,29 @@ def test_the_guide_can_be_typed_in_from_top_to_bottom(tmp_path, monkeypatch):
     assert shown >= 6
 
 
+def test_the_page_on_control_flow_can_be_typed_in(tmp_path):
+    text = (SOURCE / "docs/control-flow.md").read_text(encoding="utf-8")
+    program = "".join(re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+    path = tmp_path / "page.py"
+    path.write_text(program, encoding="utf-8")
+    told = io.StringIO()
+    names = {}
+    with tn.Graph().as_default(), contextlib.redirect_stdout(told):
+        exec(compile(program, str(path), "exec"), names)  # pylint: disable=exec-used
+        assert told.getvalue().splitlines() == expected_of(program)
+        of, total = tn.autograph.to_graph, tn.Variable(0.0)
+        x, n = tn.placeholder(tn.float32, []), tn.placeholder(tn.int32, [])
+        xs = tn.placeholder(tn.float32, [None])
+        results = [of(names["clipped"])(x), of(names["first_above"])(xs, x),
+                   of(names["squares"])(n), of(names["checked"])(x, total)]
+        with tn.Session() as session:
+            session.run(total.initializer)
+            got = session.run(results, {x: 5.5, xs: [1, -9, 7], n: 5})
+    assert [list(v) if getattr(v, "ndim", 0) else v for v in got] == [6.5, 2, [0, 4, 16], 5.5]
+
+
 def test_no_line_of_the_guide_is_too_long_to_be_seen_at_once():
-    for name in ("guide.md", "differences.md"):
+    for name in ("guide.md", "control-flow.md", "differences.md"):
         text = (SOURCE / "docs" / name).read_text(encoding="utf-8")
         for block in re.findall(r"^```\w*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
             assert max(map(len, block.splitlines())) <= 100

@@ -29,8 +29,9 @@ def to_graph(entity: Callable, recursive: bool = True, arg_values: Any = None,
     recursive: the program's functions that it calls are converted, too. arg_values, arg_types,
     experimental_optional_features: TensorFlow 1's, not needed here.
 
-    Raises TypeError for what is no function or method of Python's, ValueError where its source
-    cannot be found.
+    Raises TypeError for what is no function or method of Python's, NotImplementedError for a class,
+    ValueError where the source cannot be found. The function it gives raises TypeError, ValueError
+    or NotImplementedError for control flow that no graph can have, naming the line.
     """
     from treenail.autograph import _entry
     return _entry.to_graph(entity, recursive)
@@ -42,7 +43,8 @@ def to_code(entity: Callable, recursive: bool = True, arg_values: Any = None,
     """The source of what tn.autograph.to_graph makes of a function.
 
     recursive, arg_values, arg_types, indentation, experimental_optional_features: TensorFlow 1's;
-    they change nothing here. Raises as tn.autograph.to_graph.
+    they change nothing here. Raises TypeError, NotImplementedError (for a class) and ValueError as
+    tn.autograph.to_graph.
     """
     from treenail.autograph import _entry
     return _entry.to_code(entity)
