@@ -624,6 +624,16 @@ def test_functions_that_are_called_are_converted():
     agrees(f, *NUMBERS)
 
 
+def _fibonacci(n, x):
+    if n < 2:
+        return x * n
+    return _fibonacci(n - 1, x) + _fibonacci(n - 2, x)
+
+
+def test_recursion_of_a_global_function():
+    agrees(lambda x: _fibonacci(6, x) if x > 0 else x, *NUMBERS)
+
+
 def test_recursion_on_python_values():
     def power(x, n):
         if n == 0:

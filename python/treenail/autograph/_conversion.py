@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import types
+import weakref
 
 from treenail.autograph import _source
 from treenail.autograph._expressions import convert_expressions
@@ -21,8 +22,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
-_FACTORY = "ag__factory"
-_codes: dict = {}  # {(file, code): converted code}
+_FACTORY, _FUNCTION = "ag__factory", "ag__function"
+_codes: dict = {}  # {id of a code: (weak reference to it, converted code)}
 
 
 def converted_function(original: Callable, helpers: Any) -> Callable:
@@ -31,10 +32,10 @@ def converted_function(original: Callable, helpers: Any) -> Callable:
     Raises NoSource where the source is not there.
     """
     code = original.__code__  # type: ignore[attr-defined]
-    key = (code.co_filename, code)
-    made = _codes.get(key)
-    if made is None:
-        made = _codes[key] = _converted_code(original)
+    known = _codes.get(id(code))
+    if known is None:
+        known = _codes[id(code)] = (weakref.ref(code, _forget(id(code))), _converted_code(original))
+    made = known[1]
     cells = dict(zip(code.co_freevars, original.__closure__ or ()))  # type: ignore[attr-defined]
     cells[HELPERS] = types.CellType(helpers)
     result = types.FunctionType(
@@ -44,6 +45,10 @@ def converted_function(original: Callable, helpers: Any) -> Callable:
         setattr(result, name, getattr(original, name))
     vars(result).update(vars(original), __wrapped__=original)
     return result
+
+
+def _forget(key: int) -> Callable:
+    return lambda _: _codes.pop(key, None)
 
 
 def converted_tree(original: Callable) -> ast.AST:
@@ -59,7 +64,7 @@ def _converted_code(original: Callable) -> types.CodeType:
     node: Any = converted_tree(original)
     node.args.defaults, node.args.kw_defaults = [], [None for _ in node.args.kwonlyargs]
     if not isinstance(node, ast.Lambda):
-        node.decorator_list, node.returns = [], None
+        node.decorator_list, node.returns, node.name = [], None, _FUNCTION
     for arg in ast.walk(node.args):
         if isinstance(arg, ast.arg):
             arg.annotation = None
@@ -67,7 +72,8 @@ def _converted_code(original: Callable) -> types.CodeType:
     factory = function(_FACTORY, body, *code.co_freevars, HELPERS)
     tree = ast.fix_missing_locations(ast.Module([factory], []))
     module = compile(tree, code.co_filename, "exec", code.co_flags & _source.FUTURE, True)
-    return _finished(_named(_named(module, _FACTORY), code.co_name), code)
+    name = "<lambda>" if isinstance(node, ast.Lambda) else _FUNCTION
+    return _finished(_named(_named(module, _FACTORY), name), code)
 
 
 def _named(code: types.CodeType, name: str) -> types.CodeType:
@@ -75,13 +81,15 @@ def _named(code: types.CodeType, name: str) -> types.CodeType:
 
 
 def _finished(made: types.CodeType, original: types.CodeType) -> types.CodeType:
-    """The code, and codes in it, with the mark, the blocks under the function's name."""
+    """The code, and codes in it, with the mark; what was made for it under the function's name."""
     block = made.co_name.startswith(BLOCK)
-    inner = [_finished(c, original if c.co_name.startswith(BLOCK) or c.co_name.startswith("<")
-                       else c) if isinstance(c, types.CodeType) else c for c in made.co_consts]
+    named = block or made.co_name == _FUNCTION
+    inner = [_finished(c, original) if isinstance(c, types.CodeType) else c
+             for c in made.co_consts]
     changes: dict = {"co_consts": (*inner, (MARK, block))}
-    if block:
+    if named:
         changes["co_name"] = original.co_name
-    if hasattr(made, "co_qualname") and (block or original.co_name == made.co_name):
-        changes["co_qualname"] = getattr(original, "co_qualname", made.co_qualname)
+    if hasattr(made, "co_qualname"):  # Python 3.11
+        inside = made.co_qualname.rpartition(_FUNCTION)[2]
+        changes["co_qualname"] = original.co_qualname + ("" if named else inside)
     return made.replace(**changes)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import __future__
 import ast
 import copy
 import linecache
@@ -79,7 +80,7 @@ def _same_code(node: Any, code: CodeType) -> bool:
         code.co_code, code.co_names, code.co_freevars) and _plain(made[0]) == _plain(code)
 
 
-FUTURE = 0x1000000 | 0x800000  # annotations, generator_stop: as in __future__
+FUTURE = __future__.annotations.compiler_flag
 
 
 def _plain(code: CodeType) -> list:
