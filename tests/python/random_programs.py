@@ -6,10 +6,21 @@ import linecache
 import random
 
 _NAMES = "abxyz"
+_HELPER = """def g(u, v):
+    if u > v:
+        return u - v
+    while True:
+        u += 2
+        if u >= v:
+            break
+    return u
+
+
+"""
 
 
 class Program:
-    """A function f(n, a, b) as text."""
+    """A function f(n, a, b) as text, and a function g(u, v) that it calls."""
 
     def __init__(self, seed):
         self._random = random.Random(seed)
@@ -19,7 +30,7 @@ class Program:
             lines += self._block(1, 0, False)
         lines += ["    for v in l:", "        x = (2 * x + v) % 1009",
                   "    return a + 2 * b + 3 * x + 5 * y + 7 * z + len(l)"]
-        self.source = "\n".join(lines) + "\n"
+        self.source = _HELPER + "\n".join(lines) + "\n"
 
     def function(self):
         """The function, its source where inspection finds it."""
@@ -30,7 +41,7 @@ class Program:
         return space["f"]
 
     def _expression(self, depth=0):
-        kind = self._random.randrange(9 if depth < 2 else 2)
+        kind = self._random.randrange(10 if depth < 2 else 2)
         if kind == 0:
             return str(self._random.randrange(-3, 6))
         if kind <= 2:
@@ -39,7 +50,7 @@ class Program:
         if kind == 7:
             return "(%s if %s else %s)" % (parts[0], self._condition(depth + 1), parts[1])
         return {3: "(%s + %s)", 4: "(%s - %s)", 5: "(%s * %s %% 17)", 6: "(%s // 3 + %s)",
-                8: "max(%s, -%s)"}[kind] % tuple(parts)
+                8: "max(%s, -%s)", 9: "g(%s %% 7, %s %% 5)"}[kind] % tuple(parts)
 
     def _condition(self, depth=0):
         kind = self._random.randrange(8 if depth < 2 else 2)
@@ -59,7 +70,7 @@ class Program:
 
     def _statement(self, indent, depth, in_loop):
         blank = "    " * indent
-        kind = self._random.randrange(14)
+        kind = self._random.randrange(17)
         if kind < 4 or depth >= 3:
             return [blank + "%s = %s" % (self._random.choice(_NAMES), self._expression())]
         if kind == 4:
@@ -76,6 +87,16 @@ class Program:
         if kind == 11:
             return [blank + "if %s:" % self._condition(),
                     blank + "    return " + self._expression()]
+        if kind == 14:
+            return [blank + "a, %s = %s, a" % (self._random.choice(_NAMES[1:]), self._expression())]
+        if kind == 15:
+            return [blank + "try:", *self._block(indent + 1, depth + 1, in_loop),
+                    blank + "finally:", blank + "    y = y + 1"]
+        if kind == 16:
+            return [blank + "pair = (%s, [%s])" % (self._expression(), self._expression()),
+                    blank + "if %s:" % self._condition(),
+                    blank + "    pair = (pair[1][0], [%s])" % self._expression(),
+                    blank + "x = pair[0] - pair[1][-1]"]
         if kind == 12:
             return [blank + "if len(l) > 2:", blank + "    x = x + l.pop()"]
         return [blank + "l.append(%s)" % self._expression()]

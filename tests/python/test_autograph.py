@@ -469,6 +469,18 @@ def test_a_list_that_grows_sometimes():
     agrees(f, *COUNTS)
 
 
+def test_two_lists():
+    def f(n):
+        even, odd = [], [7]
+        for i in range(n):
+            if i % 2 == 0:
+                even.append(i)
+            else:
+                odd.append(i)
+        return len(even) * 10 + len(odd) + odd[-1]
+    agrees(f, *COUNTS)
+
+
 def test_a_list_that_grows_in_a_branch():
     def f(x):
         found = []
@@ -643,6 +655,22 @@ def test_recursion_on_python_values():
 
     def f(x):
         return power(x, 5)
+    agrees(f, *NUMBERS)
+
+
+def test_a_variable_of_the_function_around():
+    def f(x):
+        total = 0
+
+        def add(y):
+            nonlocal total
+            if y > 2:
+                total += y
+            for i in range(y):
+                total = total + i
+        add(x)
+        add(x + 1)
+        return total
     agrees(f, *NUMBERS)
 
 

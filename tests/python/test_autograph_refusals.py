@@ -153,6 +153,59 @@ def a_list_of_an_object(x):
     return x
 
 
+def an_arrays_item(x):
+    values = np.zeros(3)
+    if x > 0:
+        values[0] = 2  # HERE
+    return x
+
+
+def a_list_of_two_names(x):
+    values = others = []
+    for i in range(x):
+        values.append(i)  # HERE
+    return others
+
+
+def a_list_within_another(x):
+    row = [1]
+    rows = []
+    rows.append(row)
+    for i in range(x):
+        row.append(i)  # HERE
+    return rows
+
+
+def a_deque(x):
+    import collections
+    values = collections.deque()
+    for i in range(x):
+        values.append(i)  # HERE
+    return values
+
+
+def a_variable_of_the_function_around(x):
+    count = 0
+
+    def one_more():
+        nonlocal count
+        count += 1  # HERE
+    for _ in range(x):
+        one_more()
+    return count
+
+
+def an_exception_that_is_handled(x):
+    try:
+        if x > 0:
+            y = {}["k"]
+        else:
+            y = 1
+    except KeyError:  # HERE
+        y = 2
+    return y
+
+
 def an_item_that_a_tensor_chooses(x):
     values = [1, 2]
     values[x] = 3  # HERE
@@ -271,6 +324,12 @@ REFUSALS = [
     (an_arguments_item, NotImplementedError, "'values' is changed within the `if` at"),
     (an_arguments_list, NotImplementedError, "'values' is changed within the `for` at"),
     (a_list_of_an_object, NotImplementedError, "an object's list, by append(), is changed"),
+    (an_arrays_item, NotImplementedError, "'values' is changed within the `if` at"),
+    (a_list_of_two_names, NotImplementedError, "or is known by another name, too"),
+    (a_list_within_another, NotImplementedError, "'row' is changed within the `for` at"),
+    (a_deque, NotImplementedError, "'values' is changed within the `for` at"),
+    (a_variable_of_the_function_around, NotImplementedError, "the variable 'count' of the func"),
+    (an_exception_that_is_handled, NotImplementedError, "`except` around the `if` at"),
     (an_item_that_a_tensor_chooses, NotImplementedError, "a tensor chooses which item"),
     (an_object_that_a_tensor_chooses, TypeError, "a tensor chooses among"),
     (a_global, NotImplementedError, "the global variable 'STEPS' is changed within the `for`"),

@@ -29,7 +29,7 @@ MODULES = public_modules()
 def test_the_modules_are_these():
     named = {"treenail." + name for name in tn._SUBMODULES}
     assert set(MODULES) == named | {"treenail", "treenail.rnn.rnn_cell", "treenail.benchmark",
-                                   "treenail.autograph.experimental"}
+                                    "treenail.autograph.experimental"}
 
 
 @pytest.mark.parametrize("module_name", MODULES)

@@ -12,9 +12,10 @@ from types import (BuiltinFunctionType, BuiltinMethodType, FunctionType,
                    MethodType)
 
 from treenail.autograph import _builtins
+from treenail.autograph._lists import is_container
 from treenail.autograph._places import changing, mark_of
 from treenail.autograph._source import NoSource
-from treenail.autograph._statements import CHANGES
+from treenail.autograph._scopes import CHANGES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def callee(function: Any) -> Any:
         return converted_or_own(function)
     if kind is MethodType:
         return _method(function)
-    if kind is BuiltinMethodType and type(function.__self__) in (list, dict, set):
+    if kind is BuiltinMethodType and is_container(function.__self__):
         if function.__name__ in CHANGES:
             changing("an object's %s, by %s()," % (type(function.__self__).__name__,
                                                    function.__name__))

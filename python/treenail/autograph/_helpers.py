@@ -14,7 +14,8 @@ from treenail.autograph._cells import Undecided, read
 from treenail.autograph._comparisons import chain, compared, in_place  # noqa: F401
 from treenail.autograph._lists import GrowingList, writable  # noqa: F401
 from treenail.autograph._loops import for_loop, iterated, while_loop  # noqa: F401
-from treenail.autograph._places import changing, raising, refusal  # noqa: F401
+from treenail.autograph._places import (caught, changing, changing_around,  # noqa: F401
+                                        raising, refusal)
 from treenail.autograph._values import any_symbolic, convertible, is_symbolic
 
 TYPE_CHECKING = False

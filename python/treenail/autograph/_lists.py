@@ -154,15 +154,24 @@ class _OfDtype:
         self.dtype = dtype
 
 
-def writable(value: Any, name: str, fresh: bool) -> Any:
+def is_container(value: Any) -> bool:
+    """Whether methods change this object in place: a list, dictionary, set, deque, array, ..."""
+    return isinstance(value, (list, dict, set, bytearray)) or type(value).__module__ in (
+        "collections", "array", "numpy") and hasattr(value, "__setitem__")
+
+
+def writable(value: Any, name: str, fresh: bool, how: str) -> Any:
     """What variable `name` is to be before the object in it is changed: a copy where a tensor
-    decides whether it is; `fresh` says that no other name stands for it."""
+    decides whether it is. fresh: no other name stands for it. how: what changes it, a "method", an
+    "operator", or the setting of an "item"."""
     if type(value) is GrowingList:
         return value.copied()
-    if innermost() is None or type(value) not in (list, dict, set):
+    if innermost() is None or isinstance(value, Tensor) or not (
+            is_container(value) or how == "item"):
         return value
-    if not fresh:
+    if not fresh or type(value) not in (list, dict, set):
         raise refusal(NotImplementedError, "%r is changed within %s, which a tensor decides, and "
-                      "comes from elsewhere: the change would be made once, while the graph is "
-                      "built, whatever the tensor is" % (name, innermost()))
+                      "comes from elsewhere, or is known by another name, too: the change would be "
+                      "made once, while the graph is built, whatever the tensor is"
+                      % (name, innermost()))
     return value.copy()

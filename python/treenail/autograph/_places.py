@@ -40,7 +40,9 @@ def place() -> str:
 def refusal(kind: type, text: str, where: str | None = None) -> Exception:
     """The error that says where the program asks for what is not possible."""
     where = where or place()
-    return kind("%s: %s%s" % (where, text.replace(" at " + where, ""), ADVICE))
+    error = kind("%s: %s%s" % (where, text.replace(" at " + where, ""), ADVICE))
+    error._decided = None
+    return error
 
 
 class _Blocks(threading.local):
@@ -65,27 +67,15 @@ class decided:  # noqa: N801
     def __enter__(self) -> None:
         _blocks.stack.append(self._entry)
 
-    def __exit__(self, *unused: Any) -> None:
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         _blocks.stack.pop()
+        if isinstance(error, Exception) and not hasattr(error, "_decided"):
+            error._decided = self._entry[0]
 
 
 def innermost() -> str | None:
     """What a tensor decides on at this moment, with its place; None: nothing."""
     return _blocks.stack[-1][0] if _blocks.stack else None
-
-
-def lexically_inside() -> str | None:
-    """The branch or loop that a tensor decides on and in whose own lines the program is."""
-    frame = _frame()
-    while frame is not None:
-        for what, codes in _blocks.stack:
-            if id(frame.f_code) in codes:
-                return what
-        mark = mark_of(frame.f_code)
-        if mark is not None and not mark[1]:
-            return None  # the function itself
-        frame = frame.f_back
-    return None
 
 
 def changing(what: str) -> None:
@@ -97,6 +87,31 @@ def changing(what: str) -> None:
                       % (what, around))
 
 
+def changing_around(name: str) -> None:
+    """Refuses to set a variable of a function around, unless only branches and loops of this very
+    function decide on it: these keep account of it."""
+    if innermost() is not None and len(_lexical()) < len(_blocks.stack):
+        changing("the variable %r of the function around" % name)
+
+
+def _lexical() -> list:
+    """The branches and loops that a tensor decides on and in whose own lines the program is."""
+    found: list = []
+    frame = _frame()
+    while frame is not None:
+        found += [what for what, codes in _blocks.stack if id(frame.f_code) in codes]
+        mark = mark_of(frame.f_code)
+        if mark is not None and not mark[1]:
+            break  # the function itself
+        frame = frame.f_back
+    return found
+
+
+def lexically_inside() -> str | None:
+    """The innermost of these."""
+    return next(iter(_lexical()), None)
+
+
 def raising() -> None:
     """Refuses `raise` in a branch that a tensor decides on."""
     around = lexically_inside()
@@ -104,3 +119,15 @@ def raising() -> None:
         raise refusal(NotImplementedError, "`raise` within %s, which a tensor decides: it would "
                       "raise while the graph is built, whatever the tensor is; use `assert` or "
                       "tn.Assert" % around)
+
+
+def caught() -> None:
+    """Refuses to handle an exception that a branch or loop let out which a tensor decides on."""
+    error: Any = sys.exc_info()[1]
+    if not hasattr(error, "_decided"):
+        return
+    if error._decided is None:
+        raise error
+    raise refusal(NotImplementedError, "`except` around %s, which a tensor decides: the exception "
+                  "came while the graph was built, whatever the tensor is" % error._decided
+                  ) from error

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 PREFIX = "ag__"
 BLOCK = PREFIX + "block"  # functions that stand for a block of the program's function
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+# Methods that change a container in place.
+CHANGES = ("append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "update",
+           "add", "discard", "setdefault", "popitem", "appendleft", "popleft")
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -132,16 +134,43 @@ def _fresh(node: ast.AST, names: set) -> set:
     made, other = set(), set()
     for part in ast.walk(node):
         if isinstance(part, ast.Assign):
-            for target in part.targets:
+            for target, value in _pairs(part):
                 if isinstance(target, ast.Name):
-                    (made if _is_new(part.value) else other).add(target.id)
-            if isinstance(part.value, ast.Name):
-                other.add(part.value.id)  # another name stands for it, too
+                    (made if _is_new(value) else other).add(target.id)
+                if isinstance(value, ast.Name):
+                    other.add(value.id)  # another name stands for it, too
         elif isinstance(part, ast.NamedExpr):
             other.add(part.target.id)
         elif isinstance(part, (ast.For, ast.comprehension)):
             other |= stored([part.target])
+        else:
+            other.update(value.id for value in _kept(part) if isinstance(value, ast.Name))
     return (made - other) & names
+
+
+def _pairs(node: ast.Assign) -> list:
+    """(target, value) of an assignment; a value that has two names is no new one's."""
+    if len(node.targets) > 1:
+        nothing = ast.Constant(None)
+        return [(part, nothing) for target in node.targets for part in ast.walk(target)]
+    target, value = node.targets[0], node.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(
+            target.elts) == len(value.elts):
+        return list(zip(target.elts, value.elts))
+    return [(target, value)]
+
+
+def _kept(node: ast.AST) -> list:
+    """The values that an expression puts into a container."""
+    if isinstance(node, (ast.List, ast.Tuple, ast.Set)) and isinstance(
+            getattr(node, "ctx", ast.Load()), ast.Load):
+        return node.elts
+    if isinstance(node, ast.Dict):
+        return node.values
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) \
+            and node.func.attr in CHANGES:
+        return node.args
+    return []
 
 
 class _Flow:

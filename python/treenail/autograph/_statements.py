@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 RETURNED, VALUE = _scopes.PREFIX + "returned", _scopes.PREFIX + "value"
 _GENERATORS = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
 _PLAIN_CALLS = ("isinstance", "issubclass", "hasattr", "callable")
-# Methods that change a container in place.
-CHANGES = ("append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "update",
-           "add", "discard", "setdefault", "popitem", "appendleft", "popleft")
 
 
 def is_pythons(test: ast.expr) -> bool:
@@ -258,6 +255,7 @@ class _Blocks:
         node.body, flags = self._block(node.body, loop)
         for handler in node.handlers:
             handler.body, more = self._block(handler.body, loop)
+            handler.body[:0] = at(handler, ast.Expr(call("caught")))
             flags |= more
         orelse = node.orelse
         if orelse:
@@ -307,7 +305,7 @@ class _Blocks:
         before = self._checks(node)
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             if self._scope.rebinds(node.target.id):
-                before += self._writable(node.target.id)
+                before += self._writable(node.target.id, "operator")
             node = ast.copy_location(assign(node.target.id, call(
                 "in_place", ast.Constant(type(node.op).__name__), load(node.target.id),
                 node.value)), node)
@@ -322,22 +320,24 @@ class _Blocks:
                 made += self._check_of_target(part)
             elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
                 base = part.func.value
-                if part.func.attr in CHANGES and isinstance(base, ast.Name) \
+                if part.func.attr in _scopes.CHANGES and isinstance(base, ast.Name) \
                         and self._scope.rebinds(base.id):
                     part.func.made_writable = True
                     made += self._writable(base.id)
         for name in sorted(_scopes.stored([node]) & self._scope.globals):
             made.append(ast.Expr(call("changing", ast.Constant("the global variable %r" % name))))
+        for name in sorted(_scopes.stored([node]) & self._scope.nonlocals):
+            made.append(ast.Expr(call("changing_around", ast.Constant(name))))
         return made
 
     def _check_of_target(self, part: ast.expr) -> list:
         if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name) \
                 and self._scope.rebinds(part.value.id):
-            return self._writable(part.value.id)
+            return self._writable(part.value.id, "item")
         what = "the attribute %r of an object" % part.attr if isinstance(
             part, ast.Attribute) else "an item of an object"
         return [ast.Expr(call("changing", ast.Constant(what)))]
 
-    def _writable(self, name: str) -> list:
+    def _writable(self, name: str, what: str = "method") -> list:
         return [assign(name, call("writable", load(name), ast.Constant(name),
-                                  ast.Constant(name in self._scope.fresh)))]
+                                  ast.Constant(name in self._scope.fresh), ast.Constant(what)))]

@@ -123,7 +123,9 @@ def alike(a: Any, b: Any) -> bool:
 
 def same(a: Any, b: Any) -> bool:
     """Whether they are one object, or equal values of Python."""
-    return a is b or type(a) is type(b) and type(a) in _PLAIN and a == b
+    if a is b or type(a) is not type(b) or type(a) not in _PLAIN:
+        return a is b
+    return repr(a) == repr(b) if type(a) in (float, complex) else a == b  # 0.0 is not -0.0
 
 
 def convertible(value: Any) -> bool:
