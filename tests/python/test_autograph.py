@@ -566,6 +566,18 @@ def test_print(capfd):
     assert lines.out == "after\n"
 
 
+def test_functions_of_one_graph_do_not_wait_for_each_other(capfd):
+    def f(x):
+        print("x", x)
+        return x
+    with tn.Graph().as_default(), tn.Session() as session:
+        first, second = tn.placeholder(tn.int32, []), tn.placeholder(tn.int32, [])
+        converted(f)(first)
+        result = converted(f)(second)
+        assert session.run(result, {second: 3}) == 3
+    assert capfd.readouterr().err == "x [3]\n"
+
+
 def test_assert():
     def f(x):
         assert x > 0, "x must be positive"

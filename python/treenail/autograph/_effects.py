@@ -71,8 +71,11 @@ def after_effects(function: Callable, args: tuple, kwargs: dict) -> Any:
     if executing_eagerly():
         return function(*args, **kwargs)
     graph = get_default_graph()
-    begin = graph._num_nodes
-    result = function(*args, **kwargs)
+    begin, around = graph._num_nodes, vars(graph).pop("_last_effect", None)
+    try:
+        result = function(*args, **kwargs)
+    finally:
+        graph._last_effect = around
     found = effects(graph, begin) if graph._num_nodes > begin else []
     if not found:
         return result
