@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CalledFunction(graph, name): a function of the graph's, to be called on concrete tensors
+// CalledFunction(graph, name, body): a function of the graph's, to be called on concrete tensors
 // (eager/called_function.h). Tapes are told by whoever calls it (_function_calls.py).
 #include "framework/eager/called_function.h"
 
@@ -22,6 +22,7 @@ namespace {
 struct CalledObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   CalledFunction* function;
+  PyObject* body;  // whose nodes errors name
 };
 
 const CalledFunction& function_of(PyObject* self) {
@@ -44,7 +45,7 @@ std::vector<Tensor> tensors_in(PyObject* sequence) {
 
 // f([argument, ...]) -> [result, ...]
 PyObject* call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
-  return guarded([&] {
+  const auto run = [&] {
     if (PyVectorcall_NARGS(nargsf) != 1 || kwnames != nullptr)
       throw_type_error("a called function takes a list of tensors");
     std::vector<Tensor> arguments = tensors_in(args[0]);
@@ -61,17 +62,20 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* k
                       new_concrete_tensor(std::move(results[i])).release());
     }
     return list.release();
-  });
+  };
+  return guarded(run, reinterpret_cast<CalledObject*>(self)->body);
 }
 
 PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
   return guarded([&] {
-    PyObject *graph, *name;
-    if (PyArg_ParseTuple(args, "OO", &graph, &name) == 0) throw PythonError();
+    PyObject *graph, *name, *body;
+    if (PyArg_ParseTuple(args, "OOO", &graph, &name, &body) == 0) throw PythonError();
+    graph_from(body);
     const std::string function(text_of(name, "a function's name"));
     Ref self = checked(PyType_GenericAlloc(type, 0));
     auto* const made = reinterpret_cast<CalledObject*>(self.get());
     made->vectorcall = call;
+    made->body = new_ref(body);
     made->function = new CalledFunction(graph_from(graph)->state->graph, function, function);
     return self.release();
   });
@@ -80,6 +84,7 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
 void destroy(PyObject* self) {
   PyTypeObject* const type = Py_TYPE(self);
   delete reinterpret_cast<CalledObject*>(self)->function;
+  Py_CLEAR(reinterpret_cast<CalledObject*>(self)->body);
   type->tp_free(self);
   Py_DECREF(reinterpret_cast<PyObject*>(type));
 }

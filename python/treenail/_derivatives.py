@@ -11,7 +11,7 @@ from treenail import _treenail as _core
 from treenail._array import one_hot
 from treenail._control_flow import while_loop
 from treenail._convert import IndexedSlices, convert_to_tensor, scope_of
-from treenail._framework import get_default_graph, graph_of
+from treenail._framework import executing_eagerly, get_default_graph, graph_of
 from treenail._function_graph import FunctionGraph
 from treenail._gradients import _as_list, gradients, value_of
 from treenail._nest import flatten, pack
@@ -30,6 +30,9 @@ def _dense(gradient: Any) -> Any:
 
 
 def _differentiable(output: Any, what: str) -> Tensor:
+    if executing_eagerly():
+        raise RuntimeError("this differentiates the operations of a graph; with immediate execution "
+                           "use tn.GradientTape, which has jacobian and batch_jacobian, too")
     output = convert_to_tensor(output)
     if not (output.dtype.is_floating or output.dtype.is_complex):
         raise TypeError("%s must be of a floating or complex dtype, not %r" % (what, output))

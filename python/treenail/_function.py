@@ -12,7 +12,7 @@ from treenail._convert import IndexedSlices, convert_to_tensor, placeholder
 from treenail._framework import control_dependencies, executing_eagerly, get_default_graph
 from treenail._function_calls import GraphCall
 from treenail._function_graph import FunctionGraph, Traced, assembled
-from treenail._nest import flatten, is_nested, map_structure
+from treenail._nest import flatten, is_nested
 from treenail._ops import ops
 from treenail._shape import TensorShape
 from treenail._treenail import Operation, Tensor
@@ -98,7 +98,9 @@ class Function:
     """What tn.function gives."""
 
     def __init__(self, python_function: Callable, input_signature: Sequence | None = None,
-                 autograph: bool = True, relax_shapes: bool = False) -> None:
+                 autograph: bool = True, relax_shapes: bool = False,
+                 recompute: bool = False) -> None:
+        self._recompute = recompute
         self._python_function, self._autograph = python_function, autograph
         self._relax = relax_shapes
         self._signature = None if input_signature is None else tuple(input_signature)
@@ -106,7 +108,8 @@ class Function:
                 isinstance(s, TensorSpec) for s in flatten(list(self._signature))):
             raise TypeError("input_signature must be a possibly nested sequence of TensorSpec "
                             "objects, not %r" % (input_signature,))
-        self._name = getattr(python_function, "__name__", type(python_function).__name__)
+        name = getattr(python_function, "__name__", type(python_function).__name__)
+        self._name = "".join(c for c in name if c.isalnum() or c in "_.") or "function"
         self._traces: dict = {}
         self._tracing: set = set()
         self._lock = threading.RLock()
@@ -126,7 +129,7 @@ class Function:
                 return method(held(), *args, **kwargs)
             functools.update_wrapper(call, method, updated=())
             bound = self._methods[instance] = Function(call, self._signature, self._autograph,
-                                                       self._relax)
+                                                       self._relax, self._recompute)
         return bound
 
     @property
@@ -167,15 +170,17 @@ class Function:
                 found = self._traces.get(key)
                 if found is not None:
                     return found
-            if key in self._tracing:
+            kind = tuple(arguments.parts())
+            if kind in self._tracing:
                 raise RuntimeError("%s calls itself with arguments of the same kind while it is "
                                    "traced, without an end: use tn.while_loop, or Python values "
                                    "that change from call to call" % self._name)
-            self._tracing.add(key)
+            self._tracing.add(kind)
             try:
-                trace = Trace(self._name, self._converted(), arguments, not self._traces)
+                trace = Trace(self._name, self._converted(), arguments, not self._traces,
+                              self._recompute)
             finally:
-                self._tracing.discard(key)
+                self._tracing.discard(kind)
             self._warn_of_traces(key)
             self._traces[key] = trace
             return trace
@@ -183,11 +188,8 @@ class Function:
     def _converted(self) -> Callable:
         if not self._autograph:
             return self._python_function
-        try:
-            from treenail.autograph import converted
-        except ImportError:
-            return self._python_function
-        return converted(self._python_function)
+        from treenail.autograph import _entry
+        return _entry.converted(self._python_function)
 
     def _warn_of_traces(self, key: Any) -> None:
         distinct = len({id(t) for t in self._traces.values()})
@@ -248,13 +250,19 @@ class _Arguments:
                 raise ValueError("Python inputs incompatible with input_signature of %s: %r does "
                                  "not fit %r" % (self._function._name, value, spec))
             return _Fitted(tensor, spec)
-        try:
-            return tuple(map_structure(fitting, list(wanted), list(args)))
-        except ValueError as error:
-            if "nested structure" not in str(error):
-                raise
+        return tuple(self._each(fitting, spec, value) for spec, value in zip(wanted, args))
+
+    def _each(self, fitting: Callable, spec: Any, value: Any) -> Any:
+        if isinstance(spec, TensorSpec):
+            return fitting(spec, value)
+        if type(spec) is not type(value) or len(spec) != len(value) or (
+                isinstance(spec, dict) and sorted(spec) != sorted(value)):
             raise ValueError("Structure of Python function inputs does not match input_signature "
-                             "of %s: %r, not %r" % (self._function._name, wanted, args)) from None
+                             "of %s: %r, not %r" % (self._function._name, spec, value))
+        if isinstance(spec, dict):
+            return {k: self._each(fitting, spec[k], value[k]) for k in spec}
+        parts = [self._each(fitting, s, v) for s, v in zip(spec, value)]
+        return type(spec)(*parts) if hasattr(spec, "_fields") else type(spec)(parts)
 
     def _taken(self, value: Any) -> Any:
         """The value, tensors in it replaced by their numbers; notes what the key depends on."""
@@ -283,9 +291,11 @@ class _Arguments:
     def key(self) -> tuple:
         graph = get_default_graph()
         around = () if graph._immediate else (_as_key(graph),)
-        return (*around, graph._device, *(("tensor", self.specs[p.number].dtype.name,
-                                           str(self.specs[p.number].shape))
-                                          if isinstance(p, _Place) else p for p in self._parts))
+        return (*around, graph._device, *self._parts)
+
+    def parts(self) -> list:
+        """What tells this kind of arguments from others, wherever they are given."""
+        return self._parts
 
     def relax(self, seen: dict) -> None:
         """Leaves open the extents that differed from the last time."""
@@ -350,7 +360,8 @@ def _as_key(value: Any) -> tuple:
 class Trace:
     """A function traced for one kind of arguments."""
 
-    def __init__(self, name: str, function: Callable, arguments: _Arguments, first: bool) -> None:
+    def __init__(self, name: str, function: Callable, arguments: _Arguments, first: bool,
+                 recompute: bool = False) -> None:
         self._name = name
         self._outer = weakref.ref(get_default_graph())
         self._specs = list(arguments.specs)
@@ -375,7 +386,7 @@ class Trace:
         self.captured = graph.captured
         if get_default_graph()._immediate:
             self._graph_call = GraphCall(graph, self._traced.inputs + graph.arguments,
-                                         self._traced.outputs)
+                                         self._traced.outputs, recompute)
         self._single = not is_nested(self._traced.structure) and len(self._traced.outputs) == 1 \
             and isinstance(self._traced.structure, Tensor)
 

@@ -25,11 +25,14 @@ def _differentiable(tensor: Tensor) -> bool:
 class GraphCall:
     """The values `outputs` of a traced graph as a function of its values `inputs`."""
 
-    def __init__(self, graph: Any, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
+    def __init__(self, graph: Any, inputs: Sequence[Tensor], outputs: Sequence[Tensor],
+                 recompute: bool = False) -> None:
+        """recompute: gradients compute what they need again, but what would be another value."""
         self._graph, self._inputs, self._outputs = graph, list(inputs), list(outputs)
         self.name, _ = _core.add_function(graph._root, graph._name, graph, self._inputs,
                                           self._outputs, True)
-        self._run = _core.CalledFunction(graph._root, self.name)
+        self._run = _core.CalledFunction(graph._root, self.name, graph)
+        self._recompute = recompute
         self._forward: GraphCall | None = None  # which also gives what gradients need
         self._kept: list = []  # values of the graph: what it gives besides
         self._backward: dict = {}
@@ -59,7 +62,8 @@ class GraphCall:
         which = tuple(_differentiable(t) for t in self._outputs)
         used = self._add_gradient(which, tuple(t.dtype == _core.resource or _differentiable(t)
                                                for t in self._inputs))[2]
-        self._kept = [t for t in used if t not in self._outputs]
+        self._kept = [t for t in used if t not in self._outputs and (
+            not self._recompute or t.op.type in _CHANGING)]
         self._forward = GraphCall(self._graph, self._inputs, self._outputs + self._kept)
         self._backward.clear()  # they were made without what is kept now
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 
 from treenail._convert import scope_of
-from treenail._framework import control_dependencies, get_default_graph
+from treenail._framework import control_dependencies, executing_eagerly, get_default_graph
 from treenail._function_graph import Traced, assembled
 from treenail._nest import flatten
 from treenail._ops import ops
@@ -27,8 +27,8 @@ def recompute_grad(f: Callable) -> Callable:
     return and for the inside of one, and time for computing everything twice.
 
     f: called with any arguments, returns a tensor or a nest of tensors. It is traced at each call,
-    as a branch of tn.cond is; variables and what else it reads of the surroundings have gradients
-    as ever. The gradients have the bits of those of f: random numbers are the same again, and what
+    as a branch of tn.cond is, and with immediate execution as by tn.function; variables and what
+    else it reads of the surroundings have gradients as ever. The gradients have the bits of those of f: random numbers are the same again, and what
     was read of variables, or has effects, is kept. So is a loop or branch in f that draws random
     numbers or writes. Useful in bodies of loops, too, of which each iteration then keeps no more
     than the arguments of its calls.
@@ -38,10 +38,16 @@ def recompute_grad(f: Callable) -> Callable:
     if not callable(f):
         raise TypeError("recompute_grad: f must be a function, not %r" % (f,))
 
+    at_once: list = []
+
     @functools.wraps(f, updated=())
     def decorated(*args: Any, **kwargs: Any) -> Any:
-        # Immediate execution takes a path of its own here.
-        return _call(f, args, kwargs)
+        if not executing_eagerly():
+            return _call(f, args, kwargs)
+        if not at_once:
+            from treenail._function import Function
+            at_once.append(Function(f, autograph=False, recompute=True))
+        return at_once[0](*args, **kwargs)
     return decorated
 
 

@@ -265,6 +265,7 @@ rows("scatter_nd_add scatter_nd_sub scatter_nd_update",
      lambda f, p: f(tn.Variable(tn.zeros([4, 3])), p.i(None, 1), p.f(None, 3)), [4, 3])
 excuse("no_regularizer", "gives None")
 excuse("eager enable_eager_execution", "how operations run")
+excuse("function", "gives what the function it is given gives")
 excuse("gradients_function value_and_gradients_function implicit_gradients "
        "implicit_value_and_gradients", "give functions")
 excuse("from_dlpack", "gives a concrete tensor, whose shape is the array's")

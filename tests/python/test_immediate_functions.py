@@ -14,7 +14,8 @@ import shape_rows_nn  # noqa: F401
 import shape_rows_signal  # noqa: F401
 
 
-GRAPHS_ONLY = {"gradients", "hessians",  # tapes: test_tape.py
+GRAPHS_ONLY = {"gradients", "hessians", "jacobian", "batch_jacobian", "hessian_vector_product",
+               "jacobian_vector_product",  # tapes: test_tape.py
                "losses.get_total_loss"}  # nothing joins the collection of losses
 UNSEEDED = {"image.sample_distorted_bounding_box"}
 
