@@ -21,6 +21,7 @@ import figure_calls
 import figure_contention
 import figure_executor
 import figure_fused
+import figure_immediate
 import figure_import
 import figure_kernels
 import figure_loops
@@ -55,13 +56,15 @@ FAMILIES = {
                         lambda a: figure_networks.measure_inference(a.rounds, a.guests)),
     "loops": Family("Recurrent cells in loops",
                     lambda a: figure_loops.measure(a.rounds, a.guests)),
+    "immediate": Family("Immediate execution",
+                        lambda a: figure_immediate.measure(a.rounds, a.guests)),
     "contention": Family("Beside a busy process", lambda a: figure_contention.measure(a.rounds)),
     "callers": Family("Two callers at once", lambda a: figure_callers.measure(a.rounds)),
     "size": Family("Size", lambda a: figure_size.measure(a.build)),
     "executor": Family("The executor, from C++",
                        lambda a: figure_executor.measure(a.build, a.rounds)),
 }
-WITH_GUESTS = ("works", "training", "inference", "loops")
+WITH_GUESTS = ("works", "training", "inference", "loops", "immediate")
 BESIDE_GUESTS = ", beside packages from PyPI"  # sections of their own
 HEADINGS = [family.title + more for family in FAMILIES.values() for more in ("", BESIDE_GUESTS)]
 
