@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random programs of nested branches, loops and calls in every mode: in a session, at once, and by
-tn.function, which must give the same bits for values and gradients, and beside them a plain
-interpreter over NumPy for the values."""
+tn.function, which must give the same bits, and beside them a plain interpreter over NumPy for the
+values. Gradients of branches that run at once are summed without the branches around them, in
+another association, and agree to rounding."""
 
 import numpy as np
 import pytest
@@ -138,11 +139,14 @@ def at_once(program, inputs, functions, whole):
         return [y.numpy()] + [None if g is None else g.numpy() for g in gradients]
 
 
-def same(a, b):
-    """Bit for bit; no path, and a path that a branch leaves, are both no gradient."""
-    for x, y in zip(a, b):
+def same(a, b, rounded=False):
+    """Bit for bit, or the gradients to rounding; no path, and a path that a branch leaves, are both
+    no gradient."""
+    for number, (x, y) in enumerate(zip(a, b)):
         if x is None or y is None:
             assert not np.any(x if y is None else y)
+        elif rounded and number > 0:
+            np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
         else:
             np.testing.assert_array_equal(x, y)
 
@@ -155,7 +159,7 @@ def test_random_programs(seed):
     graph = in_a_session(program, inputs, False)
     np.testing.assert_allclose(graph[0], Numbers().run(program, inputs), rtol=1e-4, atol=1e-5)
     same(graph, in_a_session(program, inputs, True))
-    same(graph, at_once(program, inputs, False, False))
-    same(graph, at_once(program, inputs, True, False))
+    same(graph, at_once(program, inputs, False, False), rounded=True)
+    same(graph, at_once(program, inputs, True, False), rounded=True)
     same(graph, at_once(program, inputs, False, True))
     same(graph, at_once(program, inputs, True, True))
