@@ -173,7 +173,7 @@ TEST_F(SimulatedDevices, WorkThatIsLeftOutGivesNothing) {
     if (cancelled) token.cancel(Code::kCancelled, "the test");
     std::promise<Code> code;
     start_taking(neg.node->op(), {x}, {&resources, "", {}, device}, token,
-                      std::make_unique<End>(code));
+                 std::make_unique<End>(code));
     EXPECT_EQ(code.get_future().get(), cancelled ? Code::kCancelled : Code::kOk);
     device->wait();  // for the queue to free what the call had
   }
