@@ -198,3 +198,17 @@ def test_shapes_that_change_run_one_after_the_other():
                       shape_invariants=[[], [None]])[1]
     with tn.Session() as sess:
         assert sess.run(x).tolist() == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_value_that_leaves_its_invariant(threads):
+    def body(i, x, y):
+        value = tn.py_func(lambda k: np.zeros([] if k != 17 else [2], np.int32), [i], tn.int32,
+                           stateful=False)
+        value.set_shape([])
+        return i + 1, value, y + late(i)
+    values = tn.while_loop(lambda i, *_: i < 40, body, [0, 0, 0])
+    with tn.Session() as sess:
+        for _ in range(10):
+            with pytest.raises(tn.errors.InvalidArgumentError,
+                               match=r"iteration 17: value 1 of the loop has shape \[2\]"):
+                sess.run(values)

@@ -34,6 +34,7 @@ class OverlappingLoop {
     std::unique_ptr<FunctionCall> call;
     int64_t number = -1;
     bool running = false;
+    bool given_up = false;  // what it gets from the one before does not come
   };
   // However many are asked for: each has a frame of its own.
   static constexpr int64_t kMostIterations = 128;
@@ -49,6 +50,9 @@ class OverlappingLoop {
   bool may_decide() const;
   std::vector<Tensor> known() const;
   void begin_next();
+  // The iteration after that one where it is under way and is still to get values; else null.
+  Iteration* next_of(const Iteration& from);
+  void give_up_after(const Iteration& from);
   // Whether the value may be handed on; else the loop has failed.
   bool fits(const Iteration& from, size_t i, const Tensor& value);
   static Error located(const Error& error, int64_t number) {
@@ -149,6 +153,7 @@ void OverlappingLoop::begin_next() {
   next.number = next.call->iteration = next_;
   next.call->open(next);
   next.running = true;
+  next.given_up = false;
   ++running_;
   ++next_;
   for (size_t i = 0; i < values_.size(); ++i) {
@@ -156,6 +161,19 @@ void OverlappingLoop::begin_next() {
     next.call->give(static_cast<int>(i), shared_[i] ? values_[i] : std::move(values_[i]));
     there_[i] = shared_[i];
   }
+}
+
+OverlappingLoop::Iteration* OverlappingLoop::next_of(const Iteration& from) {
+  if (from.number + 1 >= next_) return nullptr;
+  Iteration& next = iteration(from.number + 1);
+  return next.running && !next.given_up ? &next : nullptr;
+}
+
+void OverlappingLoop::give_up_after(const Iteration& from) {
+  Iteration* const next = next_of(from);
+  if (next == nullptr) return;
+  next->given_up = true;
+  next->call->give_up();
 }
 
 void OverlappingLoop::arrived(Iteration& from, std::span<const int32_t> results) noexcept {
@@ -166,7 +184,8 @@ void OverlappingLoop::arrived(Iteration& from, std::span<const int32_t> results)
     Tensor value = from.call->take(result);
     if (!fits(from, i, value)) continue;
     if (from.number + 1 < next_) {
-      iteration(from.number + 1).call->give(result, std::move(value));
+      Iteration* const next = next_of(from);
+      if (next != nullptr) next->call->give(result, std::move(value));
     } else {
       values_[i] = std::move(value);
       there_[i] = true;
@@ -183,7 +202,7 @@ bool OverlappingLoop::fits(const Iteration& from, size_t i, const Tensor& value)
   } catch (const Error& error) {
     fail(from.number, std::make_exception_ptr(located(error, from.number)));
     cond_->cancel_waits();
-    if (from.number + 1 < next_) iteration(from.number + 1).call->give_up();
+    give_up_after(from);
     return false;
   }
 }
@@ -194,7 +213,7 @@ void OverlappingLoop::ended(Iteration& which, std::exception_ptr error) noexcept
   --running_;
   if (error != nullptr) {
     fail(which.number, std::move(error));
-    if (which.number + 1 < next_) iteration(which.number + 1).call->give_up();
+    give_up_after(which);
   }
   advance(std::move(lock));
 }
