@@ -258,6 +258,25 @@ def test_while():
     agrees(f, *COUNTS)
 
 
+def test_euclid():
+    def f(a, b):
+        while b:
+            a, b = b, a % b
+        return a
+    agrees(f, (12, 18), (7, 5), (0, 4), (4, 0))
+
+
+def test_text():
+    def f(n):
+        word = ""
+        if n % 3 == 0:
+            word += "Fizz"
+        if n % 5 == 0:
+            word += "Buzz"
+        return word
+    assert on_tensors(f, (9,), (10,), (15,), (7,)) == [b"Fizz", b"Buzz", b"FizzBuzz", b""]
+
+
 def test_while_true_with_a_break():
     def f(n):
         i = 0
@@ -514,6 +533,30 @@ def test_lists_that_shrink():
         for x in stack:
             total = total * 10 + x
         return total
+    agrees(f, *COUNTS)
+
+
+def test_a_stack_that_a_loop_empties():
+    def f(n):
+        todo = [n]
+        seen = 0
+        while todo:
+            x = todo.pop()
+            seen = seen * 2 + x
+            if x > 1:
+                todo.append(x // 2)
+                if x % 3 == 0:
+                    todo.append(x // 3)
+        return seen + sum([1, 2])
+    agrees(f, *COUNTS)
+
+
+def test_sums():
+    def f(n):
+        values = [n]
+        for i in range(n):
+            values.append(i)
+        return sum(values) + sum(values, 10) + sum([n, 1])
     agrees(f, *COUNTS)
 
 

@@ -302,6 +302,14 @@ def test_to_graph_without_recursion():
     tn.autograph.to_graph(f)(tn.placeholder(tn.int32, []))
 
 
+def test_to_graph_again():
+    def f(x):
+        return 1 if x > 0 else 2
+    once = tn.autograph.to_graph(f)
+    assert tn.autograph.to_graph(once) is once and converted(once) is once
+    assert tn.autograph.to_code(once) == tn.autograph.to_code(f)
+
+
 def test_to_code():
     def f(x):
         if x > 0:

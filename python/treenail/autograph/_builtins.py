@@ -11,7 +11,7 @@ from treenail import _treenail as _core
 from treenail._array import shape as shape_of
 from treenail._array import transpose
 from treenail._convert import convert_to_tensor
-from treenail._math import reduce_all, reduce_any, reduce_max, reduce_min
+from treenail._math import reduce_all, reduce_any, reduce_max, reduce_min, reduce_sum
 from treenail._ops import ops
 from treenail.autograph import _iterables
 from treenail.autograph._effects import in_order
@@ -84,7 +84,12 @@ def _len(value: Any) -> Any:
 
 
 def _range(*args: Any) -> Any:
-    return _iterables.Numbers(*args) if any_symbolic(args) else range(*args)
+    if not any_symbolic(args):
+        return range(*args)
+    for value in args:
+        if is_symbolic(value) and not convert_to_tensor(value).dtype.is_integer:
+            raise refusal(TypeError, "range() takes integers, and not %r" % (value,))
+    return _iterables.Numbers(*args)
 
 
 def _enumerate(values: Any, start: Any = 0) -> Any:
@@ -141,6 +146,14 @@ def _quantified(pair: Any, reduce: Callable, decides: bool) -> Callable:
     return quantified
 
 
+def _sum(values: Any, *start: Any, **options: Any) -> Any:
+    if not (is_symbolic(values) or isinstance(values, GrowingList)):
+        return sum(values, *start, **options)
+    total = reduce_sum(convert_to_tensor(values), 0)
+    begin = options.get("start", *start) if start or options else 0
+    return total if type(begin) is int and begin == 0 else begin + total
+
+
 def stack_of(own: Callable) -> Callable:
     """tn.stack, which also takes a list that grew."""
     def stacked(values: Any, axis: int = 0, name: str | None = "stack") -> Any:
@@ -178,7 +191,7 @@ REPLACEMENTS = {
     "int": _number(int, _core.int32), "float": _number(float, _core.float32),
     "bool": _number(bool, _core.bool),
     "max": _extreme(max, ops.Maximum, reduce_max), "min": _extreme(min, ops.Minimum, reduce_min),
-    "any": _quantified(ops.LogicalOr, reduce_any, True),
+    "sum": _sum, "any": _quantified(ops.LogicalOr, reduce_any, True),
     "all": _quantified(ops.LogicalAnd, reduce_all, False),
 }
 __all__ = ["REPLACEMENTS", "asserted", "concat_of", "print_values", "stack_of"]

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from typing import Any, Callable
 
 
+_DONE = "__treenail_converted__"
+
+
 def converted(function: Callable) -> Callable:
     """The function as one whose control flow may depend on tensors; itself where there is nothing
     to convert (a library's, marked by do_not_convert, without source, no function of Python's).
@@ -31,11 +34,14 @@ def _running_effects(original: Callable, found: Callable) -> Callable:
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         return after_effects(found, args, kwargs)
+    setattr(call, _DONE, True)
     return call
 
 
 def to_graph(entity: Callable, recursive: bool = True) -> Callable:
     """As tn.autograph.to_graph."""
+    if hasattr(entity, _DONE):
+        return entity
     function = _function_of(entity)
     helpers: Any = _helpers
     if not recursive:
@@ -58,6 +64,8 @@ def _function_of(entity: Any) -> Callable:
         raise NotImplementedError("entity must be a function or a method, not the class %s: "
                                   "convert its methods" % entity.__name__)
     function = entity.__func__ if isinstance(entity, types.MethodType) else entity
+    if hasattr(function, _DONE):
+        function = function.__wrapped__
     if not isinstance(function, types.FunctionType):
         raise TypeError("entity must be a function or a method of Python's, not %r" % (entity,))
     return function

@@ -51,6 +51,8 @@ def any_symbolic(values: Any) -> bool:
 def truth(value: Any) -> Tensor:
     """The bool scalar that a tensor stands for as a condition. Raises ValueError where it has more
     elements than one, TypeError where it has no truth."""
+    if isinstance(value, GrowingList):
+        return ops.Greater(value.length(), 0)
     tensor = convert_to_tensor(value)
     if tensor.shape.rank not in (None, 0):
         raise refusal(ValueError, "a condition must be a scalar, not a tensor of shape %s: "
