@@ -35,10 +35,14 @@ def nested_loops(x):
         k += 1
         for j in range(k):
             if (j + k) % 2 == 0:
-                total += x * j + 1.0
+                total += x * _number(j) + 1.0
             else:
                 total = total * 0.9 + x * x
     return total
+
+
+def _number(value):
+    return tn.cast(value, tn.float64) if tn.is_tensor(value) else value
 
 
 def grown_list(x):

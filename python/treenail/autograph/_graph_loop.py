@@ -282,9 +282,10 @@ class GraphLoop:
         around = _other_dtypes(probe)
         news = {}
         for number in weak:
-            told = dtype_of(ends[number])
-            for dtype in around if told is None else [told]:
-                if dtype != self.firsts[number].dtype and fits(self.leaves[number].first, dtype):
+            told, now = dtype_of(ends[number]), self.firsts[number].dtype
+            guesses = [dtype for dtype in around if dtype.is_integer == now.is_integer]
+            for dtype in guesses if told is None else [told]:
+                if dtype != now and fits(self.leaves[number].first, dtype):
                     news.setdefault(number, dtype)
         self._learned.dtypes.update(news)
         return bool(news)
@@ -293,9 +294,8 @@ class GraphLoop:
 def _other_dtypes(body: Traced) -> list:
     """Of the numbers in a body, that Python's numbers do not have by themselves."""
     found = [t.dtype for op in body.graph.get_operations() for t in op.outputs]
-    numbers = [dtype for dtype in dict.fromkeys(found) if dtype.is_integer or dtype.is_floating]
-    return sorted((dtype for dtype in numbers if dtype not in (_core.int32, _core.float32)),
-                  key=lambda dtype: dtype.is_floating)
+    return [dtype for dtype in dict.fromkeys(found) if (dtype.is_integer or dtype.is_floating)
+            and dtype not in (_core.int32, _core.float32)]
 
 
 def _no_tensor(before: Any, after: Any) -> Mismatch:
