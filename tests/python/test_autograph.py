@@ -663,6 +663,23 @@ def test_assignments_happen_in_the_branch_and_loop():
             assert session.run(count) == 15
 
 
+def test_what_the_program_makes_itself_is_its_own_to_run():
+    def f(x):
+        weight = tn.get_variable("weight", initializer=1.0)
+        loss = weight * x
+        if x > 0.0:
+            print("positive", x)
+        return loss, weight.assign_add(1.0)
+    with tn.Graph().as_default():
+        x = tn.placeholder(tn.float32, [])
+        loss, train = converted(f)(x)
+        with tn.Session() as session:
+            session.run(tn.global_variables_initializer())
+            assert [session.run(loss, {x: 2.0}) for _ in range(2)] == [2.0, 2.0]
+            session.run(train, {x: 2.0})
+            assert session.run(loss, {x: 2.0}) == 4.0
+
+
 def test_a_variable_read_behind_what_changed_it():
     def f(n, count):
         while count < n:

@@ -31,10 +31,10 @@ def _does_something(op: Operation) -> bool:
     return op.type in _kinds
 
 
-def effects(graph: Any, begin: int = 0) -> list:
-    """Operations to wait for, that what a graph's operations from number `begin` on do is done."""
+def effects(graph: Any) -> list:
+    """Operations to wait for, that all is done what those of a body do."""
     pure = vars(graph).get("_pure_calls", ())
-    found = [op for op in graph.get_operations()[begin:] if _does_something(op) and op not in pure]
+    found = [op for op in graph.get_operations() if _does_something(op) and op not in pure]
     with _DefaultGraph(graph):
         return [_read(op) for op in found]
 
@@ -67,23 +67,23 @@ def in_order(make: Callable) -> Any:
 
 
 def after_effects(function: Callable, args: tuple, kwargs: dict) -> Any:
-    """What function(*args, **kwargs) returns, its tensors behind all that the call does."""
+    """What function(*args, **kwargs) returns, its tensors behind what the converted statements of
+    the call do. Operations that the program makes itself are its own to run."""
     if executing_eagerly():
         return function(*args, **kwargs)
     graph = get_default_graph()
-    begin, around = graph._num_nodes, vars(graph).pop("_last_effect", None)
+    around = vars(graph).pop("_last_effect", None)
     try:
         result = function(*args, **kwargs)
+        last = vars(graph).pop("_last_effect", None)
     finally:
         graph._last_effect = around
-    found = effects(graph, begin) if graph._num_nodes > begin else []
-    if not found:
+    if last is None:
         return result
 
     def behind(value: Any) -> Any:
-        if isinstance(value, Tensor) and not value._is_concrete:
-            others = [op for op in found if op is not value.op]
-            return with_dependencies(others, value) if others else value
+        if isinstance(value, Tensor) and not value._is_concrete and value.op is not last:
+            return with_dependencies([last], value)
         return value
     return map_structure(behind, result) if is_nested(result) else behind(result)
 

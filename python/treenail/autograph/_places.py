@@ -109,7 +109,7 @@ def _lexical() -> list:
 
 def lexically_inside() -> str | None:
     """The innermost of these."""
-    return next(iter(_lexical()), None)
+    return next(iter(_lexical()), None) if _blocks.stack else None
 
 
 def raising() -> None:
