@@ -8,6 +8,7 @@ import pytest
 import treenail as tn
 from converted_runs import agrees, on_tensors
 from running import run
+from treenail._function_graph import Traced
 from treenail.autograph._entry import converted
 
 NUMBERS = [(n,) for n in (-7, -1, 0, 1, 2, 3, 5, 8, 13)]
@@ -630,7 +631,7 @@ def test_assert():
     assert on_tensors(f, (1,), (7,)) == [2, 14]
     with pytest.raises(tn.errors.InvalidArgumentError, match="x must be positive"):
         on_tensors(f, (-1,))
-    with pytest.raises(tn.errors.InvalidArgumentError, match="assertion failed"):
+    with pytest.raises(tn.errors.InvalidArgumentError, match=r"assertion failed: \[x < 10\]"):
         on_tensors(f, (11,))
 
 
@@ -800,6 +801,29 @@ def test_gradients_through_converted_control_flow():
         gradient, = tn.gradients(converted(f)(x), [x])
         with tn.Session() as session:  # 2 x (x² + x) x
             assert abs(session.run(gradient, {x: 3.0}) - (8 * 27 + 6 * 9)) < 1e-3
+
+
+def test_a_function_traced_into_a_body_of_its_own(capfd):
+    def f(x):
+        total = 0
+        for i in range(x):
+            if i % 2 == 0:
+                print("even", i)
+                total += i
+        assert total < 100
+        return total
+    with tn.Graph().as_default() as graph:
+        x = tn.placeholder(tn.int32, [])
+        arguments = []
+        body = Traced("f", lambda: converted(f)(*arguments), lambda _: arguments.append(
+            tn.placeholder(tn.int32, [])) or arguments)
+        name, _ = body.add_to(graph)
+        y, = tn.raw_ops.StatefulPartitionedCall([x] + body.graph.captured, Tout=[tn.int32], f=name)
+        with tn.Session() as session:
+            assert session.run(y, {x: 5}) == 6
+            assert capfd.readouterr().err == "even [0]\neven [2]\neven [4]\n"
+            with pytest.raises(tn.errors.InvalidArgumentError, match="total < 100"):
+                session.run(y, {x: 50})
 
 
 def test_immediate_execution_stays_pythons():

@@ -275,6 +275,17 @@ def test_libraries_are_left_alone():
     assert converted(textwrap.fill) is textwrap.fill
 
 
+def test_functions_of_installed_packages(tmp_path, monkeypatch):
+    package = tmp_path / "site-packages"
+    package.mkdir()
+    (package / "installed_for_test.py").write_text("def f(x):\n    return 1 if x > 0 else 2\n")
+    monkeypatch.syspath_prepend(str(package))
+    from installed_for_test import f
+    assert on_tensors(f, (1,), (-1,)) == [1, 2]  # asked for
+    with pytest.raises(TypeError, match="as a Python `bool`"):
+        on_tensors(lambda x: f(x), (1,))
+
+
 def test_do_not_convert():
     @tn.autograph.do_not_convert
     def kept(x):

@@ -57,14 +57,15 @@ def _flat(values: list) -> list:
     return found
 
 
-def asserted(test: Any, message: Callable) -> bool:
-    """Whether `assert test, message()` holds; where a run finds out, it is ended by that."""
+def asserted(test: Any, message: Callable, said: str) -> bool:
+    """Whether `assert test, message()` holds; where a run finds out, it is ended by that. said: the
+    test as it stands in the program."""
     if not is_symbolic(test):
         if test or lexically_inside() is None:
             return bool(test)
         test = convert_to_tensor(False)
     text = message()
-    data = ["assert"] if text is None else [
+    data = [said] if text is None else [
         value if convertible(value) else str(value) for value in _flat([text])]
     in_order(lambda: ops.Assert(truth(test), [convert_to_tensor(value) for value in data],
                                 summarize=_SHOWN))

@@ -72,10 +72,12 @@ def _instance(value: Any, kind: type) -> Any:
     return value
 
 
-def converted_or_own(function: Callable) -> Callable:
-    """The function converted; itself where it is a library's, is to be kept, or has no source."""
+def converted_or_own(function: Callable, asked_for: bool = False) -> Callable:
+    """The function converted; itself where it is a library's, is to be kept, or has no source.
+    asked_for: by the program, so that one of an installed package is meant, too."""
     code = function.__code__  # type: ignore[attr-defined]
-    if mark_of(code) is not None or is_librarys(code.co_filename) or hasattr(function, KEPT):
+    if mark_of(code) is not None or hasattr(function, KEPT) or is_pythons(code.co_filename) or (
+            not asked_for and is_installed(code.co_filename)):
         return function
     try:
         from treenail.autograph import _helpers
@@ -86,20 +88,29 @@ def converted_or_own(function: Callable) -> Callable:
 
 
 @functools.lru_cache(maxsize=4096)
-def is_librarys(file: str) -> bool:
-    """Whether a file is Python's own, installed, or of this package."""
+def is_installed(file: str) -> bool:
+    """Whether a file is of an installed package."""
+    parts = os.path.abspath(file).split(os.sep)
+    return "site-packages" in parts or "dist-packages" in parts
+
+
+@functools.lru_cache(maxsize=4096)
+def is_pythons(file: str) -> bool:
+    """Whether a file is of Python's own library or of this package."""
     if file.startswith("<frozen"):
         return True
-    file = os.path.abspath(file)
-    return "%ssite-packages%s" % (os.sep, os.sep) in file or "%sdist-packages%s" % (
-        os.sep, os.sep) in file or file.startswith(_library_folders())
+    return not is_installed(file) and os.path.abspath(file).startswith(_library_folders()) \
+        or os.path.abspath(file).startswith(_package())
 
 
 @functools.lru_cache(maxsize=1)
 def _library_folders() -> tuple:
     folders = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib")}
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    return tuple(os.path.abspath(folder) + os.sep for folder in (*folders, package) if folder)
+    return tuple(os.path.abspath(folder) + os.sep for folder in folders if folder)
+
+
+def _package() -> str:
+    return os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 def _fill_replacements() -> None:

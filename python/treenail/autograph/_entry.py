@@ -26,7 +26,16 @@ def converted(function: Callable) -> Callable:
     What the call does besides its results (print, assert, assignments), happens in the program's
     order and before the results are there.
     """
-    found = _calls.callee(function)
+    found = function
+    if isinstance(function, types.FunctionType):
+        found = _calls.converted_or_own(function, asked_for=True)
+    elif isinstance(function, types.MethodType) and isinstance(function.__func__,
+                                                               types.FunctionType):
+        inner = _calls.converted_or_own(function.__func__, asked_for=True)
+        if inner is not function.__func__:
+            found = types.MethodType(inner, function.__self__)
+    else:
+        found = _calls.callee(function)
     return function if found is function else _running_effects(function, found)
 
 

@@ -173,10 +173,11 @@ class _Expressions(ast.NodeTransformer):
     # --- Assertions -------------------------------------------------------------------------------
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        said = ast.Constant(ast.unparse(node.test))
         test = self.visit(node.test)
         node.msg = node.msg and self.visit(node.msg)
         message = node.msg if node.msg is not None and not _binds(node.msg) else ast.Constant(None)
-        node.test = at(node, call("asserted", test, thunk(message)))[0]
+        node.test = at(node, call("asserted", test, thunk(message), said))[0]
         return node
 
 
