@@ -86,10 +86,11 @@ def choose(what: str, pred: Any, yes: Callable, no: Callable, cells: dict,
         before = values_of(cells)
         ways = []
         for name, function in (("true_fn", yes), ("false_fn", no)):
-            set_values(cells, before)
-            with decided(what, functions or [function]):
-                ways.append(_Way(scope + name, function, cells))
-        set_values(cells, before)
+            try:
+                with decided(what, functions or [function]):
+                    ways.append(_Way(scope + name, function, cells))
+            finally:
+                set_values(cells, before)
         merges = _merges(what, ways, cells)
         results = _If(scope, pred, [way.traced for way in ways], merges).results
     for name, (template, merge, at) in merges.items():
@@ -232,6 +233,3 @@ def _decided_by(value: Any, operator: Callable, other: Callable, rest: Sequence)
 def negated(value: Any) -> Any:
     """`not value`."""
     return ops.LogicalNot(truth(value)) if is_symbolic(value) else not value
-
-
-__all__ = ["branch", "unless", "choice", "choose", "both", "either", "negated", "any_of", "guarded"]

@@ -195,4 +195,3 @@ REPLACEMENTS = {
     "sum": _sum, "any": _quantified(ops.LogicalOr, reduce_any, True),
     "all": _quantified(ops.LogicalAnd, reduce_all, False),
 }
-__all__ = ["REPLACEMENTS", "asserted", "concat_of", "print_values", "stack_of"]

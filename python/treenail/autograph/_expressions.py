@@ -8,7 +8,7 @@ import ast
 import copy
 
 from treenail.autograph import _scopes
-from treenail.autograph._nodes import HELPERS, at, call, load, thunk
+from treenail.autograph._nodes import at, call, load, thunk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -179,6 +179,3 @@ class _Expressions(ast.NodeTransformer):
         message = node.msg if node.msg is not None and not _binds(node.msg) else ast.Constant(None)
         node.test = at(node, call("asserted", test, thunk(message), said))[0]
         return node
-
-
-__all__ = ["HELPERS", "convert_expressions"]

@@ -19,7 +19,7 @@ from treenail.autograph._branches import FLAGS, RESULT, settled, share_captures
 from treenail.autograph._effects import call_of_bodies
 from treenail.autograph._cells import UNBOUND, Undecided, set_values, value_of, values_of
 from treenail.autograph._lists import GrowingList, kind_of
-from treenail.autograph._places import decided, place, refusal
+from treenail.autograph._places import decided, refusal
 from treenail.autograph._values import (Merge, Mismatch, Nest, Slot, alike, built, common_shape,
                                         convertible, dtype_of, fits, in_graph, parts_of, same,
                                         shape_of_pair, shown, truth)
@@ -69,18 +69,28 @@ class GraphLoop:
         for _ in range(_ATTEMPTS):
             set_values(self._cells, self._before)
             try:
-                self._attempt(goes_on)
-                return
-            except _Again as again:
-                if again.args[0] is not self:
-                    raise
-            except (TypeError, ValueError, ArithmeticError) as error:
-                if self._probed or isinstance(error, NotImplementedError):
-                    raise
-                self._probed = True
-                if not self._learn_dtypes():
-                    raise
+                if self._attempted(goes_on):
+                    return
+            except BaseException:
+                set_values(self._cells, self._before)
+                raise
         raise refusal(ValueError, "the values of %s keep changing their shapes" % self._what)
+
+    def _attempted(self, goes_on: Any) -> bool:
+        """Whether an attempt added the loop; if not, something was learned for another."""
+        try:
+            self._attempt(goes_on)
+            return True
+        except _Again as again:
+            if again.args[0] is not self:
+                raise
+        except (TypeError, ValueError, ArithmeticError):
+            if self._probed:
+                raise
+            self._probed = True
+            if not self._learn_dtypes():
+                raise
+        return False
 
     # --- One attempt ------------------------------------------------------------------------------
 
@@ -353,9 +363,6 @@ class _While:
                 output_shapes=self._shapes + [t.shape for t in captured], name=scope)
         with control_dependencies(waits_for):
             return call_of_bodies(make, bool(self._done))
-
-
-__all__ = ["GraphLoop", "place"]
 
 
 def _extents(shape: TensorShape) -> Any:

@@ -16,7 +16,7 @@ from treenail.autograph._lists import GrowingList, writable  # noqa: F401
 from treenail.autograph._loops import for_loop, iterated, while_loop  # noqa: F401
 from treenail.autograph._places import (caught, changing, changing_around,  # noqa: F401
                                         raising, refusal)
-from treenail.autograph._values import any_symbolic, convertible, is_symbolic
+from treenail.autograph._values import convertible, is_symbolic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,6 +62,3 @@ def python_value(value: Any) -> Any:
         raise refusal(TypeError, "a tensor decides here, in a generator, a comprehension, a match "
                       "or beside a := or yield, where no graph can take the decision")
     return value
-
-
-__all__ = ["any_symbolic", "item", "item_to_change", "python_value", "result"]
