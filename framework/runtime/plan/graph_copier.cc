@@ -188,6 +188,8 @@ Node* GraphCopier::fed_placeholder(const Node& node) {
 // whatever is wrong with the call is said when it is made.
 const Function* GraphCopier::body_for(const Node& node, std::span<const Output> inputs) const {
   if (calls_.facts == nullptr || !is_call(node)) return nullptr;
+  // What is computed again must not meet what was computed before.
+  if (node.op().get_bool("recompute")) return nullptr;
   const auto found = calls_.facts->library().find(node.op().get<FunctionAttr>("f").name);
   if (found == calls_.facts->library().end() || found->second->body == nullptr) return nullptr;
   const Function& function = *found->second;
