@@ -24,8 +24,8 @@ def spirals(count):
 
 class Network:
     def __init__(self):
-        tn.set_random_seed(4)
-        self.layers = [tn.layers.Dense(32, tn.tanh), tn.layers.Dense(32, tn.tanh), tn.layers.Dense(2)]
+        dense = tn.layers.Dense
+        self.layers = [dense(32, tn.tanh), dense(32, tn.tanh), dense(2)]
 
     def __call__(self, x):
         for layer in self.layers:
@@ -35,6 +35,7 @@ class Network:
 
 def trained(steps, as_function):
     """The last loss, and how many points are told apart."""
+    tn.set_random_seed(4)
     points, arms = spirals(300)
     x, y = tn.constant(points), tn.constant(arms)
     network, optimizer = Network(), tn.train.AdamOptimizer(0.02)

@@ -182,7 +182,7 @@ std::vector<Value> values_of(const Graph& graph, std::span<const Output> outputs
 GradientOverrides::~GradientOverrides() = default;
 
 std::unique_ptr<GradientOverrides> GradientOverrides::in_body(const Function&,
-                                                              std::shared_ptr<Graph>,
+                                                              const std::shared_ptr<Graph>&,
                                                               std::span<const Output>) {
   return nullptr;
 }

@@ -42,7 +42,7 @@ class GradientOverrides {
   // which a node of this one's graph calls; null: the ops' own. around: by input of the function,
   // the value of this graph that it always is, or {nullptr}.
   virtual std::unique_ptr<GradientOverrides> in_body(const Function& function,
-                                                     std::shared_ptr<Graph> copy,
+                                                     const std::shared_ptr<Graph>& copy,
                                                      std::span<const Output> around);
   // Of a body: what its rules have read of the graph around, so far.
   virtual std::vector<CapturedValue> captured() const { return {}; }

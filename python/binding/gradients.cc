@@ -149,9 +149,10 @@ class PythonOverrides final : public GradientOverrides {
     return result;
   }
 
-  std::unique_ptr<GradientOverrides> in_body(const Function& function, std::shared_ptr<Graph> copy,
+  std::unique_ptr<GradientOverrides> in_body(const Function& function,
+                                             const std::shared_ptr<Graph>& copy,
                                              std::span<const Output> around) override {
-    return std::make_unique<PythonOverrides>(*this, function, std::move(copy), around);
+    return std::make_unique<PythonOverrides>(*this, function, copy, around);
   }
   std::vector<CapturedValue> captured() const override { return captured_; }
   std::shared_ptr<const BodyRules> body_rules() const override { return rules_; }

@@ -170,7 +170,8 @@ Ref concrete_in_graph(GraphObject* graph, PyObject* tensor, std::string_view nam
   const auto found = constants.find(tensor_identity(value));
   if (found != constants.end()) return tensor_view(graph, {found->second, 0});
   if (!graph->state->captures && is_state(value.dtype())) {
-    throw_value_error(repr_of(tensor), " is state of immediate execution, which a graph cannot use: "
+    throw_value_error(repr_of(tensor),
+                      " is state of immediate execution, which a graph cannot use: "
                       "make it with the graph, or call a tn.function");
   }
   Ref made;

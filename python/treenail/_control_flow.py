@@ -404,7 +404,8 @@ class _Loop:
         for old, shape, new in zip(self._first, self._invariants, values):
             if old.dtype != new.dtype:
                 raise TypeError("Loop variable %s enters the loop with dtype %s, but has dtype %s "
-                                "after one iteration" % (_shown(old), old.dtype.name, new.dtype.name))
+                                "after one iteration" % (_shown(old), old.dtype.name,
+                                                         new.dtype.name))
             if not _less_specific(shape, new.shape):
                 raise ValueError("Input tensor '%s' enters the loop with shape %s, but has shape "
                                  "%s after one iteration. To allow the shape to vary across "

@@ -45,8 +45,8 @@ def custom_gradient(f: Callable) -> Callable:
     branches and loops; tensors that grad_fn makes for them belong to them, as those of f do.
 
     Raises TypeError where f or what it gives is not of this form and for a grad_fn that takes no
-    `variables` though f reads some, ValueError for keyword arguments in a graph; gradients of another number,
-    dtype or shape than the arguments are a ValueError of tn.gradients.
+    `variables` though f reads some, ValueError for keyword arguments in a graph; gradients of
+    another number, dtype or shape than the arguments are a ValueError of tn.gradients.
     """
     if not callable(f):
         raise TypeError("custom_gradient: f must be a function, not %r" % (f,))

@@ -31,8 +31,9 @@ def _dense(gradient: Any) -> Any:
 
 def _differentiable(output: Any, what: str) -> Tensor:
     if executing_eagerly():
-        raise RuntimeError("this differentiates the operations of a graph; with immediate execution "
-                           "use tn.GradientTape, which has jacobian and batch_jacobian, too")
+        raise RuntimeError("this differentiates the operations of a graph; with immediate "
+                           "execution use tn.GradientTape, which has jacobian and "
+                           "batch_jacobian, too")
     output = convert_to_tensor(output)
     if not (output.dtype.is_floating or output.dtype.is_complex):
         raise TypeError("%s must be of a floating or complex dtype, not %r" % (what, output))

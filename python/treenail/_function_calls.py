@@ -76,8 +76,9 @@ class GraphCall:
             given = [ops.Placeholder(dtype=y.dtype, shape=y.shape, name="grad_ys")
                      for y, there in zip(ys, arriving) if there]
             asked = [x for x, there in zip(self._inputs, needed) if there]
-            found = _core.gradients(graph, [y for y, there in zip(ys, arriving) if there], asked,
-                                    given, self._inputs, "gradients", False) if given and asked else []
+            reached = [y for y, there in zip(ys, arriving) if there]
+            found = _core.gradients(graph, reached, asked, given, self._inputs, "gradients",
+                                    False) if given and asked else []
         by_input = dict(zip(asked, found))
         used = _read_of_older(graph, before)
         return given, [by_input.get(x) for x in self._inputs], used

@@ -407,7 +407,7 @@ def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
     if transpose_a and adjoint_a or transpose_b and adjoint_b:
         raise ValueError("Only one of transpose and adjoint can be True.")
     if name is None and not (adjoint_a or adjoint_b) and _are_matrices(a, b):
-        scope = graph_of([a])._unique_name("MatMul") + "/"  # as below, where it has more nodes to name
+        scope = graph_of([a])._unique_name("MatMul") + "/"  # as below, where more nodes are named
         return ops.MatMul(a, b, transpose_a, transpose_b, name=scope)
     with scope_of(name, "MatMul", [a, b]) as scope:
         if isinstance(b, Tensor) and not hasattr(a, "dtype"):

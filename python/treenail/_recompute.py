@@ -28,8 +28,9 @@ def recompute_grad(f: Callable) -> Callable:
 
     f: called with any arguments, returns a tensor or a nest of tensors. It is traced at each call,
     as a branch of tn.cond is, and with immediate execution as by tn.function; variables and what
-    else it reads of the surroundings have gradients as ever. The gradients have the bits of those of f: random numbers are the same again, and what
-    was read of variables, or has effects, is kept. So is a loop or branch in f that draws random
+    else it reads of the surroundings have gradients as ever. The gradients have the bits of those
+    of f: random numbers are the same again, and what was read of variables, or has effects, is
+    kept. So is a loop or branch in f that draws random
     numbers or writes. Useful in bodies of loops, too, of which each iteration then keeps no more
     than the arguments of its calls.
 

@@ -365,8 +365,8 @@ def call_recorded_gradient(rule: Callable, op_type: str, inputs: list, outputs: 
                            attributes: dict, gradients: list) -> list:
     """Called by the compiled module: one gradient per input, slices as tuples."""
     from treenail._gradient_rules import _call_gradient
-    return _call_gradient(rule, RecordedOperation(op_type, inputs, outputs, attributes),  # type: ignore[arg-type]
-                          gradients, "")
+    operation: Any = RecordedOperation(op_type, inputs, outputs, attributes)
+    return _call_gradient(rule, operation, gradients, "")
 
 
 def watched_during(function: Callable) -> tuple[Any, Iterator]:

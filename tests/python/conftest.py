@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import treenail as tn
+from treenail import _treenail as _core
 
 
 @pytest.fixture(autouse=True)
@@ -15,6 +16,15 @@ def fresh_graph():
     tn.reset_default_graph()
     yield
     tn.reset_default_graph()
+
+
+@pytest.fixture(params=[1, 2, 4])
+def threads(request):
+    """Runs with so many threads."""
+    before = _core.num_threads()
+    _core.set_num_threads(request.param)
+    yield request.param
+    _core.set_num_threads(before)
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import treenail as tn
-from test_waiting_bodies import threads as threads  # noqa: PLC0414 (a fixture)
 from waiting import SECONDS
 
 

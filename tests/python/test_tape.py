@@ -74,7 +74,7 @@ def test_output_gradients():
     with tn.GradientTape() as tape:
         tape.watch(x)
         y = x * x
-    np.testing.assert_array_equal(tape.gradient(y, x, output_gradients=[10.0, 100.0]),  # of one target
+    np.testing.assert_array_equal(tape.gradient(y, x, output_gradients=[10.0, 100.0]),
                                   [20.0, 400.0])
 
 

@@ -19,14 +19,6 @@ from test_control_flow import Program
 from waiting import SECONDS, Threads, check_ends_of_waiting, check_fork, started_waiting
 
 
-@pytest.fixture(params=[1, 2, 4])
-def threads(request):
-    before = _core.num_threads()
-    _core.set_num_threads(request.param)
-    yield request.param
-    _core.set_num_threads(before)
-
-
 def add_function(name, dtypes, make, shapes=None):
     """A function of the default graph that `make` builds of placeholders; it may call itself."""
     root = tn.get_default_graph()
@@ -124,7 +116,8 @@ def test_results_and_errors_of_py_func_in_a_branch():
     with tn.Session() as sess:
         assert sess.run(y, {x: 1.5}) == 3.0
         with pytest.raises(tn.errors.InvalidArgumentError,
-                           match=r'(?s)\[If node "choice"\] \[PyFunc node "choice/checks"\].*too large'):
+                           match=r'(?s)\[If node "choice"\] \[PyFunc node "choice/checks"\].*'
+                                 r'too large'):
             sess.run(y, {x: 2.5})
         assert sess.run(y, {x: 0.5}) == 1.0
 
@@ -159,7 +152,8 @@ with tn.Session() as sess:
 def test_fork_while_a_body_waits():
     check_fork("""
 queue = tn.FIFOQueue(10, tn.int32, [[]])
-take = tn.while_loop(lambda i: i < 3, lambda i: i + tn.cond(i > 0, queue.dequeue, queue.dequeue), [0])
+take = tn.while_loop(lambda i: i < 3,
+                     lambda i: i + tn.cond(i > 0, queue.dequeue, queue.dequeue), [0])
 put = queue.enqueue_many([[1, 2]])
 def child():
     session.run(put)
@@ -260,8 +254,8 @@ def test_recursion_without_an_end():
             sess.run(total, {n: 20000})
         text = str(caught.value)
         assert re.search(r'^\[PartitionedCall node "call"\] (\[If node "\w+"\] ){3}'
-                         r'\(\d+ more calls\) (\[If node "\w+"\] ){3}function "step" is called at a '
-                         r'depth of 10000 calls', text), text
+                         r'\(\d+ more calls\) (\[If node "\w+"\] ){3}function "step" is called '
+                         r'at a depth of 10000 calls', text), text
         assert text.count(__file__) < 10 and len(text) < 3000
         assert sess.run(total, {n: 3}) == 6
 

@@ -168,8 +168,8 @@ Node* GraphCopier::add(const Node& node, std::span<const Output> inputs,
   if (acts)
     for (const Output& argument : call_->inputs) control_inputs.push_back(argument.node);
   std::ranges::sort(control_inputs, {}, &Node::id);
-  const auto [twice, end] = std::ranges::unique(control_inputs);
-  control_inputs.erase(twice, end);
+  control_inputs.erase(std::unique(control_inputs.begin(), control_inputs.end()),
+                       control_inputs.end());
   --calls_.most_nodes;
   Node& copy = target_.add_copy(node, inputs, control_inputs);
   target_.set_place(copy, call_->node, call_->path + node.original_name());
@@ -233,8 +233,7 @@ Node* GraphCopier::copy_body(const Node& node, const Function& function,
   for (const Output& argument : inputs) last.push_back(argument.node);
   for (const Output& value : values) last.push_back(results.emplace_back(body.copy_of(value)).node);
   std::ranges::sort(last, {}, &Node::id);
-  const auto [twice, end] = std::ranges::unique(last);
-  last.erase(twice, end);
+  last.erase(std::unique(last.begin(), last.end()), last.end());
   Node& over = target_.add(
       {.op = "NoOp", .name = node.name(), .inputs = {}, .attrs = {}, .control_inputs = last});
   target_.set_place(over, call.node, outer + node.original_name());

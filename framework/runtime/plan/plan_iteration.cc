@@ -95,7 +95,7 @@ void PlanBuilder::note_ends() {
   plan_->arg_ends.resize(plan_->arg_successors.size());
   for (size_t i = 0; i < plan_->fetch_waits.size(); ++i) {
     for (const int32_t wait : plan_->fetch_waits[i]) {
-      Numbers& ends = wait < 0 ? plan_->arg_ends[static_cast<size_t>(~wait)]
+      Numbers& ends = wait < 0 ? plan_->arg_ends[static_cast<size_t>(-1 - wait)]
                                : plan_->node_ends[static_cast<size_t>(wait)];
       ends.push_back(static_cast<int32_t>(i));
     }

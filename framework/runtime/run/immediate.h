@@ -72,7 +72,7 @@ Tensor view_as(const Tensor& tensor, DType dtype, const Shape& shape);
 struct PreparedKernel {
   std::unique_ptr<Kernel> kernel;
   std::vector<Shape> output_shapes;  // none where only a run tells
-  Device* device = nullptr;  // that runs it
+  Device* device = nullptr;          // that runs it
 };
 
 // Scratch of one run, in a device's memory; freed at scope's end.

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from treenail._control import group
 from treenail._convert import IndexedSlices, convert_to_tensor
-from treenail._framework import (Graph, GraphKeys, control_dependencies, get_default_graph, init_scope,
-                                 name_scope)
+from treenail._framework import (Graph, GraphKeys, control_dependencies, get_default_graph,
+                                 init_scope, name_scope)
 from treenail._gradients import gradients
 from treenail._math import cast
 from treenail._ops import ops
@@ -206,8 +206,8 @@ class Optimizer:
     def _filled_slot(self, var: Variable, value: float, slot_name: str, op_name: str) -> Variable:
         def initial_value() -> Tensor:
             known = var.shape.is_fully_defined()
-            shape = var.shape.as_list() if known else ops.Shape(var.value() if var._graph._immediate
-                                                            else var.initial_value)
+            like = var.value() if var._graph._immediate else var.initial_value
+            shape = var.shape.as_list() if known else ops.Shape(like)
             return ops.Fill(shape, convert_to_tensor(value, var.dtype))
         return self._get_or_make_slot(var, initial_value, slot_name, op_name)
 
