@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Immediate execution: operations run at once, Python's control flow looks at values, and a tape
-gives gradients. A small network learns two spirals, once step by step in Python and once with the
-step as a tn.function, with the same result."""
+"""Immediate execution: a small network learns two spirals, step by step in Python and again with
+the step as a tn.function, with the same result; Python's control flow looks at values."""
 
 import argparse
 

@@ -101,7 +101,10 @@ bool PreparedCall::may_be_kept(const ImmediateCall& call) const {
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     const Tensor& input = *call.inputs[i];
     variables = variables || variable_behind(input) != nullptr;
-    if (variable_behind(input) != nullptr) continue;
+    if (const Variable* const variable = variable_behind(input)) {
+      if (!variable->known_shape()) return false;  // its shape is part of the key
+      continue;
+    }
     if (!is_plain(input.dtype())) return false;
     if (op_.input_def(static_cast<int>(i)).host && input.bytes() > kKeyBytes) return false;
   }

@@ -8,6 +8,7 @@ import threading
 import weakref
 
 from treenail import _treenail as _core
+from treenail._checks import having
 from treenail._convert import IndexedSlices, convert_to_tensor, placeholder
 from treenail._framework import control_dependencies, executing_eagerly, get_default_graph
 from treenail._function_calls import GraphCall
@@ -51,10 +52,12 @@ class TensorSpec:
     @classmethod
     def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
         """The spec of a tensor."""
+        having(having(tensor, "dtype", "tensor", "a Tensor"), "shape", "tensor", "a Tensor")
         return cls(tensor.shape, tensor.dtype, name)
 
     def is_compatible_with(self, value: Any) -> bool:
         """Whether the tensor, or spec, has this dtype and such a shape."""
+        having(value, "dtype", "value", "a Tensor or a TensorSpec")
         return self._dtype == value.dtype and self._shape.is_compatible_with(value.shape)
 
     def __eq__(self, other: Any) -> bool:

@@ -90,10 +90,10 @@ class GradientTape:
             self._tape.watch(known)
 
     def stop_recording(self) -> _Paused:
-        """A context manager within which the tape sees nothing. Raises ValueError unless the tape
+        """A context manager within which the tape sees nothing. Raises RuntimeError unless the tape
         is recording."""
         if not self._recording:
-            raise ValueError("Tape is not recording.")
+            raise RuntimeError("GradientTape.stop_recording(): the tape is not recording")
         return _Paused(self._tape)
 
     def reset(self) -> None:
@@ -173,7 +173,11 @@ class GradientTape:
         where no path leads. One pass back through the tape for each element of the target."""
         from treenail._array import reshape, stack
         from treenail._array import zeros_like as zeros
-        tape, flat = self._many_times(), _flat(sources)
+        _tensor(target, "the target")
+        flat = _flat(sources)
+        for source in flat:
+            _tensor(source, "a source")
+        tape = self._many_times()
         count = target.shape.num_elements()
         rows: list = []
         for i in range(count):
@@ -196,6 +200,9 @@ class GradientTape:
         """The Jacobian of each row of `target` [b, ...] with respect to the same row of `source`
         [b, ...]: [b, target.shape[1:], source.shape[1:]]. Rows must not depend on each other."""
         from treenail._array import concat, expand_dims, reshape, stack, zeros
+        for what, value in (("target", target), ("source", source)):
+            if not _tensor(value, "the " + what).shape.ndims:
+                raise ValueError("%s must have a first axis, %r has none" % (what, value))
         batch = target.shape.as_list()[0]
         if source.shape.as_list()[0] != batch:
             raise ValueError("the first extents of target %s and source %s differ"

@@ -76,7 +76,7 @@ def test_the_package_that_is_missing_is_named(without_adapters):
     status, text = run(ONE, TREENAIL_FFT="fftw", TREENAIL_LIBRARY_DIR=where)
     assert status != 0
     assert (
-        'UnimplementedError: [FFT] feature "fftw" is needed for Fourier transforms by FFTW: no '
+        'UnimplementedError: feature "fftw" is needed for Fourier transforms by FFTW: no '
         "file %s/adapters/libtreenail-fftw.so; install Treenail's fftw adapter, version %s "
         "(Debian: libtreenail%s-fftw, Fedora: treenail-fftw), or build it with FFTW (Debian: "
         % (where, tn.__version__, tn.__version__.split(".")[0])

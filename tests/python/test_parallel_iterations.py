@@ -121,7 +121,7 @@ def test_the_first_iteration_that_fails_is_told(threads):
     with tn.Session() as sess:
         for _ in range(10):
             with pytest.raises(tn.errors.InvalidArgumentError,
-                               match=r'\[While node "while"\] iteration 2\d: \[PyFunc'):
+                               match=r'\[StatelessWhile node "while"\] iteration 2\d: \[PyFunc'):
                 sess.run(total)
 
 
