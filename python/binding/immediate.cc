@@ -153,7 +153,14 @@ PyObject* quick_key(PyObject*, PyObject* args) {
   });
 }
 
+// current_value(handle): the value of a variable, whatever the context; no tape sees it.
+PyObject* current_value(PyObject*, PyObject* handle) {
+  return guarded(
+      [&] { return new_concrete_tensor(variable_from(handle_from(handle)).read()).release(); });
+}
+
 PyMethodDef functions[] = {
+    {"current_value", current_value, METH_O, nullptr},
     {"concrete_in_graph", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(constant_in_graph)),
      METH_FASTCALL, nullptr},
     {"quick_key", quick_key, METH_O, nullptr},

@@ -52,7 +52,7 @@ Ref quick_reduction(const OpDef& def, PyObject* const* args, size_t nargs) {
   } else if (nargs == 3 && args[2] != Py_None && args[2] != Py_False) {
     return {};
   }
-  const ImmediateTensor* axes = nullptr;
+  QuickConstant axes;
   if (nargs == 1 || args[1] == Py_None) {
     static constexpr int32_t kAll[] = {0, 1, 2, 3, 4, 5, 6, 7};
     const auto rank = static_cast<size_t>(x->tensor.rank());
@@ -62,7 +62,7 @@ Ref quick_reduction(const OpDef& def, PyObject* const* args, size_t nargs) {
                                       : quick_integers(args[1], DType::kInt32);
   }
   if (axes == nullptr) return {};
-  const ImmediateTensor* const inputs[] = {x, axes};
+  const ImmediateTensor* const inputs[] = {x, axes.get()};
   return quick_call(def, inputs, *attrs);
 }
 

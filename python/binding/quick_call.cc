@@ -40,9 +40,10 @@ class QuickInputs {
       if (values_[i] != nullptr) continue;
       const DType dtype = dtype_of_number(def, i);
       if (dtype == DType::kInvalid) return false;
-      values_[i] = quick_number(inputs[i], dtype);
-      if (values_[i] == nullptr) values_[i] = quick_integers(inputs[i], dtype);
-      if (values_[i] == nullptr) return false;
+      constants_[i] = quick_number(inputs[i], dtype);
+      if (constants_[i] == nullptr) constants_[i] = quick_integers(inputs[i], dtype);
+      if (constants_[i] == nullptr) return false;
+      values_[i] = constants_[i].get();
     }
     return true;
   }
@@ -62,6 +63,7 @@ class QuickInputs {
 
   size_t count_ = 0;
   std::array<const ImmediateTensor*, kMostInputs> values_;
+  std::array<QuickConstant, kMostInputs> constants_;
 };
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <array>
 #include <bit>
 #include <limits>
+#include <memory>
+#include <utility>
 
 #include "framework/base/hash.h"
 
@@ -21,7 +23,7 @@ bool fits(int64_t value, DType dtype) {
 class Scalars {
  public:
   // Null where the number does not become that dtype here.
-  const ImmediateTensor* of(PyObject* number, DType dtype) {
+  QuickConstant of(PyObject* number, DType dtype) {
     uint64_t bits = 0;
     if (PyFloat_CheckExact(number)) {
       if (dtype != DType::kFloat32 && dtype != DType::kFloat64) return nullptr;
@@ -30,15 +32,15 @@ class Scalars {
       return nullptr;
     }
     Place& place = places_[(bits * 0x9e3779b97f4a7c15ULL ^ static_cast<uint64_t>(dtype)) >> 57];
-    if (!place.value.tensor.defined() || place.bits != bits || place.value.tensor.dtype() != dtype)
-      place = {bits, {made(bits, dtype)}};
-    return &place.value;
+    if (place.value == nullptr || place.bits != bits || place.value->tensor.dtype() != dtype)
+      place = {bits, std::make_shared<const ImmediateTensor>(ImmediateTensor{made(bits, dtype)})};
+    return place.value;
   }
 
  private:
   struct Place {
     uint64_t bits = 0;  // of a double, or an int64
-    ImmediateTensor value;
+    QuickConstant value;
   };
 
   static bool integer_bits(PyObject* number, DType dtype, uint64_t& bits) {
@@ -77,35 +79,36 @@ class Vectors {
  public:
   static constexpr size_t kMost = 8;
 
-  const ImmediateTensor* of(std::span<const int64_t> values, DType dtype) {
+  QuickConstant of(std::span<const int64_t> values, DType dtype) {
     const uint64_t hash =
         hash_bytes(values.data(), values.size_bytes(), static_cast<uint64_t>(dtype));
     Place& place = places_[hash >> 57];
     if (!place.is(values, dtype)) place.take(values, dtype);
-    return &place.value;
+    return place.value;
   }
 
  private:
   struct Place {
     size_t size = 0;
     std::array<int64_t, kMost> elements;
-    ImmediateTensor value;
+    QuickConstant value;
 
     bool is(std::span<const int64_t> values, DType dtype) const {
-      return value.tensor.dtype() == dtype && size == values.size() &&
+      return value != nullptr && value->tensor.dtype() == dtype && size == values.size() &&
              std::equal(values.begin(), values.end(), elements.begin());
     }
     void take(std::span<const int64_t> values, DType dtype) {
       size = values.size();
       std::ranges::copy(values, elements.begin());
-      value = {Tensor(dtype, Shape({static_cast<int64_t>(size)}))};
+      Tensor tensor(dtype, Shape({static_cast<int64_t>(size)}));
       for (size_t i = 0; i < size; ++i) {
         if (dtype == DType::kInt64) {
-          value.tensor.data<int64_t>()[i] = values[i];
+          tensor.data<int64_t>()[i] = values[i];
         } else {
-          value.tensor.data<int32_t>()[i] = static_cast<int32_t>(values[i]);
+          tensor.data<int32_t>()[i] = static_cast<int32_t>(values[i]);
         }
       }
+      value = std::make_shared<const ImmediateTensor>(ImmediateTensor{std::move(tensor)});
     }
   };
   std::array<Place, 128> places_;
@@ -118,12 +121,12 @@ Vectors& vectors() {
 
 }  // namespace
 
-const ImmediateTensor* quick_number(PyObject* number, DType dtype) {
+QuickConstant quick_number(PyObject* number, DType dtype) {
   static auto* const scalars = new Scalars();
   return scalars->of(number, dtype);
 }
 
-const ImmediateTensor* quick_integers(PyObject* sequence, DType dtype) {
+QuickConstant quick_integers(PyObject* sequence, DType dtype) {
   if (!PyList_CheckExact(sequence) && !PyTuple_CheckExact(sequence)) return nullptr;
   const auto size = static_cast<size_t>(PySequence_Fast_GET_SIZE(sequence));
   if (size > Vectors::kMost) return nullptr;
@@ -138,7 +141,7 @@ const ImmediateTensor* quick_integers(PyObject* sequence, DType dtype) {
   return vectors().of({values.data(), size}, dtype);
 }
 
-const ImmediateTensor* quick_integers(std::span<const int32_t> values) {
+QuickConstant quick_integers(std::span<const int32_t> values) {
   if (values.size() > Vectors::kMost) return nullptr;
   std::array<int64_t, Vectors::kMost> wide;
   std::ranges::copy(values, wide.begin());

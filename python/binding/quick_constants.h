@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "framework/eager/immediate_tensor.h"
@@ -11,11 +12,14 @@
 
 namespace treenail::python {
 
+// A share: the next number may take this one's place.
+using QuickConstant = std::shared_ptr<const ImmediateTensor>;
+
 // Of a float or an int, as that dtype; null where it does not become one here.
-const ImmediateTensor* quick_number(PyObject* number, DType dtype);
+QuickConstant quick_number(PyObject* number, DType dtype);
 // Of a list or tuple of a few ints; null as above.
-const ImmediateTensor* quick_integers(PyObject* sequence, DType dtype);
-// int32.
-const ImmediateTensor* quick_integers(std::span<const int32_t> values);
+QuickConstant quick_integers(PyObject* sequence, DType dtype);
+// int32; null where there are too many.
+QuickConstant quick_integers(std::span<const int32_t> values);
 
 }  // namespace treenail::python

@@ -67,9 +67,10 @@ class Ranges {
   // Null where a vector is too long to be kept.
   Ref of(const ImmediateTensor& x) const {
     static const OpDef& def = OpRegistry::instance().get("StridedSlice");
-    const ImmediateTensor* const inputs[] = {&x, quick_integers({begin_.data(), size_}),
-                                             quick_integers({end_.data(), size_}),
-                                             quick_integers({strides_.data(), size_})};
+    const QuickConstant begin = quick_integers({begin_.data(), size_});
+    const QuickConstant end = quick_integers({end_.data(), size_});
+    const QuickConstant strides = quick_integers({strides_.data(), size_});
+    const ImmediateTensor* const inputs[] = {&x, begin.get(), end.get(), strides.get()};
     return quick_call(def, inputs, attrs_of(masks_));
   }
 

@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 
 from treenail import _treenail as _core
 from treenail._convert import convert_to_tensor
-from treenail._function_graph import make_variable_in
+from treenail._function_graph import FunctionGraph, make_variable_in
 from treenail._framework import GraphKeys, get_default_graph, init_scope
 from treenail._ops import ops
 from treenail._shape import TensorShape
@@ -99,12 +99,18 @@ class ImmediateVariable(Variable):
 
     __treenail_tensor__ = value
 
+    def _now(self) -> Tensor:
+        """The value, whatever graph is built around; a function that is traced has no value yet."""
+        if isinstance(get_default_graph(), FunctionGraph):
+            return self.value()
+        return _core.current_value(self._handle)
+
     def numpy(self) -> Any:
         """The value as an array."""
-        return self.value().numpy()
+        return self._now().numpy()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        value = self.value().__array__()
+        value = self._now().__array__()
         return value if dtype is None else value.astype(dtype)
 
     def eval(self, session: Any = None) -> Any:
@@ -148,20 +154,21 @@ class ImmediateVariable(Variable):
         return iter(self.value())
 
     def __bool__(self) -> bool:
-        return bool(self.value())
+        return bool(self._now())
 
     def __int__(self) -> int:
-        return int(self.value())
+        return int(self._now())
 
     def __float__(self) -> float:
-        return float(self.value())
+        return float(self._now())
 
     def __len__(self) -> int:
-        return len(self.value())
+        return len(self._now())
 
     def __repr__(self) -> str:
         return "<tn.Variable '%s' shape=%s dtype=%s, numpy=%s>" % (
-            self.name, self._shape, self._dtype.name, _numpy_text(self))
+            self.name, self._shape, self._dtype.name, _numpy_text(
+                _core.current_value(self._handle)))
 
 
 def _operators(cls: type) -> None:
