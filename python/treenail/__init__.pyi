@@ -106,7 +106,8 @@ from treenail._framework import (Graph as Graph, GraphKeys as GraphKeys,
                                  get_collection_ref as get_collection_ref, get_seed as get_seed,
                                  init_scope as init_scope, name_scope as name_scope,
                                  set_random_seed as set_random_seed)  # noqa: F401
-from treenail._function import (TensorSpec as TensorSpec, function as function)  # noqa: F401
+from treenail._function import (function as function)  # noqa: F401
+from treenail._function_arguments import (TensorSpec as TensorSpec)  # noqa: F401
 from treenail._functional import (foldl as foldl, foldr as foldr, map_fn as map_fn,
                                   scan as scan)  # noqa: F401
 from treenail._gradient_rules import (NotDifferentiable as NoGradient,

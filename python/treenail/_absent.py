@@ -20,6 +20,7 @@ _TOP = {
     "contrib": "contrib.layers is tn.layers (xavier_initializer: tn.glorot_uniform_initializer, "
                "l2_regularizer: tn.regularizers.l2; recompute_grad: tn.recompute_grad), "
                "contrib.rnn is tn.nn.rnn_cell and tn.rnn, contrib.seq2seq is tn.seq2seq, "
+               "contrib.eager is in tn itself (defun: tn.function), "
                "contrib.staging.StagingArea is tn.StagingArea, "
                "contrib.framework's global step is tn.train.get_or_create_global_step",
     "data": _FEED, "estimator": "build the graph and run it in a loop, in a tn.Session",
