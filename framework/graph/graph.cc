@@ -59,11 +59,12 @@ bool knows_the_same(const ValueInfo& a, const ValueInfo& b) {
 
 }  // namespace
 
+bool has_state(const OpInstance& op) { return op.def().stateful && op.name() != "Placeholder"; }
+
 bool is_stateful(const Graph& graph) {
   for (int id = 0; id < graph.num_nodes(); ++id) {
     const Node* const node = graph.node(id);
-    // A placeholder is fed: it has no state, and is declared so lest it be folded or merged.
-    if (node != nullptr && node->op().def().stateful && node->type() != "Placeholder") return true;
+    if (node != nullptr && has_state(node->op())) return true;
   }
   return false;
 }

@@ -238,6 +238,9 @@ class Graph {
 
 // Whether it has nodes that may not be left out, repeated or merged.
 bool is_stateful(const Graph& graph);
+// Whether the op has state or effects. A placeholder, which is declared stateful lest it be folded
+// or merged, is fed and has none.
+bool has_state(const OpInstance& op);
 
 // Nodes of `graph` so that inputs and control inputs come first; among nodes that are free, the
 // lowest original id first, those that are `urgent` (by node id) before the others. Requires an

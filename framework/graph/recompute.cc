@@ -54,7 +54,7 @@ Node& add_split(Graph& to, const Node& node, const char* op, std::vector<Output>
 
 // Whether it may change some state, or gives other numbers each time.
 bool has_effects(const OpInstance& op) {
-  if (!op.def().stateful) return false;
+  if (!has_state(op)) return false;
   if (op.def().random) return true;
   bool reads = false;
   for (int i = 0; i < op.num_inputs(); ++i) {
@@ -105,7 +105,7 @@ bool repeatable(const Node& node, const Graph& library) {
         called, [&](const std::string& each) { return is_repeatable(each, library, known); });
   }
   // What it reads may have changed by then.
-  return !node.op().def().stateful;
+  return !has_state(node.op());
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/base/interrupt.h"
+#include "framework/graph/recompute.h"
 #include "python/binding/gil.h"
 #include "python/binding/graph_type.h"
 #include "python/binding/module.h"
@@ -109,7 +110,7 @@ PyType_Spec spec = {"treenail._treenail.CalledFunction", sizeof(CalledObject), 0
 PyObject* acts(PyObject*, PyObject* operation) {
   return guarded([&] {
     const OpInstance& op = node_from(operation, nullptr)->op();
-    if (!op.def().stateful || op.def().random) return PyLong_FromLong(0);
+    if (!has_state(op) || op.def().random) return PyLong_FromLong(0);
     int found = 2;
     for (int i = 0; i < op.num_inputs(); ++i) {
       const Access access = op.input_def(i).access;
@@ -121,8 +122,19 @@ PyObject* acts(PyObject*, PyObject* operation) {
   });
 }
 
+// may_run_again(operation, library): whether it gives the same when it runs again, without effects.
+PyObject* runs_again(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject *operation, *library;
+    if (PyArg_ParseTuple(args, "OO", &operation, &library) == 0) throw PythonError();
+    const Node& node = *node_from(operation, nullptr);
+    return bool_object(may_run_again(node, *graph_from(library)->state->graph));
+  });
+}
+
 PyMethodDef functions[] = {
     {"acts", acts, METH_O, nullptr},
+    {"may_run_again", runs_again, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -55,8 +55,7 @@ def custom_gradient(f: Callable) -> Callable:
     def decorated(*args: Any, **kwargs: Any) -> Any:
         if executing_eagerly():
             from treenail._immediate_custom import call_at_once
-            return call_at_once(getattr(f, "__name__", type(f).__name__), f, args, kwargs, _tensor,
-                                _takes_variables)
+            return call_at_once(f, args, kwargs)
         return _call_in_graph(f, args, kwargs)
     return decorated
 
@@ -72,28 +71,15 @@ class _Call:
     """A call of a function that has a gradient of its own."""
 
     def __init__(self, f: Callable, args: tuple) -> None:
-        self._name = getattr(f, "__name__", type(f).__name__)
+        self._name = name_of(f)
         self._graph = get_default_graph()
         self._args = map_structure(self._here, args)
         first = self._graph._num_nodes
-        returned = f(*self._args)
-        if not isinstance(returned, (tuple, list)) or len(returned) != 2 or not callable(
-                returned[1]):
-            raise TypeError("%s must return a value and a gradient function, not %r"
-                            % (self._name, returned))
-        self._structure, self._grad_fn = returned
-        self._structure = map_structure(_tensor, self._structure) if is_nested(
-            self._structure) else _tensor(self._structure)
-        self._inputs = [t for leaf in flatten(self._args) for t in components(leaf)]
-        self._results = [t for leaf in flatten(self._structure) for t in components(leaf)]
-        if not self._results:
-            raise TypeError("%s must return a tensor or a nest of tensors, not %r"
-                            % (self._name, self._structure))
+        self._structure, self._grad_fn = value_and_grad_fn(self._name, f(*self._args))
+        self._inputs = tensors_in(self._args)
+        self._results = tensors_in(self._structure)
         self._variables = variables_read(self._results, self._inputs, self._graph, first)
-        if self._variables and not _takes_variables(self._grad_fn):
-            raise TypeError("If using @custom_gradient with a function that uses variables, then "
-                            "grad_fn must accept a 'variables' keyword argument: %s reads %s" % (
-                                self._name, ", ".join(v.name for v in self._variables)))
+        check_takes_variables(self._name, self._grad_fn, self._variables)
 
     def _here(self, value: Any) -> Any:
         """An argument as a tensor of the graph, so that f and its gradient mean the same by it."""
@@ -116,27 +102,8 @@ class _Call:
 
     def rule(self, dys: tuple) -> list:
         """The gradient of the operation's inputs: results, arguments, variables, what is held."""
-        given, of_variables = self._gradients(dys), []
-        if self._variables:
-            if not isinstance(given, (tuple, list)) or len(given) != 2:
-                raise ValueError("the gradient function of %s must give two lists, for arguments "
-                                 "and for variables, not %r" % (self._name, given))
-            given, of_variables = given
-            of_variables = flatten(of_variables)
-            if len(of_variables) != len(self._variables):
-                raise ValueError("Must return gradient for each variable from @custom_gradient "
-                                 "grad_fn: %s reads %d, it gave %d"
-                                 % (self._name, len(self._variables), len(of_variables)))
-        given = flatten(given)
-        if len(given) != len(self._inputs):
-            raise ValueError("the gradient function of %s gives %d gradients for %d arguments"
-                             % (self._name, len(given), len(self._inputs)))
-        return [None] * len(self._results) + [*given, *of_variables] + [None] * len(self._held)
-
-    def _gradients(self, dys: tuple) -> Any:
-        if self._variables:
-            return self._grad_fn(*dys, variables=list(self._variables))
-        return self._grad_fn(*dys)
+        given = gradients_given(self._name, self._grad_fn, dys, len(self._inputs), self._variables)
+        return [None] * len(self._results) + given + [None] * len(self._held)
 
 
 def _rule(op: Any, *dys: Any) -> list:
@@ -149,6 +116,58 @@ def _rule(op: Any, *dys: Any) -> list:
 
 
 _core.register_gradient("CustomGradient", _rule, True)
+
+
+def name_of(f: Callable) -> str:
+    """What messages call the function."""
+    return getattr(f, "__name__", type(f).__name__)
+
+
+def tensors_in(structure: Any) -> list:
+    """The tensors of a nest, in order."""
+    return [t for leaf in flatten(structure) for t in components(leaf)]
+
+
+def value_and_grad_fn(name: str, returned: Any) -> tuple:
+    """(the value as tensors, the gradient function) of what the function gave. Raises TypeError for
+    another form."""
+    if not isinstance(returned, (tuple, list)) or len(returned) != 2 or not callable(returned[1]):
+        raise TypeError("%s must return a value and a gradient function, not %r" % (name, returned))
+    structure, grad_fn = returned
+    structure = map_structure(_tensor, structure) if is_nested(structure) else _tensor(structure)
+    if not tensors_in(structure):
+        raise TypeError("%s must return a tensor or a nest of tensors, not %r" % (name, structure))
+    return structure, grad_fn
+
+
+def check_takes_variables(name: str, grad_fn: Callable, variables: list) -> None:
+    """Raises TypeError where there are variables and grad_fn does not take them."""
+    if variables and not _takes_variables(grad_fn):
+        raise TypeError("If using @custom_gradient with a function that uses variables, then "
+                        "grad_fn must accept a 'variables' keyword argument: %s reads %s"
+                        % (name, ", ".join(v.name for v in variables)))
+
+
+def gradients_given(name: str, grad_fn: Callable, dys: Any, arguments: int,
+                    variables: list) -> list:
+    """What grad_fn gives for the arguments and then for the variables. Raises ValueError for
+    another number of gradients."""
+    given = grad_fn(*dys, variables=list(variables)) if variables else grad_fn(*dys)
+    of_variables: list = []
+    if variables:
+        if not isinstance(given, (tuple, list)) or len(given) != 2:
+            raise ValueError("the gradient function of %s must give two lists, for arguments and "
+                             "for variables, not %r" % (name, given))
+        given, of_variables = given[0], flatten(given[1])
+        if len(of_variables) != len(variables):
+            raise ValueError("Must return gradient for each variable from @custom_gradient "
+                             "grad_fn: %s reads %d, it gave %d" % (name, len(variables),
+                                                                   len(of_variables)))
+    given = flatten(given)
+    if len(given) != arguments:
+        raise ValueError("the gradient function of %s gives %d gradients for %d arguments"
+                         % (name, len(given), arguments))
+    return [*given, *of_variables]
 
 
 def _tensor(value: Any) -> Any:

@@ -14,7 +14,7 @@ from treenail._treenail import Tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Sequence
+    from typing import Any, Sequence
 
 
 class ImmediateContext(Graph):
@@ -98,17 +98,9 @@ def enable_eager_execution(config: Any = None, device_policy: Any = None,
                          "thread")
 
 
-def run_at_once(function: Callable) -> Callable:
-    """`function` so that it runs outside of the graph around it."""
-    def outside(*args: Any, **kwargs: Any) -> Any:
-        with eager():
-            return function(*args, **kwargs)
-    return outside
-
-
 def is_concrete(value: Any) -> bool:
     """Whether `value` is a tensor of immediate execution."""
     return isinstance(value, Tensor) and value._is_concrete
 
 
-__all__ = ["ImmediateContext", "eager", "enable_eager_execution", "executing_eagerly"]
+__all__ = ["eager", "enable_eager_execution"]

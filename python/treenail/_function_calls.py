@@ -63,7 +63,7 @@ class GraphCall:
         used = self._add_gradient(which, tuple(t.dtype == _core.resource or _differentiable(t)
                                                for t in self._inputs))[2]
         self._kept = [t for t in used if t not in self._outputs and (
-            not self._recompute or t.op.type in _CHANGING)]
+            not self._recompute or not _core.may_run_again(t.op, self._graph._root))]
         self._forward = GraphCall(self._graph, self._inputs, self._outputs + self._kept)
         self._backward.clear()  # they were made without what is kept now
 
@@ -135,19 +135,13 @@ def _read_of_older(graph: Any, before: int) -> list:
     seen = set(stack)
     while stack:
         tensor = stack.pop()
-        if tensor.op.type in _CHANGING:
+        if not _core.may_run_again(tensor.op, graph._root):
             found[tensor] = None
         for each in tensor.op.inputs:
             if each not in seen:
                 seen.add(each)
                 stack.append(each)
     return [t for t in found if t.op.type not in ("Const", "Placeholder")]
-
-
-_CHANGING = frozenset((
-    "ReadVariableOp", "ResourceGather", "RandomUniform", "RandomStandardNormal", "TruncatedNormal",
-    "RandomUniformInt", "RandomShuffle", "Multinomial", "PyFunc", "StatefulPartitionedCall", "If",
-    "While", "Case", "QueueDequeueV2"))
 
 
 def _dense(gradient: Any) -> Any:

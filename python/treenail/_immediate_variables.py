@@ -121,16 +121,6 @@ class ImmediateVariable(Variable):
     def _read_after(self, op: Any) -> Any:
         return self.read_value()
 
-    def _written(self, op_name: str, value: Any, name: str | None, default: str,
-                 read_value: bool) -> Any:
-        with self._graph.as_default():
-            value = convert_to_tensor(value, self._dtype)
-            if not self._shape.is_compatible_with(value.shape):
-                raise ValueError("Shapes %s of variable %s and %s of the value are incompatible"
-                                 % (self._shape, self._shared_name, value.shape))
-            op = getattr(ops, op_name)(self._handle, value)  # None where it has run
-            return self.read_value() if read_value else op
-
     def _admit_all_shapes(self) -> None:
         raise NotImplementedError("a variable of immediate execution keeps its shape unless it "
                                   "was made with validate_shape=False")

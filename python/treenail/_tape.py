@@ -13,7 +13,7 @@ from treenail._treenail import Tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Iterator, Sequence
+    from typing import Any, Callable, Sequence
 
 
 def _flat(value: Any) -> list:
@@ -374,13 +374,6 @@ def call_recorded_gradient(rule: Callable, op_type: str, inputs: list, outputs: 
     from treenail._gradient_rules import _call_gradient
     operation: Any = RecordedOperation(op_type, inputs, outputs, attributes)
     return _call_gradient(rule, operation, gradients, "")
-
-
-def watched_during(function: Callable) -> tuple[Any, Iterator]:
-    """(what function() gives, the trainable variables that it read)"""
-    with GradientTape() as tape:
-        result = function()
-    return result, iter(tape.watched_variables())
 
 
 __all__ = ["GradientTape", "gradients_function", "value_and_gradients_function",

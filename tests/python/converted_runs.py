@@ -6,6 +6,9 @@ import numpy as np
 import treenail as tn
 from treenail.autograph._entry import converted
 
+NUMBERS = [(n,) for n in (-7, -1, 0, 1, 2, 3, 5, 8, 13)]
+COUNTS = [(n,) for n in (1, 2, 3, 6, 9)]
+
 
 def placeholder_for(value):
     """A placeholder for arrays and numbers like `value`, first extents unknown."""

@@ -59,8 +59,8 @@ def at_once(build):
                          ids=lambda n: "%s-%d" % (ROWS[n][0], n))
 def test_row_at_once(number):
     name, build, _, _ = ROWS[number]
-    for now, later in zip(at_once(build), in_a_session(build)):
+    for value, wanted in zip(at_once(build), in_a_session(build)):
         if name in UNSEEDED:
-            assert np.shape(now) == np.shape(later)
+            assert np.shape(value) == np.shape(wanted)
         else:
-            np.testing.assert_array_equal(now, later, err_msg=name)
+            np.testing.assert_array_equal(value, wanted, err_msg=name)
