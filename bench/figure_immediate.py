@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a call costs with immediate execution, without and with a tape, beside torch's; calls of
-tn.function; and a training step written three ways."""
+tn.function; and training steps written three ways."""
 
 import sys
 from typing import Dict, List
@@ -8,6 +8,7 @@ from typing import Dict, List
 import peers
 import pypi
 from figure_loops import only_torch
+from figure_networks import agree, networks
 from harness import Outcome, Row, Worker, interleave
 
 # (what, figure, at most so many µs, at most so many with a tape)
@@ -39,27 +40,43 @@ def single_calls(workers: List[Worker], rounds: int) -> List[Row]:
     return rows
 
 
-def steps(workers: List[Worker], rounds: int) -> List[Row]:
-    """Of the same network by a graph, by tn.function and at once."""
-    found = {form: interleave(workers if form == "eager" else workers[:1], rounds,
-                              what="step, " + form) for form in ("graph", "function", "eager")}
-    ours = {form: of.pop("treenail") * 1e3 for form, of in found.items()}
-    eager = Row("a training step of an MLP, 784-256-256-10, batch 64, at once", ours["eager"], "ms",
-                wanted=1.0)
-    eager.beside({name: seconds * 1e3 for name, seconds in found["eager"].items()})
-    function = Row("the same by tn.function", ours["function"], "ms", wanted=0.97,
-                   peer=ours["graph"], peer_name="the graph's in a session")
-    return [eager, function]
+def steps(network: str, rounds: int, guests: pypi.Guests, outcome: Outcome) -> List[Row]:
+    """Of a network by a graph, by tn.function and at once."""
+    figure = "a training step of %s" % networks.TITLES[network]
+    forms = [Worker("treenail" + (", " + form) * bool(form), "network_treenail.py",
+                    [network, "0", "1"] + [form] * bool(form), sys.executable, cpus=1)
+             for form in ("", "function", "eager")]
+    left_out: List[str] = []
+    workers = forms + peers.all_of("network", [network, "0"], 1, guests, outcome, figure,
+                                   training=True)
+    started = list(workers)
+    try:
+        agree(workers, "train", left_out)
+        found = {name: seconds * 1e3
+                 for name, seconds in interleave(workers, rounds, left_out, what="train",
+                                                 fill=0.2).items()}
+    finally:
+        for worker in started:
+            worker.close()
+    outcome.leave_out(figure, left_out)
+    session, function, at_once = (found.pop(worker.name) for worker in forms)
+    eager = Row(figure + ", at once", at_once, "ms", wanted=1.0)
+    eager.beside({name: time for name, time in found.items() if "compiled" not in name})
+    return [eager, Row(figure + ", by tn.function", function, "ms", wanted=0.97, peer=session,
+                       peer_name="the graph's in a session")]
 
 
 def measure(rounds: int, guests: pypi.Guests = pypi.NOBODY) -> Outcome:
     outcome = Outcome()
+    guests = only_torch(guests)
     workers = [Worker("treenail", "immediate_treenail.py", ["1"], sys.executable, cpus=1)]
-    workers += peers.all_of("immediate", [], 1, only_torch(guests), outcome)
+    workers += peers.all_of("immediate", [], 1, guests, outcome)
     try:
-        outcome.rows += single_calls(workers, rounds) + steps(workers, rounds)
-        print("\n".join(row.progress for row in outcome.rows), flush=True)
+        outcome.rows += single_calls(workers, rounds)
     finally:
         for worker in workers:
             worker.close()
+    for network in ("mlp", "cnn", "lstm"):
+        outcome.rows += steps(network, rounds, guests, outcome)
+    print("\n".join(row.progress for row in outcome.rows), flush=True)
     return outcome

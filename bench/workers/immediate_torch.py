@@ -1,31 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same calls and the same training step in torch, eager; see immediate.py."""
+"""The same calls in torch, eager; see immediate.py."""
 
 import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import harness  # noqa: E402
-
-
-def step_of(torch, immediate):
-    weights = [(torch.tensor(w, requires_grad=True), torch.tensor(b, requires_grad=True))
-               for w, b in immediate.starts()]
-    flat = [v for pair in weights for v in pair]
-    optimizer = torch.optim.SGD(flat, lr=immediate.RATE)
-    xs, ys = immediate.data()
-
-    def step():
-        x, y = torch.from_numpy(xs), torch.from_numpy(ys)
-        for w, b in weights[:-1]:
-            x = torch.relu(torch.matmul(x, w) + b)
-        loss = torch.nn.functional.cross_entropy(torch.matmul(x, weights[-1][0]) + weights[-1][1],
-                                                 y)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        optimizer.step()
-        return loss.item()
-    return step
 
 
 BODIES = {"add": "a + b", "number": "a + 1.0", "matmul": "torch.matmul(m, m)",
@@ -49,7 +29,6 @@ def main() -> None:
     spaces = {taped: {"torch": torch, **{name: torch.tensor(value, requires_grad=taped)
                                          for name, value in values.items()}}
               for taped in (False, True)}
-    step = step_of(torch, immediate)
 
     def backward(clock):
         a, b = spaces[True]["a"], spaces[False]["b"]
@@ -60,8 +39,6 @@ def main() -> None:
 
     def answer(request):
         what, _, taped = request["what"].partition(", with")
-        if what == "step, eager":
-            return {"seconds": harness.timed(step)}
         if what == "backward":
             return {"seconds": immediate.best(backward)}
         body = "v.clone()" if what == "read" and taped else BODIES[what]

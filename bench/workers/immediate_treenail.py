@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single calls with immediate execution and a training step in three forms; see immediate.py."""
+"""Single calls with immediate execution; see immediate.py."""
 
 import os
 import sys
@@ -42,53 +42,14 @@ def backward(names, clock):
     return clock(lambda: tape.gradient(y, names["a"])) / 1000
 
 
-def loss_of(weights, x, y):
-    hidden = x
-    for w, b in weights[:-1]:
-        hidden = tn.nn.relu(tn.matmul(hidden, w) + b)
-    logits = tn.matmul(hidden, weights[-1][0]) + weights[-1][1]
-    return tn.reduce_mean(tn.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
-
-
-def step_of(form):
-    optimizer = tn.train.GradientDescentOptimizer(immediate.RATE)
-    weights = [(tn.Variable(w), tn.Variable(b)) for w, b in immediate.starts()]
-    flat = [v for pair in weights for v in pair]
-    xs, ys = immediate.data()
-    if form == "graph":
-        x, y = tn.placeholder(tn.float32, xs.shape), tn.placeholder(tn.int64, ys.shape)
-        loss = loss_of(weights, x, y)
-        train = optimizer.minimize(loss)
-        session = tn.Session()
-        session.run(tn.global_variables_initializer())
-        run = session.make_callable([loss, train], [x, y])
-        return lambda: run(xs, ys)[0]
-
-    def step(x, y):
-        with tn.GradientTape() as tape:
-            loss = loss_of(weights, x, y)
-        optimizer.apply_gradients(zip(tape.gradient(loss, flat), flat))
-        return loss
-    step = tn.function(step) if form == "function" else step
-    return lambda: step(tn.constant(xs), tn.constant(ys)).numpy()
-
-
 def main() -> None:
     tn.execute("Neg", [np.zeros(1, np.float32)])
     with tn.eager():
         names = calls()
-    with tn.Graph().as_default():
-        steps = {"graph": step_of("graph")}
-    with tn.eager():
-        steps.update({form: step_of(form) for form in ("function", "eager")})
-        first = {form: float(step()) for form, step in steps.items()}
-    assert len(set(first.values())) == 1, first
 
     def answer(request):
         what, _, taped = request["what"].partition(", with")
         with tn.eager():
-            if what.startswith("step, "):
-                return {"seconds": harness.timed(steps[what[len("step, "):]])}
             if what == "backward":
                 return {"seconds": immediate.best(lambda clock: backward(names, clock))}
             many = immediate.many(BODIES[what], names)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training steps and inference by Session.run. Arguments: network, batch size (0: the usual one),
-threads.
+threads, and "eager" or "function" where steps are taken with immediate execution instead, every
+operation at once or by tn.function; then as many threads as there are processors.
 """
 
 import os
@@ -90,10 +91,7 @@ def loss_of(network, outputs, labels):
     return tn.reduce_mean(outputs if network == "resnet" else tn.square(outputs))
 
 
-def main() -> None:
-    imported = harness.resident()
-    network, size, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    inputs, labels = networks.batch(network, size)
+def in_a_session(network, inputs, labels, threads):
     x = tn.placeholder(tn.float32, (None,) + inputs.shape[1:])
     y = tn.placeholder(tn.int64, [None])
     w = {name: tn.Variable(value) for name, value in networks.weights(network).items()}
@@ -110,10 +108,44 @@ def main() -> None:
         session.run(initialize)
         return [float(session.run([loss, train], feed)[0]) for _ in range(steps)]
 
-    harness.serve_network(
-        {"version": tn.__version__}, imported, losses,
-        lambda: networks.first_outputs(session.run(outputs, only_x)),
-        {"train": lambda: session.run(train, feed), "infer": lambda: session.run(outputs, only_x)})
+    return (losses, lambda: networks.first_outputs(session.run(outputs, only_x)),
+            {"train": lambda: session.run(train, feed),
+             "infer": lambda: session.run(outputs, only_x)})
+
+
+def immediately(network, inputs, labels, traced):
+    def trainer():
+        w = {name: tn.Variable(value) for name, value in networks.weights(network).items()}
+        optimizer = tn.train.GradientDescentOptimizer(networks.RATE)
+        variables = list(w.values())
+
+        def step(x, y):
+            with tn.GradientTape() as tape:
+                loss = loss_of(network, BUILDERS[network](x, w, True), y)
+            optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+            return loss
+
+        step = tn.function(step) if traced else step
+        return lambda: step(tn.constant(inputs), tn.constant(labels))
+
+    def losses(steps):
+        step = trainer()
+        return [float(step()) for _ in range(steps)]
+
+    return losses, None, {"train": trainer()}
+
+
+def main() -> None:
+    imported = harness.resident()
+    network, size, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    inputs, labels = networks.batch(network, size)
+    about = {"version": tn.__version__}
+    if sys.argv[4:]:
+        with tn.eager():
+            harness.serve_network(about, imported, *immediately(network, inputs, labels,
+                                                                sys.argv[4] == "function"))
+    else:
+        harness.serve_network(about, imported, *in_a_session(network, inputs, labels, threads))
 
 
 main()
