@@ -2,6 +2,7 @@
 """Converted functions on Python values: what the plain ones do, with the same results, exceptions,
 side effects, tracebacks and lines."""
 
+import ast
 import functools
 import inspect
 import subprocess
@@ -379,6 +380,20 @@ def test_conversion_happens_once():
         converted(f)(3)
     assert len(_conversion._codes) == count
     assert time.perf_counter() - begin < 0.5
+
+
+def test_what_others_hang_on_syntax_trees():
+    # As IPython does to show a traceback; ast.Load() is one object in all trees.
+    shared = ast.parse("a").body[0].value.ctx
+
+    def f(a):
+        return a if a > 0 else -a
+    shared.parent = ast.parse("a.b")
+    shared.parent.child = shared
+    try:
+        assert converted(f)(-2) == 2
+    finally:
+        del shared.parent
 
 
 def test_importing_the_package_does_not_import_the_parser():
