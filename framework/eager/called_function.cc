@@ -4,11 +4,9 @@
 #include <atomic>
 #include <mutex>
 #include <numeric>
-#include <unordered_map>
 #include <utility>
 
 #include "framework/base/error.h"
-#include "framework/base/fork.h"
 #include "framework/base/fp_environment.h"
 #include "framework/device/device.h"
 #include "framework/graph/function.h"
@@ -22,18 +20,15 @@
 namespace treenail {
 namespace {
 
-// The session that plans bodies of that library; plans of called functions outlive everything.
-Session& session_of(const std::shared_ptr<Graph>& library) {
-  static ForkMutex mutex;
-  static auto* const sessions = new std::unordered_map<const Graph*, std::unique_ptr<Session>>();
-  const std::lock_guard lock(mutex);
-  std::unique_ptr<Session>& session = (*sessions)[library.get()];
-  if (session == nullptr) {
+// The session that plans the bodies of called functions, whose calls take their arenas from one
+// pool so. It is never destroyed, for somebody may still call while the process ends.
+Session& session_of_calls() {
+  static auto* const session = [] {
     SessionOptions options;
     options.allow_soft_placement = true;
     options.resources = {std::shared_ptr<void>(), &ResourceManager::process()};
-    session = std::make_unique<Session>(library, std::move(options));
-  }
+    return new Session(std::make_shared<Graph>(), std::move(options));
+  }();
   return *session;
 }
 
@@ -54,11 +49,10 @@ OpInstance call_op(const Graph& library, const std::string& name) {
 CalledFunction::CalledFunction(const std::shared_ptr<Graph>& library, const std::string& name,
                                std::string site)
     : site_(std::move(site)) {
-  Session& session = session_of(library);
   {
     const std::lock_guard lock(library->mutex());
     op_ = call_op(*library, name);
-    functions_ = session.functions();
+    functions_ = session_of_calls().functions(*library);
   }
   // The kernel asks for none of the arguments' shapes: bodies are planned when they are called.
   const std::vector<Shape> shapes(static_cast<size_t>(op_.num_inputs()));

@@ -270,8 +270,8 @@ PyObject* gradients(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
         const std::vector<Output> stops = outputs_of(args[4], graph, false);
         const std::string name = concat(graph->state->context().scope, text_of(args[5], "name"));
         const bool gate = checked(PyObject_IsTrue(args[6])) == 1;
-        Ref root = checked(PyObject_GetAttrString(args[0], "_root"));
-        Graph& library = *graph_from(root.get())->state->graph;
+        Ref around = checked(PyObject_GetAttrString(args[0], "_library"));
+        Graph& library = *graph_from(around.get())->state->graph;
         std::vector<GraphGradient> result;
         Bodies bodies;
         {

@@ -88,7 +88,7 @@ class _branches:
         self._waits_for = [op for b in traced for op in b.graph.calls_wait_for()]
         for branch in traced:
             branch.captures_all(self._captured)
-        added = [branch.add_to(graph._root) for branch in traced]
+        added = [branch.add_to(graph._library) for branch in traced]
         self.functions = [name for name, _ in added]
         self._stateful = any(stateful for _, stateful in added) or any(
             t.dtype == _core.resource for t in self._captured)
@@ -325,13 +325,13 @@ class _Loop:
                 for t, shape in zip(self._first, self._invariants)]
 
     def run(self, cond: Callable, body: Callable, parallel_iterations: int) -> Any:
-        root = get_default_graph()._root
+        library = get_default_graph()._library
         holds, step = self._trace_cond(cond), self._trace_body(body)
         captured = list(dict.fromkeys(holds.graph.captured + step.graph.captured))
         holds.captures_all(captured)
         step.captures_all(captured)
         outputs = [t if t.graph is step.graph else step.graph.capture(t) for t in step.outputs]
-        names = [traced.add_to(root, out) for traced, out in (
+        names = [traced.add_to(library, out) for traced, out in (
             (holds, holds.outputs), (step, outputs + step.graph.arguments))]
         stateful = any(s for _, s in names) or any(t.dtype == _core.resource for t in captured)
         op = ops.While if stateful else ops.StatelessWhile

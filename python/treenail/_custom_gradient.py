@@ -93,7 +93,7 @@ class _Call:
         """What f gave, behind the operation that has the gradient."""
         name = "%s-%d" % (self._name, next(_numbers))
         _calls[name] = self
-        self._graph._root._py_functions.append(self)
+        self._graph._library._py_functions.append(self)
         self._held = _tensors_held(self._grad_fn) if isinstance(
             self._graph, GradientBody) else []
         arguments = self._inputs + [v.handle for v in self._variables] + self._held

@@ -193,6 +193,11 @@ class Graph(_core.GraphBase):
         """The graph that variables and collections belong to."""
         return self
 
+    @property
+    def _library(self) -> Graph:
+        """The graph that holds the functions which this one calls."""
+        return self
+
     def _is_within(self, graph: Graph) -> bool:
         """Whether this is the body of a function of `graph`, or of one within one."""
         return False

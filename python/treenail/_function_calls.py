@@ -29,9 +29,9 @@ class GraphCall:
                  recompute: bool = False) -> None:
         """recompute: gradients compute what they need again, but what would be another value."""
         self._graph, self._inputs, self._outputs = graph, list(inputs), list(outputs)
-        self.name, _ = _core.add_function(graph._root, graph._name, graph, self._inputs,
+        self.name, _ = _core.add_function(graph._library, graph._name, graph, self._inputs,
                                           self._outputs, True)
-        self._run = _core.CalledFunction(graph._root, self.name, graph)
+        self._run = _core.CalledFunction(graph._library, self.name, graph)
         self._recompute = recompute
         self._forward: GraphCall | None = None  # which also gives what gradients need
         self._kept: list = []  # values of the graph: what it gives besides
@@ -63,7 +63,7 @@ class GraphCall:
         used = self._add_gradient(which, tuple(t.dtype == _core.resource or _differentiable(t)
                                                for t in self._inputs))[2]
         self._kept = [t for t in used if t not in self._outputs and (
-            not self._recompute or not _core.may_run_again(t.op, self._graph._root))]
+            not self._recompute or not _core.may_run_again(t.op, self._graph._library))]
         self._forward = GraphCall(self._graph, self._inputs, self._outputs + self._kept)
         self._backward.clear()  # they were made without what is kept now
 
@@ -135,7 +135,7 @@ def _read_of_older(graph: Any, before: int) -> list:
     seen = set(stack)
     while stack:
         tensor = stack.pop()
-        if not _core.may_run_again(tensor.op, graph._root):
+        if not _core.may_run_again(tensor.op, graph._library):
             found[tensor] = None
         for each in tensor.op.inputs:
             if each not in seen:

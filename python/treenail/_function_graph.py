@@ -30,6 +30,8 @@ class FunctionGraph(Graph):
         self._collections = outer._collections
         self.seed = outer.seed
         self._variable_store = _store(outer)
+        # What is traced with immediate execution ends with whoever holds it.
+        self._own_library = Graph() if outer._immediate else None
         self._stand_ins: dict = {}  # what is used here of the graph around: what stands for it
         self.captured: list = []  # of the graph around, those that are passed as arguments
         self.arguments: list = []  # what stands for them, behind the function's own arguments
@@ -41,6 +43,10 @@ class FunctionGraph(Graph):
     @property
     def _root(self) -> Graph:
         return self._outer._root
+
+    @property
+    def _library(self) -> Graph:
+        return self._outer._library if self._own_library is None else self._own_library
 
     def _is_within(self, graph: Graph) -> bool:
         return self._outer is graph or self._outer._is_within(graph)

@@ -100,7 +100,7 @@ class Trace:
     def _call_in_graph(self, tensors: list) -> Any:
         graph = get_default_graph()
         if self._function is None:
-            self._function = self._traced.add_to(graph._root)
+            self._function = self._traced.add_to(graph._library)
         name, stateful = self._function
         op = ops.StatefulPartitionedCall if stateful or any(
             t.dtype == _core.resource for t in self.captured) else ops.PartitionedCall

@@ -108,7 +108,7 @@ def py_func(func: Callable, inp: Sequence[Any], Tout: Any,  # noqa: N803
         return outputs[0] if single else outputs
     made = outputs if isinstance(outputs, list) else [outputs]
     graph = made[0].graph if made and isinstance(made[0], Tensor) else get_default_graph()
-    graph._root._py_functions.append(held)  # a body is gone once it is traced
+    graph._library._py_functions.append(held)  # a body is gone once it is traced
     return outputs[0] if single else outputs
 
 

@@ -62,7 +62,7 @@ def _call(f: Callable, args: tuple, kwargs: dict) -> Any:
                              % (name, traced.structure))
         own = len(traced.outputs)
         collected = _collected(traced)
-        function, stateful = traced.add_to(graph._root)
+        function, stateful = traced.add_to(graph._library)
         stateful = stateful or any(t.dtype == resource for t in traced.graph.captured)
         op = ops.StatefulPartitionedCall if stateful else ops.PartitionedCall
         with control_dependencies(traced.graph.calls_wait_for()):

@@ -3,6 +3,7 @@
 Python function with immediate execution, closed forms, and the same graph in a session."""
 
 import gc
+import resource
 import threading
 import warnings
 import weakref
@@ -471,3 +472,27 @@ def test_concrete_functions():
     assert trace.outputs[0].shape.as_list() == [None]
     with pytest.raises(ValueError, match="takes TensorSpec"):
         trace(tn.constant([[1.0]]))
+
+
+def test_traces_end_with_their_holders():
+    def many(times):
+        for _ in range(times):
+            v = tn.Variable(np.ones((64, 64), np.float32))
+
+            @tn.function
+            def f(x, v=v):
+                if tn.reduce_sum(x) > 0:
+                    x = x * 2.0
+                return tn.nn.dropout(tn.py_func(lambda a: a, [tn.matmul(x, v)], tn.float32), 0.5)
+            with tn.GradientTape() as tape:
+                y = tn.reduce_sum(f(tn.ones([64, 64])))
+            tape.gradient(y, v)
+        gc.collect()
+
+    def resident():
+        with open("/proc/self/statm", encoding="ascii") as stream:
+            return int(stream.read().split()[1]) * resource.getpagesize()
+    many(30)
+    before = resident()
+    many(150)
+    assert resident() - before < 12 << 20  # a trace and its gradient take 0.2 MiB

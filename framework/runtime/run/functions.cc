@@ -21,8 +21,8 @@ Session::Functions::Functions(Impl& session, FunctionFacts::Library library)
     : session_(session), facts_(std::move(library), any_queue(session.devices)) {}
 Session::Functions::~Functions() = default;
 
-std::shared_ptr<FunctionCaller> Session::functions() {
-  return std::make_shared<Functions>(*impl_, graph_->functions());
+std::shared_ptr<FunctionCaller> Session::functions(const Graph& library) {
+  return std::make_shared<Functions>(*impl_, library.functions());
 }
 
 FunctionBody& Session::Functions::body(const FunctionAttr& function, std::string_view call_site,

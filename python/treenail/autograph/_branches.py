@@ -166,8 +166,8 @@ class _If:
 
     def _added(self, scope: str, pred: Any, traced: list) -> Sequence:
         captured, waits_for = share_captures(traced)
-        root = get_default_graph()._root
-        added = [branch.add_to(root) for branch in traced]
+        library = get_default_graph()._library
+        added = [branch.add_to(library) for branch in traced]
         stateful = any(state for _, state in added) or any(
             t.dtype == _core.resource for t in captured)
         names = [name for name, _ in added]

@@ -352,8 +352,8 @@ class _While:
             _argument(graph, t, s) for t, s in zip(self._firsts, self._shapes)) or arguments)
         holds.outputs = [arguments[-1]]
         captured, waits_for = share_captures([holds, body])
-        root = get_default_graph()._root
-        names = [holds.add_to(root), body.add_to(root, body.outputs + body.graph.arguments)]
+        library = get_default_graph()._library
+        names = [holds.add_to(library), body.add_to(library, body.outputs + body.graph.arguments)]
         stateful = any(state for _, state in names) or any(
             t.dtype == _core.resource for t in captured)
 
