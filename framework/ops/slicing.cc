@@ -156,6 +156,22 @@ void strided_slice_grad_gradient(GradientContext& c) {
                     masks_of(c.op())));
 }
 
+void strided_slice_add_shape(ShapeContext& c) {
+  const SliceSpec spec = resolve_slice(c.input(0), c.value(1), c.value(2), c.value(3),
+                                       num_entries(c, 1), SliceMasks::of(c.op()));
+  if (spec.rank_known && !spec.output.compatible(c.input(4))) {
+    throw invalid_argument("the slice has shape ", spec.output, ", the value to add has shape ",
+                           c.input(4));
+  }
+  c.set_output(0, c.input(0));
+}
+
+void strided_slice_add_gradient(GradientContext& c) {
+  c.set(0, c.gradient());
+  c.set(4, c.e.call("StridedSlice", {c.gradient(), c.input(1), c.input(2), c.input(3)},
+                    masks_of(c.op())));
+}
+
 void strided_slice_assign_shape(ShapeContext& c) {
   const PartialShape shape = variable_shape(c, c.op().get_type("T"));
   const SliceSpec spec = resolve_slice(shape, c.value(1), c.value(2), c.value(3), num_entries(c, 1),
@@ -172,8 +188,8 @@ constexpr char kMaskDoc[] =
     "not name. new_axis_mask: entry i makes a new axis of extent 1. shrink_axis_mask: entry i is "
     "an index, its axis goes.";
 
-void declare_masks(OpDeclaration op) {
-  op.attr("T: type")
+void declare_masks(OpDeclaration op, std::string_view elements = "T: type") {
+  op.attr(elements)
       .attr("Index: {int32, int64}")
       .attr("begin_mask: int = 0")
       .attr("end_mask: int = 0")
@@ -232,6 +248,24 @@ void register_slicing_ops(OpRegistry& r) {
       .doc(concat("Zeros of shape `shape`, with `dy` in the places that StridedSlice with the same "
                   "ranges takes.\n\n",
                   kMaskDoc));
+
+  OpDeclaration add = r.op("TensorStridedSliceAdd");
+  add.input("input: T")
+      .input("begin: Index")
+      .input("end: Index")
+      .input("strides: Index")
+      .input("value: T")
+      .output("output: T");
+  declare_masks(add, "T: numbertype");
+  add.allocates_outputs()
+      .shape(strided_slice_add_shape)
+      .gradient(strided_slice_add_gradient, {"begin", "end", "strides"})
+      .doc(concat("`input`, with `value` added in the places that StridedSlice with the same "
+                  "ranges takes: in the same memory where nothing else reads it.\n\n"
+                  "value: the shape of that slice; it is not broadcast.\n",
+                  kMaskDoc,
+                  "\nErrors: InvalidArgument for a stride of 0, more ranges than axes, an index "
+                  "out of bounds or a value of another shape."));
 
   OpDeclaration assign = r.op("ResourceStridedSliceAssign");
   assign.input("resource: resource")

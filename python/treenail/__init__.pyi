@@ -431,6 +431,7 @@ from treenail.raw_ops import (accumulator_apply_gradient as accumulator_apply_gr
                               tensor_list_split as tensor_list_split,
                               tensor_list_stack as tensor_list_stack,
                               tensor_list_unset as tensor_list_unset,
+                              tensor_strided_slice_add as tensor_strided_slice_add,
                               tensor_summary as tensor_summary, top_k as top_k,
                               truncate_div as truncate_div,
                               uniform_candidate_sampler as uniform_candidate_sampler,

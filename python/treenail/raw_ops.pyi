@@ -5261,6 +5261,24 @@ def TensorScatterUpdate(tensor: TensorLike, indices: TensorLike, updates: Tensor
 tensor_scatter_update = TensorScatterUpdate
 
 
+def TensorStridedSliceAdd(input: TensorLike, begin: TensorLike, end: TensorLike,
+                          strides: TensorLike, value: TensorLike, begin_mask: int = ...,
+                          end_mask: int = ..., ellipsis_mask: int = ..., new_axis_mask: int = ...,
+                          shrink_axis_mask: int = ..., name: str | None = ...) -> Tensor:
+    """`input`, with `value` added in the places that StridedSlice with the same ranges takes: in
+    the same memory where nothing else reads it.
+
+    value: the shape of that slice; it is not broadcast. begin_mask, end_mask: bit i set leaves
+    that end of range i open. ellipsis_mask: entry i stands for all axes that the others do not
+    name. new_axis_mask: entry i makes a new axis of extent 1. shrink_axis_mask: entry i is an
+    index, its axis goes. Errors: InvalidArgument for a stride of 0, more ranges than axes, an
+    index out of bounds or a value of another shape.
+    """
+
+
+tensor_strided_slice_add = TensorStridedSliceAdd
+
+
 def TensorSummary(tag: TensorLike, tensor: TensorLike, serialized_summary_metadata: TensorLike,
                   name: str | None = ...) -> Tensor:
     """A summary that holds `tensor` whole (as TensorProto) and a SummaryMetadata message, which

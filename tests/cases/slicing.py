@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from harness import EVERYTHING, no_case, op
+from harness import ALL_NUMBERS, EVERYTHING, no_case, op
 
 moves = dict(dtypes=EVERYTHING, domain=(-9, 9), grad=2)
 
@@ -123,6 +123,18 @@ gradients = op(
     **moves
 )
 
+sums = op(
+    "TensorStridedSliceAdd",
+    lambda x, begin, end, strides, value, **masks: added(x, begin, end, strides, value, masks),
+    dtypes=ALL_NUMBERS, domain=(-9, 9), grad=2
+)
+
+
+def added(x, begin, end, strides, value, masks):
+    out = x.copy()
+    out[entries(begin, end, strides, **masks)] += value
+    return out
+
 
 def placed(shape, begin, end, strides, dy, masks):
     out = np.zeros(shape, dy.dtype)
@@ -133,7 +145,9 @@ def placed(shape, begin, end, strides, dy, masks):
 for index in INDICES:
     arguments, attributes = spelled(index)
     slices.case((4, 5, 3), *arguments, **attributes)
-    gradients.case([4, 5, 3], *arguments, np.empty((4, 5, 3))[index].shape, **attributes)
+    part_shape = np.empty((4, 5, 3))[index].shape
+    gradients.case([4, 5, 3], *arguments, part_shape, **attributes)
+    sums.case((4, 5, 3), *arguments, part_shape, **attributes)
 slices.case((0, 3), [0], [5], [2]).case(
     (6,), np.array([4], np.int64), np.array([0], np.int64), np.array([-2], np.int64)
 ).case(
@@ -186,5 +200,7 @@ slices.error(
 gradients.error(
     "InvalidArgument", r"shape of dy was \[3\] instead of \[2\]", [4], [0], [2], [1], (3,)
 )
+sums.error("InvalidArgument", r"has shape \[2\], the value to add has shape \[3\]", (4,), [0], [2], [1],
+           (3,))
 
 no_case("ResourceStridedSliceAssign", "works on a variable; test_variable_parts.py")

@@ -49,6 +49,12 @@ SLICES = {
     "row of rows": lambda x, i: x[i:i + 2][0], "row twice": lambda x, i: x[i] * x[2],
     "row and all": lambda x, i: x[i] * tn.reduce_sum(x),
     "int64": lambda x, i: x[tn.cast(i, tn.int64)],
+    "column": lambda x, i: x[:, i % 3], "column from the end": lambda x, i: x[..., -1 - i % 3],
+    "two columns": lambda x, i: x[:, i % 3] * x[:, 2],
+    "columns of rows": lambda x, i: x[::2, i % 3:],
+    "column and row": lambda x, i: x[:, i % 3][i] * x[2], "column and all": lambda x, i: (
+        x[:, i % 3] * tn.reduce_sum(x)), "slice of columns": lambda x, i: tn.slice(
+            x, [0, i % 2], [-1, 2]),
 }
 
 
@@ -73,7 +79,8 @@ def test_gradients_are_those_of_the_steps(name, kind):
                                        atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["row", "range of parts", "slice", "gathered", "row and all"])
+@pytest.mark.parametrize("name", ["row", "range of parts", "slice", "gathered", "row and all",
+                                  "column", "two columns", "column and row"])
 def test_second_derivatives(name):
     value = np.random.RandomState(0).rand(ROWS, 3)
     x = tn.placeholder(tn.float64, [ROWS, 3])
@@ -160,6 +167,17 @@ def test_no_iteration_needs_memory_for_the_whole(name, kind):
     gradient = tn.gradients(sum_of_rows(x, COSTS[name], 4), x)[0]
     most = most_bytes(gradient, {x: value} if kind == "tensor" else {})
     assert most < (1.1 * value.nbytes if name != "gather" else value.nbytes / 10)
+
+
+@pytest.mark.parametrize("take", [lambda x, i: x[:, i * 100:i * 100 + 9],
+                                  lambda x, i: x[:, i] * x[:, -1]], ids=["one", "two"])
+@pytest.mark.parametrize("kind", ["tensor", "variable"])
+def test_slices_along_other_axes_are_added_in_place(kind, take):
+    value = np.ones((8, 1 << 20), np.float32)
+    x = tn.placeholder(tn.float32, value.shape) if kind == "tensor" else tn.Variable(
+        tn.ones(value.shape))
+    gradient = tn.gradients(sum_of_rows(x, take, 4), x)[0]
+    assert most_bytes(gradient, {x: value} if kind == "tensor" else {}) < 1.1 * value.nbytes
 
 
 def test_memory_grows_with_the_number_of_rows_taken():

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of framework/ops/slicing.cc: strided copies out of a tensor, into zeros or into a
 // variable.
+#include <utility>
 #include <vector>
 
 #include "framework/base/error.h"
@@ -9,6 +10,7 @@
 #include "framework/runtime/state/variable.h"
 #include "kernels/host/arrays/elements.h"
 #include "kernels/host/arrays/strided_copy.h"
+#include "kernels/host/elementwise/sum.h"
 
 namespace treenail::host {
 namespace {
@@ -91,6 +93,28 @@ KernelPtr prepare_strided_slice_grad(const PrepareContext& p) {
   });
 }
 
+// Only the slice's places are touched where the array may be taken.
+KernelPtr prepare_strided_slice_add(const PrepareContext& p) {
+  const DType dtype = p.input_type(0);
+  const Shape& shape = p.input_shape(0);
+  const SliceSpec spec = slice_of(p, shape, 1);
+  const StridedCopy out = slice_copy(dtype, shape, spec, false);
+  const StridedCopy in = slice_copy(dtype, shape, spec, true);
+  return make_kernel(
+      [=](RunContext& c) {
+        Tensor whole = c.take_input(0);
+        if (!whole.exclusive()) whole = whole.deep_copy();
+        const Tensor& value = c.input(4);
+        const Tensor before(dtype, value.shape());
+        out.run(c, whole.raw(), const_cast<void*>(before.raw()));
+        const Tensor terms[] = {before, value};
+        const Tensor sum = sum_of_values(c, terms);
+        in.run(c, sum.raw(), whole.raw());
+        c.set_output(0, std::move(whole));
+      },
+      3 * out.cost_ns());
+}
+
 // The variable's shape is known when it is run.
 KernelPtr prepare_strided_slice_assign(const PrepareContext& p) {
   const DType dtype = p.input_type(4);
@@ -120,6 +144,7 @@ void register_slicing_kernels(KernelRegistry& r) {
   r.add("Slice", {}, prepare_slice);
   r.add("StridedSlice", {}, prepare_strided_slice);
   r.add("StridedSliceGrad", {}, prepare_strided_slice_grad);
+  r.add("TensorStridedSliceAdd", {}, prepare_strided_slice_add);
   r.add("ResourceStridedSliceAssign", {}, prepare_strided_slice_assign);
 }
 

@@ -17,6 +17,7 @@
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "framework/tensor/tensor_list.h"
 #include "kernels/host/elementwise/fusion.h"
+#include "kernels/host/elementwise/sum.h"
 #include "kernels/host/elementwise/tile_engine.h"
 #include "kernels/host/elementwise/tile_loops.h"
 
@@ -90,15 +91,16 @@ std::unique_ptr<AddNKernel> adding(DType stored, int64_t elements, int inputs) {
 
 Tensor sum_of_lists(const RunContext& c, std::vector<Tensor> handles);
 
-// The sum of elements of one place in several lists; undefined where none is set.
-Tensor sum_of_elements(const RunContext& c, std::span<const Tensor> set) {
+}  // namespace
+
+Tensor sum_of_values(const RunContext& c, std::span<const Tensor> set) {
   if (set.empty()) return Tensor();
   if (set.size() == 1) return set[0];
   if (set[0].dtype() == DType::kVariant) return sum_of_lists(c, {set.begin(), set.end()});
   for (const Tensor& element : set) {
     if (element.shape() == set[0].shape()) continue;
-    throw invalid_argument("elements of the lists to add have shapes ", set[0].shape(), " and ",
-                           element.shape(), ", which must agree");
+    throw invalid_argument("values to add have shapes ", set[0].shape(), " and ", element.shape(),
+                           ", which must agree");
   }
   std::vector<Tensor> values(set.begin(), set.end());
   values.emplace_back(set[0].dtype(), set[0].shape());
@@ -111,6 +113,8 @@ Tensor sum_of_elements(const RunContext& c, std::span<const Tensor> set) {
   adding(set[0].dtype(), set[0].num_elements(), static_cast<int>(set.size()))->run(inner);
   return values.back();
 }
+
+namespace {
 
 // That into which the others are added: the longest one that nobody else holds, else the longest.
 size_t base_of(std::span<const Tensor> handles) {
@@ -169,7 +173,7 @@ Tensor sum_of_lists(const RunContext& c, std::vector<Tensor> handles) {
       set.push_back(lists[at->n]->at(i));
     }
     add_own();
-    own.list->set(i, sum_of_elements(c, set));
+    own.list->set(i, sum_of_values(c, set));
   }
   return own.handle;
 }
