@@ -489,9 +489,7 @@ void add_tensor(PyObject* module) {
     PyType_Spec spec = {"treenail._treenail.Tensor", sizeof(TensorObject), 0,
                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots.data()};
     s.tensor_type = make_type(spec, false);
-    // NumPy leaves `array + tensor` to the tensor.
-    checked(PyObject_SetAttrString(reinterpret_cast<PyObject*>(s.tensor_type), "__array_ufunc__",
-                                   Py_None));
+    // NumPy leaves `array + tensor` to the tensor; np.add(array, tensor) asks for its __array__.
     Ref priority = checked(PyLong_FromLong(100));
     checked(PyObject_SetAttrString(reinterpret_cast<PyObject*>(s.tensor_type), "__array_priority__",
                                    priority.get()));

@@ -33,7 +33,6 @@ class Variable:
     after each update.
     """
 
-    __array_ufunc__ = None
     __array_priority__ = 100
     _slice_info: Any = None  # of a part: where it stands in the whole (_partitioned.py)
 
@@ -177,6 +176,11 @@ class Variable:
             return ops.InitializedValue(self._handle, self._initial_value)
 
     # --- Reading ----------------------------------------------------------------------------------
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Not in graphs: NotImplementedError."""
+        raise NotImplementedError("Cannot convert the Variable %s of a graph to a numpy array: run "
+                                  "it in a Session." % self.name)
 
     def value(self) -> Tensor:
         """The value: one read shared by all uses, or inside control_dependencies a read made

@@ -242,3 +242,23 @@ def test_after_a_fork():
     if pid == 0:
         os._exit(0 if float(tn.reduce_sum(x + 1.0)) == 5.0 else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+@pytest.mark.parametrize("ufunc", [np.multiply, np.add, np.maximum, np.less])
+def test_numpy_functions_of_tensors_and_variables(ufunc):
+    a, n = tn.constant([[1.0, 2.0], [3.0, 4.0]]), np.full((2, 2), 2, np.float32)
+    for one in (a, tn.Variable(a)):
+        for found in (ufunc(one, n), ufunc(n, one), ufunc(one, one)):
+            assert type(found) is np.ndarray
+        np.testing.assert_array_equal(ufunc(n, one), ufunc(n, a.numpy()))
+        np.testing.assert_array_equal(np.mean(one, axis=0), [2, 3])
+        np.testing.assert_array_equal(np.exp(one), np.exp(a.numpy()))
+
+
+def test_operators_beside_arrays_are_the_tensors():
+    a, n = tn.constant([[1.0, 2.0], [3.0, 4.0]]), np.full((2, 2), 2, np.float32)
+    for one in (a, tn.Variable(a)):
+        for found in (n + one, n * one, n - one, n < one, n @ one, np.float32(2) * one, n / one):
+            assert isinstance(found, tn.Tensor)
+    n += a
+    assert isinstance(n, tn.Tensor)
