@@ -178,9 +178,9 @@ class Variable:
     # --- Reading ----------------------------------------------------------------------------------
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """Not in graphs: NotImplementedError."""
-        raise NotImplementedError("Cannot convert the Variable %s of a graph to a numpy array: run "
-                                  "it in a Session." % self.name)
+        """Not in graphs: TypeError."""
+        raise TypeError("Cannot convert the Variable %s of a graph to a numpy array: run it in a "
+                        "Session." % self.name)
 
     def value(self) -> Tensor:
         """The value: one read shared by all uses, or inside control_dependencies a read made

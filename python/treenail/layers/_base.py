@@ -9,6 +9,7 @@ from treenail._framework import GraphKeys, executing_eagerly, get_default_graph,
 from treenail._named import activation as named_activation
 from treenail._named import initializer as named_initializer
 from treenail._named import regularizer as named_regularizer
+from treenail._object_graph import tell_of_new_variable
 from treenail._partitioned import without_parts
 from treenail._shape import TensorShape, as_shape
 from treenail._shown import arguments, public_name
@@ -134,9 +135,16 @@ class Layer:
         self._variables += parts
         if trainable:
             self._trainable_variables += parts
+        if graph._root._immediate:
+            tell_of_new_variable()
         return variable
 
     add_weight = add_variable
+
+    def _own_variables(self) -> dict:
+        """By what add_variable() called them; parts are an attribute's."""
+        return {v._shared_name.rpartition("/")[2]: v for v in self._variables
+                if v._slice_info is None}
 
     def _regularize_later(self, variable: Variable, regularizer: Any) -> None:
         """With immediate execution the loss is computed when it is asked for."""

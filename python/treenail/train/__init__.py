@@ -15,6 +15,7 @@ from treenail.train._input import (batch, batch_join, input_producer, limit_epoc
                                    range_input_producer, shuffle_batch, shuffle_batch_join,
                                    slice_input_producer, string_input_producer)
 from treenail.train._moving_averages import ExponentialMovingAverage
+from treenail.train._object_checkpoint import Checkpoint, CheckpointManager, CheckpointStatus
 from treenail.train._optimizer import Optimizer
 from treenail.train._optimizers import (AdadeltaOptimizer, AdagradOptimizer, AdamOptimizer,
                                         FtrlOptimizer, GradientDescentOptimizer, MomentumOptimizer,
@@ -27,7 +28,8 @@ from treenail.train._schedules import (cosine_decay, exponential_decay, inverse_
 
 __all__ = ["Optimizer", "GradientDescentOptimizer", "MomentumOptimizer", "AdamOptimizer",
            "AdagradOptimizer", "RMSPropOptimizer", "FtrlOptimizer", "AdadeltaOptimizer",
-           "ProximalGradientDescentOptimizer", "ProximalAdagradOptimizer", "Saver",
+           "ProximalGradientDescentOptimizer", "ProximalAdagradOptimizer", "Saver", "Checkpoint",
+           "CheckpointManager", "CheckpointStatus",
            "CheckpointState", "get_checkpoint_state", "latest_checkpoint",
            "update_checkpoint_state", "checkpoint_exists", "get_checkpoint_mtimes",
            "remove_checkpoint", "list_variables", "load_variable", "load_checkpoint",

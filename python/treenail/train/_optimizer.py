@@ -9,6 +9,7 @@ from treenail._framework import (Graph, GraphKeys, control_dependencies, get_def
                                  init_scope, name_scope)
 from treenail._gradients import gradients
 from treenail._math import cast
+from treenail._object_graph import tell_of_new_variable
 from treenail._ops import ops
 from treenail._partitioned import without_parts
 from treenail._shown import arguments, public_name
@@ -221,6 +222,8 @@ class Optimizer:
                 slots[var] = Variable(value(), trainable=False, name="%s/%s" % (
                     var._shared_name, op_name))
             self._place_in_whole(slots[var], var)
+            if graph._immediate:
+                tell_of_new_variable()
         return slots[var]
 
     @staticmethod
@@ -239,7 +242,14 @@ class Optimizer:
             with graph.as_default(), graph.name_scope(None), graph.device(None), \
                     graph.device(device or None):
                 self._non_slots[key] = Variable(initial_value, name=name, trainable=False)
+            if graph._immediate:
+                tell_of_new_variable()
         return self._non_slots[key]
+
+    def _own_variables(self) -> dict:
+        """Those that are no slots, of the default graph."""
+        around = get_default_graph()._root
+        return {name: v for (name, graph), v in self._non_slots.items() if graph is around}
 
     def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Variable:
         return self._non_slots[name, graph or get_default_graph()._root]

@@ -285,8 +285,9 @@ class Saver:
                 fits = given.num_elements() == wanted.num_elements()
             if name in shapes and not fits:
                 first = without_parts([variable])[0]
-                own = first.op.name if first is variable else variable.name
-                raise errors.InvalidArgumentError(first.op.name, first.op,
+                own = first._shared_name if first is variable else variable.name
+                op = None if self._immediate else first.op
+                raise errors.InvalidArgumentError(op and op.name, op,
                                                   "Assign requires shapes of both tensors to "
                                                   "match: variable %s has shape %s, "
                                                   "in checkpoint %s it has shape %s"

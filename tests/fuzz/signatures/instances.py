@@ -16,6 +16,10 @@ def _saver(_rng):
     return tn.train.Saver()
 
 
+def _checkpoint(_rng=None):
+    return tn.train.Checkpoint(v=tn.Variable(1.0, name="saved"))
+
+
 def _queue_runner(_rng):
     queue = tn.FIFOQueue(3, tn.float32, [])
     return tn.train.QueueRunner(queue, [queue.enqueue([1.0])])
@@ -99,6 +103,9 @@ MAKERS = {
     tn.seq2seq.ScheduledOutputTrainingHelper:
         lambda rng: tn.seq2seq.ScheduledOutputTrainingHelper(_memory(), [3, 2], 0.5),
     tn.seq2seq.TrainingHelper: lambda rng: tn.seq2seq.TrainingHelper(_memory(), [3, 2]),
+    tn.train.Checkpoint: _checkpoint,
+    tn.train.CheckpointManager: lambda rng: tn.train.CheckpointManager(_checkpoint(), "kept", 2),
+    tn.train.CheckpointStatus: lambda rng: _checkpoint().restore(None),
     tn.train.QueueRunner: _queue_runner,
     tn.train.Saver: _saver,
 }
