@@ -52,8 +52,8 @@ CalledFunction::CalledFunction(const std::shared_ptr<Graph>& library, const std:
   {
     const std::lock_guard lock(library->mutex());
     op_ = call_op(*library, name);
-    functions_ = session_of_calls().functions(*library);
   }
+  functions_ = session_of_calls().functions(library);
   // The kernel asks for none of the arguments' shapes: bodies are planned when they are called.
   const std::vector<Shape> shapes(static_cast<size_t>(op_.num_inputs()));
   const std::vector<const Tensor*> values(shapes.size());

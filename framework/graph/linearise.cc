@@ -190,6 +190,25 @@ Linearised linearise(const Function& function, const BodyRequest& request,
   return l;
 }
 
+namespace {
+
+// The wanted name, or the first free "wanted_N" where those before it are taken without a gap:
+// found in few steps, since a process may trace thousands of functions of one name.
+std::string free_name(const Graph& library, std::string_view wanted) {
+  const auto name = [&](int64_t i) {
+    return i == 0 ? std::string(wanted) : concat(wanted, "_", i);
+  };
+  int64_t taken = -1, free = 0;
+  while (library.functions().contains(name(free))) taken = std::exchange(free, 2 * free + 1);
+  while (free - taken > 1) {
+    const int64_t middle = taken + (free - taken) / 2;
+    (library.functions().contains(name(middle)) ? taken : free) = middle;
+  }
+  return name(free);
+}
+
+}  // namespace
+
 std::string add_function(Graph& library, std::string_view wanted, std::shared_ptr<Graph> body,
                          std::span<const Output> inputs, std::span<const Output> outputs,
                          std::shared_ptr<const BodyRules> rules, bool may_grow) {
@@ -205,10 +224,8 @@ std::string add_function(Graph& library, std::string_view wanted, std::shared_pt
   }
   if (!may_grow) body->finalize();
   function->body = std::move(body);
-  function->name = wanted;
-  for (int i = 1; library.functions().contains(function->name); ++i)
-    function->name = concat(wanted, "_", i);
-  std::string name = function->name;
+  std::string name = free_name(library, wanted);
+  function->name = name;
   library.functions().emplace(name, std::move(function));
   return name;
 }

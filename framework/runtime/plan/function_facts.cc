@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <shared_mutex>
 #include <unordered_set>
 
 #include "framework/base/error.h"
@@ -24,11 +25,18 @@ Access stronger(Access a, Access b) {
 
 }  // namespace
 
+const Function* FunctionFacts::find(std::string_view name) const {
+  std::shared_lock<ForkSharedMutex> lock;
+  if (growing_ != nullptr) lock = std::shared_lock(growing_->mutex());
+  const Library& library = growing_ != nullptr ? growing_->functions() : library_;
+  const auto found = library.find(name);  // never to go again
+  return found == library.end() || found->second->body == nullptr ? nullptr : found->second.get();
+}
+
 const Function& FunctionFacts::function(std::string_view name) const {
-  const auto found = library_.find(name);
-  if (found == library_.end() || found->second->body == nullptr)
-    throw not_found("the graph has no function \"", name, "\"");
-  return *found->second;
+  const Function* const found = find(name);
+  if (found == nullptr) throw not_found("the graph has no function \"", name, "\"");
+  return *found;
 }
 
 std::vector<bool> FunctionFacts::arguments_read(const FunctionAttr& attr,

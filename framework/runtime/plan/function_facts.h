@@ -21,10 +21,15 @@ class FunctionFacts {
   using Library = std::map<std::string, std::shared_ptr<const Function>, std::less<>>;
   // `queues`: a body's nodes may run on a device with a queue.
   FunctionFacts(Library library, bool queues) : library_(std::move(library)), queues_(queues) {}
+  // Those of `graph`, and what it gets later: gradients give a body other functions to call. Asked
+  // for where nobody holds the graph's lock.
+  FunctionFacts(std::shared_ptr<const Graph> graph, bool queues)
+      : growing_(std::move(graph)), queues_(queues) {}
 
   // Errors: NotFound.
   const Function& function(std::string_view name) const;
-  const Library& library() const { return library_; }
+  // Null where there is none of that name with a body.
+  const Function* find(std::string_view name) const;
   // As FunctionCaller has it.
   std::vector<bool> arguments_read(const FunctionAttr& function,
                                    const std::vector<bool>& wanted) const;
@@ -56,6 +61,7 @@ class FunctionFacts {
   const Below& below(const Function& function) const;
 
   const Library library_;
+  const std::shared_ptr<const Graph> growing_;  // null: library_ is all
   const bool queues_;
   mutable ForkMutex mutex_;  // guards what follows
   mutable std::map<std::pair<const Function*, int>, Access> accesses_;

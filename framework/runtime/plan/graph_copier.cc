@@ -190,9 +190,9 @@ const Function* GraphCopier::body_for(const Node& node, std::span<const Output> 
   if (calls_.facts == nullptr || !is_call(node)) return nullptr;
   // What is computed again must not meet what was computed before.
   if (node.op().get_bool("recompute")) return nullptr;
-  const auto found = calls_.facts->library().find(node.op().get<FunctionAttr>("f").name);
-  if (found == calls_.facts->library().end() || found->second->body == nullptr) return nullptr;
-  const Function& function = *found->second;
+  const Function* const found = calls_.facts->find(node.op().get<FunctionAttr>("f").name);
+  if (found == nullptr) return nullptr;
+  const Function& function = *found;
   if (function.input_nodes.size() != inputs.size() ||
       function.output_values.size() != static_cast<size_t>(node.num_outputs()) ||
       function.body->num_nodes() > calls_.most_nodes ||

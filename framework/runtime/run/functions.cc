@@ -19,10 +19,12 @@ bool any_queue(const std::vector<Device*>& devices) {
 
 Session::Functions::Functions(Impl& session, FunctionFacts::Library library)
     : session_(session), facts_(std::move(library), any_queue(session.devices)) {}
+Session::Functions::Functions(Impl& session, std::shared_ptr<const Graph> graph)
+    : session_(session), facts_(std::move(graph), any_queue(session.devices)) {}
 Session::Functions::~Functions() = default;
 
-std::shared_ptr<FunctionCaller> Session::functions(const Graph& library) {
-  return std::make_shared<Functions>(*impl_, library.functions());
+std::shared_ptr<FunctionCaller> Session::functions(std::shared_ptr<const Graph> library) {
+  return std::make_shared<Functions>(*impl_, std::move(library));
 }
 
 FunctionBody& Session::Functions::body(const FunctionAttr& function, std::string_view call_site,

@@ -23,6 +23,8 @@ class Session::Functions final : public FunctionCaller {
  public:
   // The session outlives the runs of plans that hold this. The graph's functions as they are now.
   Functions(Impl& session, FunctionFacts::Library library);
+  // And those it gets later.
+  Functions(Impl& session, std::shared_ptr<const Graph> graph);
   ~Functions() override;
 
   FunctionBody& body(const FunctionAttr& function, std::string_view call_site,

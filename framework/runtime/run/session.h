@@ -121,9 +121,9 @@ class Session {
   // closed".
   void close();
 
-  // The functions that a graph has now, to be called outside of a run. The session outlives it.
-  // The caller holds the graph's mutex.
-  std::shared_ptr<FunctionCaller> functions(const Graph& library);
+  // The functions of a graph, also those it gets later, to be called outside of a run. The session
+  // outlives it.
+  std::shared_ptr<FunctionCaller> functions(std::shared_ptr<const Graph> library);
 
   // Their full names.
   std::vector<std::string> devices() const;
