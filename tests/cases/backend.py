@@ -7,11 +7,12 @@ import os
 import re
 import subprocess
 import sys
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
 import treenail as tn
 from treenail import _treenail as core
+from treenail._nest import flatten
 
 from harness import Value
 
@@ -23,26 +24,47 @@ def flat(values: Sequence[Any]) -> List[Value]:
     return [v for value in values for v in (value if isinstance(value, list) else [value])]
 
 
-def _tensor(value: Value) -> Any:
+def tensor(value: Value) -> Any:
     """Never an array: those are converted to the dtype of the inputs before them."""
     return core.tensor(value.array, value.dtype)
 
 
 def _fed(value: Value) -> Any:
-    return _tensor(value) if value.dtype == "bfloat16" else value.array
+    return tensor(value) if value.dtype == "bfloat16" else value.array
 
 
 def execute(op: str, values: Sequence[Any], attrs: Dict[str, Any]) -> List[np.ndarray]:
     """The op's outputs, computed at once; bfloat16 as bits."""
     inputs = [
-        [_tensor(v) for v in value] if isinstance(value, list) else _tensor(value)
+        [tensor(v) for v in value] if isinstance(value, list) else tensor(value)
         for value in values
     ]
     return [np.asarray(output) for output in core.execute(op, inputs, attrs)]
 
 
-class OpGraph:
-    """A graph of one op fed by placeholders, their shapes known or not, and its gradients."""
+def call(op: str, values: Sequence[Any], tensors: Iterator[Any], attrs: Dict[str, Any]) -> List[Any]:
+    """The op's outputs, of tensors in place of the values, by its Python function."""
+    inputs = [
+        [next(tensors) for _ in value] if isinstance(value, list) else next(tensors)
+        for value in values
+    ]
+    outputs = flatten(getattr(tn.raw_ops, op)(*inputs, **attrs))
+    return [o for o in outputs if isinstance(o, tn.Tensor)]
+
+
+def with_constants(op: str, values: Sequence[Any], tensors: Sequence[Any]) -> List[Any]:
+    """The tensors, constants in place of those that the op wants in host memory."""
+    host: List[bool] = []
+    for value, argument in zip(values, DESCRIPTIONS[op]["inputs"]):
+        host += [argument["host"]] * (len(value) if isinstance(value, list) else 1)
+    return [
+        tn.constant(v.array, v.dtype) if there else t
+        for there, v, t in zip(host, flat(values), tensors)
+    ]
+
+
+class OpNode:
+    """One op in the default graph, fed by placeholders, their shapes known or not."""
 
     def __init__(
         self,
@@ -50,26 +72,20 @@ class OpGraph:
         values: Sequence[Any],
         attrs: Dict[str, Any],
         known_shapes: bool = True,
-        device: str = "",
+        name: str = "op",
     ) -> None:
-        self.graph = tn.Graph()
         self.placeholders: List[Any] = []
-        description = DESCRIPTIONS[op]
-        with self.graph.as_default():
-            inputs = []
-            for value, argument in zip(values, description["inputs"]):
-                if isinstance(value, list):
-                    inputs.append([self._placeholder(v, known_shapes) for v in value])
-                elif argument[
-                    "host"
-                ]:  # known while the graph is built, as axes and shapes mostly are
-                    inputs.append(self._constant(value))
-                else:
-                    inputs.append(self._placeholder(value, known_shapes))
-            with self.graph.device(device or None):
-                self.node = self.graph.create_op(op, inputs, attrs=dict(attrs), name="op")
-            self.outputs = list(self.node.outputs)
-        self.session = tn.Session(graph=self.graph)
+        self.values = values
+        inputs = []
+        for value, argument in zip(values, DESCRIPTIONS[op]["inputs"]):
+            if isinstance(value, list):
+                inputs.append([self._placeholder(v, known_shapes) for v in value])
+            elif argument["host"]:  # known while the graph is built, as axes and shapes mostly are
+                inputs.append(self._constant(value))
+            else:
+                inputs.append(self._placeholder(value, known_shapes))
+        self.node = tn.get_default_graph().create_op(op, inputs, attrs=dict(attrs), name=name)
+        self.outputs = list(self.node.outputs)
 
     def _placeholder(self, value: Value, known_shape: bool) -> Any:
         shape = list(value.array.shape) if known_shape else None
@@ -80,8 +96,22 @@ class OpGraph:
         self.placeholders.append(None)
         return tn.constant(value.array, dtype=value.dtype)
 
-    def feed(self, values: Sequence[Any]) -> Dict[Any, Any]:
-        return {p: _fed(v) for p, v in zip(self.placeholders, flat(values)) if p is not None}
+    def feed(self, values: Sequence[Any] = ()) -> Dict[Any, Any]:
+        """These values, or those it was made with."""
+        given = zip(self.placeholders, flat(values or self.values))
+        return {p: _fed(v) for p, v in given if p is not None}
+
+
+class OpGraph(OpNode):
+    """A graph of one op, and its gradients."""
+
+    def __init__(
+        self, op: str, values: Sequence[Any], attrs: Dict[str, Any], known_shapes: bool = True
+    ) -> None:
+        self.graph = tn.Graph()
+        with self.graph.as_default():
+            super().__init__(op, values, attrs, known_shapes)
+        self.session = tn.Session(graph=self.graph)
 
     def run(
         self, fetches: Any, values: Sequence[Any], arriving: Iterable[Tuple[Any, Any]] = ()

@@ -7,8 +7,6 @@ import numpy as np
 
 from harness import FLOATS, op
 
-FREE = 64  # zeros beyond what any window reaches
-
 
 class Windows:
     """Where each tap of a convolution meets its input."""
@@ -17,7 +15,7 @@ class Windows:
         self.first = data_format[1] == "C"
         self.taps = tuple(taps)
         axes = range(2, len(image)) if self.first else range(1, len(image) - 1)
-        self.before, self.count, self.stride, self.dilation = [], [], [], []
+        self.before, self.after, self.count, self.stride, self.dilation = [], [], [], [], []
         for axis, k in zip(axes, taps):
             n, s, d = image[axis], strides[axis], dilations[axis] if dilations else 1
             extent = (k - 1) * d + 1
@@ -28,6 +26,7 @@ class Windows:
                 before, after = explicit_paddings[2 * axis : 2 * axis + 2] if padding == "EXPLICIT" else (0, 0)
                 count = (n + before + after - extent) // s + 1
             self.before.append(before)
+            self.after.append(max((count - 1) * s + extent - before - n, 0))
             self.count.append(max(count, 0))
             self.stride.append(s)
             self.dilation.append(d)
@@ -40,7 +39,7 @@ class Windows:
         return np.moveaxis(x, -1, 1) if self.first else x
 
     def padded(self, x):
-        return np.pad(x, ((0, 0), *((before, FREE) for before in self.before), (0, 0)))
+        return np.pad(x, ((0, 0), *zip(self.before, self.after), (0, 0)))
 
     def unpadded(self, x, extents):
         return x[(slice(None), *(slice(before, before + n) for before, n in zip(self.before, extents)))]

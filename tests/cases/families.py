@@ -12,7 +12,9 @@ import harness
 
 HERE = Path(__file__).resolve().parent
 # What is not a family.
-MACHINERY = {"harness", "backend", "runner", "families", "conftest", "stateful", "texts", "wire"}
+MACHINERY = {
+    "harness", "backend", "runner", "modes", "families", "conftest", "stateful", "texts", "wire"
+}
 
 
 def paths() -> List[Path]:

@@ -11,12 +11,14 @@ it should compute, by an oracle that shares no code with Treenail (NumPy mostly)
 
 Every case is run for each of the op's dtypes
 
-  * immediately and in a session, with the shapes known while the graph is built and with shapes
-    unknown: the same bits each time, and the shapes that the shape rule promised;
+  * immediately, in a session, with the shapes known while the graph is built and with shapes
+    unknown, and within a tn.function: the same bits each time, and the shapes that the shape rule
+    promised. One graph and one function hold all dtypes of a case;
   * against the oracle, within a tolerance that depends on the dtype;
   * at every ISA level that is installed and that this machine runs (runner.py, a process each);
   * for the gradient, in float64 (complex128 where the op has no float64): the op's rule against
-    central differences of the op itself; the gradient of the gradient likewise (`grad=2`).
+    central differences of the op itself; the gradient of the gradient likewise (`grad=2`). A tape
+    around the function gives the bits of the graph's gradient.
 
 An input of a case is one of
 
@@ -38,6 +40,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
@@ -210,7 +213,7 @@ def make_value(spec: Any, dtype: str, domain: Tuple[float, float], rng: np.rando
 # ------------------------------------------------------------------------------------------------
 
 
-@dataclass
+@dataclass(eq=False)
 class Case:
     op: "Op"
     inputs: Tuple[Any, ...]
@@ -225,6 +228,7 @@ class Case:
     def option(self, key: str) -> Any:
         return self.options.get(key, self.op.options[key])
 
+    @lru_cache(maxsize=64)  # what each way to run a case asks for
     def values(self, dtype: str) -> List[Any]:
         """The same inputs each time: seeded by op, case and dtype."""
         rng = np.random.default_rng(zlib.crc32(("%s %s" % (self.name, dtype)).encode()))

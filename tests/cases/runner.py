@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one case: forward in every mode against the oracle, gradients against finite differences.
-
-main() runs the forward part of all cases in every mode at the ISA level that TREENAIL_CPU_ISA names
-and prints what fails; test_cases.py starts a process for each level beside the best one.
-"""
+"""Runs one case at once: forward against the oracle, gradients against finite differences."""
 
 from __future__ import annotations
 
-from typing import Any, List, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -149,69 +145,20 @@ def smallest(result_type: str) -> float:
     }.get(result_type, 2.0**-1074)
 
 
-def check_forward(case: Case, dtype: str) -> List[np.ndarray]:
+def executed(case: Case, dtype: str) -> List[np.ndarray]:
+    """What immediate execution gives."""
+    return backend.execute(case.op.name, case.values(dtype), case_attrs(case, dtype))
+
+
+def check_forward(case: Case, dtype: str, actual: Sequence[np.ndarray]) -> None:
+    """Against the oracle."""
     values = case.values(dtype)
     what = describe(case, dtype, values)
     want = expected(case, dtype, values)
-    actual = backend.execute(case.op.name, values, case_attrs(case, dtype))
     if len(actual) != len(want):
         raise CaseError("%s: %d outputs, expected %d" % (what, len(actual), len(want)))
     for i, (a, w) in enumerate(zip(actual, want)):
         compare(case, what if len(want) == 1 else "%s, output %d" % (what, i), a, w)
-    return actual
-
-
-def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
-    if a.dtype != b.dtype or a.shape != b.shape:
-        return False
-    return (
-        a.dtype.kind in "OSU"
-        and bool((a == b).all())
-        or np.ascontiguousarray(a).tobytes() == np.ascontiguousarray(b).tobytes()
-    )
-
-
-def as_array(result: Any) -> np.ndarray:
-    """What a session gave; a scalar string comes as bytes, whose trailing zeros NumPy would drop."""
-    return np.asarray(result, object) if isinstance(result, bytes) else np.asarray(result)
-
-
-def check_graph(case: Case, dtype: str, immediate: Sequence[np.ndarray]) -> None:
-    values = case.values(dtype)
-    what = describe(case, dtype, values)
-    for known in (True, False) if case.option("unknown_shapes") else (True,):
-        graph = backend.OpGraph(case.op.name, values, case_attrs(case, dtype), known_shapes=known)
-        try:
-            for i, (tensor, array) in enumerate(zip(graph.outputs, immediate)):
-                check_static_shape(what, i, tensor, array, known and case.option("static_shape"))
-            results = graph.run(graph.outputs, values)
-        finally:
-            graph.close()
-        for i, (result, array) in enumerate(zip(results, immediate)):
-            if case.option("same_bits") and not same_bits(as_array(result), array):
-                raise CaseError(
-                    "%s, output %d: a session with %s shapes gives\n%r\nimmediate execution\n%r"
-                    % (what, i, "known" if known else "unknown", result, array)
-                )
-
-
-def check_static_shape(what: str, i: int, tensor: Any, array: np.ndarray, exact: bool) -> None:
-    shape = tensor.shape
-    dims = None if shape.ndims is None else shape.as_list()
-    if exact and dims != list(array.shape):
-        raise CaseError(
-            "%s, output %d: the shape rule says %s, the result has %s"
-            % (what, i, dims, array.shape)
-        )
-    if dims is not None:
-        fits = len(dims) == array.ndim and all(
-            d is None or d == n for d, n in zip(dims, array.shape)
-        )
-        if not fits:
-            raise CaseError(
-                "%s, output %d: the shape rule says %s, the result has %s"
-                % (what, i, dims, array.shape)
-            )
 
 
 # --- Gradients
@@ -251,8 +198,8 @@ def shifted(values: Sequence[Any], flat_index: int, delta: np.ndarray) -> List[A
     return result
 
 
-def directions(rng: np.random.Generator, array: np.ndarray) -> List[np.ndarray]:
-    """Unit directions for small inputs, random ones for larger."""
+def directions(array: np.ndarray) -> List[np.ndarray]:
+    """Unit directions for small inputs, random ones for larger: the same each time."""
     steps = [1.0, 1j] if array.dtype.kind == "c" else [1.0]
     if array.size <= MOST_ELEMENTS:
         units = []
@@ -262,32 +209,37 @@ def directions(rng: np.random.Generator, array: np.ndarray) -> List[np.ndarray]:
                 unit[i] = step
                 units.append(unit.reshape(array.shape))
         return units
+    rng = np.random.default_rng(7)
     return [
         rng.choice([-1.0, 1.0], array.shape) * (steps[i % len(steps)]) for i in range(DIRECTIONS)
     ]
 
 
 def inner(a: np.ndarray, b: np.ndarray) -> float:
-    return float(np.sum((np.conj(a) * b).real))
+    """Re sum(conj(a) b)"""
+    product = np.conj(a) * b if a.dtype.kind == "c" else a * b
+    return float(product.real.sum())
+
+
+def differences(function: Any, values: Sequence[Any], i: int) -> List[float]:
+    """Central differences of function(values), a real number, in the directions of flat input i."""
+    return [
+        (function(shifted(values, i, delta)) - function(shifted(values, i, -delta))) / (2 * STEP)
+        for delta in (STEP * d for d in directions(backend.flat(values)[i].array))
+    ]
 
 
 def check_against_differences(
-    case: Case, what: str, function: Any, values: Sequence[Any], i: int, gradient: np.ndarray
+    case: Case, what: str, i: int, x: np.ndarray, gradient: np.ndarray, measured: Sequence[float]
 ) -> None:
-    """function(values) is a real number; its gradient in flat input i should be `gradient`."""
-    x = backend.flat(values)[i].array
+    """`gradient` should be that of input i, which is x, where the differences are these."""
     if gradient.shape != x.shape or gradient.dtype != x.dtype:
         raise CaseError(
             "%s: gradient %d is %s%s, the input %s%s"
             % (what, i, gradient.dtype, list(gradient.shape), x.dtype, list(x.shape))
         )
-    rng = np.random.default_rng(7)
     scale = max(1.0, float(np.max(np.abs(gradient), initial=0.0)))
-    for direction in directions(rng, x):
-        delta = STEP * direction
-        difference = (
-            function(shifted(values, i, delta)) - function(shifted(values, i, -delta))
-        ) / (2 * STEP)
+    for direction, difference in zip(directions(x), measured):
         analytic = inner(gradient, direction)
         tolerance = (
             case.option("grad_tolerance")
@@ -311,6 +263,8 @@ class GradientCheck:
 
     def __init__(self, case: Case, dtype: str, known_shapes: bool) -> None:
         self.case, self.dtype = case, dtype
+        # Of inputs: differences of the op, the same whether shapes are known.
+        self.measured: Dict[int, List[float]] = {}
         self.values = case.values(dtype)
         self.attrs = case_attrs(case, dtype)
         self.what = "%s, %s shapes" % (
@@ -333,17 +287,25 @@ class GradientCheck:
             y.dtype
         )
 
-    def first(self) -> List[Any]:
+    def first(self) -> Tuple[List[Any], List[Optional[np.ndarray]]]:
+        """The gradients in the graph, and their values; None where there is none."""
         ys = [self.graph.outputs[k] for k in self.weights]
         xs = [self.graph.placeholders[i] for i in self.inputs]
         gradients = self.graph.gradients(ys, xs, list(self.weights.values()))
-        arrays = self.graph.run([g for g in gradients if g is not None], self.values)
-        results = iter(arrays)
-        for i, g in zip(self.inputs, gradients):
-            x = backend.flat(self.values)[i].array
-            array = np.zeros_like(x) if g is None else np.asarray(next(results))
-            check_against_differences(self.case, self.what, self._loss, self.values, i, array)
-        return gradients
+        results = iter(self.graph.run([g for g in gradients if g is not None], self.values))
+        arrays = [None if g is None else np.asarray(next(results)) for g in gradients]
+        for i, array in zip(self.inputs, arrays):
+            if i not in self.measured:
+                self.measured[i] = differences(self._loss, self.values, i)
+            self._check(self.what, i, array, self.measured[i])
+        return gradients, arrays
+
+    def _check(
+        self, what: str, i: int, array: Optional[np.ndarray], measured: Sequence[float]
+    ) -> None:
+        x = backend.flat(self.values)[i].array
+        gradient = np.zeros_like(x) if array is None else array
+        check_against_differences(self.case, what, i, x, gradient, measured)
 
     def _loss(self, values: Sequence[Any]) -> float:
         outputs = backend.execute(self.case.op.name, values, self.attrs)
@@ -365,36 +327,9 @@ class GradientCheck:
 
         results = iter(self.graph.run([g for g in seconds if g is not None], self.values))
         for i, g in zip(self.inputs, seconds):
-            x = backend.flat(self.values)[i].array
-            array = np.zeros_like(x) if g is None else np.asarray(next(results))
-            check_against_differences(
-                self.case, self.what + ", second gradient", loss, self.values, i, array
-            )
-
-
-def check_gradient(case: Case) -> List[str]:
-    """The op types that the gradients are made of."""
-    dtype = gradient_dtype(case)
-    types: List[str] = []
-    if (
-        not dtype
-        or not case.option("grad")
-        or not backend.DESCRIPTIONS[case.op.name]["differentiable"]
-    ):
-        return types
-    both = case.option("unknown_shapes") and case.option("unknown_gradient")
-    for known in (True, False) if both else (True,):
-        check = GradientCheck(case, dtype, known)
-        try:
-            if not check.inputs or not check.weights:
-                return types
-            gradients = check.first()
-            if case.option("grad") >= 2:
-                check.second(gradients)
-            types += check.graph.op_types()
-        finally:
-            check.graph.close()
-    return types
+            array = None if g is None else np.asarray(next(results))
+            measured = differences(loss, self.values, i)
+            self._check(self.what + ", second gradient", i, array, measured)
 
 
 # --- Errors
@@ -410,28 +345,3 @@ def error_attrs(case: ErrorCase) -> dict:
 
 def run_error_immediately(case: ErrorCase) -> None:
     backend.execute(case.op.name, case.values(), error_attrs(case))
-
-
-def run_error_in_graph(case: ErrorCase, known_shapes: bool) -> None:
-    values = case.values()
-    graph = backend.OpGraph(case.op.name, values, error_attrs(case), known_shapes)
-    try:
-        graph.run(graph.outputs, values)
-    finally:
-        graph.close()
-
-
-def main() -> int:
-    import families
-
-    cases = [case for op in families.load().values() for case in op.cases]
-    failures = 0
-    for case in cases:
-        for dtype in dtypes(case):
-            try:
-                check_graph(case, dtype, check_forward(case, dtype))
-            except Exception as error:  # every failure is printed, whatever its kind
-                failures += 1
-                print("%s: %s: %s" % (case.name, type(error).__name__, error))
-    print("%s: %d cases, %d failures" % (backend.core.kernel_level(), len(cases), failures))
-    return 1 if failures else 0

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every case of every family, the errors they state, other ISA levels; no op is forgotten."""
+"""Every case of every family, in every mode, and the errors they state; no op is forgotten.
+
+test_level_agreement.py runs them at the other ISA levels.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Dict, List, Set
 
 import pytest
+import treenail as tn
 
 import backend
 import families
 import harness
+import modes
 import runner
 
 OPS = families.load()
@@ -20,9 +24,8 @@ ERRORS = [error for op in OPS.values() for error in op.errors]
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_forward(case: harness.Case) -> None:
-    for dtype in runner.dtypes(case):
-        results = runner.check_forward(case, dtype)
-        runner.check_graph(case, dtype, results)
+    for dtype, results in modes.check(case).items():
+        runner.check_forward(case, dtype, results)
 
 
 GRADIENT_CASES = [
@@ -36,10 +39,21 @@ GRADIENT_CASES = [
 
 @pytest.mark.parametrize("case", GRADIENT_CASES, ids=lambda case: case.name)
 def test_gradient(case: harness.Case) -> None:
-    for op_type in runner.check_gradient(case):
+    for op_type in modes.check_gradient(case):
         # Closure: what a gradient is made of has a gradient itself, or by nature none.
         description = backend.DESCRIPTIONS[op_type]
         assert description["differentiable"] or description["non_differentiable"], op_type
+
+
+@pytest.mark.parametrize("name", sorted(modes.NEED_CONSTANTS))
+def test_gradients_that_need_constants(name: str) -> None:
+    """The reason still holds."""
+    case = next(case for case in GRADIENT_CASES if case.op.name == name)
+    check = runner.GradientCheck(case, runner.gradient_dtype(case), True)
+    arrays = check.first()[1]
+    check.graph.close()
+    with pytest.raises(tn.errors.UnimplementedError, match=modes.NEED_CONSTANTS[name]):
+        modes.check_function_gradient(check, arrays)
 
 
 @pytest.mark.parametrize("case", ERRORS, ids=lambda case: case.name)
@@ -49,15 +63,9 @@ def test_error(case: harness.ErrorCase) -> None:
         runner.run_error_immediately(case)
     for known_shapes in (True, False):
         with pytest.raises(kind, match=case.message):
-            runner.run_error_in_graph(case, known_shapes)
-
-
-@pytest.mark.parametrize("level", backend.other_levels())
-def test_level(level: str) -> None:
-    folder = str(Path(runner.__file__).parent)
-    program = "import sys; sys.path.append(%r); import runner; sys.exit(runner.main())" % folder
-    last = backend.run_at_level(level, ["-c", program]).splitlines()[-1]
-    assert last.startswith(level + ":"), last
+            modes.error_in_graph(case, known_shapes)
+    with pytest.raises(kind, match=case.message):
+        modes.error_in_function(case)
 
 
 def test_every_op_has_a_case() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any, List, Sequence
+from typing import Any, Sequence
 
 import pytest
 import treenail as tn
@@ -17,6 +17,7 @@ import treenail as tn
 import backend
 import families
 import harness
+import modes
 import runner
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "simulated"))
@@ -30,43 +31,38 @@ FOLDED = {"BroadcastArgs"}
 
 
 def works_on_strings(case: harness.Case, values: Sequence[Any]) -> bool:
-    return "string" in [v.dtype for v in backend.flat(values)] + list(case.attrs.values())
+    return any(
+        isinstance(each, str) and each == "string"
+        for each in [v.dtype for v in backend.flat(values)] + list(case.attrs.values())
+    )
 
 
-def check_on_device(case: harness.Case, dtype: str, known_shapes: bool) -> None:
-    values = case.values(dtype)
-    attrs = runner.case_attrs(case, dtype)
-    immediate = backend.execute(case.op.name, values, attrs)
-    graph = backend.OpGraph(case.op.name, values, attrs, known_shapes, device=DEVICE)
+def check_on_device(case: harness.Case) -> None:
+    refused_types = [d for d in runner.dtypes(case) if works_on_strings(case, case.values(d))]
+    for dtype in refused_types:
+        assert refused(case, dtype)
+    immediate = {
+        d: runner.executed(case, d) for d in runner.dtypes(case) if d not in refused_types
+    }
+    if not immediate:
+        return
     metadata = tn.RunMetadata()
-    try:
-        if works_on_strings(case, values):
-            with pytest.raises(tn.errors.InvalidArgumentError, match="have no kernel for it"):
-                graph.run(graph.outputs, values)
-            return
-        results: List[Any] = graph.session.run(
-            graph.outputs, graph.feed(values), options=simulated.traced(), run_metadata=metadata
-        )
-    finally:
-        graph.close()
+    graph = modes.CaseGraph(case, list(immediate), DEVICE)
+    results = graph.run(options=simulated.traced(), run_metadata=metadata)
     places = simulated.ran_on(metadata)
-    assert places.get("op", DEVICE) == DEVICE, places
-    what = "%s on the simulated device" % runner.describe(case, dtype, values)
-    for i, (result, array) in enumerate(zip(results, immediate)):
-        if case.option("same_bits") and not runner.same_bits(runner.as_array(result), array):
-            raise runner.CaseError("%s, output %d:\n%r\nnot\n%r" % (what, i, result, array))
+    for _, _, node in graph.nodes:
+        assert places.get(node.node.name, DEVICE) == DEVICE, places
+    graph.compare("the simulated device", results, immediate)
 
 
 @pytest.mark.parametrize("name", sorted(OPS))
 def test_op(name: str) -> None:
     if name in simulated.left_out() and not backend.DESCRIPTIONS[name]["any_device"]:
-        assert refused(OPS[name].cases[0]), "left out, and not refused"
+        assert refused(OPS[name].cases[0], runner.dtypes(OPS[name].cases[0])[0]), "left out, and not refused"
         return
     before = simulated.library().sim_kernels_run(0)
     for case in OPS[name].cases:
-        for dtype in runner.dtypes(case):
-            for known in (True, False) if case.option("unknown_shapes") else (True,):
-                check_on_device(case, dtype, known)
+        check_on_device(case)
     idle = backend.DESCRIPTIONS[name]["any_device"] or backend.DESCRIPTIONS[name]["view"]
     assert (
         idle or name in FOLDED or simulated.library().sim_kernels_run(0) > before
@@ -74,17 +70,12 @@ def test_op(name: str) -> None:
     assert simulated.library().sim_live_blocks(0) == 0
 
 
-def refused(case: harness.Case) -> bool:
+def refused(case: harness.Case, dtype: str) -> bool:
     """Is the op refused on the device, by a sentence with its name?"""
-    dtype = runner.dtypes(case)[0]
-    values = case.values(dtype)
-    graph = backend.OpGraph(case.op.name, values, runner.case_attrs(case, dtype), device=DEVICE)
-    try:
-        with pytest.raises(tn.errors.InvalidArgumentError, match="have no kernel for it") as info:
-            graph.session.run(graph.node, graph.feed(values))
-        return case.op.name in str(info.value)
-    finally:
-        graph.close()
+    graph = modes.CaseGraph(case, [dtype], DEVICE)
+    with pytest.raises(tn.errors.InvalidArgumentError, match="have no kernel for it") as info:
+        graph.run()
+    return case.op.name in str(info.value)
 
 
 def test_what_is_left_out_has_a_reason() -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of one ISA level against those of another, of every case and of some larger ones.
+"""Every case in every mode at the levels below the best one, against the oracle, and against the
+results of the best one, of some larger runs too.
 
-test_cases.py holds each level to the oracle; here levels are held to each other, by bounds that say
-how far they may be apart:
+Levels are held to each other by bounds that say how far they may be apart:
 
   * sums, products and convolutions: c · eps · Σ|terms|, where Σ|terms| is the op itself on the
     absolute values of its numbers, and c counts roundings: CONSTANTS, constant();
@@ -21,6 +21,7 @@ import pytest
 
 import backend
 import families
+import modes
 import runner
 from harness import EPSILON, HALVES, Value, from_bfloat16
 
@@ -97,24 +98,34 @@ def large_values(arrays: Sequence[Any], dtype: str) -> List[Value]:
     return [Value(a, a, a.dtype.name) for a in given]
 
 
-def work() -> Iterator[Tuple[str, str, List[Any], Dict[str, Any], Any]]:
-    """(what, op, values, attributes, case or None) of every run."""
+def of_case(case: Any, dtype: str) -> str:
+    return "%s: %s" % (case.name, runner.describe(case, dtype, case.values(dtype)))
+
+
+def work() -> Iterator[Tuple[str, str, List[Any], Dict[str, Any], Any, str]]:
+    """(what, op, values, attributes, case or None, dtype) of every run."""
     for op in OPS.values():
         for case in op.cases:
             for dtype in runner.dtypes(case):
                 values = case.values(dtype)
-                what = "%s: %s" % (case.name, runner.describe(case, dtype, values))
-                yield what, op.name, values, runner.case_attrs(case, dtype), case
+                attrs = runner.case_attrs(case, dtype)
+                yield of_case(case, dtype), op.name, values, attrs, case, dtype
     for number, (name, arrays, attrs) in enumerate(LARGE):
         for dtype in ("float32", "float64"):
             what = "large %d: %s on %s" % (number, name, dtype)
-            yield what, name, large_values(arrays, dtype), attrs, None
+            yield what, name, large_values(arrays, dtype), attrs, None, dtype
 
 
 def dump(path: str) -> None:
-    """All results at the level in use, for another process to compare."""
-    results = {what: backend.execute(name, values, attrs)
-               for what, name, values, attrs, _ in work()}
+    """All results at the level in use, the same in every mode, for another process to compare."""
+    results = {}
+    for op in OPS.values():
+        for case in op.cases:
+            for dtype, found in modes.check(case).items():
+                results[of_case(case, dtype)] = found
+    for what, name, values, attrs, case, _ in work():
+        if case is None:
+            results[what] = backend.execute(name, values, attrs)
     with open(path, "wb") as stream:
         pickle.dump((backend.core.kernel_level(), results), stream)
 
@@ -167,7 +178,7 @@ def differences(
         if halves:
             a, b, dtype = from_bfloat16(a), from_bfloat16(b), "bfloat16"
         if dtype not in FLOATING:
-            if not runner.same_bits(a, b):
+            if not modes.same_bits(a, b):
                 wrong.append("%s, output %d: the %s differ" % (what, output, dtype))
             continue
         with np.errstate(all="ignore"):
@@ -186,7 +197,7 @@ def differences(
 
 
 @pytest.mark.parametrize("level", backend.other_levels())
-def test_levels_agree(level: str, tmp_path: Path) -> None:
+def test_level(level: str, tmp_path: Path) -> None:
     path = tmp_path / "results"
     program = "import sys; sys.path.append(%r); import test_level_agreement as t; t.dump(%r)" % (
         str(Path(__file__).parent), str(path))
@@ -195,11 +206,21 @@ def test_levels_agree(level: str, tmp_path: Path) -> None:
         found, others = pickle.load(stream)
     assert found == level
     wrong = []
-    for what, name, values, attrs, case in work():
-        one = backend.execute(name, values, attrs)
-        wrong += differences(what, name, values, attrs, case, one, others.pop(what))
+    for what, name, values, attrs, case, dtype in work():
+        one, other = backend.execute(name, values, attrs), others.pop(what)
+        wrong += differences(what, name, values, attrs, case, one, other)
+        if case is not None:
+            wrong += beside_the_oracle(case, dtype, other)
     assert not others
     assert not wrong, "%d differ:\n%s" % (len(wrong), "\n".join(wrong[:40]))
+
+
+def beside_the_oracle(case: Any, dtype: str, found: Sequence[np.ndarray]) -> List[str]:
+    try:
+        runner.check_forward(case, dtype, found)
+    except runner.CaseError as error:
+        return [str(error)]
+    return []
 
 
 @pytest.mark.parametrize("op, units, agrees", [

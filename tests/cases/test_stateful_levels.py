@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the tests of stateful ops at the ISA levels below the best one, as test_cases.py does for all other ops."""
+"""Runs the tests of stateful ops at the ISA levels below the best one, as test_level_agreement.py does for all other ops."""
 
 from pathlib import Path
 
