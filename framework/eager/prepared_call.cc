@@ -15,6 +15,7 @@
 #include "framework/base/hash.h"
 #include "framework/device/device.h"
 #include "framework/op/op_registry.h"
+#include "framework/runtime/state/random_counter.h"
 #include "framework/runtime/state/resource_manager.h"
 #include "framework/runtime/state/variable.h"
 
@@ -177,8 +178,13 @@ void restart_random_counters() {
   const uint64_t before = random_generation.fetch_add(1);
   ResourceManager& state = ResourceManager::process();
   const std::string prefix = concat("immediate/", before, "/");
-  for (const ResourceEntry& entry : state.list())
-    if (entry.name.starts_with(prefix)) state.remove(entry.container, entry.name);
+  for (const ResourceEntry& entry : state.list()) {
+    if (entry.name.starts_with(prefix)) {
+      state.remove(entry.container, entry.name);
+    } else if (auto* const counter = dynamic_cast<SessionRandomCounter*>(entry.resource.get())) {
+      counter->restart();  // of a called function, whose plans hold it
+    }
+  }
 }
 
 CallRun::CallRun(const PreparedCall& call, std::span<const Tensor* const> inputs,

@@ -58,7 +58,8 @@ std::shared_ptr<const PreparedCall> prepare_call(const ImmediateCall& call);
 
 // Of a random op, which has no node to be named after.
 std::string immediate_counter_name(const OpInstance& op);
-// Random numbers of immediate execution begin anew: every counter at 0.
+// Random numbers of immediate execution, and of functions that it calls, begin anew: every counter
+// at 0.
 void restart_random_counters();
 
 // One run of a prepared call, on the caller's stack.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CalledFunction(graph, name, body): a function of the graph's, to be called on concrete tensors
-// (eager/called_function.h). Tapes are told by whoever calls it (_function_calls.py).
+// CalledFunction(graph, name, body, site): a function of the graph's, to be called on concrete
+// tensors (eager/called_function.h). Tapes are told by whoever calls it (_function_calls.py).
 #include "framework/eager/called_function.h"
 
 #include <algorithm>
@@ -69,15 +69,16 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* k
 
 PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
   return guarded([&] {
-    PyObject *graph, *name, *body;
-    if (PyArg_ParseTuple(args, "OOO", &graph, &name, &body) == 0) throw PythonError();
+    PyObject *graph, *name, *body, *site;
+    if (PyArg_ParseTuple(args, "OOOO", &graph, &name, &body, &site) == 0) throw PythonError();
     graph_from(body);
     const std::string function(text_of(name, "a function's name"));
     Ref self = checked(PyType_GenericAlloc(type, 0));
     auto* const made = reinterpret_cast<CalledObject*>(self.get());
     made->vectorcall = call;
     made->body = new_ref(body);
-    made->function = new CalledFunction(graph_from(graph)->state->graph, function, function);
+    made->function = new CalledFunction(graph_from(graph)->state->graph, function,
+                                        std::string(text_of(site, "the name of a place")));
     return self.release();
   });
 }

@@ -564,7 +564,9 @@ def set_random_seed(seed: int | None) -> None:
     """Sets the graph-level seed of the default graph, from which operations without a seed of their
     own derive theirs.
 
-    None takes it away again: every session then draws other numbers.
+    None takes it away again: every session then draws other numbers. In immediate execution every
+    operation then begins anew, within functions traced before as well, which keep the seeds that
+    they were traced with.
     """
     try:
         get_default_graph()._set_seed(seed)

@@ -8,6 +8,8 @@ fed with what the forward part kept. It is one entry of each tape, whatever it c
 
 from __future__ import annotations
 
+import itertools
+
 from treenail import _treenail as _core
 from treenail._framework import _DefaultGraph
 from treenail._ops import ops
@@ -22,16 +24,21 @@ def _differentiable(tensor: Tensor) -> bool:
     return tensor.dtype.is_floating or tensor.dtype.is_complex
 
 
+_sites = itertools.count()
+
+
 class GraphCall:
     """The values `outputs` of a traced graph as a function of its values `inputs`."""
 
     def __init__(self, graph: Any, inputs: Sequence[Tensor], outputs: Sequence[Tensor],
-                 recompute: bool = False) -> None:
-        """recompute: gradients compute what they need again, but what would be another value."""
+                 recompute: bool = False, instead_of: GraphCall | None = None) -> None:
+        """recompute: gradients compute what they need again, but what would be another value.
+        instead_of: the call whose random numbers go on here."""
         self._graph, self._inputs, self._outputs = graph, list(inputs), list(outputs)
         self.name, _ = _core.add_function(graph._library, graph._name, graph, self._inputs,
                                           self._outputs, True)
-        self._run = _core.CalledFunction(graph._library, self.name, graph)
+        self._site = "%s/%d" % (self.name, next(_sites)) if instead_of is None else instead_of._site
+        self._run = _core.CalledFunction(graph._library, self.name, graph, self._site)
         self._recompute = recompute
         self._forward: GraphCall | None = None  # which also gives what gradients need
         self._kept: list = []  # values of the graph: what it gives besides
@@ -64,7 +71,8 @@ class GraphCall:
                                                for t in self._inputs))[2]
         self._kept = [t for t in used if t not in self._outputs and (
             not self._recompute or not _core.may_run_again(t.op, self._graph._library))]
-        self._forward = GraphCall(self._graph, self._inputs, self._outputs + self._kept)
+        self._forward = GraphCall(self._graph, self._inputs, self._outputs + self._kept,
+                                  instead_of=self)
         self._backward.clear()  # they were made without what is kept now
 
     def _add_gradient(self, arriving: tuple, needed: tuple) -> tuple:

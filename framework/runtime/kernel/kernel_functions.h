@@ -106,10 +106,10 @@ class FunctionBody {
 class FunctionCaller {
  public:
   virtual ~FunctionCaller();
-  // The function as the node `call_site` calls it: random operations in it have counters of their
-  // own for each. Of its results those that are not `wanted` are not computed, and stay undefined.
-  // Lives as long as the caller of functions. Errors: NotFound; InvalidArgument for another number
-  // of results.
+  // The function as `call_site` calls it, a node or one of several calls of a node: random
+  // operations in it have counters of their own for each site, whatever the function's name. Of its
+  // results those that are not `wanted` are not computed, and stay undefined. Lives as long as the
+  // caller of functions. Errors: NotFound; InvalidArgument for another number of results.
   virtual FunctionBody& body(const FunctionAttr& function, std::string_view call_site,
                              const std::vector<bool>& wanted) = 0;
   // By argument, whether the results that are wanted depend on it. Errors: NotFound.

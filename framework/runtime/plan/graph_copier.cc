@@ -219,9 +219,8 @@ Node* GraphCopier::copy_body(const Node& node, const Function& function,
   for (const std::string& name : function.input_nodes)
     feeds.push_back(function.body->find_output(name));
   const std::string outer = call_ != nullptr ? call_->path : "";
-  const Call call{call_ != nullptr ? call_->node : node,
-                  concat(outer, node.original_name(), "/", function.name, "/"), inputs,
-                  control_inputs, call_ != nullptr ? call_->depth + 1 : 1};
+  const Call call{call_ != nullptr ? call_->node : node, concat(outer, node.original_name(), "/"),
+                  inputs, control_inputs, call_ != nullptr ? call_->depth + 1 : 1};
   const auto feed = [&](size_t i) { return inputs[i]; };
   GraphCopier body(*function.body, feeds, target_, calls_, feed, call);
   std::vector<Output> values;

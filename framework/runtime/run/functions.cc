@@ -42,9 +42,9 @@ Session::Functions::Body& Session::Functions::body_within(Body* caller, const Fu
   }
   Body* const outer = caller != nullptr ? caller->innermost(called, wanted) : nullptr;
   if (outer != nullptr) return *outer;
-  std::string path =
-      concat(caller != nullptr ? caller->path() : "", call_site, "/", attr.name, "/");
-  std::string key = path;
+  std::string path = concat(caller != nullptr ? caller->path() : "", call_site, "/");
+  // Gradients give a place another function to call.
+  std::string key = concat(path, attr.name, "/");
   for (const bool each : wanted) key += each ? '1' : '0';
   const std::lock_guard lock(mutex_);
   if (mutex_.abandoned()) begin_anew(bodies_);

@@ -49,7 +49,7 @@ class Session::Functions final : public FunctionCaller {
   Impl& session_;
   const FunctionFacts facts_;
   ForkMutex mutex_;                                                   // guards what follows
-  std::map<std::string, std::unique_ptr<Body>, std::less<>> bodies_;  // by call path and wanted
+  std::map<std::string, std::unique_ptr<Body>, std::less<>> bodies_;  // by path, name, wanted
 };
 
 }  // namespace treenail

@@ -16,6 +16,7 @@ class SessionRandomCounter final : public RandomCounter {
   uint64_t reserve(uint64_t blocks) override {
     return next_.fetch_add(blocks, std::memory_order_relaxed);
   }
+  void restart() { next_.store(0, std::memory_order_relaxed); }
 
  private:
   std::atomic<uint64_t> next_{0};

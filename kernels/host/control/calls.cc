@@ -9,9 +9,11 @@
 
 namespace treenail::host {
 
-FunctionBody& body_of(const PrepareContext& p, const FunctionAttr& function,
+FunctionBody& body_of(const PrepareContext& p, std::string_view role, const FunctionAttr& function,
                       const std::vector<bool>& wanted, std::span<const DType> types) {
-  FunctionBody& found = p.functions().body(function, p.node_name(), wanted);
+  const std::string site =
+      role.empty() ? std::string(p.node_name()) : concat(p.node_name(), "/", role);
+  FunctionBody& found = p.functions().body(function, site, wanted);
   if (!std::ranges::equal(found.result_types(), types)) {
     throw invalid_argument("the results of function \"", function.name,
                            "\" are of other dtypes than the operation says");

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "framework/runtime/kernel/kernel.h"
@@ -14,8 +15,9 @@ namespace treenail::host {
 // Of a call before its body was seen: more than keeps the interpreter's lock.
 inline constexpr double kCallNs = 50'000;
 
-// Errors: InvalidArgument where its results are of other dtypes; as FunctionCaller::body().
-FunctionBody& body_of(const PrepareContext& p, const FunctionAttr& function,
+// `role`: which of the functions that the node calls; "" where there is one. Errors:
+// InvalidArgument where its results are of other dtypes; as FunctionCaller::body().
+FunctionBody& body_of(const PrepareContext& p, std::string_view role, const FunctionAttr& function,
                       const std::vector<bool>& wanted, std::span<const DType> types);
 
 // The node's inputs [first, end), taken.

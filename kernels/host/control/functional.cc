@@ -15,13 +15,14 @@ namespace treenail::host {
 namespace {
 
 // The function as one that gives the operation's outputs, of those that are read.
-FunctionBody& giving_outputs(const PrepareContext& p, const FunctionAttr& function) {
+FunctionBody& giving_outputs(const PrepareContext& p, std::string_view role,
+                             const FunctionAttr& function) {
   std::vector<bool> wanted;
   for (int i = 0; i < p.op().num_outputs(); ++i) wanted.push_back(p.output_used(i));
-  return body_of(p, function, wanted, p.op().output_types());
+  return body_of(p, role, function, wanted, p.op().output_types());
 }
-FunctionBody& giving_outputs(const PrepareContext& p, std::string_view attr) {
-  return giving_outputs(p, p.op().get<FunctionAttr>(attr));
+FunctionBody& branch_of(const PrepareContext& p, std::string_view attr) {
+  return giving_outputs(p, attr, p.op().get<FunctionAttr>(attr));
 }
 
 // A call of a body with the node's inputs from `first` on.
@@ -103,14 +104,14 @@ std::unique_ptr<Kernel> make_call(const Places& places, bool waits, Choose choos
 }
 
 std::unique_ptr<Kernel> prepare_call(const PrepareContext& p) {
-  FunctionBody& function = giving_outputs(p, "f");
+  FunctionBody& function = giving_outputs(p, "", p.op().get<FunctionAttr>("f"));
   return make_call(Places(p, 0), function.waits(),
                    [&function](const RunContext&) -> FunctionBody& { return function; });
 }
 
 std::unique_ptr<Kernel> prepare_if(const PrepareContext& p) {
-  FunctionBody& then_branch = giving_outputs(p, "then_branch");
-  FunctionBody& else_branch = giving_outputs(p, "else_branch");
+  FunctionBody& then_branch = branch_of(p, "then_branch");
+  FunctionBody& else_branch = branch_of(p, "else_branch");
   return make_call(Places(p, 1), then_branch.waits() || else_branch.waits(),
                    [&then_branch, &else_branch](const RunContext& c) -> FunctionBody& {
                      return is_true(c.input(0)) ? then_branch : else_branch;
@@ -120,7 +121,7 @@ std::unique_ptr<Kernel> prepare_if(const PrepareContext& p) {
 std::unique_ptr<Kernel> prepare_case(const PrepareContext& p) {
   std::vector<FunctionBody*> branches;
   for (const FunctionAttr& branch : p.op().get<std::vector<FunctionAttr>>("branches"))
-    branches.push_back(&giving_outputs(p, branch));
+    branches.push_back(&giving_outputs(p, concat("branches/", branches.size()), branch));
   const bool waits =
       std::ranges::any_of(branches, [](const FunctionBody* branch) { return branch->waits(); });
   return make_call(Places(p, 1), waits,

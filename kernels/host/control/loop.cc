@@ -182,8 +182,9 @@ Loop::Loop(const PrepareContext& p)
     : num_values(p.num_inputs()),
       live(live_values(p)),
       decide(read_by_condition(p)),
-      cond(p.functions().body(p.op().get<FunctionAttr>("cond"), p.node_name(), {true})),
-      body(body_of(p, p.op().get<FunctionAttr>("body"), live, p.op().output_types())),
+      cond(p.functions().body(p.op().get<FunctionAttr>("cond"), concat(p.node_name(), "/cond"),
+                              {true})),
+      body(body_of(p, "body", p.op().get<FunctionAttr>("body"), live, p.op().output_types())),
       parallel_iterations(p.op().get_int("parallel_iterations")) {
   const auto& shapes = p.op().get<std::vector<PartialShape>>("output_shapes");
   invariants_.assign(shapes.begin(), shapes.end());
