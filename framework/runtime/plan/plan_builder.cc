@@ -418,8 +418,13 @@ std::unique_ptr<Kernel> PlanBuilder::prepare_kernel(const Node& node,
   for (const Output& input : node.inputs()) host_values.push_back(info(input).constant.get());
   Device& device = topology_.device_of(node);
   const std::string counter = topology_.counter_name(node);
-  const NodeServices services{&resources_, node.original_name(),      counter,
-                              &device,     topology_.functions.get(), &node};
+  const NodeServices services{&resources_,
+                              node.original_name(),
+                              counter,
+                              &device,
+                              topology_.functions.get(),
+                              &node,
+                              topology_.awaited.contains(&node)};
   const ArrayPrepareContext context(node.op(), inputs, outputs, host_values, services);
   return KernelRegistry::instance().find(node.op(), device.kind())(context);
 }

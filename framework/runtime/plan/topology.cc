@@ -61,6 +61,18 @@ void resolve_handles(Topology& topology, ResourceManager& resources,
   }
 }
 
+// Before the plan has control edges of its own.
+void find_awaited(Topology& topology) {
+  const auto note = [&](const Node* node) {
+    if (node->op().def().stateful) topology.awaited.insert(node);
+  };
+  for (int id = 0; id < topology.graph->num_nodes(); ++id) {
+    if (const Node* node = topology.graph->node(id))
+      std::ranges::for_each(node->control_inputs(), note);
+  }
+  std::ranges::for_each(topology.targets, note);
+}
+
 void find_shape_variables(Topology& topology) {
   std::unordered_set<const Resource*> left_out;  // assigned, or found already
   for (const Node* node : topology.order) {
@@ -137,6 +149,7 @@ std::shared_ptr<const Topology> make_topology(const Graph& graph, std::span<cons
   prune(*topology->graph, keep);
   if (folded) topology->places = places();
   resolve_handles(*topology, resources, options.handles);
+  find_awaited(*topology);
   insert_copies(*topology);
   order_variable_accesses(*topology->graph, topology->handles, topology->functions.get());
   insert_waits(*topology);

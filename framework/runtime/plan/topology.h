@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "framework/device/device.h"
@@ -44,6 +45,9 @@ struct Topology {
   std::vector<Node*> targets;  // the copies of the run's targets
   std::unordered_map<const Node*, Tensor>
       handles;  // nodes that only name state, and what they give
+  // Stateful nodes that are targets, or that control edges of the program wait for: all that they
+  // do is asked for, whichever of their values are read.
+  std::unordered_set<const Node*> awaited;
   // Variables whose declared shape is partial and which no node here assigns: their present shape
   // is part of the key of a specialisation.
   std::vector<IntrusivePtr<Variable>> shape_variables;

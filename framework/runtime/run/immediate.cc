@@ -81,7 +81,7 @@ FunctionCaller& ArrayPrepareContext::functions() const {
 }
 
 bool ArrayPrepareContext::output_used(int i) const {
-  return is_used(services_.node, static_cast<size_t>(i));
+  return services_.awaited || is_used(services_.node, static_cast<size_t>(i));
 }
 
 IntrusivePtr<RandomCounter> ArrayPrepareContext::random_counter() const {

@@ -28,6 +28,7 @@ struct NodeServices {
   Device* device = nullptr;             // that runs it, in whose memory inputs lie; null: a CPU
   FunctionCaller* functions = nullptr;  // of the graph
   const Node* node = nullptr;           // of a plan
+  bool awaited = false;                 // all that the node does is asked for
   Frame* frame = nullptr;               // of a plan's node that calls functions, and its position
   int32_t position = 0;
 };

@@ -48,6 +48,7 @@ NodeServices services_of(const Plan& plan, const PlanNode& p, Frame& frame, std:
           topology.devices[static_cast<size_t>(p.device)],
           topology.functions.get(),
           p.node,
+          topology.awaited.contains(p.node),
           p.calls ? &frame : nullptr,
           position_of(plan, p)};
 }
