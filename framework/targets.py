@@ -34,7 +34,7 @@ Component(name="runtime", sources=["framework/runtime/**/*.cc"],
           headers=["framework/runtime/**/*.h"],
           needs=["kernel_api", "placement", "graph", "op", "tensor", "device", "base"])
 Component(name="eager", sources=["framework/eager/**/*.cc"], headers=["framework/eager/**/*.h"],
-          needs=["runtime", "kernel_api", "graph", "op", "tensor", "device", "base"])
+          needs=["runtime", "kernel_api", "placement", "graph", "op", "tensor", "device", "base"])
 Component(name="io", sources=["framework/io/**/*.cc"], headers=["framework/io/**/*.h"],
           needs=["tensor", "base"])
 Component(name="capi", sources=["framework/capi/**/*.cc"],

@@ -52,8 +52,8 @@ Component(name="simulated_device", sources=["tests/simulated/*.cc"],
           headers=["tests/simulated/*.h"],
           needs=["kernel_api", "op", "tensor", "device", "base"])
 Component(name="eager_test", sources=["tests/eager/*.cc"], headers=["tests/eager/*.h"],
-          needs=["test_support", "eager", "runtime", "kernel_api", "graph", "ops",
-                 "host_kernels", "op", "tensor", "base"],
+          needs=["test_support", "device_support", "eager", "runtime", "kernel_api", "graph",
+                 "ops", "host_kernels", "op", "tensor", "device", "base"],
           external=["gtest"])
 Component(name="io_test", sources=["tests/io/*.cc"], headers=["tests/io/*.h"],
           needs=["test_support", "io_support", "adapter_interfaces", "io", "tensor", "device",

@@ -13,8 +13,12 @@
 #include "framework/base/error.h"
 #include "framework/base/fork.h"
 #include "framework/base/spin.h"
+#include "framework/device/accelerators.h"
 
 namespace treenail {
+
+std::atomic<bool> accelerators_there{false};
+
 namespace {
 
 constexpr int64_t kLookNs = 50'000'000;  // how often a sleeper looks whether it is in a fork
@@ -144,6 +148,7 @@ void add_accelerators(std::vector<std::unique_ptr<Device>> added) {
   const std::unique_lock lock(devices.mutex);
   devices.check_new(added);
   for (auto& device : added) devices.others.push_back(std::move(device));
+  accelerators_there.store(!devices.others.empty(), std::memory_order_release);
 }
 
 }  // namespace treenail

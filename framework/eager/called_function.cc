@@ -2,13 +2,16 @@
 #include "framework/eager/called_function.h"
 
 #include <atomic>
+#include <deque>
 #include <mutex>
 #include <numeric>
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/base/fork.h"
 #include "framework/base/fp_environment.h"
 #include "framework/device/device.h"
+#include "framework/eager/immediate_options.h"
 #include "framework/graph/function.h"
 #include "framework/graph/graph.h"
 #include "framework/op/op_registry.h"
@@ -16,20 +19,35 @@
 #include "framework/runtime/run/immediate.h"
 #include "framework/runtime/run/session.h"
 #include "framework/runtime/state/resource_manager.h"
+#include "framework/tensor/transfer.h"
 
 namespace treenail {
 namespace {
 
-// The session that plans the bodies of called functions, whose calls take their arenas from one
-// pool so. It is never destroyed, for somebody may still call while the process ends.
+// What plans the bodies of called functions: a session, whose calls take their arenas from one pool
+// so; another one where the process has got more devices or other options. They are never
+// destroyed, for somebody may still call while the process ends.
+struct Planner {
+  std::shared_ptr<const ImmediateOptions> chosen;
+  size_t accelerators;
+  std::unique_ptr<Session> session;
+};
+
 Session& session_of_calls() {
-  static auto* const session = [] {
-    SessionOptions options;
-    options.allow_soft_placement = true;
-    options.resources = {std::shared_ptr<void>(), &ResourceManager::process()};
-    return new Session(std::make_shared<Graph>(), std::move(options));
-  }();
-  return *session;
+  static ForkMutex mutex;
+  static auto* const planners = new std::deque<Planner>();
+  const auto chosen = immediate_options();
+  const size_t there = accelerators().size();
+  const std::lock_guard lock(mutex);
+  for (const Planner& known : *planners)
+    if (known.chosen == chosen && known.accelerators == there) return *known.session;
+  SessionOptions options;
+  options.device_count = chosen->device_count;
+  options.allow_soft_placement = chosen->allow_soft_placement;
+  options.resources = {std::shared_ptr<void>(), &ResourceManager::process()};
+  auto session = std::make_unique<Session>(std::make_shared<Graph>(), std::move(options));
+  planners->push_back({chosen, there, std::move(session)});
+  return *planners->back().session;
 }
 
 OpInstance call_op(const Graph& library, const std::string& name) {
@@ -72,6 +90,8 @@ std::vector<Tensor> CalledFunction::call(std::vector<Tensor> arguments,
   const FpEnvironment environment;
   const size_t inputs = arguments.size();
   std::vector<Tensor> values = std::move(arguments);
+  for (Tensor& value : values)
+    if (value.device() != nullptr) value = in_memory_of(value, nullptr);
   values.resize(inputs + static_cast<size_t>(op_.num_outputs()));
   std::vector<int32_t> slots(inputs);
   std::iota(slots.begin(), slots.end(), 0);

@@ -23,7 +23,8 @@ class CalledFunction {
   // counters under `site`; state is the process's own. Errors: NotFound.
   CalledFunction(const std::shared_ptr<Graph>& library, const std::string& name, std::string site);
 
-  // Takes shares of the arguments. Several threads may call at once. Errors: of the body's nodes,
+  // Takes shares of the arguments, or copies: arguments and results lie in the host's memory, as
+  // those of a call node do. Several threads may call at once. Errors: of the body's nodes,
   // which they name; InvalidArgument for arguments that do not fit in number, dtype or shape;
   // Cancelled.
   std::vector<Tensor> call(std::vector<Tensor> arguments, const CancellationToken* token) const;

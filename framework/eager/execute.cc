@@ -3,6 +3,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/fp_environment.h"
+#include "framework/eager/placed_call.h"
 #include "framework/eager/prepared_call.h"
 #include "framework/graph/graph.h"
 #include "framework/op/op_registry.h"
@@ -33,6 +34,18 @@ auto naming(std::string_view op, F&& f) {
   }
 }
 
+std::vector<Tensor> run_prepared(const ImmediateCall& given, const CancellationToken* token,
+                                 OpInstance* ran) {
+  const auto call = prepare_call(given);
+  if (ran != nullptr) *ran = call->op();
+  CallRun run(*call, given.inputs, token);
+  run.run();
+  std::vector<Tensor> outputs;
+  outputs.reserve(run.num_outputs());
+  for (size_t i = 0; i < run.num_outputs(); ++i) outputs.push_back(std::move(run.output(i)));
+  return outputs;
+}
+
 }  // namespace
 
 std::vector<Tensor> execute(const OpInstance& op, std::span<const Tensor> inputs,
@@ -55,14 +68,11 @@ std::vector<Tensor> execute(const OpDef& op, std::span<const Tensor> inputs,
   pointers.reserve(inputs.size());
   for (const Tensor& input : inputs) pointers.push_back(&input);
   return naming(op.name, [&] {
-    const auto call = prepare_call({op, pointers, attrs, arg_sizes, resources});
-    if (ran != nullptr) *ran = call->op();
-    CallRun run(*call, pointers, token);
-    run.run();
-    std::vector<Tensor> outputs;
-    outputs.reserve(run.num_outputs());
-    for (size_t i = 0; i < run.num_outputs(); ++i) outputs.push_back(std::move(run.output(i)));
-    return outputs;
+    const ImmediateCall given{op, pointers, attrs, arg_sizes, resources};
+    if (!may_leave_host("")) return run_prepared(given, token, ran);
+    PlacedCall placed(given, "");
+    placed.bring_inputs();
+    return run_prepared(placed.call(), token, ran);
   });
 }
 

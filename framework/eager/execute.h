@@ -20,7 +20,8 @@ class ResourceManager;
 // counters) lives in `resources`, by default the process's own. A stateful random op takes the next
 // numbers of the stream that its op type, dtype and seeds name. Errors begin "[MatMul] ":
 // InvalidArgument (types, attributes, shapes, values), Unimplemented (no kernel), and whatever the
-// kernel raises; Cancelled when `token` is cancelled. `ran` is given what was run.
+// kernel raises; Cancelled when `token` is cancelled. `ran` is given what was run. Where inputs or
+// state lie in the memory of an accelerator: as PlacedCall says, with no request.
 std::vector<Tensor> execute(const OpDef& op, std::span<const Tensor> inputs,
                             const NamedAttrs& attrs = {}, std::span<const int> arg_sizes = {},
                             ResourceManager* resources = nullptr,
@@ -31,7 +32,8 @@ std::vector<Tensor> execute(std::string_view op, std::span<const Tensor> inputs,
                             ResourceManager* resources = nullptr,
                             const CancellationToken* token = nullptr);
 
-// An op resolved already: what a caller that repeats itself keeps.
+// An op resolved already: what a caller that repeats itself keeps. On the CPU, and on what lies
+// there.
 std::vector<Tensor> execute(const OpInstance& op, std::span<const Tensor> inputs,
                             ResourceManager* resources = nullptr,
                             const CancellationToken* token = nullptr);

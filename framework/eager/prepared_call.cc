@@ -27,17 +27,12 @@ std::atomic<uint64_t> random_generation{1};
 // Values that are read in preparing are part of the key up to this size.
 constexpr size_t kKeyBytes = 256;
 
-const Variable* variable_behind(const Tensor& handle) {
-  if (handle.dtype() != DType::kResource || handle.rank() != 0) return nullptr;
-  return dynamic_cast<const Variable*>(handle.data<ResourceElement>()->object.get());
-}
-
 bool same_value(const Tensor& a, const Tensor& b) {
   return std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
 }
 
 uint64_t hash_of(const ImmediateCall& call) {
-  uint64_t hash = reinterpret_cast<uintptr_t>(&call.def);
+  uint64_t hash = reinterpret_cast<uintptr_t>(&call.def) + reinterpret_cast<uintptr_t>(call.device);
   const bool by_argument = call.def.inputs.size() == call.inputs.size();
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     const Tensor& input = *call.inputs[i];
@@ -82,13 +77,18 @@ std::string immediate_counter_name(const OpInstance& op) {
 PreparedCall::PreparedCall(const ImmediateCall& call) : op_(resolved(call)) {
   const std::string counter = call.def.random ? immediate_counter_name(op_) : std::string();
   const NodeServices services{
-      call.resources != nullptr ? call.resources : &ResourceManager::process(), "", counter};
+      call.resources != nullptr ? call.resources : &ResourceManager::process(), "", counter,
+      call.device};
   const std::vector<Tensor> inputs = tensors_of(call.inputs);
   prepared_ = prepare_immediately(op_, inputs, services);
 }
 
+bool PreparedCall::may_wait() const {
+  return op_.def().asynchronous || (prepared_.device != nullptr && !prepared_.device->is_host());
+}
+
 double PreparedCall::cost_ns() const {
-  if (op_.def().asynchronous) return std::numeric_limits<double>::infinity();
+  if (may_wait()) return std::numeric_limits<double>::infinity();
   return prepared_.kernel != nullptr ? prepared_.kernel->cost_ns : 0;
 }
 
@@ -126,12 +126,13 @@ void PreparedCall::keep_key(const ImmediateCall& call) {
   attrs_.assign(call.attrs.begin(), call.attrs.end());
   arg_sizes_.assign(call.arg_sizes.begin(), call.arg_sizes.end());
   resources_ = call.resources;
+  device_ = call.device;
   random_generation_ = random_generation.load(std::memory_order_relaxed);
 }
 
 bool PreparedCall::answers(const ImmediateCall& call) const {
   if (&op_.def() != &call.def || shapes_.size() != call.inputs.size() ||
-      resources_ != call.resources)
+      resources_ != call.resources || device_ != call.device)
     return false;
   for (size_t i = 0; i < shapes_.size(); ++i) {
     const Tensor& input = *call.inputs[i];

@@ -24,11 +24,15 @@ struct ImmediateCall {
   std::span<const NamedAttr> attrs;
   std::span<const int> arg_sizes;  // as in resolve_op
   ResourceManager* resources = nullptr;
+  // That runs it, in whose memory the inputs lie (placed_call.h); null: a CPU.
+  Device* device = nullptr;
 };
 
 class PreparedCall {
  public:
   const OpInstance& op() const { return op_; }
+  // Whether it may wait for what others do, or for the queue of its device.
+  bool may_wait() const;
   // An estimate; of what may wait, infinity.
   double cost_ns() const;
 
@@ -49,6 +53,7 @@ class PreparedCall {
   std::vector<NamedAttr> attrs_;
   std::vector<int> arg_sizes_;
   const ResourceManager* resources_ = nullptr;
+  const Device* device_ = nullptr;
   uint64_t random_generation_ = 0;
 };
 

@@ -77,7 +77,7 @@ class TapeProgram final : public DifferentiableProgram, public Emitter {
   PartialShape shape(Value value) const override { return at(value).shape(); }
   const Tensor* constant(Value value) const override {
     const Tensor& tensor = at(value);
-    return tensor.raw() != nullptr ? &tensor : nullptr;
+    return tensor.raw() != nullptr && tensor.device() == nullptr ? &tensor : nullptr;
   }
 
  private:

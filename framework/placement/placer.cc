@@ -2,35 +2,30 @@
 #include "framework/placement/placer.h"
 
 #include <algorithm>
-#include <optional>
 #include <unordered_map>
 
 #include "framework/base/error.h"
+#include "framework/graph/function_gradients.h"
+#include "framework/placement/device_choice.h"
 
 namespace treenail {
 namespace {
 
 constexpr int32_t kOpen = -1;
 
-std::string list_of(std::span<Device* const> devices) {
-  constexpr size_t kShown = 8;
-  std::string list;
-  for (size_t i = 0; i < std::min(devices.size(), kShown); ++i)
-    list += concat(i == 0 ? "" : ", ", to_text(devices[i]->name()));
-  return devices.size() > kShown ? concat(list, ", ... (", devices.size(), " devices)") : list;
-}
-
 class Placer {
  public:
-  Placer(const Graph& graph, std::span<Device* const> devices, bool soft, HasKernel has_kernel)
+  Placer(const Graph& graph, std::span<Device* const> devices, bool soft, HasKernel has_kernel,
+         HomeOf home_of)
       : graph_(graph),
         devices_(devices),
         soft_(soft),
         has_kernel_(has_kernel),
+        home_of_(home_of),
         places_(static_cast<size_t>(graph.num_nodes()), kOpen) {}
 
   std::vector<int32_t> run() {
-    each([&](const Node& node) { set(node, requested(node)); });
+    each([&](const Node& node) { set(node, first_place(node)); });
     // Of what makes a handle it is certain where it runs before who takes the handle follows.
     each([&](const Node& node) {
       follow_state(node);
@@ -58,6 +53,19 @@ class Placer {
     return *devices_[static_cast<size_t>(std::max(place_of(node), 0))];
   }
 
+  int32_t first_place(const Node& node) {
+    const int32_t asked = requested(node);
+    if (calls_functions(node.op())) return 0;
+    Device* const home = home_of_(node);
+    if (home == nullptr) return asked;
+    const auto found = std::ranges::find(devices_, home);
+    if (found == devices_.end()) {
+      refuse(node, concat("names state on ", to_text(home->name()),
+                          ", which is no device of this session"));
+    }
+    return static_cast<int32_t>(found - devices_.begin());
+  }
+
   // Of each request text one look.
   int32_t requested(const Node& node) {
     if (node.device().empty()) return kOpen;
@@ -73,13 +81,8 @@ class Placer {
     } catch (const Error& error) {
       throw error.with_prefix(error_prefix(node.type(), node.original_name()));
     }
-    if (const auto met = first([&](const DeviceName& d) { return satisfies(d, request); }))
-      return *met;
-    if (!soft_) {
-      refuse(node, concat("cannot be placed on \"", node.device(), "\": this session has ",
-                          list_of(devices_), "; allow_soft_placement runs it there"));
-    }
-    return first([&](const DeviceName& d) { return d.type == request.type; }).value_or(0);
+    if (const auto found = choose_device(devices_, request, soft_)) return *found;
+    refuse(node, no_such_device(node.device(), "this session", devices_));
   }
 
   // The CPU's are looked for when the plan is made.
@@ -88,13 +91,7 @@ class Placer {
     const std::string& kind = device_of(node).kind();
     if (node.op().def().view_of >= 0 || has_kernel_(node.op(), kind)) return;
     if (soft_ && !works_on_state(node)) return set(node, 0);
-    std::string types;
-    for (const DType type : node.op().input_types())
-      types += concat(types.empty() ? "" : ", ", type);
-    refuse(node, concat("cannot be placed on ", to_text(device_of(node).name()), ": ", kind,
-                        " devices have no kernel for it with inputs (", types, ")",
-                        soft_ ? ", and what it works on is there"
-                              : "; allow_soft_placement runs it on the CPU"));
+    refuse(node, no_kernel_there(node.op(), device_of(node), works_on_state(node)));
   }
 
   static bool works_on_state(const Node& node) {
@@ -102,16 +99,9 @@ class Placer {
            node.op().input_types().end();
   }
 
-  template <class Wanted>
-  std::optional<int32_t> first(Wanted&& wanted) const {
-    const auto found = std::find_if(devices_.begin(), devices_.end(),
-                                    [&](const Device* device) { return wanted(device->name()); });
-    if (found == devices_.end()) return std::nullopt;
-    return static_cast<int32_t>(found - devices_.begin());
-  }
-
   // A handle is made before what takes it.
   void follow_state(const Node& node) {
+    if (calls_functions(node.op())) return;
     const Node* followed = nullptr;
     for (size_t i = 0; i < node.inputs().size(); ++i) {
       if (node.op().input_type(static_cast<int>(i)) != DType::kResource) continue;
@@ -121,17 +111,16 @@ class Placer {
         follow(node, handle);
       } else if (std::max(place_of(handle), 0) != place_of(node) &&
                  !(device_of(handle).is_host() && device_of(node).is_host())) {
-        refuse(node,
-               concat("works on state in the memory of two devices: \"", followed->original_name(),
-                      "\" is on ", to_text(device_of(node).name()), ", \"", handle.original_name(),
-                      "\" on ", to_text(device_of(handle).name())));
+        refuse(node, state_in_two_memories(followed->original_name(), device_of(node),
+                                           handle.original_name(), device_of(handle)));
       }
     }
   }
 
   void follow(const Node& node, const Node& handle) {
     const int32_t there = std::max(place_of(handle), 0);
-    if (place_of(node) != kOpen && place_of(node) != there && !soft_) {
+    const bool strict = !soft_ && handle.type() != "_Arg";
+    if (place_of(node) != kOpen && place_of(node) != there && strict) {
       refuse(node, concat("cannot be placed on \"", node.device(), "\": what it works on, \"",
                           handle.original_name(), "\", is on ",
                           to_text(devices_[static_cast<size_t>(there)]->name())));
@@ -153,6 +142,7 @@ class Placer {
   std::span<Device* const> devices_;
   const bool soft_;
   const HasKernel has_kernel_;
+  const HomeOf home_of_;
   std::vector<int32_t> places_;
   std::unordered_map<std::string, int32_t> requests_;
 };
@@ -160,8 +150,8 @@ class Placer {
 }  // namespace
 
 std::vector<int32_t> place(const Graph& graph, std::span<Device* const> devices,
-                           bool allow_soft_placement, HasKernel has_kernel) {
-  return Placer(graph, devices, allow_soft_placement, has_kernel).run();
+                           bool allow_soft_placement, HasKernel has_kernel, HomeOf home_of) {
+  return Placer(graph, devices, allow_soft_placement, has_kernel, home_of).run();
 }
 
 }  // namespace treenail

@@ -266,4 +266,15 @@ Ref object_from_shape(const PartialShape& shape) {
   return checked(parking([&] { return PyObject_CallOneArg(state().make_shape, dims.get()); }));
 }
 
+std::map<std::string, int> device_count_from(PyObject* dict) {
+  std::map<std::string, int> counts;
+  PyObject *kind = nullptr, *count = nullptr;
+  Py_ssize_t at = 0;
+  while (PyDict_Next(dict, &at, &kind, &count) != 0) {
+    counts[std::string(text_of(kind, "a kind of device"))] =
+        checked(static_cast<int>(PyLong_AsLong(count)));
+  }
+  return counts;
+}
+
 }  // namespace treenail::python

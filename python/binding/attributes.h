@@ -2,6 +2,9 @@
 // Attribute values between Python and C++, by the kind the op declares.
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "framework/op/attribute.h"
 #include "framework/op/op_def.h"
 #include "framework/tensor/shape.h"
@@ -19,5 +22,8 @@ PartialShape shape_from_object(PyObject* object, const char* what);
 Ref object_from_shape(const PartialShape& shape);
 // The extents: a tuple of int or None, or None for an unknown rank.
 Ref dims_object(const PartialShape& shape);
+
+// {kind of device: number}, which the caller has checked (_session_options.py).
+std::map<std::string, int> device_count_from(PyObject* dict);
 
 }  // namespace treenail::python

@@ -15,10 +15,12 @@ CopyWish copy_wish_from(PyObject* object);  // None, True, False
 
 // The method __dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None) of a concrete
 // value. A versioned capsule is marked read-only and shares the memory. The old one cannot be
-// marked: it shares memory that is the tensor's alone and holds a copy of any other. Errors:
-// BufferError, TypeError.
+// marked: it shares memory that is the tensor's alone and holds a copy of any other. What lies in a
+// device's memory is copied where dl_device asks for the host's, else refused. Errors: BufferError,
+// TypeError.
 Ref dlpack_capsule(const Tensor& value, PyObject* args, PyObject* kwargs);
-Ref dlpack_device();
+// Errors: BufferError.
+Ref dlpack_device(const Tensor& value);
 
 // A tensor of what `object`, which offers __dlpack__ or is its capsule, gives. Memory with other
 // strides, or not aligned to its elements, is copied. Errors: TypeError, BufferError.

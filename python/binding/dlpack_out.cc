@@ -3,9 +3,11 @@
 #include <memory>
 #include <vector>
 
+#include "framework/device/device.h"
 #include "framework/tensor/dtype.h"
 #include "python/binding/dlpack.h"
 #include "python/binding/dlpack_abi.h"
+#include "python/binding/numpy.h"
 
 namespace treenail::python {
 namespace {
@@ -87,17 +89,26 @@ bool wants_versioned(PyObject* version) {
   return major >= 1;
 }
 
-void check_device(PyObject* device) {
-  if (device == Py_None) return;
+[[noreturn]] void refuse_device(const Tensor& value) {
+  throw_python(
+      PyExc_BufferError,
+      concat("__dlpack__(): the tensor lies in the memory of ", to_text(value.device()->name()),
+             ", which DLPack has no number for: export x.cpu(), or ask for a copy by "
+             "dl_device=(1, 0)"));
+}
+
+// Whether the host's memory is asked for. Errors: TypeError, BufferError for another one.
+bool wants_host(PyObject* device) {
+  if (device == Py_None) return false;
   int type = 0, id = 0;
   if (PyTuple_Check(device) == 0 || PyArg_ParseTuple(device, "ii", &type, &id) == 0) {
     PyErr_Clear();
     throw_type_error("__dlpack__(): dl_device = ", repr_of(device),
                      "; needed is a pair of ints, such as (1, 0), or None");
   }
-  if (type == abi::kCpu && id == 0) return;
+  if (type == abi::kCpu && id == 0) return true;
   throw_python(PyExc_BufferError, concat("__dlpack__(): dl_device = ", repr_of(device),
-                                         "; the tensor lies in the host's memory, (1, 0)"));
+                                         "; what can be had is the host's memory, (1, 0)"));
 }
 
 }  // namespace
@@ -109,7 +120,10 @@ CopyWish copy_wish_from(PyObject* object) {
   throw_type_error("copy = ", repr_of(object), "; needed is True, False or None");
 }
 
-Ref dlpack_device() { return checked(Py_BuildValue("(ii)", abi::kCpu, 0)); }
+Ref dlpack_device(const Tensor& value) {
+  if (value.device() != nullptr) refuse_device(value);
+  return checked(Py_BuildValue("(ii)", abi::kCpu, 0));
+}
 
 Ref dlpack_capsule(const Tensor& value, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"stream", "max_version", "dl_device", "copy", nullptr};
@@ -122,11 +136,16 @@ Ref dlpack_capsule(const Tensor& value, PyObject* args, PyObject* kwargs) {
     throw_python(PyExc_BufferError, concat("__dlpack__(): stream = ", repr_of(stream),
                                            "; a tensor in the host's memory has none"));
   }
-  check_device(device);
+  const bool to_host = wants_host(device);
   const bool versioned = wants_versioned(version);
   const CopyWish copy =
       with_prefix([] { return "__dlpack__(): "; }, [&] { return copy_wish_from(wish); });
   type_of(value.dtype());  // before anything is copied
+  if (value.device() != nullptr) {
+    if (!to_host || copy == CopyWish::kNever) refuse_device(value);
+    return versioned ? versioned_capsule(on_host(value), abi::kIsCopied)
+                     : plain_capsule(on_host(value));
+  }
   if (copy == CopyWish::kAlways) {
     return versioned ? versioned_capsule(value.deep_copy(), abi::kIsCopied)
                      : plain_capsule(value.deep_copy());

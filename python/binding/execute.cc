@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops by name, with inputs and attributes given as a list and a dict: immediate execution (execute,
 // execute_tensors) and nodes of a graph (create_op).
+#include "framework/eager/immediate_options.h"
 #include "framework/op/op_registry.h"
+#include "framework/tensor/transfer.h"
 #include "python/binding/attributes.h"
 #include "python/binding/dtypes.h"
+#include "python/binding/gil.h"
+#include "python/binding/graph_type.h"
 #include "python/binding/module.h"
 #include "python/binding/op_call.h"
 #include "python/binding/operation_type.h"
+#include "python/binding/quick_call.h"
 #include "python/binding/tensor_type.h"
 #include "python/binding/values.h"
 
@@ -109,6 +114,22 @@ PyObject* create_operation(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
       args[0]);
 }
 
+// On the device that the context asks for; int32, which spells shapes and axes mostly, stays in the
+// host's memory, as TensorFlow has it.
+Ref concrete_constant(const Tensor& value, GraphObject* context) {
+  const std::string& request = context->state->context().device;
+  if (request.empty()) return new_concrete_tensor(value);
+  static const OpDef& def = OpRegistry::instance().get("Const");
+  Device* const device = naming_op(def, [&] { return requested_device(request); });
+  if (device == nullptr || value.dtype() == DType::kInt32) return new_concrete_tensor(value);
+  Tensor there;
+  {
+    const GilRelease release;
+    there = in_memory_of(value, device);
+  }
+  return new_concrete_tensor(std::move(there));
+}
+
 // constant(graph or None, value, dtype or None, shape or None, name or None, any cast allowed)
 PyObject* constant(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
@@ -120,7 +141,7 @@ PyObject* constant(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
     const Casting casting =
         checked(PyObject_IsTrue(args[4])) == 1 ? Casting::kAny : Casting::kSafeKind;
     Tensor value = tensor_from_object(args[1], optional_dtype_from(args[2]), casting, false);
-    if (graph->state->immediate) return new_concrete_tensor(std::move(value)).release();
+    if (graph->state->immediate) return concrete_constant(value, graph).release();
     const std::string_view name =
         args[3] == Py_None ? std::string_view() : text_of(args[3], "name");
     return constant_tensor(graph, std::move(value), name).release();

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "framework/eager/immediate_options.h"
 #include "framework/eager/prepared_call.h"
 #include "framework/op/op_registry.h"
 #include "framework/runtime/state/variable.h"
@@ -12,6 +13,7 @@
 #include "python/binding/graph_type.h"
 #include "python/binding/module.h"
 #include "python/binding/op_call.h"
+#include "python/binding/quick_call.h"
 #include "python/binding/tape_type.h"
 #include "python/binding/tensor_type.h"
 
@@ -34,6 +36,19 @@ PyObject* mark_immediate(PyObject*, PyObject* graph) {
   });
 }
 
+// set_immediate_options({kind: most devices}, soft placement, device policy)
+PyObject* set_options(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&] {
+    if (nargs != 3) throw_type_error("set_immediate_options(device_count, soft, policy)");
+    ImmediateOptions options;
+    options.device_count = device_count_from(args[0]);
+    options.allow_soft_placement = checked(PyObject_IsTrue(args[1])) == 1;
+    options.policy = static_cast<DevicePolicy>(checked(static_cast<int>(PyLong_AsLong(args[2]))));
+    set_immediate_options(std::move(options));
+    return none();
+  });
+}
+
 PyObject* executing_eagerly(PyObject*, PyObject*) {
   return guarded([] { return bool_object(current_mode() == CallMode::kImmediate); });
 }
@@ -52,13 +67,23 @@ PyObject* state_behind(PyObject*, PyObject* handle) {
   });
 }
 
+// In the memory of the device that the context asks for; null: the host's.
+Device* home_of_new(DType dtype) {
+  static const OpDef& def = OpRegistry::instance().get("VarHandleOp");
+  const std::string& request = current_device();
+  Device* const device =
+      request.empty() ? nullptr : naming_op(def, [&] { return requested_device(request); });
+  return is_plain(dtype) ? device : nullptr;
+}
+
 // new_variable(name, dtype, shape, trainable): the handle of a variable without a value.
 PyObject* new_variable(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
     if (nargs != 4) throw_type_error("new_variable() takes a name, a dtype, a shape, trainable");
+    const DType dtype = dtype_from(args[1]);
     const IntrusivePtr<Variable> variable =
-        make_counted<Variable>(std::string(text_of(args[0], "a name")), dtype_from(args[1]),
-                               shape_from_object(args[2], "shape"));
+        make_counted<Variable>(std::string(text_of(args[0], "a name")), dtype,
+                               shape_from_object(args[2], "shape"), home_of_new(dtype));
     variable->set_trainable(checked(PyObject_IsTrue(args[3])) == 1);
     Tensor handle(DType::kResource, Shape());
     handle.data<ResourceElement>()->object = variable;
@@ -167,6 +192,8 @@ PyMethodDef functions[] = {
     {"mark_immediate", mark_immediate, METH_O, nullptr},
     {"executing_eagerly", executing_eagerly, METH_NOARGS,
      "executing_eagerly()\n--\n\nWhether operations run at once rather than building a graph."},
+    {"set_immediate_options", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(set_options)),
+     METH_FASTCALL, nullptr},
     {"restart_random_counters", restart_random, METH_NOARGS, nullptr},
     {"state_behind", state_behind, METH_O, nullptr},
     {"new_variable", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(new_variable)),

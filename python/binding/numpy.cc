@@ -9,6 +9,8 @@
 
 #include "framework/device/allocator.h"
 #include "framework/tensor/string_element.h"
+#include "framework/tensor/transfer.h"
+#include "python/binding/gil.h"
 #include "python/binding/module.h"
 #include "python/binding/numpy_abi.h"
 
@@ -413,8 +415,15 @@ Ref as_array(PyObject* object) {
   return checked(slot<abi::FromAnyFn>(abi::kFromAny)(object, nullptr, 0, 0, 0, nullptr));
 }
 
+Tensor on_host(const Tensor& tensor) {
+  if (tensor.device() == nullptr) return tensor;
+  const GilRelease release;
+  return in_memory_of(tensor, nullptr);
+}
+
 Ref array_from_tensor(Tensor&& tensor, bool scalars) {
   load_numpy();
+  if (tensor.device() != nullptr) return array_from_tensor(on_host(tensor), scalars);
   const DType dtype = tensor.dtype();
   if (scalars && tensor.rank() == 0) {
     if (dtype == DType::kString) return bytes_object(*tensor.data<StringElement>());

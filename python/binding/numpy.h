@@ -40,6 +40,10 @@ bool same_values(PyObject* before, PyObject* after);
 // Errors: TypeError naming the first element of an object array that is no number.
 void check_number_objects(PyObject* array, DType wanted);
 
+// In the host's memory: the tensor itself, or a copy, for which the GIL is given up meanwhile.
+// Errors: of the device.
+Tensor on_host(const Tensor& tensor);
+
 // Takes over `tensor`'s memory where nobody else shares it. Rank 0 gives a NumPy scalar (strings:
 // bytes) when `scalars`. Errors: TypeError for resource and variant.
 Ref array_from_tensor(Tensor&& tensor, bool scalars);

@@ -7,6 +7,7 @@
 #include "framework/eager/tape.h"
 #include "framework/op/op_registry.h"
 #include "python/binding/graph_lock.h"
+#include "python/binding/numpy.h"
 #include "python/binding/op_inputs.h"
 #include "python/binding/operation_type.h"
 #include "python/binding/quick_call.h"
@@ -47,14 +48,18 @@ TensorIdentity tensor_identity(const Tensor& tensor) {
   return {tensor.raw(), tensor.dtype(), to_text(tensor.shape())};
 }
 
-std::vector<Tensor> run_prepared_call(const PreparedCall& prepared,
-                                      std::span<const Tensor* const> inputs) {
-  CallRun run(prepared, inputs, nullptr);
-  naming_op(prepared.op().def(), [&] { run_call(run, prepared); });
-  std::vector<Tensor> outputs;
-  outputs.reserve(run.num_outputs());
-  for (size_t i = 0; i < run.num_outputs(); ++i) outputs.push_back(std::move(run.output(i)));
-  return outputs;
+// On the device that the context asks for. `op`: what was run.
+std::vector<Tensor> run_now(const ImmediateCall& given, OpInstance& op) {
+  return at_its_place(given, current_device(), [&](const ImmediateCall& call) {
+    const auto prepared = naming_op(call.def, [&] { return prepare_call(call); });
+    op = prepared->op();
+    CallRun run(*prepared, call.inputs, nullptr);
+    naming_op(call.def, [&] { run_call(run, *prepared); });
+    std::vector<Tensor> outputs;
+    outputs.reserve(run.num_outputs());
+    for (size_t i = 0; i < run.num_outputs(); ++i) outputs.push_back(std::move(run.output(i)));
+    return outputs;
+  });
 }
 
 std::vector<ImmediateTensor> execute_now(const OpCall& call, const OpInputs& inputs) {
@@ -63,13 +68,11 @@ std::vector<ImmediateTensor> execute_now(const OpCall& call, const OpInputs& inp
   std::vector<const Tensor*> tensors;
   tensors.reserve(values.size());
   for (const ImmediateTensor* value : values) tensors.push_back(&value->tensor);
-  const auto prepared = naming_op(*call.def, [&] {
-    return prepare_call({*call.def, tensors, call.attrs, inputs.arg_sizes()});
-  });
+  OpInstance op;
   std::vector<ImmediateTensor> outputs;
-  for (Tensor& output : run_prepared_call(*prepared, tensors))
+  for (Tensor& output : run_now({*call.def, tensors, call.attrs, inputs.arg_sizes()}, op))
     outputs.push_back({std::move(output)});
-  if (tapes_record()) record_op(prepared->op(), values, outputs, rule_in_python(*call.def));
+  if (tapes_record()) record_op(op, values, outputs, rule_in_python(*call.def));
   return outputs;
 }
 
@@ -166,6 +169,8 @@ std::vector<Tensor> execute_op(const OpCall& call) {
 
 Ref concrete_in_graph(GraphObject* graph, PyObject* tensor, std::string_view name) {
   const Tensor& value = *concrete_value(tensor);
+  if (value.device() != nullptr && !(graph->state->captures && is_argument(value)))
+    return constant_tensor(graph, on_host(value), name, true);
   auto& constants = graph->state->constants;
   const auto found = constants.find(tensor_identity(value));
   if (found != constants.end()) return tensor_view(graph, {found->second, 0});
@@ -198,11 +203,7 @@ std::vector<Tensor> run_op_now(const OpDef& def, std::span<const Tensor> inputs,
   std::vector<const Tensor*> pointers;
   pointers.reserve(inputs.size());
   for (const Tensor& input : inputs) pointers.push_back(&input);
-  const auto prepared = naming_op(def, [&] {
-    return prepare_call({def, pointers, attrs, arg_sizes});
-  });
-  op = prepared->op();
-  return run_prepared_call(*prepared, pointers);
+  return run_now({def, pointers, attrs, arg_sizes}, op);
 }
 
 Ref call_binary(const OpDef& def, PyObject* a, PyObject* b) {

@@ -6,6 +6,7 @@
 #include "framework/base/interrupt.h"
 #include "framework/eager/tape.h"
 #include "python/binding/gil.h"
+#include "python/binding/graph_type.h"
 #include "python/binding/quick_constants.h"
 #include "python/binding/signals.h"
 #include "python/binding/tape_type.h"
@@ -71,7 +72,7 @@ class QuickInputs {
 void run_call(CallRun& run, const PreparedCall& call) {
   if (call.cost_ns() < kKeepsGilNs) return run.run();
   const GilRelease release;
-  const InterruptScope scope(call.op().def().asynchronous ? signal_poll() : nullptr);
+  const InterruptScope scope(call.may_wait() ? signal_poll() : nullptr);
   run.run();
 }
 
@@ -81,13 +82,14 @@ Ref quick_call(const OpDef& def, std::span<PyObject* const> inputs, const NamedA
   return given.take(def, inputs) ? quick_call(def, given.values(), attrs) : Ref();
 }
 
-Ref quick_call(const OpDef& def, std::span<const ImmediateTensor* const> inputs,
-               const NamedAttrs& attrs) {
-  std::array<const Tensor*, kMostInputs> pointers;
-  for (size_t i = 0; i < inputs.size(); ++i) pointers[i] = &inputs[i]->tensor;
-  const std::span<const Tensor* const> tensors(pointers.data(), inputs.size());
-  const auto call = naming_op(def, [&] { return prepare_call({def, tensors, attrs, {}}); });
-  CallRun run(*call, tensors, nullptr);
+const std::string& current_device() { return default_graph()->state->context().device; }
+
+namespace {
+
+Ref call_prepared(const ImmediateCall& given, std::span<const ImmediateTensor* const> inputs) {
+  const OpDef& def = given.def;
+  const auto call = naming_op(def, [&] { return prepare_call(given); });
+  CallRun run(*call, given.inputs, nullptr);
   naming_op(def, [&] { run_call(run, *call); });
   if (run.num_outputs() == 1 && def.outputs.size() == 1 && !def.outputs[0].is_list()) {
     ImmediateTensor output{std::move(run.output(0))};
@@ -98,6 +100,22 @@ Ref quick_call(const OpDef& def, std::span<const ImmediateTensor* const> inputs,
   for (size_t i = 0; i < run.num_outputs(); ++i) outputs.push_back({std::move(run.output(i))});
   if (tapes_record()) record_op(call->op(), inputs, outputs, rule_in_python(def));
   return concrete_result(def, outputs);
+}
+
+}  // namespace
+
+Ref quick_call(const OpDef& def, std::span<const ImmediateTensor* const> inputs,
+               const NamedAttrs& attrs) {
+  return quick_call_on(current_device(), def, inputs, attrs);
+}
+
+Ref quick_call_on(std::string_view device, const OpDef& def,
+                  std::span<const ImmediateTensor* const> inputs, const NamedAttrs& attrs) {
+  std::array<const Tensor*, kMostInputs> pointers;
+  for (size_t i = 0; i < inputs.size(); ++i) pointers[i] = &inputs[i]->tensor;
+  const ImmediateCall given{def, {pointers.data(), inputs.size()}, attrs, {}};
+  return at_its_place(given, device,
+                      [&](const ImmediateCall& call) { return call_prepared(call, inputs); });
 }
 
 }  // namespace treenail::python

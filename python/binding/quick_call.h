@@ -5,11 +5,16 @@
 
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "framework/base/error.h"
 #include "framework/eager/immediate_tensor.h"
+#include "framework/eager/placed_call.h"
 #include "framework/eager/prepared_call.h"
 #include "framework/op/op_def.h"
+#include "python/binding/gil.h"
 #include "python/binding/python_api.h"
 
 namespace treenail::python {
@@ -20,6 +25,9 @@ Ref quick_call(const OpDef& def, std::span<PyObject* const> inputs, const NamedA
 // The same on at most six tensors, of an op without list arguments.
 Ref quick_call(const OpDef& def, std::span<const ImmediateTensor* const> inputs,
                const NamedAttrs& attrs);
+// The same, asking for another device than the context does.
+Ref quick_call_on(std::string_view device, const OpDef& def,
+                  std::span<const ImmediateTensor* const> inputs, const NamedAttrs& attrs);
 
 // tensor[key]; null where the subscript is of another kind.
 Ref quick_subscript(PyObject* tensor, PyObject* key);
@@ -32,6 +40,24 @@ auto naming_op(const OpDef& def, F&& f) {
   } catch (const Error& error) {
     throw Error(error.code(), concat(error.message(), " [Op:", def.name, "]"));
   }
+}
+
+// The device that calls ask for in this context, "" for none. Valid until the context changes.
+const std::string& current_device();
+
+// run(call) with the call where it runs, asking for a device (PlacedCall); copies are made without
+// the GIL. Errors: of PlacedCall, with the op's name.
+template <class F>
+auto at_its_place(const ImmediateCall& call, std::string_view request, F&& run) {
+  if (!may_leave_host(request)) return run(call);
+  PlacedCall placed = naming_op(call.def, [&] { return PlacedCall(call, request); });
+  if (placed.has_copies()) {
+    naming_op(call.def, [&] {
+      const GilRelease release;
+      placed.bring_inputs();
+    });
+  }
+  return run(placed.call());
 }
 
 // Runs a call, without the GIL where it may take long or wait. Errors: of the kernel.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/runtime/run/session.h"
+#include "python/binding/attributes.h"
 #include "python/binding/dtypes.h"
 #include "python/binding/feed_values.h"
 #include "python/binding/fetches.h"
@@ -309,17 +310,6 @@ PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
     cast(self.get())->state = new SessionState();
     return self.release();
   });
-}
-
-std::map<std::string, int> device_count_from(PyObject* dict) {
-  std::map<std::string, int> counts;
-  PyObject *kind = nullptr, *count = nullptr;
-  Py_ssize_t at = 0;
-  while (PyDict_Next(dict, &at, &kind, &count) != 0) {
-    counts[std::string(text_of(kind, "a kind of device"))] =
-        checked(static_cast<int>(PyLong_AsLong(count)));
-  }
-  return counts;
 }
 
 // _open(graph, fold_constants, merge_common_subexpressions, allow_soft_placement,

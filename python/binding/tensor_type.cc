@@ -5,7 +5,9 @@
 
 #include <vector>
 
+#include "framework/op/op_registry.h"
 #include "framework/op/shape_context.h"
+#include "framework/runtime/state/variable.h"
 #include "python/binding/attributes.h"
 #include "python/binding/dlpack.h"
 #include "python/binding/dtypes.h"
@@ -13,6 +15,7 @@
 #include "python/binding/loans.h"
 #include "python/binding/numpy.h"
 #include "python/binding/operation_type.h"
+#include "python/binding/quick_call.h"
 #include "python/binding/values.h"
 
 namespace treenail::python {
@@ -95,7 +98,7 @@ PyObject* get_name(PyObject* self, void*) {
 PyObject* get_device(PyObject* self, void*) {
   return guarded([&] {
     if (const Tensor* value = concrete_value(self)) {
-      Device* const device = value->device();
+      Device* const device = value->dtype() == DType::kResource ? home_of(*value) : value->device();
       return text_object(to_text((device != nullptr ? *device : cpu_device()).name())).release();
     }
     const Node& node = *symbolic(self, "device")->node;
@@ -140,7 +143,7 @@ PyObject* get_known_elements(PyObject* self, void*) {
     const TensorObject* t = cast(self);
     std::shared_ptr<const PartialValue> value;
     if (t->graph == nullptr) {
-      value = partial_value_of(t->value->tensor);
+      value = partial_value_of(on_host(t->value->tensor));
     } else {
       reading(t->node->graph(), [&] { value = t->node->info(t->index).value; });
     }
@@ -225,22 +228,33 @@ PyObject* array(PyObject* self, PyObject* args, PyObject* kwargs) {
         .release();
   });
 }
+const Tensor& exported(PyObject* self) {
+  if (cast(self)->graph != nullptr) {
+    throw_python(PyExc_BufferError, concat("__dlpack__(): a symbolic Tensor (", name_of(self),
+                                           ") has no memory yet: run it in a Session"));
+  }
+  return cast(self)->value->tensor;
+}
 PyObject* dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
-  return guarded([&] {
-    if (cast(self)->graph != nullptr) {
-      throw_python(PyExc_BufferError, concat("__dlpack__(): a symbolic Tensor (", name_of(self),
-                                             ") has no memory yet: run it in a Session"));
-    }
-    return dlpack_capsule(cast(self)->value->tensor, args, kwargs).release();
-  });
+  return guarded([&] { return dlpack_capsule(exported(self), args, kwargs).release(); });
 }
 PyObject* dlpack_device_of(PyObject* self, PyObject*) {
+  return guarded([&] { return dlpack_device(exported(self)).release(); });
+}
+// The value in the host's memory; what copies it is seen by tapes.
+PyObject* to_cpu(PyObject* self, PyObject*) {
   return guarded([&] {
     if (cast(self)->graph != nullptr) {
-      throw_python(PyExc_BufferError, concat("__dlpack__(): a symbolic Tensor (", name_of(self),
-                                             ") has no memory yet: run it in a Session"));
+      throw_python(PyExc_NotImplementedError,
+                   concat("cpu(): a symbolic Tensor (", name_of(self),
+                          ") lies nowhere yet: tn.identity() under tn.device(\"/cpu:0\") copies "
+                          "it when it is run"));
     }
-    return dlpack_device().release();
+    const ImmediateTensor* const value = cast(self)->value;
+    if (value->tensor.device() == nullptr) return new_ref(self);
+    static const OpDef& identity = OpRegistry::instance().get("Identity");
+    static const auto* const none = new NamedAttrs();
+    return quick_call_on("/device:CPU:0", identity, {&value, 1}, *none).release();
   });
 }
 int truth(PyObject* self) {
@@ -289,6 +303,8 @@ Py_ssize_t length(PyObject* self) {
       throw_type_error("len() is not defined for a symbolic Tensor (", name_of(self),
                        "); use x.shape[0] or tn.shape(x)[0].");
     }
+    const Tensor& value = cast(self)->value->tensor;
+    if (value.rank() > 0) return static_cast<Py_ssize_t>(value.dim(0));
     return checked(static_cast<int>(PyObject_Length(array_of(self, false).get())));
   } catch (...) {
     translate_exception();
@@ -377,6 +393,9 @@ PyMethodDef methods[] = {
      "both cannot be true."},
     {"consumers", consumers, METH_NOARGS,
      "consumers($self, /)\n--\n\nThe operations that take this tensor."},
+    {"cpu", to_cpu, METH_NOARGS,
+     "cpu($self, /)\n--\n\nThe value of a concrete tensor in the host's memory: the tensor itself "
+     "where it lies there."},
     {"numpy", numpy, METH_NOARGS,
      "numpy($self, /)\n--\n\nThe value of a concrete tensor as an array. Raises "
      "NotImplementedError for a symbolic one."},
@@ -386,9 +405,10 @@ PyMethodDef methods[] = {
      "The value in a DLPack capsule, for numpy.from_dlpack, torch.from_dlpack and the like, "
      "without "
      "a copy where possible; it is not to be written. Raises BufferError for a symbolic tensor, "
-     "strings, another device."},
+     "strings, another device; of a tensor in a device's memory dl_device=(1, 0) gets a copy."},
     {"__dlpack_device__", dlpack_device_of, METH_NOARGS,
-     "__dlpack_device__($self, /)\n--\n\n(1, 0): the host's memory."},
+     "__dlpack_device__($self, /)\n--\n\n(1, 0): the host's memory. Raises BufferError where the "
+     "tensor lies in a device's, which DLPack has no number for: see cpu()."},
     {"__array__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(array)),
      METH_VARARGS | METH_KEYWORDS, nullptr},
     {nullptr, nullptr, 0, nullptr},

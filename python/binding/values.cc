@@ -246,7 +246,7 @@ bool is_weakly_typed(PyObject* object, int depth) {
 Tensor tensor_from_object(PyObject* object, DType wanted, Casting casting, bool may_borrow) {
   if (is_array(object)) return tensor_from_numpy(object, wanted, casting, may_borrow);
   if (const Tensor* value = concrete_value(object)) {
-    if (wanted == DType::kInvalid || wanted == value->dtype()) return *value;
+    if (wanted == DType::kInvalid || wanted == value->dtype()) return on_host(*value);
     throw_type_error("a tensor of dtype ", dtype_name(value->dtype()), " was given where ",
                      dtype_name(wanted), " is needed");
   }

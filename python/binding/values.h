@@ -10,8 +10,9 @@
 
 namespace treenail::python {
 
-// wanted == kInvalid: the natural dtype. `casting` is for arrays; Python numbers must fit the
-// wanted dtype: an int may stand for a float, never the other way round. Errors: TypeError
+// In the host's memory. wanted == kInvalid: the natural dtype. `casting` is for arrays; Python
+// numbers must fit the wanted dtype: an int may stand for a float, never the other way round.
+// Errors: TypeError
 // ("Expected int32, got 1.5 of type 'float' instead."), ValueError (None, ragged lists, integers
 // out of range).
 Tensor tensor_from_object(PyObject* object, DType wanted, Casting casting, bool may_borrow);

@@ -245,6 +245,10 @@ class Graph(_core.GraphBase):
             return DeviceContext(self, "", ())
         return DeviceContext(self, merged_device(self._device, device_name(device)), stack)
 
+    def _ask_for_devices_of(self, graph: Graph) -> None:
+        """New operations ask for what those of `graph` ask for now."""
+        DeviceContext(self, graph._device, graph._device_functions.stack).__enter__()
+
     def _choose_device(self, op: Operation) -> None:
         """Called for each new operation where functions choose devices."""
         for function, around in reversed(self._device_functions.stack):

@@ -29,6 +29,7 @@ class FunctionGraph(Graph):
         self._name, self._outer = name, outer
         self._collections = outer._collections
         self.seed = outer.seed
+        self._ask_for_devices_of(outer)
         self._variable_store = _store(outer)
         # What is traced with immediate execution ends with whoever holds it.
         self._own_library = Graph() if outer._immediate else None

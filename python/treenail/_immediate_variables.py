@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 from treenail import _treenail as _core
 from treenail._convert import convert_to_tensor
 from treenail._function_graph import FunctionGraph, make_variable_in
-from treenail._framework import GraphKeys, get_default_graph, init_scope
+from treenail._framework import GraphKeys, device, get_default_graph, init_scope
 from treenail._ops import ops
 from treenail._shape import TensorShape
 from treenail._slicing import assign_item
@@ -52,8 +52,8 @@ class ImmediateVariable(Variable):
             raise ValueError("The `constraint` argument must be a callable.")
         around = get_default_graph()
         make_variable_in(around)
-        self._graph = around._root
-        with init_scope():
+        self._graph, asked = around._root, around._device
+        with init_scope(), device(None), device(asked or None):
             self._shared = around.unique_name(name or "Variable", mark_as_used=False)
             value = self._initial_tensor(initial_value, dtype)
             shape = value.shape if validate_shape else TensorShape(None)

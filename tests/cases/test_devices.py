@@ -46,6 +46,10 @@ def check_on_device(case: harness.Case) -> None:
     }
     if not immediate:
         return
+    for dtype, expected in immediate.items():
+        with tn.eager(), tn.device(DEVICE):  # which copies what the case gives there and back
+            found = runner.executed(case, dtype)
+        modes.compare(case, dtype, "at once on the simulated device", found, expected)
     metadata = tn.RunMetadata()
     graph = modes.CaseGraph(case, list(immediate), DEVICE)
     results = graph.run(options=simulated.traced(), run_metadata=metadata)
@@ -58,7 +62,8 @@ def check_on_device(case: harness.Case) -> None:
 @pytest.mark.parametrize("name", sorted(OPS))
 def test_op(name: str) -> None:
     if name in simulated.left_out() and not backend.DESCRIPTIONS[name]["any_device"]:
-        assert refused(OPS[name].cases[0], runner.dtypes(OPS[name].cases[0])[0]), "left out, and not refused"
+        first = OPS[name].cases[0]
+        assert refused(first, runner.dtypes(first)[0]), "left out, and not refused"
         return
     before = simulated.library().sim_kernels_run(0)
     for case in OPS[name].cases:
@@ -75,7 +80,10 @@ def refused(case: harness.Case, dtype: str) -> bool:
     graph = modes.CaseGraph(case, [dtype], DEVICE)
     with pytest.raises(tn.errors.InvalidArgumentError, match="have no kernel for it") as info:
         graph.run()
-    return case.op.name in str(info.value)
+    with pytest.raises(tn.errors.InvalidArgumentError, match="have no kernel") as at_once:
+        with tn.eager(), tn.device(DEVICE):
+            runner.executed(case, dtype)
+    return case.op.name in str(info.value) and case.op.name in str(at_once.value)
 
 
 def test_what_is_left_out_has_a_reason() -> None:

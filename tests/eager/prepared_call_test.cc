@@ -12,9 +12,11 @@
 
 #include "framework/base/intrusive_ptr.h"
 #include "framework/eager/execute.h"
+#include "framework/eager/immediate_options.h"
 #include "framework/op/op_registry.h"
 #include "framework/runtime/state/resource_manager.h"
 #include "framework/runtime/state/variable.h"
+#include "tests/support/idle_device.h"
 
 namespace treenail {
 namespace {
@@ -48,6 +50,37 @@ TEST(PreparedCalls, AreKeptByDtypesAndShapes) {
   EXPECT_NE(prepared("Neg", Tensors{Tensor::vector<int32_t>({1, 2, 3, 4, 5, 6, 7})}), neg);
   EXPECT_NE(prepared("Abs", row), neg);
   EXPECT_EQ(list(execute("Neg", row)[0]), (std::vector<float>{-1, -2, -3, -4, -5, -6, -7}));
+}
+
+TEST(PreparedCalls, TellDevicesApart) {
+  static test::IdleDevice other({"localhost", 0, 0, "IDLE", 0});
+  const Tensor x = floats({1, 2});
+  const Tensor* const inputs[] = {&x};
+  const OpDef& def = OpRegistry::instance().get("Shape");
+  const CallPtr here = prepare_call({def, inputs, {}, {}, nullptr, nullptr});
+  const CallPtr there = prepare_call({def, inputs, {}, {}, nullptr, &other});
+  EXPECT_NE(here, there);
+  EXPECT_EQ(prepare_call({def, inputs, {}, {}, nullptr, nullptr}), here);
+  EXPECT_EQ(prepare_call({def, inputs, {}, {}, nullptr, &other}), there);
+  EXPECT_TRUE(there->may_wait());
+  EXPECT_FALSE(here->may_wait());
+}
+
+TEST(RequestedDevices, AreThoseOfTheOptions) {
+  const ImmediateOptions usual = *immediate_options();
+  EXPECT_EQ(requested_device("/cpu:0"), nullptr);
+  EXPECT_THROW(requested_device("/cpu:1"), Error);
+  EXPECT_THROW(requested_device("/cpu:one"), Error);
+  ImmediateOptions more = usual;
+  more.device_count = {{"CPU", 2}};
+  set_immediate_options(more);
+  EXPECT_EQ(requested_device("/cpu:1"), nullptr);
+  EXPECT_THROW(requested_device("/gpu:0"), Error);
+  more.allow_soft_placement = true;
+  set_immediate_options(more);
+  EXPECT_EQ(requested_device("/gpu:0"), nullptr);
+  set_immediate_options(usual);
+  EXPECT_THROW(requested_device("/cpu:1"), Error);
 }
 
 TEST(PreparedCalls, TellAttributesApart) {

@@ -16,24 +16,26 @@ namespace {
 std::vector<Device*> cpus(int count) { return session_devices({{"CPU", count}}); }
 
 constexpr auto everywhere = [](const OpInstance&, const std::string&) { return true; };
+constexpr auto at_home = [](const Node&) -> Device* { return nullptr; };
 
 TEST(Placer, RefusesADeviceThatIsNotThere) {
   test::GraphBuilder b;
   const Output c = b.constant(Tensor::scalar(1.0f), "c");
   for (const char* fine : {"", "/cpu:0", "/job:localhost/device:CPU:*", "/task:0"}) {
     b.graph->set_device(*c.node, fine);
-    EXPECT_EQ(place(*b.graph, cpus(1), false, everywhere), std::vector<int32_t>{0}) << fine;
+    EXPECT_EQ(place(*b.graph, cpus(1), false, everywhere, at_home), std::vector<int32_t>{0})
+        << fine;
   }
   b.graph->set_device(*c.node, "/gpu:0");
   try {
-    place(*b.graph, cpus(1), false, everywhere);
+    place(*b.graph, cpus(1), false, everywhere, at_home);
     ADD_FAILURE() << "placed on a GPU that is not there";
   } catch (const Error& error) {
     EXPECT_NE(error.message().find("[Const node \"c\"] cannot be placed on \"/gpu:0\""),
               std::string::npos)
         << error.what();
   }
-  EXPECT_EQ(place(*b.graph, cpus(1), true, everywhere), std::vector<int32_t>{0});
+  EXPECT_EQ(place(*b.graph, cpus(1), true, everywhere, at_home), std::vector<int32_t>{0});
 }
 
 class ManyDevices : public ::testing::Test {
@@ -43,11 +45,12 @@ class ManyDevices : public ::testing::Test {
     return value;
   }
   int32_t place_of(Output value, bool soft = false) {
-    return place(*b.graph, devices, soft, everywhere)[static_cast<size_t>(value.node->id())];
+    return place(*b.graph, devices, soft, everywhere,
+                 at_home)[static_cast<size_t>(value.node->id())];
   }
   std::string refusal() {
     try {
-      place(*b.graph, devices, false, everywhere);
+      place(*b.graph, devices, false, everywhere, at_home);
     } catch (const Error& error) {
       return error.message();
     }
@@ -88,9 +91,12 @@ class OtherKind : public ManyDevices {
  protected:
   OtherKind() { devices = {&cpu_device(), &other}; }
   std::vector<int32_t> places(bool soft = false) {
-    return place(*b.graph, devices, soft, [](const OpInstance& op, const std::string& kind) {
-      return kind == "OTHER" && (op.name() == "Neg" || op.def().any_device);
-    });
+    return place(
+        *b.graph, devices, soft,
+        [](const OpInstance& op, const std::string& kind) {
+          return kind == "OTHER" && (op.name() == "Neg" || op.def().any_device);
+        },
+        at_home);
   }
   std::string refusal() {
     try {
@@ -132,6 +138,35 @@ TEST_F(OtherKind, StateIsNeverMovedToWhereAKernelIs) {
             std::string::npos)
       << refusal();
   EXPECT_THROW(places(true), Error);
+}
+
+TEST_F(OtherKind, FunctionsGoToTheStateThatTheyAreGiven) {
+  const NamedAttrs attrs = {
+      {"index", int64_t{0}}, {"T", DType::kResource}, {"shape", PartialShape()}};
+  const Output v = b.op("_Arg", {}, attrs), here = b.op("_Arg", {}, attrs);
+  const Output read = b.read(v, DType::kFloat32);
+  const Output other_read = at("/device:OTHER:0", b.read(here, DType::kFloat32));
+  const Output asking = at("/cpu:0", b.read(v, DType::kFloat32));
+  const auto home = [&](const Node& node) -> Device* { return &node == v.node ? &other : nullptr; };
+  const auto found = place(*b.graph, devices, false, everywhere, home);
+  const auto number_of = [&](Output value) { return found[static_cast<size_t>(value.node->id())]; };
+  EXPECT_EQ(number_of(v), 1);
+  EXPECT_EQ(number_of(read), 1);
+  EXPECT_EQ(number_of(asking), 1);
+  EXPECT_EQ(number_of(other_read), 0);
+  devices = {&cpu_device()};
+  EXPECT_THROW(place(*b.graph, devices, false, everywhere, home), Error);
+}
+
+TEST_F(OtherKind, CallsOnlyHandValuesOn) {
+  const Output v = at("/device:OTHER:0", b.variable(DType::kFloat32, {}, "v"));
+  const Output call =
+      b.op("StatefulPartitionedCall", {v, b.constant(one)},
+           {{"f", FunctionAttr{"f"}}, {"Tout", std::vector<DType>{DType::kFloat32}}});
+  at("/device:OTHER:0", call);
+  EXPECT_EQ(number(call), 0);
+  at("/device:OTHER:7", call);
+  EXPECT_NE(refusal().find("cannot be placed on \"/device:OTHER:7\""), std::string::npos);
 }
 
 TEST_F(OtherKind, StateOfOneOperationIsInOneMemory) {

@@ -3,7 +3,6 @@
 on them: tests/cases/test_devices.py."""
 
 import contextlib
-import gc
 import importlib.util
 import os
 import re
@@ -27,11 +26,9 @@ SIM, OTHER = "/device:SIM:0", "/device:SIM:1"
 def nothing_is_left(fresh_graph):
     """The library, with an order of delays of its own; what is allocated is freed again."""
     simulated.library().sim_seed(1)
-    yield simulated.library()
-    tn.reset_default_graph()
-    gc.collect()
-    for device in range(2):
-        assert simulated.library().sim_live_blocks(device) == 0, "memory is left"
+    with simulated.nothing_left():
+        yield simulated.library()
+        tn.reset_default_graph()
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ A process loads the library once. Operations run on the devices where they ask f
 """
 
 import ctypes
+import gc
 import os
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,6 +64,18 @@ def counted_copies(device=0):
     made = []
     yield made
     made += [library().sim_copies(device, what) - n for what, n in enumerate(before)]
+
+
+@contextmanager
+def nothing_left():
+    """What is allocated within is freed at its end. What tn.function has planned before stays."""
+    gc.collect()
+    before = [library().sim_live_blocks(device) for device in range(2)]
+    yield
+    gc.collect()
+    left = [library().sim_live_blocks(device) for device in range(2)]
+    text = "memory is left: %r blocks, before %r" % (left, before)
+    assert all(a <= b for a, b in zip(left, before)), text
 
 
 def recorded_violations():

@@ -37,6 +37,18 @@ Node* argument(Topology& topology, std::span<const Output> feeds, size_t feed) {
   return node;
 }
 
+// Of a handle that a function is given.
+Device* home_of_argument(const Topology& topology, const Node& node,
+                         const TopologyOptions& options) {
+  if (options.handles.empty() || node.type() != "_Arg" ||
+      node.op().output_type(0) != DType::kResource)
+    return nullptr;
+  const auto found = std::ranges::find(topology.args, &node);
+  const auto feed = static_cast<size_t>(found - topology.args.begin());
+  if (feed >= options.handles.size() || !options.handles[feed].defined()) return nullptr;
+  return home_of(options.handles[feed]);
+}
+
 // Nodes that only give handles of state, evaluated once: state is resolved when the plan is made.
 // `given`: by feed.
 void resolve_handles(Topology& topology, ResourceManager& resources,
@@ -139,8 +151,9 @@ std::shared_ptr<const Topology> make_topology(const Graph& graph, std::span<cons
   const auto has_kernel = [](const OpInstance& op, const std::string& kind) {
     return op.def().any_device || KernelRegistry::instance().serves(op, kind);
   };
+  const auto home = [&](const Node& node) { return home_of_argument(*topology, node, options); };
   const auto places = [&] {
-    return place(*topology->graph, options.devices, options.allow_soft_placement, has_kernel);
+    return place(*topology->graph, options.devices, options.allow_soft_placement, has_kernel, home);
   };
   topology->devices = options.devices;
   topology->places = places();  // before a node that asks for what is not there has been folded

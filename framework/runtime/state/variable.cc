@@ -144,6 +144,16 @@ Variable& variable_of_dtype(const Tensor& handle, DType dtype) {
                          ", the operation works on ", dtype);
 }
 
+const Variable* variable_behind(const Tensor& handle) {
+  if (handle.dtype() != DType::kResource || handle.rank() != 0) return nullptr;
+  return dynamic_cast<const Variable*>(handle.data<ResourceElement>()->object.get());
+}
+
+Device* home_of(const Tensor& handle) {
+  const Variable* const variable = variable_behind(handle);
+  return variable != nullptr ? variable->device() : nullptr;
+}
+
 IntrusivePtr<Variable> named_variable(ResourceManager& resources, std::string_view container,
                                       std::string_view name, DType dtype, const PartialShape& shape,
                                       Device* device) {

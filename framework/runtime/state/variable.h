@@ -83,6 +83,11 @@ Variable& variable_from(const Tensor& handle);
 // The same; Errors also: InvalidArgument when its dtype is another.
 Variable& variable_of_dtype(const Tensor& handle, DType dtype);
 
+// Null where the handle is of something else.
+const Variable* variable_behind(const Tensor& handle);
+// In whose memory the values of the state behind the handle lie; null: the host's.
+Device* home_of(const Tensor& handle);
+
 // The variable of that name in a session's state, made (uninitialised) at first use; one of a
 // narrower shape is widened. Errors: InvalidArgument when the name belongs to something else, or to
 // a variable of another dtype or shape, or one that lives elsewhere.

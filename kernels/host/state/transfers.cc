@@ -8,6 +8,7 @@
 #include "framework/device/device.h"
 #include "framework/runtime/kernel/async_kernel.h"
 #include "framework/runtime/kernel/kernel_registry.h"
+#include "framework/tensor/transfer.h"
 
 namespace treenail::host {
 namespace {
@@ -48,26 +49,12 @@ class CopyKernel final : public AsyncKernel {
   void start(RunContext c, Done done) const override {
     const Tensor& from = c.input(0);
     Tensor to(from.dtype(), from.shape(), &to_);
-    Device& busy = copy(from, to);
+    Device& busy = begin_copy(from, to);
     c.set_output(0, std::move(to));
     EndWhenReached::ask(busy, done);
   }
 
  private:
-  // Whose queue has the copy.
-  Device& copy(const Tensor& from, Tensor& to) const {
-    Device* const source = from.device();
-    if (source == nullptr) {
-      to_.copy_in(to.raw(), from.raw(), from.bytes());
-    } else if (to_.is_host()) {
-      source->copy_out(to.raw(), from.raw(), from.bytes());
-      return *source;
-    } else {
-      to_.copy_from_peer(to.raw(), *source, from.raw(), from.bytes());
-    }
-    return to_;
-  }
-
   Device& to_;
 };
 

@@ -13,7 +13,7 @@ from treenail._checks import having
 from treenail._control import group
 from treenail._convert import placeholder_with_default
 from treenail._eager import eager
-from treenail._framework import Graph, GraphKeys, executing_eagerly, get_default_graph
+from treenail._framework import Graph, GraphKeys, device, executing_eagerly, get_default_graph
 from treenail._ops import ops
 from treenail._partitioned import PartitionedVariable, whole_of, without_parts
 from treenail._shape import TensorShape
@@ -262,16 +262,17 @@ class Saver:
             sess.run(self._restore_op, {self._path: path})
 
     def _save_now(self, path: str) -> None:
-        with eager():
+        with eager(), device("/cpu:0"):
             ops.Save(path, list(self._named), [""] * len(self._named),
-                     [v.value() for v in self._named.values()])
+                     [v.value().cpu() for v in self._named.values()])
 
     def _restore_now(self, path: str) -> None:
-        with eager():
+        with eager(), device("/cpu:0"):
             values = ops.Restore(path, list(self._named), [""] * len(self._named),
                                  dtypes=[v.dtype for v in self._named.values()])
             for variable, value in zip(self._named.values(), values):
-                self._assign(variable, value)
+                with device(variable.device):
+                    self._assign(variable, ops.Identity(value))
 
     def _check_shapes(self, path: str) -> None:
         """Raises before anything is assigned; names and dtypes are the business of the one Restore
