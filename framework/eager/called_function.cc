@@ -83,6 +83,10 @@ CalledFunction::CalledFunction(const std::shared_ptr<Graph>& library, const std:
   kernel_ = KernelRegistry::instance().find(op_, cpu_device().kind())(context);
 }
 
+CalledFunction::~CalledFunction() {
+  forget_random_counters(ResourceManager::process(), concat(site_, "/"));
+}
+
 std::vector<Tensor> CalledFunction::call(std::vector<Tensor> arguments,
                                          const CancellationToken* token) const {
   if (arguments.size() != static_cast<size_t>(op_.num_inputs()))

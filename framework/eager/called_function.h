@@ -23,6 +23,10 @@ class CalledFunction {
   // counters under `site`; state is the process's own. Errors: NotFound.
   CalledFunction(const std::shared_ptr<Graph>& library, const std::string& name, std::string site);
 
+  ~CalledFunction();
+  CalledFunction(const CalledFunction&) = delete;
+  CalledFunction& operator=(const CalledFunction&) = delete;
+
   // Takes shares of the arguments, or copies: arguments and results lie in the host's memory, as
   // those of a call node do. Several threads may call at once. Errors: of the body's nodes,
   // which they name; InvalidArgument for arguments that do not fit in number, dtype or shape;

@@ -45,6 +45,17 @@ bool ResourceManager::remove(std::string_view container, std::string_view name) 
   return true;
 }
 
+void ResourceManager::remove_all(std::string_view container, std::string_view prefix) {
+  std::vector<IntrusivePtr<Resource>> last;  // released after the lock
+  const std::unique_lock lock(mutex_);
+  auto it = resources_.lower_bound(Less::View(container, prefix));
+  while (it != resources_.end() && it->first.first == container &&
+         it->first.second.starts_with(prefix)) {
+    last.push_back(std::move(it->second));
+    it = resources_.erase(it);
+  }
+}
+
 std::vector<ResourceEntry> ResourceManager::list() const {
   const std::shared_lock lock(mutex_);
   std::vector<ResourceEntry> entries;

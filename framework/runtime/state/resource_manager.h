@@ -59,6 +59,8 @@ class ResourceManager {
 
   // False when absent. Shares held elsewhere stay valid.
   bool remove(std::string_view container, std::string_view name);
+  // Those whose names begin so.
+  void remove_all(std::string_view container, std::string_view prefix);
   // Sorted by container and name.
   std::vector<ResourceEntry> list() const;
   void clear();
@@ -97,5 +99,7 @@ class ResourceManager {
 // The counter of the stateful random op whose original node has that name, made at first use.
 IntrusivePtr<RandomCounter> random_counter_of(ResourceManager& resources,
                                               std::string_view node_name);
+// Those of nodes whose names begin with `path`.
+void forget_random_counters(ResourceManager& resources, std::string_view path);
 
 }  // namespace treenail

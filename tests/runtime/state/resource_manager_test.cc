@@ -82,6 +82,21 @@ TEST(ResourceManager, RemovesAndLists) {
   EXPECT_EQ(alive, 0);
 }
 
+TEST(ResourceManager, RemovesByTheBeginningOfNames) {
+  ResourceManager resources;
+  int alive = 0;
+  auto make = [&] { return make_counted<Counter>(&alive); };
+  for (const char* name : {"f", "f/", "f/0", "f/x/1", "f0", "e/1"})
+    resources.lookup_or_create<Counter>("c", name, make);
+  resources.lookup_or_create<Counter>("d", "f/0", make);
+  resources.remove_all("c", "f/");
+  EXPECT_EQ(alive, 4);
+  for (const char* name : {"f", "f0", "e/1"}) EXPECT_TRUE(resources.find("c", name));
+  EXPECT_TRUE(resources.find("d", "f/0"));
+  resources.remove_all("c", "z");
+  EXPECT_EQ(alive, 4);
+}
+
 TEST(ResourceManager, MakesOneObjectForManyThreads) {
   ResourceManager resources;
   std::atomic<int> made{0};
