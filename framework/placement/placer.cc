@@ -53,9 +53,14 @@ class Placer {
     return *devices_[static_cast<size_t>(std::max(place_of(node), 0))];
   }
 
+  // Whatever state it is given, it does nothing with it.
+  static bool hands_on(const Node& node) {
+    return calls_functions(node.op()) || node.type() == "_Retval";
+  }
+
   int32_t first_place(const Node& node) {
     const int32_t asked = requested(node);
-    if (calls_functions(node.op())) return 0;
+    if (hands_on(node)) return 0;
     Device* const home = home_of_(node);
     if (home == nullptr) return asked;
     const auto found = std::ranges::find(devices_, home);
@@ -101,7 +106,7 @@ class Placer {
 
   // A handle is made before what takes it.
   void follow_state(const Node& node) {
-    if (calls_functions(node.op())) return;
+    if (hands_on(node)) return;
     const Node* followed = nullptr;
     for (size_t i = 0; i < node.inputs().size(); ++i) {
       if (node.op().input_type(static_cast<int>(i)) != DType::kResource) continue;

@@ -192,6 +192,34 @@ def test_variables_live_on_their_device_and_keep_their_values():
         np.testing.assert_array_equal(sess.run(v), [3, 5, 6, 3])
 
 
+def test_loops_and_branches_over_a_variable():
+    v = counter()
+    n = tn.placeholder(tn.int32, [])
+    total = tn.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + v * 2.0),
+                          [0, tn.zeros([4])])[1]
+    change = tn.cond(n > 2, lambda: v.assign_add(np.ones(4)), lambda: v.assign_sub(np.ones(4)))
+    slope = tn.gradients(total, v)[0]
+    with tn.Session() as sess:
+        sess.run(v.initializer)
+        np.testing.assert_array_equal(sess.run(change, {n: 3}), 1)
+        found, by_v = sess.run([total, slope], {n: 3})
+        np.testing.assert_array_equal(found, 6)
+        np.testing.assert_array_equal(by_v, 6)
+        np.testing.assert_array_equal(sess.run(change, {n: 1}), 0)
+
+
+def test_bodies_ask_for_the_device_around_them():
+    x = tn.placeholder(tn.float32, [2])
+    with tn.device(SIM):
+        y = tn.while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, tn.tanh(s) * 2.0), [0, x])[1]
+    metadata = tn.RunMetadata()
+    with tn.Session() as sess:
+        sess.run(y, {x: np.ones(2)}, options=simulated.traced(), run_metadata=metadata)
+    places = simulated.ran_on(metadata)
+    assert {place for name, place in places.items() if "/body/" in name} == {simulated.DEVICES[0]}
+    assert places[y.op.name].endswith("CPU:0")
+
+
 def test_an_uninitialised_variable_is_named():
     v = counter()
     with tn.device(SIM):
