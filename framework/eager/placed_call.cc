@@ -2,7 +2,7 @@
 #include "framework/eager/placed_call.h"
 
 #include <algorithm>
-#include <optional>
+#include <string>
 
 #include "framework/base/error.h"
 #include "framework/base/logging.h"
@@ -34,9 +34,9 @@ bool on_accelerator(const Tensor* tensor) { return tensor->device() != nullptr; 
 // The CPU for none.
 const Device& device_of(Device* device) { return device != nullptr ? *device : cpu_device(); }
 
-std::string_view name_of_state(const Tensor& handle) {
+std::string name_of_state(const Tensor& handle) {
   const Variable* const variable = variable_behind(handle);
-  return variable != nullptr ? variable->name() : "";
+  return variable != nullptr ? variable->name() : std::string();
 }
 
 // Copies that the process's policy speaks against; Identity is how a program asks for one.

@@ -8,6 +8,7 @@ TensorFlow's graph.proto, node_def.proto, attr_value.proto and tensor_shape.prot
 from __future__ import annotations
 
 from treenail import _treenail as _core
+from treenail._framework import device
 from treenail._messages import field
 
 TYPE_CHECKING = False
@@ -29,7 +30,8 @@ def _shape(shape: Any) -> bytes:
 def _tensor(array: Any) -> bytes:
     if array.nbytes > _MOST_CONSTANT_BYTES:
         return b""
-    return _core.execute("SerializeTensor", [array])[0].item()
+    with device("/cpu:0"):
+        return _core.execute("SerializeTensor", [array])[0].item()
 
 
 # The kinds of attributes: number of the field in AttrValue and in its list, and how one is written.

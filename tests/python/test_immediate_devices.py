@@ -194,6 +194,15 @@ def test_other_libraries_get_a_copy_or_none():
     np.testing.assert_array_equal(np.from_dlpack(x.cpu()), [1, 2])
 
 
+def test_graphs_are_written_whatever_is_asked_for(tmp_path):
+    graph = tn.Graph()
+    with graph.as_default():
+        tn.constant([1.0, 2.0])
+    with tn.device(SIM):
+        tn.summary.FileWriter(str(tmp_path), graph).close()
+    assert b"Const" in next(tmp_path.iterdir()).read_bytes()
+
+
 def test_graphs_and_sessions_take_values_of_a_device():
     x = on(SIM, [1.0, 2.0])
     with tn.Graph().as_default():
@@ -286,9 +295,10 @@ def test_variables_live_where_they_are_made():
 
 def test_state_of_one_operation_is_in_one_memory():
     with tn.device(SIM):
-        v = tn.Variable([1.0])
-    m = tn.Variable([0.0])
-    with pytest.raises(tn.errors.InvalidArgumentError, match="memory of two devices.*SIM:0"):
+        v = tn.Variable([1.0], name="weights")
+    m = tn.Variable([0.0], name="momenta")
+    with pytest.raises(tn.errors.InvalidArgumentError, match='memory of two devices: "weights" is '
+                       'on .*SIM:0, "momenta" on .*CPU:0 .Op:ResourceApplyMomentum'):
         tn.raw_ops.ResourceApplyMomentum(var=v._handle, accum=m._handle, lr=0.1, grad=[1.0],
                                          momentum=0.9)
 
@@ -344,18 +354,17 @@ def train(device, steps=6):
     random = np.random.RandomState(0)
     images = random.normal(size=(8, 6, 6, 1)).astype(np.float32)
     labels = random.randint(3, size=8)
-    with tn.device(device):
-        conv = tn.layers.Conv2D(4, 3, activation=tn.nn.relu)
-        dense = tn.layers.Dense(3)
-        optimizer = tn.train.AdamOptimizer(0.01)
-        losses = []
-        for _ in range(steps):
-            with tn.GradientTape() as tape:
-                features = tn.reduce_max(conv(tn.constant(images)), axis=[1, 2])
-                loss = tn.losses.sparse_softmax_cross_entropy(labels, dense(features))
-            variables = conv.trainable_variables + dense.trainable_variables
-            optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
-            losses.append(loss.numpy())
+    conv = tn.layers.Conv2D(4, 3, activation=tn.nn.relu)
+    dense = tn.layers.Dense(3)
+    optimizer = tn.train.AdamOptimizer(0.01)
+    losses = []
+    for _ in range(steps):
+        with tn.device(device), tn.GradientTape() as tape:
+            features = tn.reduce_max(conv(tn.constant(images)), axis=[1, 2])
+            loss = tn.losses.sparse_softmax_cross_entropy(labels, dense(features))
+        variables = conv.trainable_variables + dense.trainable_variables
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+        losses.append(loss.numpy())
     places = {v.device for v in variables + optimizer.variables()}
     return losses, [v.numpy() for v in variables], places
 
