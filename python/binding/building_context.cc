@@ -43,7 +43,11 @@ BuildingContext& building_context(uint64_t graph_id) {
 
 void drop_building_context(uint64_t graph_id) {
   Contexts& c = contexts;
-  c.by_graph.erase(graph_id);
+  const auto found = c.by_graph.find(graph_id);
+  if (found != c.by_graph.end()) {
+    found->second->ask_for_device("");
+    c.by_graph.erase(found);
+  }
   if (c.last_id == graph_id) c.last_id = 0;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <vector>
 
@@ -23,14 +24,22 @@ struct Controller {
   std::unordered_set<const Node*> made;
 };
 
+// How many contexts of the process ask for a device, or more, where a thread ended within: as long
+// as there are none no call has to look for its own. Under the GIL.
+inline int contexts_with_device = 0;
+
 struct BuildingContext {
-  std::string scope;  // "" or "a/b/"
-  std::string device;
+  std::string scope;              // "" or "a/b/"
+  std::string device;             // set by ask_for_device()
   bool device_functions = false;  // Python code chooses the device of each new node
   std::vector<Controller> controllers;
   // {op type: name of a gradient rule} for the nodes added from now on.
   std::map<std::string, std::string> gradient_map;
 
+  void ask_for_device(std::string_view name) {
+    contexts_with_device += static_cast<int>(!name.empty()) - static_cast<int>(!device.empty());
+    device = name;
+  }
   bool empty() const {
     return scope.empty() && device.empty() && !device_functions && controllers.empty() &&
            gradient_map.empty();

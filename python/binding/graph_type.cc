@@ -112,7 +112,7 @@ int set_device(PyObject* self, PyObject* value, void*) {
   return guarded_status([&] {
     const std::string_view name = text_of(value, "a device");
     parse_device_name(name);  // for its errors
-    state_of(self).context().device = name;
+    state_of(self).context().ask_for_device(name);
   });
 }
 

@@ -70,7 +70,7 @@ PyObject* state_behind(PyObject*, PyObject* handle) {
 // In the memory of the device that the context asks for; null: the host's.
 Device* home_of_new(DType dtype) {
   static const OpDef& def = OpRegistry::instance().get("VarHandleOp");
-  const std::string& request = current_device();
+  const std::string_view request = current_device();
   Device* const device =
       request.empty() ? nullptr : naming_op(def, [&] { return requested_device(request); });
   return is_plain(dtype) ? device : nullptr;

@@ -6,7 +6,6 @@
 #include "framework/base/interrupt.h"
 #include "framework/eager/tape.h"
 #include "python/binding/gil.h"
-#include "python/binding/graph_type.h"
 #include "python/binding/quick_constants.h"
 #include "python/binding/signals.h"
 #include "python/binding/tape_type.h"
@@ -67,25 +66,6 @@ class QuickInputs {
   std::array<QuickConstant, kMostInputs> constants_;
 };
 
-}  // namespace
-
-void run_call(CallRun& run, const PreparedCall& call) {
-  if (call.cost_ns() < kKeepsGilNs) return run.run();
-  const GilRelease release;
-  const InterruptScope scope(call.may_wait() ? signal_poll() : nullptr);
-  run.run();
-}
-
-Ref quick_call(const OpDef& def, std::span<PyObject* const> inputs, const NamedAttrs& attrs) {
-  if (inputs.size() != def.inputs.size() || inputs.size() > kMostInputs) return {};
-  QuickInputs given;
-  return given.take(def, inputs) ? quick_call(def, given.values(), attrs) : Ref();
-}
-
-const std::string& current_device() { return default_graph()->state->context().device; }
-
-namespace {
-
 Ref call_prepared(const ImmediateCall& given, std::span<const ImmediateTensor* const> inputs) {
   const OpDef& def = given.def;
   const auto call = naming_op(def, [&] { return prepare_call(given); });
@@ -103,6 +83,19 @@ Ref call_prepared(const ImmediateCall& given, std::span<const ImmediateTensor* c
 }
 
 }  // namespace
+
+void run_call(CallRun& run, const PreparedCall& call) {
+  if (call.cost_ns() < kKeepsGilNs) return run.run();
+  const GilRelease release;
+  const InterruptScope scope(call.may_wait() ? signal_poll() : nullptr);
+  run.run();
+}
+
+Ref quick_call(const OpDef& def, std::span<PyObject* const> inputs, const NamedAttrs& attrs) {
+  if (inputs.size() != def.inputs.size() || inputs.size() > kMostInputs) return {};
+  QuickInputs given;
+  return given.take(def, inputs) ? quick_call(def, given.values(), attrs) : Ref();
+}
 
 Ref quick_call(const OpDef& def, std::span<const ImmediateTensor* const> inputs,
                const NamedAttrs& attrs) {

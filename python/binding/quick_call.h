@@ -5,7 +5,6 @@
 
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "framework/eager/prepared_call.h"
 #include "framework/op/op_def.h"
 #include "python/binding/gil.h"
+#include "python/binding/graph_type.h"
 #include "python/binding/python_api.h"
 
 namespace treenail::python {
@@ -43,7 +43,10 @@ auto naming_op(const OpDef& def, F&& f) {
 }
 
 // The device that calls ask for in this context, "" for none. Valid until the context changes.
-const std::string& current_device();
+inline std::string_view current_device() {
+  if (contexts_with_device == 0) return {};
+  return default_graph()->state->context().device;
+}
 
 // run(call) with the call where it runs, asking for a device (PlacedCall); copies are made without
 // the GIL. Errors: of PlacedCall, with the op's name.
