@@ -41,6 +41,30 @@ def test_names_are_numbered_and_scoped():
                        "net/conv2d/kernel:0", "net/conv2d_1/kernel:0"]
 
 
+def test_layers_of_one_name_are_numbered():
+    """As TensorFlow 1's classes; its functions take a name as it is."""
+    layers = [tn.layers.Dense(2, use_bias=False, name="a") for _ in range(2)]
+    for layer in layers + layers[:1]:
+        layer(X)
+    with tn.variable_scope("net"):
+        tn.layers.Dense(2, use_bias=False, name="a")(X)
+    assert names() == ["a/kernel:0", "a_1/kernel:0", "net/a/kernel:0"]
+    assert [layer.name for layer in layers] == ["a", "a_1"]
+    tn.layers.Dense(2, use_bias=False, name="a", _reuse=True)(X)
+    assert len(names()) == 3
+    with pytest.raises(ValueError, match="a_1/kernel already exists"):
+        tn.layers.dense(X, 2, name="a_1")
+
+
+def test_layers_of_one_name_are_numbered_at_once():
+    with tn.eager():
+        layers = [tn.layers.Dense(2, name="a") for _ in range(2)]
+        for layer in layers:
+            layer(tn.constant([[1.0, 2.0]]))
+        assert [layer.name for layer in layers] == ["a", "a_1"]
+        assert layers[0].kernel is not layers[1].kernel
+
+
 def test_sharing():
     layer = tn.layers.Dense(2, name="shared")
     assert layer.name == "shared" and not layer.built

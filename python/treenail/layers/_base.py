@@ -62,8 +62,9 @@ class Layer:
     """A function with variables of its own.
 
     A subclass defines build(input_shape), which makes variables with add_variable, and
-    call(inputs). trainable: whether its variables join TRAINABLE_VARIABLES. name: the variable
-    scope, by default the class's name, made unique.
+    call(inputs). trainable: whether its variables join TRAINABLE_VARIABLES. name: that of the
+    variable scope, by default the class's, made unique, as in TensorFlow 1: two layers of name "a"
+    are "a" and "a_1". (Functions such as tn.layers.dense take their name as it is.)
     """
 
     def __init__(self, trainable: bool = True, name: str | None = None, dtype: Any = None,
@@ -84,8 +85,8 @@ class Layer:
         self._updates: list = []
 
     def _base_name(self) -> str:
-        """The scope's name where none is given, made unique."""
-        return _snake_case(type(self).__name__)
+        """The scope's name, made unique where nothing is shared."""
+        return self._given_name or _snake_case(type(self).__name__)
 
     def __repr__(self) -> str:
         shown = [public_name(self), repr(self.name)] + arguments(self)
@@ -182,8 +183,8 @@ class Layer:
         """function() in the layer's variable scope, its variables made for that input shape."""
         with graph_of([inputs]).as_default():
             if self._scope is None:
-                opened = variable_scope(self._given_scope or self._given_name, self._base_name(),
-                                        reuse=self._reuse)
+                shared = self._given_scope or (self._base_name() if self._reuse else None)
+                opened = variable_scope(shared, self._base_name(), reuse=self._reuse)
             else:
                 opened = variable_scope(self._scope, reuse=True if self.built else self._reuse)
             with opened as scope:
@@ -210,7 +211,7 @@ class Layer:
         """The last part of the layer's scope."""
         if self._scope is not None:
             return self._scope.name.split("/")[-1]
-        return self._given_name or self._base_name()
+        return self._base_name()
 
     @property
     def scope_name(self) -> str:

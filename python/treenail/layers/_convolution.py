@@ -313,7 +313,7 @@ def conv2d(inputs: Any, filters: int, kernel_size: Any, strides: Any = (1, 1),
                   kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
                   activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
                   bias_constraint=bias_constraint, trainable=trainable, name=name,
-                  _reuse=reuse)(inputs)
+                  _scope=name, _reuse=reuse)(inputs)
 
 
 def conv1d(inputs: Any, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
@@ -330,7 +330,7 @@ def conv1d(inputs: Any, filters: int, kernel_size: Any, strides: Any = 1, paddin
                   kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
                   activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
                   bias_constraint=bias_constraint, trainable=trainable, name=name,
-                  _reuse=reuse)(inputs)
+                  _scope=name, _reuse=reuse)(inputs)
 
 
 def conv3d(inputs: Any, filters: int, kernel_size: Any, strides: Any = (1, 1, 1),
@@ -347,7 +347,7 @@ def conv3d(inputs: Any, filters: int, kernel_size: Any, strides: Any = (1, 1, 1)
                   kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
                   activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
                   bias_constraint=bias_constraint, trainable=trainable, name=name,
-                  _reuse=reuse)(inputs)
+                  _scope=name, _reuse=reuse)(inputs)
 
 
 def conv3d_transpose(inputs: Any, filters: int, kernel_size: Any, strides: Any = (1, 1, 1),
@@ -366,7 +366,7 @@ def conv3d_transpose(inputs: Any, filters: int, kernel_size: Any, strides: Any =
                            kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
                            activity_regularizer=activity_regularizer,
                            kernel_constraint=kernel_constraint, bias_constraint=bias_constraint,
-                           trainable=trainable, name=name, _reuse=reuse)(inputs)
+                           trainable=trainable, name=name, _scope=name, _reuse=reuse)(inputs)
 
 
 def conv2d_transpose(inputs: Any, filters: int, kernel_size: Any, strides: Any = (1, 1),
@@ -385,7 +385,7 @@ def conv2d_transpose(inputs: Any, filters: int, kernel_size: Any, strides: Any =
                            kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
                            activity_regularizer=activity_regularizer,
                            kernel_constraint=kernel_constraint, bias_constraint=bias_constraint,
-                           trainable=trainable, name=name, _reuse=reuse)(inputs)
+                           trainable=trainable, name=name, _scope=name, _reuse=reuse)(inputs)
 
 
 def separable_conv2d(inputs: Any, filters: int, kernel_size: Any, strides: Any = (1, 1),
@@ -410,7 +410,7 @@ def separable_conv2d(inputs: Any, filters: int, kernel_size: Any, strides: Any =
                            depthwise_constraint=depthwise_constraint,
                            pointwise_constraint=pointwise_constraint,
                            bias_constraint=bias_constraint, trainable=trainable, name=name,
-                           _reuse=reuse)(inputs)
+                           _scope=name, _reuse=reuse)(inputs)
 
 
 def separable_conv1d(inputs: Any, filters: int, kernel_size: Any, strides: Any = 1,
@@ -435,4 +435,4 @@ def separable_conv1d(inputs: Any, filters: int, kernel_size: Any, strides: Any =
                            depthwise_constraint=depthwise_constraint,
                            pointwise_constraint=pointwise_constraint,
                            bias_constraint=bias_constraint, trainable=trainable, name=name,
-                           _reuse=reuse)(inputs)
+                           _scope=name, _reuse=reuse)(inputs)

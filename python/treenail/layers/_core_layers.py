@@ -78,7 +78,7 @@ def dense(inputs: Any, units: int, activation: Any = None, use_bias: bool = True
     """A new Dense layer applied to inputs [..., n], which gives [..., units]."""
     return Dense(units, activation, use_bias, kernel_initializer, bias_initializer,
                  kernel_regularizer, bias_regularizer, activity_regularizer, kernel_constraint,
-                 bias_constraint, trainable, name, _reuse=reuse)(inputs)
+                 bias_constraint, trainable, name, _scope=name, _reuse=reuse)(inputs)
 
 
 class Dropout(Layer):

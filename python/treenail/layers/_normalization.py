@@ -174,5 +174,5 @@ def batch_normalization(inputs: Any, axis: int = -1, momentum: float = 0.99, eps
                                gamma_initializer, moving_mean_initializer,
                                moving_variance_initializer, beta_regularizer, gamma_regularizer,
                                beta_constraint, gamma_constraint, trainable, name, fused,
-                               _reuse=reuse)
+                               _scope=name, _reuse=reuse)
     return layer(inputs, training=training)

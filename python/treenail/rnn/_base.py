@@ -32,20 +32,7 @@ def _is_nest_of_tensors(inputs: Any) -> bool:
     return is_nested(inputs) and any(isinstance(leaf, Tensor) for leaf in flatten(inputs))
 
 
-class RecurrentLayer(Layer):
-    """A layer whose name, given or not, is made unique."""
-
-    def __init__(self, trainable: bool = True, name: str | None = None, dtype: Any = None,
-                 **kwargs: Any) -> None:
-        self._wanted_name = name
-        shared = name or super()._base_name() if kwargs.get("_reuse") else None
-        super().__init__(trainable, shared, dtype, **kwargs)
-
-    def _base_name(self) -> str:
-        return self._wanted_name or super()._base_name()
-
-
-class RNNCell(RecurrentLayer):
+class RNNCell(Layer):
     """One step of a recurrent layer.
 
     A subclass defines state_size (an int, a shape, or a nested tuple of them), output_size, and

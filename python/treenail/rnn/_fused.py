@@ -11,8 +11,9 @@ from treenail._math import cast
 from treenail._ops import ops
 from treenail._shape import TensorShape, as_shape
 from treenail._treenail import Tensor, int64
-from treenail.rnn._base import (LSTMStateTuple, OneStateCell, RecurrentLayer, RNNCell, batch_of,
-                                depth_of, positive_int)
+from treenail.layers._base import Layer
+from treenail.rnn._base import (LSTMStateTuple, OneStateCell, RNNCell, batch_of, depth_of,
+                                positive_int)
 from treenail.rnn._sequence import cut_behind, gru_sequence, lstm_sequence
 
 TYPE_CHECKING = False
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class _LSTMVariables(RecurrentLayer):
+class _LSTMVariables(Layer):
     """What the cell and the layer share: variables kernel [inputs + units, 4 units], bias, and with
     peepholes w_i_diag, w_f_diag, w_o_diag; and the attributes of the ops."""
 

@@ -89,15 +89,9 @@ def _masked(score: Tensor, lengths: Tensor | None, value: Any) -> Tensor:
     return masked
 
 
-class Projection(Dense):
-    """A dense layer without bias; its scope is made unique, as several mechanisms have one each."""
-
-    def __init__(self, units: int, scope: str, dtype: Any) -> None:
-        super().__init__(units, use_bias=False, dtype=dtype)
-        self._wanted_scope = scope
-
-    def _base_name(self) -> str:
-        return self._wanted_scope
+def projection(units: int, name: str, dtype: Any) -> Dense:
+    """A dense layer without bias; several mechanisms have one each of the name."""
+    return Dense(units, use_bias=False, name=name, dtype=dtype)
 
 
 class AttentionMechanism:
@@ -128,9 +122,9 @@ class Mechanism(AttentionMechanism):
                             % type(probability_fn).__name__)
         self._num_units = positive_int(num_units, "num_units")
         self._name, self.dtype = name, as_dtype(float32 if dtype is None else dtype)
-        self._query_layer = (Projection(num_units, "query_layer", self.dtype) if query_layer else
+        self._query_layer = (projection(num_units, "query_layer", self.dtype) if query_layer else
                              None)
-        self._memory_layer = Projection(num_units, "memory_layer", self.dtype)
+        self._memory_layer = projection(num_units, "memory_layer", self.dtype)
         self._lengths = None if memory_sequence_length is None else convert_to_tensor(
             memory_sequence_length)
         self._probability, self._mask_value = probability_fn, (

@@ -16,7 +16,7 @@ from treenail._tensor_array import TensorArray
 from treenail._treenail import Tensor, int32
 from treenail.rnn._base import CellsWithin, RNNCell, batch_of
 from treenail.rnn._given import check_cell
-from treenail.seq2seq._attention import AttentionMechanism, Projection, same_batch
+from treenail.seq2seq._attention import AttentionMechanism, projection, same_batch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class AttentionWrapper(CellsWithin, RNNCell):
         if sizes is not None:
             sizes = _one_each(sizes, self._mechanisms, "attention_layer_size", "integer")
             self._layers = tuple(
-                Projection(size, "attention_layer", mechanism.dtype)
+                projection(size, "attention_layer", mechanism.dtype)
                 for size, mechanism in zip(sizes, self._mechanisms))
         elif layers is not None:
             self._layers = _one_each(layers, self._mechanisms, "attention_layer", "layer")
