@@ -139,6 +139,34 @@ def test_what_nobody_uses_is_done_all_the_same():
     assert float(v) == 2.0 and seen == [3.0, -3.0, 4.0, -4.0]
 
 
+@pytest.mark.parametrize("autograph", [False, True])
+def test_branches_whose_results_nobody_takes_run_in_their_order(autograph):
+    v = tn.Variable(0)
+
+    def with_cond(x):
+        tn.cond(x > 0.0, lambda: v.assign(v * 10 + 1), lambda: v.assign(v * 10 + 9))
+        v.assign(v * 10 + 2)
+        tn.cond(x > 0.0, lambda: v.assign(v * 10 + 3), lambda: 0)
+        tn.cond(x > 0.0, lambda: v.assign(v * 10 + 4), lambda: 0)
+
+    def with_if(x):
+        if x > 0.0:
+            v.assign(v * 10 + 1)
+        else:
+            v.assign(v * 10 + 9)
+        v.assign(v * 10 + 2)
+        if x > 0.0:
+            v.assign(v * 10 + 3)
+        if x > 0.0:
+            v.assign(v * 10 + 4)
+    f = tn.function(with_if if autograph else with_cond, autograph=autograph)
+    f(tn.constant(1.0))
+    assert int(v) == 1234
+    v.assign(0)
+    f(tn.constant(-1.0))
+    assert int(v) == 92
+
+
 def test_assertions_run():
     @tn.function
     def f(x):
