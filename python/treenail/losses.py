@@ -13,6 +13,7 @@ from treenail._names import no_attribute as _no_attribute
 from treenail._ops import ops
 from treenail._refusals import name_in_refusals as _name_in_refusals
 from treenail._treenail import Tensor
+from treenail._weights import broadcastable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def compute_weighted_loss(losses: Any, weights: Any = 1.0, scope: str | None = N
         dtype = losses.dtype
         wide = cast(losses, _core.float32)
         weights = cast(convert_to_tensor(weights), _core.float32)
-        weights = _broadcastable(weights, wide)
+        weights = broadcastable(weights, wide)
         loss = wide * weights
         if reduction == Reduction.NONE:
             pass
@@ -83,24 +84,6 @@ def compute_weighted_loss(losses: Any, weights: Any = 1.0, scope: str | None = N
         loss = cast(loss, dtype)
         add_loss(loss, loss_collection)
         return loss
-
-
-def _broadcastable(weights: Tensor, losses: Tensor) -> Tensor:
-    """weights, which must be a scalar or have for each axis of the losses its extent or 1: checked
-    here where the shapes tell, else in the run, as far as ranks are known."""
-    w, v = weights.shape, losses.shape
-    if w.ndims == 0:
-        return weights
-    if w.ndims is not None and v.ndims is not None:
-        extents = list(zip(w.as_list(), v.as_list()))
-        if w.ndims != v.ndims or any(a not in (None, 1, b) and b is not None for a, b in extents):
-            raise ValueError("weights can not be broadcast to values. values.rank=%s. "
-                             "weights.rank=%s. values.shape=%s. weights.shape=%s. Needed is a "
-                             "scalar, or each extent 1 or that of values." % (v.ndims, w.ndims, v,
-                                                                              w))
-        if all(a == 1 or (a is not None and a == b) for a, b in extents):
-            return weights
-    return ops.BroadcastTo(weights, ops.Shape(losses, out_type=_core.int64))
 
 
 def _pair(labels: Any, predictions: Any, what: str = "predictions") -> tuple:
@@ -154,7 +137,7 @@ def mean_pairwise_squared_error(labels: Any, predictions: Any, weights: Any = 1.
         error = predictions - labels
         weights = cast(convert_to_tensor(weights), error.dtype)
         axes = ops.Range(1, ops.Rank(error), 1)
-        present = _presence(error, _broadcastable(weights, error))
+        present = _presence(error, broadcastable(weights, error))
         count = reduce_sum(present, axes, keepdims=True)
         others = ops.Maximum(count - 1, ops.ZerosLike(count))
         squares = _zero_safe_quotient(2.0 * reduce_sum(ops.Square(error), axes, keepdims=True),
