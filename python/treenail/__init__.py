@@ -77,8 +77,9 @@ build_info = _core.build_info
 
 # Loaded when first asked for.
 _SUBMODULES = ("audio", "autograph", "errors", "image", "initializers", "layers", "losses", "math",
-               "nn", "onnx", "profiler", "queue", "random", "raw_ops", "regularizers", "rnn",
-               "seq2seq", "signal", "sparse", "spectral", "strings", "summary", "test", "train")
+               "metrics", "nn", "onnx", "profiler", "queue", "random", "raw_ops", "regularizers",
+               "rnn", "seq2seq", "signal", "sparse", "spectral", "strings", "summary", "test",
+               "train")
 # Names that live in such a submodule.
 _ELSEWHERE = {
     "zeros_initializer": ("initializers", "Zeros"), "ones_initializer": ("initializers", "Ones"),

@@ -20,7 +20,7 @@ _TOP = {
     "contrib": "contrib.layers is tn.layers (xavier_initializer: tn.glorot_uniform_initializer, "
                "l2_regularizer: tn.regularizers.l2; recompute_grad: tn.recompute_grad), "
                "contrib.rnn is tn.nn.rnn_cell and tn.rnn, contrib.seq2seq is tn.seq2seq, "
-               "contrib.eager is in tn itself (defun: tn.function), "
+               "contrib.eager is in tn itself (defun: tn.function; metrics: tn.metrics), "
                "contrib.staging.StagingArea is tn.StagingArea, "
                "contrib.framework's global step is tn.train.get_or_create_global_step",
     "data": _FEED, "estimator": "build the graph and run it in a loop, in a tn.Session",
@@ -31,8 +31,6 @@ _TOP = {
     "python_io": _EXAMPLES, "logging": "use Python's logging",
     "compat": "str.encode and bytes.decode convert; names of version 1 stand in tn itself",
     "TestCase": "use unittest.TestCase",
-    "metrics": "compute metrics with tn.reduce_mean(tn.cast(tn.equal(...), tn.float32)), or in "
-               "NumPy over the fetched predictions",
     "print": "tn.Print writes values on their way",
     "disable_eager_execution": "it is off unless tn.enable_eager_execution() was called",
     "enable_v2_behavior": "tn.enable_eager_execution() has operations run at once",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _OF_ALL_VARIABLES = (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES,
                      GraphKeys.TRAINABLE_VARIABLES, GraphKeys.MODEL_VARIABLES,
-                     GraphKeys.MOVING_AVERAGE_VARIABLES)
+                     GraphKeys.MOVING_AVERAGE_VARIABLES, GraphKeys.METRIC_VARIABLES)
 _by_state: WeakValueDictionary = WeakValueDictionary()
 
 

@@ -116,7 +116,7 @@ GIVEN = {
     "logdir": "events", "initial_value": 1.0, "values": lambda: tn.constant([[1.0, 2.0]]),
     "indices": lambda: tn.constant([0]), "op_type": "Exp", "name_or_scope": "scope",
     "dense_shape": [2, 3], "num_units": 2, "coord": tn.train.Coordinator,
-    "timer_interval_secs": 0.1,
+    "timer_interval_secs": 0.1, "threshold": 0.5,
 }
 
 
