@@ -170,6 +170,12 @@ void atan2_gradient(GradientContext& c) {
                 c.needed(1) ? e.neg(e.mul(w.x, scaled)) : Value());
 }
 
+// A step of one unit in the last place: x1 moves the result one to one, x2 only turns it.
+void next_after_gradient(GradientContext& c) {
+  const Value g = c.gradient();
+  set_broadcast(c, g, c.needed(1) ? c.e.zeros_like(g) : Value());
+}
+
 void add_n_shape(ShapeContext& c) {
   PartialShape shape = c.input(0);
   for (int i = 1; i < c.num_inputs(); ++i) {
@@ -277,6 +283,28 @@ void declare_products(OpRegistry& r) {
       .doc(
           "Remainder with the sign of x, as in C (fmod).\n\n"
           "Shapes broadcast as in NumPy. Errors: InvalidArgument \"Integer division by zero\".");
+  binary(r, "TruncateMod", kReals, binary_value_shape<truncated_remainder_value>)
+      .gradient(mod_gradient, {"x", "y"})
+      .doc(
+          "Remainder of TruncateDiv, with the sign of x: the same as Mod.\n\n"
+          "Shapes broadcast as in NumPy. Errors: InvalidArgument \"Integer division by zero\".");
+}
+
+void declare_next_after(OpRegistry& r) {
+  OpDeclaration d = r.op("NextAfter");
+  d.input("x1: T")
+      .input("x2: T")
+      .output("output: T")
+      .attr("T: {double, float} = float")
+      .shape(broadcast_binary_shape)
+      .elementwise();
+  d.in_place("x1", "output")
+      .in_place("x2", "output")
+      .gradient(next_after_gradient)
+      .doc(
+          "The number next to x1 in the direction of x2, as C's nextafter: x2 where they are "
+          "equal, "
+          "NaN where either is.\n\nShapes broadcast as in NumPy. The gradient goes to x1.");
 }
 
 void declare_others(OpRegistry& r) {
@@ -309,6 +337,7 @@ void declare_others(OpRegistry& r) {
       .doc(
           "x * log(y), and 0 where x is 0, whatever y is.\n\n"
           "Shapes broadcast as in NumPy.");
+  declare_next_after(r);
   OpDeclaration atan2 = r.op("Atan2");
   atan2.input("y: T")
       .input("x: T")

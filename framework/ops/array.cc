@@ -197,6 +197,16 @@ void one_hot_shape(ShapeContext& c) {
   c.set_output(0, indices.inserted(axis < 0 ? indices.rank() : static_cast<int>(axis), extent));
 }
 
+void ensure_shape_shape(ShapeContext& c) {
+  const PartialShape& expected = c.op().get<PartialShape>("shape");
+  if (!expected.compatible(c.input(0))) {
+    throw invalid_argument("Shape of tensor input ", c.input(0),
+                           " is not compatible with expected shape ", expected);
+  }
+  identity_shape(c);
+  c.set_output(0, ShapeContext::merge(c.input(0), expected, "the shapes of input and expected"));
+}
+
 void register_sources(OpRegistry& r) {
   r.op("Const")
       .output("output: dtype")
@@ -245,6 +255,18 @@ void register_hand_on(OpRegistry& r) {
       .view_of("input")
       .gradient(identity_gradient)
       .doc("The same value, under a name of its own.");
+  r.op("EnsureShape")
+      .input("input: T")
+      .output("output: T")
+      .attr("shape: shape")
+      .attr("T: type")
+      .shape(ensure_shape_shape)
+      .view_of("input")
+      .gradient(identity_gradient)
+      .doc(
+          "The same value, whose shape is checked in every run.\n\nshape: what it must match; "
+          "unknown extents match any. The result's shape is known as far as either is. Errors: "
+          "InvalidArgument where the shapes do not match.");
   r.op("IdentityN")
       .input("input: T")
       .output("output: T")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running sums and products along one axis, and the recurrence of first order by which products are
-// differentiated without a division. Kernels: kernels/host/reductions/scan.cc.
+// Running sums, products and logarithms of sums along one axis, and the recurrence of first order
+// by which products are differentiated without a division. Kernels:
+// kernels/host/reductions/scan.cc.
 #include "framework/base/error.h"
 #include "framework/op/gradient.h"
 #include "framework/op/op_registry.h"
@@ -50,6 +51,24 @@ void cumprod_gradient(GradientContext& c) {
   c.set(0, e.mul(e.call("Cumprod", {x, axis}, all_before), later));
 }
 
+// out = log(e^x[0] + … + e^x[i]): x[k] gets all later g[i] times e^(x[k] - out[i]). The factors
+// e^(out[i - 1] - out[i]) between neighbours are at most 1, so a recurrence from the end by them
+// neither overflows nor leaves g, in which it is linear.
+void cumulative_logsumexp_gradient(GradientContext& c) {
+  Emitter& e = c.e;
+  const bool exclusive = c.op().get_bool("exclusive"), reverse = c.op().get_bool("reverse");
+  const Value x = c.input(0), axis = c.input(1), g = c.gradient();
+  const auto sums = [&](bool before) {
+    return e.call("CumulativeLogsumexp", {x, axis}, {{"exclusive", before}, {"reverse", reverse}});
+  };
+  const Value before = exclusive ? c.output(0) : sums(true);
+  const Value with = exclusive ? sums(false) : c.output(0);
+  const Value decay = e.call("Exp", {e.sub(before, with)});
+  const Value later =
+      exclusive ? recur_backwards(c, g, decay, axis)[1] : later_sums(c, g, decay, axis);
+  c.set(0, e.times(later, e.call("Exp", {e.sub(x, with)})));
+}
+
 void recurrence_shape(ShapeContext& c) {
   const PartialShape both =
       ShapeContext::merge(c.with_rank_at_least(0, 1), c.input(1), "shapes of x and decay");
@@ -77,14 +96,14 @@ void recurrence_gradient(GradientContext& c) {
   if (c.needed(1)) c.set(1, e.mul(gx, e.conj(c.output(1))));
 }
 
-OpDeclaration scan(OpRegistry& r, const char* name) {
+OpDeclaration scan(OpRegistry& r, const char* name, const char* types = "T: numbertype") {
   OpDeclaration d = r.op(name);
   d.input("x: T")
       .input("axis: Tidx")
       .output("out: T")
       .attr("exclusive: bool = false")
       .attr("reverse: bool = false");
-  d.attr("T: numbertype").attr("Tidx: {int32, int64} = int32").host("axis").shape(scan_shape);
+  d.attr(types).attr("Tidx: {int32, int64} = int32").host("axis").shape(scan_shape);
   return d;
 }
 
@@ -105,6 +124,14 @@ void register_scan_ops(OpRegistry& r) {
           "exclusive: without x[i] itself, so the first is 1. reverse: from the end. axis: a "
           "scalar in [-rank, rank). The gradient holds where x is 0, too. Errors: InvalidArgument "
           "for an axis out of range.");
+  scan(r, "CumulativeLogsumexp", "T: {half, bfloat16, float, double}")
+      .gradient(cumulative_logsumexp_gradient, {"x", "axis", "out"})
+      .doc(
+          "Running log-sum-exp along axis: out[i] = log(e ** x[0] + … + e ** x[i]), without "
+          "overflow.\n\n"
+          "exclusive: without x[i] itself, so the first is the lowest finite number of the dtype, "
+          "as in TensorFlow. reverse: from the end. axis: a scalar in [-rank, rank). Errors: "
+          "InvalidArgument for an axis out of range.");
   r.op("LinearRecurrence")
       .input("x: T")
       .input("decay: T")

@@ -76,10 +76,10 @@ double, half = float64, float16
 build_info = _core.build_info
 
 # Loaded when first asked for.
-_SUBMODULES = ("audio", "autograph", "errors", "image", "initializers", "layers", "losses", "math",
-               "metrics", "nn", "onnx", "profiler", "queue", "random", "raw_ops", "regularizers",
-               "rnn", "seq2seq", "signal", "sparse", "spectral", "strings", "summary", "test",
-               "train")
+_SUBMODULES = ("audio", "autograph", "bitwise", "errors", "image", "initializers", "layers",
+               "losses", "math", "metrics", "nn", "onnx", "profiler", "queue", "random", "raw_ops",
+               "regularizers", "rnn", "seq2seq", "signal", "sparse", "spectral", "strings",
+               "summary", "test", "train")
 # Names that live in such a submodule.
 _ELSEWHERE = {
     "zeros_initializer": ("initializers", "Zeros"), "ones_initializer": ("initializers", "Ones"),
@@ -101,6 +101,7 @@ _ELSEWHERE = {
     "string_to_hash_bucket_fast": ("strings", "to_hash_bucket_fast"),
     "string_to_hash_bucket_strong": ("strings", "to_hash_bucket_strong"),
     "substr": ("strings", "substr"),
+    "ensure_shape": ("_special", "ensure_shape"),
     "sigmoid": ("nn", "sigmoid"), "OpError": ("errors", "OpError"),
     "QueueBase": ("queue", "QueueBase"), "FIFOQueue": ("queue", "FIFOQueue"),
     "PaddingFIFOQueue": ("queue", "PaddingFIFOQueue"),

@@ -119,7 +119,7 @@ floor_div = floordiv
 floormod = _binary("FloorMod", "floormod", "The remainder of floordiv: it has the sign of y.")
 mod = floormod
 truncatediv = _binary("TruncateDiv", "truncatediv", "x / y rounded toward zero, for integers.")
-truncatemod = _binary("Mod", "truncatemod",
+truncatemod = _binary("TruncateMod", "truncatemod",
                       "The remainder of truncatediv, as C's % and fmod: it has the sign of x. "
                       "Gradients are 1 for x and -truncatediv(x, y) for y; TensorFlow has none.")
 div_no_nan = _binary("DivNoNan", "div_no_nan", "x / y, and 0 where y is 0.")

@@ -8,6 +8,7 @@ from treenail._counting import bincount  # noqa: F401
 from treenail._math import *  # noqa: F401,F403
 from treenail._math import __all__ as _math_names
 from treenail._names import no_attribute as _no_attribute
+from treenail._special import cumulative_logsumexp, nextafter  # noqa: F401
 from treenail.nn import (in_top_k, l2_normalize, log_softmax, sigmoid, softmax,  # noqa: F401
                          softplus, softsign, top_k, zero_fraction)
 
@@ -22,8 +23,8 @@ _ELEMENTWISE = ("acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh
 
 
 __all__ = list(_math_names) + list(_ELEMENTWISE) + [
-    "bincount", "in_top_k", "l2_normalize", "log_softmax", "sigmoid", "softmax", "softplus",
-    "softsign", "top_k", "zero_fraction"]
+    "bincount", "cumulative_logsumexp", "in_top_k", "l2_normalize", "log_softmax", "nextafter",
+    "sigmoid", "softmax", "softplus", "softsign", "top_k", "zero_fraction"]
 
 
 def __getattr__(name: str):

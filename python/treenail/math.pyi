@@ -21,6 +21,8 @@ from treenail._math import (abs as abs, accumulate_n as accumulate_n, add_n as a
                             sparse_matmul as sparse_matmul, tensordot as tensordot, trace as trace,
                             truediv as divide, truediv as truediv)  # noqa: F401
 from treenail._normalization import (l2_normalize as l2_normalize)  # noqa: F401
+from treenail._special import (cumulative_logsumexp as cumulative_logsumexp,
+                               nextafter as nextafter)  # noqa: F401
 from treenail.nn import (in_top_k as in_top_k, top_k as top_k,
                          zero_fraction as zero_fraction)  # noqa: F401
 from treenail.raw_ops import (acos as acos, acosh as acosh, add as add, asin as asin,

@@ -555,6 +555,36 @@ def Bitcast(input: TensorLike, type: DTypeLike, name: str | None = ...) -> Tenso
 bitcast = Bitcast
 
 
+def BitwiseAnd(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor:
+    """The bits that are set in both x and y.
+
+    Shapes broadcast as in NumPy.
+    """
+
+
+bitwise_and = BitwiseAnd
+
+
+def BitwiseOr(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor:
+    """The bits that are set in x, y or both.
+
+    Shapes broadcast as in NumPy.
+    """
+
+
+bitwise_or = BitwiseOr
+
+
+def BitwiseXor(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor:
+    """The bits that are set in exactly one of x and y.
+
+    Shapes broadcast as in NumPy.
+    """
+
+
+bitwise_xor = BitwiseXor
+
+
 def BlockGRU(seq_len_max: TensorLike, x: TensorLike, h_prev: TensorLike, w_ru: TensorLike,
              w_c: TensorLike, b_ru: TensorLike, b_c: TensorLike, name: str | None = ...) -> Any:
     """A layer of gated recurrent units over a sequence.
@@ -1074,6 +1104,19 @@ def Cumsum(x: TensorLike, axis: TensorLike, exclusive: bool = ..., reverse: bool
 cumsum = Cumsum
 
 
+def CumulativeLogsumexp(x: TensorLike, axis: TensorLike, exclusive: bool = ..., reverse: bool = ...,
+                        name: str | None = ...) -> Tensor:
+    """Running log-sum-exp along axis: out[i] = log(e ** x[0] + … + e ** x[i]), without overflow.
+
+    exclusive: without x[i] itself, so the first is the lowest finite number of the dtype, as in
+    TensorFlow. reverse: from the end. axis: a scalar in [-rank, rank). Errors: InvalidArgument
+    for an axis out of range.
+    """
+
+
+cumulative_logsumexp = CumulativeLogsumexp
+
+
 def CustomGradient(values: Sequence[TensorLike], arguments: Sequence[TensorLike],
                    function: str | bytes, name: str | None = ...) -> list[Tensor]:
     """The same values; their gradient is the program's own, which gives one for each of `arguments`
@@ -1428,6 +1471,17 @@ def EncodeWav(audio: TensorLike, sample_rate: TensorLike, name: str | None = ...
 
 
 encode_wav = EncodeWav
+
+
+def EnsureShape(input: TensorLike, shape: ShapeLike, name: str | None = ...) -> Tensor:
+    """The same value, whose shape is checked in every run.
+
+    shape: what it must match; unknown extents match any. The result's shape is known as far as
+    either is. Errors: InvalidArgument where the shapes do not match.
+    """
+
+
+ensure_shape = EnsureShape
 
 
 def Equal(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor:
@@ -1978,6 +2032,13 @@ def InitializedValue(resource: TensorLike, initial: TensorLike, name: str | None
 initialized_value = InitializedValue
 
 
+def Invert(x: TensorLike, name: str | None = ...) -> Tensor:
+    """Every bit of x the other way."""
+
+
+invert = Invert
+
+
 def InvertPermutation(x: TensorLike, name: str | None = ...) -> Tensor:
     """The inverse of a permutation of 0 ... n-1: y[x[i]] = i.
 
@@ -2132,6 +2193,17 @@ def LearnedUnigramCandidateSampler(true_classes: TensorLike, num_true: int, num_
 
 
 learned_unigram_candidate_sampler = LearnedUnigramCandidateSampler
+
+
+def LeftShift(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor:
+    """x with its bits moved y places to higher values, modulo 2^bits.
+
+    Shapes broadcast as in NumPy. A shift below 0 is one of 0, one beyond bits - 1 is one of bits
+    - 1, as in TensorFlow.
+    """
+
+
+left_shift = LeftShift
 
 
 def Less(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor:
@@ -2688,6 +2760,17 @@ def Neg(x: TensorLike, name: str | None = ...) -> Tensor:
 neg = Neg
 
 
+def NextAfter(x1: TensorLike, x2: TensorLike, name: str | None = ...) -> Tensor:
+    """The number next to x1 in the direction of x2, as C's nextafter: x2 where they are equal, NaN
+    where either is.
+
+    Shapes broadcast as in NumPy. The gradient goes to x1.
+    """
+
+
+next_after = NextAfter
+
+
 def NoOp(name: str | None = ...) -> Operation:
     """Does nothing; control inputs make it wait for other operations, so it stands for all of them.
     """
@@ -2940,6 +3023,13 @@ def PlaceholderWithDefault(input: TensorLike, shape: ShapeLike, name: str | None
 
 
 placeholder_with_default = PlaceholderWithDefault
+
+
+def PopulationCount(x: TensorLike, name: str | None = ...) -> Tensor:
+    """How many bits of each element are set."""
+
+
+population_count = PopulationCount
 
 
 def Pow(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor:
@@ -4066,6 +4156,17 @@ def ReverseSequence(input: TensorLike, seq_lengths: TensorLike, seq_dim: int, ba
 
 
 reverse_sequence = ReverseSequence
+
+
+def RightShift(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor:
+    """x with its bits moved y places to lower values: x / 2^y rounded toward minus infinity.
+
+    Shapes broadcast as in NumPy. A shift below 0 is one of 0, one beyond bits - 1 is one of bits
+    - 1, as in TensorFlow.
+    """
+
+
+right_shift = RightShift
 
 
 def Rint(x: TensorLike, name: str | None = ...) -> Tensor:
@@ -5329,6 +5430,16 @@ def TruncateDiv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor:
 
 
 truncate_div = TruncateDiv
+
+
+def TruncateMod(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor:
+    """Remainder of TruncateDiv, with the sign of x: the same as Mod.
+
+    Shapes broadcast as in NumPy. Errors: InvalidArgument "Integer division by zero".
+    """
+
+
+truncate_mod = TruncateMod
 
 
 def TruncatedNormal(shape: TensorLike, dtype: DTypeLike, seed: int = ..., seed2: int = ...,

@@ -129,9 +129,17 @@ REMAINDERS = [
 op("FloorMod", np.mod, dtypes=REALS, norm=True).cases_of(*REMAINDERS).cases_of(
     *[apart(*pair) for pair in PAIRS], options={"grad": 0}
 ).error(*DIVISION_BY_ZERO, T([1]), T([0]), on="int32")
-op("Mod", np.fmod, dtypes=REALS, norm=True).cases_of(*REMAINDERS).cases_of(
-    *[apart(*pair) for pair in PAIRS], options={"grad": 0}
-).error(*DIVISION_BY_ZERO, T([1]), T([0]), on="int32")
+for name in ("Mod", "TruncateMod"):
+    op(name, np.fmod, dtypes=REALS, norm=True).cases_of(*REMAINDERS).cases_of(
+        *[apart(*pair) for pair in PAIRS], options={"grad": 0}
+    ).case(T([7, -7, 7, -7, 0]), T([2, 2, -2, -2, 3]), options={"dtypes": SIGNED}).error(
+        *DIVISION_BY_ZERO, T([1]), T([0]), on="int32"
+    )
+op("NextAfter", np.nextafter, ulps=1, grad=2).cases_of(*PAIRS).case(
+    T([0.0, -0.0, 0.0, -0.0, 1.0, 1.0, np.inf, -np.inf, np.nan, 1.0, -1.0, np.inf]),
+    T([0.0, 0.0, 1.0, -1.0, 2.0, 1.0, 0.0, 0.0, 1.0, np.nan, -2.0, np.inf]),
+    options={"grad": 0, "signed_zeros": True, "dtypes": ("float64",)},
+).error(*INCOMPATIBLE, (2,), (3,))
 
 op(
     "DivNoNan", where_not(lambda x, y: y == 0, 0, np.divide), dtypes=FLOATS + COMPLEX, grad=2

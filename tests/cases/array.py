@@ -15,6 +15,14 @@ no_case("Placeholder", "it has no value of its own; test_sources.py states its e
 
 same = dict(dtypes=EVERYTHING, domain=(-9, 9), grad=2)
 op("Identity", lambda x: x, **same).cases_of(*SHAPES)
+op("EnsureShape", lambda x, shape: x, **same).case((2, 3), shape=[2, 3]).case(
+    (2, 3), shape=[None, 3]
+).case((), shape=[]).case((0, 2), shape=[0, None]).case((2, 3), shape=None).error(
+    "InvalidArgument",
+    r"Shape of tensor input \[2,3\] is not compatible with expected shape \[\?,4\]",
+    (2, 3),
+    shape=[None, 4],
+).error("InvalidArgument", "is not compatible with expected shape", (2, 3), shape=[2])
 op("StopGradient", lambda x: x, **dict(same, grad=0)).cases_of(*SHAPES)
 no_case("PreventGradient", "its gradient is an error; test_sources.py")
 no_case("CustomGradient", "its gradient is the program's; python/test_custom_gradient.py")

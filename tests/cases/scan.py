@@ -79,3 +79,29 @@ cases.case((2, 5, 3), rand((2, 5, 3), -0.9, 0.9), np.int64(1), reverse=True).cas
 cases.error("InvalidArgument", r"axis = 2 is not in \[-2, 2\)", (2, 3), (2, 3), 2).error(
     "InvalidArgument", "rank", (), (), 0
 ).error("InvalidArgument", "shapes of x and decay", (2, 3), (3, 2), 0)
+
+
+def log_sums(x, axis, exclusive=False, reverse=False):
+    x = np.moveaxis(x, int(axis), 0)
+    x = x[::-1] if reverse else x
+    result = np.logaddexp.accumulate(x, axis=0) if x.size else x
+    if exclusive:  # float64's, whatever dtype x had: tests/python/test_special.py has the others
+        first = np.full((min(1, len(x)),) + x.shape[1:], np.finfo(np.float64).min)
+        result = np.concatenate([first, result[:-1]])
+    result = result[::-1] if reverse else result
+    return np.ascontiguousarray(np.moveaxis(result, 0, int(axis)))
+
+
+cases = op("CumulativeLogsumexp", log_sums, dtypes=FLOATS, ulps=4, grad=2)
+for shape, axis in SHAPES:
+    cases.case(rand(shape, 1, 4), axis)
+for mode in MODES:
+    # Differences drown in the lowest number; tests/python/test_special.py has that gradient.
+    alone = {"dtypes": ("float64",), "grad": 0} if mode["exclusive"] else {}
+    cases.case(rand((2, 5, 3), 1, 4), np.int64(1), options=alone, **mode)
+cases.case(rand((4, 300), -400, 800), 1, options={"grad": 0, "norm": True}).special(
+    [-np.inf, 1.0, 1e30, -1e30, np.inf, 2.0, np.nan, 5.0], 0
+).special([-np.inf, -np.inf, 700.0, 710.0, -3.0], 0)
+cases.error("InvalidArgument", r"axis = 2 is not in \[-2, 2\)", (2, 3), 2).error(
+    "InvalidArgument", "rank", (), 0
+)

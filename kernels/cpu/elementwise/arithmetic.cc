@@ -82,6 +82,22 @@ struct Xdivy : Exact {
   }
 };
 
+// Floats are ordered as their bits are, the negative ones the other way round.
+struct NextAfter : Exact {
+  template <class V>
+  TN_INLINE static V apply(V a, V b) {
+    using U = Unsigned<V>;
+    const U up = bits<U>(a) + 1, down = bits<U>(a) - 1;
+    const V longer = bits<V>(up), shorter = bits<V>(down);
+    const V above = a > V{} ? longer : shorter, below = a > V{} ? shorter : longer;
+    const V tiny = copy_sign(bits<V>((U)(U{} + 1)), b);
+    const V moved = a < b ? above : below;
+    const V next = a == V{} ? tiny : moved;
+    const V same = a == b ? b : next;
+    return (a != a) | (b != b) ? a + b : same;
+  }
+};
+
 constexpr DType kF = DType::kFloat32;
 constexpr DType kD = DType::kFloat64;
 constexpr DType kI = DType::kInt32;
@@ -122,6 +138,8 @@ constexpr host::TileOp kOps[] = {
     {"MulNoNan", kD, binary<MulNoNan, double>(), 0.1f},
     {"QuotientGrad", kF, binary<Xdivy, float>(), 0.2f},
     {"QuotientGrad", kD, binary<Xdivy, double>(), 0.6f},
+    {"NextAfter", kF, binary<NextAfter, float>(), 0.1f},
+    {"NextAfter", kD, binary<NextAfter, double>(), 0.2f},
     {"Xdivy", kF, binary<Xdivy, float>(), 0.2f},
     {"Xdivy", kD, binary<Xdivy, double>(), 0.6f},
 };

@@ -63,6 +63,10 @@ constexpr host::TileOp kOps[] = {
     {"Mod", kD, each_binary<TruncateMod, double>(), 8.0f},
     {"Mod", kI, each_binary<TruncateMod, int32_t>(), 2.0f},
     {"Mod", kL, each_binary<TruncateMod, int64_t>(), 3.0f},
+    {"TruncateMod", kF, each_binary<TruncateMod, float>(), 8.0f},
+    {"TruncateMod", kD, each_binary<TruncateMod, double>(), 8.0f},
+    {"TruncateMod", kI, each_binary<TruncateMod, int32_t>(), 2.0f},
+    {"TruncateMod", kL, each_binary<TruncateMod, int64_t>(), 3.0f},
     {"Pow", kI, each_binary<IntegerPower, int32_t>(), 5.0f},
     {"Pow", kL, each_binary<IntegerPower, int64_t>(), 6.0f},
 };

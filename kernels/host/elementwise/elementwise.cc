@@ -58,6 +58,24 @@ struct SquaredDifference {
 struct Power {
   static U apply(U a, U b) { return integer_power(a, b); }
 };
+struct And {
+  static U apply(U a, U b) { return a & b; }
+};
+struct Or {
+  static U apply(U a, U b) { return a | b; }
+};
+struct Xor {
+  static U apply(U a, U b) { return a ^ b; }
+};
+struct Invert {
+  static U apply(U x) { return ~x; }
+};
+struct LeftShift {
+  static U apply(U x, U by) { return x << (by > 63 ? 63 : by); }
+};
+struct RightShift {
+  static U apply(U x, U by) { return x >> (by > 63 ? 63 : by); }
+};
 struct DivNoNan {
   template <class T>
   static T apply(T a, T b) {
@@ -158,11 +176,18 @@ constexpr TileOp kU64[] = {
     {"FloorDiv", kU, each_binary<Quotient, U>(), 3.0f},
     {"FloorMod", kU, each_binary<Remainder, U>(), 3.0f},
     {"Mod", kU, each_binary<Remainder, U>(), 3.0f},
+    {"TruncateMod", kU, each_binary<Remainder, U>(), 3.0f},
     {"Maximum", kU, each_binary<Maximum, U>(), 0.3f},
     {"Minimum", kU, each_binary<Minimum, U>(), 0.3f},
     {"SquaredDifference", kU, each_binary<SquaredDifference, U>(), 0.4f},
     {"Pow", kU, each_binary<Power, U>(), 6.0f},
     {"Square", kU, each_unary<Square, U>(), 0.4f},
+    {"BitwiseAnd", kU, each_binary<And, U>(), 0.2f},
+    {"BitwiseOr", kU, each_binary<Or, U>(), 0.2f},
+    {"BitwiseXor", kU, each_binary<Xor, U>(), 0.2f},
+    {"Invert", kU, each_unary<Invert, U>(), 0.2f},
+    {"LeftShift", kU, each_binary<LeftShift, U>(), 0.3f},
+    {"RightShift", kU, each_binary<RightShift, U>(), 0.3f},
     {"Relu", kU, each_unary<Identity, U>(), 0.1f},
     {"Relu6", kU, each_unary<Clamp6, U>(), 0.2f},
     {"ReluGrad", kU, each_binary<ReluGrad, U>(), 0.3f},

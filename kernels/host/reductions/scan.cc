@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cumsum, Cumprod and LinearRecurrence along one axis. Half-width floats are accumulated in float
-// and rounded element by element; narrow integers wrap in their own type.
+// Cumsum, Cumprod, CumulativeLogsumexp and LinearRecurrence along one axis. Half-width floats are
+// accumulated in float and rounded element by element; narrow integers wrap in their own type.
 #include <algorithm>
+#include <cmath>
 #include <complex>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <type_traits>
 
@@ -124,6 +126,64 @@ std::unique_ptr<Kernel> prepare_scan(const PrepareContext& c) {
       static_cast<double>(c.input_shape(0).num_elements()));
 }
 
+// log(e^x[0] + … + e^x[i]) as m + log(s), m the largest x so far and s the sum of e^(x - m).
+struct LogSum {
+  double most = -std::numeric_limits<double>::infinity();
+  double sum = 0;
+  void add(double x) {
+    if (x <= most) {
+      sum += x == most ? 1 : std::exp(x - most);
+    } else {  // also NaN, which stays
+      sum = std::isinf(x) ? 1 : sum * std::exp(most - x) + 1;
+      most = x;
+    }
+  }
+  double value() const { return std::isinf(most) ? most : most + std::log(sum); }
+};
+
+template <class T>
+T lowest_finite() {
+  if constexpr (std::is_same_v<T, Float16>) return static_cast<T>(-65504.0f);
+  if constexpr (std::is_same_v<T, BFloat16>) return static_cast<T>(-0x1.fep127f);
+  if constexpr (std::is_floating_point_v<T>) return std::numeric_limits<T>::lowest();
+}
+
+template <class T>
+void log_sum_columns(const T* x, T* y, const AxisSplit& s, int64_t m, Direction d) {
+  LogSum total[kStrip];
+  for (int64_t k = 0; k < s.extent; ++k) {
+    const int64_t at = (d.reverse ? s.extent - 1 - k : k) * s.inner;
+    for (int64_t j = 0; j < m; ++j) {
+      const auto value = static_cast<double>(static_cast<Accumulator<T>>(x[at + j]));
+      if (d.exclusive) {
+        y[at + j] = k == 0 ? lowest_finite<T>()
+                           : static_cast<T>(static_cast<Accumulator<T>>(total[j].value()));
+      }
+      total[j].add(value);
+      if (!d.exclusive) y[at + j] = static_cast<T>(static_cast<Accumulator<T>>(total[j].value()));
+    }
+  }
+}
+
+std::unique_ptr<Kernel> prepare_log_sum(const PrepareContext& c) {
+  const AxisSplit split = split_at_axis(c, 1);
+  const Direction direction = {c.op().get_bool("exclusive"), c.op().get_bool("reverse")};
+  const DType dtype = c.input_type(0);
+  const int64_t n = c.input_shape(0).num_elements();
+  return make_kernel(
+      [=](RunContext& run) {
+        if (n == 0) return;
+        dispatch<float, double, Float16, BFloat16>(dtype, [&]<class T>() {
+          const T* x = run.input(0).data<T>();
+          T* y = run.output(0).data<T>();
+          each_strip(run, split, 20.0, [&](int64_t at, int64_t columns) {
+            log_sum_columns(x + at, y + at, split, columns, direction);
+          });
+        });
+      },
+      static_cast<double>(n) * 20);
+}
+
 // Columns of out and before, from the first element of the strip.
 template <class T>
 void recur_columns(const T* x, const T* decay, T* out, T* before, const AxisSplit& s, int64_t m,
@@ -172,6 +232,7 @@ std::unique_ptr<Kernel> prepare_recurrence(const PrepareContext& c) {
 void register_scan_kernels(KernelRegistry& registry) {
   registry.add("Cumsum", {}, prepare_scan<false>);
   registry.add("Cumprod", {}, prepare_scan<true>);
+  registry.add("CumulativeLogsumexp", {}, prepare_log_sum);
   registry.add("LinearRecurrence", {}, prepare_recurrence);
 }
 

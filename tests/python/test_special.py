@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Special functions and operations on bits, under their public names."""
+
+import numpy as np
+import pytest
+
+import treenail as tn
+
+
+@pytest.fixture
+def evaluate():
+    with tn.Graph().as_default(), tn.Session() as session:
+        yield session.run
+
+
+def test_bits(evaluate):
+    x, y = np.array([5, -7, 127], np.int8), np.array([3, 1, 9], np.int8)
+    np.testing.assert_array_equal(evaluate(tn.bitwise.bitwise_and(x, y)), x & y)
+    np.testing.assert_array_equal(evaluate(tn.bitwise.bitwise_or(x, y)), x | y)
+    np.testing.assert_array_equal(evaluate(tn.bitwise.bitwise_xor(x, y)), x ^ y)
+    np.testing.assert_array_equal(evaluate(tn.bitwise.invert(x)), ~x)
+    np.testing.assert_array_equal(evaluate(tn.bitwise.left_shift(x, y)), [40, -14, -128])
+    np.testing.assert_array_equal(evaluate(tn.bitwise.right_shift(x, y)), [0, -4, 0])
+    np.testing.assert_array_equal(evaluate(tn.raw_ops.PopulationCount(x=x)), [2, 6, 7])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
+def test_exclusive_cumulative_logsumexp_begins_with_the_lowest_number(evaluate, dtype):
+    dtype = tn.as_dtype(dtype)
+    x = tn.constant([1.0, 2.0, 3.0], dtype)
+    y = tn.math.cumulative_logsumexp(x, exclusive=True)
+    first, second, third = evaluate(tn.cast(y, tn.float64))
+    assert first == evaluate(tn.cast(tn.constant(dtype.min, dtype), tn.float64))
+    np.testing.assert_allclose([second, third], [1.0, 2.3132616875], rtol=1e-2)
+    y = tn.math.cumulative_logsumexp(x, exclusive=True, reverse=True)
+    assert evaluate(tn.cast(y, tn.float64))[2] == first
+
+
+def test_gradient_of_cumulative_logsumexp_is_linear_and_finite_for_large_numbers(evaluate):
+    x = tn.constant(np.array([-800.0, 700.0, 3000.0, 2999.0]))
+    g = np.array([0.0, 2.0, -1.0, 3.0])
+    (gx,) = tn.gradients(tn.math.cumulative_logsumexp(x), [x], grad_ys=[tn.constant(g)])
+    share = 1 / (1 + np.exp(-1.0))
+    np.testing.assert_allclose(evaluate(gx), [0, 2, -1 + 3 * share, 3 * (1 - share)], atol=1e-12)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_gradients_of_exclusive_cumulative_logsumexp_are_those_of_the_other_one_shifted(
+        evaluate, reverse):
+    x = tn.constant(np.random.RandomState(1).standard_normal((5, 3)))
+    g = tn.constant(np.random.RandomState(2).standard_normal((4, 3)))
+    inner = slice(None, -1) if reverse else slice(1, None)
+    outer = slice(1, None) if reverse else slice(None, -1)
+    shifted = tn.math.cumulative_logsumexp(x, reverse=reverse)[outer]
+    exclusive = tn.math.cumulative_logsumexp(x, exclusive=True, reverse=reverse)[inner]
+    first = [tn.gradients(y, [x], grad_ys=[g])[0] for y in (exclusive, shifted)]
+    second = [tn.gradients(tn.sin(first), [x])[0] for first in first]
+    for one, other in (evaluate(first), evaluate(second)):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
+
+
+def test_shapes_are_ensured_in_every_run():
+    with tn.Graph().as_default(), tn.Session() as session:
+        x = tn.placeholder(tn.float32)
+        y = tn.ensure_shape(x, [None, 3])
+        assert y.shape.as_list() == [None, 3]
+        assert session.run(y, {x: np.ones((2, 3))}).shape == (2, 3)
+        with pytest.raises(tn.errors.InvalidArgumentError, match=r"\[2,4\] is not compatible"):
+            session.run(y, {x: np.ones((2, 4))})
+        with pytest.raises(tn.errors.InvalidArgumentError, match=r"\[3\] is not compatible"):
+            session.run(y, {x: np.ones(3)})
+
+
+def test_nextafter(evaluate):
+    np.testing.assert_array_equal(
+        evaluate(tn.math.nextafter(np.float32([1, 0, np.inf]), np.float32([2, -1, 0]))),
+        np.nextafter(np.float32([1, 0, np.inf]), np.float32([2, -1, 0])))
