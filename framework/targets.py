@@ -54,7 +54,7 @@ Registration(output="host_kernels_table.cc", sources="kernels/host/**/*.cc",
 SharedLibrary(
     name="treenail",
     components=["base", "device", "tensor", "op", "ops", "graph", "placement", "runtime", "eager",
-                "io", "capi", "host_kernels"],
+                "io", "capi", "host_kernels", "eigen_decompositions"],
     generated=["ops_table.cc", "host_kernels_table.cc"],
     precompiled=["framework/op/gradient.h", "framework/op/op_registry.h",
                  "framework/runtime/kernel/kernel_registry.h"])

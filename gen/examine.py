@@ -69,6 +69,8 @@ def _features(prober: probe.Prober, tools: Toolchain, pkg: Sequence[str], option
             continue
         if dep.name == "blas":
             result = libraries.find_blas(prober, tools, pkg, options.get("blas"), triplet)
+        elif dep.name == "lapack":
+            result = libraries.find_lapack(tools, found.get("blas", External(False)))
         else:
             result = libraries.find_library(prober, tools, pkg, dep)
         hint = libraries.install_hint(distro, result, dep.name,
@@ -113,6 +115,19 @@ def _pybind11(prober: probe.Prober, tools: Toolchain, pkg: Sequence[str],
     raise ConfigureError("pybind11 is needed (%s): %s; %s" % (
         BY_NAME["pybind11"].why, result.why_not,
         libraries.install_hint(distro, result, "pybind11")))
+
+
+def _eigen(prober: probe.Prober, tools: Toolchain, pkg: Sequence[str],
+           distro: distros.Distro) -> External:
+    """Headers alone are needed: pkg-config, else where distributions have them."""
+    dep = BY_NAME["eigen"]
+    result = libraries.pkg_config(prober, pkg, dep.modules[0], dep.minimum)
+    if result.found:
+        return result
+    if not result.version and os.path.exists("/usr/include/eigen3/Eigen/Core"):
+        return External(True, ("-I/usr/include/eigen3",), (), "", "/usr/include/eigen3")
+    raise ConfigureError("Eigen is needed (%s): %s; %s" % (
+        dep.why, result.why_not, libraries.install_hint(distro, result, "eigen")))
 
 
 def _isa(tools: Toolchain, options: Options, machine: str,
@@ -201,6 +216,7 @@ def examine(prober: probe.Prober, options: Options, features: Set[str]) -> Facts
             result = External(False, why_not="%s; %s" % (
                 result.why_not, libraries.install_hint(distro, result, name)))
         facts.externals[name] = result
+    facts.externals["eigen"] = _eigen(prober, tools, pkg, distro)
     _pythons(prober, tools, pkg, options, facts, triplet)
     facts.memory_mib = probe.memory_mib()
     return facts

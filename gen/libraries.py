@@ -70,6 +70,31 @@ def find_library(prober: Prober, tools: Toolchain, program: Sequence[str],
     return result
 
 
+LAPACK_PROGRAM = """
+extern "C" void dgetrf_(const int*, const int*, double*, const int*, int*, int*);
+int main() {
+  int n = 1, pivot = 0, info = 1;
+  double a = 2;
+  dgetrf_(&n, &n, &a, &n, &pivot, &info);
+  return info;
+}
+"""
+
+
+def find_lapack(tools: Toolchain, blas: External) -> External:
+    """LAPACK beside the BLAS that was chosen: FlexiBLAS and OpenBLAS hold their own; where the BLAS
+    is the distribution's switchable one, so is LAPACK, whose name is linked even if today's BLAS
+    holds it."""
+    if not blas.found:
+        return External(False, why_not="it needs a BLAS")
+    whole = any(name in blas.libs for name in ("-lflexiblas", "-lopenblas"))
+    libs = blas.libs if whole else ("-llapack",) + blas.libs
+    ok, err = tools.links(LAPACK_PROGRAM, list(libs))
+    if ok:
+        return External(True, (), libs, "", " ".join(libs))
+    return External(False, why_not="a program does not link with %s: %s" % (" ".join(libs), err))
+
+
 def install_hint(distro: Distro, result: External, name: str, kind: str = "") -> str:
     """What to install for a library that was not found: pkg-config first, without which one that
     is there may not be found."""

@@ -4,12 +4,18 @@
 Kernels see op, tensor, base, io and the kernel-side headers of runtime, never a node or a graph.
 """
 
+# Eigen's templates, compiled once, at the baseline.
+Component(name="eigen_decompositions", sources=["kernels/eigen/*.cc"],
+          headers=["kernels/eigen/*.h"], needs=["adapter_interfaces"], external=["eigen"],
+          debug_variables=False)
 Component(name="host_kernels", sources=["kernels/host/**/*.cc"], headers=["kernels/host/**/*.h"],
-          needs=["kernel_api", "op", "tensor", "device", "io", "base", "adapter_interfaces"],
+          needs=["kernel_api", "op", "tensor", "device", "io", "base", "adapter_interfaces",
+                 "eigen_decompositions"],
           debug_variables=False)
 
 Component(name="cpu_kernels", sources=["kernels/cpu/**/*.cc"], headers=["kernels/cpu/**/*.h"],
-          needs=["host_kernels", "kernel_api", "op", "tensor", "base", "adapter_interfaces"],
+          needs=["host_kernels", "kernel_api", "op", "tensor", "device", "base",
+                 "adapter_interfaces", "eigen_decompositions"],
           debug_variables=False)
 Registration(output="cpu_kernels_table.cc", sources="kernels/cpu/**/*.cc",
              function="register_*_kernels", namespace="treenail::cpu",
@@ -25,6 +31,9 @@ Component(name="adapter_interfaces", headers=["kernels/adapters/*/*_api.h"], nee
 Component(name="adapter_blas", sources=["kernels/adapters/blas/*.cc"],
           headers=["kernels/adapters/blas/*.h"], needs=["adapter_interfaces", "base"],
           external=["blas"])
+Component(name="adapter_lapack", sources=["kernels/adapters/lapack/*.cc"],
+          headers=["kernels/adapters/lapack/*.h"], needs=["adapter_interfaces", "base"],
+          external=["lapack"])
 Component(name="adapter_onednn", sources=["kernels/adapters/onednn/*.cc"],
           headers=["kernels/adapters/onednn/*.h"], needs=["adapter_interfaces", "base"],
           external=["onednn"])
@@ -44,6 +53,7 @@ Component(name="adapter_png", sources=["kernels/adapters/png/*.cc"],
           headers=["kernels/adapters/png/*.h"], needs=["io", "base"],
           external=["png"])
 Adapter(name="blas", component="adapter_blas", feature="blas", export="treenail_adapter")
+Adapter(name="lapack", component="adapter_lapack", feature="lapack", export="treenail_adapter")
 Adapter(name="onednn", component="adapter_onednn", feature="onednn", export="treenail_adapter")
 Adapter(name="hdf5", component="adapter_hdf5", feature="hdf5", export="treenail_adapter")
 Adapter(name="jpeg", component="adapter_jpeg", feature="jpeg", export="treenail_adapter")

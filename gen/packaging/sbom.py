@@ -43,7 +43,7 @@ from gen.distro import this_distro  # noqa: E402
 # Libraries of templates, which become part of what includes them, by a folder that all their
 # headers lie in. Of other headers only declarations and a few inline functions are used; those of
 # libstdc++ and libgcc put no terms on the result (GCC Runtime Library Exception).
-COMPILED_IN = {"pybind11": "BSD-3-Clause"}
+COMPILED_IN = {"pybind11": "BSD-3-Clause", "Eigen": "MPL-2.0"}
 # What the terms of a library, by the beginning of its soname, make of a file linked with it.
 TERMS_OF_LINKING = (
     ("libfftw3", "GPL-3.0-or-later",

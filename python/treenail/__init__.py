@@ -77,9 +77,9 @@ build_info = _core.build_info
 
 # Loaded when first asked for.
 _SUBMODULES = ("audio", "autograph", "bitwise", "errors", "image", "initializers", "layers",
-               "losses", "math", "metrics", "nn", "onnx", "profiler", "queue", "random", "raw_ops",
-               "regularizers", "rnn", "seq2seq", "signal", "sparse", "spectral", "strings",
-               "summary", "test", "train")
+               "linalg", "losses", "math", "metrics", "nn", "onnx", "profiler", "queue", "random",
+               "raw_ops", "regularizers", "rnn", "seq2seq", "signal", "sparse", "spectral",
+               "strings", "summary", "test", "train")
 # Names that live in such a submodule.
 _ELSEWHERE = {
     "zeros_initializer": ("initializers", "Zeros"), "ones_initializer": ("initializers", "Ones"),
@@ -102,6 +102,7 @@ _ELSEWHERE = {
     "string_to_hash_bucket_strong": ("strings", "to_hash_bucket_strong"),
     "substr": ("strings", "substr"),
     "ensure_shape": ("_special", "ensure_shape"),
+    "cholesky_solve": ("linalg", "cholesky_solve"),
     "sigmoid": ("nn", "sigmoid"), "OpError": ("errors", "OpError"),
     "QueueBase": ("queue", "QueueBase"), "FIFOQueue": ("queue", "FIFOQueue"),
     "PaddingFIFOQueue": ("queue", "PaddingFIFOQueue"),
@@ -112,12 +113,13 @@ _ELSEWHERE = {
 # theirs, too, but are listed in raw_ops only.
 _REGISTERED = (
     "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bitcast", "ceil",
-    "check_numerics", "cos", "cosh", "decode_base64", "decode_raw", "encode_base64", "equal",
-    "erfc", "exp", "expm1", "extract_image_patches", "fft", "fft2d", "fft3d", "floor", "greater",
-    "greater_equal", "ifft", "ifft2d", "ifft3d", "invert_permutation", "is_finite", "is_inf",
-    "is_nan", "less", "less_equal", "log", "log1p", "logical_and", "logical_not", "logical_or",
-    "matrix_band_part", "matrix_diag", "matrix_diag_part", "matrix_set_diag", "maximum", "minimum",
-    "not_equal", "parse_tensor", "reciprocal", "rint", "round", "rsqrt", "segment_max",
+    "check_numerics", "cholesky", "cos", "cosh", "decode_base64", "decode_raw", "encode_base64",
+    "equal", "erfc", "exp", "expm1", "extract_image_patches", "fft", "fft2d", "fft3d", "floor",
+    "greater", "greater_equal", "ifft", "ifft2d", "ifft3d", "invert_permutation", "is_finite",
+    "is_inf", "is_nan", "less", "less_equal", "log", "log1p", "logical_and", "logical_not",
+    "logical_or", "matrix_band_part", "matrix_determinant", "matrix_diag", "matrix_diag_part",
+    "matrix_inverse", "matrix_set_diag", "matrix_solve", "matrix_triangular_solve", "maximum",
+    "minimum", "not_equal", "parse_tensor", "reciprocal", "rint", "round", "rsqrt", "segment_max",
     "segment_mean", "segment_min", "segment_prod", "segment_sum", "serialize_tensor", "sin", "sinh",
     "sparse_segment_mean", "sparse_segment_sqrt_n", "sparse_segment_sum", "squared_difference",
     "tan", "unique_with_counts", "unravel_index", "unsorted_segment_max", "unsorted_segment_min",

@@ -50,8 +50,7 @@ _TOP = {
     "container": "give variables names of their own with tn.variable_scope",
     "collective_reduce": _ONE_PROCESS, "distribute": _ONE_PROCESS, "distributions": _RANDOM,
     "random_gamma": _RANDOM, "random_poisson": _RANDOM, "dtypes": "dtypes are names of tn itself, "
-    "such as tn.float32", "linalg": _LINALG, "matrix_determinant": _LINALG,
-    "matrix_inverse": _LINALG, "matrix_solve": _LINALG, "cholesky": _LINALG, "svd": _LINALG,
+    "such as tn.float32", "svd": _LINALG,
     "qr": _LINALG, "self_adjoint_eig": _LINALG, "norm": "use tn.sqrt(tn.reduce_sum(tn.square(x))) "
     "or tn.reduce_euclidean_norm", "manip": "use tn.roll, tn.reverse, tn.gather_nd, ...",
     "debugging": "tn.Assert, tn.assert_equal and the like are in tn itself",
@@ -86,6 +85,9 @@ _TEST = {"TestCase": "use unittest.TestCase", "main": _TESTS, "mock": "use unitt
          "gpu_device_name": "see tn.Session().list_devices()"}
 _MODULES = {"treenail": _TOP, "treenail.train": _TRAIN, "treenail.image": _IMAGE,
             "treenail.test": _TEST,
+            "treenail.linalg": dict.fromkeys(
+                ("svd", "qr", "eigh", "eigvalsh", "lstsq", "pinv", "expm", "logm", "sqrtm",
+                 "cross", "matrix_rank", "tridiagonal_solve", "tridiagonal_matmul"), _LINALG),
             "treenail.random": {"gamma": _RANDOM, "poisson": _RANDOM}}
 
 

@@ -809,6 +809,20 @@ def CheckNumerics(tensor: TensorLike, message: str | bytes, name: str | None = .
 check_numerics = CheckNumerics
 
 
+def Cholesky(input: TensorLike, name: str | None = ...) -> Tensor:
+    """Cholesky factors of Hermitian positive definite matrices: input = output output^H.
+
+    input is [..., n, n]; of each matrix the lower triangle is read, and the factor is lower
+    triangular with a positive diagonal. The gradient is that of the Hermitian matrix, shared by
+    both triangles (Murray 2016). Errors: InvalidArgument for matrices that are not square;
+    "Cholesky decomposition was not successful", naming the first such matrix of the batch, where
+    one is not positive definite or holds NaN.
+    """
+
+
+cholesky = Cholesky
+
+
 def ClipByValue(t: TensorLike, clip_value_min: TensorLike, clip_value_max: TensorLike,
                 name: str | None = ...) -> Tensor:
     """t limited to [clip_value_min, clip_value_max]; the upper bound where the bounds cross.
@@ -2274,6 +2288,19 @@ def Log1p(x: TensorLike, name: str | None = ...) -> Tensor:
 log1p = Log1p
 
 
+def LogMatrixDeterminant(input: TensorLike, name: str | None = ...) -> Any:
+    """Sign and logarithm of the absolute value of determinants, which may be out of range
+    themselves.
+
+    input is [..., n, n], both outputs are [...]. The sign has absolute value 1; of singular
+    matrices the sign is 0 and the logarithm -inf. The gradient needs invertible matrices.
+    Errors: InvalidArgument for matrices that are not square.
+    """
+
+
+log_matrix_determinant = LogMatrixDeterminant
+
+
 def LogSoftmax(logits: TensorLike, name: str | None = ...) -> Tensor:
     """Computes the logarithm of softmax over the last axis: x - log(sum(exp(x))).
 
@@ -2332,6 +2359,18 @@ def LogicalOr(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor:
 
 
 logical_or = LogicalOr
+
+
+def Lu(input: TensorLike, output_idx_type: DTypeLike = ..., name: str | None = ...) -> Any:
+    """LU factors by partial pivoting: row p[i] of the input is row i of L U.
+
+    input is [..., n, n]. lu holds U in its upper triangle and, below the diagonal, L, whose
+    diagonal is one. p is [..., n]. Errors: InvalidArgument for matrices that are not square;
+    "Input is not invertible", naming the first such matrix of the batch, where a pivot is zero.
+    """
+
+
+lu = Lu
 
 
 def MapClear(capacity: int = ..., memory_limit: int = ..., dtypes: Sequence[DTypeLike] = ...,
@@ -2459,6 +2498,18 @@ def MatrixBandPart(input: TensorLike, num_lower: TensorLike, num_upper: TensorLi
 matrix_band_part = MatrixBandPart
 
 
+def MatrixDeterminant(input: TensorLike, name: str | None = ...) -> Tensor:
+    """Determinants of matrices: the product of the pivots of their LU factors, which overflows only
+    where the determinant does.
+
+    input is [..., n, n], output [...]; 1 where n is 0. The gradient needs invertible matrices.
+    Errors: InvalidArgument for matrices that are not square.
+    """
+
+
+matrix_determinant = MatrixDeterminant
+
+
 def MatrixDiag(diagonal: TensorLike, name: str | None = ...) -> Tensor:
     """Square matrices in the last two axes, zero but for the given diagonals."""
 
@@ -2473,11 +2524,52 @@ def MatrixDiagPart(input: TensorLike, name: str | None = ...) -> Tensor:
 matrix_diag_part = MatrixDiagPart
 
 
+def MatrixInverse(input: TensorLike, adjoint: bool = ..., name: str | None = ...) -> Tensor:
+    """Inverses of matrices, or of their adjoints, by LU factors with partial pivoting.
+
+    input and output are [..., n, n]. MatrixSolve is faster and more exact where the inverse
+    would be multiplied by something. Errors: InvalidArgument for matrices that are not square;
+    "Input is not invertible", naming the first such matrix of the batch, where a pivot is zero.
+    """
+
+
+matrix_inverse = MatrixInverse
+
+
 def MatrixSetDiag(input: TensorLike, diagonal: TensorLike, name: str | None = ...) -> Tensor:
     """`input` with the main diagonals of its matrices replaced by `diagonal`."""
 
 
 matrix_set_diag = MatrixSetDiag
+
+
+def MatrixSolve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = ...,
+                name: str | None = ...) -> Tensor:
+    """Solves matrix output = rhs by LU factors with partial pivoting.
+
+    matrix is [..., n, n], rhs and output are [..., n, k]; with adjoint the system is matrix^H
+    output = rhs. Errors: InvalidArgument for matrices that are not square or do not go with rhs;
+    "Input matrix is not invertible", naming the first such matrix of the batch, where a pivot is
+    zero.
+    """
+
+
+matrix_solve = MatrixSolve
+
+
+def MatrixTriangularSolve(matrix: TensorLike, rhs: TensorLike, lower: bool = ...,
+                          adjoint: bool = ..., name: str | None = ...) -> Tensor:
+    """Solves matrix output = rhs for triangular matrices, by substitution.
+
+    matrix is [..., n, n], rhs and output are [..., n, k]. Of each matrix the lower triangle is
+    read, or the upper one where lower is false; with adjoint the system is matrix^H output =
+    rhs. Errors: InvalidArgument for matrices that are not square or do not go with rhs; "Input
+    matrix is not invertible", naming the first such matrix of the batch, where a diagonal
+    element is zero.
+    """
+
+
+matrix_triangular_solve = MatrixTriangularSolve
 
 
 def Max(input: TensorLike, reduction_indices: TensorLike, keep_dims: bool = ...,

@@ -279,6 +279,9 @@ _DEFAULTS = {
     "grad": 1,
     "wrt": None,
     "grad_tolerance": 1e-6,
+    # Does the op see a Hermitian matrix in one triangle? Then so does the gradient: differences are
+    # taken along Hermitian directions.
+    "hermitian": False,
     # Compare immediate and session results by bits (False where the op is random).
     "same_bits": True,
     # Are result shapes known while the graph is built, with known input shapes?

@@ -198,8 +198,11 @@ def shifted(values: Sequence[Any], flat_index: int, delta: np.ndarray) -> List[A
     return result
 
 
-def directions(array: np.ndarray) -> List[np.ndarray]:
-    """Unit directions for small inputs, random ones for larger: the same each time."""
+def directions(array: np.ndarray, hermitian: bool = False) -> List[np.ndarray]:
+    """Unit directions for small inputs, random ones for larger: the same each time. hermitian: of
+    each what a Hermitian matrix may move along."""
+    if hermitian:
+        return [(d + np.conj(np.swapaxes(d, -1, -2))) / 2 for d in directions(array)]
     steps = [1.0, 1j] if array.dtype.kind == "c" else [1.0]
     if array.size <= MOST_ELEMENTS:
         units = []
@@ -221,11 +224,12 @@ def inner(a: np.ndarray, b: np.ndarray) -> float:
     return float(product.real.sum())
 
 
-def differences(function: Any, values: Sequence[Any], i: int) -> List[float]:
+def differences(case: Case, function: Any, values: Sequence[Any], i: int) -> List[float]:
     """Central differences of function(values), a real number, in the directions of flat input i."""
+    array = backend.flat(values)[i].array
     return [
         (function(shifted(values, i, delta)) - function(shifted(values, i, -delta))) / (2 * STEP)
-        for delta in (STEP * d for d in directions(backend.flat(values)[i].array))
+        for delta in (STEP * d for d in directions(array, case.option("hermitian")))
     ]
 
 
@@ -239,7 +243,7 @@ def check_against_differences(
             % (what, i, gradient.dtype, list(gradient.shape), x.dtype, list(x.shape))
         )
     scale = max(1.0, float(np.max(np.abs(gradient), initial=0.0)))
-    for direction, difference in zip(directions(x), measured):
+    for direction, difference in zip(directions(x, case.option("hermitian")), measured):
         analytic = inner(gradient, direction)
         tolerance = (
             case.option("grad_tolerance")
@@ -296,7 +300,7 @@ class GradientCheck:
         arrays = [None if g is None else np.asarray(next(results)) for g in gradients]
         for i, array in zip(self.inputs, arrays):
             if i not in self.measured:
-                self.measured[i] = differences(self._loss, self.values, i)
+                self.measured[i] = differences(self.case, self._loss, self.values, i)
             self._check(self.what, i, array, self.measured[i])
         return gradients, arrays
 
@@ -328,7 +332,7 @@ class GradientCheck:
         results = iter(self.graph.run([g for g in seconds if g is not None], self.values))
         for i, g in zip(self.inputs, seconds):
             array = None if g is None else np.asarray(next(results))
-            measured = differences(loss, self.values, i)
+            measured = differences(self.case, loss, self.values, i)
             self._check(self.what + ", second gradient", i, array, measured)
 
 

@@ -128,6 +128,23 @@ def test_too_old_a_library_is_refused(small_tree, tmp_path):
     assert "pybind11" in done.stderr.split("; ")[-1]
 
 
+def test_too_old_an_eigen_is_refused(small_tree, tmp_path):
+    library(tmp_path, "eigen3", "3.2.9")
+    done = small_tree.configure("PKG_CONFIG_LIBDIR=%s" % tmp_path, check=False)
+    assert done.returncode == 1
+    assert "Eigen is needed (decompositions of matrices): version 3.2.9 is there" in done.stderr
+    assert this_distro().install_hint("eigen") in done.stderr
+
+
+def test_lapack_needs_a_blas(small_tree):
+    add_feature(small_tree, "blas")
+    add_feature(small_tree, "lapack")
+    done = small_tree.configure("--blas=none", "--with-lapack=yes", check=False)
+    assert done.returncode == 1
+    assert "--with-lapack=yes, but lapack: it needs a BLAS" in done.stderr
+    assert "lapack" in small_tree.configure("--blas=none").stdout
+
+
 def test_without_pkg_config_its_package_is_named_first(small_tree, tmp_path):
     """What pkg-config alone would find may well be installed."""
     add_feature(small_tree)

@@ -9,6 +9,7 @@ from static_shapes import ROWS, Placeholders, flattened
 
 import shape_rows_array  # noqa: F401
 import shape_rows_image  # noqa: F401
+import shape_rows_linalg  # noqa: F401
 import shape_rows_math  # noqa: F401
 import shape_rows_nn  # noqa: F401
 import shape_rows_signal  # noqa: F401

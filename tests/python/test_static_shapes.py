@@ -8,6 +8,7 @@ import pytest
 
 import shape_rows_array  # noqa: F401
 import shape_rows_image  # noqa: F401
+import shape_rows_linalg  # noqa: F401
 import shape_rows_math  # noqa: F401
 import shape_rows_metrics  # noqa: F401
 import shape_rows_nn  # noqa: F401

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Helpers of the shape rules and gradients of linear algebra, where the last two axes are matrices
+// and those before them a batch.
+#pragma once
+
+#include <cstdint>
+
+#include "framework/op/gradient.h"
+#include "framework/op/shape_context.h"
+
+namespace treenail {
+
+// The attribute of all of linear algebra.
+inline constexpr const char* kLinalgTypes = "T: {float, double, complex64, complex128}";
+
+// The shape of input i. Errors: InvalidArgument unless its matrices are square.
+PartialShape square_matrices(const ShapeContext& c, int i);
+
+// The axes before the last `count`.
+PartialShape batch_of(const PartialShape& shape, int count);
+
+// Floating-point operations of n³ multiply-adds times `each`, for every n × n matrix.
+double cubic_flops(const OpInstance& op, const Shape& matrices, double each);
+
+// --- Gradients --------------------------------------------------------------------------------
+
+Value matrix_product(Emitter& e, Value a, Value b, bool adjoint_a = false, bool adjoint_b = false);
+Value triangular_solution(Emitter& e, Value matrix, Value rhs, bool lower, bool adjoint);
+Value adjoint_of(Emitter& e, Value matrices);
+// The diagonal, `below` diagonals below it and `above` above it; -1: all of them.
+Value band_of(Emitter& e, Value matrices, int64_t below, int64_t above);
+// The lower triangle without the diagonal.
+Value strictly_lower(Emitter& e, Value matrices);
+// The last extent, an int32 scalar.
+Value last_extent(Emitter& e, Value matrices);
+// One factor for each matrix.
+Value scaled_matrices(Emitter& e, Value factors, Value matrices);
+Value halved(Emitter& e, Value x);
+
+}  // namespace treenail

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cholesky factors and triangular systems of small matrices, one per vector lane. Larger ones:
+// kernels/host/linalg/cholesky.cc.
+#include "framework/runtime/kernel/kernel_registry.h"
+#include "kernels/cpu/linalg/lanes.h"
+#include "kernels/host/linalg/dense_kernels.h"
+
+namespace treenail::cpu {
+namespace {
+
+using KernelPtr = std::unique_ptr<Kernel>;
+
+// Two groups of matrices become their lower factors, column by column, with zeros above; set lanes
+// of `failed` are not positive definite. Two, since a square root has to wait for the one before.
+template <class T>
+void factor(Vec<T>* a, Vec<T>* b, int64_t n, Int<Vec<T>> (&failed)[2]) {
+  Vec<T>* const group[] = {a, b};
+  failed[0] = failed[1] = Int<Vec<T>>{};
+  for (int64_t j = 0; j < n; ++j) {
+    Vec<T> inverse[2];
+    for (int g = 0; g < 2; ++g) {
+      Vec<T>* const row = group[g] + j * n;
+      Vec<T> pivot = row[j];
+      for (int64_t k = 0; k < j; ++k) pivot = mul_add(-row[k], row[k], pivot);
+      failed[g] |= ~(pivot > Vec<T>{});
+      row[j] = square_root(pivot);
+      inverse[g] = splat<Vec<T>>(1) / row[j];
+    }
+    for (int64_t i = j + 1; i < n; ++i) {
+      for (int g = 0; g < 2; ++g) {
+        Vec<T>* const row = group[g] + i * n;
+        const Vec<T>* const above = group[g] + j * n;
+        Vec<T> sum = row[j];
+        for (int64_t k = 0; k < j; ++k) sum = mul_add(-row[k], above[k], sum);
+        row[j] = sum * inverse[g];
+        group[g][j * n + i] = Vec<T>{};
+      }
+    }
+  }
+}
+
+template <class T>
+KernelPtr prepare_cholesky(const PrepareContext& p) {
+  const host::MatrixBatch m(p.input_shape(0));
+  if (m.rows > kMostLaneRows || m.elements() * m.count == 0) return host::dense_cholesky(p);
+  const auto n = static_cast<double>(m.rows);
+  const double cost = group_cost(4 * n * n, n * n * n / 3);
+  return make_kernel(
+      [m, cost](RunContext& c) {
+        const T* const from = host::matrices<T>(c.input(0));
+        T* const to = host::matrices<T>(c.output(0));
+        const int64_t size = m.elements();
+        each_group<T, 2>(c, m.count, cost, [&](int64_t first, int64_t count) {
+          Vec<T> a[2][kMostLaneRows * kMostLaneRows];
+          Int<Vec<T>> failed[2];
+          const Halves<T> halves(first, count);
+          for (int g = 0; g < 2; ++g) {
+            pack_lanes(from + halves.first[g] * size, halves.count[g], size, a[g]);
+          }
+          factor<T>(a[0], a[1], m.rows, failed);
+          for (int g = 0; g < halves.groups; ++g) {
+            refuse_lanes(failed[g], halves.count[g], halves.first[g], host::kNotPositiveDefinite,
+                         m.batch);
+            unpack_lanes(a[g], halves.count[g], size, to + halves.first[g] * size);
+          }
+        });
+      },
+      cost * static_cast<double>(m.count) / (2 * kLanes<T>));
+}
+
+// x becomes a^-1 x by substitution, from the first row on where a is lower, else from the last.
+template <class T>
+Int<Vec<T>> substitute(const Vec<T>* a, bool lower, int64_t n, int64_t k, Vec<T>* x) {
+  Int<Vec<T>> singular = {};
+  for (int64_t step = 0; step < n; ++step) {
+    const int64_t i = lower ? step : n - 1 - step;
+    const int64_t from = lower ? 0 : i + 1, to = lower ? i : n;
+    const Vec<T> pivot = a[i * n + i], inverse = splat<Vec<T>>(1) / pivot;
+    singular |= pivot == Vec<T>{};
+    for (int64_t c = 0; c < k; ++c) {
+      Vec<T> sum = x[i * k + c];
+      for (int64_t j = from; j < to; ++j) sum = mul_add(-a[i * n + j], x[j * k + c], sum);
+      x[i * k + c] = sum * inverse;
+    }
+  }
+  return singular;
+}
+
+template <class T>
+KernelPtr prepare_triangular_solve(const PrepareContext& p) {
+  const host::MatrixBatch m(p.input_shape(0)), rhs(p.output_shape(0));
+  const int64_t n = m.rows, k = rhs.columns;
+  if (n > kMostLaneRows || k > kMostLaneColumns || rhs.count * rhs.elements() == 0) {
+    return host::dense_triangular_solve(p);
+  }
+  const bool adjoint = p.op().get_bool("adjoint"), lower = p.op().get_bool("lower") != adjoint;
+  const auto rows = static_cast<double>(n), columns = static_cast<double>(k);
+  const double cost = group_cost(rows * (rows + 2 * columns), rows * rows * columns / 2);
+  return make_kernel(
+      [=](RunContext& c) {
+        const T* const left = host::matrices<T>(c.input(0));
+        const T* const right = host::matrices<T>(c.input(1));
+        T* const to = host::matrices<T>(c.output(0));
+        each_group<T>(c, m.count, cost, [&](int64_t first, int64_t count) {
+          Vec<T> a[kMostLaneRows * kMostLaneRows], x[kMostLaneRows * kMostLaneColumns];
+          pack_lanes(left + first * n * n, count, n * n, a);
+          pack_lanes(right + first * n * k, count, n * k, x);
+          if (adjoint) transpose_lanes<T>(a, n);
+          refuse_lanes(substitute<T>(a, lower, n, k, x), count, first, host::kMatrixNotInvertible,
+                       m.batch);
+          unpack_lanes(x, count, n * k, to + first * n * k);
+        });
+      },
+      cost * static_cast<double>(m.count) / kLanes<T>);
+}
+
+template <class T>
+void add_for(KernelRegistry& r, DType dtype) {
+  r.add("Cholesky", {{"T", {dtype}}}, prepare_cholesky<T>);
+  r.add("MatrixTriangularSolve", {{"T", {dtype}}}, prepare_triangular_solve<T>);
+}
+
+}  // namespace
+
+void register_lane_cholesky_kernels(KernelRegistry& r) {
+  add_for<float>(r, DType::kFloat32);
+  add_for<double>(r, DType::kFloat64);
+}
+
+}  // namespace treenail::cpu

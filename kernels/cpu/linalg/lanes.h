@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small matrices, one per lane of a vector: element e of kLanes matrices is one vector, and every
+// step of an algorithm is done for all of them. A matrix's bits do not depend on the lane it is in,
+// nor on its neighbours.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "framework/runtime/kernel/kernel.h"
+#include "kernels/cpu/simd/registers.h"
+#include "kernels/host/linalg/dense.h"
+
+namespace treenail::cpu {
+
+// Beyond this order, and this many columns of right sides, a matrix is worked on by itself.
+inline constexpr int64_t kMostLaneRows = 16;
+inline constexpr int64_t kMostLaneColumns = 32;
+
+// to[e] holds element e of `count` <= kLanes matrices of so many elements; the lanes that are left
+// repeat the last one.
+template <class T>
+void pack_lanes(const T* from, int64_t count, int64_t elements, Vec<T>* to) {
+  constexpr int lanes = kLanes<T>;
+  const T* matrix[lanes];
+  for (int l = 0; l < lanes; ++l) matrix[l] = from + std::min<int64_t>(l, count - 1) * elements;
+  int64_t e = 0;
+  for (; e + lanes <= elements; e += lanes) {
+    Vec<T> square[lanes];
+    unroll<lanes>([&](auto l) __attribute__((always_inline)) {
+      __builtin_prefetch(matrix[l] + e + lanes * elements);  // the next group's
+      square[l] = load<Vec<T>>(matrix[l] + e);
+    });
+    transpose<T>(square);
+    unroll<lanes>([&](auto l) __attribute__((always_inline)) { to[e + l] = square[l]; });
+  }
+  for (; e < elements; ++e) {
+    for (int l = 0; l < lanes; ++l) to[e][l] = matrix[l][e];
+  }
+}
+
+template <class T>
+void unpack_lanes(const Vec<T>* from, int64_t count, int64_t elements, T* to) {
+  constexpr int lanes = kLanes<T>;
+  int64_t e = 0;
+  for (; e + lanes <= elements; e += lanes) {
+    Vec<T> square[lanes];
+    unroll<lanes>([&](auto l) __attribute__((always_inline)) { square[l] = from[e + l]; });
+    transpose<T>(square);
+    if (count == lanes) {
+      unroll<lanes>([&](auto l) __attribute__((always_inline)) {
+        store(to + l * elements + e, square[l]);
+      });
+    } else {
+      for (int64_t l = 0; l < count; ++l) store(to + l * elements + e, square[l]);
+    }
+  }
+  for (; e < elements; ++e) {
+    for (int64_t l = 0; l < count; ++l) to[l * elements + e] = from[e][l];
+  }
+}
+
+template <class T>
+void transpose_lanes(Vec<T>* a, int64_t n) {
+  for (int64_t r = 0; r < n; ++r) {
+    for (int64_t c = 0; c < r; ++c) std::swap(a[r * n + c], a[c * n + r]);
+  }
+}
+
+// body(first, count) for each kGroups times kLanes matrices, the last of them fewer.
+template <class T, int kGroups = 1, class Body>
+void each_group(const RunContext& c, int64_t matrices, double cost_ns, const Body& body) {
+  constexpr double kPieceNs = 40000;
+  constexpr int64_t kMatrices = kGroups * kLanes<T>;
+  const auto grain = static_cast<int64_t>(std::clamp(kPieceNs / cost_ns, 1.0, 1e6));
+  c.parallel_for((matrices + kMatrices - 1) / kMatrices, grain, cost_ns,
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) {
+                     const int64_t first = i * kMatrices;
+                     body(first, std::min(kMatrices, matrices - first));
+                   }
+                 });
+}
+
+// Two groups of matrices; where there is but one, the other repeats it.
+template <class T>
+struct Halves {
+  int64_t first[2], count[2];
+  int groups;
+  Halves(int64_t begin, int64_t matrices) : groups(matrices > kLanes<T> ? 2 : 1) {
+    first[0] = begin;
+    count[0] = std::min<int64_t>(matrices, kLanes<T>);
+    first[1] = groups == 2 ? begin + kLanes<T> : begin;
+    count[1] = groups == 2 ? matrices - kLanes<T> : count[0];
+  }
+};
+
+// Throws for the first of the `count` lanes that is set in a comparison's result.
+template <class M>
+void refuse_lanes(M unsuitable, int64_t count, int64_t first, const char* words,
+                  const Shape& batch) {
+  if (!any(unsuitable)) return;
+  for (int64_t l = 0; l < count; ++l) {
+    if (unsuitable[l] != 0) throw host::unsuitable_matrix(words, batch, first + l);
+  }
+}
+
+// Nanoseconds of a group: so many vectors packed and unpacked, so many multiply-adds.
+constexpr double group_cost(double vectors, double work) { return 20 + 2 * vectors + work; }
+
+}  // namespace treenail::cpu

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decompositions where there is no LAPACK, and between the matrices that are small enough for
+// kernels/cpu/linalg and those that are worth a call of it. Why Eigen, and why in double precision
+// alone: docs/decisions/linear-algebra.md.
+#pragma once
+
+#include <complex>
+
+#include "kernels/adapters/lapack/lapack_api.h"
+
+namespace treenail::eigen {
+
+// Routines may raise std::bad_alloc. Matrices must lie at multiples of 64 bytes: Eigen's sums
+// depend on where a vector begins.
+template <class T>
+const DenseRoutines<T>& routines();
+template <>
+const DenseRoutines<double>& routines();
+template <>
+const DenseRoutines<std::complex<double>>& routines();
+
+template <class T>
+bool cholesky(int64_t n, T* a);
+template <class T>
+void lu(int64_t n, T* a, int32_t* pivots);
+template <class T>
+void solve_right(bool upper, bool adjoint, bool unit, int64_t m, int64_t n, const T* a, T* b);
+
+}  // namespace treenail::eigen

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels for matrices of any order and all dtypes, for those of kernels/cpu/linalg that leave
+// larger ones to them. Registered for complex numbers.
+#pragma once
+
+#include <memory>
+
+#include "framework/runtime/kernel/kernel.h"
+
+namespace treenail::host {
+
+std::unique_ptr<Kernel> dense_cholesky(const PrepareContext& p);
+std::unique_ptr<Kernel> dense_triangular_solve(const PrepareContext& p);
+std::unique_ptr<Kernel> dense_lu(const PrepareContext& p);
+// MatrixSolve and MatrixInverse.
+std::unique_ptr<Kernel> dense_solve(const PrepareContext& p);
+std::unique_ptr<Kernel> dense_determinant(const PrepareContext& p);
+std::unique_ptr<Kernel> dense_log_determinant(const PrepareContext& p);
+
+}  // namespace treenail::host

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Linear algebra on the matrices in the last two axes: tn.linalg, without what has been in tn
+itself all along."""
+
+from __future__ import annotations
+
+from treenail import _array, _math
+from treenail import _treenail as _core
+from treenail._convert import convert_to_tensor, scope_of
+from treenail._ops import ops
+from treenail._treenail import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def cholesky(input: Any, name: str | None = None) -> Tensor:
+    """Lower triangular L with L L^H = input, for Hermitian positive definite matrices.
+
+    Raises InvalidArgumentError for others, naming the first one of the batch.
+    """
+    return ops.Cholesky(input, name=name)
+
+
+def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
+    """Solves A X = rhs, where chol [..., n, n] is the Cholesky factor of A and rhs [..., n, k]."""
+    with scope_of(name, "cholesky_solve", [chol, rhs]):
+        half = ops.MatrixTriangularSolve(chol, rhs)
+        return ops.MatrixTriangularSolve(chol, half, adjoint=True)
+
+
+def triangular_solve(matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False,
+                     name: str | None = None) -> Tensor:
+    """Solves matrix X = rhs (matrix^H X = rhs) for triangular matrices, whose other triangle is not
+    read. Raises InvalidArgumentError for a zero on a diagonal."""
+    return ops.MatrixTriangularSolve(matrix, rhs, lower=lower, adjoint=adjoint, name=name)
+
+
+def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """Solves matrix X = rhs (matrix^H X = rhs) for matrix [..., n, n] and rhs [..., n, k].
+
+    Raises InvalidArgumentError for singular matrices, naming the first one of the batch.
+    """
+    return ops.MatrixSolve(matrix, rhs, adjoint=adjoint, name=name)
+
+
+def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """Inverses of matrices, or of their adjoints. Raises InvalidArgumentError for singular ones."""
+    return ops.MatrixInverse(input, adjoint=adjoint, name=name)
+
+
+def det(input: Any, name: str | None = None) -> Tensor:
+    """Determinants of matrices [..., n, n], shape [...]."""
+    return ops.MatrixDeterminant(input, name=name)
+
+
+def slogdet(input: Any, name: str | None = None) -> Any:
+    """Sign and logarithm of the absolute value of determinants: (sign, log_abs_determinant)."""
+    return ops.LogMatrixDeterminant(input, name=name)
+
+
+def logdet(matrix: Any, name: str | None = None) -> Tensor:
+    """Logarithm of the determinants of Hermitian positive definite matrices, a real number."""
+    with scope_of(name, "logdet", [matrix]):
+        diagonal = _math.real(ops.MatrixDiagPart(ops.Cholesky(matrix)))
+        return 2.0 * _math.reduce_sum(ops.Log(diagonal), axis=-1)
+
+
+def lu(input: Any, output_idx_type: Any = _core.int32, name: str | None = None) -> Any:
+    """LU factors by partial pivoting: (lu, p), where row p[i] of the input is row i of L U.
+
+    lu holds U in its upper triangle and L, without its diagonal of ones, below.
+    """
+    return ops.Lu(input, output_idx_type=_core.as_dtype(output_idx_type), name=name)
+
+
+def adjoint(matrix: Any, name: str | None = None) -> Tensor:
+    """The last two axes exchanged, complex numbers conjugated."""
+    with scope_of(name, "adjoint", [matrix]):
+        return _array.matrix_transpose(convert_to_tensor(matrix), conjugate=True)
+
+
+__all__ = ["adjoint", "cholesky", "cholesky_solve", "det", "inv", "logdet", "lu", "slogdet",
+           "solve", "triangular_solve"]

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Linear algebra: decompositions, systems of equations, and what tn has for matrices otherwise."""
+
+from __future__ import annotations
+
+import treenail as _tn
+from treenail._array import diag as tensor_diag, diag_part as tensor_diag_part  # noqa: F401
+from treenail._array import eye, matrix_transpose  # noqa: F401
+from treenail._clip import global_norm  # noqa: F401
+from treenail._linalg import *  # noqa: F401,F403
+from treenail._linalg import __all__ as _linalg_names
+from treenail._math import einsum, matmul, matvec, tensordot, trace  # noqa: F401
+from treenail._names import no_attribute as _no_attribute
+from treenail._refusals import name_in_refusals as _name_in_refusals
+from treenail.nn import l2_normalize  # noqa: F401
+
+transpose = matrix_transpose
+
+# Ops of the registry, under the names that they have in tn.
+_MATRICES = {"band_part": "matrix_band_part", "diag": "matrix_diag",
+             "diag_part": "matrix_diag_part", "set_diag": "matrix_set_diag"}
+
+__all__ = list(_linalg_names) + list(_MATRICES) + [
+    "einsum", "eye", "global_norm", "l2_normalize", "matmul", "matrix_transpose", "matvec",
+    "tensor_diag", "tensor_diag_part", "tensordot", "trace", "transpose"]
+
+
+def __getattr__(name: str):
+    if name in _MATRICES:
+        return getattr(_tn, _MATRICES[name])
+    raise _no_attribute(__name__, name, __all__)
+
+
+def __dir__() -> list:
+    return sorted(__all__)
+
+
+_name_in_refusals(globals())

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Static shapes of linear algebra (tensorflow/core/ops/linalg_ops.cc, python/ops/linalg_ops.py)."""
+
+import numpy as np
+
+import treenail as tn
+from static_shapes import ANY, row, rows
+
+
+def matrices(p, *shape):
+    """A placeholder of that shape, fed with identities."""
+    fed = [2 if n is None else n for n in shape]
+    fed[-2] = fed[-1]
+    return p.of(tn.float32, shape, value=np.broadcast_to(np.eye(fed[-1], dtype="f"), fed))
+
+
+L = tn.linalg
+SQUARE = "linalg.cholesky linalg.inv"
+rows(SQUARE, lambda f, p: f(matrices(p, None, 3, 3)), [None, 3, 3])
+rows(SQUARE, lambda f, p: f(matrices(p, 2, None, 3)), [2, 3, 3])
+rows("linalg.det linalg.logdet", lambda f, p: f(matrices(p, 4, None, 3, 3)), [4, None])
+row("linalg.slogdet", lambda p: L.slogdet(matrices(p, None, 3, 3)), ([None], [None]))
+row("linalg.lu", lambda p: L.lu(matrices(p, None, 3, 3)), ([None, 3, 3], [None, 3]))
+SOLVE = "linalg.solve linalg.triangular_solve linalg.cholesky_solve"
+rows(SOLVE, lambda f, p: f(matrices(p, None, 3, 3), p.f(None, 3, 4)), [None, 3, 4])
+rows(SOLVE, lambda f, p: f(matrices(p, 2, None, None), p.f(2, None, None)), [2, None, None])
+row("linalg.adjoint", lambda p: L.adjoint(p.c(None, 2, 3)), [None, 3, 2])
+row("linalg.adjoint", lambda p: L.adjoint(p.u(2, 3)), ANY)

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tn.linalg and the older names; matrices that are hard to work on; what does not change results:
+threads, the library, the place in a batch. Single operations: tests/cases/linalg_solve.py."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import treenail as tn
+
+scipy_linalg = pytest.importorskip("scipy.linalg")
+RNG = np.random.default_rng(3)
+# One order per way of computing: a matrix per lane, Eigen, LAPACK.
+ORDERS = [8, 24, 100]
+
+
+def positive(n, dtype="float64"):
+    a = RNG.normal(size=(n, n))
+    return (a @ a.T / n + np.eye(n)).astype(dtype)
+
+
+def test_functions_under_both_names(evaluate):
+    a, b = positive(5), RNG.normal(size=(5, 2))
+    factor = np.linalg.cholesky(a)
+    near = np.testing.assert_allclose
+    for cholesky in (tn.cholesky, tn.linalg.cholesky):
+        near(evaluate(cholesky(a)), factor, rtol=1e-12, atol=1e-13)
+    for solve in (tn.cholesky_solve, tn.linalg.cholesky_solve):
+        near(evaluate(solve(factor, b)), np.linalg.solve(a, b), rtol=1e-11)
+    for solve in (tn.matrix_solve, tn.linalg.solve):
+        near(evaluate(solve(a, b)), np.linalg.solve(a, b), rtol=1e-11)
+    for solve in (tn.matrix_triangular_solve, tn.linalg.triangular_solve):
+        near(evaluate(solve(a, b, lower=False)), np.linalg.solve(np.triu(a), b), rtol=1e-11)
+    for inverse in (tn.matrix_inverse, tn.linalg.inv):
+        near(evaluate(inverse(a)), np.linalg.inv(a), rtol=1e-11)
+    for determinant in (tn.matrix_determinant, tn.linalg.det):
+        near(evaluate(determinant(a)), np.linalg.det(a), rtol=1e-11)
+    near(evaluate(tn.linalg.logdet(a)), np.linalg.slogdet(a)[1], rtol=1e-11)
+    near(evaluate(tn.linalg.logdet(a + 0j)), np.linalg.slogdet(a)[1], rtol=1e-11)
+    near(evaluate(list(tn.linalg.slogdet(-a))), np.linalg.slogdet(-a), rtol=1e-11)
+    factors, order = evaluate(list(tn.linalg.lu(a, output_idx_type=tn.int64)))
+    assert order.dtype == np.int64
+    near((np.tril(factors, -1) + np.eye(5)) @ np.triu(factors), a[order], atol=1e-13)
+    near(evaluate(tn.linalg.adjoint(b + 1j * b)), b.T - 1j * b.T)
+
+
+def hilbert(n):
+    return scipy_linalg.hilbert(n)
+
+
+def wilkinson(n):
+    """Growth of 2^(n - 1) under partial pivoting."""
+    a = np.tril(-np.ones((n, n)), -1) + np.eye(n)
+    a[:, -1] = 1
+    return a
+
+
+def graded(n):
+    scales = 10.0 ** -np.linspace(0, 12, n)
+    return scales[:, None] * (RNG.normal(size=(n, n)) + n * np.eye(n)) * scales
+
+
+HARD = {
+    "hilbert": hilbert, "wilkinson": wilkinson, "graded": graded,
+    "toeplitz": lambda n: scipy_linalg.toeplitz(0.9 ** np.arange(n)),
+    "defective": lambda n: np.eye(n) * 0.5 + np.eye(n, k=1),
+    "clustered": lambda n: np.eye(n) + 1e-9 * RNG.normal(size=(n, n)),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("kind", sorted(HARD))
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_factors_of_hard_matrices_give_them_back(evaluate, kind, order, dtype):
+    """Backward errors, which condition has no part in: within growth * n * eps of the matrix."""
+    a = HARD[kind](order).astype(dtype)
+    if dtype.startswith("complex"):
+        a = a * np.exp(1j * RNG.uniform(0, 6, (order, 1))).astype(dtype)
+    eps = np.finfo(dtype).eps
+    factors, p = evaluate(list(tn.linalg.lu(a)))
+    lower, upper = np.tril(factors, -1) + np.eye(order), np.triu(factors)
+    assert np.abs(np.tril(factors, -1)).max(initial=0) <= 1.5  # pivots; LAPACK compares |re| + |im|
+    error = np.abs(lower.astype("complex128") @ upper - a[p])
+    growth = np.abs(lower) @ np.abs(upper)
+    assert (error <= 4 * order * eps * growth + 1e-300).all()
+    x = evaluate(tn.linalg.solve(a, a[:, :2]))
+    residual = np.abs(a.astype("complex128") @ x - a[:, :2]).max()
+    bound = growth.max() * np.abs(x).max() + np.abs(a).max()
+    assert residual <= 8 * order * eps * bound
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_cholesky_factors_give_the_matrix_back(evaluate, order, dtype):
+    for a in (positive(order), scipy_linalg.toeplitz(0.9 ** np.arange(order)), hilbert(5)):
+        a = a.astype(dtype)
+        if dtype.startswith("complex"):
+            turn = np.exp(1j * RNG.uniform(0, 6, len(a)))
+            a = (turn[:, None] * a * turn.conj()).astype(dtype)
+        factor = evaluate(tn.linalg.cholesky(a)).astype("complex128")
+        error = np.abs(factor @ factor.conj().T - a).max()
+        assert error <= 2 * len(a) * np.finfo(dtype).eps * np.abs(a).max()
+
+
+PROGRAM = """
+import json, sys, numpy as np, treenail as tn
+tn.enable_eager_execution()
+rng = np.random.default_rng(1)
+results = {}
+for n, count in ((5, 1000), (8, 3001), (24, 200), (100, 9), (300, 1)):
+    for dtype in ("float32", "float64", "complex64", "complex128"):
+        a = rng.normal(size=(count, n, n)).astype(dtype) + n * np.eye(n, dtype=dtype)
+        if dtype.startswith("complex"):
+            a = a + 1j * rng.normal(size=a.shape).astype(dtype)
+        a = a.astype(dtype)
+        spd = (a @ a.conj().swapaxes(1, 2)).astype(dtype)
+        for name, tensor in (
+            ("cholesky", tn.linalg.cholesky(spd)), ("lu", tn.linalg.lu(a)[0]),
+            ("solve", tn.linalg.solve(a, a[:, :, :3])), ("inv", tn.linalg.inv(a)),
+            ("triangular", tn.linalg.triangular_solve(a, a[:, :, :3])),
+            ("det", tn.linalg.slogdet(a)[1])):
+            x = tensor.numpy()
+            part = x.reshape(count, -1)[-1, :3]
+            results["%s %d %s" % (name, n, dtype)] = (
+                [hash(x.tobytes()), part.real.tolist(), part.imag.tolist()])
+json.dump(results, sys.stdout)
+"""
+
+
+def results_with(**environment):
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True,
+                          check=True, env=dict(os.environ, PYTHONHASHSEED="0", **environment))
+    assert done.stderr == ""
+    return json.loads(done.stdout)
+
+
+def test_the_bits_do_not_depend_on_threads_and_hardly_on_the_library():
+    one, three = (results_with(TREENAIL_NUM_THREADS=n) for n in ("1", "3"))
+    assert one == three
+    own = results_with(TREENAIL_LINALG="builtin")
+    assert own.keys() == one.keys()
+    for key, (_, real, imaginary) in own.items():
+        tolerance = 2e-4 if key.endswith(("float32", "complex64")) else 1e-11
+        np.testing.assert_allclose(one[key][1], real, rtol=tolerance, atol=tolerance, err_msg=key)
+        np.testing.assert_allclose(one[key][2], imaginary, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_matrix_has_the_same_results_wherever_it_stands(evaluate, order):
+    a = RNG.normal(size=(order, order)).astype("float32")
+    batch = RNG.normal(size=(13, order, order)).astype("float32")
+    alone = evaluate(tn.linalg.inv(a))
+    for place in (0, 5, 12):
+        batch[place] = a
+        inverses = evaluate(tn.linalg.inv(batch))
+        np.testing.assert_array_equal(inverses[place], alone)
+    # An input that begins in the middle of a cache line.
+    raw = np.zeros(order * order * 4 + 64, np.uint8)
+    offset = -raw.ctypes.data % 64 + 4
+    moved = raw[offset:offset + order * order * 4].view("float32").reshape(order, order)
+    moved[...] = a
+    np.testing.assert_array_equal(evaluate(tn.linalg.inv(moved)), alone)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_nan_and_infinity_spoil_their_own_matrix_alone(evaluate, order):
+    a = RNG.normal(size=(4, order, order)) + order * np.eye(order)
+    spoilt = a.copy()
+    spoilt[1, 0, 0] = np.nan
+    spoilt[2, order - 1, order - 1] = np.inf
+    b = RNG.normal(size=(4, order, 2))
+    clean = evaluate(tn.linalg.solve(a, b))
+    x = evaluate(tn.linalg.solve(spoilt, b))
+    np.testing.assert_array_equal(x[[0, 3]], clean[[0, 3]])
+    assert np.isnan(x[1]).any()
+    sign, log = evaluate(list(tn.linalg.slogdet(spoilt)))
+    assert np.isnan(log[1]) and np.isnan(sign[1]) and log[2] == np.inf
+
+
+def test_memory_is_refused_before_it_is_asked_for(evaluate):
+    huge = tn.fill([200000, 200000], 1.0)
+    with pytest.raises(tn.errors.ResourceExhaustedError, match="MatrixInverse|Fill"):
+        evaluate(tn.linalg.inv(huge))
+
+
+def test_the_wrong_choice_of_a_library_is_refused():
+    done = subprocess.run(
+        [sys.executable, "-c", "import treenail as tn; tn.enable_eager_execution(); "
+         "tn.linalg.inv(tn.eye(100))"], capture_output=True, text=True,
+        env=dict(os.environ, TREENAIL_LINALG="mkl"))
+    assert "TREENAIL_LINALG" in done.stderr and "builtin" in done.stderr
+
+
+def test_gradients_of_singular_matrices_are_refused(evaluate):
+    x = tn.constant(np.ones((2, 2)))
+    with pytest.raises(tn.errors.InvalidArgumentError, match="Input is not invertible"):
+        with tn.GradientTape() as tape:
+            tape.watch(x)
+            y = tn.linalg.det(x)
+        evaluate(tape.gradient(y, x))
