@@ -395,7 +395,7 @@ PyMethodDef methods[] = {
      "consumers($self, /)\n--\n\nThe operations that take this tensor."},
     {"cpu", to_cpu, METH_NOARGS,
      "cpu($self, /)\n--\n\nThe value of a concrete tensor in the host's memory: the tensor itself "
-     "where it lies there."},
+     "where it lies there. Raises NotImplementedError for a symbolic one."},
     {"numpy", numpy, METH_NOARGS,
      "numpy($self, /)\n--\n\nThe value of a concrete tensor as an array. Raises "
      "NotImplementedError for a symbolic one."},

@@ -13,10 +13,11 @@ RNG = np.random.RandomState(3)
 SIZES = (4, 1, 7)  # of the batches
 LABELS = RNG.rand(12, 3).astype(np.float32)
 PREDICTIONS = RNG.rand(12, 3).astype(np.float32)
+PREDICTIONS[[0, 3, 5, 7, 9, 10], [0, 1, 2, 0, 1, 2]] = 1.0, 0.0, 0.5, 0.25, 1.0, 0.0
 CLASSES = RNG.randint(0, 4, (12, 3)).astype(np.int32)
 CHOSEN = np.where(RNG.rand(12, 3) < 0.6, CLASSES, RNG.randint(0, 4, (12, 3))).astype(np.int32)
 TRUE = RNG.rand(12, 3) < 0.4
-WEIGHTS = {"none": None, "scalar": np.float32(0.5), "rows": RNG.rand(12, 1).astype(np.float32),
+WEIGHTS = {"none": None, "scalar": np.float32(0.01), "rows": RNG.rand(12, 1).astype(np.float32),
            "flat rows": RNG.rand(12).astype(np.float32),
            "mask": (RNG.rand(12, 3) < 0.5).astype(np.float32),
            "nothing": np.zeros((12, 1), np.float32)}
@@ -495,6 +496,17 @@ def test_predictions_out_of_range():
                                    match=r"predictions must be in \[0, 1\]"):
                     session.run(update, {x: wrong})
             session.run(update, {x: [0.0, 1.0]})
+
+
+def test_an_axis_that_only_a_run_knows_to_be_superfluous():
+    one, two = [[1.0], [4.0]], [1.0, 2.0]
+    for labels, predictions in (one, two), (two, one), (one, one), (two, two):
+        y, p = tn.placeholder(tn.float32), tn.placeholder(tn.float32)
+        _, update = tn.metrics.mean_squared_error(y, p)
+        with tn.Session() as session:
+            session.run(tn.local_variables_initializer())
+            assert session.run(update, {y: labels, p: predictions}) == (
+                2.0 if labels is not predictions else 0.0)
 
 
 def test_weights_that_a_run_refuses():
