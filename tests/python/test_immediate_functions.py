@@ -66,3 +66,32 @@ def test_row_at_once(number):
             assert np.shape(value) == np.shape(wanted)
         else:
             np.testing.assert_array_equal(value, wanted, err_msg=name)
+
+
+BODIES = [lambda x: tn.cond(tn.reduce_sum(x) > 0.0, lambda: x * x, lambda: tn.sin(x)),
+          lambda x: tn.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y * x),
+                                  (tn.constant(0), x))[1],
+          lambda x: tn.function(lambda y: y * x, autograph=False)(tn.sin(x))]
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_a_call_without_a_tape_after_one_under_a_tape(body):
+    """The gradient has put other functions in the trace, which the library got afterwards."""
+    with tn.eager():
+        f = tn.function(body, autograph=False)
+        x = tn.constant([1.0, 2.0])
+        with tn.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        np.testing.assert_array_equal(f(x), y)
+        assert tape.gradient(y, x) is not None
+        np.testing.assert_array_equal(f(x), y)
+
+
+def test_functions_of_one_name_get_names_of_their_own():
+    with tn.Graph().as_default() as graph, tn.Session() as session:
+        traced = [tn.function(lambda x, k=k: x + k, autograph=False)(tn.constant(1)) for k in
+                  range(20)]
+        assert session.run(traced) == list(range(1, 21))
+        calls = [op for op in graph.get_operations() if op.type == "PartitionedCall"]
+        assert len({str(op.get_attr("f")) for op in calls}) == len(calls) == 20

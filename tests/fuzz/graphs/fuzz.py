@@ -21,6 +21,9 @@ from typing import Any, Callable, Counter, List, Optional
 import cases_path  # noqa: F401
 
 PER_CHILD = 200
+# The kind of programs of branches, loops and calls (bodies.py): one of so many, where none is asked
+# for.
+BODIES, EVERY_BODIES = "bodies", 8
 
 
 def options(arguments: Optional[List[str]] = None) -> argparse.Namespace:
@@ -53,12 +56,25 @@ class Fuzz:
         self.keys: List[str] = []
 
     def one(self, seed: int, trace: Any) -> Any:
+        if self._of_bodies(seed):
+            return self._one_of_bodies(seed)
         import checker
         import generator
         program = generator.generate(seed, self.given.profile, self.given.nodes)
         runs = checker.check(program, seed, trace)
         ops = collections.Counter(n.op for n in program.nodes.values())
         return ops, sorted(program.traits), runs
+
+    def _of_bodies(self, seed: int) -> bool:
+        return self.given.profile == BODIES or (
+            not self.given.profile and seed % EVERY_BODIES == EVERY_BODIES - 1)
+
+    def _one_of_bodies(self, seed: int) -> Any:
+        import bodies
+        import body_modes
+        program = bodies.generate(seed)
+        runs = body_modes.check(program)
+        return collections.Counter(bodies.kinds(program.block)), [BODIES], runs
 
     def run(self) -> None:
         from children import Batch
@@ -93,6 +109,8 @@ class Fuzz:
         self.runs += runs
 
     def _failed(self, seed: int, key: str, text: str, trial: Any) -> None:
+        if self._of_bodies(seed):
+            return self._keep(seed, key, self._smallest_bodies(seed, key, text))
         import checker
         import generator
         from children import verdict
@@ -120,6 +138,25 @@ class Fuzz:
             shown = show(program, trial, "Seed %d, %s" % (seed, text))
         else:
             shown = "# seed %d: %s\n" % (seed, text)
+        self._keep(seed, key, shown)
+
+    def _smallest_bodies(self, seed: int, key: str, text: str) -> str:
+        import bodies
+        import body_modes
+        from children import verdict
+        self.out("seed %d: %s" % (seed, text[:1000]))
+
+        def fails(block: Any) -> bool:
+            found = verdict(bodies.BodyProgram(block, program.inputs), None,
+                            lambda candidate, _: body_modes.check(candidate),
+                            self.given.hang_seconds)
+            return found is not None and found[0] == key
+        program = bodies.generate(seed)
+        program.block = bodies.smallest(program.block, fails,
+                                        time.monotonic() + self.given.shrink_seconds)
+        return "# seed %d, %s\n%s" % (seed, text.replace("\n", "\n# "), bodies.show(program))
+
+    def _keep(self, seed: int, key: str, shown: str) -> None:
         self.out(shown)
         self.failures.append(shown)
         self.keys.append(key)

@@ -5,6 +5,7 @@ that the comparison can fail: wrong results put in on purpose are found and made
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import cases_path  # noqa: F401
@@ -12,6 +13,8 @@ import numpy as np
 import pytest
 import treenail as tn
 
+import bodies
+import body_modes
 import case_rules
 import checker
 import children
@@ -62,6 +65,34 @@ def test_graphs_of_fixed_seeds():
 def test_graphs_with_variables():
     text = ran("--profile", "variables", "--graphs", 15, "--seed", 500, "--coverage")
     assert not (set(interpreter.WRITES) | {"ReadVariableOp", "ResourceGather"}) - covered(text)
+
+
+def test_programs_of_branches_loops_and_calls():
+    text = ran("--profile", "bodies", "--graphs", 40, "--seed", 2000, "--coverage")
+    assert {"if", "case", "while", "call", "total"} <= covered(text)
+
+
+def test_a_branch_that_is_wrong_is_found_and_made_small(monkeypatch):
+    """All modes agree on the wrong branch: NumPy finds it."""
+    def wrong(self, values, a, first, second):
+        return self.run(first, values)
+    monkeypatch.setattr(body_modes.Tensors, "on_if", wrong)
+
+    def fails(block):
+        part = bodies.BodyProgram(block, program.inputs)
+        try:
+            body_modes.judge(part, body_modes.in_a_session(part, False))
+        except Failure as failure:
+            return failure.key == "oracle"
+        return False
+    for seed in range(200):
+        program = bodies.generate(seed)
+        if fails(program.block):
+            block = bodies.smallest(program.block, fails, time.monotonic() + 60)
+            found = list(bodies.kinds(block))
+            assert found.count("if") == 1 and len(found) < 12
+            return
+    raise AssertionError("nothing was found")
 
 
 @pytest.mark.parametrize("level", levels())
