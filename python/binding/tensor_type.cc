@@ -246,7 +246,7 @@ PyObject* to_cpu(PyObject* self, PyObject*) {
   return guarded([&] {
     if (cast(self)->graph != nullptr) {
       throw_python(PyExc_NotImplementedError,
-                   concat("cpu(): a symbolic Tensor (", name_of(self),
+                   concat("Tensor.cpu(): a symbolic Tensor (", name_of(self),
                           ") lies nowhere yet: tn.identity() under tn.device(\"/cpu:0\") copies "
                           "it when it is run"));
     }
