@@ -76,33 +76,22 @@ double, half = float64, float16
 build_info = _core.build_info
 
 # Loaded when first asked for.
-_SUBMODULES = ("audio", "autograph", "bitwise", "errors", "image", "initializers", "layers",
-               "linalg", "losses", "math", "metrics", "nn", "onnx", "profiler", "queue", "random",
-               "raw_ops", "regularizers", "rnn", "seq2seq", "signal", "sparse", "spectral",
-               "strings", "summary", "test", "train")
-# Names that live in such a submodule.
-_ELSEWHERE = {
-    "zeros_initializer": ("initializers", "Zeros"), "ones_initializer": ("initializers", "Ones"),
-    "constant_initializer": ("initializers", "Constant"),
-    "random_uniform_initializer": ("initializers", "RandomUniform"),
-    "random_normal_initializer": ("initializers", "RandomNormal"),
-    "truncated_normal_initializer": ("initializers", "TruncatedNormal"),
-    "uniform_unit_scaling_initializer": ("initializers", "UniformUnitScaling"),
-    "variance_scaling_initializer": ("initializers", "VarianceScaling"),
-    "glorot_uniform_initializer": ("initializers", "GlorotUniform"),
-    "glorot_normal_initializer": ("initializers", "GlorotNormal"),
-    "Summary": ("summary", "Summary"), "SummaryMetadata": ("summary", "SummaryMetadata"),
-    "HistogramProto": ("summary", "HistogramProto"), "SessionLog": ("summary", "SessionLog"),
-    "Event": ("summary", "Event"),
-    "as_string": ("strings", "as_string"), "reduce_join": ("strings", "reduce_join"),
-    "regex_replace": ("strings", "regex_replace"), "string_join": ("strings", "join"),
-    "string_split": ("strings", "string_split"), "string_to_number": ("strings", "to_number"),
-    "string_to_hash_bucket": ("strings", "to_hash_bucket"),
-    "string_to_hash_bucket_fast": ("strings", "to_hash_bucket_fast"),
-    "string_to_hash_bucket_strong": ("strings", "to_hash_bucket_strong"),
-    "substr": ("strings", "substr"),
-    "ensure_shape": ("_special", "ensure_shape"),
-    "cholesky_solve": ("linalg", "cholesky_solve"),
+_SUBMODULES = ("Constant", "Event", "GlorotNormal", "GlorotUniform", "HistogramProto", "Ones",
+               "RandomNormal", "RandomUniform", "SessionLog", "Summary", "SummaryMetadata",
+               "TruncatedNormal", "UniformUnitScaling", "VarianceScaling", "Zeros", "_special",
+               "as_string", "audio", "autograph", "bitwise", "cholesky_solve",
+               "constant_initializer", "ensure_shape", "errors", "glorot_normal_initializer",
+               "glorot_uniform_initializer", "image", "initializers", "join", "layers", "lbeta",
+               "linalg", "losses", "math", "metrics", "nn", "ones_initializer", "onnx", "profiler",
+               "queue", "random", "random_normal_initializer", "random_uniform_initializer",
+               "raw_ops", "reduce_join", "regex_replace", "regularizers", "rnn", "seq2seq",
+               "signal", "sparse", "spectral", "string_join", "string_split",
+               "string_to_hash_bucket", "string_to_hash_bucket_fast",
+               "string_to_hash_bucket_strong", "string_to_number", "strings", "substr", "summary",
+               "test", "to_hash_bucket", "to_hash_bucket_fast", "to_hash_bucket_strong",
+               "to_number", "train", "truncated_normal_initializer",
+               "uniform_unit_scaling_initializer", "variance_scaling_initializer",
+               "zeros_initializer")
     "sigmoid": ("nn", "sigmoid"), "OpError": ("errors", "OpError"),
     "QueueBase": ("queue", "QueueBase"), "FIFOQueue": ("queue", "FIFOQueue"),
     "PaddingFIFOQueue": ("queue", "PaddingFIFOQueue"),
@@ -112,18 +101,19 @@ _ELSEWHERE = {
 # Ops of the registry that TensorFlow 1 has under these very names. The others can be reached by
 # theirs, too, but are listed in raw_ops only.
 _REGISTERED = (
-    "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bitcast", "ceil",
-    "check_numerics", "cholesky", "cos", "cosh", "decode_base64", "decode_raw", "encode_base64",
-    "equal", "erfc", "exp", "expm1", "extract_image_patches", "fft", "fft2d", "fft3d", "floor",
-    "greater", "greater_equal", "ifft", "ifft2d", "ifft3d", "invert_permutation", "is_finite",
-    "is_inf", "is_nan", "less", "less_equal", "log", "log1p", "logical_and", "logical_not",
-    "logical_or", "matrix_band_part", "matrix_determinant", "matrix_diag", "matrix_diag_part",
-    "matrix_inverse", "matrix_set_diag", "matrix_solve", "matrix_triangular_solve", "maximum",
-    "minimum", "not_equal", "parse_tensor", "reciprocal", "rint", "round", "rsqrt", "segment_max",
-    "segment_mean", "segment_min", "segment_prod", "segment_sum", "serialize_tensor", "sin", "sinh",
-    "sparse_segment_mean", "sparse_segment_sqrt_n", "sparse_segment_sum", "squared_difference",
-    "tan", "unique_with_counts", "unravel_index", "unsorted_segment_max", "unsorted_segment_min",
-    "unsorted_segment_prod", "unsorted_segment_sum")
+    "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "betainc", "bitcast",
+    "ceil", "check_numerics", "cholesky", "cos", "cosh", "decode_base64", "decode_raw", "digamma",
+    "encode_base64", "equal", "erfc", "exp", "expm1", "extract_image_patches", "fft", "fft2d",
+    "fft3d", "floor", "greater", "greater_equal", "ifft", "ifft2d", "ifft3d", "igamma", "igammac",
+    "invert_permutation", "is_finite", "is_inf", "is_nan", "less", "less_equal", "lgamma", "log",
+    "log1p", "logical_and", "logical_not", "logical_or", "matrix_band_part", "matrix_determinant",
+    "matrix_diag", "matrix_diag_part", "matrix_inverse", "matrix_set_diag", "matrix_solve",
+    "matrix_triangular_solve", "maximum", "minimum", "not_equal", "parse_tensor", "polygamma",
+    "reciprocal", "rint", "round", "rsqrt", "segment_max", "segment_mean", "segment_min",
+    "segment_prod", "segment_sum", "serialize_tensor", "sin", "sinh", "sparse_segment_mean",
+    "sparse_segment_sqrt_n", "sparse_segment_sum", "squared_difference", "tan",
+    "unique_with_counts", "unravel_index", "unsorted_segment_max", "unsorted_segment_min",
+    "unsorted_segment_prod", "unsorted_segment_sum", "zeta")
 
 
 def _op(name: str):

@@ -21,21 +21,24 @@ from treenail._math import (abs as abs, accumulate_n as accumulate_n, add_n as a
                             sparse_matmul as sparse_matmul, tensordot as tensordot, trace as trace,
                             truediv as divide, truediv as truediv)  # noqa: F401
 from treenail._normalization import (l2_normalize as l2_normalize)  # noqa: F401
-from treenail._special import (cumulative_logsumexp as cumulative_logsumexp,
+from treenail._special import (bessel_i0 as bessel_i0, bessel_i1 as bessel_i1,
+                               cumulative_logsumexp as cumulative_logsumexp, lbeta as lbeta,
                                nextafter as nextafter)  # noqa: F401
 from treenail.nn import (in_top_k as in_top_k, top_k as top_k,
                          zero_fraction as zero_fraction)  # noqa: F401
 from treenail.raw_ops import (acos as acos, acosh as acosh, add as add, asin as asin,
                               asinh as asinh, atan as atan, atan2 as atan2, atanh as atanh,
-                              ceil as ceil, cos as cos, cosh as cosh, equal as equal, erfc as erfc,
-                              exp as exp, expm1 as expm1, floor as floor, greater as greater,
-                              greater_equal as greater_equal,
+                              betainc as betainc, ceil as ceil, cos as cos, cosh as cosh,
+                              digamma as digamma, equal as equal, erfc as erfc, exp as exp,
+                              expm1 as expm1, floor as floor, greater as greater,
+                              greater_equal as greater_equal, igamma as igamma, igammac as igammac,
                               invert_permutation as invert_permutation, is_finite as is_finite,
                               is_inf as is_inf, is_nan as is_nan, less as less,
-                              less_equal as less_equal, log as log, log1p as log1p,
-                              logical_and as logical_and, logical_not as logical_not,
-                              logical_or as logical_or, maximum as maximum, minimum as minimum,
-                              not_equal as not_equal, reciprocal as reciprocal, rint as rint,
+                              less_equal as less_equal, lgamma as lgamma, log as log,
+                              log1p as log1p, logical_and as logical_and,
+                              logical_not as logical_not, logical_or as logical_or,
+                              maximum as maximum, minimum as minimum, not_equal as not_equal,
+                              polygamma as polygamma, reciprocal as reciprocal, rint as rint,
                               round as round, rsqrt as rsqrt, segment_max as segment_max,
                               segment_mean as segment_mean, segment_min as segment_min,
                               segment_prod as segment_prod, segment_sum as segment_sum, sin as sin,
@@ -44,7 +47,7 @@ from treenail.raw_ops import (acos as acos, acosh as acosh, add as add, asin as 
                               unsorted_segment_min as unsorted_segment_min,
                               unsorted_segment_prod as unsorted_segment_prod,
                               unsorted_segment_sum as unsorted_segment_sum, xdivy as xdivy,
-                              xlogy as xlogy)  # noqa: F401
+                              xlogy as xlogy, zeta as zeta)  # noqa: F401
 
 
 def arg_max(input: Any, axis: Any = ..., name: str | None = ..., dimension: Any = ...,
@@ -67,12 +70,24 @@ def argmin(input: Any, axis: Any = ..., name: str | None = ..., dimension: Any =
     """The index of the smallest element along `axis` (0); the first one wins."""
 
 
+def bessel_i0e(x: Any, name: str | None = ...) -> Tensor:
+    """exp(-|x|) I0(x), with the modified Bessel function of order 0."""
+
+
+def bessel_i1e(x: Any, name: str | None = ...) -> Tensor:
+    """exp(-|x|) I1(x), with the modified Bessel function of order 1."""
+
+
 def div_no_nan(x: Any, y: Any, name: str | None = ...) -> Tensor:
     """x / y, and 0 where y is 0."""
 
 
 def erf(x: Any, name: str | None = ...) -> Any:
     """The Gauss error function of each element."""
+
+
+def erfinv(x: Any, name: str | None = ...) -> Tensor:
+    """The inverse of the error function: infinite at -1 and 1, NaN beyond."""
 
 
 def floor_div(x: Any, y: Any, name: str | None = ...) -> Tensor:
@@ -101,6 +116,11 @@ def multiply(x: Any, y: Any, name: str | None = ...) -> Tensor:
 
 def multiply_no_nan(x: Any, y: Any, name: str | None = ...) -> Tensor:
     """x * y, and 0 where y is 0, even if x is infinite or NaN."""
+
+
+def ndtri(x: Any, name: str | None = ...) -> Tensor:
+    """The quantile of the standard normal distribution: infinite for 0 and 1, NaN below and above.
+    """
 
 
 def neg(x: Any, name: str | None = ...) -> Any:

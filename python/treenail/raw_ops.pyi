@@ -505,6 +505,32 @@ def BatchToSpaceND(input: TensorLike, block_shape: TensorLike, crops: TensorLike
 batch_to_space_nd = BatchToSpaceND
 
 
+def BesselI0e(x: TensorLike, name: str | None = ...) -> Tensor:
+    """Modified Bessel function of order 0, scaled: e ** -|x| I0(x)."""
+
+
+bessel_i0e = BesselI0e
+
+
+def BesselI1e(x: TensorLike, name: str | None = ...) -> Tensor:
+    """Modified Bessel function of order 1, scaled: e ** -|x| I1(x)."""
+
+
+bessel_i1e = BesselI1e
+
+
+def Betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor:
+    """Regularised incomplete beta function: the integral of t ** (a - 1) (1 - t) ** (b - 1) from 0
+    to x over beta(a, b).
+
+    Shapes broadcast as in NumPy. NaN unless a and b are positive and x is in [0, 1]. a and b
+    have no gradient.
+    """
+
+
+betainc = Betainc
+
+
 def BiasAdd(value: TensorLike, bias: TensorLike, data_format: str | bytes = ...,
             name: str | None = ...) -> Tensor:
     """Adds a bias to each channel.
@@ -1326,6 +1352,16 @@ def DiagPart(input: TensorLike, name: str | None = ...) -> Tensor:
 diag_part = DiagPart
 
 
+def Digamma(x: TensorLike, name: str | None = ...) -> Tensor:
+    """Derivative of Lgamma; infinity at 0 and negative whole numbers, as in TensorFlow.
+
+    float within 2 units in the last place.
+    """
+
+
+digamma = Digamma
+
+
 def Div(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor:
     """Quotient x / y; of integers the quotient rounded toward zero.
 
@@ -1520,6 +1556,13 @@ def Erfc(x: TensorLike, name: str | None = ...) -> Tensor:
 
 
 erfc = Erfc
+
+
+def Erfinv(x: TensorLike, name: str | None = ...) -> Tensor:
+    """Inverse of Erf: infinite at -1 and 1, NaN beyond."""
+
+
+erfinv = Erfinv
 
 
 def EuclideanNorm(input: TensorLike, reduction_indices: TensorLike, keep_dims: bool = ...,
@@ -1998,6 +2041,37 @@ def If(cond: TensorLike, input: Sequence[TensorLike], Tout: Sequence[DTypeLike],
 if_ = If
 
 
+def Igamma(a: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor:
+    """Lower regularised incomplete gamma function: the integral of t ** (a - 1) e ** -t from 0 to x
+    over gamma(a).
+
+    Shapes broadcast as in NumPy. NaN for a of 0 or less, and for negative x.
+    """
+
+
+igamma = Igamma
+
+
+def IgammaGradA(a: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor:
+    """Derivative of Igamma with respect to a.
+
+    Shapes broadcast as in NumPy. a has no gradient: Unimplemented.
+    """
+
+
+igamma_grad_a = IgammaGradA
+
+
+def Igammac(a: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor:
+    """Upper regularised incomplete gamma function, 1 - Igamma, accurate where that is near 1.
+
+    Shapes broadcast as in NumPy. NaN for a of 0 or less, and for negative x.
+    """
+
+
+igammac = Igammac
+
+
 def Imag(input: TensorLike, Tout: DTypeLike = ..., name: str | None = ...) -> Tensor:
     """Imaginary part.
 
@@ -2238,6 +2312,16 @@ def LessEqual(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor:
 
 
 less_equal = LessEqual
+
+
+def Lgamma(x: TensorLike, name: str | None = ...) -> Tensor:
+    """Logarithm of |gamma(x)|; infinite at 0 and negative whole numbers.
+
+    float within 2 units in the last place.
+    """
+
+
+lgamma = Lgamma
 
 
 def LinSpace(start: TensorLike, stop: TensorLike, num: TensorLike,
@@ -2845,6 +2929,13 @@ def Multinomial(logits: TensorLike, num_samples: TensorLike, output_dtype: DType
 multinomial = Multinomial
 
 
+def Ndtri(x: TensorLike, name: str | None = ...) -> Tensor:
+    """Quantile of the standard normal distribution: infinite for 0 and 1, NaN below and above."""
+
+
+ndtri = Ndtri
+
+
 def Neg(x: TensorLike, name: str | None = ...) -> Tensor:
     """Negation -x."""
 
@@ -3115,6 +3206,16 @@ def PlaceholderWithDefault(input: TensorLike, shape: ShapeLike, name: str | None
 
 
 placeholder_with_default = PlaceholderWithDefault
+
+
+def Polygamma(a: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor:
+    """Derivative of order a + 1 of Lgamma at x; NaN unless a is a whole number of 0 or more.
+
+    Shapes broadcast as in NumPy. a has no gradient.
+    """
+
+
+polygamma = Polygamma
 
 
 def PopulationCount(x: TensorLike, name: str | None = ...) -> Tensor:
@@ -5751,3 +5852,15 @@ def ZerosLike(x: TensorLike, name: str | None = ...) -> Tensor:
 
 
 zeros_like = ZerosLike
+
+
+def Zeta(x: TensorLike, q: TensorLike, name: str | None = ...) -> Tensor:
+    """Hurwitz zeta function: the sum of (q + n) ** -x over n = 0, 1, …; infinite for x = 1, NaN
+    below.
+
+    Shapes broadcast as in NumPy. Where q is 0 or a negative whole number it is infinite, where q
+    is another negative number NaN unless x is whole. x has no gradient.
+    """
+
+
+zeta = Zeta

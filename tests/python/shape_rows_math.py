@@ -33,6 +33,13 @@ rows(REAL_BINARY, lambda f, p: f(p.f(None, 3), 2.0), [None, 3])
 rows(REAL_BINARY, lambda f, p: f(p.f(None, 3), p.u()), ANY)
 rows("math.logical_and math.logical_or logical_xor", lambda f, p: f(p.b(None, 3), p.b(1, 3)),
      [None, 3])
+SPECIAL = ("math.lgamma math.digamma math.erfinv math.ndtri math.bessel_i0 math.bessel_i0e "
+           "math.bessel_i1 math.bessel_i1e")
+rows(SPECIAL, lambda f, p: f(p.f(None, 3)), [None, 3])
+rows("math.zeta math.polygamma math.igamma math.igammac",
+     lambda f, p: f(p.f(None, 1), p.f(2, 3)), [2, 3])
+row("math.betainc", lambda p: tn.betainc(p.f(None, 1), p.f(3), p.f(2, 1)), [2, 3])
+row("math.lbeta", lambda p: tn.lbeta(p.f(None, 3)), [None])
 rows("bitwise.bitwise_and bitwise.bitwise_or bitwise.bitwise_xor bitwise.left_shift "
      "bitwise.right_shift", lambda f, p: f(p.i(None, 3), p.i(3)), [None, 3])
 row("bitwise.invert", lambda p: tn.bitwise.invert(p.i(None, 3)), [None, 3])

@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from scipy import special
 
 import treenail as tn
 
@@ -75,3 +76,58 @@ def test_nextafter(evaluate):
     np.testing.assert_array_equal(
         evaluate(tn.math.nextafter(np.float32([1, 0, np.inf]), np.float32([2, -1, 0]))),
         np.nextafter(np.float32([1, 0, np.inf]), np.float32([2, -1, 0])))
+
+
+def test_names_of_special_functions(evaluate):
+    x = np.array([[0.3, 1.7, 4.2]])
+    for name in ("lgamma", "digamma", "polygamma", "zeta", "lbeta", "igamma", "igammac", "betainc"):
+        assert getattr(tn, name) and getattr(tn.math, name)
+    np.testing.assert_allclose(evaluate(tn.lgamma(x)), special.gammaln(x), rtol=1e-13)
+    np.testing.assert_allclose(evaluate(tn.math.digamma(x)), special.psi(x), rtol=1e-13)
+    np.testing.assert_allclose(evaluate(tn.polygamma(2.0, x)), special.polygamma(2, x), rtol=1e-13)
+    np.testing.assert_allclose(evaluate(tn.zeta(2.5, x)), special.zeta(2.5, x), rtol=1e-13)
+    np.testing.assert_allclose(evaluate(tn.math.bessel_i0(x)), special.i0(x), rtol=1e-13)
+    np.testing.assert_allclose(evaluate(tn.math.bessel_i1(-x)), special.i1(-x), rtol=1e-13)
+    np.testing.assert_allclose(evaluate(tn.math.erfinv(x / 5)), special.erfinv(x / 5), rtol=1e-13)
+    np.testing.assert_allclose(evaluate(tn.math.ndtri(x / 5)), special.ndtri(x / 5), rtol=1e-13)
+
+
+def test_lbeta(evaluate):
+    x = np.array([[0.5, 1.5], [2.0, 3.0]])
+    np.testing.assert_allclose(evaluate(tn.lbeta(x)), special.betaln(x[:, 0], x[:, 1]), rtol=1e-13)
+    assert evaluate(tn.lbeta(np.zeros((2, 0)))).tolist() == [-np.inf, -np.inf]
+    x = tn.constant([2.0, 3.0, 4.0], tn.float64)
+    (gradient,) = tn.gradients(tn.lbeta(x), [x])
+    np.testing.assert_allclose(evaluate(gradient), special.psi([2, 3, 4]) - special.psi(9))
+
+
+@pytest.mark.parametrize("name", ["lgamma", "digamma"])
+def test_half_width_gradients(evaluate, name):
+    x = tn.constant([0.5, 2.5], tn.bfloat16)
+    (gradient,) = tn.gradients(getattr(tn, name)(x), [x])
+    assert gradient.dtype == tn.bfloat16
+    order = {"lgamma": 0, "digamma": 1}[name]
+    np.testing.assert_allclose(evaluate(tn.cast(gradient, tn.float64)),
+                               special.polygamma(order, [0.5, 2.5]), rtol=1e-2)
+
+
+def test_gradients_of_incomplete_gamma_functions(evaluate):
+    a, x = tn.constant([0.4, 3.0, 50.0], tn.float64), tn.constant([0.7, 2.0, 60.0], tn.float64)
+    of_p = tn.gradients(tn.igamma(a, x), [a, x])
+    of_q = tn.gradients(tn.igammac(a, x), [a, x])
+    across = [tn.gradients(of_p[0], [x])[0], tn.gradients(of_p[1], [a])[0]]
+    p, q, mixed = evaluate([of_p, of_q, across])
+    np.testing.assert_allclose(p, -np.array(q), rtol=1e-13)
+    np.testing.assert_allclose(mixed[0], mixed[1], rtol=1e-12)
+    h = 1e-5
+    slope = (special.gammainc([0.4 + h, 3 + h, 50 + h], [0.7, 2, 60])
+             - special.gammainc([0.4 - h, 3 - h, 50 - h], [0.7, 2, 60])) / (2 * h)
+    np.testing.assert_allclose(p[0], slope, rtol=1e-7)
+
+
+def test_second_derivative_of_igamma_in_a_is_refused():
+    with tn.Graph().as_default():
+        a = tn.constant([2.0])
+        (first,) = tn.gradients(tn.igamma(a, [1.0]), [a])
+        with pytest.raises(tn.errors.UnimplementedError, match="second derivative of Igamma"):
+            tn.gradients(first, [a])

@@ -2,64 +2,12 @@
 // Float functions computed in double and rounded once: nearly correctly rounded, simple, and at
 // half the width still several times faster than one library call per element.
 #include <cmath>
-#include <limits>
 
-#include "kernels/cpu/elementwise/loops.h"
-#include "kernels/cpu/simd/vec_math.h"
+#include "kernels/cpu/elementwise/through_double.h"
 #include "kernels/host/elementwise/tile_loops.h"
 
 namespace treenail::cpu {
 namespace {
-
-constexpr int64_t kL = kLanes<double>;
-
-TN_INLINE VecD widen(HalfVecF x) { return __builtin_convertvector(x, VecD); }
-TN_INLINE HalfVecF narrow(VecD x) { return __builtin_convertvector(x, HalfVecF); }
-TN_INLINE VecD number(double x) { return splat<VecD>(x); }
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-// Each f maps VecD to VecD; `library` is used for the elements that `f` does not cover (kLimit:
-// largest |x|).
-template <class Op>
-TN_INLINE HalfVecF evaluate(HalfVecF x) {
-  const VecD wide = widen(x);
-  HalfVecF y = narrow(Op::apply(wide));
-  if constexpr (Op::kLimited) {
-    if (any(absolute(wide) > number(kMostRadians))) {
-      for (int i = 0; i < kL; ++i) {
-        if (std::fabs(x[i]) > static_cast<float>(kMostRadians)) y[i] = Op::library(x[i]);
-      }
-    }
-  }
-  return y;
-}
-
-template <class Op>
-void unary_through_double(void* y, const void* a, const void*, const void*, int64_t n,
-                          const LoopParams&) {
-  const auto* p = static_cast<const float*>(a);
-  auto* r = static_cast<float*>(y);
-  for (; n >= kL; n -= kL, p += kL, r += kL) store(r, evaluate<Op>(load<HalfVecF>(p)));
-  if (n > 0) store_part(r, evaluate<Op>(load_part<HalfVecF>(p, n)), n);
-}
-
-template <class Op>
-struct ThroughDouble {
-  static constexpr bool kIsLong = true;
-  TN_INLINE static VecF apply(VecF x) {
-    HalfVecF half[2];
-    std::memcpy(half, &x, sizeof x);
-    half[0] = evaluate<Op>(half[0]);
-    half[1] = evaluate<Op>(half[1]);
-    std::memcpy(&x, half, sizeof x);
-    return x;
-  }
-};
-template <class Op>
-constexpr Loops loops_through_double() {
-  return {{unary_through_double<Op>}, unary_forms<ThroughDouble<Op>, float>()};
-}
 
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 // In float, but for the elements too large for it, which go through double each by itself.
@@ -103,9 +51,8 @@ TN_INLINE VecD near_zero(VecD x, double below, VecD series, VecD closed) {
   return absolute(x) < number(below) ? series : closed;
 }
 
-struct Unlimited {
-  static constexpr bool kLimited = false;
-};
+constexpr int64_t kL = kLanes<double>;
+
 struct Limited {
   static constexpr bool kLimited = true;
 };

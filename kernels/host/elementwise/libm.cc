@@ -7,6 +7,7 @@
 #include "framework/op/op_def.h"
 #include "kernels/host/elementwise/each_loops.h"
 #include "kernels/host/elementwise/tile_loops.h"
+#include "kernels/host/special/lgamma.h"
 
 namespace treenail::host {
 namespace {
@@ -34,6 +35,7 @@ TREENAIL_FUNCTION(Acosh, std::acosh(x));
 TREENAIL_FUNCTION(Atanh, std::atanh(x));
 TREENAIL_FUNCTION(Erf, std::erf(x));
 TREENAIL_FUNCTION(Erfc, std::erfc(x));
+TREENAIL_FUNCTION(Lgamma, lgamma_of(x));
 TREENAIL_FUNCTION(Elu, (x < 0 ? std::expm1(x) : x));
 TREENAIL_FUNCTION(Selu, (x < 0 ? T(1.0507009873554805 * 1.6732632423543772) * std::expm1(x)
                                : T(1.0507009873554805) * x));
@@ -128,6 +130,7 @@ constexpr TileOp kOps[] = {
     {"Erf", kD, each_unary<Erf, double>(), 15},
     {"Erfc", kF, each_unary<Erfc, float>(), 10},
     {"Erfc", kD, each_unary<Erfc, double>(), 15},
+    {"Lgamma", kD, each_unary<Lgamma, double>(), 25},
     {"Elu", kD, each_unary<Elu, double>(), 12},
     {"Selu", kD, each_unary<Selu, double>(), 12},
     {"Softplus", kD, each_unary<Softplus, double>(), 18},

@@ -29,8 +29,10 @@ ELEMENTWISE = sorted(n for n, d in backend.DESCRIPTIONS.items()
 UNARY = [n for n in ELEMENTWISE if len(backend.DESCRIPTIONS[n]["inputs"]) == 1]
 BINARY = [n for n in ELEMENTWISE if len(backend.DESCRIPTIONS[n]["inputs"]) == 2]
 # Those whose second operand must keep away from 0, and those whose first must too.
-DIVISIONS = ("RealDiv", "Div", "TruncateDiv", "FloorDiv", "FloorMod", "Mod", "DivNoNan", "Xdivy",
-             "Xlogy", "Atan2")
+DIVISIONS = ("RealDiv", "Div", "TruncateDiv", "FloorDiv", "FloorMod", "Mod", "TruncateMod",
+             "DivNoNan", "Xdivy", "Xlogy", "Atan2")
+# Those that only their cases give operands: others are outside the domain of the oracle.
+BY_CASES = ("Complex", "Zeta", "Polygamma", "Igamma", "Igammac", "IgammaGradA")
 SMOOTH_UNARY = ("Tanh", "Sigmoid", "Sin", "Cos", "Square", "Softplus", "Erf", "Neg", "Exp", "Atan",
                 "Asinh", "Softsign", "Identity", "Gelu", "Cosh")
 SMOOTH_BINARY = ("Add", "Sub", "Mul", "SquaredDifference")
@@ -90,7 +92,7 @@ def unary(op: str = "") -> Rule:
 def binary(op: str = "") -> Rule:
     def rule(b: Builder) -> None:
         name = op or b.one_of(BINARY)
-        if name in ("Complex",):
+        if name in BY_CASES:
             raise Skip
         x = operand(b, name)
         y = partner(b, x)
