@@ -4,7 +4,7 @@ at 1 and at 2 threads: the result is fresh."""
 
 import os
 import sys
-from typing import List
+from typing import List, Sequence
 
 import peers
 import pypi
@@ -49,14 +49,15 @@ def start(work: works.Work, workers: List[Worker], left_out: List[str]) -> None:
     hold_together(workers, "sums of the result", digests, TOLERANCE, 1.0, left_out)
 
 
-def measure(rounds: int, guests: pypi.Guests = pypi.NOBODY) -> Outcome:
+def measure(rounds: int, guests: pypi.Guests = pypi.NOBODY,
+            wanted: Sequence[works.Work] = tuple(works.WORKS)) -> Outcome:
     outcome = Outcome()
-    best = {work.title: Best() for work in works.WORKS}
+    best = {work.title: Best() for work in wanted}
     for threads in (1, 2):
         started = [Worker("treenail", "works_treenail.py", [str(threads)], cpus=threads)]
         try:
             started += peers.all_of("works", [], threads, guests, outcome)
-            for work in works.WORKS:
+            for work in wanted:
                 left_out: List[str] = []
                 alive = [worker for worker in started if worker.alive]
                 workers = list(alive)

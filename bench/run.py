@@ -50,6 +50,8 @@ FAMILIES = {
     "kernels": Family("Kernels and levels", lambda a: figure_kernels.measure(a.build, a.rounds)),
     "fused": Family("Fused groups", lambda a: figure_fused.measure(a.build, a.rounds)),
     "works": Family("Single operations", lambda a: figure_works.measure(a.rounds, a.guests)),
+    "special": Family("Special functions",
+                      lambda a: figure_works.measure(a.rounds, wanted=figure_works.works.SPECIAL)),
     "training": Family("Training",
                        lambda a: figure_networks.measure_training(a.rounds, a.guests)),
     "inference": Family("Inference",

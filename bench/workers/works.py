@@ -21,6 +21,7 @@ class Work:
     promised: Tuple[float, float]        # ratio to the fastest peer, at 1 and at 2 threads
     stride: int = 1                      # of a convolution, padded by half its taps on each side
     beside_guests: Tuple[float, ...] = ()  # the ratio where guests run, if another
+    positive: bool = False               # e to the power of what inputs are otherwise
 
     def wanted(self, threads: int, guests: bool) -> float:
         return (self.beside_guests if guests and self.beside_guests else self.promised)[threads - 1]
@@ -28,6 +29,10 @@ class Work:
     def inputs(self) -> List[np.ndarray]:
         random = np.random.RandomState(3)
         out = [random.standard_normal(shape).astype(np.float32) for shape in self.shapes]
+        if self.kind == "lgamma":  # which has poles at whole numbers
+            out = [np.where(value == np.round(value), np.float32(0.5), value) for value in out]
+        if self.positive:
+            out = [np.exp(value) for value in out]
         if self.kind == "fft":
             out = [out[0] + 1j * out[1]]
         return out
@@ -71,7 +76,13 @@ WORKS = [
          beside_guests=(0.9, 0.9)),
     Work("FFT of 1 M real numbers", "rfft", ((1 << 20,),), (1, 1), beside_guests=(0.9, 0.9)),
 ]
-BY_TITLE = {work.title: work for work in WORKS}
+# A family of their own; guests have none of them.
+SPECIAL = [
+    Work("lgamma, 16 M positive floats", "lgamma", ((BIG,),), (3, 3), positive=True),
+    Work("lgamma, 16 M floats of either sign", "lgamma", ((BIG,),), (3, 3)),
+    Work("digamma, 16 M positive floats", "digamma", ((BIG,),), (3, 3), positive=True),
+]
+BY_TITLE = {work.title: work for work in WORKS + SPECIAL}
 # What the chain does, in order.
 CHAIN = ("mul 1.1", "add 0.5", "relu", "mul 0.9", "add x", "sub 0.3", "tanh", "mul 2")
 

@@ -51,6 +51,8 @@ def main() -> None:
         "matmul": lambda work, x, y: torch.matmul(x, y),
         "conv": conv,
         "fft": lambda work, x: torch.fft.fft(x),
+        "lgamma": lambda work, x: torch.lgamma(x),
+        "digamma": lambda work, x: torch.digamma(x),
         "rfft": lambda work, x: torch.fft.rfft(x),
     }
     torch.set_grad_enabled(False)

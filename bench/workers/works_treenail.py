@@ -40,6 +40,8 @@ FUNCTIONS = {
     "conv": conv,
     "conv_gradients": conv_gradients,
     "fft": lambda work, x: tn.fft(x),
+    "lgamma": lambda work, x: tn.lgamma(x),
+    "digamma": lambda work, x: tn.digamma(x),
     "rfft": lambda work, x: tn.raw_ops.RFFT(x, [x.shape.as_list()[-1]]),
 }
 
