@@ -68,6 +68,28 @@ Value strictly_lower(Emitter& e, Value matrices) {
   return e.call("MatrixSetDiag", {lower, e.zeros_like(e.call("MatrixDiagPart", {lower}))});
 }
 
+Value half_triangle(Emitter& e, Value matrices) {
+  const Value lower = band_of(e, matrices, -1, 0);
+  return e.call("MatrixSetDiag", {lower, halved(e, e.call("MatrixDiagPart", {lower}))});
+}
+
+Value columns_of(Emitter& e, Value matrices, Value begin, Value end) {
+  const Value none = int_scalar(e, 0);
+  const bool open = !end.valid();
+  return e.call("StridedSlice",
+                {matrices, e.call("Pack", {none, begin}), e.call("Pack", {none, open ? none : end}),
+                 int_vector(e, {1, 1})},
+                {{"ellipsis_mask", int64_t{1}}, {"end_mask", int64_t{open ? 2 : 0}}});
+}
+
+Value scaled_columns(Emitter& e, Value matrices, Value factors) {
+  return e.mul(matrices, e.call("ExpandDims", {factors, int_scalar(e, -2)}));
+}
+
+Value scaled_rows(Emitter& e, Value matrices, Value factors) {
+  return e.mul(matrices, e.call("ExpandDims", {factors, int_scalar(e, -1)}));
+}
+
 Value last_extent(Emitter& e, Value matrices) {
   const PartialShape shape = e.shape(matrices);
   if (shape.rank_known() && shape[shape.rank() - 1] != kUnknown) {

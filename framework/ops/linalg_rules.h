@@ -31,6 +31,14 @@ Value adjoint_of(Emitter& e, Value matrices);
 Value band_of(Emitter& e, Value matrices, int64_t below, int64_t above);
 // The lower triangle without the diagonal.
 Value strictly_lower(Emitter& e, Value matrices);
+// The lower triangle with the diagonal halved: what is left of a Hermitian matrix when it is
+// written as a sum of a lower triangle and its adjoint.
+Value half_triangle(Emitter& e, Value matrices);
+// Columns [begin, end), or all from `begin` on where `end` is invalid; int32 scalars.
+Value columns_of(Emitter& e, Value matrices, Value begin, Value end);
+// A factor for each column, or for each row.
+Value scaled_columns(Emitter& e, Value matrices, Value factors);
+Value scaled_rows(Emitter& e, Value matrices, Value factors);
 // The last extent, an int32 scalar.
 Value last_extent(Emitter& e, Value matrices);
 // One factor for each matrix.

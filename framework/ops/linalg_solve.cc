@@ -48,13 +48,6 @@ void solve_shape(ShapeContext& c) {
 
 // --- Gradients --------------------------------------------------------------------------------
 
-// The lower triangle with the diagonal halved: what is left of a symmetric matrix when it is
-// written as a sum of a lower triangle and its adjoint.
-Value half_triangle(Emitter& e, Value matrices) {
-  const Value lower = band_of(e, matrices, -1, 0);
-  return e.call("MatrixSetDiag", {lower, halved(e, e.call("MatrixDiagPart", {lower}))});
-}
-
 // Iain Murray, Differentiation of the Cholesky decomposition, 2016: the gradient is
 // L^-H phi(L^H g) L^-1, made Hermitian, for the op reads one triangle as if it were both.
 void cholesky_gradient(GradientContext& c) {

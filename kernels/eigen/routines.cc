@@ -6,8 +6,19 @@ namespace {
 
 using Z = std::complex<double>;
 
+// Eigen takes its own memory.
 template <class T>
-constexpr DenseRoutines<T> kRoutines = {cholesky<T>, lu<T>, solve_right<T>};
+constexpr DenseRoutines<T> kRoutines = {
+    cholesky<T>,
+    lu<T>,
+    solve_right<T>,
+    qr<T>,
+    [](int64_t, int64_t, int64_t) -> int64_t { return 0; },
+    eigh<T>,
+    [](int64_t, bool) -> int64_t { return 0; },
+    svd<T>,
+    [](int64_t, int64_t, Vectors) -> int64_t { return 0; },
+};
 
 }  // namespace
 

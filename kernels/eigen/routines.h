@@ -26,4 +26,11 @@ void lu(int64_t n, T* a, int32_t* pivots);
 template <class T>
 void solve_right(bool upper, bool adjoint, bool unit, int64_t m, int64_t n, const T* a, T* b);
 
+template <class T>
+void qr(int64_t m, int64_t n, int64_t columns, T* a, T* q, void* work);
+template <class T>
+bool eigh(int64_t n, bool vectors, T* a, Real<T>* values, void* work);
+template <class T>
+bool svd(int64_t m, int64_t n, Vectors vectors, T* a, Real<T>* s, T* u, T* vh, void* work);
+
 }  // namespace treenail::eigen

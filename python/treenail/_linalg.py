@@ -81,5 +81,43 @@ def adjoint(matrix: Any, name: str | None = None) -> Tensor:
         return _array.matrix_transpose(convert_to_tensor(matrix), conjugate=True)
 
 
-__all__ = ["adjoint", "cholesky", "cholesky_solve", "det", "inv", "logdet", "lu", "slogdet",
+def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
+    """QR factors: (q, r), q with orthonormal columns, r upper triangular, input = q r.
+
+    For input [..., m, n] and k = min(m, n), q is [..., m, k] and r [..., k, n]; with full_matrices
+    they are [..., m, m] and [..., m, n].
+    """
+    return ops.Qr(input, full_matrices=full_matrices, name=name)
+
+
+def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Eigenvalues, ascending, and eigenvectors, in columns, of Hermitian matrices: (e, v).
+
+    The lower triangles are read. Raises InvalidArgumentError for NaN and infinity.
+    """
+    e, v = ops.SelfAdjointEig(tensor, name=name)
+    return e, v
+
+
+def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
+    """Eigenvalues of Hermitian matrices, ascending. The lower triangles are read."""
+    return ops.SelfAdjointEig(tensor, compute_v=False, name=name)[0]
+
+
+def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True,
+        name: str | None = None) -> Any:
+    """Singular values, descending, and vectors: (s, u, v), tensor = u diag(s) v^H; s alone without
+    compute_uv.
+
+    For tensor [..., m, n] and k = min(m, n), s is [..., k] and real, u [..., m, k], v [..., n, k];
+    with full_matrices u is [..., m, m] and v [..., n, n].
+    """
+    s, u, v = ops.Svd(tensor, compute_uv=compute_uv, full_matrices=full_matrices, name=name)
+    return (_math.real(s), u, v) if compute_uv else _math.real(s)
+
+
+eigh, eigvalsh = self_adjoint_eig, self_adjoint_eigvals
+
+__all__ = ["eigh", "eigvalsh", "qr", "self_adjoint_eig", "self_adjoint_eigvals", "svd",
+           "adjoint", "cholesky", "cholesky_solve", "det", "inv", "logdet", "lu", "slogdet",
            "solve", "triangular_solve"]

@@ -3315,6 +3315,21 @@ def PyFuncStateless(input: Sequence[TensorLike], Tout: Sequence[DTypeLike], toke
 py_func_stateless = PyFuncStateless
 
 
+def Qr(input: TensorLike, full_matrices: bool = ..., name: str | None = ...) -> Any:
+    """QR factors of matrices by Householder's reflections: input = q r, q with orthonormal columns,
+    r upper triangular.
+
+    input is [..., m, n]. With k = min(m, n), q is [..., m, k] and r [..., k, n]; with
+    full_matrices they are [..., m, m] and [..., m, n]. The diagonal of r is real, of either
+    sign. The gradient (Walter and Lehmann 2018; Roberts and Roberts 2020) needs the first k
+    columns of the input to be independent. Errors: InvalidArgument for a rank below 2;
+    Unimplemented for the gradient with full_matrices and m > n.
+    """
+
+
+qr = Qr
+
+
 def QueueCloseV2(handle: TensorLike, cancel_pending_enqueues: bool = ...,
                  name: str | None = ...) -> Operation:
     """Closes a queue: later enqueues fail, and dequeues that would wait for more than there is.
@@ -4527,6 +4542,21 @@ def Select(condition: TensorLike, x: TensorLike, y: TensorLike, name: str | None
 select = Select
 
 
+def SelfAdjointEig(input: TensorLike, compute_v: bool = ..., name: str | None = ...) -> Any:
+    """Eigenvalues and eigenvectors of Hermitian matrices: input v = v diag(e).
+
+    input is [..., n, n]; of each matrix the lower triangle is read. e is [..., n], ascending, v
+    is [..., n, n], whose columns are orthonormal; without compute_v v is empty. The gradient
+    (Giles 2008) is that of the lower triangle. Vectors of an eigenvalue that occurs twice are no
+    function of the input: their turns among themselves have no gradient. Errors: InvalidArgument
+    for matrices that are not square; "Self-adjoint eigen decomposition was not successful",
+    naming the first such matrix of the batch, where one holds NaN or infinity.
+    """
+
+
+self_adjoint_eig = SelfAdjointEig
+
+
 def Selu(features: TensorLike, name: str | None = ...) -> Tensor:
     """scale * (features where positive, alpha * (exp(features) - 1) elsewhere).
 
@@ -5273,6 +5303,22 @@ def Sum(input: TensorLike, reduction_indices: TensorLike, keep_dims: bool = ...,
 
 
 sum = Sum
+
+
+def Svd(input: TensorLike, compute_uv: bool = ..., full_matrices: bool = ...,
+        name: str | None = ...) -> Any:
+    """Singular values and vectors of matrices: input = u diag(s) v^H.
+
+    input is [..., m, n]. With k = min(m, n), s is [..., k], descending, u is [..., m, k] and v
+    [..., n, k], with orthonormal columns; with full_matrices u is [..., m, m] and v [..., n, n].
+    Without compute_uv u and v are empty. Of a matrix that holds NaN or infinity all are NaN. The
+    gradient (Giles 2008; Townsend 2016; Wan and Zhang 2019) of vectors needs singular values
+    that differ and are not zero: what is undefined of it otherwise is 0. Errors: InvalidArgument
+    for a rank below 2.
+    """
+
+
+svd = Svd
 
 
 def Tan(x: TensorLike, name: str | None = ...) -> Tensor:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tn.linalg and the older names; matrices that are hard to work on; what does not change results:
-threads, the library, the place in a batch. Single operations: tests/cases/linalg_solve.py."""
+threads, the library, the place in a batch. Single operations: tests/cases/linalg_solve.py and
+linalg_factors.py."""
 
 import json
 import os
@@ -46,6 +47,17 @@ def test_functions_under_both_names(evaluate):
     assert order.dtype == np.int64
     near((np.tril(factors, -1) + np.eye(5)) @ np.triu(factors), a[order], atol=1e-13)
     near(evaluate(tn.linalg.adjoint(b + 1j * b)), b.T - 1j * b.T)
+    for qr in (tn.qr, tn.linalg.qr):
+        near(evaluate(qr(b, full_matrices=True)[0]), np.linalg.qr(b, "complete")[0], atol=1e-13)
+    for svd in (tn.svd, tn.linalg.svd):
+        near(evaluate(svd(b + 1j * b, compute_uv=False)), np.sqrt(2) * np.linalg.svd(b)[1])
+        s, u, v = evaluate(list(svd(b)))
+        near(u * s @ v.T, b, atol=1e-13)
+    for eigh in (tn.self_adjoint_eig, tn.linalg.eigh):
+        e, v = evaluate(list(eigh(a)))
+        near(v * e @ v.T, a, atol=1e-13)
+    for eigenvalues in (tn.self_adjoint_eigvals, tn.linalg.eigvalsh):
+        near(evaluate(eigenvalues(a)), e, rtol=1e-13)
 
 
 def hilbert(n):
@@ -106,6 +118,141 @@ def test_cholesky_factors_give_the_matrix_back(evaluate, order, dtype):
         assert error <= 2 * len(a) * np.finfo(dtype).eps * np.abs(a).max()
 
 
+def turned(x, dtype):
+    return x + 1j * RNG.normal(size=x.shape) if dtype == "complex128" else x
+
+
+def square_norm(x):
+    """|x|² of each element, which no phase changes."""
+    return tn.real(x * tn.conj(x))
+
+
+def weighted(x, seed):
+    return tn.reduce_sum(x * np.random.default_rng(seed).uniform(-1, 1, x.shape.as_list()))
+
+
+def of_values_and_vectors(values, left, right):
+    """A number that does not depend on the choice of signs and phases."""
+    scaled = left * tn.cast(tn.expand_dims(values * values, -2), left.dtype)
+    whole = tn.matmul(scaled, right, adjoint_b=True)
+    return (weighted(values, 0) + weighted(tn.real(whole), 1) + weighted(tn.imag(whole), 2)
+            + weighted(square_norm(left), 3) + weighted(square_norm(right), 4))
+
+
+def of_svd(full):
+    def build(x):
+        s, u, v = tn.linalg.svd(x, full_matrices=full)
+        k = s.shape.as_list()[-1]
+        loss = of_values_and_vectors(s, u[..., :k], v[..., :k])
+        for others in (u[..., k:], v[..., k:]):
+            outer = tn.matmul(others, others, adjoint_b=True)
+            loss += weighted(tn.real(outer), 5) + weighted(tn.imag(outer), 6)
+        return loss
+    return build
+
+
+def of_eigh(x):
+    e, v = tn.linalg.eigh(x)
+    return of_values_and_vectors(tn.real(e), v, v)
+
+
+def differences_agree(build, x, tolerance=2e-6):
+    """The gradient of build(x), and of a sum over it, against central differences."""
+    rng = np.random.default_rng(9)
+    with tn.Graph().as_default(), tn.Session() as session:
+        fed = tn.placeholder(x.dtype, x.shape)
+        loss = build(fed)
+        (gradient,) = tn.gradients(loss, [fed])
+        weights = rng.uniform(-1, 1, x.shape)
+        second_loss = tn.reduce_sum(tn.real(gradient * weights) + tn.imag(gradient * weights))
+        (second,) = tn.gradients(second_loss, [fed])
+        for number, slope in ((loss, gradient), (second_loss, second)):
+            analytic = session.run(slope, {fed: x})
+            for _ in range(4):
+                step = rng.uniform(-1, 1, x.shape)
+                if x.dtype.kind == "c":
+                    step = step + 1j * rng.uniform(-1, 1, x.shape)
+                ends = [session.run(number, {fed: x + sign * 1e-6 * step}) for sign in (1, -1)]
+                wanted = (ends[0] - ends[1]) / 2e-6
+                found = np.sum((np.conj(analytic) * step).real)
+                assert abs(found - wanted) <= tolerance * max(1, np.abs(analytic).max()) * 10
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4, 3), (3, 4), (5, 2), (2, 5)])
+def test_gradients_of_singular_values_and_vectors(shape, full, dtype):
+    x = RNG.normal(size=shape) + 2 * np.eye(*shape[-2:]) * np.arange(1, shape[-1] + 1)
+    differences_agree(of_svd(full), turned(x, dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 3), (2, 4, 4)])
+def test_gradients_of_eigenvalues_and_vectors(shape, dtype):
+    x = RNG.normal(size=shape) + 3 * np.diag(np.arange(shape[-1]))
+    differences_agree(of_eigh, turned(x, dtype))
+
+
+def test_vectors_of_equal_values_have_no_gradient_among_themselves(evaluate):
+    """The projection on all of them has none at all, the function x -> x² has one."""
+    def square(x):
+        e, v = tn.linalg.eigh(x)
+        return tn.matmul(v * tn.expand_dims(e * e, -2), v, adjoint_b=True)
+    x = np.eye(3)
+    with tn.Graph().as_default(), tn.Session() as session:
+        fed = tn.constant(x)
+        weights = np.arange(9.0).reshape(3, 3)
+        (gradient,) = tn.gradients(square(fed) * weights, [fed])
+        found = session.run(gradient)
+    assert np.isfinite(found).all()
+    # d(x²) = 2 dx where x is 1, of which the diagonal is what eigenvalues see in this basis.
+    np.testing.assert_allclose(np.diag(found), 2 * np.diag(weights), atol=1e-12)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("kind", sorted(HARD) + ["zero", "one", "low rank"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_orthogonal_decompositions_of_hard_matrices(evaluate, kind, order, dtype):
+    more = {"zero": np.zeros, "one": np.ones}
+    a = more[kind]((order, order)) if kind in more else HARD.get(kind, hilbert)(order)
+    if kind == "low rank":
+        a = RNG.normal(size=(order, 3)) @ RNG.normal(size=(3, order))
+    a = a.astype(dtype)
+    if dtype.startswith("complex"):
+        a = (a * np.exp(1j * RNG.uniform(0, 6, (order, 1)))).astype(dtype)
+    wide, eps = a.astype("complex128"), 8 * order * np.finfo(dtype).eps
+    size = max(np.linalg.norm(wide, 2), 1e-300)
+
+    def check(matrix, factors, *orthonormal):
+        assert np.abs(factors - matrix).max() <= eps * size
+        for q in orthonormal:
+            assert np.abs(q.conj().T @ q - np.eye(order)).max() <= eps
+
+    q, r = (x.astype("complex128") for x in evaluate(list(tn.linalg.qr(a))))
+    check(wide, q @ r, q)
+    s, u, v = (x.astype("complex128") for x in evaluate(list(tn.linalg.svd(a))))
+    check(wide, u * s @ v.conj().T, u, v)
+    assert (np.diff(s.real) <= 0).all() and (s.real >= 0).all()
+    np.testing.assert_allclose(s.real, np.linalg.svd(wide, compute_uv=False), atol=eps * size)
+    hermitian = (a + a.conj().T) / 2
+    whole = hermitian.astype("complex128")
+    e, v = (x.astype("complex128") for x in evaluate(list(tn.linalg.eigh(hermitian))))
+    check(whole, v * e @ v.conj().T, v)
+    assert (np.diff(e.real) >= 0).all()
+    np.testing.assert_allclose(e.real, np.linalg.eigvalsh(whole), atol=eps * size)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_singular_values_of_nan_are_nan(evaluate, order):
+    a = RNG.normal(size=(3, order, order)).astype("float32")
+    clean = evaluate(tn.linalg.svd(a, compute_uv=False))
+    a[1, 0, 0] = np.inf
+    s, u, v = evaluate(list(tn.linalg.svd(a)))
+    for x in (s, u, v):
+        assert np.isnan(x[1]).all() and np.isfinite(x[[0, 2]]).all()
+    np.testing.assert_allclose(s[[0, 2]], clean[[0, 2]], rtol=1e-4, atol=1e-5)
+
+
 PROGRAM = """
 import json, sys, numpy as np, treenail as tn
 tn.enable_eager_execution()
@@ -122,9 +269,11 @@ for n, count in ((5, 1000), (8, 3001), (24, 200), (100, 9), (300, 1)):
             ("cholesky", tn.linalg.cholesky(spd)), ("lu", tn.linalg.lu(a)[0]),
             ("solve", tn.linalg.solve(a, a[:, :, :3])), ("inv", tn.linalg.inv(a)),
             ("triangular", tn.linalg.triangular_solve(a, a[:, :, :3])),
-            ("det", tn.linalg.slogdet(a)[1])):
+            ("det", tn.linalg.slogdet(a)[1]), ("qr", tn.linalg.qr(a[:99])[1]),
+            ("svd", tn.linalg.svd(a[:99], compute_uv=False)),
+            ("eigh", tn.linalg.eigvalsh(spd[:99]))):
             x = tensor.numpy()
-            part = x.reshape(count, -1)[-1, :3]
+            part = x.reshape(len(x), -1)[-1, :3] / np.abs(x).max()
             results["%s %d %s" % (name, n, dtype)] = (
                 [hash(x.tobytes()), part.real.tolist(), part.imag.tolist()])
 json.dump(results, sys.stdout)

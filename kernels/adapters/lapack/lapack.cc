@@ -5,31 +5,16 @@
 // set here, around each call.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <complex>
 #include <cstdint>
+#include <type_traits>
 
 #include "build_info.h"
+#include "kernels/adapters/lapack/fortran.h"
 #include "kernels/adapters/lapack/lapack_api.h"
 
-using C = std::complex<float>;
-using Z = std::complex<double>;
-
-extern "C" {
-// LAPACK ships no header of its own. Lengths of character arguments follow the others, as GCC and
-// all Fortran compilers that it links with have it.
-#define TREENAIL_DECLARE(prefix, T)                                                                \
-  void prefix##potrf_(const char* uplo, const int* n, T* a, const int* lda, int* info, size_t);    \
-  void prefix##getrf_(const int* m, const int* n, T* a, const int* lda, int* pivots, int* info);   \
-  void prefix##trsm_(const char* side, const char* uplo, const char* trans, const char* diag,      \
-                     const int* m, const int* n, const T* alpha, const T* a, const int* lda, T* b, \
-                     const int* ldb, size_t, size_t, size_t, size_t)
-TREENAIL_DECLARE(s, float);
-TREENAIL_DECLARE(d, double);
-TREENAIL_DECLARE(c, C);
-TREENAIL_DECLARE(z, Z);
-#undef TREENAIL_DECLARE
-const void* treenail_adapter(void);
-}
+extern "C" const void* treenail_adapter(void);
 
 namespace treenail {
 namespace {
@@ -72,21 +57,6 @@ class OneThread {
   int found_ = 1;
 };
 
-// The same names for each type, so that one definition calls them.
-#define TREENAIL_CALLS(prefix, T)                                                                  \
-  void potrf(int n, T* a, int* info) { prefix##potrf_("U", &n, a, &n, info, 1); }                  \
-  void getrf(int n, T* a, int* pivots, int* info) { prefix##getrf_(&n, &n, a, &n, pivots, info); } \
-  void trsm(const char* uplo, const char* trans, const char* diag, int m, int n, const T* a,       \
-            T* b) {                                                                                \
-    const T one(1);                                                                                \
-    prefix##trsm_("R", uplo, trans, diag, &m, &n, &one, a, &n, b, &m, 1, 1, 1, 1);                 \
-  }
-TREENAIL_CALLS(s, float)
-TREENAIL_CALLS(d, double)
-TREENAIL_CALLS(c, C)
-TREENAIL_CALLS(z, Z)
-#undef TREENAIL_CALLS
-
 template <class T>
 bool cholesky(int64_t n, T* a) {
   const OneThread scope;
@@ -110,8 +80,149 @@ void solve_right(bool upper, bool adjoint, bool unit, int64_t m, int64_t n, cons
        static_cast<int>(n), a, b);
 }
 
+// Parts of the memory that a routine is given, one after the other; null while it is measured.
+class Parts {
+ public:
+  explicit Parts(void* work) : begin_(static_cast<char*>(work)) {}
+  template <class T>
+  T* take(int64_t count) {
+    char* const part = begin_ == nullptr ? nullptr : begin_ + bytes_;
+    bytes_ += (count * static_cast<int64_t>(sizeof(T)) + 63) / 64 * 64;
+    return reinterpret_cast<T*>(part);
+  }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  char* begin_;
+  int64_t bytes_ = 0;
+};
+
+// The length of a work array as a query answers it: in the array's own numbers, rounded.
 template <class T>
-constexpr DenseRoutines<T> kRoutines = {cholesky<T>, lu<T>, solve_right<T>};
+int length_of(T answer) {
+  const double length = static_cast<double>(std::real(answer));
+  return static_cast<int>(length * (1 + 1e-6)) + 1;
+}
+
+template <class T>
+struct QrParts : Parts {
+  int m, n, columns, reflectors, lwork;
+  T* tau;
+  T* work;
+  QrParts(int64_t rows, int64_t cols, int64_t of_q, void* memory)
+      : Parts(memory),
+        m(static_cast<int>(rows)),
+        n(static_cast<int>(cols)),
+        columns(static_cast<int>(of_q)),
+        reflectors(std::min(m, n)) {
+    T first{}, second{};
+    int info = 0;
+    geqrf(m, n, nullptr, nullptr, &first, -1, &info);
+    orgqr(m, columns, reflectors, nullptr, nullptr, &second, -1, &info);
+    lwork = std::max(length_of(first), length_of(second));
+    tau = take<T>(reflectors);
+    work = take<T>(lwork);
+  }
+};
+
+template <class T>
+void qr(int64_t m, int64_t n, int64_t columns, T* a, T* q, void* work) {
+  const OneThread scope;
+  const QrParts<T> parts(m, n, columns, work);
+  int info = 0;
+  geqrf(parts.m, parts.n, a, parts.tau, parts.work, parts.lwork, &info);
+  std::copy_n(a, m * std::min(n, columns), q);
+  orgqr(parts.m, parts.columns, parts.reflectors, q, parts.tau, parts.work, parts.lwork, &info);
+}
+
+template <class T>
+int64_t qr_room(int64_t m, int64_t n, int64_t columns) {
+  return QrParts<T>(m, n, columns, nullptr).bytes();
+}
+
+template <class T>
+struct EighParts : Parts {
+  const char* job;
+  int n, lwork, lrwork, liwork;
+  T* work;
+  Real<T>* rwork;
+  int* iwork;
+  EighParts(int64_t order, bool vectors, void* memory)
+      : Parts(memory), job(vectors ? "V" : "N"), n(static_cast<int>(order)) {
+    T answer{};
+    Real<T> of_reals{};
+    int info = 0;
+    heevd(job, n, nullptr, nullptr, &answer, -1, &of_reals, -1, &liwork, -1, &info);
+    lwork = length_of(answer);
+    lrwork = length_of(of_reals);
+    work = take<T>(lwork);
+    rwork = take<Real<T>>(lrwork);
+    iwork = take<int>(liwork);
+  }
+};
+
+template <class T>
+bool eigh(int64_t n, bool vectors, T* a, Real<T>* values, void* work) {
+  const OneThread scope;
+  const EighParts<T> p(n, vectors, work);
+  int info = 0;
+  heevd(p.job, p.n, a, values, p.work, p.lwork, p.rwork, p.lrwork, p.iwork, p.liwork, &info);
+  return info == 0;
+}
+
+template <class T>
+int64_t eigh_room(int64_t n, bool vectors) {
+  return EighParts<T>(n, vectors, nullptr).bytes();
+}
+
+template <class T>
+struct SvdParts : Parts {
+  const char* job;
+  int m, n, values, ldvt, lwork;
+  T* work;
+  Real<T>* rwork = nullptr;
+  int* iwork;
+  SvdParts(int64_t rows, int64_t columns, Vectors vectors, void* memory)
+      : Parts(memory),
+        job(vectors == Vectors::kNone ? "N" : (vectors == Vectors::kThin ? "S" : "A")),
+        m(static_cast<int>(rows)),
+        n(static_cast<int>(columns)),
+        values(std::min(m, n)),
+        ldvt(vectors == Vectors::kFull ? n : values) {
+    T answer{};
+    int info = 0;
+    gesdd(job, m, n, static_cast<T*>(nullptr), static_cast<Real<T>*>(nullptr),
+          static_cast<T*>(nullptr), static_cast<T*>(nullptr), ldvt, &answer, -1,
+          static_cast<Real<T>*>(nullptr), nullptr, &info);
+    lwork = length_of(answer);
+    work = take<T>(lwork);
+    // As gesdd's description has it, the larger of its two for each job.
+    const int64_t k = values, longer = std::max(m, n);
+    const int64_t reals = std::max(5 * k * k + 7 * k, 2 * longer * k + 2 * k * k + k);
+    if constexpr (!std::is_same_v<T, Real<T>>) rwork = take<Real<T>>(reals);
+    iwork = take<int>(8 * k);
+  }
+};
+
+template <class T>
+bool svd(int64_t m, int64_t n, Vectors vectors, T* a, Real<T>* s, T* u, T* vh, void* work) {
+  const OneThread scope;
+  const SvdParts<T> p(m, n, vectors, work);
+  int info = 0;
+  gesdd(p.job, p.m, p.n, a, s, u, vh, p.ldvt, p.work, p.lwork, p.rwork, p.iwork, &info);
+  return info == 0;
+}
+
+template <class T>
+int64_t svd_room(int64_t m, int64_t n, Vectors vectors) {
+  return SvdParts<T>(m, n, vectors, nullptr).bytes();
+}
+
+template <class T>
+constexpr DenseRoutines<T> kRoutines = {
+    cholesky<T>, lu<T>,        solve_right<T>, qr<T>,       qr_room<T>,
+    eigh<T>,     eigh_room<T>, svd<T>,         svd_room<T>,
+};
 
 constexpr LapackApi kApi = {
     {sizeof(LapackApi), build_info::kVersion},

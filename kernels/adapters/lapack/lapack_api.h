@@ -12,8 +12,23 @@
 
 namespace treenail {
 
-// Of n x n matrices: n is at most 2^31 - 1. A row-major matrix is read as its transpose; what
-// follows from that is the callers' business.
+template <class T>
+struct RealPart {
+  using type = T;
+};
+template <class T>
+struct RealPart<std::complex<T>> {
+  using type = T;
+};
+template <class T>
+using Real = typename RealPart<T>::type;
+
+// Which singular vectors: none, as many as there are singular values, or all.
+enum class Vectors : int32_t { kNone, kThin, kFull };
+
+// Extents are at most 2^31 - 1. A row-major matrix is read as its transpose; what follows from that
+// is the callers' business. `work` is memory of as many bytes as the routine's *_room says, at a
+// multiple of 64 bytes.
 template <class T>
 struct DenseRoutines {
   // a = U^H U from the upper triangle of a, which becomes U; the rest of a is neither read nor
@@ -24,6 +39,18 @@ struct DenseRoutines {
   // b = b a^-1 or, adjoint, b a^-H for m x n matrices b; a is triangular, its other triangle is
   // not read, nor is the diagonal where it is all ones (unit).
   void (*solve_right)(bool upper, bool adjoint, bool unit, int64_t m, int64_t n, const T* a, T* b);
+  // a = Q R for m x n matrices a, in whose upper triangle R is left; q gets the first `columns` of
+  // Q, at least as many as a has rows or columns.
+  void (*qr)(int64_t m, int64_t n, int64_t columns, T* a, T* q, void* work);
+  int64_t (*qr_room)(int64_t m, int64_t n, int64_t columns);
+  // Eigenvalues of a Hermitian matrix, ascending, from the upper triangle of a, which is lost; with
+  // vectors, a's columns become the eigenvectors. False: it did not converge.
+  bool (*eigh)(int64_t n, bool vectors, T* a, Real<T>* values, void* work);
+  int64_t (*eigh_room)(int64_t n, bool vectors);
+  // a = u diag(s) vh for m x n matrices a, which is lost; s descends. u is m x k and vh k x n
+  // (thin), or they are m x m and n x n. False: it did not converge.
+  bool (*svd)(int64_t m, int64_t n, Vectors vectors, T* a, Real<T>* s, T* u, T* vh, void* work);
+  int64_t (*svd_room)(int64_t m, int64_t n, Vectors vectors);
 };
 
 struct LapackApi {

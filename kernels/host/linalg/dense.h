@@ -5,8 +5,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <complex>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <type_traits>
 
@@ -54,6 +56,10 @@ struct MatrixBatch {
 
 inline constexpr const char* kNotPositiveDefinite =
     "Cholesky decomposition was not successful. The input might not be valid.";
+inline constexpr const char* kNoEigenvalues =
+    "Self-adjoint eigen decomposition was not successful. The input might not be valid.";
+inline constexpr const char* kNoSingularValues =
+    "Singular value decomposition was not successful. The input might not be valid.";
 inline constexpr const char* kMatrixNotInvertible = "Input matrix is not invertible.";
 inline constexpr const char* kInputNotInvertible = "Input is not invertible.";
 
@@ -74,6 +80,22 @@ class Workspace {
   W* data_;
 };
 
+// In place.
+template <class W>
+void conjugate(W* x, int64_t count) {
+  if constexpr (is_complex_number<W>) {
+    for (int64_t i = 0; i < count; ++i) x[i] = std::conj(x[i]);
+  }
+}
+
+template <class W>
+bool all_finite(const W* x, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (!std::isfinite(std::real(x[i])) || !std::isfinite(std::imag(x[i]))) return false;
+  }
+  return true;
+}
+
 // Elements to a multiple of 64 bytes.
 template <class W>
 constexpr int64_t padded(int64_t elements) {
@@ -91,16 +113,19 @@ void convert(const From* from, int64_t count, To* to) {
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<To>(from[i]);
 }
 
-// to[c, r] = from[r, c] for an n x n matrix, in blocks that stay in the cache.
+// to[c, r] = from[r, c] for a matrix whose rows are `stride` apart, in blocks that stay in the
+// cache.
 template <class To, class From>
-void convert_transposed(const From* from, int64_t n, To* to) {
+void convert_transposed(const From* from, int64_t stride, int64_t rows, int64_t columns, To* to) {
   constexpr int64_t kBlock = 32;
-  for (int64_t r0 = 0; r0 < n; r0 += kBlock) {
-    const int64_t r1 = std::min(n, r0 + kBlock);
-    for (int64_t c0 = 0; c0 < n; c0 += kBlock) {
-      const int64_t c1 = std::min(n, c0 + kBlock);
+  for (int64_t r0 = 0; r0 < rows; r0 += kBlock) {
+    const int64_t r1 = std::min(rows, r0 + kBlock);
+    for (int64_t c0 = 0; c0 < columns; c0 += kBlock) {
+      const int64_t c1 = std::min(columns, c0 + kBlock);
       for (int64_t c = c0; c < c1; ++c) {
-        for (int64_t r = r0; r < r1; ++r) to[c * n + r] = static_cast<To>(from[r * n + c]);
+        for (int64_t r = r0; r < r1; ++r) {
+          to[c * rows + r] = static_cast<To>(from[r * stride + c]);
+        }
       }
     }
   }
@@ -138,19 +163,20 @@ struct Routines {
       convert(from, count, matrices<W>(to) + first);
     }
   }
-  // The same for a whole n x n matrix, transposed.
-  void load_transposed(const Tensor& from, int64_t first, int64_t n, W* to) const {
+  // A whole m x n matrix, column-major on this side; `stride`: from one of its columns to the next.
+  void load_transposed(const Tensor& from, int64_t first, int64_t m, int64_t n, W* to) const {
     if (narrow) {
-      convert_transposed(matrices<Narrow>(from) + first, n, to);
+      convert_transposed(matrices<Narrow>(from) + first, n, m, n, to);
     } else {
-      convert_transposed(matrices<W>(from) + first, n, to);
+      convert_transposed(matrices<W>(from) + first, n, m, n, to);
     }
   }
-  void store_transposed(const W* from, int64_t n, Tensor& to, int64_t first) const {
+  void store_transposed(const W* from, int64_t stride, int64_t m, int64_t n, Tensor& to,
+                        int64_t first) const {
     if (narrow) {
-      convert_transposed(from, n, matrices<Narrow>(to) + first);
+      convert_transposed(from, stride, n, m, matrices<Narrow>(to) + first);
     } else {
-      convert_transposed(from, n, matrices<W>(to) + first);
+      convert_transposed(from, stride, n, m, matrices<W>(to) + first);
     }
   }
 };
@@ -161,7 +187,8 @@ template <class F>
 std::unique_ptr<Kernel> with_routines(DType dtype, int64_t n, int64_t from, F&& f) {
   using C = std::complex<float>;
   using Z = std::complex<double>;
-  const LapackApi* const api = n >= from ? lapack().api : nullptr;
+  constexpr int64_t kMost = 30000;  // sizes of LAPACK's working memory have 32 bits
+  const LapackApi* const api = n >= from && n <= kMost ? lapack().api : nullptr;
   const bool large = api != nullptr;
   switch (dtype) {
     case DType::kFloat32:
@@ -196,6 +223,10 @@ double cubic_cost(int64_t n, double each) {
   const auto order = static_cast<double>(n);
   return 500 + (is_complex_number<T> ? 0.8 : 0.2) * each * order * order * order;
 }
+
+// Sets these outputs to identities, [..., m, k]: what is left of a decomposition of nothing.
+std::unique_ptr<Kernel> identity_outputs(const PrepareContext& p,
+                                         std::initializer_list<int> outputs);
 
 inline std::unique_ptr<Kernel> nothing_to_do() {
   return make_kernel([](RunContext&) {});

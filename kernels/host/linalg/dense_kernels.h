@@ -14,6 +14,9 @@ std::unique_ptr<Kernel> dense_triangular_solve(const PrepareContext& p);
 std::unique_ptr<Kernel> dense_lu(const PrepareContext& p);
 // MatrixSolve and MatrixInverse.
 std::unique_ptr<Kernel> dense_solve(const PrepareContext& p);
+std::unique_ptr<Kernel> dense_qr(const PrepareContext& p);
+std::unique_ptr<Kernel> dense_eigh(const PrepareContext& p);
+std::unique_ptr<Kernel> dense_svd(const PrepareContext& p);
 std::unique_ptr<Kernel> dense_determinant(const PrepareContext& p);
 std::unique_ptr<Kernel> dense_log_determinant(const PrepareContext& p);
 

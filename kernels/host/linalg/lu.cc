@@ -90,10 +90,10 @@ std::unique_ptr<Kernel> lu_kernel(const MatrixBatch& m, bool narrow_index,
         const int64_t n = m.rows, room = padded<W>(n * n);
         each_matrix(c, routines, m.count, cost, room + pivot_room<W>(n), [&](int64_t i, W* a) {
           auto* const pivots = reinterpret_cast<int32_t*>(a + room);
-          routines.load_transposed(c.input(0), i * n * n, n, a);
+          routines.load_transposed(c.input(0), i * n * n, n, n, a);
           routines.table->lu(n, a, pivots);
           if (has_zero_pivot(a, n)) throw unsuitable_matrix(kInputNotInvertible, m.batch, i);
-          routines.store_transposed(a, n, c.output(0), i * n * n);
+          routines.store_transposed(a, n, n, n, c.output(0), i * n * n);
           if (narrow_index) {
             store_order(pivots, n, matrices<int32_t>(c.output(1)) + i * n);
           } else {

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Eigenvalues and eigenvectors of small symmetric matrices by Jacobi's method. Larger ones:
+// kernels/host/linalg/eigh.cc.
+#include "framework/runtime/kernel/kernel_registry.h"
+#include "kernels/cpu/linalg/jacobi.h"
+#include "kernels/host/linalg/dense_kernels.h"
+
+namespace treenail::cpu {
+namespace {
+
+template <class T>
+struct LaneEigh {
+  Vec<T> a[kMostLaneRows * kMostLaneRows];
+  Vec<T> v[kMostLaneRows * kMostLaneRows];
+  Vec<T> values[kMostLaneRows];
+  Int<Vec<T>> failed;
+  int64_t n;
+
+  explicit LaneEigh(int64_t order) : n(order) {}
+
+  // From the lower triangle of a, which is lost; the columns of v become eigenvectors.
+  void solve() {
+    mirror();
+    const Vec<T> unit = scale();
+    set_identity<T>(v, n);
+    Int<Vec<T>> turned = ~Int<Vec<T>>{};
+    for (int sweep = 0; sweep < kMostSweeps && any(turned); ++sweep) turned = this->sweep();
+    failed |= turned;
+    for (int64_t i = 0; i < n; ++i) values[i] = a[i * (n + 1)] * unit;
+    sort();
+  }
+
+ private:
+  Vec<T> negligible_;
+
+  void mirror() {
+    for (int64_t r = 0; r < n; ++r) {
+      for (int64_t c = 0; c < r; ++c) a[c * n + r] = a[r * n + c];
+    }
+  }
+
+  // Divides by the largest element, so that squares stay in range.
+  Vec<T> scale() {
+    const Vec<T> largest = largest_of<T>(a, n * n, &failed);
+    const Vec<T> unit = largest == Vec<T>{} ? splat<Vec<T>>(1) : largest;
+    Vec<T> squares = Vec<T>{};
+    for (int64_t i = 0; i < n * n; ++i) {
+      a[i] = a[i] / unit;
+      squares = mul_add(a[i], a[i], squares);
+    }
+    negligible_ = square_root(squares) * (kRounding<T> / 8);
+    return unit;
+  }
+
+  // One rotation for each element above the diagonal; gives the lanes that had any.
+  Int<Vec<T>> sweep() {
+    Int<Vec<T>> turned = {};
+    for (int64_t p = 0; p < n; ++p) {
+      for (int64_t q = p + 1; q < n; ++q) {
+        const Int<Vec<T>> active = absolute(a[p * n + q]) > negligible_;
+        if (!any(active)) continue;
+        turned |= active;
+        rotate(Rotation<T>(active, a[p * n + p], a[p * n + q], a[q * n + q]), p, q);
+      }
+    }
+    return turned;
+  }
+
+  void rotate(const Rotation<T>& rotation, int64_t p, int64_t q) {
+    const Vec<T> moved = rotation.active ? rotation.tangent * a[p * n + q] : Vec<T>{};
+    a[p * n + p] -= moved;
+    a[q * n + q] += moved;
+    a[p * n + q] = rotation.active ? Vec<T>{} : a[p * n + q];
+    for (int64_t r = 0; r < n; ++r) {
+      rotation.turn(v[r * n + p], v[r * n + q]);
+      if (r == p || r == q) continue;
+      // The element above the diagonal is the one that is kept.
+      rotation.turn(a[std::min(r, p) * n + std::max(r, p)], a[std::min(r, q) * n + std::max(r, q)]);
+    }
+  }
+
+  // Ascending, by exchanges of neighbours.
+  void sort() {
+    for (int64_t round = 0; round < n; ++round) {
+      for (int64_t i = round % 2; i + 1 < n; i += 2) {
+        const Int<Vec<T>> wrong = values[i] > values[i + 1];
+        exchange_where(wrong, values[i], values[i + 1]);
+        for (int64_t r = 0; r < n; ++r) exchange_where(wrong, v[r * n + i], v[r * n + i + 1]);
+      }
+    }
+  }
+};
+
+template <class T>
+std::unique_ptr<Kernel> prepare_eigh(const PrepareContext& p) {
+  const host::MatrixBatch m(p.input_shape(0));
+  if (m.rows > kMostLaneRows || m.count * m.elements() == 0) return host::dense_eigh(p);
+  const bool vectors = p.op().get_bool("compute_v");
+  const auto order = static_cast<double>(m.rows);
+  const double cost = group_cost(2 * order * order, 60 * order * order * order);
+  return make_kernel(
+      [=](RunContext& c) {
+        const T* const from = host::matrices<T>(c.input(0));
+        T* const values = host::matrices<T>(c.output(0));
+        T* const to = vectors ? host::matrices<T>(c.output(1)) : nullptr;
+        const int64_t n = m.rows;
+        each_group<T>(c, m.count, cost, [&](int64_t first, int64_t count) {
+          LaneEigh<T> lanes(n);
+          pack_lanes(from + first * n * n, count, n * n, lanes.a);
+          lanes.solve();
+          refuse_lanes(lanes.failed, count, first, host::kNoEigenvalues, m.batch);
+          unpack_lanes(lanes.values, count, n, values + first * n);
+          if (vectors) unpack_lanes(lanes.v, count, n * n, to + first * n * n);
+        });
+      },
+      cost * static_cast<double>(m.count) / kLanes<T>);
+}
+
+}  // namespace
+
+void register_lane_eigh_kernels(KernelRegistry& r) {
+  r.add("SelfAdjointEig", {{"T", {DType::kFloat32}}}, prepare_eigh<float>);
+  r.add("SelfAdjointEig", {{"T", {DType::kFloat64}}}, prepare_eigh<double>);
+}
+
+}  // namespace treenail::cpu

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Singular values and vectors of small matrices by Hestenes' one-sided form of Jacobi's method:
+// rotations of columns until they are orthogonal. Their QR factors then make orthonormal vectors of
+// them, also where columns are zero, and all that full matrices need. Larger ones:
+// kernels/host/linalg/svd.cc.
+#include <limits>
+
+#include "framework/runtime/kernel/kernel_registry.h"
+#include "kernels/cpu/linalg/jacobi.h"
+#include "kernels/cpu/linalg/lane_qr.h"
+#include "kernels/host/linalg/dense_kernels.h"
+
+namespace treenail::cpu {
+namespace {
+
+// Of m x n matrices with m >= n.
+template <class T>
+struct LaneSvd {
+  LaneQr<T> qr;  // qr.a: the matrix; qr.q: its left vectors
+  Vec<T> v[kMostLaneRows * kMostLaneRows];
+  Vec<T> values[kMostLaneRows];
+  Int<Vec<T>> not_finite, turned;
+  int64_t m, n;
+
+  LaneSvd(int64_t rows, int64_t columns, int64_t of_u)
+      : qr(rows, columns, of_u), m(rows), n(columns) {}
+
+  void solve() {
+    const Vec<T> unit = scale();
+    set_identity<T>(v, n);
+    turned = ~Int<Vec<T>>{};
+    for (int sweep = 0; sweep < kMostSweeps && any(turned); ++sweep) turned = this->sweep();
+    sort_columns();
+    qr.factor();
+    for (int64_t j = 0; j < n; ++j) take_value(j, unit);
+    sort_values();
+    for (int64_t i = 0; i < m * qr.columns; ++i) qr.q[i] = spoilt(qr.q[i]);
+    for (int64_t i = 0; i < n * n; ++i) v[i] = spoilt(v[i]);
+  }
+
+ private:
+  Vec<T> norm_;
+
+  Vec<T> spoilt(Vec<T> x) const {
+    return not_finite ? splat<Vec<T>>(std::numeric_limits<T>::quiet_NaN()) : x;
+  }
+
+  // Divides by the largest element, so that squares stay in range; a matrix that has none is zero
+  // from here on.
+  Vec<T> scale() {
+    const Vec<T> largest = largest_of<T>(qr.a, m * n, &not_finite);
+    const Vec<T> unit = largest == Vec<T>{} ? splat<Vec<T>>(1) : largest;
+    Vec<T> squares = Vec<T>{};
+    for (int64_t i = 0; i < m * n; ++i) {
+      qr.a[i] = not_finite ? Vec<T>{} : qr.a[i] / unit;
+      squares = mul_add(qr.a[i], qr.a[i], squares);
+    }
+    norm_ = square_root(squares);
+    return unit;
+  }
+
+  Vec<T> product(int64_t p, int64_t q) const {
+    Vec<T> sum = Vec<T>{};
+    for (int64_t i = 0; i < m; ++i) sum = mul_add(qr.a[i * n + p], qr.a[i * n + q], sum);
+    return sum;
+  }
+
+  // Below this, the product of two columns of these lengths is rounding: in the product itself, or
+  // in the shorter column, which rotations with longer ones leave nothing exact of.
+  Vec<T> negligible(Vec<T> p, Vec<T> q) const {
+    const Vec<T> in_product = (kRounding<T> * static_cast<T>(m)) * (p * q);
+    return greater_of(in_product, (2 * kRounding<T>)*(greater_of(p, q) * norm_));
+  }
+
+  Int<Vec<T>> sweep() {
+    Int<Vec<T>> any_turned = {};
+    for (int64_t p = 0; p < n; ++p) {
+      for (int64_t q = p + 1; q < n; ++q) {
+        const Vec<T> of_p = product(p, p), of_q = product(q, q), between = product(p, q);
+        const Int<Vec<T>> active =
+            absolute(between) > negligible(square_root(of_p), square_root(of_q));
+        if (!any(active)) continue;
+        any_turned |= active;
+        const Rotation<T> rotation(active, of_p, between, of_q);
+        for (int64_t i = 0; i < m; ++i) rotation.turn(qr.a[i * n + p], qr.a[i * n + q]);
+        for (int64_t i = 0; i < n; ++i) rotation.turn(v[i * n + p], v[i * n + q]);
+      }
+    }
+    return any_turned;
+  }
+
+  // Descending, by exchanges of neighbours in `values` and in the columns of v and x.
+  void sort(Vec<T>* x, int64_t width) {
+    for (int64_t round = 0; round < n; ++round) {
+      for (int64_t j = round % 2; j + 1 < n; j += 2) {
+        const Int<Vec<T>> wrong = values[j] < values[j + 1];
+        exchange_where(wrong, values[j], values[j + 1]);
+        for (int64_t i = 0; i < m; ++i) {
+          exchange_where(wrong, x[i * width + j], x[i * width + j + 1]);
+        }
+        for (int64_t i = 0; i < n; ++i) exchange_where(wrong, v[i * n + j], v[i * n + j + 1]);
+      }
+    }
+  }
+  void sort_columns() {
+    for (int64_t j = 0; j < n; ++j) values[j] = product(j, j);
+    sort(qr.a, n);
+  }
+  // Those of columns that are rounding alone may have changed places.
+  void sort_values() { sort(qr.q, qr.columns); }
+
+  // The singular value is r's diagonal element, whose sign goes to the left vector.
+  void take_value(int64_t j, Vec<T> unit) {
+    const Vec<T> r = qr.a[j * n + j];
+    values[j] = spoilt(absolute(r) * unit);
+    for (int64_t i = 0; i < m; ++i) {
+      Vec<T>& u = qr.q[i * qr.columns + j];
+      u = r < Vec<T>{} ? -u : u;
+    }
+  }
+};
+
+template <class T>
+void transpose_into(const Vec<T>* from, int64_t rows, int64_t columns, Vec<T>* to) {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) to[c * rows + r] = from[r * columns + c];
+  }
+}
+
+struct SvdShape {
+  host::MatrixBatch m;
+  bool vectors, full;
+  // Of the matrix that has at least as many rows as columns: this one or its transpose.
+  bool wide() const { return m.rows < m.columns; }
+  int64_t longer() const { return std::max(m.rows, m.columns); }
+  int64_t shorter() const { return std::min(m.rows, m.columns); }
+};
+
+template <class T>
+void decompose(const SvdShape& s, RunContext& c, int64_t first, int64_t count) {
+  const int64_t rows = s.longer(), columns = s.shorter(), size = rows * columns;
+  LaneSvd<T> lanes(rows, columns, s.full ? rows : columns);
+  const T* const from = host::matrices<T>(c.input(0)) + first * size;
+  if (s.wide()) {
+    Vec<T> a[kMostLaneRows * kMostLaneRows];
+    pack_lanes(from, count, size, a);
+    transpose_into<T>(a, columns, rows, lanes.qr.a);
+  } else {
+    pack_lanes(from, count, size, lanes.qr.a);
+  }
+  lanes.solve();
+  refuse_lanes(lanes.turned, count, first, host::kNoSingularValues, s.m.batch);
+  unpack_lanes(lanes.values, count, columns, host::matrices<T>(c.output(0)) + first * columns);
+  if (!s.vectors) return;
+  const int64_t of_long = rows * lanes.qr.columns, of_short = columns * columns;
+  unpack_lanes(lanes.qr.q, count, of_long,
+               host::matrices<T>(c.output(s.wide() ? 2 : 1)) + first * of_long);
+  unpack_lanes(lanes.v, count, of_short,
+               host::matrices<T>(c.output(s.wide() ? 1 : 2)) + first * of_short);
+}
+
+template <class T>
+std::unique_ptr<Kernel> prepare_svd(const PrepareContext& p) {
+  const bool vectors = p.op().get_bool("compute_uv");
+  const SvdShape s = {host::MatrixBatch(p.input_shape(0)), vectors,
+                      vectors && p.op().get_bool("full_matrices")};
+  if (s.longer() > kMostLaneRows || s.m.count * s.m.elements() == 0) return host::dense_svd(p);
+  const auto order = static_cast<double>(s.longer());
+  const double cost = group_cost(3 * order * order, 80 * order * order * order);
+  return make_kernel(
+      [s, cost](RunContext& c) {
+        each_group<T>(c, s.m.count, cost,
+                      [&](int64_t first, int64_t count) { decompose<T>(s, c, first, count); });
+      },
+      cost * static_cast<double>(s.m.count) / kLanes<T>);
+}
+
+}  // namespace
+
+void register_lane_svd_kernels(KernelRegistry& r) {
+  r.add("Svd", {{"T", {DType::kFloat32}}}, prepare_svd<float>);
+  r.add("Svd", {{"T", {DType::kFloat64}}}, prepare_svd<double>);
+}
+
+}  // namespace treenail::cpu
