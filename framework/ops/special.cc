@@ -107,18 +107,34 @@ void set_gamma_gradient(GradientContext& c, Value g) {
 void igamma_gradient(GradientContext& c) { set_gamma_gradient(c, c.gradient()); }
 void igammac_gradient(GradientContext& c) { set_gamma_gradient(c, c.e.neg(c.gradient())); }
 
-// The density's derivative in a: times log x - digamma(a).
+// log x - digamma(a), by which the density's logarithm grows with a.
+Value density_growth(GradientContext& c) {
+  return c.e.sub(c.e.call("Log", {c.input(1)}), c.e.call("Digamma", {c.input(0)}));
+}
 void igamma_grad_a_gradient(GradientContext& c) {
+  Emitter& e = c.e;
+  const Value g = c.gradient();
+  if (c.needed(0)) {
+    const Value slope = e.call("IgammaGradAA", {c.input(0), c.input(1)});
+    c.set(0, c.sum_to_input(e.times(g, slope), 0));
+  }
+  if (c.needed(1)) {
+    const Value slope = e.times(e.times(g, gamma_density(c)), density_growth(c));
+    c.set(1, c.sum_to_input(slope, 1));
+  }
+}
+void igamma_grad_aa_gradient(GradientContext& c) {
   Emitter& e = c.e;
   if (c.needed(0)) {
     throw unimplemented(
-        "the second derivative of Igamma and Igammac with respect to a is not there; that with "
-        "respect to x, and to a and x, is");
+        "the third derivative of Igamma and Igammac with respect to a is not there; up to the "
+        "second all are, and any number with respect to x");
   }
   if (!c.needed(1)) return;
-  const Value g = e.times(c.gradient(), gamma_density(c));
-  const Value slope = e.sub(e.call("Log", {c.input(1)}), e.call("Digamma", {c.input(0)}));
-  c.set(1, c.sum_to_input(e.times(g, slope), 1));
+  const Value g = e.times(c.gradient(), gamma_density(c)), growth = density_growth(c);
+  const Value curve = e.call("Polygamma", {number(c, 1), c.input(0)});
+  const Value slope = e.sub(e.times(e.times(g, growth), growth), e.times(g, curve));
+  c.set(1, c.sum_to_input(slope, 1));
 }
 
 // x^(a - 1) (1 - x)^(b - 1) / beta(a, b); a and b have no gradient, as in TensorFlow.
@@ -157,7 +173,13 @@ void declare_incomplete(OpRegistry& r) {
       .gradient(igamma_grad_a_gradient, {"a", "x"})
       .doc(
           "Derivative of Igamma with respect to a.\n\n"
-          "Shapes broadcast as in NumPy. a has no gradient: Unimplemented.");
+          "Shapes broadcast as in NumPy.");
+  binary(r, "IgammaGradAA", "a", "x")
+      .gradient(igamma_grad_aa_gradient, {"a", "x"})
+      .doc(
+          "Second derivative of Igamma with respect to a, of which there is no further one: "
+          "Unimplemented.\n\n"
+          "Shapes broadcast as in NumPy.");
   OpDeclaration beta = r.op("Betainc");
   beta.input("a: T").input("b: T").input("x: T").output("z: T").attr("T: {float, double}");
   beta.shape(betainc_shape).elementwise().in_place("a", "z").in_place("b", "z").in_place("x", "z");

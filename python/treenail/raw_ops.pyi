@@ -2055,11 +2055,22 @@ igamma = Igamma
 def IgammaGradA(a: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor:
     """Derivative of Igamma with respect to a.
 
-    Shapes broadcast as in NumPy. a has no gradient: Unimplemented.
+    Shapes broadcast as in NumPy.
     """
 
 
 igamma_grad_a = IgammaGradA
+
+
+def IgammaGradAA(a: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor:
+    """Second derivative of Igamma with respect to a, of which there is no further one:
+    Unimplemented.
+
+    Shapes broadcast as in NumPy.
+    """
+
+
+igamma_grad_aa = IgammaGradAA
 
 
 def Igammac(a: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor:

@@ -125,9 +125,20 @@ def test_gradients_of_incomplete_gamma_functions(evaluate):
     np.testing.assert_allclose(p[0], slope, rtol=1e-7)
 
 
-def test_second_derivative_of_igamma_in_a_is_refused():
+def test_second_derivative_of_igamma_in_a(evaluate):
+    """Against differences of the first."""
+    at, x, h = np.array([0.05, 0.4, 3.0, 50.0, 900.0]), np.array([0.3, 1.7, 2.0, 60.0, 880.0]), 1e-5
+    points = tn.constant(np.stack([at - h, at, at + h]))
+    (first,) = tn.gradients(tn.igamma(points, x), [points])
+    (second,) = tn.gradients(first, [points])
+    slopes, curves = evaluate([first, second])
+    np.testing.assert_allclose(curves[1], (slopes[2] - slopes[0]) / (2 * h), rtol=1e-6)
+
+
+def test_third_derivative_of_igamma_in_a_is_refused():
     with tn.Graph().as_default():
         a = tn.constant([2.0])
         (first,) = tn.gradients(tn.igamma(a, [1.0]), [a])
-        with pytest.raises(tn.errors.UnimplementedError, match="second derivative of Igamma"):
-            tn.gradients(first, [a])
+        (second,) = tn.gradients(first, [a])
+        with pytest.raises(tn.errors.UnimplementedError, match="third derivative of Igamma"):
+            tn.gradients(second, [a])

@@ -5,22 +5,28 @@
 
 #include <cmath>
 #include <limits>
-#include <type_traits>
 
 #include "kernels/host/special/dual.h"
 #include "kernels/host/special/zeta.h"
 
 namespace treenail::host {
 
-template <class N>
-N lgamma_above(N a) {  // a > 0
-  using T = decltype(value_of(a));
-  const T v = value_of(a);
-  if constexpr (std::is_same_v<N, T>) {
-    return lgamma_of(v);
-  } else {
-    return {lgamma_of(v), digamma(v) * a.slope};
-  }
+// For a > 0.
+template <class T>
+T polygamma_above(int n, T a) {
+  return polygamma(static_cast<T>(n), a);
+}
+template <class T>
+Dual<T> polygamma_above(int n, Dual<T> a) {
+  return {polygamma_above(n, a.value), polygamma_above(n + 1, a.value) * a.slope};
+}
+template <class T>
+T lgamma_above(T a) {
+  return lgamma_of(a);
+}
+template <class T>
+Dual<T> lgamma_above(Dual<T> a) {
+  return {lgamma_above(a.value), polygamma_above(0, a.value) * a.slope};
 }
 
 // log gamma(a) less (a - 1/2) log a - a + log(2 pi) / 2, for a >= 20 (Abramowitz and Stegun

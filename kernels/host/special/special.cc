@@ -52,16 +52,32 @@ struct Igammac {
     return static_cast<T>(ratios(widen(a), widen(x)).q);
   }
 };
+// A derivative of Igamma in a, which `of` takes from P or -Q: the smaller one has the larger
+// relative precision.
+template <class N, class T, class Of>
+T gamma_slope(N a, T x, Of of) {
+  const T v = value_of(a);
+  if (x == 0) return 0;
+  if (!(x > 0) || !(v > 0)) return std::numeric_limits<T>::quiet_NaN();
+  if (std::isinf(v) || std::isinf(x)) return 0;
+  const auto both = gamma_ratios(a, x);
+  return value_of(both.p) < value_of(both.q) ? of(both.p) : -of(both.q);
+}
 struct IgammaGradA {
   template <class T>
   static T apply(T a, T x) {
-    using W = decltype(widen(x));
-    if (x == 0) return 0;
-    if (!(x > 0) || !(a > 0)) return std::numeric_limits<T>::quiet_NaN();
-    if (std::isinf(a) || std::isinf(x)) return 0;
-    const auto both = gamma_ratios(Dual<W>(widen(a), 1), widen(x));
-    // The smaller one has the larger relative precision.
-    return static_cast<T>(both.p.value < both.q.value ? both.p.slope : -both.q.slope);
+    using N = Dual<decltype(widen(x))>;
+    return static_cast<T>(
+        gamma_slope(N(widen(a), 1), widen(x), [](const N& ratio) { return ratio.slope; }));
+  }
+};
+struct IgammaGradAA {
+  template <class T>
+  static T apply(T a, T x) {
+    using N = Dual<decltype(widen(x))>;
+    const Dual<N> variable(N(widen(a), 1), N(1));
+    return static_cast<T>(
+        gamma_slope(variable, widen(x), [](const Dual<N>& ratio) { return ratio.slope.slope; }));
   }
 };
 
@@ -96,6 +112,8 @@ constexpr TileOp kOps[] = {
     {"Igammac", kD, each_binary<Igammac, double>(), 1500},
     {"IgammaGradA", kF, each_binary<IgammaGradA, float>(), 500},
     {"IgammaGradA", kD, each_binary<IgammaGradA, double>(), 2500},
+    {"IgammaGradAA", kF, each_binary<IgammaGradAA, float>(), 1000},
+    {"IgammaGradAA", kD, each_binary<IgammaGradAA, double>(), 5000},
     {"Betainc", kF, {{beta_loop<float>}}, 300},
     {"Betainc", kD, {{beta_loop<double>}}, 1500},
 };

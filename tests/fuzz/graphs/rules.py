@@ -32,7 +32,8 @@ BINARY = [n for n in ELEMENTWISE if len(backend.DESCRIPTIONS[n]["inputs"]) == 2]
 DIVISIONS = ("RealDiv", "Div", "TruncateDiv", "FloorDiv", "FloorMod", "Mod", "TruncateMod",
              "DivNoNan", "Xdivy", "Xlogy", "Atan2")
 # Those that only their cases give operands: others are outside the domain of the oracle.
-BY_CASES = ("Complex", "Zeta", "Polygamma", "Igamma", "Igammac", "IgammaGradA")
+BY_CASES = ("Complex", "Zeta", "Polygamma", "Igamma", "Igammac", "IgammaGradA",
+            "IgammaGradAA")
 SMOOTH_UNARY = ("Tanh", "Sigmoid", "Sin", "Cos", "Square", "Softplus", "Erf", "Neg", "Exp", "Atan",
                 "Asinh", "Softsign", "Identity", "Gelu", "Cosh")
 SMOOTH_BINARY = ("Add", "Sub", "Mul", "SquaredDifference")
