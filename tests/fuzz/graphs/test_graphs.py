@@ -63,7 +63,7 @@ def test_graphs_of_fixed_seeds():
 
 
 def test_graphs_with_variables():
-    text = ran("--profile", "variables", "--graphs", 15, "--seed", 500, "--coverage")
+    text = ran("--profile", "variables", "--graphs", 50, "--seed", 500, "--coverage")
     assert not (set(interpreter.WRITES) | {"ReadVariableOp", "ResourceGather"}) - covered(text)
 
 
