@@ -52,6 +52,8 @@ FAMILIES = {
     "works": Family("Single operations", lambda a: figure_works.measure(a.rounds, a.guests)),
     "special": Family("Special functions",
                       lambda a: figure_works.measure(a.rounds, wanted=figure_works.works.SPECIAL)),
+    "linalg": Family("Linear algebra", lambda a: figure_works.measure(
+        a.rounds, a.guests, figure_works.works.LINALG)),
     "training": Family("Training",
                        lambda a: figure_networks.measure_training(a.rounds, a.guests)),
     "inference": Family("Inference",
@@ -66,7 +68,7 @@ FAMILIES = {
     "executor": Family("The executor, from C++",
                        lambda a: figure_executor.measure(a.build, a.rounds)),
 }
-WITH_GUESTS = ("works", "training", "inference", "loops", "immediate")
+WITH_GUESTS = ("works", "linalg", "training", "inference", "loops", "immediate")
 BESIDE_GUESTS = ", beside packages from PyPI"  # sections of their own
 HEADINGS = [family.title + more for family in FAMILIES.values() for more in ("", BESIDE_GUESTS)]
 

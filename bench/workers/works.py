@@ -22,13 +22,27 @@ class Work:
     stride: int = 1                      # of a convolution, padded by half its taps on each side
     beside_guests: Tuple[float, ...] = ()  # the ratio where guests run, if another
     positive: bool = False               # e to the power of what inputs are otherwise
+    dtype: str = "float32"
 
     def wanted(self, threads: int, guests: bool) -> float:
         return (self.beside_guests if guests and self.beside_guests else self.promised)[threads - 1]
 
+    def well_conditioned(self, a: np.ndarray) -> np.ndarray:
+        """So that results of several libraries agree; Hermitian ones where the kind needs them."""
+        n = a.shape[-1]
+        if self.kind == "cholesky":
+            a = a @ a.swapaxes(-1, -2) / n
+        elif self.kind == "eigh":
+            a = a + a.swapaxes(-1, -2)
+        elif self.kind in ("solve", "inverse"):
+            a = a / n ** 0.5
+        return (a + 2 * np.eye(n)).astype(self.dtype)
+
     def inputs(self) -> List[np.ndarray]:
         random = np.random.RandomState(3)
-        out = [random.standard_normal(shape).astype(np.float32) for shape in self.shapes]
+        out = [random.standard_normal(shape).astype(self.dtype) for shape in self.shapes]
+        if self.kind in MATRIX_KINDS:
+            out[0] = self.well_conditioned(out[0])
         if self.kind == "lgamma":  # which has poles at whole numbers
             out = [np.where(value == np.round(value), np.float32(0.5), value) for value in out]
         if self.positive:
@@ -36,6 +50,10 @@ class Work:
         if self.kind == "fft":
             out = [out[0] + 1j * out[1]]
         return out
+
+
+# Kinds whose first input is a batch of matrices.
+MATRIX_KINDS = ("cholesky", "solve", "inverse", "qr", "eigh", "svd")
 
 
 def images(batch: int, side: int, channels: int, filters: int, taps: int) -> tuple:
@@ -82,7 +100,23 @@ SPECIAL = [
     Work("lgamma, 16 M floats of either sign", "lgamma", ((BIG,),), (3, 3)),
     Work("digamma, 16 M positive floats", "digamma", ((BIG,),), (3, 3), positive=True),
 ]
-BY_TITLE = {work.title: work for work in WORKS + SPECIAL}
+EIGHT, LARGE = (100000, 8, 8), (2048, 2048)
+LINALG = [
+    *(Work("Cholesky, 100,000 of 8x8, " + dtype, "cholesky", (EIGHT,), (promised,) * 2, dtype=dtype)
+      for dtype, promised in (("float32", 3), ("float64", 5))),
+    *(Work("solve, 100,000 of 8x8, " + dtype, "solve", (EIGHT, (100000, 8, 1)), (5, 5), dtype=dtype)
+      for dtype in ("float32", "float64")),
+    *(Work("inverse, 100,000 of 8x8, " + dtype, "inverse", (EIGHT,), (5, 5), dtype=dtype)
+      for dtype in ("float32", "float64")),
+    # One matrix is worked on by one thread. MKL is among the guests: it has QR factors of its own.
+    Work("solve, 2048x2048, float64", "solve", (LARGE, (2048, 1)), (0.95, 0.5), dtype="float64",
+         beside_guests=(0.8, 0.4)),
+    *(Work("%s, 2048x2048, float64" % title, kind, (LARGE,), (0.95, 0.5), dtype="float64",
+           beside_guests=(0.2, 0.1))
+      for title, kind in (("QR", "qr"), ("eigenvalues and vectors", "eigh"),
+                          ("singular values and vectors", "svd"))),
+]
+BY_TITLE = {work.title: work for work in WORKS + SPECIAL + LINALG}
 # What the chain does, in order.
 CHAIN = ("mul 1.1", "add 0.5", "relu", "mul 0.9", "add x", "sub 0.3", "tanh", "mul 2")
 

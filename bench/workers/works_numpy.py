@@ -30,6 +30,10 @@ def main() -> None:
         centred = x - x.mean(-1, keepdims=True)
         return centred / np.sqrt((centred * centred).mean(-1, keepdims=True) + np.float32(1e-5))
 
+    def svd(x):
+        u, s, vh = np.linalg.svd(x, full_matrices=False)
+        return [s, u, vh.T]
+
     functions = {
         "add": lambda x, y: x + y,
         "chain": chain,
@@ -41,6 +45,12 @@ def main() -> None:
         "matmul": np.matmul,
         "fft": np.fft.fft,
         "rfft": np.fft.rfft,
+        "cholesky": np.linalg.cholesky,
+        "solve": np.linalg.solve,
+        "inverse": np.linalg.inv,
+        "qr": lambda x: list(np.linalg.qr(x)),
+        "eigh": lambda x: list(np.linalg.eigh(x)),
+        "svd": svd,
     }
 
     def call_of(work):

@@ -38,6 +38,10 @@ def main() -> None:
             y = conv(*inputs)
             return [y, *torch.autograd.grad(y, inputs, torch.ones_like(y))]
 
+    def svd(work, x):
+        u, s, vh = torch.linalg.svd(x, full_matrices=False)
+        return [s, u, vh.mT]
+
     functions = {
         "add": lambda work, x, y: x + y,
         "chain": chain,
@@ -54,6 +58,12 @@ def main() -> None:
         "lgamma": lambda work, x: torch.lgamma(x),
         "digamma": lambda work, x: torch.digamma(x),
         "rfft": lambda work, x: torch.fft.rfft(x),
+        "cholesky": lambda work, x: torch.linalg.cholesky(x),
+        "solve": lambda work, x, b: torch.linalg.solve(x, b),
+        "inverse": lambda work, x: torch.linalg.inv(x),
+        "qr": lambda work, x: list(torch.linalg.qr(x)),
+        "eigh": lambda work, x: list(torch.linalg.eigh(x)),
+        "svd": svd,
     }
     torch.set_grad_enabled(False)
 

@@ -42,6 +42,12 @@ FUNCTIONS = {
     "fft": lambda work, x: tn.fft(x),
     "lgamma": lambda work, x: tn.lgamma(x),
     "digamma": lambda work, x: tn.digamma(x),
+    "cholesky": lambda work, x: tn.linalg.cholesky(x),
+    "solve": lambda work, x, b: tn.linalg.solve(x, b),
+    "inverse": lambda work, x: tn.linalg.inv(x),
+    "qr": lambda work, x: list(tn.linalg.qr(x)),
+    "eigh": lambda work, x: list(tn.linalg.eigh(x)),
+    "svd": lambda work, x: list(tn.linalg.svd(x)),
     "rfft": lambda work, x: tn.raw_ops.RFFT(x, [x.shape.as_list()[-1]]),
 }
 
