@@ -103,6 +103,8 @@ _ELSEWHERE = {
     "substr": ("strings", "substr"),
     "ensure_shape": ("_special", "ensure_shape"), "lbeta": ("_special", "lbeta"),
     "cholesky_solve": ("linalg", "cholesky_solve"), "svd": ("linalg", "svd"),
+    "cross": ("linalg", "cross"), "norm": ("linalg", "norm"),
+    "matrix_solve_ls": ("linalg", "lstsq"),
     "self_adjoint_eig": ("linalg", "self_adjoint_eig"),
     "self_adjoint_eigvals": ("linalg", "self_adjoint_eigvals"),
     "sigmoid": ("nn", "sigmoid"), "OpError": ("errors", "OpError"),

@@ -50,8 +50,7 @@ _TOP = {
     "container": "give variables names of their own with tn.variable_scope",
     "collective_reduce": _ONE_PROCESS, "distribute": _ONE_PROCESS, "distributions": _RANDOM,
     "random_gamma": _RANDOM, "random_poisson": _RANDOM, "dtypes": "dtypes are names of tn itself, "
-    "such as tn.float32", "norm": "use tn.sqrt(tn.reduce_sum(tn.square(x))) "
-    "or tn.reduce_euclidean_norm", "manip": "use tn.roll, tn.reverse, tn.gather_nd, ...",
+    "such as tn.float32", "manip": "use tn.roll, tn.reverse, tn.gather_nd, ...",
     "debugging": "tn.Assert, tn.assert_equal and the like are in tn itself",
     "batch_svd": "use tn.svd", "batch_matmul": "use tn.matmul",
     "nce_loss": "use tn.nn.nce_loss", "load_file_system_library": _FILES,
@@ -85,8 +84,7 @@ _TEST = {"TestCase": "use unittest.TestCase", "main": _TESTS, "mock": "use unitt
 _MODULES = {"treenail": _TOP, "treenail.train": _TRAIN, "treenail.image": _IMAGE,
             "treenail.test": _TEST,
             "treenail.linalg": dict.fromkeys(
-                ("lstsq", "pinv", "expm", "logm", "sqrtm", "cross", "norm", "matrix_rank",
-                 "tridiagonal_solve", "tridiagonal_matmul"), _LINALG),
+                ("expm", "logm", "sqrtm", "tridiagonal_solve", "tridiagonal_matmul"), _LINALG),
             "treenail.random": {"gamma": _RANDOM, "poisson": _RANDOM}}
 
 

@@ -9,6 +9,8 @@ from treenail._array import eye, matrix_transpose  # noqa: F401
 from treenail._clip import global_norm  # noqa: F401
 from treenail._linalg import *  # noqa: F401,F403
 from treenail._linalg import __all__ as _linalg_names
+from treenail._matrix_functions import *  # noqa: F401,F403
+from treenail._matrix_functions import __all__ as _function_names
 from treenail._math import einsum, matmul, matvec, tensordot, trace  # noqa: F401
 from treenail._names import no_attribute as _no_attribute
 from treenail._refusals import name_in_refusals as _name_in_refusals
@@ -20,7 +22,7 @@ transpose = matrix_transpose
 _MATRICES = {"band_part": "matrix_band_part", "diag": "matrix_diag",
              "diag_part": "matrix_diag_part", "set_diag": "matrix_set_diag"}
 
-__all__ = list(_linalg_names) + list(_MATRICES) + [
+__all__ = list(_linalg_names) + list(_function_names) + list(_MATRICES) + [
     "einsum", "eye", "global_norm", "l2_normalize", "matmul", "matrix_transpose", "matvec",
     "tensor_diag", "tensor_diag_part", "tensordot", "trace", "transpose"]
 

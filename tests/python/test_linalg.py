@@ -253,6 +253,85 @@ def test_singular_values_of_nan_are_nan(evaluate, order):
     np.testing.assert_allclose(s[[0, 2]], clean[[0, 2]], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_norms(evaluate, dtype):
+    x = RNG.normal(size=(3, 4, 5))
+    x = (x + 1j * RNG.normal(size=x.shape)).astype(dtype) if dtype[0] == "c" else x.astype(dtype)
+    rtol = 1e-5 if dtype in ("float32", "complex64") else 1e-12
+    for function in (tn.norm, tn.linalg.norm):
+        for ord, of_numpy in (("euclidean", 2), (1, 1), (2, 2), (3.5, 3.5), (np.inf, np.inf)):
+            for axis in (0, 1, -1):
+                for keep in (False, True):
+                    found = evaluate(function(x, ord, axis, keepdims=keep))
+                    wanted = np.linalg.norm(x, of_numpy, axis, keep)
+                    np.testing.assert_allclose(found, wanted, rtol=rtol)
+            np.testing.assert_allclose(
+                evaluate(function(x, ord)), np.linalg.norm(x.ravel(), of_numpy), rtol=rtol)
+        for ord in ("euclidean", "fro", 1, 2, np.inf):
+            for axis in ([0, 1], (2, 0), [-2, -1]):
+                wanted = np.linalg.norm(x, "fro" if ord == "euclidean" else ord, tuple(axis), True)
+                found = evaluate(function(x, ord, axis, keepdims=True))
+                np.testing.assert_allclose(found, wanted, rtol=rtol)
+
+
+@pytest.mark.parametrize("ord, axis, words", [
+    (0, 1, "'ord' must be"), ("nuc", (0, 1), "'ord' must be"), ("fro", 0, "'ord' must be"),
+    (2, (1, 1), "unique"), (2, (0, 1, 2), "unique"), (2, 1.5, "unique")])
+def test_norms_that_there_are_not(ord, axis, words):
+    with pytest.raises(ValueError, match=words):
+        tn.norm(np.ones((2, 3, 4)), ord, axis)
+
+
+def test_cross_products(evaluate):
+    a, b = RNG.normal(size=(2, 4, 3))
+    for cross in (tn.cross, tn.linalg.cross):
+        np.testing.assert_allclose(evaluate(cross(a, b)), np.cross(a, b), rtol=1e-12)
+    assert evaluate(tn.cross([1, 2, 3], [4, 5, 6])).tolist() == [-3, 6, -3]
+    with pytest.raises(ValueError, match="3-element"):
+        tn.cross(np.ones((3, 2)), np.ones((3, 2)))
+    with pytest.raises(ValueError, match="same shape"):
+        tn.cross(np.ones((2, 3)), np.ones((3, 3)))
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (4, 4), (2, 6, 4)])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_least_squares(evaluate, shape, dtype):
+    a, b = turned(RNG.normal(size=shape), dtype), turned(RNG.normal(size=shape[:-1] + (2,)), dtype)
+    near = lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-7, atol=1e-9)  # noqa: E731
+    for lstsq in (tn.matrix_solve_ls, tn.linalg.lstsq):
+        near(evaluate(lstsq(a, b)), np.linalg.pinv(a) @ b)
+        near(evaluate(lstsq(a, b, fast=False)), np.linalg.pinv(a) @ b)
+    adjoint = np.conj(np.swapaxes(a, -1, -2))
+    ridge = np.linalg.solve(adjoint @ a + 0.5 * np.eye(shape[-1]), adjoint @ b)
+    near(evaluate(tn.linalg.lstsq(a, b, l2_regularizer=0.5)), ridge)
+    with tn.Graph().as_default(), tn.Session() as session:
+        unknown = tn.placeholder(dtype, [None] * len(shape))
+        near(session.run(tn.linalg.lstsq(unknown, b), {unknown: a}), np.linalg.pinv(a) @ b)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (2, 4, 4), (30, 20)])
+def test_pseudoinverses_and_ranks(evaluate, shape, dtype):
+    a = RNG.normal(size=shape[:-1] + (2,)) @ RNG.normal(size=shape[:-2] + (2, shape[-1]))
+    a = (turned(a, "complex128") if dtype[0] == "c" else a).astype(dtype)
+    rank = np.linalg.matrix_rank(a)
+    assert evaluate(tn.linalg.matrix_rank(a)).tolist() == rank.tolist()
+    inverse = evaluate(tn.linalg.pinv(a)).astype("complex128")
+    tolerance = 1e-3 if dtype in ("float32", "complex64") else 1e-10
+    np.testing.assert_allclose(a @ inverse @ a, a, atol=tolerance)
+    wanted = np.linalg.pinv(a.astype("complex128"), 1e-5)
+    np.testing.assert_allclose(inverse, wanted, atol=tolerance)
+    assert (evaluate(tn.linalg.matrix_rank(a, tol=1e9)) == 0).all()
+
+
+def test_gradients_of_functions_of_decompositions():
+    x = RNG.normal(size=(4, 3))
+    differences_agree(lambda a: weighted(tn.linalg.pinv(a), 1), x)
+    differences_agree(lambda a: weighted(tn.linalg.lstsq(a, np.ones((4, 1))), 1), x)
+    differences_agree(lambda a: tn.linalg.norm(a, 2, [0, 1]) + tn.linalg.norm(a, 3), x)
+    differences_agree(lambda a: weighted(tn.linalg.cross(a, a[::-1]), 1), x)
+
+
 PROGRAM = """
 import json, sys, numpy as np, treenail as tn
 tn.enable_eager_execution()

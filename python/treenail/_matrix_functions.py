@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What decompositions are for: norms, least squares, pseudoinverses, ranks; cross products."""
+
+from __future__ import annotations
+
+from treenail import _array, _linalg, _math
+from treenail import _treenail as _core
+from treenail._control_flow import cond
+from treenail._convert import convert_to_tensor, scope_of
+from treenail._ops import ops
+from treenail._treenail import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_INFINITY = float("inf")
+_EPSILON = {"float32": 2.0**-23, "float64": 2.0**-52, "complex64": 2.0**-23,
+            "complex128": 2.0**-52}
+
+
+def _matrices(what: str, value: Any, dtype: Any = None) -> Tensor:
+    x = convert_to_tensor(value, dtype)
+    if x.shape.ndims is not None and x.shape.ndims < 2:
+        raise ValueError("%s must hold matrices, in a rank of 2 or more; its shape is %s"
+                         % (what, x.shape))
+    return x
+
+
+def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
+    """Cross products of the vectors of three numbers in the last axes of two equal shapes."""
+    with scope_of(name, "Cross", [a, b]):
+        a = convert_to_tensor(a)
+        b = convert_to_tensor(b, a.dtype)
+        for what, x in (("a", a), ("b", b)):
+            last = x.shape.as_list()[-1:] if x.shape.ndims is not None else [3]
+            if last not in ([3], [None]):
+                raise ValueError("cross products are of 3-element vectors in the last axis; %s has "
+                                 "shape %s" % (what, x.shape))
+        if not a.shape.is_compatible_with(b.shape):
+            raise ValueError("a and b must have the same shape, got %s and %s" % (a.shape, b.shape))
+        a0, a1, a2 = _array.unstack(a, 3, axis=-1)
+        b0, b1, b2 = _array.unstack(b, 3, axis=-1)
+        return _array.stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axis=-1)
+
+
+def _checked_norm(ord: Any, axis: Any) -> bool:
+    """Whether it is a norm of matrices."""
+    whole = "'axis' must be None, an integer, or a tuple of 2 unique integers, got %r" % (axis,)
+    of_matrices = isinstance(axis, (tuple, list))
+    if of_matrices:
+        if len(axis) != 2 or not all(isinstance(i, int) for i in axis) or axis[0] == axis[1]:
+            raise ValueError(whole)
+        if ord not in ("euclidean", "fro", 1, 2, _INFINITY):
+            raise ValueError("'ord' must be 'euclidean', 'fro', 1, 2 or inf for matrices, got %r"
+                             % (ord,))
+        return True
+    if axis is not None and not isinstance(axis, int):
+        raise ValueError(whole)
+    number = isinstance(ord, (int, float)) and ord > 0
+    if ord != "euclidean" and not number:
+        raise ValueError("'ord' must be 'euclidean' or a positive number for vectors, got %r"
+                         % (ord,))
+    return False
+
+
+def _largest_singular_value(x: Tensor, axis: Any) -> Tensor:
+    """Along these two axes, which stay with extent 1."""
+    rank = x.shape.ndims
+    if rank is None:
+        raise ValueError("norm with ord=2 of matrices needs a tensor of known rank")
+    last = [i % rank for i in axis]
+    order = [i for i in range(rank) if i not in last] + last
+    values = _linalg.svd(_array.transpose(x, order), compute_uv=False)
+    largest = ops.ExpandDims(_math.reduce_max(values, axis=-1, keepdims=True), -1)
+    return _array.transpose(largest, [order.index(i) for i in range(rank)])
+
+
+def _vector_norm(x: Tensor, ord: Any, axis: Any) -> Tensor:
+    size = _math.abs(x)
+    if ord == 1:
+        return _math.reduce_sum(size, axis, keepdims=True)
+    if ord == _INFINITY:
+        return _math.reduce_max(size, axis, keepdims=True)
+    return ops.Pow(_math.reduce_sum(ops.Pow(size, ord), axis, keepdims=True), 1.0 / ord)
+
+
+def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool | None = None,
+         name: str | None = None, keep_dims: bool | None = None) -> Tensor:
+    """Norm of vectors (axis a number, or None for all elements) or matrices (axis two numbers).
+
+    ord: 'euclidean', or 'fro' of matrices, the root of the sum of squares; any positive number of
+    vectors, inf the largest; of matrices 1 (the largest sum over axis[0]), inf (over axis[1]) and 2
+    (the largest singular value).
+    """
+    of_matrices = _checked_norm(ord, axis)
+    keep = bool(keepdims if keepdims is not None else keep_dims)
+    with scope_of(name, "norm", [tensor]):
+        x = convert_to_tensor(tensor)
+        if of_matrices and ord == 2:
+            result = _largest_singular_value(x, axis)
+        elif ord in ("euclidean", "fro", 2):
+            squares = _math.reduce_sum(x * _math.conj(x), axis, keepdims=True)
+            result = ops.Sqrt(squares)
+        elif of_matrices:
+            first, second = axis if ord == 1 else (axis[1], axis[0])
+            sums = _math.reduce_sum(_math.abs(x), first, keepdims=True)
+            result = _math.reduce_max(sums, second, keepdims=True)
+        else:
+            result = _vector_norm(x, ord, axis)
+        return result if keep else _array.squeeze(result, axis)
+
+
+def _regularized(gram: Tensor, regularizer: Any) -> Tensor:
+    """Plus the regularizer on the diagonal."""
+    added = _math.cast(convert_to_tensor(regularizer, _core.float64), gram.dtype)
+    return ops.MatrixSetDiag(gram, ops.MatrixDiagPart(gram) + added)
+
+
+def _by_normal_equations(matrix: Tensor, rhs: Tensor, regularizer: Any) -> Tensor:
+    """Where there are more rows, or as many, (A^H A + r I) X = A^H B; else A^H (A A^H + r I)^-1 B,
+    the least X."""
+    def tall() -> Tensor:
+        gram = _math.matmul(matrix, matrix, adjoint_a=True)
+        right = _math.matmul(matrix, rhs, adjoint_a=True)
+        return _linalg.cholesky_solve(ops.Cholesky(_regularized(gram, regularizer)), right)
+
+    def wide() -> Tensor:
+        gram = _math.matmul(matrix, matrix, adjoint_b=True)
+        inner = _linalg.cholesky_solve(ops.Cholesky(_regularized(gram, regularizer)), rhs)
+        return _math.matmul(matrix, inner, adjoint_a=True)
+
+    extents = [None, None] if matrix.shape.ndims is None else matrix.shape.as_list()[-2:]
+    if None not in extents:
+        return tall() if extents[0] >= extents[1] else wide()
+    shape = _array.shape(matrix)
+    return cond(ops.GreaterEqual(shape[-2], shape[-1]), tall, wide)
+
+
+def lstsq(matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True,
+          name: str | None = None) -> Tensor:
+    """The X with the least |matrix X - rhs|² + l2_regularizer |X|², the smallest where there are
+    several: matrix [..., m, n], rhs [..., m, k], X [..., n, k].
+
+    fast: by normal equations and Cholesky, for matrices of full rank and condition below 1e3 in
+    float32 or 1e7 in float64. Otherwise by singular values, for any matrix, without regularizer.
+    """
+    with scope_of(name, "matrix_solve_ls", [matrix, rhs]):
+        matrix = _matrices("matrix", matrix)
+        rhs = _matrices("rhs", rhs, matrix.dtype)
+        if fast:
+            return _by_normal_equations(matrix, rhs, l2_regularizer)
+        return _math.matmul(pinv(matrix), rhs)
+
+
+def _tolerance(x: Tensor, factor: float) -> Tensor:
+    """factor times the longer side times epsilon, in the dtype of the singular values."""
+    real = _core.float32 if x.dtype in (_core.float32, _core.complex64) else _core.float64
+    longer = _math.reduce_max(_array.shape(x)[-2:])
+    return _math.cast(longer, real) * (factor * _EPSILON[x.dtype.name])
+
+
+def pinv(a: Any, rcond: Any = None, validate_args: bool = False,
+         name: str | None = None) -> Tensor:
+    """Moore-Penrose pseudoinverses of matrices [..., m, n], shape [..., n, m].
+
+    Singular values up to rcond (by default 10 max(m, n) epsilon) times the largest count as zero.
+    """
+    with scope_of(name, "pinv", [a]):
+        a = _matrices("a", a)
+        s, u, v = _linalg.svd(a)
+        cutoff = _tolerance(a, 10.0) if rcond is None else convert_to_tensor(rcond, s.dtype)
+        limit = ops.ExpandDims(cutoff * _math.reduce_max(s, axis=-1), -1)
+        none = convert_to_tensor(_INFINITY, s.dtype)  # what is divided by it has no gradient
+        kept = _array.where(ops.Greater(s, limit), s, ops.Fill(_array.shape(s), none))
+        return _math.matmul(v / _math.cast(ops.ExpandDims(kept, -2), v.dtype), u, adjoint_b=True)
+
+
+def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False,
+                name: str | None = None) -> Tensor:
+    """Numbers of singular values beyond tol, by default max(m, n) epsilon times the largest."""
+    with scope_of(name, "matrix_rank", [a]):
+        a = _matrices("a", a)
+        s = _linalg.svd(a, compute_uv=False)
+        if tol is None:
+            tol = _tolerance(a, 1.0) * _math.reduce_max(s, axis=-1, keepdims=True)
+        beyond = ops.Greater(s, convert_to_tensor(tol, s.dtype))
+        return _math.reduce_sum(_math.cast(beyond, _core.int32), axis=-1)
+
+
+__all__ = ["cross", "lstsq", "matrix_rank", "norm", "pinv"]
