@@ -520,3 +520,21 @@ def test_libraries_that_are_none():
     with pytest.raises(TypeError, match="library_location"):
         tn.load_pluggable_device_library(3)
     tn.load_pluggable_device_library(str(simulated.LIBRARY))  # again: nothing happens
+
+
+def test_loops_on_the_cpu_overlap_beside_accelerators():
+    begun = [threading.Event() for _ in range(6)]
+
+    def meets(i):
+        begun[i].set()
+        assert i == 5 or begun[i + 1].wait(60), "iteration %d never began" % (i + 1)
+        return np.int64(i)
+
+    def body(i, total):
+        value = tn.py_func(meets, [i], tn.int64, stateful=False)
+        value.set_shape([])
+        return i + 1, total + value
+    total = tn.while_loop(lambda i, _: i < 6, body, [0, tn.constant(0, tn.int64)],
+                          parallel_iterations=2)[1]
+    with tn.Session() as session:
+        assert session.run(total) == 15

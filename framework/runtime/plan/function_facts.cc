@@ -23,6 +23,15 @@ Access stronger(Access a, Access b) {
   return Access::kNone;
 }
 
+// What asks for no device runs on the CPU, but where its state is.
+bool may_leave_host(const Node& node) {
+  const auto has_handle = [](const auto& types) {
+    return std::ranges::find(types, DType::kResource) != types.end();
+  };
+  return !node.device().empty() || has_handle(node.op().input_types()) ||
+         has_handle(node.op().output_types());
+}
+
 }  // namespace
 
 const Function* FunctionFacts::find(std::string_view name) const {
@@ -149,11 +158,10 @@ const FunctionFacts::Body& FunctionFacts::body_of(const Function& function) cons
   const auto [known, first] = bodies_.try_emplace(&function);
   Body& body = known->second;
   if (!first) return body;
-  body.waits = queues_;
   for (int id = 0; id < function.body->num_nodes(); ++id) {
     const Node* node = function.body->node(id);
     if (node == nullptr) continue;
-    body.waits |= node->op().def().asynchronous;
+    body.waits |= node->op().def().asynchronous || (queues_ && may_leave_host(*node));
     for (const Function* called : called_by(node->op()))
       if (std::ranges::find(body.calls, called) == body.calls.end()) body.calls.push_back(called);
   }
