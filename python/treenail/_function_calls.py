@@ -9,6 +9,7 @@ fed with what the forward part kept. It is one entry of each tape, whatever it c
 from __future__ import annotations
 
 import itertools
+from operator import and_
 
 from treenail import _treenail as _core
 from treenail._framework import _DefaultGraph
@@ -41,6 +42,7 @@ class GraphCall:
         self._run = _core.CalledFunction(graph._library, self.name, graph, self._site)
         self._recompute = recompute
         self._forward: GraphCall | None = None  # which also gives what gradients need
+        self._only: tuple | None = None  # of which inputs; of all where None
         self._kept: list = []  # values of the graph: what it gives besides
         self._backward: dict = {}
 
@@ -51,8 +53,8 @@ class GraphCall:
         return self._recorded(values)
 
     def _recorded(self, values: list) -> list:
-        if self._forward is None:
-            self._prepare()
+        if self._forward is None or self._only is not None and self._only != _recorded(values):
+            self._prepare(values)
         results = self._forward._run(values)  # type: ignore[union-attr]
         known: list = []
 
@@ -63,12 +65,18 @@ class GraphCall:
 
     # --- Gradients --------------------------------------------------------------------------------
 
-    def _prepare(self) -> None:
+    def _prepare(self, values: list) -> None:
         """The forward part: it keeps what gradients of all outputs read of the graph, and what
-        would be another value if it were computed again."""
+        would be another value if it were computed again. Where some input has no gradient that
+        can be made, only those count that tapes watch now."""
         which = tuple(_differentiable(t) for t in self._outputs)
-        used = self._add_gradient(which, tuple(t.dtype == _core.resource or _differentiable(t)
-                                               for t in self._inputs))[2]
+        everything = tuple(t.dtype == _core.resource or _differentiable(t) for t in self._inputs)
+        try:
+            self._only = None
+            used = self._add_gradient(which, everything)[2]
+        except Exception:
+            self._only = _recorded(values)
+            used = self._add_gradient(which, tuple(map(and_, everything, self._only)))[2]
         self._kept = [t for t in used if t not in self._outputs and (
             not self._recompute or not _core.may_run_again(t.op, self._graph._library))]
         self._forward = GraphCall(self._graph, self._inputs, self._outputs + self._kept,
@@ -150,6 +158,11 @@ def _read_of_older(graph: Any, before: int) -> list:
                 seen.add(each)
                 stack.append(each)
     return [t for t in found if t.op.type not in ("Const", "Placeholder")]
+
+
+def _recorded(values: list) -> tuple:
+    """Which of these tensors tapes watch."""
+    return tuple(bool(_core.any_recorded([value])) for value in values)
 
 
 def _dense(gradient: Any) -> Any:

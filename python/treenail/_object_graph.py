@@ -46,32 +46,35 @@ def _children(value: Any) -> dict:
     return {_escaped(name): found[name] for name in sorted(found) if is_followed(found[name])}
 
 
-def named_variables(root: Any) -> dict:
-    """{name: variable} of all that `root` leads to."""
-    named: dict = {}
-    names: dict = {}  # by identity, and the objects, which keep it
-    optimizers = []
+def _reached(root: Any) -> list:
+    """[(name, value)] of all that `root` leads to, what is nearer before what is farther."""
+    found, seen = [], {id(root)}
     level = [("", root)]
     while level:
         following = []
         for path, value in level:
             for name, child in _children(value).items():
-                if id(child) in names:
-                    continue
-                name = path + name
-                names[id(child)] = name, child
-                if isinstance(child, _VARIABLES):
-                    named[name] = child
-                    continue
-                following.append((name + "/", child))
-                if hasattr(child, "get_slot_names"):
-                    optimizers.append((name, child))
+                if id(child) not in seen:
+                    seen.add(id(child))
+                    found.append((path + name, child))
+                    if not isinstance(child, _VARIABLES):
+                        following.append((path + name + "/", child))
         level = following
-    for path, optimizer in optimizers:
-        for slot in optimizer.get_slot_names():
-            for variable, kept in optimizer._slots[slot].items():
+    return found
+
+
+def named_variables(root: Any) -> dict:
+    """{name: variable} of all that `root` leads to."""
+    reached = _reached(root)
+    named = {name: value for name, value in reached if isinstance(value, _VARIABLES)}
+    names = {id(variable): name for name, variable in named.items()}
+    for path, value in reached:
+        if not hasattr(value, "get_slot_names"):
+            continue
+        for slot in value.get_slot_names():
+            for variable, kept in value._slots[slot].items():
                 if id(variable) in names:
-                    named["%s/slots/%s/%s" % (path, _escaped(slot), names[id(variable)][0])] = kept
+                    named["%s/slots/%s/%s" % (path, _escaped(slot), names[id(variable)])] = kept
     return named
 
 
@@ -80,14 +83,30 @@ def named_variables(root: Any) -> dict:
 _waiting: weakref.WeakSet = weakref.WeakSet()
 
 
-def wait(restoring: Any) -> None:
+def _may_get_variables(value: Any) -> bool:
+    """Not so initializers and such, which many share."""
+    return hasattr(value, "__dict__") and not isinstance(value, _VARIABLES) and (
+        hasattr(value, "_own_variables") or not type(value).__module__.startswith("treenail."))
+
+
+def wait(restoring: Any, root: Any) -> None:
     """restoring.go_on() is called whenever a layer, an optimizer or a checkpoint has got another
-    variable; for as long as it gives True."""
+    variable; for as long as something is there that `root` leads to now."""
     _waiting.add(restoring)
+    for value in [root, *(value for _, value in _reached(root))]:
+        if _may_get_variables(value):
+            vars(value).setdefault("_restoring", set()).add(restoring)
+
+
+def forget(restoring: Any, root: Any) -> None:
+    """Nothing is waited for any more."""
+    _waiting.discard(restoring)
+    for value in [root, *(value for _, value in _reached(root))]:
+        if "_restoring" in getattr(value, "__dict__", ()):
+            vars(value)["_restoring"].discard(restoring)
 
 
 def tell_of_new_variable() -> None:
     """To be called by who has made one, with immediate execution."""
     for restoring in list(_waiting):
-        if not restoring.go_on():
-            _waiting.discard(restoring)
+        restoring.go_on()

@@ -524,3 +524,25 @@ def test_traces_end_with_their_holders():
     before = resident()
     many(150)
     assert resident() - before < 12 << 20  # a trace and its gradient take 0.2 MiB
+
+
+def test_inputs_without_a_gradient_that_nobody_asks_for():
+    @tn.RegisterGradient("RefusedInFunction")
+    def refused(op, gradient):
+        raise LookupError("this gradient is not there")
+    graph_of = {"Identity": "RefusedInFunction"}
+
+    @tn.function
+    def f(a, x):
+        with tn.get_default_graph().gradient_override_map(graph_of):
+            a = tn.identity(a)
+        return a * tn.nn.dropout(x, 0.5)
+    a, x = tn.constant(3.0), tn.constant(np.ones(100, np.float32))
+    for _ in range(2):
+        with tn.GradientTape() as tape:
+            tape.watch(x)
+            y = f(a, x)
+        np.testing.assert_array_equal(tape.gradient(y, x), y)  # the same places are dropped
+        with pytest.raises(LookupError, match="is not there"), tn.GradientTape() as tape:
+            tape.watch(a)
+            f(a, x)

@@ -175,12 +175,36 @@ def test_what_is_set_later_is_restored_then(at_once, tmp_path):
 
 def test_values_wait_no_longer_than_the_objects(at_once, tmp_path):
     path = tn.train.Checkpoint(a=tn.Variable(1.0)).save(tmp_path / "c")
-    checkpoint = tn.train.Checkpoint(b=tn.Variable(1.0))
-    status = weakref.ref(checkpoint.restore(path))
+    net = Net()
+    status = weakref.ref(tn.train.Checkpoint(model=net).restore(path))
+    gc.collect()
     assert status() in _object_graph._waiting
-    del checkpoint
+    del net
     gc.collect()
     assert status() is None
+
+
+def test_layers_alone_wait_for_their_values(at_once, tmp_path):
+    ours = Training()
+    ours.steps(1)
+    path = tn.train.Checkpoint(model=ours.net).save(tmp_path / "c")
+    net = Net()
+    status = weakref.ref(tn.train.Checkpoint(model=net).restore(path))
+    gc.collect()
+    np.testing.assert_array_equal(net(tn.constant(X)), ours.net(tn.constant(X)))
+    gc.collect()
+    assert status() is None
+
+
+def test_metrics(at_once, tmp_path):
+    mean = tn.metrics.Mean()
+    mean([1.0, 2.0, 6.0])
+    path = tn.train.Checkpoint(mean=mean).save(tmp_path / "c")
+    again = tn.metrics.Mean()
+    status = tn.train.Checkpoint(mean=again).restore(path)
+    again([11.0])
+    assert float(again.result()) == 5
+    status.assert_consumed()
 
 
 def test_ten_thousand_variables(at_once, tmp_path):

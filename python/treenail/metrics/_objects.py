@@ -15,6 +15,7 @@ from treenail._framework import (GraphKeys, control_dependencies, executing_eage
 from treenail._function import Function
 from treenail._initializer_values import ZEROS
 from treenail._math import add_n, argmax, cast, reduce_sum
+from treenail._object_graph import tell_of_new_variable
 from treenail._ops import ops
 from treenail._shown import public_name
 from treenail._treenail import Tensor
@@ -130,16 +131,16 @@ class Metric:
             if type(metric) is not type(self):
                 raise TypeError("All metrics must be the same type, '%s' != '%s'."
                                 % (type(self).__name__, type(metric).__name__))
-            if self._names_within() != metric._names_within():
+            if list(self._own_variables()) != list(metric._own_variables()):
                 raise ValueError("All metrics must have variables in the same order: %s has %s, %s "
-                                 "has %s" % (self._name, self._names_within(), metric._name,
-                                             metric._names_within()))
+                                 "has %s" % (self._name, list(self._own_variables()), metric._name,
+                                             list(metric._own_variables())))
         added = [v.assign_add(add_n([m._variables[i].value() for m in metrics]))
                  for i, v in enumerate(self._variables) if metrics]
         return None if executing_eagerly() else group(*added)
 
-    def _names_within(self) -> list:
-        return [v._shared_name.rpartition("/")[2] for v in self._variables]
+    def _own_variables(self) -> dict:
+        return {v._shared_name.rpartition("/")[2]: v for v in self._variables}
 
     # --- For subclasses ---------------------------------------------------------------------------
 
@@ -170,6 +171,8 @@ class Metric:
             with init_scope():
                 self._initial_values.append(variable.read_value())
         self._variables.append(variable)
+        if self._initial_values:
+            tell_of_new_variable()
         return variable
 
 

@@ -10,7 +10,8 @@ from operator import index
 from treenail import _treenail as _core
 from treenail._checks import having
 from treenail._framework import executing_eagerly, init_scope
-from treenail._object_graph import is_followed, named_variables, tell_of_new_variable, wait
+from treenail._object_graph import (forget, is_followed, named_variables, tell_of_new_variable,
+                                    wait)
 from treenail._ops import ops
 from treenail._session import get_default_session
 from treenail._variables import Variable, variables_initializer
@@ -61,6 +62,9 @@ class Checkpoint:
         super().__setattr__(name, value)
         if name[0] != "_":
             tell_of_new_variable()
+
+    def _own_variables(self) -> dict:
+        return {}  # attributes are all
 
     def __repr__(self) -> str:
         return "<tn.train.Checkpoint of %s>" % (", ".join(
@@ -136,9 +140,8 @@ class Checkpoint:
         status = CheckpointStatus(self, path)
         if executing_eagerly():
             self._counter()
-            if status.go_on():
-                self._restoring = status  # for as long as these objects are there
-                wait(status)
+            if not status.go_on():
+                wait(status, self)
         return status
 
 
@@ -155,14 +158,16 @@ class CheckpointStatus:
         self._saved = frozenset(self._left)
 
     def go_on(self) -> bool:
-        """Restores variables that are there by now; whether others are still to come."""
+        """Restores variables that are there by now; whether that is all."""
         named = {name: variable for name, variable in named_variables(self._checkpoint).items()
                  if name in self._left}
         if named:
             with init_scope():
                 Saver(named, max_to_keep=None).restore(None, self._path)
             self._left -= set(named)
-        return bool(self._left)
+            if not self._left:
+                forget(self, self._checkpoint)
+        return not self._left
 
     def _named(self, what: str) -> dict:
         if self._path is None:
