@@ -16,7 +16,7 @@ SYSTEM = re.compile(
 # How the sonames of each feature's libraries begin, under every name that distributions give them.
 SONAMES = {
     "blas": ("libblas.so.", "libflexiblas.so.", "libopenblas", "libblis"),
-    "lapack": ("liblapack.so.", "libflexiblas.so.", "libopenblas"),
+    "lapack": ("liblapack.so.", "libblas.so.", "libflexiblas.so.", "libopenblas"),
     "onednn": ("libdnnl.so.",), "hdf5": ("libhdf5.so.", "libhdf5_serial.so."),
     "fftw": ("libfftw3.so.", "libfftw3f.so."), "re2": ("libre2.so.",),
     "jpeg": ("libjpeg.so.",), "png": ("libpng16.so.",),
