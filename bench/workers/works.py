@@ -108,13 +108,11 @@ LINALG = [
       for dtype in ("float32", "float64")),
     *(Work("inverse, 100,000 of 8x8, " + dtype, "inverse", (EIGHT,), (5, 5), dtype=dtype)
       for dtype in ("float32", "float64")),
-    # One matrix is worked on by one thread. MKL is among the guests: it has QR factors of its own.
-    Work("solve, 2048x2048, float64", "solve", (LARGE, (2048, 1)), (0.95, 0.5), dtype="float64",
-         beside_guests=(0.8, 0.4)),
-    *(Work("%s, 2048x2048, float64" % title, kind, (LARGE,), (0.95, 0.5), dtype="float64",
-           beside_guests=(0.2, 0.1))
-      for title, kind in (("QR", "qr"), ("eigenvalues and vectors", "eigh"),
-                          ("singular values and vectors", "svd"))),
+    # One matrix is worked on by one thread.
+    *(Work("%s, 2048x2048, float64" % title, kind, shapes, (0.95, 0.5), dtype="float64")
+      for title, kind, shapes in (("solve", "solve", (LARGE, (2048, 1))), ("QR", "qr", (LARGE,)),
+                                  ("eigenvalues and vectors", "eigh", (LARGE,)),
+                                  ("singular values and vectors", "svd", (LARGE,)))),
 ]
 BY_TITLE = {work.title: work for work in WORKS + SPECIAL + LINALG}
 # What the chain does, in order.
