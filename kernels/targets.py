@@ -28,14 +28,17 @@ KernelLibrary(name="kernels-cpu", component="cpu_kernels", export="treenail_kern
 
 # What an adapter and its one user agree on: C tables only, in headers named *_api.h.
 Component(name="adapter_interfaces", headers=["kernels/adapters/*/*_api.h"], needs=["base"])
+Component(name="adapter_openmp", headers=["kernels/adapters/openmp/*.h"])
 Component(name="adapter_blas", sources=["kernels/adapters/blas/*.cc"],
           headers=["kernels/adapters/blas/*.h"], needs=["adapter_interfaces", "base"],
           external=["blas"])
 Component(name="adapter_lapack", sources=["kernels/adapters/lapack/*.cc"],
-          headers=["kernels/adapters/lapack/*.h"], needs=["adapter_interfaces", "base"],
+          headers=["kernels/adapters/lapack/*.h"], needs=["adapter_interfaces", "adapter_openmp",
+          "base"],
           external=["lapack"])
 Component(name="adapter_onednn", sources=["kernels/adapters/onednn/*.cc"],
-          headers=["kernels/adapters/onednn/*.h"], needs=["adapter_interfaces", "base"],
+          headers=["kernels/adapters/onednn/*.h"], needs=["adapter_interfaces", "adapter_openmp",
+          "base"],
           external=["onednn"])
 Component(name="adapter_hdf5", sources=["kernels/adapters/hdf5/*.cc"],
           headers=["kernels/adapters/hdf5/*.h"],

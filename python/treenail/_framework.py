@@ -247,7 +247,7 @@ class Graph(_core.GraphBase):
         return DeviceContext(self, merged_device(self._device, device_name(device)), stack)
 
     def _ask_for_devices_of(self, graph: Graph) -> None:
-        """New operations ask for what those of `graph` ask for now."""
+        """New operations ask for the device that those of `graph` ask for at this point."""
         DeviceContext(self, graph._device, graph._device_functions.stack).__enter__()
 
     def _choose_device(self, op: Operation) -> None:

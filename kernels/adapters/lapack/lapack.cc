@@ -3,7 +3,6 @@
 // distribution's alternatives keep working after installation. Its threads are those of the BLAS
 // beneath it, whose count the BLAS adapter sets to one; OpenMP's count belongs to a thread and is
 // set here, around each call.
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <complex>
@@ -13,49 +12,10 @@
 #include "build_info.h"
 #include "kernels/adapters/lapack/fortran.h"
 #include "kernels/adapters/lapack/lapack_api.h"
-
-extern "C" const void* treenail_adapter(void);
+#include "kernels/adapters/openmp/one_thread.h"
 
 namespace treenail {
 namespace {
-
-// One OpenMP thread for what this thread calls while it lives.
-class OneThread {
- public:
-  OneThread() {
-    if (openmp().set == nullptr) return;
-    found_ = openmp().get();
-    if (found_ != 1) openmp().set(1);
-  }
-  ~OneThread() {
-    if (found_ != 1) openmp().set(found_);
-  }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  struct OpenMp {
-    int (*get)() = nullptr;
-    void (*set)(int) = nullptr;
-  };
-  // Looked up in this adapter's own dependencies, never linked: the library decides which runtime
-  // there is.
-  static const OpenMp& openmp() {
-    static const OpenMp functions = [] {
-      OpenMp found;
-      Dl_info self;
-      if (::dladdr(reinterpret_cast<void*>(&treenail_adapter), &self) == 0) return found;
-      void* handle = ::dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-      if (handle == nullptr) return found;
-      found.get = reinterpret_cast<int (*)()>(::dlsym(handle, "omp_get_max_threads"));
-      found.set = reinterpret_cast<void (*)(int)>(::dlsym(handle, "omp_set_num_threads"));
-      if (found.get == nullptr) found.set = nullptr;
-      return found;
-    }();
-    return functions;
-  }
-  int found_ = 1;
-};
 
 template <class T>
 bool cholesky(int64_t n, T* a) {

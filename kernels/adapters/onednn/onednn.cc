@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // oneDNN behind onednn_api.h. Versions 2 and 3 differ in how a primitive is described and nothing
 // else that is used here. No exception leaves: each entry turns it into text.
-#include <dlfcn.h>
 #include <dnnl_version.h>
 #include <dnnl.hpp>
 
@@ -12,8 +11,7 @@
 
 #include "build_info.h"
 #include "kernels/adapters/onednn/onednn_api.h"
-
-extern "C" const void* treenail_adapter(void);
+#include "kernels/adapters/openmp/one_thread.h"
 
 namespace treenail {
 namespace {
@@ -25,46 +23,6 @@ const dnnl::engine& engine() {
   static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
   return cpu;
 }
-
-// One OpenMP thread for what this thread calls while it lives: oneDNN reads the count when a
-// primitive is made and again when it runs.
-class OneThread {
- public:
-  OneThread() {
-    if (openmp().set == nullptr) return;
-    found_ = openmp().get();
-    if (found_ != 1) openmp().set(1);
-  }
-  ~OneThread() {
-    if (openmp().set != nullptr && found_ != 1) openmp().set(found_);
-  }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  struct OpenMp {
-    int (*get)() = nullptr;
-    void (*set)(int) = nullptr;
-  };
-  // Looked up in this adapter's own dependencies, never linked: oneDNN decides which runtime there
-  // is.
-  static const OpenMp& openmp() {
-    static const OpenMp functions = [] {
-      OpenMp found;
-      Dl_info self;
-      if (::dladdr(reinterpret_cast<void*>(&treenail_adapter), &self) == 0) return found;
-      void* handle = ::dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-      if (handle == nullptr) return found;
-      found.get = reinterpret_cast<int (*)()>(::dlsym(handle, "omp_get_max_threads"));
-      found.set = reinterpret_cast<void (*)(int)>(::dlsym(handle, "omp_set_num_threads"));
-      if (found.get == nullptr) found.set = nullptr;
-      return found;
-    }();
-    return functions;
-  }
-
-  int found_ = 1;
-};
 
 struct Convolution {
   int32_t pass;
@@ -155,7 +113,7 @@ int32_t failed(const std::exception& e, char* why, uint64_t size) {
 
 void* create(const OneDnnConvolution* c, OneDnnSizes* sizes, char* why, uint64_t size) {
   try {
-    const OneThread scope;
+    const OneThread scope;  // its threads are counted when a primitive is made and when it runs
     auto made = std::make_unique<Convolution>();
     made->pass = c->pass;
     const Shape s = shape_of(*c);
