@@ -437,3 +437,61 @@ def test_a_cell_unrolled_over_many_steps_trains(rng, cell, steps):
             assert losses[-1] < losses[0]
             trained.append([w.tobytes() for w in sess.run(tn.trainable_variables())])
     assert trained[0] == trained[1]
+
+
+# --- The node at fault
+
+INTEGERS = np.array([7, 8, 9], np.int32)
+
+
+def told(fetch, feeds, config=None):
+    with tn.Session(config=config) as sess:
+        with pytest.raises(tn.errors.InvalidArgumentError) as raised:
+            sess.run(fetch, feeds)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize("operation, name", [
+    (tn.floordiv, "FloorDiv"), (tn.mod, "FloorMod"), (tn.truncatediv, "TruncateDiv"),
+    (tn.truncatemod, "TruncateMod"), (lambda x, y: tn.pow(x, y - 1), "Pow")])
+@pytest.mark.parametrize("length", [3, 100_000])
+def test_an_error_names_the_node_at_fault(operation, name, length, threads):
+    x, y = tn.placeholder(tn.int32, [length]), tn.placeholder(tn.int32, [length])
+    fault = operation(x + 1, y)
+    fetch = tn.abs(fault * 2 - x) + 3
+    values = np.resize(INTEGERS, length)
+    zero = np.where(np.arange(length) == length - 2, 0, values)
+    found = told(fetch, {x: values, y: zero})
+    assert found.startswith('[%s node "%s"] ' % (name, fault.op.name))
+    assert found == told(fetch, {x: values, y: zero}, separate())
+
+
+def test_of_several_nodes_at_fault_the_first_is_told():
+    x, y = tn.placeholder(tn.int32, [3]), tn.placeholder(tn.int32, [3])
+    first, second = x // y, tn.mod(x, y)
+    fetch = first * 2 + second
+    for value in ([1, 0, 1], [0, 0, 0]):
+        found = told(fetch, {x: INTEGERS, y: value})
+        assert found.startswith('[FloorDiv node "%s"] Integer division by zero' % first.op.name)
+    only_second = tn.mod(x, x - y + 1) + (x // y) * 2
+    found = told(only_second, {x: INTEGERS, y: INTEGERS + 1})
+    assert found.startswith('[FloorMod node "')
+
+
+def test_the_node_at_fault_within_a_loop_and_before_a_reduction():
+    x, y = tn.placeholder(tn.int32, [4, 3]), tn.placeholder(tn.int32, [3])
+    total = tn.while_loop(lambda i, _: i < 5, lambda i, t: (
+        i + 1, t + tn.reduce_sum(tn.floordiv(x + t, y - i, name="quotient") * 2, 1)[0]),
+        [0, 0])[1]
+    found = told(total, {x: np.ones([4, 3], np.int32), y: [9, 3, 9]})
+    assert found.startswith('[StatelessWhile node "while"] iteration 3: [FloorDiv node "quotient"]')
+
+
+def test_check_numerics_says_which_of_two(threads):
+    x = tn.placeholder(tn.float32, [1000])
+    first = tn.check_numerics(x * 2.0, "first")
+    second = tn.check_numerics(tn.log(first), "second")
+    fetch = tn.exp(second) + 1.0
+    for value, op, text in ((np.inf, first, "first"), (0, second, "second")):
+        found = told(fetch, {x: np.where(np.arange(1000) == 700, value, 1.0)})
+        assert found.startswith('[CheckNumerics node "%s"] %s' % (op.op.name, text))

@@ -128,19 +128,26 @@ struct PlanMemory {
   Device* owner() const { return device->is_host() ? nullptr : device; }
 };
 
+// Nodes that one kernel computes, as a plan node: the one that runs it last.
+struct FusedGroup {
+  int32_t position = 0;            // of that plan node
+  std::vector<const Node*> nodes;  // each behind those whose values it reads
+  std::vector<Output> inputs;      // what PlanNode::inputs are
+};
+
 struct Plan {
   ~Plan();
   std::shared_ptr<const Topology> topology;
   ResourceManager* resources = nullptr;
   std::vector<PlanNode> nodes;  // in canonical order
   std::vector<Slot> slots;
-  std::vector<std::pair<int32_t, Tensor>> constants;           // with their slots
-  std::vector<int32_t> arg_slots;                              // per feed; -1: nothing needs it
-  std::vector<int32_t> fetch_slots;                            // per fetch
-  std::vector<int32_t> run_slots;                              // kArg and kRun: emptied after a run
-  std::vector<std::pair<int32_t, const Node*>> fused_members;  // of groups, but the last of each
-  std::vector<PlanMemory> memories;                            // by device of the topology
-  double cost_ns = 0;                                          // sum of the kernels' estimates
+  std::vector<std::pair<int32_t, Tensor>> constants;  // with their slots
+  std::vector<int32_t> arg_slots;                     // per feed; -1: nothing needs it
+  std::vector<int32_t> fetch_slots;                   // per fetch
+  std::vector<int32_t> run_slots;                     // kArg and kRun: emptied after a run
+  std::vector<FusedGroup> groups;                     // in order of position
+  std::vector<PlanMemory> memories;                   // by device of the topology
+  double cost_ns = 0;                                 // sum of the kernels' estimates
   bool side_by_side = false;  // run independent nodes on several threads: estimated faster than
                               // splitting each kernel
   bool can_wait = false;      // there are asynchronous nodes, or arguments that arrive one by one

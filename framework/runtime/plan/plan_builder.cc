@@ -316,12 +316,13 @@ void PlanBuilder::make_nodes() {
       p.kernel = std::move(group.kernel);
       p.fused = true;
       p.apart = group.apart;
-      for (const Node* part : group.nodes) {
-        state(*part).plan_node = s.plan_node;
-        if (part != node) plan_->fused_members.emplace_back(s.plan_node, part);
-      }
+      for (const Node* part : group.nodes) state(*part).plan_node = s.plan_node;
     }
     for (const Output& input : inputs) p.inputs.push_back(slot_of(input));
+    if (s.group >= 0) {
+      PreparedGroup& group = groups_[static_cast<size_t>(s.group)];
+      plan_->groups.push_back({s.plan_node, std::move(group.nodes), std::move(group.inputs)});
+    }
     try {
       choose_kind(*node, s, p);
     } catch (const Error& error) {

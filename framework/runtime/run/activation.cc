@@ -435,7 +435,7 @@ void Activation::fail_run() noexcept {
 // With the error in flight.
 void Activation::fail_located(const PlanNode& p, int32_t n) noexcept {
   try {
-    rethrow_located(p, frame_);
+    rethrow_located(plan_, p, frame_);
   } catch (...) {
     fail(n, std::current_exception());
   }

@@ -15,6 +15,7 @@
 #include "framework/device/device.h"
 #include "framework/op/flops.h"
 #include "framework/runtime/run/call_path.h"
+#include "framework/runtime/run/fault.h"
 #include "framework/runtime/run/immediate.h"
 
 namespace treenail {
@@ -221,7 +222,7 @@ class NodeTimer {
   try {
     compute(plan, p, frame);
   } catch (...) {
-    rethrow_located(p, frame);
+    rethrow_located(plan, p, frame);
   }
   release(p, frame);
 }
@@ -232,12 +233,12 @@ constexpr int kPollNodes = 256;
 
 }  // namespace
 
-void rethrow_located(const PlanNode& p, const Frame& frame) {
+void rethrow_located(const Plan& plan, const PlanNode& p, const Frame& frame) {
   try {
     throw;
   } catch (const Error& error) {
     frame.scope->token.check();
-    throw located_in_run(*p.node, frame, error);
+    throw located_in_run(node_at_fault(plan, p, frame, error), frame, error);
   } catch (const std::bad_alloc&) {
     throw located_in_run(*p.node, frame, resource_exhausted("out of memory"));
   }
@@ -252,7 +253,7 @@ void enqueue_node(const Plan& plan, const PlanNode& p, Frame& frame, Failure fai
     context.token_ = &frame.scope->token;
     static_cast<const QueuedKernel&>(*p.kernel).enqueue(context, failure);
   } catch (...) {
-    rethrow_located(p, frame);
+    rethrow_located(plan, p, frame);
   }
   release(p, frame);
 }

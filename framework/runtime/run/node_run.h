@@ -25,7 +25,7 @@ void start_node(const Plan& plan, const PlanNode& p, Frame& frame, Done done);
 // After `done` without an error. Errors: of outputs that are not as planned.
 void finish_node(const Plan& plan, const PlanNode& p, Frame& frame);
 
-// The error in flight, as one of this node.
-[[noreturn]] void rethrow_located(const PlanNode& p, const Frame& frame);
+// The error in flight, as one of this node; of a fused group, of the one that is at fault.
+[[noreturn]] void rethrow_located(const Plan& plan, const PlanNode& p, const Frame& frame);
 
 }  // namespace treenail

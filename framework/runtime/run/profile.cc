@@ -21,7 +21,7 @@ class Counter {
       first_slot_[node] = next;
       next += node->num_outputs();
     }
-    for (const auto& [position, member] : plan.fused_members) members_[position].push_back(member);
+    for (const FusedGroup& group : plan.groups) groups_[group.position] = &group;
   }
 
   NodeStats stats(size_t position) const {
@@ -31,8 +31,9 @@ class Counter {
     stats.op = p.node->type();
     stats.device = to_text(plan_.topology->devices[static_cast<size_t>(p.device)]->name());
     stats.flops = flops(*p.node);
-    if (const auto found = members_.find(static_cast<int32_t>(position)); found != members_.end()) {
-      for (const Node* member : found->second) {
+    if (const auto found = groups_.find(static_cast<int32_t>(position)); found != groups_.end()) {
+      for (const Node* member : found->second->nodes) {
+        if (member == p.node) continue;
         stats.fused.emplace_back(plan_.topology->counter_name(*member), member->type());
         stats.flops += flops(*member);
       }
@@ -81,7 +82,7 @@ class Counter {
 
   const Plan& plan_;
   std::unordered_map<const Node*, int32_t> first_slot_;
-  std::unordered_map<int32_t, std::vector<const Node*>> members_;
+  std::unordered_map<int32_t, const FusedGroup*> groups_;  // by position
 };
 
 constexpr size_t kMostNodes = 1'000'000;
