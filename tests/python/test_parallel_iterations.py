@@ -2,6 +2,8 @@
 """Iterations of a loop side by side: they overlap where that pays, and the results are those of one
 after the other."""
 
+import subprocess
+import sys
 import threading
 import time
 
@@ -211,3 +213,208 @@ def test_a_value_that_leaves_its_invariant(threads):
             with pytest.raises(tn.errors.InvalidArgumentError,
                                match=r"iteration 17: value 1 of the loop has shape \[2\]"):
                 sess.run(values)
+
+
+# --- Iterations that only compute
+
+def products(x, w, count=6):
+    """A value that takes a while, of kernels too short to be split among threads."""
+    for _ in range(count):
+        x = tn.matmul(x, w)
+    return x
+
+
+def computed(n, parallel_iterations, chained=False):
+    w = tn.constant(np.random.RandomState(0).uniform(-0.1, 0.1, [64, 64]), tn.float32)
+
+    def body(i, total):
+        x = total if chained else tn.fill([64, 64], tn.cast(i, tn.float32))
+        return i + 1, total * 0.5 + products(x, w)
+    return tn.while_loop(lambda i, _: i < n, body, [0, tn.ones([64, 64])],
+                         parallel_iterations=parallel_iterations)[1]
+
+
+def most_at_once(sess, fetch):
+    """Of how many iterations products were under way at once."""
+    options = tn.RunOptions(trace_level=tn.RunOptions.FULL_TRACE)
+    metadata = tn.RunMetadata()
+    sess.run(fetch, options=options, run_metadata=metadata)
+    times = [(node.start_ns, node.end_ns) for node in metadata.nodes if node.op == "MatMul"]
+    assert len(times) == 40 * 6
+    events = sorted([(start, 1) for start, _ in times] + [(end, -1) for _, end in times])
+    return int(np.cumsum([step for _, step in events]).max())
+
+
+@pytest.fixture
+def two_threads():
+    before = tn._core.num_threads()
+    tn._core.set_num_threads(2)
+    yield
+    tn._core.set_num_threads(before)
+
+
+def test_iterations_that_compute_overlap(two_threads):
+    total = computed(40, 10)
+    with tn.Session() as sess:
+        assert any(most_at_once(sess, total) == 2 for _ in range(1000))
+
+
+@pytest.mark.parametrize("parallel_iterations, chained", [(1, False), (10, True)])
+def test_iterations_that_compute_and_do_not_overlap(two_threads, parallel_iterations, chained):
+    total = computed(40, parallel_iterations, chained)
+    with tn.Session() as sess:
+        assert all(most_at_once(sess, total) == 1 for _ in range(5))
+
+
+def computed_with_everything(parallel_iterations):
+    """As with_everything(), of what does not wait, within a loop and with a loop inside."""
+    v = tn.Variable(tn.zeros([64, 64]), dtype=tn.float32)
+    w = tn.constant(np.random.RandomState(0).uniform(-0.1, 0.1, [64, 64]), tn.float32)
+
+    def body(i, total, written, drawn):
+        noise = tn.random_uniform([64, 64], seed=3)
+        with tn.control_dependencies([v.assign_add(products(noise, w))]):
+            seen = v.read_value()
+        value = products(tn.fill([64, 64], tn.cast(i, tn.float32)) + seen, w)
+        value += tn.while_loop(lambda k, _: k < 3, lambda k, x: (k + 1, products(x, w)),
+                               [0, noise])[1]
+        total = total * 0.5 + products(tn.random_normal([64, 64], seed=4), w) * value
+        written = written.write(i, total + value)
+        return i + 1, total, written, drawn + noise
+    array = tn.TensorArray(tn.float32, 0, dynamic_size=True, element_shape=[64, 64])
+    _, total, written, drawn = tn.while_loop(
+        lambda i, *_: i < 20, body, [0, tn.zeros([64, 64]), array, tn.zeros([64, 64])],
+        parallel_iterations=parallel_iterations)
+    with tn.Session() as sess:
+        sess.run(tn.global_variables_initializer())
+        results = [sess.run([total, written.stack(), drawn, v]) for _ in range(3)]
+        return np.concatenate([np.ravel(x) for result in results for x in result])
+
+
+def test_results_of_what_computes_are_the_same_bits(threads):
+    found = []
+    for parallel_iterations in (1, 2, 10, 32):
+        with tn.Graph().as_default():
+            tn.set_random_seed(7)
+            found.append(computed_with_everything(parallel_iterations))
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0].view(np.int32), other.view(np.int32))
+
+
+def test_gradients_of_what_computes_are_the_same_bits(threads):
+    def gradient(parallel_iterations):
+        x = tn.constant(np.random.RandomState(1).uniform(-0.1, 0.1, [64, 64]), tn.float32)
+
+        def body(i, total):
+            return i + 1, total + tn.tanh(products(x * tn.cast(i, tn.float32), x))
+        total = tn.while_loop(lambda i, _: i < 20, body, [0, tn.zeros([64, 64])],
+                              parallel_iterations=parallel_iterations)[1]
+        with tn.Session() as sess:
+            return sess.run(tn.gradients(total, x)[0])
+    np.testing.assert_array_equal(gradient(1), gradient(10))
+
+
+def failing(at, parallel_iterations=10):
+    w = tn.ones([64, 64])
+
+    def body(i, total):
+        x = products(tn.fill([64, 64], tn.cast(i, tn.float32)), w)
+        index = tn.where(tn.greater_equal(i, at), 64, 0)
+        return i + 1, total + tn.gather(x, index)
+    return tn.while_loop(lambda i, _: i < 30, body, [0, tn.zeros([64])],
+                         parallel_iterations=parallel_iterations)[1]
+
+
+def test_the_first_iteration_that_fails_is_told_of_what_computes(threads):
+    at = tn.placeholder(tn.int32, [])
+    fetches = {n: failing(at, n) for n in (1, 10)}
+    with tn.Session() as sess:
+        def message(parallel_iterations, first):
+            with pytest.raises(tn.errors.InvalidArgumentError) as raised:
+                sess.run(fetches[parallel_iterations], {at: first})
+            return str(raised.value).split("\n")[0].replace("while_1", "while")
+        for first in (0, 1, 17, 29):
+            expected = message(1, first)
+            assert "[StatelessWhile node \"while\"] iteration %d: [Gather node" % first in expected
+            for _ in range(5):
+                assert message(10, first) == expected
+        assert sess.run(fetches[10], {at: 30}).shape == (64,)
+
+
+def test_deadlines_of_what_computes():
+    total = computed(1000000000, 10)
+    with tn.Session() as sess:
+        for ms in (1, 5, 20, 50):
+            with pytest.raises(tn.errors.DeadlineExceededError):
+                sess.run(total, options=tn.RunOptions(timeout_in_ms=ms))
+
+
+def test_a_body_that_cannot_be_planned_is_no_error_of_a_loop_without_iterations():
+    x = tn.placeholder(tn.float32, None)
+    result = tn.while_loop(lambda i, _: i < 0, lambda i, t: (i + 1, tn.matmul(t, tn.ones([3, 3]))),
+                           [0, x], shape_invariants=[[], None])[1]
+    with tn.Session() as sess:
+        np.testing.assert_array_equal(sess.run(result, {x: [[1, 2]]}), [[1, 2]])
+
+
+def test_from_several_threads_at_once(two_threads):
+    total = computed(40, 10)
+    with tn.Session() as sess:
+        expected = sess.run(total)
+        found = []
+        workers = [threading.Thread(target=lambda: found.extend(sess.run(total) for _ in range(10)))
+                   for _ in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join(SECONDS)
+    assert len(found) == 40
+    for each in found:
+        np.testing.assert_array_equal(each, expected)
+
+
+LONG_LOOP = """
+import os, signal, threading
+import numpy as np
+import treenail as tn
+tn._core.set_num_threads(2)
+n, w = tn.placeholder(tn.int32, []), tn.fill([64, 64], 0.01)
+
+def body(i, total):
+    x = tn.fill([64, 64], tn.cast(i, tn.float32))
+    for _ in range(6):
+        x = tn.matmul(x, w)
+    return i + 1, total + x
+total = tn.while_loop(lambda i, _: i < n, body, [0, tn.zeros([64, 64])])[1]
+sess = tn.Session()
+"""
+
+
+def run_script(script):
+    done = subprocess.run([sys.executable, "-c", LONG_LOOP + script], capture_output=True,
+                          text=True, timeout=SECONDS)
+    return done.stdout, done.stderr
+
+
+def test_what_computes_is_interrupted():
+    assert run_script("""
+threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    sess.run(total, {n: 1000000000})
+except KeyboardInterrupt:
+    print("ended", sess.run(total, {n: 1})[0, 0])
+""") == ("ended 0.0\n", "")
+
+
+def test_a_fork_while_iterations_compute():
+    assert run_script("""
+expected = sess.run(total, {n: 20})
+worker = threading.Thread(target=sess.run, args=(total, {n: 20000}))
+worker.start()
+child = os.fork()
+if child == 0:
+    same = np.array_equal(sess.run(total, {n: 20}), expected)
+    os._exit(0 if same else 1)
+print(os.waitpid(child, 0)[1])
+worker.join()
+""") == ("0\n", "")

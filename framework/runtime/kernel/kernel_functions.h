@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/base/function_ref.h"
 #include "framework/op/attribute.h"
 #include "framework/op/op_def.h"
 #include "framework/runtime/kernel/kernel.h"
@@ -69,11 +70,12 @@ class FunctionCall {
 
   // Calls of a loop's body that overlap, each by an object of its own.
   //
-  // Whether results become the next call's arguments with the shapes of these, which the caller
-  // sees to for those that are `checked`, and it pays to begin that call when those of them are
-  // there that `decide` whether there is one.
-  virtual bool overlaps(std::span<const Tensor> arguments, const std::vector<bool>& checked,
-                        const std::vector<bool>& decide) = 0;
+  // How many of them at a time, at most `most`; 0: none should. That takes results that become the
+  // next call's arguments with the shapes of these, which the caller sees to for those that are
+  // `checked`, and that it pays to begin that call when those of them are there that `decide`
+  // whether there is one.
+  virtual int64_t overlaps(std::span<const Tensor> arguments, const std::vector<bool>& checked,
+                           const std::vector<bool>& decide, int64_t most) = 0;
   // After that: for further calls beside this one's; what each hands on besides values (accesses
   // to one state follow the order of calls); whether a result is the argument itself.
   virtual std::unique_ptr<FunctionCall> another() const = 0;
@@ -89,6 +91,11 @@ class FunctionCall {
   virtual void give_up() = 0;
   // What waits in this run ends.
   virtual void cancel_waits() = 0;
+  // Of a body that does not wait, the first of its calls: runs `begin`, then does on this thread
+  // and helpers of the pool what that has opened and what follows, until all has ended.
+  // `interrupted`: told what poll_interrupt() throws while this thread has nothing to do.
+  virtual void work(FunctionRef<void()> begin,
+                    FunctionRef<void(std::exception_ptr)> interrupted) = 0;
 };
 
 class FunctionBody {

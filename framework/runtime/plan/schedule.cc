@@ -52,6 +52,77 @@ double side_by_side_ns(std::span<const PlanNode> nodes, int threads) {
   return end;
 }
 
+// Begun early, an iteration has a frame of its own, and is told of each argument.
+constexpr double kIterationNs = 5'000;
+
+// Iterations on as many threads as one likes: all that holds one up is what it needs of those
+// before it.
+class OverlappingIterations {
+ public:
+  OverlappingIterations(const Plan& plan, const IterationLinks& links, int most)
+      : plan_(plan),
+        links_(links),
+        most_(static_cast<size_t>(most)),
+        there_(plan.arg_successors.size(), 0) {}
+
+  // How much later each ends than the one before, in the long run.
+  double period_ns() {
+    const size_t half = 4 * most_;
+    while (ends_.size() < 2 * half) run_next();
+    return (ends_[2 * half - 1] - ends_[half - 1]) / static_cast<double>(half);
+  }
+
+ private:
+  void run_next() {
+    const size_t number = ends_.size();
+    double begin = number < most_ ? 0 : ends_[number - most_];
+    for (size_t i = 0; i < links_.decide.size(); ++i)
+      if (links_.decide[i]) begin = std::max(begin, there_[i]);
+    std::vector<double> done(plan_.nodes.size(), begin + kIterationNs);
+    const auto wait = [&](int32_t n, double until) {
+      double& ready = done[static_cast<size_t>(n)];
+      ready = std::max(ready, until);
+    };
+    for (size_t i = 0; i < there_.size(); ++i)
+      for (const int32_t n : plan_.arg_successors[i]) wait(n, there_[i]);
+    double end = begin;
+    for (size_t n = 0; n < done.size(); ++n) {
+      done[n] += cost(plan_.nodes[n]);
+      for (const int32_t next : plan_.nodes[n].successors) wait(next, done[n]);
+      end = std::max(end, done[n]);
+    }
+    ends_.push_back(end);
+    hand_on(done);
+  }
+
+  void hand_on(const std::vector<double>& done) {
+    std::vector<double> next = there_;
+    for (size_t i = 0; i < next.size(); ++i) {
+      const int32_t fetch = fetch_of(i);
+      if (fetch < 0) continue;
+      for (const int32_t wait : plan_.fetch_waits[static_cast<size_t>(fetch)]) {
+        const double at =
+            wait < 0 ? there_[static_cast<size_t>(~wait)] : done[static_cast<size_t>(wait)];
+        next[i] = std::max(next[i], at);
+      }
+    }
+    there_ = std::move(next);
+  }
+
+  // States stand behind the arguments and behind the fetches.
+  int32_t fetch_of(size_t argument) const {
+    const size_t values = links_.from.size();
+    if (argument < values) return links_.from[argument];
+    return static_cast<int32_t>(plan_.fetch_slots.size() + argument - values);
+  }
+
+  const Plan& plan_;
+  const IterationLinks& links_;
+  const size_t most_;
+  std::vector<double> there_;  // by argument and state: when it is there for the next iteration
+  std::vector<double> ends_;   // by iteration
+};
+
 }  // namespace
 
 bool faster_side_by_side(std::span<const PlanNode> nodes, int threads) {
@@ -59,6 +130,17 @@ bool faster_side_by_side(std::span<const PlanNode> nodes, int threads) {
   const double in_order = in_order_ns(nodes, threads);
   if (in_order < kSplitNs) return false;
   return side_by_side_ns(nodes, threads) < kNeededGain * in_order;
+}
+
+bool faster_overlapping(const Plan& plan, const IterationLinks& links, int threads, int most) {
+  return may_be_faster_overlapping(plan, threads) &&
+         OverlappingIterations(plan, links, most).period_ns() <
+             kNeededGain * in_order_ns(plan.nodes, threads);
+}
+
+bool may_be_faster_overlapping(const Plan& plan, int threads) {
+  return threads > 1 &&
+         plan.cost_ns / threads + kIterationNs < kNeededGain * in_order_ns(plan.nodes, threads);
 }
 
 }  // namespace treenail

@@ -21,8 +21,8 @@ class Session::Functions::Call final : public FunctionCall, private PartsEnd {
   bool start(std::span<Tensor> arguments, std::span<Tensor> results, CallEnd& end) override;
 
   // Of iterations that overlap (overlapping_call.cc).
-  bool overlaps(std::span<const Tensor> arguments, const std::vector<bool>& checked,
-                const std::vector<bool>& decide) override;
+  int64_t overlaps(std::span<const Tensor> arguments, const std::vector<bool>& checked,
+                   const std::vector<bool>& decide, int64_t most) override;
   std::unique_ptr<FunctionCall> another() const override;
   int num_states() const override { return plan_->num_states; }
   bool hands_on(int argument) const override;
@@ -31,12 +31,15 @@ class Session::Functions::Call final : public FunctionCall, private PartsEnd {
   Tensor take(int result) override;
   void give_up() override;
   void cancel_waits() override;
+  void work(FunctionRef<void()> begin, FunctionRef<void(std::exception_ptr)> interrupted) override;
 
  private:
   Call(const Call& other);
   void arrived(std::span<const int32_t> fetches) noexcept override;
   bool keeps_shapes(std::span<const Tensor> arguments, const std::vector<bool>& checked) const;
-  bool pays(const std::vector<bool>& decide) const;
+  bool pays(const std::vector<bool>& decide, int64_t most) const;
+  bool something_long_may_overlap(const std::vector<bool>& decide) const;
+  bool is_started() const { return caller_ != nullptr && caller_->activation != nullptr; }
   // By result, the number of the fetch; -1: it is not wanted.
   std::vector<int32_t> fetch_numbers() const;
 
@@ -66,6 +69,7 @@ class Session::Functions::Call final : public FunctionCall, private PartsEnd {
   CallEnd* end_ = nullptr;
   PartsEnd* parts_end_ = nullptr;  // of the call that was opened
   std::vector<int32_t> fetches_;   // fetch_numbers(), of such calls
+  RunQueue* queue_ = nullptr;      // theirs, where the body does not wait
 };
 
 }  // namespace treenail

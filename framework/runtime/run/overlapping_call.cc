@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "framework/base/interrupt.h"
+#include "framework/base/thread_pool.h"
+#include "framework/runtime/plan/schedule.h"
 #include "framework/runtime/run/function_call.h"
 
 namespace treenail {
@@ -11,6 +14,11 @@ namespace {
 
 // What takes less is not worth another frame.
 constexpr double kLongNs = 20'000;
+// Of the calls of one loop under way. What waits takes no thread; what computes is as well off
+// with a few for each.
+constexpr int64_t kMostCalls = 128, kCallsPerThread = 2;
+// Of a loop whose length nobody knows: enough for helpers to be woken where they are needed.
+constexpr double kUsualIterations = 16;
 
 bool takes_long(const PlanNode& p) {
   return p.asynchronous || (p.kernel && p.kernel->cost_ns >= kLongNs);
@@ -26,21 +34,29 @@ Session::Functions::Call::Call(const Call& other)
       shapes_(other.shapes_),
       states_(other.states_),
       plan_(other.plan_),
-      fetches_(other.fetches_) {}
+      fetches_(other.fetches_),
+      queue_(other.queue_) {}
 
 std::unique_ptr<FunctionCall> Session::Functions::Call::another() const {
   return std::unique_ptr<FunctionCall>(new Call(*this));
 }
 
-bool Session::Functions::Call::overlaps(std::span<const Tensor> arguments,
-                                        const std::vector<bool>& checked,
-                                        const std::vector<bool>& decide) {
-  if (caller_ == nullptr || caller_->activation == nullptr) return false;
+int64_t Session::Functions::Call::overlaps(std::span<const Tensor> arguments,
+                                           const std::vector<bool>& checked,
+                                           const std::vector<bool>& decide, int64_t most) {
+  const int threads = ThreadPool::instance().num_threads();
+  most =
+      std::min(most, body_.waits() ? kMostCalls : std::min(kMostCalls, kCallsPerThread * threads));
+  if (body_.waits() ? !is_started() : threads < 2) return 0;
+  if (!body_.waits()) {
+    choose_plan(arguments);  // as each call would
+    if (!may_be_faster_overlapping(*plan_, threads)) return 0;
+  }
   choose_plan(arguments, Args::kIteration);
   fetches_ = fetch_numbers();
-  if (keeps_shapes(arguments, checked) && pays(decide)) return true;
+  if (keeps_shapes(arguments, checked) && pays(decide, most)) return most;
   plan_.reset();
-  return false;
+  return 0;
 }
 
 std::vector<int32_t> Session::Functions::Call::fetch_numbers() const {
@@ -79,8 +95,14 @@ bool Session::Functions::Call::keeps_shapes(std::span<const Tensor> arguments,
   return true;
 }
 
-// Something takes long that the next call's beginning does not wait for.
-bool Session::Functions::Call::pays(const std::vector<bool>& decide) const {
+bool Session::Functions::Call::pays(const std::vector<bool>& decide, int64_t most) const {
+  if (body_.waits()) return something_long_may_overlap(decide);
+  return faster_overlapping(*plan_, {fetches_, decide}, ThreadPool::instance().num_threads(),
+                            static_cast<int>(most));
+}
+
+// The next call's beginning does not wait for it.
+bool Session::Functions::Call::something_long_may_overlap(const std::vector<bool>& decide) const {
   std::vector<bool> needed(plan_->nodes.size());
   for (size_t i = 0; i < decide.size(); ++i) {
     if (!decide[i] || fetches_[i] < 0) continue;
@@ -98,14 +120,14 @@ bool Session::Functions::Call::pays(const std::vector<bool>& decide) const {
 }
 
 void Session::Functions::Call::open(PartsEnd& end) {
-  Activation& caller = *caller_->activation;
-  check_depth(caller);
+  Activation* const caller = queue_ == nullptr ? caller_->activation : nullptr;
+  if (caller != nullptr) check_depth(*caller);
   if (!lease_) lease_.emplace(body_.session(), *plan_, scope_);
   begin_trace();
   parts_end_ = &end;
   end_ = &end;
-  activation_.emplace(caller.queue(), *plan_, **lease_,
-                      Activation::Caller{&caller, node_, iteration, this, this});
+  activation_.emplace(caller != nullptr ? caller->queue() : *queue_, *plan_, **lease_,
+                      Activation::Caller{caller, node_, iteration, this, this});
   activation_->begin();
 }
 
@@ -131,6 +153,20 @@ void Session::Functions::Call::give_up() { activation_->give_up(); }
 
 void Session::Functions::Call::cancel_waits() {
   scope_.waits.cancel(Code::kCancelled, "another operation of the run has failed");
+}
+
+void Session::Functions::Call::work(FunctionRef<void()> begin,
+                                    FunctionRef<void(std::exception_ptr)> interrupted) {
+  RunQueue queue(scope_);
+  queue_ = &queue;
+  begin();
+  queue.work(ThreadPool::instance().num_threads() - 1, kUsualIterations * plan_->cost_ns, [&] {
+    try {
+      poll_interrupt();
+    } catch (...) {
+      interrupted(std::current_exception());
+    }
+  });
 }
 
 void Session::Functions::Call::arrived(std::span<const int32_t> fetches) noexcept {

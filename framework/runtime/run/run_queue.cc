@@ -58,9 +58,9 @@ void RunQueue::run_unit() noexcept {
   if (close) region_->close();
 }
 
-// A thread that is in a unit comes for one itself.
+// A thread that is in a unit comes for one itself. Before work() nobody comes.
 void RunQueue::announce(uint32_t units) {
-  if (units > 0) region_->add(units, units - (working_for == this ? 1 : 0));
+  if (units > 0 && region_) region_->add(units, units - (working_for == this ? 1 : 0));
 }
 
 void RunQueue::link(Activation& activation) {

@@ -46,7 +46,7 @@ class RunQueue {
   static constexpr int kInterruptMs = 50;
 
   void run_unit() noexcept;
-  // Of units that are counted: somebody comes for them.
+  // Of units that are counted: somebody comes for them, or work() will.
   void announce(uint32_t units);
   // The caller of these holds mutex_.
   void link(Activation& activation);

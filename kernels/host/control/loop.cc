@@ -43,12 +43,20 @@ class Iterations {
       : loop_(loop),
         values_(std::move(values)),
         results_(values_.size()),
-        cond_(loop.cond.begin_call(c)),
-        body_(loop.body.begin_call(c)) {}
+        calls_{loop.cond.begin_call(c), loop.body.begin_call(c)} {}
 
   std::vector<Tensor>& values() { return values_; }
 
-  // All of it, on this thread.
+  // The condition before the first iteration, on this thread: whether there is one.
+  bool begin() {
+    try {
+      prepare().run(arguments(), results());
+      return take_results();
+    } catch (const Error& error) {
+      throw located(error);
+    }
+  }
+  // Then all the rest.
   void run() {
     try {
       do {
@@ -59,6 +67,9 @@ class Iterations {
       throw located(error);
     }
   }
+  // Instead, how many at a time may overlap, and what they begin with.
+  int64_t overlaps() const { return loop_.overlaps(*calls_.body, values_); }
+  LoopCalls take_calls() { return std::move(calls_); }
 
   // As FunctionCall::start(), of what is next.
   bool start(CallEnd& end) { return prepare().start(arguments(), results(), end); }
@@ -83,7 +94,7 @@ class Iterations {
   std::span<Tensor> arguments() { return in_body_ ? values_ : results_; }
   std::span<Tensor> results() { return in_body_ ? results_ : std::span(&holds_, 1); }
   FunctionCall& prepare() {
-    FunctionCall& call = in_body_ ? *body_ : *cond_;
+    FunctionCall& call = in_body_ ? *calls_.body : *calls_.cond;
     call.iteration = iteration_;
     for (size_t i = 0; i < values_.size(); ++i)
       if (!in_body_ || !loop_.live[i]) results_[i] = values_[i];
@@ -93,7 +104,7 @@ class Iterations {
   const Loop& loop_;
   std::vector<Tensor> values_, results_;
   Tensor holds_;
-  const std::unique_ptr<FunctionCall> cond_, body_;
+  LoopCalls calls_;
   int64_t iteration_ = 0;
   bool in_body_ = false;  // the body is next, or under way
 };
@@ -102,22 +113,26 @@ class Iterations {
 class StartedLoop final : public CallEnd {
  public:
   StartedLoop(const Loop& loop, std::vector<Tensor> values, const RunContext& c, Done done)
-      : context_(c), done_(done), iterations_(loop, std::move(values), c) {}
+      : loop_(loop), context_(c), done_(done), iterations_(loop, std::move(values), c) {}
 
-  // Goes on until a call is under way, which then has this in hand, or to the end.
-  void proceed() noexcept {
+  void begin() noexcept {
+    if (!loop_.may_overlap()) return proceed();
+    int64_t most = 0;
     try {
-      do {
-        if (!iterations_.start(*this)) return;
-      } while (iterations_.take_results());
-    } catch (const Error& error) {
-      return finish(std::make_exception_ptr(iterations_.located(error)));
+      if (!iterations_.begin()) return finish(nullptr);
+      most = iterations_.overlaps();
     } catch (...) {
       return finish(std::current_exception());
     }
-    finish(nullptr);
+    if (most == 0) return proceed();
+    std::vector<Tensor> values = std::move(iterations_.values());
+    LoopCalls calls = iterations_.take_calls();
+    const Loop& loop = loop_;
+    const RunContext context = context_;
+    const Done done = done_;
+    delete this;  // as in finish()
+    start_overlapping(loop, context, done, std::move(values), std::move(calls), most);
   }
-
   void ended(std::exception_ptr error) noexcept override {
     if (error != nullptr) return finish(std::move(error));
     bool more = false;
@@ -133,6 +148,20 @@ class StartedLoop final : public CallEnd {
   }
 
  private:
+  // Goes on until a call is under way, which then has this in hand, or to the end.
+  void proceed() noexcept {
+    try {
+      do {
+        if (!iterations_.start(*this)) return;
+      } while (iterations_.take_results());
+    } catch (const Error& error) {
+      return finish(std::make_exception_ptr(iterations_.located(error)));
+    } catch (...) {
+      return finish(std::current_exception());
+    }
+    finish(nullptr);
+  }
+
   // The frames go before the run may.
   void finish(std::exception_ptr error) noexcept {
     const Done done = done_;
@@ -142,6 +171,7 @@ class StartedLoop final : public CallEnd {
     done();
   }
 
+  const Loop& loop_;
   RunContext context_;
   const Done done_;
   Iterations iterations_;
@@ -149,7 +179,13 @@ class StartedLoop final : public CallEnd {
 
 void run_loop(const Loop& loop, RunContext& c) {
   Iterations iterations(loop, inputs_from(c, 0, loop.num_values), c);
-  iterations.run();
+  if (iterations.begin()) {
+    if (const int64_t most = iterations.overlaps(); most > 0) {
+      return run_overlapping(loop, c, std::move(iterations.values()), iterations.take_calls(),
+                             most);
+    }
+    iterations.run();
+  }
   set_outputs(c, iterations.values());
 }
 
@@ -166,9 +202,7 @@ class WaitingLoop final : public AsyncKernel {
  public:
   explicit WaitingLoop(const PrepareContext& p) : loop_(p) { cost_ns = kCallNs; }
   void start(RunContext c, Done done) const override {
-    std::vector<Tensor> values = inputs_from(c, 0, loop_.num_values);
-    if (loop_.may_overlap() && start_overlapping(loop_, c, done, values)) return;
-    (new StartedLoop(loop_, std::move(values), c, done))->proceed();
+    (new StartedLoop(loop_, inputs_from(c, 0, loop_.num_values), c, done))->begin();
   }
   void run(RunContext& c) const override { run_loop(loop_, c); }
 
@@ -185,9 +219,12 @@ Loop::Loop(const PrepareContext& p)
       cond(p.functions().body(p.op().get<FunctionAttr>("cond"), concat(p.node_name(), "/cond"),
                               {true})),
       body(body_of(p, "body", p.op().get<FunctionAttr>("body"), live, p.op().output_types())),
-      parallel_iterations(p.op().get_int("parallel_iterations")) {
+      parallel_iterations(p.op().get_int("parallel_iterations")),
+      fixed_(static_cast<size_t>(num_values)),
+      may_overlap_(parallel_iterations > 1 && !cond.waits() && !cond.stateful()) {
   const auto& shapes = p.op().get<std::vector<PartialShape>>("output_shapes");
   invariants_.assign(shapes.begin(), shapes.end());
+  for (size_t i = 0; i < invariants_.size(); ++i) fixed_[i] = invariants_[i].fully_known();
 }
 
 void Loop::check_invariants(const std::vector<Tensor>& values) const {
@@ -199,12 +236,6 @@ void Loop::check_invariant(size_t i, const Tensor& value) const {
   throw invalid_argument("value ", i, " of the loop has shape ", value.shape(),
                          " after the iteration, which its invariant ", invariants_[i],
                          " does not allow");
-}
-
-std::vector<bool> Loop::fixed() const {
-  std::vector<bool> fixed(static_cast<size_t>(num_values));
-  for (size_t i = 0; i < invariants_.size(); ++i) fixed[i] = invariants_[i].fully_known();
-  return fixed;
 }
 
 std::unique_ptr<Kernel> prepare_while(const PrepareContext& p) {

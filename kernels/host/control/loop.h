@@ -2,6 +2,7 @@
 // A While before it runs, and its runs whose iterations overlap (loop_overlapping.cc).
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "framework/base/error.h"
@@ -27,18 +28,29 @@ class Loop {
   // Errors: InvalidArgument.
   void check_invariants(const std::vector<Tensor>& values) const;
   void check_invariant(size_t i, const Tensor& value) const;
-  // By value, whether its invariant tells its shape.
-  std::vector<bool> fixed() const;
-  // Whether iterations may overlap as far as can be told before they run.
-  bool may_overlap() const { return parallel_iterations > 1 && !cond.waits() && !cond.stateful(); }
+  // Whether iterations may overlap as far as can be told before they run: then the condition does
+  // not wait.
+  bool may_overlap() const { return may_overlap_; }
+  // How many at a time that pays for, the first by these values; 0: none should overlap.
+  int64_t overlaps(FunctionCall& first, const std::vector<Tensor>& values) const {
+    return may_overlap_ ? first.overlaps(values, fixed_, decide, parallel_iterations) : 0;
+  }
 
  private:
   std::vector<PartialShape> invariants_;
+  std::vector<bool> fixed_;  // by value, whether its invariant tells its shape
+  const bool may_overlap_;
 };
 
-// Runs the loop with iterations side by side, and true; false, and nothing is done, where that does
-// not pay. `values` are taken.
-bool start_overlapping(const Loop& loop, const RunContext& c, Done done,
-                       std::vector<Tensor>& values);
+// Of one run, after the condition has been called before the first iteration.
+struct LoopCalls {
+  std::unique_ptr<FunctionCall> cond, body;
+};
+// Iterations side by side of a loop whose first one is to run, by `values`, which are taken; the
+// body has said how many at a time. What waits is started, what computes is run.
+void start_overlapping(const Loop& loop, const RunContext& c, Done done, std::vector<Tensor> values,
+                       LoopCalls calls, int64_t most);
+void run_overlapping(const Loop& loop, RunContext& c, std::vector<Tensor> values, LoopCalls calls,
+                     int64_t most);
 
 }  // namespace treenail::host

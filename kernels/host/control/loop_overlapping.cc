@@ -18,9 +18,16 @@ namespace {
 // which waits for nothing, may be computed there.
 class OverlappingLoop {
  public:
-  OverlappingLoop(const Loop& loop, const RunContext& c, Done done, std::vector<Tensor> values,
-                  std::unique_ptr<FunctionCall> body);
-  void begin() noexcept { advance(std::unique_lock(mutex_)); }
+  OverlappingLoop(const Loop& loop, std::vector<Tensor> values, LoopCalls calls, int64_t most);
+  // Of an iteration whose condition has held.
+  void begin() noexcept;
+  // The caller's own error, before that of any iteration.
+  void interrupt(std::exception_ptr error) noexcept;
+
+ protected:
+  ~OverlappingLoop() = default;
+  // With the values behind the last iteration, or an error. This may go meanwhile.
+  virtual void over(std::vector<Tensor> values, std::exception_ptr error) noexcept = 0;
 
  private:
   struct Iteration final : public PartsEnd {
@@ -36,8 +43,6 @@ class OverlappingLoop {
     bool running = false;
     bool given_up = false;  // what it gets from the one before does not come
   };
-  // However many are asked for: each has a frame of its own.
-  static constexpr int64_t kMostIterations = 128;
   static constexpr int64_t kNoError = std::numeric_limits<int64_t>::max();
 
   Iteration& iteration(int64_t number) {
@@ -58,12 +63,11 @@ class OverlappingLoop {
   static Error located(const Error& error, int64_t number) {
     return error.with_prefix(concat("iteration ", number, ": "));
   }
+  static std::exception_ptr own_error(const std::exception_ptr& error, int64_t number);
   void fail(int64_t number, std::exception_ptr error);
   void finish() noexcept;
 
   const Loop& loop_;
-  RunContext context_;
-  const Done done_;
   const std::unique_ptr<FunctionCall> cond_;
   std::vector<bool> shared_;           // by value: all iterations have the same
   std::mutex mutex_;                   // never held across a kernel; guards the rest
@@ -78,22 +82,33 @@ class OverlappingLoop {
   std::exception_ptr error_;
 };
 
-OverlappingLoop::OverlappingLoop(const Loop& loop, const RunContext& c, Done done,
-                                 std::vector<Tensor> values, std::unique_ptr<FunctionCall> body)
-    : loop_(loop),
-      context_(c),
-      done_(done),
-      cond_(loop.cond.begin_call(c)),
-      values_(std::move(values)) {
+OverlappingLoop::OverlappingLoop(const Loop& loop, std::vector<Tensor> values, LoopCalls calls,
+                                 int64_t most)
+    : loop_(loop), cond_(std::move(calls.cond)), values_(std::move(values)) {
+  const FunctionCall& body = *calls.body;
   for (size_t i = 0; i < values_.size(); ++i)
-    shared_.push_back(!loop.live[i] || body->hands_on(static_cast<int>(i)));
-  values_.resize(values_.size() + static_cast<size_t>(body->num_states()));
+    shared_.push_back(!loop.live[i] || body.hands_on(static_cast<int>(i)));
+  values_.resize(values_.size() + static_cast<size_t>(body.num_states()));
   there_.resize(values_.size(), true);
   shared_.resize(values_.size(), false);
-  const auto most = static_cast<size_t>(std::min(loop.parallel_iterations, kMostIterations));
-  iterations_.reserve(most);
-  while (iterations_.size() < most) iterations_.emplace_back(*this);
-  iterations_[0].call = std::move(body);
+  iterations_.reserve(static_cast<size_t>(most));
+  for (int64_t i = 0; i < most; ++i) iterations_.emplace_back(*this);
+  iterations_[0].call = std::move(calls.body);
+}
+
+void OverlappingLoop::begin() noexcept {
+  std::unique_lock lock(mutex_);
+  try {
+    begin_next();
+  } catch (...) {
+    fail(next_, std::current_exception());
+  }
+  advance(std::move(lock));
+}
+
+void OverlappingLoop::interrupt(std::exception_ptr error) noexcept {
+  const std::lock_guard lock(mutex_);
+  fail(-1, std::move(error));
 }
 
 bool OverlappingLoop::may_decide() const {
@@ -109,7 +124,7 @@ bool OverlappingLoop::may_decide() const {
 std::vector<Tensor> OverlappingLoop::known() const {
   std::vector<Tensor> known(loop_.decide.size());
   for (size_t i = 0; i < known.size(); ++i)
-    if (loop_.decide[i] || next_ == 0) known[i] = values_[i];
+    if (loop_.decide[i]) known[i] = values_[i];
   return known;
 }
 
@@ -212,10 +227,26 @@ void OverlappingLoop::ended(Iteration& which, std::exception_ptr error) noexcept
   which.running = false;
   --running_;
   if (error != nullptr) {
-    fail(which.number, std::move(error));
+    fail(which.number, loop_.body.waits() ? std::move(error) : own_error(error, which.number));
     give_up_after(which);
   }
   advance(std::move(lock));
+}
+
+// Of a body whose nodes know of no call around them.
+std::exception_ptr OverlappingLoop::own_error(const std::exception_ptr& error, int64_t number) {
+  try {
+    try {
+      std::rethrow_exception(error);
+    } catch (const BodyError& body) {
+      if (body.error == nullptr) return error;
+      std::rethrow_exception(body.error);
+    }
+  } catch (const Error& own) {
+    return std::make_exception_ptr(located(own, number));
+  } catch (...) {
+    return std::current_exception();
+  }
 }
 
 // The first iteration's error counts, and one of the loop's own before what failed elsewhere.
@@ -227,27 +258,70 @@ void OverlappingLoop::fail(int64_t number, std::exception_ptr error) {
   error_ = std::move(error);
 }
 
-// The frames go before the run may.
 void OverlappingLoop::finish() noexcept {
-  const Done done = done_;
   std::exception_ptr error = failed_ != kNoError ? std::move(error_) : nullptr;
-  if (error == nullptr) {
-    values_.resize(loop_.live.size());
-    set_outputs(context_, values_);
-  }
-  delete this;
-  if (error != nullptr) return done.fail(std::move(error));
-  done();
+  values_.resize(loop_.live.size());
+  over(std::move(values_), std::move(error));
 }
+
+class StartedIterations final : public OverlappingLoop {
+ public:
+  StartedIterations(const Loop& loop, const RunContext& c, Done done, std::vector<Tensor> values,
+                    LoopCalls calls, int64_t most)
+      : OverlappingLoop(loop, std::move(values), std::move(calls), most),
+        context_(c),
+        done_(done) {}
+
+ private:
+  void over(std::vector<Tensor> values, std::exception_ptr error) noexcept override {
+    const Done done = done_;
+    if (error == nullptr) set_outputs(context_, values);
+    delete this;  // the frames go before the run may
+    if (error != nullptr) return done.fail(std::move(error));
+    done();
+  }
+
+  RunContext context_;
+  const Done done_;
+};
+
+class IterationsAtOnce final : public OverlappingLoop {
+ public:
+  using OverlappingLoop::OverlappingLoop;
+  std::vector<Tensor>& results() {
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
+    return results_;
+  }
+
+ private:
+  void over(std::vector<Tensor> values, std::exception_ptr error) noexcept override {
+    results_ = std::move(values);
+    failure_ = std::move(error);
+  }
+
+  std::vector<Tensor> results_;
+  std::exception_ptr failure_;
+};
 
 }  // namespace
 
-bool start_overlapping(const Loop& loop, const RunContext& c, Done done,
-                       std::vector<Tensor>& values) {
-  std::unique_ptr<FunctionCall> body = loop.body.begin_call(c);
-  if (!body->overlaps(values, loop.fixed(), loop.decide)) return false;
-  (new OverlappingLoop(loop, c, done, std::move(values), std::move(body)))->begin();
-  return true;
+void start_overlapping(const Loop& loop, const RunContext& c, Done done, std::vector<Tensor> values,
+                       LoopCalls calls, int64_t most) {
+  (new StartedIterations(loop, c, done, std::move(values), std::move(calls), most))->begin();
+}
+
+void run_overlapping(const Loop& loop, RunContext& c, std::vector<Tensor> values, LoopCalls calls,
+                     int64_t most) {
+  FunctionCall& first = *calls.body;
+  IterationsAtOnce iterations(loop, std::move(values), std::move(calls), most);
+  std::exception_ptr interrupted;  // maybe when the last iteration has ended already
+  first.work([&] { iterations.begin(); },
+             [&](std::exception_ptr error) {
+               interrupted = error;
+               iterations.interrupt(std::move(error));
+             });
+  if (interrupted != nullptr) std::rethrow_exception(interrupted);
+  set_outputs(c, iterations.results());
 }
 
 }  // namespace treenail::host
