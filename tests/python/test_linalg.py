@@ -394,6 +394,17 @@ def test_a_matrix_has_the_same_results_wherever_it_stands(evaluate, order):
     np.testing.assert_array_equal(evaluate(tn.linalg.inv(moved)), alone)
 
 
+@pytest.mark.parametrize("dtype, order", [("float64", 8), ("float32", 8), ("float32", 5)])
+def test_batches_too_large_for_the_caches_have_the_bits_of_small_ones(evaluate, dtype, order):
+    count = (48 << 20) // (order * order * np.dtype(dtype).itemsize) + 3  # and some lanes are left
+    some = RNG.normal(size=(29, order, order)).astype(dtype) + order * np.eye(order, dtype=dtype)
+    some = some @ some.transpose(0, 2, 1)
+    many = np.resize(some, (count, order, order))
+    for operation in (tn.linalg.cholesky, tn.linalg.inv):
+        np.testing.assert_array_equal(evaluate(operation(many)), np.resize(
+            evaluate(operation(some)), many.shape))
+
+
 @pytest.mark.parametrize("order", ORDERS)
 def test_nan_and_infinity_spoil_their_own_matrix_alone(evaluate, order):
     a = RNG.normal(size=(4, order, order)) + order * np.eye(order)

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/cpu/simd/stream.h"
 #include "kernels/cpu/simd/vec_fma.h"
 #include "kernels/host/elementwise/register_machine.h"
 
@@ -67,18 +68,6 @@ void widening_load_step(TN_STEP_ARGUMENTS) {
   a0 = load<Reg>(lane), a1 = load<Reg>(lane + kL);
   a2 = load<Reg>(lane + 2 * kL), a3 = load<Reg>(lane + 3 * kL);
   TN_NEXT_STEP;
-}
-
-TN_INLINE void stream(std::byte* to, Reg r) {
-#if defined(__AVX512F__)
-  _mm512_stream_ps(reinterpret_cast<float*>(to), (__m512)r);
-#elif defined(__AVX__)
-  _mm256_stream_ps(reinterpret_cast<float*>(to), (__m256)r);
-#elif defined(__SSE2__)
-  _mm_stream_ps(reinterpret_cast<float*>(to), (__m128)r);
-#else
-  store(to, r);
-#endif
 }
 
 template <int kSize>
@@ -177,12 +166,6 @@ void run(const host::RegisterInstruction* code, host::RegisterContext& context, 
     first(code, &context, none, none, none, none, none, none, none, none);
 }
 
-void fence() {
-#if defined(__SSE2__)
-  _mm_sfence();
-#endif
-}
-
 template <int kLane>
 host::RegisterMoves moves() {
   return {erased(load_step),       erased(push_step),   erased(copy_step),
@@ -193,7 +176,7 @@ host::RegisterMoves moves() {
 }  // namespace
 
 void register_register_moves_kernels(KernelRegistry&) {
-  host::set_register_machine({kVecBytes, pick, moves<4>(), moves<8>(), fence});
+  host::set_register_machine({kVecBytes, pick, moves<4>(), moves<8>(), end_stream});
 }
 
 }  // namespace treenail::cpu

@@ -50,6 +50,7 @@ KernelPtr prepare_cholesky(const PrepareContext& p) {
         const T* const from = host::matrices<T>(c.input(0));
         T* const to = host::matrices<T>(c.output(0));
         const int64_t size = m.elements();
+        const bool streaming = streams_lanes(to, m.count, size);
         each_group<T, 2>(c, m.count, cost, [&](int64_t first, int64_t count) {
           Vec<T> a[2][kMostLaneRows * kMostLaneRows];
           Int<Vec<T>> failed[2];
@@ -61,7 +62,7 @@ KernelPtr prepare_cholesky(const PrepareContext& p) {
           for (int g = 0; g < halves.groups; ++g) {
             refuse_lanes(failed[g], halves.count[g], halves.first[g], host::kNotPositiveDefinite,
                          m.batch);
-            unpack_lanes(a[g], halves.count[g], size, to + halves.first[g] * size);
+            unpack_lanes(a[g], halves.count[g], size, to + halves.first[g] * size, streaming);
           }
         });
       },

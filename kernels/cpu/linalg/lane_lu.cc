@@ -138,6 +138,7 @@ KernelPtr solving_kernel(const Extents& e, bool adjoint, const char* words, cons
         const T* const from = host::matrices<T>(c.input(0));
         T* const to = host::matrices<T>(c.output(0));
         const int64_t n = e.m.rows, size = n * e.k;
+        const bool streaming = streams_lanes(to, e.m.count, size);
         each_group<T>(c, e.m.count, e.cost, [&](int64_t first, int64_t count) {
           LaneLu<T> lu(n, e.k);
           pack_lanes(from + first * n * n, count, n * n, lu.a);
@@ -146,7 +147,7 @@ KernelPtr solving_kernel(const Extents& e, bool adjoint, const char* words, cons
           lu.factor();
           refuse_lanes(lu.singular, count, first, words, e.m.batch);
           lu.substitute_back();
-          unpack_lanes(lu.x, count, size, to + first * size);
+          unpack_lanes(lu.x, count, size, to + first * size, streaming);
         });
       },
       e.whole_cost<T>());

@@ -9,6 +9,8 @@
 
 #include "framework/runtime/kernel/kernel.h"
 #include "kernels/cpu/simd/registers.h"
+#include "kernels/cpu/simd/stream.h"
+#include "kernels/host/large_outputs.h"
 #include "kernels/host/linalg/dense.h"
 
 namespace treenail::cpu {
@@ -39,15 +41,28 @@ void pack_lanes(const T* from, int64_t count, int64_t elements, Vec<T>* to) {
   }
 }
 
+// Whether matrices of so many elements from there on are stored past the caches.
 template <class T>
-void unpack_lanes(const Vec<T>* from, int64_t count, int64_t elements, T* to) {
+bool streams_lanes(const T* to, int64_t matrices, int64_t elements) {
+  const int64_t bytes = elements * static_cast<int64_t>(sizeof(T));
+  return matrices * bytes >= host::kLeastStreamedBytes && bytes % kVecBytes == 0 &&
+         reinterpret_cast<uintptr_t>(to) % kVecBytes == 0;
+}
+
+template <class T>
+void unpack_lanes(const Vec<T>* from, int64_t count, int64_t elements, T* to,
+                  bool streaming = false) {
   constexpr int lanes = kLanes<T>;
   int64_t e = 0;
   for (; e + lanes <= elements; e += lanes) {
     Vec<T> square[lanes];
     unroll<lanes>([&](auto l) __attribute__((always_inline)) { square[l] = from[e + l]; });
     transpose<T>(square);
-    if (count == lanes) {
+    if (count == lanes && streaming) {
+      unroll<lanes>([&](auto l) __attribute__((always_inline)) {
+        stream(to + l * elements + e, square[l]);
+      });
+    } else if (count == lanes) {
       unroll<lanes>([&](auto l) __attribute__((always_inline)) {
         store(to + l * elements + e, square[l]);
       });
@@ -79,6 +94,7 @@ void each_group(const RunContext& c, int64_t matrices, double cost_ns, const Bod
                      const int64_t first = i * kMatrices;
                      body(first, std::min(kMatrices, matrices - first));
                    }
+                   end_stream();
                  });
 }
 

@@ -11,6 +11,7 @@
 #include "framework/base/error.h"
 #include "kernels/host/elementwise/tile_kernels.h"
 #include "kernels/host/elementwise/tile_space.h"
+#include "kernels/host/large_outputs.h"
 
 namespace treenail::host {
 namespace {
@@ -26,11 +27,6 @@ int64_t piece_elements(int64_t elements, double ns_per_element) {
   const int64_t piece = std::max(wanted, least);
   return (piece + 1023) / 1024 * 1024;
 }
-
-// Outputs from here on do not go through the caches: they would push out the inputs, after each
-// line had been read to be overwritten. A constant, above what a group of cores shares on most
-// machines, for sysconf() answers ten times as much on some (glibc 2.36 on AMD).
-constexpr int64_t kLeastStreamedBytes = int64_t{48} << 20;
 
 template <int kSize>
 void spread(void* y, const void* a, const void*, const void*, int64_t n, const LoopParams&) {
