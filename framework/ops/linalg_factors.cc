@@ -101,14 +101,6 @@ void qr_gradient(GradientContext& c) {
   c.set(0, e.call("Concat", both, {}, {}));
 }
 
-// 1 / (x[j] - x[i]), and 0 for equals: vectors of one eigenvalue, and of one singular value, are no
-// function of the matrix, and what does not depend on their choice has no share of these.
-Value inverse_differences(Emitter& e, Value x) {
-  const Value differences = e.sub(e.call("ExpandDims", {x, int_scalar(e, -2)}),
-                                  e.call("ExpandDims", {x, int_scalar(e, -1)}));
-  return e.call("DivNoNan", {e.const_scalar(e.dtype(x), 1), differences});
-}
-
 // Giles 2008, 3.1. The op reads the lower triangle alone.
 void eigh_gradient(GradientContext& c) {
   Emitter& e = c.e;

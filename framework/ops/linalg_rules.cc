@@ -106,6 +106,12 @@ Value scaled_matrices(Emitter& e, Value factors, Value matrices) {
   return e.mul(e.call("ExpandDims", {e.call("ExpandDims", {factors, last}), last}), matrices);
 }
 
+Value inverse_differences(Emitter& e, Value x) {
+  const Value differences = e.sub(e.call("ExpandDims", {x, int_scalar(e, -2)}),
+                                  e.call("ExpandDims", {x, int_scalar(e, -1)}));
+  return e.call("DivNoNan", {e.const_scalar(e.dtype(x), 1), differences});
+}
+
 Value halved(Emitter& e, Value x) { return e.mul(x, e.const_scalar(e.dtype(x), 0.5)); }
 
 }  // namespace treenail

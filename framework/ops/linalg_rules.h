@@ -44,5 +44,8 @@ Value last_extent(Emitter& e, Value matrices);
 // One factor for each matrix.
 Value scaled_matrices(Emitter& e, Value factors, Value matrices);
 Value halved(Emitter& e, Value x);
+// 1 / (x[j] - x[i]), and 0 for equals: vectors of one eigenvalue, and of one singular value, are no
+// function of the matrix, and what does not depend on their choice has no share of these.
+Value inverse_differences(Emitter& e, Value x);
 
 }  // namespace treenail

@@ -6,7 +6,7 @@ namespace {
 
 using Z = std::complex<double>;
 
-// Eigen takes its own memory.
+// Eigen takes its own memory, but for what is of our own.
 template <class T>
 constexpr DenseRoutines<T> kRoutines = {
     cholesky<T>,
@@ -18,6 +18,11 @@ constexpr DenseRoutines<T> kRoutines = {
     [](int64_t, bool) -> int64_t { return 0; },
     svd<T>,
     [](int64_t, int64_t, Vectors) -> int64_t { return 0; },
+    multiply<T>,
+    schur<T>,
+    [](int64_t) -> int64_t { return 0; },
+    eig<T>,
+    [](int64_t n, bool) -> int64_t { return eig_room(n); },
 };
 
 }  // namespace

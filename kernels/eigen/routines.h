@@ -32,5 +32,12 @@ template <class T>
 bool eigh(int64_t n, bool vectors, T* a, Real<T>* values, void* work);
 template <class T>
 bool svd(int64_t m, int64_t n, Vectors vectors, T* a, Real<T>* s, T* u, T* vh, void* work);
+template <class T>
+void multiply(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T* c);
+template <class T>
+bool schur(int64_t n, T* a, T* u, void* work);
+template <class T>
+bool eig(int64_t n, bool vectors, T* a, Complex<T>* values, Complex<T>* v, void* work);
+int64_t eig_room(int64_t n);
 
 }  // namespace treenail::eigen

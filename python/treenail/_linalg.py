@@ -104,6 +104,51 @@ def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
     return ops.SelfAdjointEig(tensor, compute_v=False, name=name)[0]
 
 
+def _eig(tensor: Any, compute_v: bool, name: str | None) -> Any:
+    x = convert_to_tensor(tensor)
+    narrow = x.dtype in (_core.float32, _core.complex64)
+    kind = _core.complex64 if narrow else _core.complex128
+    return ops.Eig(x, compute_v=compute_v, Tout=kind, name=name)
+
+
+def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Eigenvalues and right eigenvectors, in columns, of square matrices: (e, v), both complex,
+    tensor v = v diag(e).
+
+    Eigenvalues ascend by real and then by imaginary part; vectors have length 1, and the first of
+    their largest elements is real and positive. Raises InvalidArgumentError for NaN and infinity.
+    """
+    e, v = _eig(tensor, True, name)
+    return e, v
+
+
+def eigvals(tensor: Any, name: str | None = None) -> Tensor:
+    """Eigenvalues of square matrices, complex, ascending by real and then by imaginary part."""
+    return _eig(tensor, False, name)[0]
+
+
+def expm(input: Any, name: str | None = None) -> Tensor:
+    """Exponentials of square matrices, by scaling and squaring (Al-Mohy and Higham 2009)."""
+    return ops.MatrixExponential(input, name=name)
+
+
+def sqrtm(input: Any, name: str | None = None) -> Tensor:
+    """Principal square roots of square matrices (Bjorck and Hammarling 1983).
+
+    NaN where there is none, or of a real matrix none that is real: cast to complex what may have
+    negative eigenvalues.
+    """
+    return ops.MatrixSquareRoot(input, name=name)
+
+
+def logm(input: Any, name: str | None = None) -> Tensor:
+    """Principal logarithms of square matrices (Al-Mohy and Higham 2012).
+
+    NaN of singular matrices, and of real ones with negative eigenvalues: cast those to complex.
+    """
+    return ops.MatrixLogarithm(input, name=name)
+
+
 def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True,
         name: str | None = None) -> Any:
     """Singular values, descending, and vectors: (s, u, v), tensor = u diag(s) v^H; s alone without
@@ -118,6 +163,6 @@ def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True,
 
 eigh, eigvalsh = self_adjoint_eig, self_adjoint_eigvals
 
-__all__ = ["eigh", "eigvalsh", "qr", "self_adjoint_eig", "self_adjoint_eigvals", "svd",
-           "adjoint", "cholesky", "cholesky_solve", "det", "inv", "logdet", "lu", "slogdet",
-           "solve", "triangular_solve"]
+__all__ = ["eig", "eigh", "eigvals", "eigvalsh", "expm", "logm", "qr", "self_adjoint_eig",
+           "self_adjoint_eigvals", "sqrtm", "svd", "adjoint", "cholesky", "cholesky_solve", "det", "inv",
+           "logdet", "lu", "slogdet", "solve", "triangular_solve"]

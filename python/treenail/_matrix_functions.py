@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from treenail import _array, _linalg, _math
 from treenail import _treenail as _core
-from treenail._control_flow import cond
 from treenail._convert import convert_to_tensor, scope_of
 from treenail._ops import ops
 from treenail._treenail import Tensor
@@ -29,19 +28,7 @@ def _matrices(what: str, value: Any, dtype: Any = None) -> Tensor:
 
 def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
     """Cross products of the vectors of three numbers in the last axes of two equal shapes."""
-    with scope_of(name, "Cross", [a, b]):
-        a = convert_to_tensor(a)
-        b = convert_to_tensor(b, a.dtype)
-        for what, x in (("a", a), ("b", b)):
-            last = x.shape.as_list()[-1:] if x.shape.ndims is not None else [3]
-            if last not in ([3], [None]):
-                raise ValueError("cross products are of 3-element vectors in the last axis; %s has "
-                                 "shape %s" % (what, x.shape))
-        if not a.shape.is_compatible_with(b.shape):
-            raise ValueError("a and b must have the same shape, got %s and %s" % (a.shape, b.shape))
-        a0, a1, a2 = _array.unstack(a, 3, axis=-1)
-        b0, b1, b2 = _array.unstack(b, 3, axis=-1)
-        return _array.stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axis=-1)
+    return ops.Cross(a, b, name=name)
 
 
 def _checked_norm(ord: Any, axis: Any) -> bool:
@@ -111,46 +98,17 @@ def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool |
         return result if keep else _array.squeeze(result, axis)
 
 
-def _regularized(gram: Tensor, regularizer: Any) -> Tensor:
-    """Plus the regularizer on the diagonal."""
-    added = _math.cast(convert_to_tensor(regularizer, _core.float64), gram.dtype)
-    return ops.MatrixSetDiag(gram, ops.MatrixDiagPart(gram) + added)
-
-
-def _by_normal_equations(matrix: Tensor, rhs: Tensor, regularizer: Any) -> Tensor:
-    """Where there are more rows, or as many, (A^H A + r I) X = A^H B; else A^H (A A^H + r I)^-1 B,
-    the least X."""
-    def tall() -> Tensor:
-        gram = _math.matmul(matrix, matrix, adjoint_a=True)
-        right = _math.matmul(matrix, rhs, adjoint_a=True)
-        return _linalg.cholesky_solve(ops.Cholesky(_regularized(gram, regularizer)), right)
-
-    def wide() -> Tensor:
-        gram = _math.matmul(matrix, matrix, adjoint_b=True)
-        inner = _linalg.cholesky_solve(ops.Cholesky(_regularized(gram, regularizer)), rhs)
-        return _math.matmul(matrix, inner, adjoint_a=True)
-
-    extents = [None, None] if matrix.shape.ndims is None else matrix.shape.as_list()[-2:]
-    if None not in extents:
-        return tall() if extents[0] >= extents[1] else wide()
-    shape = _array.shape(matrix)
-    return cond(ops.GreaterEqual(shape[-2], shape[-1]), tall, wide)
-
-
 def lstsq(matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True,
           name: str | None = None) -> Tensor:
     """The X with the least |matrix X - rhs|² + l2_regularizer |X|², the smallest where there are
     several: matrix [..., m, n], rhs [..., m, k], X [..., n, k].
 
     fast: by normal equations and Cholesky, for matrices of full rank and condition below 1e3 in
-    float32 or 1e7 in float64. Otherwise by singular values, for any matrix, without regularizer.
+    float32 or 1e7 in float64; others raise InvalidArgumentError, naming the first one of the batch.
+    Otherwise by singular values, for any matrix, without regularizer.
     """
-    with scope_of(name, "matrix_solve_ls", [matrix, rhs]):
-        matrix = _matrices("matrix", matrix)
-        rhs = _matrices("rhs", rhs, matrix.dtype)
-        if fast:
-            return _by_normal_equations(matrix, rhs, l2_regularizer)
-        return _math.matmul(pinv(matrix), rhs)
+    regularizer = convert_to_tensor(l2_regularizer, _core.float64)
+    return ops.MatrixSolveLs(matrix, rhs, regularizer, fast=fast, name=name)
 
 
 def _tolerance(x: Tensor, factor: float) -> Tensor:

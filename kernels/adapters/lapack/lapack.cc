@@ -179,9 +179,109 @@ int64_t svd_room(int64_t m, int64_t n, Vectors vectors) {
 }
 
 template <class T>
+void multiply(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T* c) {
+  const OneThread scope;
+  gemm(static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), a, b, c);
+}
+
+template <class T>
+inline constexpr bool is_real = std::is_same_v<T, Real<T>>;
+
+template <class T>
+struct SchurParts : Parts {
+  int n, lwork;
+  T* values;
+  T* work;
+  Real<T>* rwork = nullptr;
+  SchurParts(int64_t order, void* memory) : Parts(memory), n(static_cast<int>(order)) {
+    T answer{}, of_values{};
+    Real<T> of_reals{};
+    int info = 0;
+    gees(n, static_cast<T*>(nullptr), &of_values, static_cast<T*>(nullptr), &answer, -1, &of_reals,
+         &info);
+    lwork = length_of(answer);
+    values = take<T>(2 * order);
+    work = take<T>(lwork);
+    if constexpr (!is_real<T>) rwork = take<Real<T>>(order);
+  }
+};
+
+template <class T>
+bool schur(int64_t n, T* a, T* u, void* work) {
+  const OneThread scope;
+  const SchurParts<T> p(n, work);
+  int info = 0;
+  gees(p.n, a, p.values, u, p.work, p.lwork, p.rwork, &info);
+  return info == 0;
+}
+
+template <class T>
+int64_t schur_room(int64_t n) {
+  return SchurParts<T>(n, nullptr).bytes();
+}
+
+template <class T>
+struct EigParts : Parts {
+  const char* job;
+  int n, lwork;
+  T* work;
+  T* values = nullptr;   // of real matrices, both parts
+  T* vectors = nullptr;  // likewise
+  Real<T>* rwork = nullptr;
+  EigParts(int64_t order, bool wanted, void* memory)
+      : Parts(memory), job(wanted ? "V" : "N"), n(static_cast<int>(order)) {
+    T answer{}, of_values{};
+    Real<T> of_reals{};  // the query writes it
+    int info = 0;
+    geev(job, n, static_cast<T*>(nullptr), &of_values, static_cast<T*>(nullptr), &answer, -1,
+         &of_reals, &info);
+    lwork = length_of(answer);
+    work = take<T>(lwork);
+    if constexpr (is_real<T>) {
+      values = take<T>(2 * order);
+      vectors = take<T>(wanted ? order * order : 0);
+    } else {
+      rwork = take<Real<T>>(2 * order);
+    }
+  }
+};
+
+// A pair of complex vectors stands as real and imaginary parts in two columns.
+template <class T>
+void unpack_vectors(int64_t n, const std::complex<T>* values, const T* packed, std::complex<T>* v) {
+  for (int64_t k = 0; k < n; ++k, packed += n, v += n) {
+    const bool pair = values[k].imag() != 0;
+    for (int64_t i = 0; i < n; ++i) v[i] = {packed[i], pair ? packed[n + i] : T(0)};
+    if (!pair) continue;
+    for (int64_t i = 0; i < n; ++i) v[n + i] = std::conj(v[i]);
+    ++k, packed += n, v += n;
+  }
+}
+
+template <class T>
+bool eig(int64_t n, bool vectors, T* a, Complex<T>* values, Complex<T>* v, void* work) {
+  const OneThread scope;
+  const EigParts<T> p(n, vectors, work);
+  int info = 0;
+  if constexpr (is_real<T>) {
+    geev(p.job, p.n, a, p.values, p.vectors, p.work, p.lwork, p.rwork, &info);
+    for (int64_t i = 0; i < n; ++i) values[i] = {p.values[i], p.values[n + i]};
+    if (vectors && info == 0) unpack_vectors(n, values, p.vectors, v);
+  } else {
+    geev(p.job, p.n, a, values, v, p.work, p.lwork, p.rwork, &info);
+  }
+  return info == 0;
+}
+
+template <class T>
+int64_t eig_room(int64_t n, bool vectors) {
+  return EigParts<T>(n, vectors, nullptr).bytes();
+}
+
+template <class T>
 constexpr DenseRoutines<T> kRoutines = {
-    cholesky<T>, lu<T>,        solve_right<T>, qr<T>,       qr_room<T>,
-    eigh<T>,     eigh_room<T>, svd<T>,         svd_room<T>,
+    cholesky<T>, lu<T>,       solve_right<T>, qr<T>,    qr_room<T>,    eigh<T>, eigh_room<T>,
+    svd<T>,      svd_room<T>, multiply<T>,    schur<T>, schur_room<T>, eig<T>,  eig_room<T>,
 };
 
 constexpr LapackApi kApi = {

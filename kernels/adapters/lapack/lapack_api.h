@@ -22,6 +22,8 @@ struct RealPart<std::complex<T>> {
 };
 template <class T>
 using Real = typename RealPart<T>::type;
+template <class T>
+using Complex = std::complex<Real<T>>;
 
 // Which singular vectors: none, as many as there are singular values, or all.
 enum class Vectors : int32_t { kNone, kThin, kFull };
@@ -51,6 +53,16 @@ struct DenseRoutines {
   // (thin), or they are m x m and n x n. False: it did not converge.
   bool (*svd)(int64_t m, int64_t n, Vectors vectors, T* a, Real<T>* s, T* u, T* vh, void* work);
   int64_t (*svd_room)(int64_t m, int64_t n, Vectors vectors);
+  // c = a b for m x k matrices a and k x n matrices b; c is apart from both.
+  void (*multiply)(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T* c);
+  // a = u t u^H with unitary u: a becomes t, upper triangular, of real matrices with blocks of 2 x
+  // 2 on the diagonal for pairs of complex eigenvalues. False: it did not converge.
+  bool (*schur)(int64_t n, T* a, T* u, void* work);
+  int64_t (*schur_room)(int64_t n);
+  // Eigenvalues of any square matrix, which is lost, and, with vectors, its eigenvectors in the
+  // columns of v, of any length and phase. False: it did not converge.
+  bool (*eig)(int64_t n, bool vectors, T* a, Complex<T>* values, Complex<T>* v, void* work);
+  int64_t (*eig_room)(int64_t n, bool vectors);
 };
 
 struct LapackApi {

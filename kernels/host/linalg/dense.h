@@ -163,6 +163,17 @@ struct Routines {
       convert(from, count, matrices<W>(to) + first);
     }
   }
+  // Elements `stride` apart in the tensor.
+  void store_apart(const W* from, int64_t count, int64_t stride, Tensor& to, int64_t first) const {
+    const auto scatter = [&](auto* x) {
+      for (int64_t i = 0; i < count; ++i) convert(from + i, 1, x + i * stride);
+    };
+    if (narrow) {
+      scatter(matrices<Narrow>(to) + first);
+    } else {
+      scatter(matrices<W>(to) + first);
+    }
+  }
   // A whole m x n matrix, column-major on this side; `stride`: from one of its columns to the next.
   void load_transposed(const Tensor& from, int64_t first, int64_t m, int64_t n, W* to) const {
     if (narrow) {
@@ -202,6 +213,22 @@ std::unique_ptr<Kernel> with_routines(DType dtype, int64_t n, int64_t from, F&& 
     default:
       return f(Routines<Z>{large ? &api->complex : &eigen::routines<Z>(), large, false});
   }
+}
+
+// The same for what is computed in double precision whatever the dtype.
+template <class F>
+std::unique_ptr<Kernel> with_wide_routines(DType dtype, int64_t n, int64_t from, F&& f) {
+  using Z = std::complex<double>;
+  const DType wide = is_complex(dtype) ? DType::kComplex128 : DType::kFloat64;
+  const bool narrow = dtype != wide;
+  return with_routines(wide, n, from, [&](const auto& routines) -> std::unique_ptr<Kernel> {
+    using R = std::remove_cvref_t<decltype(routines)>;
+    if constexpr (std::is_same_v<R, Routines<double>> || std::is_same_v<R, Routines<Z>>) {
+      return f(R{routines.table, routines.of_lapack, narrow});
+    } else {
+      return nullptr;  // never: the dtype is a wide one
+    }
+  });
 }
 
 // body(i, memory) for each matrix, with memory for so many Ws; cost: of one matrix, in ns.

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Square roots and logarithms of matrices by their Schur form a = u t u^H: f(a) = u f(t) u^H. In
+// double precision whatever the dtype. Nothing is transposed: f(A^T) = f(A)^T. What has no such
+// function, and of a real matrix no real one, is NaN: an error would take the rest of the batch
+// with it.
+#include <limits>
+
+#include "framework/runtime/kernel/kernel_registry.h"
+#include "kernels/eigen/complex_schur.h"
+#include "kernels/host/linalg/dense.h"
+#include "kernels/host/linalg/triangular_functions.h"
+
+namespace treenail::host {
+namespace {
+
+using Z = std::complex<double>;
+
+// From this order on LAPACK is faster (docs/decisions/linear-algebra.md).
+constexpr int64_t kLapackSchur = 40;
+
+constexpr const char* kNoSchurForm =
+    "Schur decomposition was not successful. The input might not be valid.";
+
+enum class Function { kSquareRoot, kLogarithm };
+
+// n x n matrices of numbers N, one after the other.
+template <class N>
+struct TriangleRoom {
+  static constexpr int64_t kMatrices = 7;
+  N *t, *u, *result;
+  typename LogOfTriangle<N>::Memory more;
+  static int64_t each(int64_t n) { return padded<N>(n * n); }
+  static int64_t whole(int64_t n) { return kMatrices * each(n); }
+  TriangleRoom(int64_t n, N* memory)
+      : t(memory),
+        u(t + each(n)),
+        result(u + each(n)),
+        more{result + each(n), result + 2 * each(n), result + 3 * each(n), result + 4 * each(n)} {}
+};
+
+template <class N>
+void clear_below(int64_t n, N* t) {
+  for (int64_t k = 0; k < n; ++k) std::fill(t + k * (n + 1) + 1, t + (k + 1) * n, N(0));
+}
+
+template <class N>
+bool function_of_triangle(Function f, const DenseRoutines<N>& table, int64_t n,
+                          const TriangleRoom<N>& room) {
+  if (f == Function::kLogarithm) {
+    return LogOfTriangle<N>(table, n, room.more).compute(room.t, room.result);
+  }
+  std::copy_n(room.t, n * n, room.result);
+  return sqrt_of_triangle(n, room.result);
+}
+
+// room.result = u result u^H.
+template <class N>
+void turn_back(const DenseRoutines<N>& table, int64_t n, const TriangleRoom<N>& room) {
+  table.multiply(n, n, n, room.u, room.result, room.more.root);
+  convert_transposed(room.u, n, n, n, room.more.rest);
+  conjugate(room.more.rest, n * n);
+  table.multiply(n, n, n, room.more.root, room.more.rest, room.result);
+}
+
+template <class N>
+bool has_negative_value(int64_t n, const N* t) {
+  for (int64_t i = 0; i < n; ++i) {
+    const N value = t[i * (n + 1)];
+    if (std::imag(value) == 0 && std::real(value) < 0) return true;
+  }
+  return false;
+}
+
+// From room.t and room.u into room.result; `real`: of a real matrix, whose function is to be one.
+template <class N>
+bool function_of_form(Function f, const DenseRoutines<N>& table, int64_t n, bool real,
+                      const TriangleRoom<N>& room) {
+  clear_below(n, room.t);
+  if (real && has_negative_value(n, room.t)) return false;
+  if (!function_of_triangle(f, table, n, room)) return false;
+  turn_back(table, n, room);
+  return true;
+}
+
+const DenseRoutines<Z>& complex_table(bool of_lapack) {
+  return of_lapack ? lapack().api->complex : eigen::routines<Z>();
+}
+
+// What is computed of one matrix and where: the matrix, its u, memory of the routine, and then the
+// triangle in numbers W, or in complex ones if a real matrix has complex eigenvalues.
+template <class W>
+class SchurFunction {
+ public:
+  SchurFunction(Function f, const Routines<W>& routines, int64_t n)
+      : f_(f),
+        routines_(routines),
+        n_(n),
+        each_(padded<W>(n * n)),
+        work_(padded<W>(routines.table->schur_room(n) / static_cast<int64_t>(sizeof(W)) + 1)) {}
+
+  int64_t room() const {
+    constexpr auto kWide = static_cast<int64_t>(sizeof(Z) / sizeof(W));
+    return 2 * each_ + work_ + kWide * TriangleRoom<Z>::whole(n_);
+  }
+
+  enum class Outcome { kDone, kNone, kNotConverged };
+  // In place of the matrix at the beginning of the memory.
+  Outcome compute(W* a) const {
+    W* const u = a + each_;
+    if (!all_finite(a, n_ * n_)) return Outcome::kNone;
+    if (!routines_.table->schur(n_, a, u, u + each_)) return Outcome::kNotConverged;
+    bool complex = false;
+    if constexpr (!is_complex_number<W>) complex = eigen::has_pairs(n_, a);
+    return (complex ? by_complex_form(a, u) : by_form(a, u)) ? Outcome::kDone : Outcome::kNone;
+  }
+
+ private:
+  W* rest(W* a) const { return a + 2 * each_ + work_; }
+
+  bool by_form(W* a, const W* u) const {
+    const TriangleRoom<W> room(n_, rest(a));
+    std::copy_n(a, n_ * n_, room.t);
+    std::copy_n(u, n_ * n_, room.u);
+    if (!function_of_form(f_, *routines_.table, n_, !is_complex_number<W>, room)) return false;
+    std::copy_n(room.result, n_ * n_, a);
+    return true;
+  }
+
+  bool by_complex_form(W* a, const W* u) const {
+    if constexpr (!is_complex_number<W>) {
+      const TriangleRoom<Z> room(n_, reinterpret_cast<Z*>(rest(a)));
+      eigen::complex_schur(n_, a, u, room.t, room.u);
+      const auto& table = complex_table(routines_.of_lapack);
+      if (!function_of_form(f_, table, n_, true, room)) return false;
+      for (int64_t i = 0; i < n_ * n_; ++i) a[i] = room.result[i].real();
+    }
+    return true;
+  }
+
+  Function f_;
+  Routines<W> routines_;
+  int64_t n_, each_, work_;
+};
+
+template <class W>
+std::unique_ptr<Kernel> schur_kernel(Function f, const MatrixBatch& m,
+                                     const Routines<W>& routines) {
+  using Outcome = typename SchurFunction<W>::Outcome;
+  const SchurFunction<W> function(f, routines, m.rows);
+  const double cost = cubic_cost<W>(m.rows, f == Function::kLogarithm ? 80.0 : 40.0);
+  return make_kernel(
+      [=](RunContext& c) {
+        const int64_t count = m.elements();
+        each_matrix(c, routines, m.count, cost, function.room(), [&](int64_t i, W* a) {
+          routines.load(c.input(0), i * count, count, a);
+          const Outcome outcome = function.compute(a);
+          if (outcome == Outcome::kNotConverged) {
+            throw unsuitable_matrix(kNoSchurForm, m.batch, i);
+          }
+          if (outcome == Outcome::kNone) {
+            std::fill(a, a + count, W(std::numeric_limits<double>::quiet_NaN()));
+          }
+          routines.store(a, count, c.output(0), i * count);
+        });
+      },
+      cost * static_cast<double>(m.count));
+}
+
+template <Function kFunction>
+std::unique_ptr<Kernel> prepare_function(const PrepareContext& p) {
+  const MatrixBatch m(p.input_shape(0));
+  if (p.output_shape(0).num_elements() == 0) return nothing_to_do();
+  return with_wide_routines(p.input_type(0), m.rows, kLapackSchur, [&](const auto& routines) {
+    return schur_kernel(kFunction, m, routines);
+  });
+}
+
+}  // namespace
+
+void register_schur_functions_kernels(KernelRegistry& r) {
+  r.add("MatrixSquareRoot", {}, prepare_function<Function::kSquareRoot>);
+  r.add("MatrixLogarithm", {}, prepare_function<Function::kLogarithm>);
+}
+
+}  // namespace treenail::host
