@@ -2,7 +2,7 @@
 """Cases of framework/ops/linalg_least_squares.cc. Oracle: numpy.linalg.pinv, and numpy.linalg.solve
 of the normal equations where there is a regularizer.
 
-Longer sides: by Eigen, or by LAPACK (from 40 on).
+Longer sides: by Eigen, or by LAPACK (from 20 on).
 """
 
 import numpy as np

@@ -3,7 +3,7 @@
 matrices that have well-conditioned ones (all here are normal or nearly so), and scipy.linalg where
 it is there: tests/python/test_matrix_functions.py, with matrices that are hard to work on.
 
-Orders: one by one by Eigen, or by LAPACK (from 24 and 40 on).
+Orders: by Eigen, or by LAPACK (from 32 and 48 on).
 """
 
 import numpy as np

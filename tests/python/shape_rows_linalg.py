@@ -15,7 +15,7 @@ def matrices(p, *shape):
 
 
 L = tn.linalg
-SQUARE = "linalg.cholesky linalg.inv"
+SQUARE = "linalg.cholesky linalg.inv linalg.expm linalg.logm linalg.sqrtm"
 rows(SQUARE, lambda f, p: f(matrices(p, None, 3, 3)), [None, 3, 3])
 rows(SQUARE, lambda f, p: f(matrices(p, 2, None, 3)), [2, 3, 3])
 rows("linalg.det linalg.logdet", lambda f, p: f(matrices(p, 4, None, 3, 3)), [4, None])
@@ -33,8 +33,11 @@ row("linalg.svd", lambda p: L.svd(p.f(None, 3, 2)), ([None, 2], [None, 3, 2], [N
 row("linalg.svd", lambda p: L.svd(p.f(None, 3, 2), True), ([None, 2], [None, 3, 3], [None, 2, 2]))
 row("linalg.svd", lambda p: L.svd(p.c(None, 3, 2), compute_uv=False), [None, 2])
 row("linalg.eigh", lambda p: L.eigh(p.f(None, 3, 3)), ([None, 3], [None, 3, 3]))
+row("linalg.eig", lambda p: L.eig(p.f(None, 3, 3)), ([None, 3], [None, 3, 3]))
+row("linalg.eig", lambda p: L.eig(p.u(2, 3, 3)), (ANY, ANY))
+row("linalg.eigvals", lambda p: L.eigvals(p.f(None, 3, 3)), [None, 3])
 row("linalg.eigvalsh", lambda p: L.eigvalsh(p.f(None, 3, 3)), [None, 3])
-row("linalg.cross", lambda p: L.cross(p.f(None, 3), p.f(2, 3)), [None, 3])
+row("linalg.cross", lambda p: L.cross(p.f(None, 3), p.f(2, 3)), [2, 3])
 row("linalg.norm", lambda p: L.norm(p.f(None, 3)), [])
 row("linalg.norm", lambda p: L.norm(p.f(None, 3), axis=-1), [None])
 row("linalg.norm", lambda p: L.norm(p.f(None, 3), 1, axis=1, keepdims=True), [None, 1])

@@ -350,7 +350,11 @@ for n, count in ((5, 1000), (8, 3001), (24, 200), (100, 9), (300, 1)):
             ("triangular", tn.linalg.triangular_solve(a, a[:, :, :3])),
             ("det", tn.linalg.slogdet(a)[1]), ("qr", tn.linalg.qr(a[:99])[1]),
             ("svd", tn.linalg.svd(a[:99], compute_uv=False)),
-            ("eigh", tn.linalg.eigvalsh(spd[:99]))):
+            ("eigh", tn.linalg.eigvalsh(spd[:99])), ("lstsq", tn.linalg.lstsq(a[:99], a[:99, :, :3])),
+            ("lstsq by svd", tn.linalg.lstsq(a[:9, :, 1:], a[:9, :, :3], fast=False)),
+            ("expm", tn.linalg.expm(a[:99] / n)), ("sqrtm", tn.linalg.sqrtm(spd[:99])),
+            ("logm", tn.linalg.logm(a[:99])), ("eigvals", tn.linalg.eigvals(a[:99])),
+            ("eig", tn.linalg.eig(a[:99])[1])):
             x = tensor.numpy()
             part = x.reshape(len(x), -1)[-1, :3] / np.abs(x).max()
             results["%s %d %s" % (name, n, dtype)] = (

@@ -12,7 +12,7 @@ namespace treenail::host {
 namespace {
 
 // From this order on LAPACK is faster (docs/decisions/linear-algebra.md).
-constexpr int64_t kLapackEig = 17;
+constexpr int64_t kLapackEig = 48;
 
 constexpr const char* kNoGeneralEigenvalues =
     "Eigen decomposition was not successful. The input might not be valid.";
@@ -25,7 +25,7 @@ void sort_values(int64_t n, const Z* values, int64_t* order) {
   std::iota(order, order + n, int64_t{0});
   R largest = 0;
   for (int64_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(values[i]));
-  const R alike = 16 * static_cast<R>(n) * std::numeric_limits<R>::epsilon() * largest;
+  const R alike = 16 * std::numeric_limits<R>::epsilon() * largest;
   const auto by_real = [&](int64_t a, int64_t b) { return values[a].real() < values[b].real(); };
   const auto by_imag = [&](int64_t a, int64_t b) { return values[a].imag() < values[b].imag(); };
   std::stable_sort(order, order + n, by_real);
@@ -42,13 +42,14 @@ void sort_values(int64_t n, const Z* values, int64_t* order) {
 template <class Z>
 void normalize(int64_t n, Z* v) {
   using R = typename Z::value_type;
-  R largest = 0, squares = 0;
+  R largest = 0;
+  double squares = 0;
   for (int64_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(v[i]));
   for (int64_t i = 0; i < n; ++i) squares += std::norm(v[i] / largest);
   int64_t first = 0;
   while (std::abs(v[first]) < static_cast<R>(0.99) * largest) ++first;
   const R size = std::abs(v[first]);
-  const Z turn = std::conj(v[first] / size) / std::sqrt(squares);
+  const Z turn = std::conj(v[first] / size) / static_cast<R>(std::sqrt(squares));
   for (int64_t i = 0; i < n; ++i) v[i] = v[i] / largest * turn;
   v[first] = std::abs(v[first]);
 }

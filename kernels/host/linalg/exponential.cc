@@ -11,12 +11,13 @@
 #include "kernels/host/linalg/dense.h"
 #include "kernels/host/linalg/lu_factors.h"
 #include "kernels/host/linalg/matrix_norm.h"
+#include "kernels/host/linalg/triangles.h"
 
 namespace treenail::host {
 namespace {
 
 // From this order on LAPACK is faster (docs/decisions/linear-algebra.md).
-constexpr int64_t kLapackExponential = 24;
+constexpr int64_t kLapackExponential = 32;
 
 // A degree of the approximant and the norm up to which its backward error is below the unit
 // roundoff (Higham 2005, table 2.3).
@@ -62,7 +63,7 @@ struct ExpRoom {
   static constexpr int64_t kMatrices = 8;
   int64_t n, each;
   explicit ExpRoom(int64_t order) : n(order), each(padded<W>(order * order)) {}
-  int64_t whole() const { return kMatrices * each + pivot_room<W>(n) + 2 * padded<W>(n); }
+  int64_t whole() const { return kMatrices * each + pivot_room<W>(n) + 4 * padded<W>(n); }
 };
 
 template <class W>
@@ -75,7 +76,10 @@ class Exponential {
     sum_ = memory + 6 * room.each;
     product_ = memory + 7 * room.each;
     pivots_ = reinterpret_cast<int32_t*>(memory + 8 * room.each);
-    vectors_ = reinterpret_cast<double*>(memory + 8 * room.each + pivot_room<W>(n_));
+    W* const vectors = memory + 8 * room.each + pivot_room<W>(n_);
+    vectors_ = reinterpret_cast<double*>(vectors);
+    diagonal_ = vectors + 2 * padded<W>(n_);
+    above_ = vectors + 3 * padded<W>(n_);
   }
 
   // In place of the matrix at the beginning of the memory.
@@ -85,30 +89,77 @@ class Exponential {
     } else if (is_diagonal(n_, a_)) {
       for (int64_t i = 0; i < n_; ++i) a_[i * (n_ + 1)] = std::exp(a_[i * (n_ + 1)]);
     } else {
+      const bool lower = is_lower_triangle(n_, a_);
+      if (lower) transpose_square(n_, a_);
+      triangle_ = is_upper_triangle(n_, a_);
       approximate_and_square();
+      if (lower) transpose_square(n_, a_);
     }
   }
 
  private:
   void approximate_and_square() {
-    // Powers of a matrix of a norm below 1 stay in range; factors are powers of two and exact.
-    const int exponent = std::ilogb(largest_part(count_, a_)) + std::ilogb(static_cast<double>(n_));
-    scale_ = std::max(0, exponent + 3);
-    scale_by(a_, -scale_);
-    table_.multiply(n_, n_, n_, a_, a_, even_[0]);
-    table_.multiply(n_, n_, n_, even_[0], even_[0], even_[1]);
-    table_.multiply(n_, n_, n_, even_[0], even_[1], even_[2]);
-    powers_ = 3;
+    if (!compute_powers()) {
+      // Powers of a matrix of a norm below 1 stay in range; factors are powers of two.
+      const int exponent =
+          std::ilogb(largest_part(count_, a_)) + std::ilogb(static_cast<double>(n_));
+      scale_ = exponent + 3;
+      scale_by(a_, -scale_);
+      compute_powers();
+    }
     const int squarings = choose_degree();
+    keep_diagonals();
     approximate();
-    for (int i = 0; i < squarings && all_finite(a_, count_); ++i) {
+    set_diagonals(0);
+    for (int i = 1; i <= squarings && all_finite(a_, count_); ++i) {
       table_.multiply(n_, n_, n_, a_, a_, product_);
       std::copy_n(product_, count_, a_);
+      set_diagonals(i);
     }
   }
 
+  // The diagonal of a triangle and the one above it.
+  void keep_diagonals() {
+    if (!triangle_) return;
+    for (int64_t i = 0; i < n_; ++i) diagonal_[i] = a_[i * (n_ + 1)];
+    for (int64_t i = 0; i + 1 < n_; ++i) above_[i] = a_[(i + 1) * (n_ + 1) - 1];
+  }
+
+  // Those of the exponential after so many squarings, from what was kept: repeated squaring loses
+  // them where the triangle's norm asks for many (Al-Mohy and Higham, code fragment 2.1).
+  void set_diagonals(int squarings) {
+    if (!triangle_) return;
+    const double factor = std::ldexp(1.0, squarings);
+    for (int64_t i = 0; i < n_; ++i) a_[i * (n_ + 1)] = std::exp(factor * diagonal_[i]);
+    for (int64_t i = 0; i + 1 < n_; ++i) {
+      a_[(i + 1) * (n_ + 1) - 1] =
+          factor * above_[i] * exp_difference(factor * diagonal_[i], factor * diagonal_[i + 1]);
+    }
+  }
+
+  // (e^b - e^a) / (b - a).
+  static W exp_difference(W a, W b) {
+    const W half = (b - a) / 2.0;
+    if (half == W(0)) return std::exp(a);
+    if (std::abs(half) > 1) return (std::exp(b) - std::exp(a)) / (b - a);
+    return std::exp((a + b) / 2.0) * (std::sinh(half) / half);
+  }
+
+  // The second, fourth and sixth. False: some are out of range.
+  bool compute_powers() {
+    for (int i = 0; i < 3; ++i) {
+      table_.multiply(n_, n_, n_, i == 0 ? a_ : even_[0], i == 0 ? a_ : even_[i - 1], even_[i]);
+      if (!std::isfinite(one_norm(n_, even_[i]))) return false;
+    }
+    powers_ = 3;
+    return std::isfinite(one_norm(n_, a_));
+  }
+
   // The root of order p of the norm of a^p.
-  double root_norm(const W* power, int p) const { return std::pow(one_norm(n_, power), 1.0 / p); }
+  double root_norm(const W* power, int p) const {
+    const double root = std::pow(one_norm(n_, power), 1.0 / p);
+    return std::isnan(root) ? std::numeric_limits<double>::infinity() : root;
+  }
 
   // Sets the degree and scales the powers for it; the result: how often to square. A matrix that
   // grows more than its powers do needs fewer squarings than its norm says.
@@ -144,10 +195,10 @@ class Exponential {
   // vanish in rounded arithmetic, too: by the norm of |a|^(2m + 1) (Al-Mohy and Higham, 5.1).
   int additional_scaling(int m, int squarings) {
     const double growth = growth_of_powers(n_, a_, 2 * m, product_, vectors_);
-    if (growth == 0) return 0;
-    const double excess = std::log2(growth * error_coefficient(m)) +
+    const double excess = growth + std::log2(error_coefficient(m)) +
                           2.0 * m * (scale_ - squarings) + std::numeric_limits<double>::digits;
-    return static_cast<int>(std::max(0.0, std::ceil(excess / (2 * m))));
+    if (!(excess > 0)) return 0;
+    return static_cast<int>(std::ceil(std::min(excess, 1e5) / (2 * m)));
   }
 
   // a and its even powers, from those of the matrix times 2^-scale_, to times 2^-squarings.
@@ -220,6 +271,8 @@ class Exponential {
   W *odd_, *sum_, *product_;
   int32_t* pivots_;
   double* vectors_;
+  W *diagonal_, *above_;
+  bool triangle_ = false;
   int powers_ = 0;
   int degree_ = 0;
   int scale_ = 0;  // a and its powers are those of the given matrix times 2^-scale_

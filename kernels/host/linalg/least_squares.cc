@@ -11,7 +11,7 @@ namespace treenail::host {
 namespace {
 
 // From this order on LAPACK is faster (docs/decisions/linear-algebra.md).
-constexpr int64_t kLapackLeastSquares = 40;
+constexpr int64_t kLapackLeastSquares = 20;
 
 constexpr const char* kRankDeficient =
     "Input matrix was rank deficient or ill-conditioned. Try setting fast=False or provide a "

@@ -32,14 +32,14 @@ double largest_part(int64_t count, const W* a) {
   return largest;
 }
 
-// The norm of |a|^(p + 1) over that of |a|, here of the largest sum in a row: as all elements are
-// positive, these are the largest elements of |a|^(p + 1) times ones. `scratch` is memory for n * n
-// numbers, `vectors` for 2n.
+// The logarithm to base 2 of the norm of |a|^(p + 1) over that of |a|, here of the largest sum in a
+// row: as all elements are positive, these are the largest elements of |a|^(p + 1) and |a| times
+// ones. -infinity: the power is zero. `scratch` is memory for n * n numbers, `vectors` for 2n.
 template <class W>
 double growth_of_powers(int64_t n, const W* a, int p, W* scratch, double* vectors) {
   auto* const sizes = reinterpret_cast<double*>(scratch);
   for (int64_t i = 0; i < n * n; ++i) sizes[i] = std::abs(a[i]);
-  double *sums = vectors, *next = vectors + n, norm = 0;
+  double *sums = vectors, *next = vectors + n, growth = 0;
   std::fill(sums, sums + n, 1.0);
   for (int i = 0; i <= p; ++i) {
     std::fill(next, next + n, 0.0);
@@ -47,9 +47,12 @@ double growth_of_powers(int64_t n, const W* a, int p, W* scratch, double* vector
       for (int64_t j = 0; j < n; ++j) next[j] += sizes[k * n + j] * sums[k];
     }
     std::swap(sums, next);
-    if (i == 0) norm = *std::max_element(sums, sums + n);
+    const double largest = *std::max_element(sums, sums + n);
+    if (i > 0) growth += std::log2(largest);
+    if (largest == 0) return growth;
+    for (int64_t j = 0; j < n; ++j) sums[j] /= largest;
   }
-  return norm == 0 ? 0 : *std::max_element(sums, sums + n) / norm;
+  return growth;
 }
 
 }  // namespace treenail::host

@@ -8,6 +8,7 @@
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/eigen/complex_schur.h"
 #include "kernels/host/linalg/dense.h"
+#include "kernels/host/linalg/triangles.h"
 #include "kernels/host/linalg/triangular_functions.h"
 
 namespace treenail::host {
@@ -16,7 +17,7 @@ namespace {
 using Z = std::complex<double>;
 
 // From this order on LAPACK is faster (docs/decisions/linear-algebra.md).
-constexpr int64_t kLapackSchur = 40;
+constexpr int64_t kLapackSchur = 48;
 
 constexpr const char* kNoSchurForm =
     "Schur decomposition was not successful. The input might not be valid.";
@@ -44,8 +45,20 @@ void clear_below(int64_t n, N* t) {
 }
 
 template <class N>
-bool function_of_triangle(Function f, const DenseRoutines<N>& table, int64_t n,
+bool has_negative_value(int64_t n, const N* t) {
+  for (int64_t i = 0; i < n; ++i) {
+    const N value = t[i * (n + 1)];
+    if (std::imag(value) == 0 && std::real(value) < 0) return true;
+  }
+  return false;
+}
+
+// room.result = f(room.t); `real`: of a real matrix, whose function is to be one.
+template <class N>
+bool function_of_triangle(Function f, const DenseRoutines<N>& table, int64_t n, bool real,
                           const TriangleRoom<N>& room) {
+  clear_below(n, room.t);
+  if (real && has_negative_value(n, room.t)) return false;
   if (f == Function::kLogarithm) {
     return LogOfTriangle<N>(table, n, room.more).compute(room.t, room.result);
   }
@@ -60,26 +73,6 @@ void turn_back(const DenseRoutines<N>& table, int64_t n, const TriangleRoom<N>& 
   convert_transposed(room.u, n, n, n, room.more.rest);
   conjugate(room.more.rest, n * n);
   table.multiply(n, n, n, room.more.root, room.more.rest, room.result);
-}
-
-template <class N>
-bool has_negative_value(int64_t n, const N* t) {
-  for (int64_t i = 0; i < n; ++i) {
-    const N value = t[i * (n + 1)];
-    if (std::imag(value) == 0 && std::real(value) < 0) return true;
-  }
-  return false;
-}
-
-// From room.t and room.u into room.result; `real`: of a real matrix, whose function is to be one.
-template <class N>
-bool function_of_form(Function f, const DenseRoutines<N>& table, int64_t n, bool real,
-                      const TriangleRoom<N>& room) {
-  clear_below(n, room.t);
-  if (real && has_negative_value(n, room.t)) return false;
-  if (!function_of_triangle(f, table, n, room)) return false;
-  turn_back(table, n, room);
-  return true;
 }
 
 const DenseRoutines<Z>& complex_table(bool of_lapack) {
@@ -106,35 +99,50 @@ class SchurFunction {
   enum class Outcome { kDone, kNone, kNotConverged };
   // In place of the matrix at the beginning of the memory.
   Outcome compute(W* a) const {
-    W* const u = a + each_;
     if (!all_finite(a, n_ * n_)) return Outcome::kNone;
-    if (!routines_.table->schur(n_, a, u, u + each_)) return Outcome::kNotConverged;
-    bool complex = false;
-    if constexpr (!is_complex_number<W>) complex = eigen::has_pairs(n_, a);
-    return (complex ? by_complex_form(a, u) : by_form(a, u)) ? Outcome::kDone : Outcome::kNone;
+    if (is_upper_triangle(n_, a)) return of_triangle(a);
+    if (!is_lower_triangle(n_, a)) return by_schur_form(a);
+    transpose_square(n_, a);
+    const Outcome outcome = of_triangle(a);
+    transpose_square(n_, a);
+    return outcome;
   }
 
  private:
+  static constexpr bool kReal = !is_complex_number<W>;
   W* rest(W* a) const { return a + 2 * each_ + work_; }
 
-  bool by_form(W* a, const W* u) const {
+  Outcome of_triangle(W* a) const {
+    const TriangleRoom<W> room(n_, rest(a));
+    std::copy_n(a, n_ * n_, room.t);
+    if (!function_of_triangle(f_, *routines_.table, n_, kReal, room)) return Outcome::kNone;
+    std::copy_n(room.result, n_ * n_, a);
+    return Outcome::kDone;
+  }
+
+  Outcome by_schur_form(W* a) const {
+    W* const u = a + each_;
+    if (!routines_.table->schur(n_, a, u, u + each_)) return Outcome::kNotConverged;
+    if constexpr (kReal) {
+      if (eigen::has_pairs(n_, a)) return by_complex_form(a, u);
+    }
     const TriangleRoom<W> room(n_, rest(a));
     std::copy_n(a, n_ * n_, room.t);
     std::copy_n(u, n_ * n_, room.u);
-    if (!function_of_form(f_, *routines_.table, n_, !is_complex_number<W>, room)) return false;
+    if (!function_of_triangle(f_, *routines_.table, n_, kReal, room)) return Outcome::kNone;
+    turn_back(*routines_.table, n_, room);
     std::copy_n(room.result, n_ * n_, a);
-    return true;
+    return Outcome::kDone;
   }
 
-  bool by_complex_form(W* a, const W* u) const {
-    if constexpr (!is_complex_number<W>) {
-      const TriangleRoom<Z> room(n_, reinterpret_cast<Z*>(rest(a)));
-      eigen::complex_schur(n_, a, u, room.t, room.u);
-      const auto& table = complex_table(routines_.of_lapack);
-      if (!function_of_form(f_, table, n_, true, room)) return false;
-      for (int64_t i = 0; i < n_ * n_; ++i) a[i] = room.result[i].real();
-    }
-    return true;
+  Outcome by_complex_form(W* a, const W* u) const {
+    const TriangleRoom<Z> room(n_, reinterpret_cast<Z*>(rest(a)));
+    const auto& table = complex_table(routines_.of_lapack);
+    eigen::complex_schur(n_, a, u, room.t, room.u);
+    if (!function_of_triangle(f_, table, n_, true, room)) return Outcome::kNone;
+    turn_back(table, n_, room);
+    for (int64_t i = 0; i < n_ * n_; ++i) a[i] = room.result[i].real();
+    return Outcome::kDone;
   }
 
   Function f_;
