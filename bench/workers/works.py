@@ -34,7 +34,7 @@ class Work:
             a = a @ a.swapaxes(-1, -2) / n
         elif self.kind == "eigh":
             a = a + a.swapaxes(-1, -2)
-        elif self.kind in ("solve", "inverse"):
+        elif self.kind in ("solve", "inverse", "expm"):
             a = a / n ** 0.5
         return (a + 2 * np.eye(n)).astype(self.dtype)
 
@@ -53,7 +53,7 @@ class Work:
 
 
 # Kinds whose first input is a batch of matrices.
-MATRIX_KINDS = ("cholesky", "solve", "inverse", "qr", "eigh", "svd")
+MATRIX_KINDS = ("cholesky", "solve", "inverse", "qr", "eigh", "svd", "expm", "eig")
 
 
 def images(batch: int, side: int, channels: int, filters: int, taps: int) -> tuple:
@@ -113,6 +113,10 @@ LINALG = [
       for title, kind, shapes in (("solve", "solve", (LARGE, (2048, 1))), ("QR", "qr", (LARGE,)),
                                   ("eigenvalues and vectors", "eigh", (LARGE,)),
                                   ("singular values and vectors", "svd", (LARGE,)))),
+    Work("exponential, 64x64, float64", "expm", ((64, 64),), (1, 1), dtype="float64"),
+    Work("exponential, 1,000 of 8x8, float64", "expm", ((1000, 8, 8),), (1, 1), dtype="float64"),
+    Work("eigenvalues and vectors of a general matrix, 512x512, float64", "eig", ((512, 512),),
+         (0.95, 0.5), dtype="float64"),
 ]
 BY_TITLE = {work.title: work for work in WORKS + SPECIAL + LINALG}
 # What the chain does, in order.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same single operations in NumPy, those it has; products by the BLAS. Argument: threads (of
-the BLAS; NumPy itself has one).
+"""The same single operations in NumPy, those it has; exponentials in SciPy; products by the BLAS.
+Argument: threads (of the BLAS; NumPy itself has one).
 """
 
 import os
@@ -34,6 +34,11 @@ def main() -> None:
         u, s, vh = np.linalg.svd(x, full_matrices=False)
         return [s, u, vh.T]
 
+    def eig(x):
+        values, vectors = np.linalg.eig(x)
+        order = np.lexsort((values.imag, values.real))
+        return [values[order], vectors[:, order]]
+
     functions = {
         "add": lambda x, y: x + y,
         "chain": chain,
@@ -51,7 +56,14 @@ def main() -> None:
         "qr": lambda x: list(np.linalg.qr(x)),
         "eigh": lambda x: list(np.linalg.eigh(x)),
         "svd": svd,
+        "eig": eig,
     }
+
+    try:
+        from scipy.linalg import expm
+        functions["expm"] = expm
+    except ImportError:
+        pass
 
     def call_of(work):
         if work.kind not in functions:

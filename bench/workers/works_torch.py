@@ -42,6 +42,13 @@ def main() -> None:
         u, s, vh = torch.linalg.svd(x, full_matrices=False)
         return [s, u, vh.mT]
 
+    def eig(work, x):
+        values, vectors = torch.linalg.eig(x)
+        # By real, then by imaginary part.
+        order = torch.argsort(values.imag, stable=True)
+        order = order[torch.argsort(values.real[order], stable=True)]
+        return [values[order], vectors[:, order]]
+
     functions = {
         "add": lambda work, x, y: x + y,
         "chain": chain,
@@ -64,6 +71,8 @@ def main() -> None:
         "qr": lambda work, x: list(torch.linalg.qr(x)),
         "eigh": lambda work, x: list(torch.linalg.eigh(x)),
         "svd": svd,
+        "expm": lambda work, x: torch.linalg.matrix_exp(x),
+        "eig": eig,
     }
     torch.set_grad_enabled(False)
 

@@ -48,6 +48,8 @@ FUNCTIONS = {
     "qr": lambda work, x: list(tn.linalg.qr(x)),
     "eigh": lambda work, x: list(tn.linalg.eigh(x)),
     "svd": lambda work, x: list(tn.linalg.svd(x)),
+    "expm": lambda work, x: tn.linalg.expm(x),
+    "eig": lambda work, x: list(tn.linalg.eig(x)),
     "rfft": lambda work, x: tn.raw_ops.RFFT(x, [x.shape.as_list()[-1]]),
 }
 
