@@ -13,6 +13,10 @@
 namespace treenail {
 namespace {
 
+constexpr const char* kNumbers =
+    "T: {half, bfloat16, float, double, int8, int16, int32, int64, uint8, uint16, uint32, uint64, "
+    "complex64, complex128}";
+
 const char* flag_text(bool transposed, const char* word) { return transposed ? word : ""; }
 
 void check_inner(const PartialShape& a, int64_t a_inner, bool trans_a, const PartialShape& b,
@@ -133,7 +137,7 @@ void register_matmul_ops(OpRegistry& r) {
       .output("product: T")
       .attr("transpose_a: bool = false")
       .attr("transpose_b: bool = false")
-      .attr("T: {half, bfloat16, float, double, int32, int64, complex64, complex128}")
+      .attr(kNumbers)
       .shape(matmul_shape)
       .flops(matmul_flops)
       .gradient(matmul_gradient, {"a", "b"})
@@ -141,7 +145,7 @@ void register_matmul_ops(OpRegistry& r) {
 
 a is [m, k] and b is [k, n]; with transpose_a (transpose_b) the operand is given as [k, m] ([n, k]) and transposed
 first, without conjugation. The product is [m, n]; where k is 0 it is zero. float16 and bfloat16 are summed in float32,
-int32 and int64 wrap around.
+integers wrap around.
 Errors: InvalidArgument for another rank than 2 or differing inner dimensions.)");
 
   r.op("SparseMatMul")
@@ -170,7 +174,7 @@ Errors: InvalidArgument for another rank than 2 or differing inner dimensions.)"
       .output("output: T")
       .attr("adj_x: bool = false")
       .attr("adj_y: bool = false")
-      .attr("T: {half, bfloat16, float, double, int32, int64, complex64, complex128}")
+      .attr(kNumbers)
       .shape(batch_matmul_shape)
       .flops(batch_matmul_flops)
       .gradient(batch_matmul_gradient, {"x", "y"})

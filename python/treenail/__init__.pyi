@@ -132,11 +132,11 @@ from treenail._math import (abs as abs, accumulate_n as accumulate_n, add_n as a
                             saturate_cast as saturate_cast, scalar_mul as scalar_mul,
                             sparse_matmul as sparse_matmul, tensordot as tensordot, trace as trace,
                             truediv as divide, truediv as truediv)  # noqa: F401
-from treenail._matrix_functions import (cross as cross, lstsq as matrix_solve_ls,
-                                        norm as norm)  # noqa: F401
+from treenail._matrix_functions import (cross as cross, lstsq as matrix_solve_ls)  # noqa: F401
 from treenail._messages import (Event as Event, HistogramProto as HistogramProto,
                                 SessionLog as SessionLog, Summary as Summary,
                                 SummaryMetadata as SummaryMetadata)  # noqa: F401
+from treenail._norms import (norm as norm)  # noqa: F401
 from treenail._partitioned import (PartitionedVariable as PartitionedVariable,
                                    fixed_size_partitioner as fixed_size_partitioner,
                                    min_max_variable_partitioner as min_max_variable_partitioner,

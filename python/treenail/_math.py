@@ -397,13 +397,18 @@ def _are_matrices(a: Any, b: Any) -> bool:
 @at_once("MatMul", "matrices")
 def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
            adjoint_a: bool = False, adjoint_b: bool = False, a_is_sparse: bool = False,
-           b_is_sparse: bool = False, name: str | None = None) -> Tensor:
+           b_is_sparse: bool = False, name: str | None = None,
+           output_type: Any = None) -> Tensor:
     """The matrix product a b; of tensors of higher rank the product of their last two axes, the
-    others broadcast. Beside a matrix, what has no known rank is taken for one, as in TensorFlow 1.
+    others broadcast. Numbers of any dtype; integers wrap around.
 
     transpose_a, transpose_b: the last two axes are exchanged first; adjoint_a, adjoint_b: and
-    conjugated.
+    conjugated. a_is_sparse and b_is_sparse are taken and change nothing. output_type: the dtype
+    that the operands are cast to first, such as int32 for a product of int8. Raises ValueError for
+    a rank below 2 and for inner extents that differ, InvalidArgumentError where a run finds them.
     """
+    if output_type is not None:
+        a, b = cast(a, output_type), cast(b, output_type)
     if transpose_a and adjoint_a or transpose_b and adjoint_b:
         raise ValueError("Only one of transpose and adjoint can be True.")
     if name is None and not (adjoint_a or adjoint_b) and _are_matrices(a, b):
@@ -415,8 +420,7 @@ def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
         else:
             a = convert_to_tensor(a)
             b = convert_to_tensor(b, None if hasattr(b, "dtype") else a.dtype)
-        ranks = {a._ndims, b._ndims}
-        if ranks == {None} or builtins.max(r or 0 for r in ranks) > 2:
+        if builtins.max(3 if x._ndims is None else x._ndims for x in (a, b)) > 2:
             if transpose_a:
                 a, adjoint_a = conj(a), True
             if transpose_b:
@@ -439,10 +443,16 @@ def sparse_matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool =
 
 
 def matvec(a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False,
-           name: str | None = None) -> Tensor:
-    """The product of matrices [..., m, n] and vectors [..., n]."""
+           a_is_sparse: bool = False, b_is_sparse: bool = False, name: str | None = None) -> Tensor:
+    """The product of matrices [..., m, n] and vectors [..., n]; the leading axes broadcast.
+
+    Arguments are those of tn.matmul.
+    """
     with scope_of(name, "MatVec", [a, b]):
-        product = matmul(a, ops.ExpandDims(b, -1), transpose_a=transpose_a, adjoint_a=adjoint_a)
+        if isinstance(a, Tensor) and not hasattr(b, "dtype"):
+            b = convert_to_tensor(b, a.dtype)
+        product = matmul(a, ops.ExpandDims(b, -1), transpose_a=transpose_a, adjoint_a=adjoint_a,
+                         a_is_sparse=a_is_sparse, b_is_sparse=b_is_sparse)
         return ops.Squeeze(product, squeeze_dims=[-1])
 
 
@@ -597,16 +607,26 @@ def _as_matrix(tensor: Tensor, axes: list, depth: Any, last: bool) -> tuple:
     return ops.Reshape(tensor, ops.Pack(sides if last else sides[::-1])), kept
 
 
-def einsum(equation: str, *inputs: Any, name: str | None = None) -> Tensor:
+def einsum(equation: str, *inputs: Any, optimize: Any = "greedy",
+           name: str | None = None) -> Tensor:
     """Sums of products named by index letters: einsum("ij,jk->ik", a, b) is the matrix product.
 
     An index that an operand repeats ("ii->i") means its diagonal. An ellipsis stands for all other
-    axes, which are broadcast. An index has one extent in all operands; 1 is stretched, as in NumPy.
+    axes, which are broadcast; without "->" the result has these and then, in alphabetical order,
+    the indices that occur once. An index has one extent in all operands; 1 is stretched, as in
+    NumPy. Ranks and extents may be unknown, and dtypes are those of tn.matmul.
+
+    optimize: how the order of more than two operands is chosen, named as in opt_einsum. "greedy",
+    "auto": the cheapest of all orders of up to 8 operands, by operations and by elements moved; of
+    more, one that shrinks the data step by step. "optimal", "dp": all orders of up to 12.
+    "branch-all", "branch-2", "branch-1", "auto-hq": between the two. False: as they are given. A
+    list of pairs: positions in the list of operands, to whose end each result goes. An extent that
+    a run tells counts as 64.
     Raises ValueError for an equation that does not fit the inputs, InvalidArgumentError when run
-    with extents that contradict.
+    with ranks or extents that contradict.
     """
     from treenail._einsum import einsum as compute
-    return compute(equation, inputs, name)
+    return compute(equation, inputs, optimize, name)
 
 
 # --- Tests and bins -------------------------------------------------------------------------------

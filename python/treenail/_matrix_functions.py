@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What decompositions are for: norms, least squares, pseudoinverses, ranks; cross products."""
+"""What decompositions are for: least squares, pseudoinverses, ranks; cross products."""
 
 from __future__ import annotations
 
@@ -29,73 +29,6 @@ def _matrices(what: str, value: Any, dtype: Any = None) -> Tensor:
 def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
     """Cross products of the vectors of three numbers in the last axes of two equal shapes."""
     return ops.Cross(a, b, name=name)
-
-
-def _checked_norm(ord: Any, axis: Any) -> bool:
-    """Whether it is a norm of matrices."""
-    whole = "'axis' must be None, an integer, or a tuple of 2 unique integers, got %r" % (axis,)
-    of_matrices = isinstance(axis, (tuple, list))
-    if of_matrices:
-        if len(axis) != 2 or not all(isinstance(i, int) for i in axis) or axis[0] == axis[1]:
-            raise ValueError(whole)
-        if ord not in ("euclidean", "fro", 1, 2, _INFINITY):
-            raise ValueError("'ord' must be 'euclidean', 'fro', 1, 2 or inf for matrices, got %r"
-                             % (ord,))
-        return True
-    if axis is not None and not isinstance(axis, int):
-        raise ValueError(whole)
-    number = isinstance(ord, (int, float)) and ord > 0
-    if ord != "euclidean" and not number:
-        raise ValueError("'ord' must be 'euclidean' or a positive number for vectors, got %r"
-                         % (ord,))
-    return False
-
-
-def _largest_singular_value(x: Tensor, axis: Any) -> Tensor:
-    """Along these two axes, which stay with extent 1."""
-    rank = x.shape.ndims
-    if rank is None:
-        raise ValueError("norm with ord=2 of matrices needs a tensor of known rank")
-    last = [i % rank for i in axis]
-    order = [i for i in range(rank) if i not in last] + last
-    values = _linalg.svd(_array.transpose(x, order), compute_uv=False)
-    largest = ops.ExpandDims(_math.reduce_max(values, axis=-1, keepdims=True), -1)
-    return _array.transpose(largest, [order.index(i) for i in range(rank)])
-
-
-def _vector_norm(x: Tensor, ord: Any, axis: Any) -> Tensor:
-    size = _math.abs(x)
-    if ord == 1:
-        return _math.reduce_sum(size, axis, keepdims=True)
-    if ord == _INFINITY:
-        return _math.reduce_max(size, axis, keepdims=True)
-    return ops.Pow(_math.reduce_sum(ops.Pow(size, ord), axis, keepdims=True), 1.0 / ord)
-
-
-def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool | None = None,
-         name: str | None = None, keep_dims: bool | None = None) -> Tensor:
-    """Norm of vectors (axis a number, or None for all elements) or matrices (axis two numbers).
-
-    ord: 'euclidean', or 'fro' of matrices, the root of the sum of squares; any positive number of
-    vectors, inf the largest; of matrices 1 (the largest sum over axis[0]), inf (over axis[1]) and 2
-    (the largest singular value).
-    """
-    of_matrices = _checked_norm(ord, axis)
-    keep = bool(keepdims if keepdims is not None else keep_dims)
-    with scope_of(name, "norm", [tensor]):
-        x = convert_to_tensor(tensor)
-        if of_matrices and ord == 2:
-            result = _largest_singular_value(x, axis)
-        elif ord in ("euclidean", "fro", 2):
-            squares = _math.reduce_sum(x * _math.conj(x), axis, keepdims=True)
-            result = ops.Sqrt(squares)
-        elif of_matrices:
-            first, second = axis if ord == 1 else (axis[1], axis[0])
-            sums = _math.reduce_sum(_math.abs(x), first, keepdims=True)
-            result = _math.reduce_max(sums, second, keepdims=True)
-        else:
-            result = _vector_norm(x, ord, axis)
-        return result if keep else _array.squeeze(result, axis)
 
 
 def lstsq(matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True,
@@ -146,4 +79,4 @@ def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False,
         return _math.reduce_sum(_math.cast(beyond, _core.int32), axis=-1)
 
 
-__all__ = ["cross", "lstsq", "matrix_rank", "norm", "pinv"]
+__all__ = ["cross", "lstsq", "matrix_rank", "pinv"]

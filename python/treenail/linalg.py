@@ -12,6 +12,7 @@ from treenail._linalg import __all__ as _linalg_names
 from treenail._matrix_functions import *  # noqa: F401,F403
 from treenail._matrix_functions import __all__ as _function_names
 from treenail._math import einsum, matmul, matvec, tensordot, trace  # noqa: F401
+from treenail._norms import norm, normalize  # noqa: F401
 from treenail._names import no_attribute as _no_attribute
 from treenail._refusals import name_in_refusals as _name_in_refusals
 from treenail.nn import l2_normalize  # noqa: F401
@@ -23,8 +24,8 @@ _MATRICES = {"band_part": "matrix_band_part", "diag": "matrix_diag",
              "diag_part": "matrix_diag_part", "set_diag": "matrix_set_diag"}
 
 __all__ = list(_linalg_names) + list(_function_names) + list(_MATRICES) + [
-    "einsum", "eye", "global_norm", "l2_normalize", "matmul", "matrix_transpose", "matvec",
-    "tensor_diag", "tensor_diag_part", "tensordot", "trace", "transpose"]
+    "einsum", "eye", "global_norm", "l2_normalize", "matmul", "matrix_transpose", "matvec", "norm",
+    "normalize", "tensor_diag", "tensor_diag_part", "tensordot", "trace", "transpose"]
 
 
 def __getattr__(name: str):

@@ -2606,7 +2606,7 @@ def MatMul(a: TensorLike, b: TensorLike, transpose_a: bool = ..., transpose_b: b
 
     a is [m, k] and b is [k, n]; with transpose_a (transpose_b) the operand is given as [k, m]
     ([n, k]) and transposed first, without conjugation. The product is [m, n]; where k is 0 it is
-    zero. float16 and bfloat16 are summed in float32, int32 and int64 wrap around. Errors:
+    zero. float16 and bfloat16 are summed in float32, integers wrap around. Errors:
     InvalidArgument for another rank than 2 or differing inner dimensions.
     """
 

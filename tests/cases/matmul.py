@@ -4,9 +4,9 @@ wrap around."""
 
 import numpy as np
 
-from harness import COMPLEX, FLOATS, REAL_FLOATS, T, no_gradient_case, op
+from harness import COMPLEX, FLOATS, INTS, REAL_FLOATS, T, no_gradient_case, op
 
-NUMBERS = FLOATS + ("int32", "int64") + COMPLEX
+NUMBERS = FLOATS + INTS + COMPLEX
 FLAGS = ((False, False), (True, False), (False, True), (True, True))
 
 
@@ -48,10 +48,14 @@ for tb in (False, True):
     shape = (1510, 1450) if tb else (1450, 1510)
     products.case((1000, 1450), shape, transpose_b=tb, options={"dtypes": ("float32",), "grad": 0, "ulps": 100})
 # Products and sums beyond the dtype wrap around; int64 beyond what a double holds is exact.
-for dtype, low in (("int32", 2**30), ("int64", 2**62), ("int64", 2**53)):
+for dtype, low in (("int8", 2**6), ("int16", 2**14), ("int32", 2**30), ("int64", 2**62), ("int64", 2**53)):
     big = np.array([[low + 1, -low, 3], [7, low - 1, low]], dtype)
     products.case(big, big.T.copy(), options={"dtypes": (dtype,), "grad": 0})
     products.case(big, big, transpose_b=True, options={"dtypes": (dtype,), "grad": 0})
+# 65535 squared is beyond an int, to which C++ promotes shorter integers.
+for dtype in ("uint8", "uint16", "uint32", "uint64"):
+    top = np.full((3, 5), np.iinfo(dtype).max, dtype)
+    products.case(top, top, transpose_b=True, options={"dtypes": (dtype,), "grad": 0})
 products.case((90, 40), (50, 40), transpose_b=True, options={"dtypes": COMPLEX, "grad": 0})
 products.special([[1.0, np.nan], [np.inf, 0.0]], [[0.0, 1.0], [1.0, -np.inf]])
 products.error(

@@ -157,10 +157,8 @@ def test_einsum_sums_an_ellipsis_that_the_output_lacks(evaluate, rng):
 
 
 @pytest.mark.parametrize("equation,shape,text", [
-    ("ii->i", [2, 3], r"axes of index 'i' within one operand must have one known extent, not those "
-     r"of \[2,3\]"), ("ii->i", [None, None], r"known extent, not those of \[\?,\?\]"),
-    ("...i->i", None, r"the rank of operand '...i' must be known"),
-    ("...ijk->i", [2, 2], "operand '...ijk' has rank 2")])
+    ("ii->i", [2, 3], r"axes of index 'i' within one operand must have one extent, not those "
+     r"of \[2,3\]"), ("...ijk->i", [2, 2], "operand 0, '...ijk', has rank 2")])
 def test_diagonals_and_ellipses_that_do_not_fit(equation, shape, text):
     with pytest.raises(ValueError, match=text):
         tn.einsum(equation, tn.placeholder(tn.float32, shape))
@@ -171,7 +169,7 @@ def test_diagonals_and_ellipses_that_do_not_fit(equation, shape, text):
                                            ("ij->k", "index 'k' of the output is in no operand"),
                                            ("..ij->ji", "only letters"), ("....ij", "only letters"),
                                            ("...i...j->i", "only letters"),
-                                           ("ijk->i", "operand 'ijk' has rank 2")])
+                                           ("ijk->i", "operand 0, 'ijk', has rank 2")])
 def test_bad_equations(equation, text):
     with pytest.raises(ValueError, match=text):
         tn.einsum(equation, tn.zeros([2, 2]))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MatMul and BatchMatMul on floating dtypes: cutting into pieces, BLAS or our own product, 16-bit
-// operands by way of float. int32 and complex: matmul_plain.cc. The product itself: gemm.cc.
+// operands by way of float. Integers and complex: matmul_plain.cc. The product itself: gemm.cc.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -237,8 +237,11 @@ void register_matmul_kernels(KernelRegistry& r) {
     r.add(op, {{"T", {DType::kFloat32}}}, prepare_float<float>);
     r.add(op, {{"T", {DType::kFloat64}}}, prepare_float<double>);
     r.add(op, {{"T", {DType::kFloat16, DType::kBFloat16}}}, prepare_half);
-    r.add(op, {{"T", {DType::kInt32}}}, prepare_matmul_int32);
-    r.add(op, {{"T", {DType::kInt64}}}, prepare_matmul_int64);
+    r.add(op,
+          {{"T",
+            {DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64, DType::kUInt8,
+             DType::kUInt16, DType::kUInt32, DType::kUInt64}}},
+          prepare_matmul_integer);
     r.add(op, {{"T", {DType::kComplex64}}}, prepare_matmul_complex64);
     r.add(op, {{"T", {DType::kComplex128}}}, prepare_matmul_complex128);
   }

@@ -8,8 +8,8 @@
 
 namespace treenail::cpu {
 
-std::unique_ptr<Kernel> prepare_matmul_int32(const PrepareContext& c);
-std::unique_ptr<Kernel> prepare_matmul_int64(const PrepareContext& c);
+// Of any width, signed or not.
+std::unique_ptr<Kernel> prepare_matmul_integer(const PrepareContext& c);
 std::unique_ptr<Kernel> prepare_matmul_complex64(const PrepareContext& c);
 std::unique_ptr<Kernel> prepare_matmul_complex128(const PrepareContext& c);
 

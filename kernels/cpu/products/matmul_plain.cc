@@ -20,11 +20,12 @@ namespace {
 template <class T>
 inline constexpr bool is_complex_type = !std::is_arithmetic_v<T>;
 
-// c[0:n] += a * b[0:n]
+// c[0:n] += a * b[0:n]. Short integers would be promoted to int, whose overflow is not defined.
 template <class U>
 requires std::is_unsigned_v<U>
 void add_scaled(U a, const U* b, U* c, int64_t n) {
-  for (int64_t j = 0; j < n; ++j) c[j] += a * b[j];
+  using Wide = std::common_type_t<U, unsigned>;
+  for (int64_t j = 0; j < n; ++j) c[j] = static_cast<U>(c[j] + Wide{a} * Wide{b[j]});
 }
 // Spelt out: std::complex's product re-examines every NaN.
 template <class F>
@@ -93,9 +94,8 @@ void multiply(const BlasApi* api, const Product<T>& p, bool conjugate, int64_t m
   plain_rows(p, conjugate, m0, m1);
 }
 
-// Element is the tensor's type, T the type computed in (unsigned for integers: overflow is
-// defined).
-template <class Element, class T>
+// T: the type computed in, unsigned for integers: overflow is defined.
+template <class T>
 std::unique_ptr<Kernel> prepare(const PrepareContext& c) {
   const BatchProduct g = BatchProduct::of(c);
   const BlasApi* api = nullptr;
@@ -113,9 +113,9 @@ std::unique_ptr<Kernel> prepare(const PrepareContext& c) {
   return make_kernel(
       [=](RunContext& c) {
         const BlasScope scope(api);
-        const T* a = reinterpret_cast<const T*>(c.input(0).data<Element>());
-        const T* b = reinterpret_cast<const T*>(c.input(1).data<Element>());
-        T* out = reinterpret_cast<T*>(c.output(0).data<Element>());
+        const T* a = static_cast<const T*>(c.input(0).raw());
+        const T* b = static_cast<const T*>(c.input(1).raw());
+        T* out = static_cast<T*>(c.output(0).raw());
         c.run_chunks(g.batch * row_blocks, cost, [&](int64_t chunk) {
           const int64_t entry = chunk / row_blocks;
           const Product<T> p = g.product(a, b, out, entry);
@@ -128,17 +128,23 @@ std::unique_ptr<Kernel> prepare(const PrepareContext& c) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> prepare_matmul_int32(const PrepareContext& c) {
-  return prepare<int32_t, uint32_t>(c);
-}
-std::unique_ptr<Kernel> prepare_matmul_int64(const PrepareContext& c) {
-  return prepare<int64_t, uint64_t>(c);
+std::unique_ptr<Kernel> prepare_matmul_integer(const PrepareContext& c) {
+  switch (dtype_size(c.op().input_type(0))) {
+    case 1:
+      return prepare<uint8_t>(c);
+    case 2:
+      return prepare<uint16_t>(c);
+    case 4:
+      return prepare<uint32_t>(c);
+    default:
+      return prepare<uint64_t>(c);
+  }
 }
 std::unique_ptr<Kernel> prepare_matmul_complex64(const PrepareContext& c) {
-  return prepare<std::complex<float>, std::complex<float>>(c);
+  return prepare<std::complex<float>>(c);
 }
 std::unique_ptr<Kernel> prepare_matmul_complex128(const PrepareContext& c) {
-  return prepare<std::complex<double>, std::complex<double>>(c);
+  return prepare<std::complex<double>>(c);
 }
 
 }  // namespace treenail::cpu
