@@ -103,13 +103,12 @@ void AxisFft<T>::run_lines(const RunContext& c, const T* from, T* to, bool inver
   };
   const int64_t lines = outer_ * inner_;
   if (way_ == FftWay::kOneLine) {
-    for (int64_t line = 0; line < lines; ++line) one(FftChunks(c, true), line, scratch);
+    for (int64_t line = 0; line < lines; ++line) one(FftChunks(c), line, scratch);
     return;
   }
   const FftCut cut(lines, most_chunks_);
   c.run_chunks(cut.chunks, cost_ns(), [&](int64_t chunk) {
-    cut.each(chunk,
-             [&](int64_t line) { one(FftChunks(c, false), line, scratch + chunk * per_chunk_); });
+    cut.each(chunk, [&](int64_t line) { one(FftChunks(), line, scratch + chunk * per_chunk_); });
   });
 }
 

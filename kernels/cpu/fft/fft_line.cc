@@ -36,11 +36,9 @@ double fft_cost_ns(int64_t n) {
 }
 
 template <class T>
-LineFft<T>::LineFft(int64_t n, bool parallel) : n_(n), roots_(is_smooth(n) ? n : 2 * n) {
+LineFft<T>::LineFft(int64_t n, bool parallel) : n_(n), roots_(n) {
   if (!is_smooth(n)) {
-    convolution_ = std::make_unique<LineFft>(convolution_length(n), parallel);
-    middle_bytes_ = round_up(static_cast<size_t>(convolution_->n_) * 2 * sizeof(T));
-    scratch_bytes_ = 2 * middle_bytes_ + convolution_->scratch_bytes_;
+    plan_bluestein(parallel);
     return;
   }
   n1_ = lower_factor(n);
@@ -154,52 +152,58 @@ void LineFft<T>::rows(const FftChunks& chunks, T* middle, T* to, bool inverse, T
 }
 
 template <class T>
+void LineFft<T>::plan_bluestein(bool parallel) {
+  const int64_t m = convolution_length(n_);
+  convolution_ = std::make_unique<LineFft>(m, parallel);
+  middle_bytes_ = round_up(static_cast<size_t>(m) * 2 * sizeof(T));
+  scratch_bytes_ = middle_bytes_ + convolution_->scratch_bytes_;
+  const RootTable roots(2 * n_);
+  chirp_.resize(2 * n_);
+  spectrum_.resize(2 * m);
+  int64_t square = 0;  // j * j, modulo 2 n
+  for (int64_t j = 0; j < n_; ++j) {
+    const Root root = roots(square);
+    square = (square + 2 * j + 1) % (2 * n_);
+    chirp_[2 * j] = static_cast<T>(root.re);
+    chirp_[2 * j + 1] = static_cast<T>(root.im);
+    for (const int64_t at : {j, (m - j) % m}) {
+      spectrum_[2 * at] = chirp_[2 * j];
+      spectrum_[2 * at + 1] = -chirp_[2 * j + 1];
+    }
+  }
+  std::vector<std::byte> scratch(convolution_->scratch_bytes_);
+  convolution_->run(FftChunks(), spectrum_.data(), spectrum_.data(), false,
+                    T(1) / static_cast<T>(m), scratch.data());
+}
+
+template <class T>
 void LineFft<T>::run_bluestein(const FftChunks& chunks, const T* from, T* to, bool inverse, T scale,
                                std::byte* scratch) const {
   const int64_t m = convolution_->n_;
-  T *const x = numbers_at<T>(scratch), *const spectrum = numbers_at<T>(scratch + middle_bytes_);
-  std::byte* const rest = scratch + 2 * middle_bytes_;
-  const int re = inverse ? 1 : 0, im = 1 - re;
-  auto chirp = [&](int64_t j) {
-    constexpr int64_t kSquare = int64_t{1} << 31;  // below, the square fits an int64_t
-    if (j < kSquare) return roots_(j * j % (2 * n_));
-    return roots_(static_cast<int64_t>(static_cast<__int128>(j) * j % (2 * n_)));
-  };
+  T* const x = numbers_at<T>(scratch);
+  std::byte* const rest = scratch + middle_bytes_;
+  // z[i] = a[i] * b[i]; for inverse transforms real and imaginary parts are exchanged on the way in
+  // and out.
   constexpr int64_t kGrain = 1 << 14;
-  auto sweep = [&](auto&& element) {
-    const FftCut cut(m, std::max<int64_t>(1, m / kGrain));
-    chunks(cut.chunks, 5.0 * static_cast<double>(m),
-           [&](int64_t chunk) { cut.each(chunk, element); });
+  auto sweep = [&](int64_t count, const T* a, int re, const T* b, T* z, int z_re) {
+    const int64_t blocks = (count + kGrain - 1) / kGrain;
+    chunks(blocks, static_cast<double>(count), [&](int64_t block) {
+      const int64_t end = std::min(count, (block + 1) * kGrain);
+      for (int64_t i = block * kGrain; i < end; ++i) {
+        const T a_re = a[2 * i + re], a_im = a[2 * i + 1 - re];
+        const T b_re = b[2 * i], b_im = b[2 * i + 1];
+        z[2 * i + z_re] = a_re * b_re - a_im * b_im;
+        z[2 * i + 1 - z_re] = a_re * b_im + a_im * b_re;
+      }
+    });
   };
-  sweep([&](int64_t j) {
-    const int64_t distance = std::min(j, m - j);
-    Root value = {0, 0}, factor = {0, 0};
-    if (distance < n_) factor = chirp(distance);
-    if (j < n_) {
-      value = times({static_cast<double>(from[2 * j + re]), static_cast<double>(from[2 * j + im])},
-                    factor);
-    }
-    x[2 * j] = static_cast<T>(value.re);
-    x[2 * j + 1] = static_cast<T>(value.im);
-    spectrum[2 * j] = static_cast<T>(factor.re);
-    spectrum[2 * j + 1] = static_cast<T>(-factor.im);
-  });
+  const int first = inverse ? 1 : 0;
+  sweep(n_, from, first, chirp_.data(), x, 0);
+  std::fill(x + 2 * n_, x + 2 * m, T(0));
   convolution_->run(chunks, x, x, false, T(1), rest);
-  convolution_->run(chunks, spectrum, spectrum, false, T(1) / static_cast<T>(m), rest);
-  sweep([&](int64_t j) {
-    T *const a = x + 2 * j, *const b = spectrum + 2 * j;
-    const T real = a[0] * b[0] - a[1] * b[1];
-    a[1] = a[0] * b[1] + a[1] * b[0];
-    a[0] = real;
-  });
+  sweep(m, x, 0, spectrum_.data(), x, 0);
   convolution_->run(chunks, x, x, true, scale, rest);
-  sweep([&](int64_t k) {
-    if (k >= n_) return;
-    const Root value =
-        times({static_cast<double>(x[2 * k]), static_cast<double>(x[2 * k + 1])}, chirp(k));
-    to[2 * k + re] = static_cast<T>(value.re);
-    to[2 * k + im] = static_cast<T>(value.im);
-  });
+  sweep(n_, x, 0, chirp_.data(), to, first);
 }
 
 template class LineFft<float>;

@@ -17,22 +17,23 @@
 
 namespace treenail::cpu {
 
-// chunks bodies on the pool, or one after the other where the caller is one of many itself.
+// chunks bodies on the pool, or, without a context, one after the other: where the caller is one of
+// many itself.
 class FftChunks {
  public:
-  FftChunks(const RunContext& context, bool parallel) : context_(context), parallel_(parallel) {}
+  FftChunks() = default;
+  explicit FftChunks(const RunContext& context) : context_(&context) {}
   template <class F>
   void operator()(int64_t chunks, double cost_ns, F&& body) const {
-    if (parallel_) {
-      context_.run_chunks(chunks, cost_ns, body);
+    if (context_ != nullptr) {
+      context_->run_chunks(chunks, cost_ns, body);
     } else {
       for (int64_t chunk = 0; chunk < chunks; ++chunk) body(chunk);
     }
   }
 
  private:
-  const RunContext& context_;
-  bool parallel_;
+  const RunContext* context_ = nullptr;
 };
 
 // A loop over `items` cut into at most `most` chunks of equal size, by shape alone.
@@ -77,6 +78,7 @@ class LineFft {
   void column_block(const T* from, bool inverse, int64_t block, T* middle, T* workspace) const;
   void rows(const FftChunks& chunks, T* middle, T* to, bool inverse, T scale,
             std::byte* workspaces) const;
+  void plan_bluestein(bool parallel);
   void run_bluestein(const FftChunks& chunks, const T* from, T* to, bool inverse, T scale,
                      std::byte* scratch) const;
 
@@ -86,7 +88,10 @@ class LineFft {
   std::vector<T> lane_twiddles_;  // per row k of n1: e^(-2 pi i k l / n) for each lane l
   int64_t most_chunks_ = 1;
   size_t middle_bytes_ = 0, workspace_bytes_ = 0, scratch_bytes_ = 0;
+  // Bluestein: the transform of the convolution, the chirp (n complex numbers), the chirp's
+  // transform divided by its length.
   std::unique_ptr<const LineFft> convolution_;
+  std::vector<T> chirp_, spectrum_;
 };
 
 }  // namespace treenail::cpu

@@ -96,13 +96,12 @@ template <class T>
 template <class F>
 void RealFft<T>::each_line(const RunContext& c, std::byte* scratch, F&& body) const {
   if (way_ == FftWay::kOneLine) {
-    for (int64_t line = 0; line < lines_; ++line) body(FftChunks(c, true), line, scratch);
+    for (int64_t line = 0; line < lines_; ++line) body(FftChunks(c), line, scratch);
     return;
   }
   const FftCut cut(lines_, most_chunks_);
   c.run_chunks(cut.chunks, cost_ns(), [&](int64_t chunk) {
-    cut.each(chunk,
-             [&](int64_t line) { body(FftChunks(c, false), line, scratch + chunk * per_chunk_); });
+    cut.each(chunk, [&](int64_t line) { body(FftChunks(), line, scratch + chunk * per_chunk_); });
   });
 }
 
