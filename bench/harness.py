@@ -349,7 +349,7 @@ class Best:
         self._found: Dict[str, float] = {}
 
     def row(self, figure: str, found: Dict[str, float], workers: Sequence[Worker],
-            promised: float) -> Row:
+            promised: Optional[float]) -> Row:
         """Held against the fastest of the peers that count; `found` are seconds by name, ours are
         the first worker's."""
         milliseconds = {name: seconds * 1e3 for name, seconds in found.items()}

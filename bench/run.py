@@ -20,6 +20,7 @@ import figure_callers
 import figure_calls
 import figure_contention
 import figure_executor
+import figure_fourier
 import figure_fused
 import figure_immediate
 import figure_import
@@ -54,6 +55,7 @@ FAMILIES = {
                       lambda a: figure_works.measure(a.rounds, wanted=figure_works.works.SPECIAL)),
     "linalg": Family("Linear algebra", lambda a: figure_works.measure(
         a.rounds, a.guests, figure_works.works.LINALG)),
+    "fourier": Family("Fourier transforms", lambda a: figure_fourier.measure(a.rounds)),
     "training": Family("Training",
                        lambda a: figure_networks.measure_training(a.rounds, a.guests)),
     "inference": Family("Inference",
