@@ -102,7 +102,7 @@ class OverlappingIterations {
       if (fetch < 0) continue;
       for (const int32_t wait : plan_.fetch_waits[static_cast<size_t>(fetch)]) {
         const double at =
-            wait < 0 ? there_[static_cast<size_t>(~wait)] : done[static_cast<size_t>(wait)];
+            wait < 0 ? there_[static_cast<size_t>(-1 - wait)] : done[static_cast<size_t>(wait)];
         next[i] = std::max(next[i], at);
       }
     }
