@@ -164,5 +164,5 @@ def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True,
 eigh, eigvalsh = self_adjoint_eig, self_adjoint_eigvals
 
 __all__ = ["eig", "eigh", "eigvals", "eigvalsh", "expm", "logm", "qr", "self_adjoint_eig",
-           "self_adjoint_eigvals", "sqrtm", "svd", "adjoint", "cholesky", "cholesky_solve", "det", "inv",
-           "logdet", "lu", "slogdet", "solve", "triangular_solve"]
+           "self_adjoint_eigvals", "sqrtm", "svd", "adjoint", "cholesky", "cholesky_solve", "det",
+           "inv", "logdet", "lu", "slogdet", "solve", "triangular_solve"]

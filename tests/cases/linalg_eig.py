@@ -11,6 +11,7 @@ from harness import COMPLEX, T, op
 
 RNG = np.random.default_rng(31)
 FORWARD_ONLY = {"grad": 0}
+ROUGH = {"grad": 0, "ulps": 8192.0}  # vectors are as exact as eigenvalues are far apart
 SMALL = [((), 1), ((), 2), ((2,), 3), ((), 4)]
 EMPTY = [((), 0), ((0,), 3), ((3,), 0)]
 LARGE = [((7,), 1), ((5, 2), 8), ((2,), 16), ((2,), 17), ((), 50)]
@@ -39,7 +40,7 @@ def eig(a, Tout, compute_v=True):
 
 cases = op("Eig", eig, grad=2, norm=True, ulps=512.0, grad_tolerance=1e-5, slack=1e-12)
 for dtype, wide in WIDE.items():
-    for shapes, options in ((SMALL, {}), (EMPTY, FORWARD_ONLY), (LARGE, FORWARD_ONLY)):
+    for shapes, options in ((SMALL, {}), (EMPTY, FORWARD_ONLY), (LARGE, ROUGH)):
         for batch, n in shapes:
             a = RNG.normal(size=batch + (n, n)) / max(n, 1) ** 0.5
             if dtype in COMPLEX:

@@ -203,7 +203,8 @@ def test_eigenvalues_and_vectors_of_hard_matrices(evaluate, kind, order, dtype):
             "normal": RNG.normal(size=(order, order))}
     a = more[kind].astype(dtype) if kind in more else hard(kind, order, dtype)
     e, v = evaluate(list(tn.linalg.eig(a)))
-    assert e.dtype == v.dtype == ("complex64" if dtype in ("float32", "complex64") else "complex128")
+    narrow = dtype in ("float32", "complex64")
+    assert e.dtype == v.dtype == ("complex64" if narrow else "complex128")
     e, v = wide(e), wide(v)
     eps = np.finfo(dtype).eps
     size = max(np.linalg.norm(a, 2), 1e-300)

@@ -2,7 +2,9 @@
 // Exponentials of matrices by scaling and squaring with diagonal Pade approximants: Higham, The
 // scaling and squaring method for the matrix exponential revisited, 2005; Al-Mohy and Higham, A new
 // scaling and squaring algorithm for the matrix exponential, 2009, with norms of powers instead of
-// estimates. In double precision whatever the dtype. Nothing is transposed: exp(A^T) = exp(A)^T.
+// estimates. In double precision whatever the dtype. A matrix is computed with as it stands, though
+// exp(A^T) = exp(A)^T: elimination then keeps the zeros below the blocks of a gradient's matrix
+// (framework/ops/matrix_functions.cc), and a gradient of 0 goes on as 0.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -284,11 +286,11 @@ std::unique_ptr<Kernel> exponential_kernel(const MatrixBatch& m, const Routines<
   const double cost = cubic_cost<W>(m.rows, 12.0);
   return make_kernel(
       [=](RunContext& c) {
-        const int64_t elements = m.elements();
+        const int64_t n = m.rows;
         each_matrix(c, routines, m.count, cost, room.whole(), [&](int64_t i, W* a) {
-          routines.load(c.input(0), i * elements, elements, a);
+          routines.load_transposed(c.input(0), i * n * n, n, n, a);
           Exponential<W>(*routines.table, room, a).compute();
-          routines.store(a, elements, c.output(0), i * elements);
+          routines.store_transposed(a, n, n, n, c.output(0), i * n * n);
         });
       },
       cost * static_cast<double>(m.count));

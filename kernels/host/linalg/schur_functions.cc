@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Square roots and logarithms of matrices by their Schur form a = u t u^H: f(a) = u f(t) u^H. In
-// double precision whatever the dtype. Nothing is transposed: f(A^T) = f(A)^T. What has no such
-// function, and of a real matrix no real one, is NaN: an error would take the rest of the batch
-// with it.
+// double precision whatever the dtype. A matrix is computed with as it stands, though f(A^T) =
+// f(A)^T: the Schur form then keeps the zeros below the blocks of a gradient's matrix
+// (framework/ops/matrix_functions.cc), and a gradient of 0 goes on as 0. What has no such function,
+// and of a real matrix no real one, is NaN: an error would take the rest of the batch with it.
 #include <limits>
 
 #include "framework/runtime/kernel/kernel_registry.h"
@@ -158,17 +159,17 @@ std::unique_ptr<Kernel> schur_kernel(Function f, const MatrixBatch& m,
   const double cost = cubic_cost<W>(m.rows, f == Function::kLogarithm ? 80.0 : 40.0);
   return make_kernel(
       [=](RunContext& c) {
-        const int64_t count = m.elements();
+        const int64_t n = m.rows;
         each_matrix(c, routines, m.count, cost, function.room(), [&](int64_t i, W* a) {
-          routines.load(c.input(0), i * count, count, a);
+          routines.load_transposed(c.input(0), i * n * n, n, n, a);
           const Outcome outcome = function.compute(a);
           if (outcome == Outcome::kNotConverged) {
             throw unsuitable_matrix(kNoSchurForm, m.batch, i);
           }
           if (outcome == Outcome::kNone) {
-            std::fill(a, a + count, W(std::numeric_limits<double>::quiet_NaN()));
+            std::fill(a, a + n * n, W(std::numeric_limits<double>::quiet_NaN()));
           }
-          routines.store(a, count, c.output(0), i * count);
+          routines.store_transposed(a, n, n, n, c.output(0), i * n * n);
         });
       },
       cost * static_cast<double>(m.count));
