@@ -431,6 +431,29 @@ def test_memory_is_refused_before_it_is_asked_for(evaluate):
         evaluate(tn.linalg.inv(huge))
 
 
+@pytest.mark.parametrize("what, limit, share", [
+    ("tn.linalg.eigh(x)[1]", 5, 2), ("tn.linalg.svd(x)[1]", 10, 7), ("tn.linalg.eig(x)[1]", 15, 3),
+    ("tn.linalg.sqrtm(x)", 20, 3)])
+def test_what_a_library_takes_by_itself_counts(what, limit, share):
+    """In matrices: with so little memory the rest fits, and the library's share does not."""
+    program = """
+import treenail as tn
+tn.enable_eager_execution()
+x = tn.eye(90, dtype=tn.float64) + 0.01
+try:
+    %s
+except tn.errors.ResourceExhaustedError as error:
+    print(str(error).split(",")[0])
+""" % what
+    matrix = 90 * 90 * 8
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True,
+        env=dict(os.environ, TREENAIL_LINALG="builtin", TREENAIL_NUM_THREADS="1",
+                 TREENAIL_MEMORY_LIMIT=str(limit * matrix)))
+    assert done.stderr == ""
+    assert "out of memory: %d bytes asked" % (share * matrix) in done.stdout
+
+
 def test_the_wrong_choice_of_a_library_is_refused():
     done = subprocess.run(
         [sys.executable, "-c", "import treenail as tn; tn.enable_eager_execution(); "

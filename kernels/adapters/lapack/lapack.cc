@@ -8,6 +8,7 @@
 #include <complex>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "build_info.h"
 #include "kernels/adapters/lapack/fortran.h"
@@ -17,12 +18,22 @@
 namespace treenail {
 namespace {
 
+thread_local LapackRefusal refusal;
+
+LapackRefusal take_refusal() { return std::exchange(refusal, LapackRefusal{}); }
+
+// Whether there is a result, by the routine's info; of what it refuses the result does not count.
+bool ended_well(const char* routine, int info) {
+  if (info < 0) refusal = {routine, -info};
+  return info <= 0;
+}
+
 template <class T>
 bool cholesky(int64_t n, T* a) {
   const OneThread scope;
   int info = 0;
   potrf(static_cast<int>(n), a, &info);
-  return info == 0;
+  return ended_well("potrf", info);
 }
 
 template <class T>
@@ -30,7 +41,8 @@ void lu(int64_t n, T* a, int32_t* pivots) {
   const OneThread scope;
   int info = 0;  // beyond 0: the first pivot that is zero, which the caller sees for itself
   getrf(static_cast<int>(n), a, pivots, &info);
-  for (int64_t i = 0; i < n; ++i) --pivots[i];
+  ended_well("getrf", info);
+  for (int64_t i = 0; i < n; ++i) pivots[i] = info < 0 ? static_cast<int>(i) : pivots[i] - 1;
 }
 
 template <class T>
@@ -91,8 +103,10 @@ void qr(int64_t m, int64_t n, int64_t columns, T* a, T* q, void* work) {
   const QrParts<T> parts(m, n, columns, work);
   int info = 0;
   geqrf(parts.m, parts.n, a, parts.tau, parts.work, parts.lwork, &info);
+  if (info < 0) return static_cast<void>(ended_well("geqrf", info));
   std::copy_n(a, m * std::min(n, columns), q);
   orgqr(parts.m, parts.columns, parts.reflectors, q, parts.tau, parts.work, parts.lwork, &info);
+  ended_well("orgqr", info);
 }
 
 template <class T>
@@ -127,7 +141,7 @@ bool eigh(int64_t n, bool vectors, T* a, Real<T>* values, void* work) {
   const EighParts<T> p(n, vectors, work);
   int info = 0;
   heevd(p.job, p.n, a, values, p.work, p.lwork, p.rwork, p.lrwork, p.iwork, p.liwork, &info);
-  return info == 0;
+  return ended_well("heevd", info);
 }
 
 template <class T>
@@ -170,7 +184,7 @@ bool svd(int64_t m, int64_t n, Vectors vectors, T* a, Real<T>* s, T* u, T* vh, v
   const SvdParts<T> p(m, n, vectors, work);
   int info = 0;
   gesdd(p.job, p.m, p.n, a, s, u, vh, p.ldvt, p.work, p.lwork, p.rwork, p.iwork, &info);
-  return info == 0;
+  return ended_well("gesdd", info);
 }
 
 template <class T>
@@ -212,7 +226,7 @@ bool schur(int64_t n, T* a, T* u, void* work) {
   const SchurParts<T> p(n, work);
   int info = 0;
   gees(p.n, a, p.values, u, p.work, p.lwork, p.rwork, &info);
-  return info == 0;
+  return ended_well("gees", info);
 }
 
 template <class T>
@@ -270,7 +284,7 @@ bool eig(int64_t n, bool vectors, T* a, Complex<T>* values, Complex<T>* v, void*
   } else {
     geev(p.job, p.n, a, values, v, p.work, p.lwork, p.rwork, &info);
   }
-  return info == 0;
+  return ended_well("geev", info);
 }
 
 template <class T>
@@ -278,10 +292,14 @@ int64_t eig_room(int64_t n, bool vectors) {
   return EigParts<T>(n, vectors, nullptr).bytes();
 }
 
+int64_t nothing(int64_t) { return 0; }
+int64_t nothing_of(int64_t, int64_t, Vectors) { return 0; }
+
 template <class T>
 constexpr DenseRoutines<T> kRoutines = {
-    cholesky<T>, lu<T>,       solve_right<T>, qr<T>,    qr_room<T>,    eigh<T>, eigh_room<T>,
-    svd<T>,      svd_room<T>, multiply<T>,    schur<T>, schur_room<T>, eig<T>,  eig_room<T>,
+    cholesky<T>,  lu<T>,       solve_right<T>, qr<T>,       qr_room<T>, eigh<T>,
+    eigh_room<T>, svd<T>,      svd_room<T>,    multiply<T>, schur<T>,   schur_room<T>,
+    eig<T>,       eig_room<T>, nothing,        nothing_of,  nothing,
 };
 
 constexpr LapackApi kApi = {
@@ -290,6 +308,7 @@ constexpr LapackApi kApi = {
     kRoutines<double>,
     kRoutines<C>,
     kRoutines<Z>,
+    take_refusal,
 };
 
 }  // namespace

@@ -63,6 +63,16 @@ struct DenseRoutines {
   // columns of v, of any length and phase. False: it did not converge.
   bool (*eig)(int64_t n, bool vectors, T* a, Complex<T>* values, Complex<T>* v, void* work);
   int64_t (*eig_room)(int64_t n, bool vectors);
+  // Bytes that these take by themselves, besides what they are given.
+  int64_t (*eigh_takes)(int64_t n);
+  int64_t (*svd_takes)(int64_t m, int64_t n, Vectors vectors);
+  int64_t (*schur_takes)(int64_t n);  // eig as well
+};
+
+// A call that LAPACK has not accepted, a mistake of ours or of the library.
+struct LapackRefusal {
+  const char* routine = nullptr;  // null: there was none
+  int32_t argument = 0;           // counted from 1
 };
 
 struct LapackApi {
@@ -71,6 +81,8 @@ struct LapackApi {
   DenseRoutines<double> real;
   DenseRoutines<std::complex<float>> complex_single;
   DenseRoutines<std::complex<double>> complex;
+  // Of this thread's calls since it was asked last: their results, whatever they are, do not count.
+  LapackRefusal (*take_refusal)();
 };
 
 }  // namespace treenail

@@ -18,6 +18,13 @@ Error unsuitable_matrix(const char* words, const Shape& batch, int64_t index) {
   return invalid_argument(words, " The first such matrix is [", place, "] of the batch ", batch);
 }
 
+void check_refusal(int64_t i) {
+  const LapackRefusal refusal = lapack().api->take_refusal();
+  if (refusal.routine == nullptr) return;
+  throw internal_error("LAPACK's ", refusal.routine, " has not accepted argument ",
+                       refusal.argument, " for matrix ", i, " of the batch");
+}
+
 namespace {
 
 template <class T>

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -231,16 +232,31 @@ std::unique_ptr<Kernel> with_wide_routines(DType dtype, int64_t n, int64_t from,
   });
 }
 
-// body(i, memory) for each matrix, with memory for so many Ws; cost: of one matrix, in ns.
+// Errors: Internal, where LAPACK has not accepted a call for matrix i of the batch.
+void check_refusal(int64_t i);
+
+// What one matrix at a time needs.
+struct MatrixMemory {
+  MatrixMemory(int64_t elements, int64_t bytes_taken = 0) : room(elements), takes(bytes_taken) {}
+  int64_t room;   // that it is given, in Ws
+  int64_t takes;  // bytes that the library takes by itself
+};
+
+// body(i, memory) for each matrix, with memory for it; cost: of one matrix, in ns.
 template <class W, class Body>
 void each_matrix(const RunContext& c, const Routines<W>& routines, int64_t count, double cost,
-                 int64_t room, const Body& body) {
+                 const MatrixMemory& needs, const Body& body) {
   constexpr double kPieceNs = 50000;
   const LapackScope scope(routines.of_lapack);
   const auto grain = static_cast<int64_t>(std::clamp(kPieceNs / cost, 1.0, 1e6));
   c.parallel_for(count, grain, cost, [&](int64_t begin, int64_t end) {
-    const Workspace<W> memory(room);
-    for (int64_t i = begin; i < end; ++i) body(i, memory.data());
+    const Workspace<W> memory(needs.room);
+    // Never touched: counts for what the library takes.
+    const Workspace<std::byte> claim(needs.takes);
+    for (int64_t i = begin; i < end; ++i) {
+      body(i, memory.data());
+      if (routines.of_lapack) check_refusal(i);
+    }
   });
 }
 

@@ -108,11 +108,12 @@ template <class W>
 std::unique_ptr<Kernel> eig_kernel(const MatrixBatch& m, bool vectors,
                                    const Routines<W>& routines) {
   const EigRoom<W> room(m.rows, vectors, routines);
+  const MatrixMemory needs(room.whole(), routines.table->schur_takes(m.rows));
   const double cost = cubic_cost<W>(m.rows, vectors ? 25.0 : 10.0);
   return make_kernel(
       [=](RunContext& c) {
         const int64_t n = room.n;
-        each_matrix(c, routines, m.count, cost, room.whole(), [&](int64_t i, W* a) {
+        each_matrix(c, routines, m.count, cost, needs, [&](int64_t i, W* a) {
           routines.load_transposed(c.input(0), i * n * n, n, n, a);
           if (!all_finite(a, n * n) ||
               !routines.table->eig(n, vectors, a, room.values(a), room.vectors(a), room.rest(a))) {

@@ -25,11 +25,12 @@ std::unique_ptr<Kernel> eigh_kernel(const MatrixBatch& m, bool vectors,
                                     const Routines<W>& routines) {
   const int64_t n = m.rows, work = routines.table->eigh_room(n, vectors);
   const int64_t of_a = padded<W>(n * n), of_values = padded<W>(n);
-  const int64_t room = of_a + 2 * of_values + work / static_cast<int64_t>(sizeof(W)) + 1;
+  const MatrixMemory needs(of_a + 2 * of_values + work / static_cast<int64_t>(sizeof(W)) + 1,
+                           routines.table->eigh_takes(n));
   const double cost = cubic_cost<W>(n, vectors ? 9.0 : 2.0);
   return make_kernel(
       [=](RunContext& c) {
-        each_matrix(c, routines, m.count, cost, room, [&](int64_t i, W* a) {
+        each_matrix(c, routines, m.count, cost, needs, [&](int64_t i, W* a) {
           W* const numbers = a + of_a;
           auto* const values = reinterpret_cast<Real<W>*>(numbers + of_values);
           load_lower(routines, c.input(0), i * n * n, n, a);

@@ -24,7 +24,7 @@ struct LeastSquares {
   int64_t m, n, k, fewest;
   bool fast;
   Routines<W> routines;
-  int64_t of_a, of_rhs, of_solution, of_square, of_inner, of_values, work = 0;
+  int64_t of_a, of_rhs, of_solution, of_square, of_inner, of_values, work = 0, takes = 0;
 
   LeastSquares(const MatrixBatch& matrix, int64_t columns, bool by_cholesky, const Routines<W>& r)
       : batch(matrix),
@@ -42,6 +42,7 @@ struct LeastSquares {
         of_values(padded<W>(fewest)) {
     if (fast) return;
     work = r.table->svd_room(m, n, Vectors::kThin) / static_cast<int64_t>(sizeof(W)) + 1;
+    takes = r.table->svd_takes(m, n, Vectors::kThin);
   }
 
   W* rhs(W* a) const { return a + of_a; }
@@ -113,7 +114,7 @@ struct LeastSquares {
     if (fast && !(regularizer >= 0)) {
       throw invalid_argument("l2_regularizer must be >= 0, got ", regularizer);
     }
-    each_matrix(c, routines, batch.count, cost, room(), [&](int64_t i, W* a) {
+    each_matrix(c, routines, batch.count, cost, {room(), takes}, [&](int64_t i, W* a) {
       load(c, i, a);
       const bool done = fast ? by_normal_equations(c, i, regularizer, a) : by_singular_values(a);
       if (!done) {

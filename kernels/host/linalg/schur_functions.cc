@@ -92,9 +92,10 @@ class SchurFunction {
         each_(padded<W>(n * n)),
         work_(padded<W>(routines.table->schur_room(n) / static_cast<int64_t>(sizeof(W)) + 1)) {}
 
-  int64_t room() const {
+  MatrixMemory needs() const {
     constexpr auto kWide = static_cast<int64_t>(sizeof(Z) / sizeof(W));
-    return 2 * each_ + work_ + kWide * TriangleRoom<Z>::whole(n_);
+    return {2 * each_ + work_ + kWide * TriangleRoom<Z>::whole(n_),
+            routines_.table->schur_takes(n_)};
   }
 
   enum class Outcome { kDone, kNone, kNotConverged };
@@ -160,7 +161,7 @@ std::unique_ptr<Kernel> schur_kernel(Function f, const MatrixBatch& m,
   return make_kernel(
       [=](RunContext& c) {
         const int64_t n = m.rows;
-        each_matrix(c, routines, m.count, cost, function.room(), [&](int64_t i, W* a) {
+        each_matrix(c, routines, m.count, cost, function.needs(), [&](int64_t i, W* a) {
           routines.load_transposed(c.input(0), i * n * n, n, n, a);
           const Outcome outcome = function.compute(a);
           if (outcome == Outcome::kNotConverged) {

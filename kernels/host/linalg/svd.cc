@@ -51,24 +51,24 @@ std::unique_ptr<Kernel> svd_kernel(const MatrixBatch& m, Vectors vectors,
                                    const Routines<W>& routines) {
   const SvdRoom<W> room(m, vectors);
   const int64_t work = routines.table->svd_room(room.n, room.m, vectors);
+  const MatrixMemory needs(room.whole() + work / static_cast<int64_t>(sizeof(W)) + 1,
+                           routines.table->svd_takes(room.n, room.m, vectors));
   const double cost = cubic_cost<W>(std::max(m.rows, m.columns), 20.0);
   return make_kernel(
       [=](RunContext& c) {
-        each_matrix(
-            c, routines, m.count, cost, room.whole() + work / static_cast<int64_t>(sizeof(W)) + 1,
-            [&](int64_t i, W* a) {
-              W *const u = a + room.of_a, *const v = u + room.of_u;
-              routines.load(c.input(0), i * room.m * room.n, room.m * room.n, a);
-              if (!decompose(routines, room, vectors, a)) {
-                throw unsuitable_matrix(kNoSingularValues, m.batch, i);
-              }
-              routines.store(v + room.of_v, room.values, c.output(0), i * room.values);
-              if (vectors == Vectors::kNone) return;
-              const int64_t of_u = room.m * room.u_columns, of_v = room.n * room.v_columns;
-              routines.store(u, of_u, c.output(1), i * of_u);
-              conjugate(v, of_v);
-              routines.store_transposed(v, room.n, room.n, room.v_columns, c.output(2), i * of_v);
-            });
+        each_matrix(c, routines, m.count, cost, needs, [&](int64_t i, W* a) {
+          W *const u = a + room.of_a, *const v = u + room.of_u;
+          routines.load(c.input(0), i * room.m * room.n, room.m * room.n, a);
+          if (!decompose(routines, room, vectors, a)) {
+            throw unsuitable_matrix(kNoSingularValues, m.batch, i);
+          }
+          routines.store(v + room.of_v, room.values, c.output(0), i * room.values);
+          if (vectors == Vectors::kNone) return;
+          const int64_t of_u = room.m * room.u_columns, of_v = room.n * room.v_columns;
+          routines.store(u, of_u, c.output(1), i * of_u);
+          conjugate(v, of_v);
+          routines.store_transposed(v, room.n, room.n, room.v_columns, c.output(2), i * of_v);
+        });
       },
       cost * static_cast<double>(m.count));
 }
