@@ -8,6 +8,7 @@
 
 #include "kernels/eigen/complex_schur.h"
 #include "kernels/eigen/routines.h"
+#include "kernels/eigen/scaling.h"
 
 namespace treenail::eigen {
 namespace {
@@ -102,8 +103,10 @@ template <class T>
 bool eig(int64_t n, bool vectors, T* a, Complex<T>* values, Complex<T>* v, void* work) {
   const EigParts parts(n);
   Z *const t = parts.part(work, 0), *const u = parts.part(work, 1), *const x = parts.part(work, 2);
+  const int exponent = exponent_of(n * n, a);
+  scale(n * n, -exponent, a);
   if (!schur_form(n, a, t, u, work)) return false;
-  for (int64_t i = 0; i < n; ++i) values[i] = t[i * (n + 1)];
+  for (int64_t i = 0; i < n; ++i) values[i] = scaled(t[i * (n + 1)], exponent);
   if (!vectors) return true;
   triangle_vectors(n, t, x);
   multiply(n, n, n, u, x, v);

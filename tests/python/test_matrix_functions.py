@@ -222,6 +222,24 @@ def test_eigenvalues_and_vectors_of_hard_matrices(evaluate, kind, order, dtype):
         np.testing.assert_allclose(alone, e, atol=64 * order * eps * max(size, 1))
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 1e300])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("order", [2, 8, 60])
+def test_very_large_and_very_small_matrices(evaluate, order, dtype, scale):
+    a = (2 * np.eye(order) + RNG.normal(size=(order, order)) / order).astype(dtype)
+    if dtype == "complex128":
+        a = a * (1 + 0.5j)
+    e, v = evaluate(list(tn.linalg.eig(a)))
+    of_scaled = evaluate(list(tn.linalg.eig(a * scale)))
+    np.testing.assert_allclose(of_scaled[0], e * scale, rtol=1e-11)
+    np.testing.assert_allclose(of_scaled[1], v, atol=1e-8)
+    root = evaluate(tn.linalg.sqrtm(a))
+    np.testing.assert_allclose(evaluate(tn.linalg.sqrtm(a * scale)), root * np.sqrt(scale),
+                               atol=1e-13 * np.sqrt(scale))
+    moved = evaluate(tn.linalg.logm(a)) + np.log(scale) * np.eye(order)
+    np.testing.assert_allclose(evaluate(tn.linalg.logm(a * scale)), moved, atol=1e-11)
+
+
 def test_values_that_rounding_orders_are_in_one_order(evaluate):
     """All eigenvalues of a skew-Hermitian matrix have the real part 0 but for rounding."""
     a = RNG.normal(size=(30, 30)) + 1j * RNG.normal(size=(30, 30))

@@ -4,10 +4,13 @@
 // f(A)^T: the Schur form then keeps the zeros below the blocks of a gradient's matrix
 // (framework/ops/matrix_functions.cc), and a gradient of 0 goes on as 0. What has no such function,
 // and of a real matrix no real one, is NaN: an error would take the rest of the batch with it.
+#include <cstdlib>
 #include <limits>
+#include <numbers>
 
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/eigen/complex_schur.h"
+#include "kernels/eigen/scaling.h"
 #include "kernels/host/linalg/dense.h"
 #include "kernels/host/linalg/triangles.h"
 #include "kernels/host/linalg/triangular_functions.h"
@@ -103,7 +106,7 @@ class SchurFunction {
   Outcome compute(W* a) const {
     if (!all_finite(a, n_ * n_)) return Outcome::kNone;
     if (is_upper_triangle(n_, a)) return of_triangle(a);
-    if (!is_lower_triangle(n_, a)) return by_schur_form(a);
+    if (!is_lower_triangle(n_, a)) return scaled_by_schur_form(a);
     transpose_square(n_, a);
     const Outcome outcome = of_triangle(a);
     transpose_square(n_, a);
@@ -113,6 +116,26 @@ class SchurFunction {
  private:
   static constexpr bool kReal = !is_complex_number<W>;
   W* rest(W* a) const { return a + 2 * each_ + work_; }
+
+  // An even exponent to take off numbers whose squares might leave the range; 0 of ordinary ones,
+  // for whose logarithms it would cost digits.
+  int far_exponent(const W* a) const {
+    constexpr int kOrdinary = 100;
+    const int exponent = eigen::exponent_of(n_ * n_, a);
+    return std::abs(exponent) > kOrdinary ? exponent / 2 * 2 : 0;
+  }
+
+  Outcome scaled_by_schur_form(W* a) const {
+    const int exponent = far_exponent(a);
+    eigen::scale(n_ * n_, -exponent, a);
+    const Outcome outcome = by_schur_form(a);
+    if (f_ == Function::kSquareRoot) {
+      eigen::scale(n_ * n_, exponent / 2, a);
+    } else if (exponent != 0) {
+      for (int64_t i = 0; i < n_; ++i) a[i * (n_ + 1)] += exponent * std::numbers::ln2;
+    }
+    return outcome;
+  }
 
   Outcome of_triangle(W* a) const {
     const TriangleRoom<W> room(n_, rest(a));
