@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Schur forms. Compiled in a file for real and one for complex matrices, for Eigen has them apart,
+// and both at once would take more than 10 s.
+#pragma once
+
 #include "kernels/eigen/eigen.h"
 #include "kernels/eigen/routines.h"
 
@@ -19,9 +23,5 @@ bool schur(int64_t n, T* a, T* u, void*) {
   Eigen::Map<EigenMatrix<T>>(u, n, n) = solver.matrixU();
   return true;
 }
-
-template bool schur<double>(int64_t, double*, double*, void*);
-template bool schur<std::complex<double>>(int64_t, std::complex<double>*, std::complex<double>*,
-                                          void*);
 
 }  // namespace treenail::eigen
