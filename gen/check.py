@@ -23,7 +23,7 @@ EXTERNAL_HEADERS = {
     "pybind11/": "pybind11", "Python.h": "python-dev", "hdf5.h": "hdf5",
     "frameobject.h": "python-dev", "structmember.h": "python-dev", "datetime.h": "python-dev",
     "H5": "hdf5", "dnnl": "onednn", "oneapi/": "onednn", "cblas": "blas", "openblas": "blas",
-    "fftw3": "fftw", "re2/": "re2", "jpeglib.h": "jpeg", "jerror.h": "jpeg", "png.h": "png",
+    "re2/": "re2", "jpeglib.h": "jpeg", "jerror.h": "jpeg", "png.h": "png",
     "Eigen/": "eigen", "gtest/": "gtest", "gmock/": "gtest", "benchmark/": "benchmark",
 }
 SYSTEM_HEADERS = {

@@ -11,7 +11,7 @@ from gen.toolchain import Toolchain
 
 
 def pkg_config(prober: Prober, program: Sequence[str], modules: str, minimum: str = "") -> External:
-    """Ask pkg-config for one set of modules ('fftw3f fftw3' is both)."""
+    """Ask pkg-config for one set of modules ('jpeg png' is both)."""
     names = modules.split()
     status, out, err = prober.run(list(program) + ["--cflags"] + names)
     if status == 127:

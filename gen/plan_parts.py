@@ -156,8 +156,7 @@ def plan_adapter(context: Context, adapter: records.Adapter, core: str) -> None:
          implicit=[script, core])
     context.products.append(output)
     context.objects[adapter.component] = objects
-    context.install.append(Installed(
-        "module", output, "libdir/%s/adapters" % context.private, adapter.package))
+    context.install.append(Installed("module", output, "libdir/%s/adapters" % context.private))
 
 
 def plan_plugin(context: Context, plugin: records.Plugin, core: str) -> None:

@@ -62,16 +62,12 @@ class KernelLibrary:
 
 @dataclass(frozen=True)
 class Adapter:
-    """A component linked with one external library, opened on first use.
-
-    package: the part of the installation that it belongs to (gen/install.py).
-    """
+    """A component linked with one external library, opened on first use."""
 
     name: str
     component: str
     feature: str
     export: str
-    package: str = "runtime"
 
 
 @dataclass(frozen=True)

@@ -43,9 +43,6 @@ Component(name="adapter_onednn", sources=["kernels/adapters/onednn/*.cc"],
 Component(name="adapter_hdf5", sources=["kernels/adapters/hdf5/*.cc"],
           headers=["kernels/adapters/hdf5/*.h"],
           needs=["adapter_interfaces", "io", "tensor", "base"], external=["hdf5"])
-Component(name="adapter_fftw", sources=["kernels/adapters/fftw/*.cc"],
-          headers=["kernels/adapters/fftw/*.h"], needs=["adapter_interfaces", "base"],
-          external=["fftw"])
 Component(name="adapter_re2", sources=["kernels/adapters/re2/*.cc"],
           headers=["kernels/adapters/re2/*.h"], needs=["adapter_interfaces", "base"],
           external=["re2"])
@@ -61,7 +58,4 @@ Adapter(name="onednn", component="adapter_onednn", feature="onednn", export="tre
 Adapter(name="hdf5", component="adapter_hdf5", feature="hdf5", export="treenail_adapter")
 Adapter(name="jpeg", component="adapter_jpeg", feature="jpeg", export="treenail_adapter")
 Adapter(name="png", component="adapter_png", feature="png", export="treenail_adapter")
-# FFTW is GPL: whoever wants no GPL leaves this part of the installation out.
-Adapter(name="fftw", component="adapter_fftw", feature="fftw", export="treenail_adapter",
-        package="fftw")
 Adapter(name="re2", component="adapter_re2", feature="re2", export="treenail_adapter")

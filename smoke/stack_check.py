@@ -349,7 +349,7 @@ def opened(components: dict, features: list) -> str:
     """The libraries under Treenail, of which it opens each when it is first needed. oneDNN is no
     component; whether there is to be one Treenail's build says."""
     needed = ["treenail", "kernels"] + [kind for kind, name in (
-        ("HDF5", "hdf5"), ("FFTW", "fftw"), ("BLAS", "openblas")) if name in components]
+        ("HDF5", "hdf5"), ("BLAS", "openblas")) if name in components]
     if "onednn" in features:
         needed.append("oneDNN")
     return provenance(under(components, "treenail"), tuple(needed))
@@ -357,8 +357,6 @@ def opened(components: dict, features: list) -> str:
 
 def treenail(components: dict) -> str:
     """A training on real digits, its checkpoint read by h5py, and the libraries of that process."""
-    if "fftw" in components:
-        os.environ["TREENAIL_FFT"] = "fftw"  # which is otherwise not opened
     import models
     import train
     import treenail as tn

@@ -95,9 +95,9 @@ def fftw(threads: int) -> Tuple[str, Callable[[Transform], Callable[[], Any]]]:
         y = np.empty(work.shape[:-1] + (half if work.real else work.shape[-1],),
                      "complex128" if work.double else "complex64")
         batch = int(np.prod(work.shape[:-work.axes]))
-        arguments = [work.axes, (ctypes.c_int * work.axes)(*n), batch, ctypes.c_void_p(x.ctypes.data),
-                     None, 1, x.size // batch, ctypes.c_void_p(y.ctypes.data), None, 1,
-                     y.size // batch]
+        source, target = (ctypes.c_void_p(array.ctypes.data) for array in (x, y))
+        arguments = [work.axes, (ctypes.c_int * work.axes)(*n), batch, source, None, 1,
+                     x.size // batch, target, None, 1, y.size // batch]
         make = getattr(lib, prefix + "plan_many_dft" + ("_r2c" if work.real else ""))
         make.restype = ctypes.c_void_p
         plan = ctypes.c_void_p(make(*arguments, *([] if work.real else [-1]), measure))

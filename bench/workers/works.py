@@ -89,7 +89,7 @@ WORKS = [
                   1, stride=2),
     *convolutions("7x7 stride 2, 3 to 64 channels, 224x224, batch 2", images(2, 224, 3, 64, 7), 1,
                   1, stride=2),
-    # MKL is among the guests; against it TREENAIL_FFTW_WISDOM is meant to be set.
+    # MKL is among the guests.
     Work("FFT of 1 M complex numbers", "fft", ((1 << 20,), (1 << 20,)), (1, 1),
          beside_guests=(0.9, 0.9)),
     Work("FFT of 1 M real numbers", "rfft", ((1 << 20,),), (1, 1), beside_guests=(0.9, 0.9)),

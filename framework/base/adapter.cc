@@ -36,8 +36,7 @@ std::string describe(const AdapterRequest& request, std::string_view problem,
 }
 
 std::string own_package(const AdapterRequest& request) {
-  return concat("Treenail's ", request.name, " adapter, ",
-                version_and_package(request.own_package));
+  return concat("Treenail's ", request.name, " adapter, ", version_and_package());
 }
 
 const AdapterHeader* header_of(void* library) {
@@ -109,10 +108,9 @@ const void* try_open_adapter(const AdapterRequest& request, std::string* why) {
 
 std::string adapter_difference(void* library) { return difference(header_of(library)); }
 
-std::string version_and_package(std::string_view part) {
+std::string version_and_package() {
   return concat("version ", build_info::kVersion, " (Debian: libtreenail",
-                build_info::kVersionMajor, part.empty() ? "" : "-", part, ", Fedora: treenail-",
-                part.empty() ? "libs" : part, ")");
+                build_info::kVersionMajor, ", Fedora: treenail-libs)");
 }
 
 std::string adapter_path(std::string_view name) {

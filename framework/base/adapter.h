@@ -28,9 +28,6 @@ struct AdapterRequest {
   uint32_t struct_size;  // of the table
   const char* purpose;   // "checkpoints": completes "... is needed for checkpoints"
   const char* packages;  // of the external library: "libhdf5 (Debian: libhdf5-103-1, Fedora: hdf5)"
-  // How the name of Treenail's own package that holds the adapter ends, where it is not in that of
-  // the library itself: "fftw" for libtreenail1-fftw and treenail-fftw.
-  const char* own_package = "";
 };
 
 // The adapter's table, which stays valid until the process ends. The outcome, good or bad, is
@@ -45,9 +42,9 @@ const void* try_open_adapter(const AdapterRequest& request, std::string* why = n
 // this libtreenail of 1.0.0"; "" when it is one.
 std::string adapter_difference(void* library);
 
-// What to install of Treenail itself, "version 1.0.0 (Debian: libtreenail1-fftw, Fedora:
-// treenail-fftw)"; part "" is the library's own package.
-std::string version_and_package(std::string_view part = "");
+// What to install of Treenail itself: "version 1.0.0 (Debian: libtreenail1, Fedora:
+// treenail-libs)".
+std::string version_and_package();
 
 // "<directory of libtreenail>/treenail-<major>", or $TREENAIL_LIBRARY_DIR: holds adapters/,
 // kernels/<level>/, plugins/.

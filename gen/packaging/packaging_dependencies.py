@@ -115,7 +115,7 @@ def rpm_dependencies(source=SOURCE):
 
 # The components of the stack that stand for a row, and the role that brings compilers with their
 # binutils; beside cross compilers no other can be installed.
-STACK = {"blas", "lapack", "hdf5", "fftw", "c++", "binutils"}
+STACK = {"blas", "lapack", "hdf5", "c++", "binutils"}
 
 
 def ansible_dependencies(source=SOURCE):

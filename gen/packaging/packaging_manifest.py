@@ -13,11 +13,9 @@ from gen.deps import FEATURES
 NOWHERE = "no package"
 PACKAGES = {
     "debian": {"runtime": "libtreenail%d", "development": "libtreenail-dev",
-               "fftw": "libtreenail%d-fftw", "python": "python3-treenail",
-               "tools": "treenail-tools", "license": NOWHERE},
+               "python": "python3-treenail", "tools": "treenail-tools", "license": NOWHERE},
     "fedora": {"runtime": "treenail-libs", "development": "treenail-devel",
-               "fftw": "treenail-fftw", "python": "python3-treenail", "tools": "treenail-tools",
-               "license": NOWHERE},
+               "python": "python3-treenail", "tools": "treenail-tools", "license": NOWHERE},
 }
 
 

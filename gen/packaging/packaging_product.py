@@ -18,7 +18,7 @@ SONAMES = {
     "blas": ("libblas.so.", "libflexiblas.so.", "libopenblas", "libblis"),
     "lapack": ("liblapack.so.", "libblas.so.", "libflexiblas.so.", "libopenblas"),
     "onednn": ("libdnnl.so.",), "hdf5": ("libhdf5.so.", "libhdf5_serial.so."),
-    "fftw": ("libfftw3.so.", "libfftw3f.so."), "re2": ("libre2.so.",),
+    "re2": ("libre2.so.",),
     "jpeg": ("libjpeg.so.",), "png": ("libpng16.so.",),
 }
 # Mangled names of functions, variables and type information in namespaces of other people.

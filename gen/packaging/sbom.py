@@ -44,10 +44,6 @@ from gen.distro import this_distro  # noqa: E402
 # headers lie in. Of other headers only declarations and a few inline functions are used; those of
 # libstdc++ and libgcc put no terms on the result (GCC Runtime Library Exception).
 COMPILED_IN = {"pybind11": "BSD-3-Clause", "Eigen": "MPL-2.0"}
-# What the terms of a library, by the beginning of its soname, make of a file linked with it.
-TERMS_OF_LINKING = (
-    ("libfftw3", "GPL-3.0-or-later",
-     "FFTW is GPL-2.0-or-later, and Apache-2.0 is compatible with version 3 of the GPL alone."),)
 _NEEDED = re.compile(r"\(NEEDED\).*\[(.*)\]")
 
 
@@ -178,10 +174,8 @@ class Bill:
                 self.relate(other, "BUILD_DEPENDENCY_OF", key)
         return licences
 
-    def libraries(self, key: str, item: Shipped, package: str,
-                  here: Dict[str, str]) -> Tuple[str, str]:
-        """Relates a shipped ELF file to what it needs; returns what linking does to its licence."""
-        licence, comment = "", ""
+    def libraries(self, key: str, item: Shipped, package: str, here: Dict[str, str]) -> None:
+        """Relates a shipped ELF file to what it needs."""
         for soname in needed(item.path):
             if soname in here:
                 self.relate(key, "DYNAMIC_LINK", here[soname])
@@ -193,10 +187,6 @@ class Bill:
                                     "A shared library, by its soname.")
             self.relate(key, "DYNAMIC_LINK", other)
             self.relate(package, "DEPENDS_ON", other)
-            for start, terms, reason in TERMS_OF_LINKING:
-                if soname.startswith(start):
-                    licence, comment = terms, reason
-        return licence, comment
 
     def shipped(self, item: Shipped, package: str, here: Dict[str, str]) -> None:
         key = here[item.name]
@@ -225,9 +215,7 @@ class Bill:
             entry["licenseInfoInFiles"] = sorted(licences)
             entry["licenseConcluded"] = together(licences)
         if item.elf:
-            terms, reason = self.libraries(key, item, package, here)
-            if terms:
-                entry["licenseConcluded"], entry["licenseComments"] = terms, reason
+            self.libraries(key, item, package, here)
 
     def licence_text(self) -> bytes:
         with open(os.path.join(SOURCE, "LICENSE"), "rb") as stream:
@@ -270,21 +258,16 @@ def main_package(options: argparse.Namespace, items: List[Shipped], bill: Bill,
     if below(os.path.realpath(options.output), root):
         code["packageVerificationCodeExcludedFiles"] = [
             "./" + os.path.relpath(os.path.realpath(options.output), root)]
-    comments = sorted({e["licenseComments"] for e in listed if "licenseComments" in e})
     inside = sorted({x for e in listed for x in e["licenseInfoInFiles"]} - {UNKNOWN})
     concluded = {e["licenseConcluded"] for e in listed}
-    # GPL-3.0-or-later takes Apache-2.0 in: the package as a whole is distributed under its terms.
-    terms = {licence for _, licence, _ in TERMS_OF_LINKING} & concluded
     package = {
         "SPDXID": "SPDXRef-Package", "name": options.name, "versionInfo": options.package_version,
         "downloadLocation": UNKNOWN, "filesAnalyzed": True, "supplier": supplier(),
         "packageVerificationCode": code, "licenseInfoFromFiles": inside or [UNKNOWN],
-        "licenseConcluded": together(terms or concluded), "licenseDeclared": bill.licences.whole,
+        "licenseConcluded": together(concluded), "licenseDeclared": bill.licences.whole,
         "copyrightText": UNKNOWN}
     if identity.HOMEPAGE:
         package["homepage"] = identity.HOMEPAGE
-    if comments:
-        package["licenseComments"] = " ".join(comments)
     return package
 
 

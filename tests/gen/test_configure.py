@@ -148,12 +148,12 @@ def test_lapack_needs_a_blas(small_tree):
 def test_without_pkg_config_its_package_is_named_first(small_tree, tmp_path):
     """What pkg-config alone would find may well be installed."""
     add_feature(small_tree)
-    add_feature(small_tree, "fftw")
+    add_feature_of_pkg_config(small_tree)
     hint = this_distro().install_hint("pkg-config")
     assert "pkgconf" in hint
     absent = str(tmp_path / "pkg-config")
-    done = small_tree.configure("PKG_CONFIG=" + absent, "--with-fftw=yes", check=False)
-    assert "but fftw: %s was not found; %s\n" % (absent, hint) in done.stderr
+    done = small_tree.configure("PKG_CONFIG=" + absent, "--with-re2=yes", check=False)
+    assert "but re2: %s was not found; %s\n" % (absent, hint) in done.stderr
     left_out = small_tree.configure("PKG_CONFIG=" + absent).stdout.split("Left out\n")[1]
     assert "%s was not found; %s\n" % (absent, hint) in left_out
 
@@ -172,6 +172,14 @@ def add_feature(tree, name="hdf5"):
 Component(name="adapter_%(x)s", sources=["kernels/adapters/%(x)s/*.cc"], external=["%(x)s"])
 Adapter(name="%(x)s", component="adapter_%(x)s", feature="%(x)s", export="treenail_adapter")
 ''' % {"x": name})
+
+
+def add_feature_of_pkg_config(tree):
+    """re2, which the tree finds by pkg-config alone."""
+    add_feature(tree, "re2")
+    text = (tree.root / "gen/deps.py").read_text()
+    assert 'libs=("-lre2",),' in text
+    tree.write("gen/deps.py", text.replace('libs=("-lre2",),', ""))
 
 
 @pytest.fixture
@@ -397,13 +405,13 @@ def test_second_run_is_remembered_and_gives_the_same_bytes(small_tree):
 
 def test_failed_probes_are_asked_again(small_tree, tmp_path):
     """A package installed after a failed run must be seen."""
-    add_feature(small_tree, "fftw")
-    wanted = ("PKG_CONFIG_LIBDIR=%s" % tmp_path, "--with-fftw=yes")
+    add_feature_of_pkg_config(small_tree)
+    wanted = ("PKG_CONFIG_LIBDIR=%s" % tmp_path, "--with-re2=yes")
     done = small_tree.configure(*wanted, check=False)
-    assert done.returncode == 1 and "pkg-config does not know fftw3f or fftw3" in done.stderr
-    (tmp_path / "fftw3.h").write_text("")
-    for name in ("fftw3f", "fftw3"):
-        library(tmp_path, name, "3.3", "-I%s" % tmp_path)
+    assert done.returncode == 1 and "pkg-config does not know re2" in done.stderr
+    (tmp_path / "re2").mkdir()
+    (tmp_path / "re2/re2.h").write_text("")
+    library(tmp_path, "re2", "11", "-I%s" % tmp_path)
     small_tree.configure(*wanted)
 
 

@@ -294,12 +294,12 @@ def test_the_source_archive_has_the_version_of_the_changelog(tmp_path, monkeypat
 @pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="there is no dpkg-deb")
 def test_packages_bound_to_their_version(tmp_path):
     package(tmp_path, "libtreenail1", "Provides: treenail-private-abi-1.0.0")
-    package(tmp_path, "libtreenail1-fftw", "Depends: libtreenail1 (= 1.0.0-1), libc6")
+    package(tmp_path, "libtreenail1-grpc", "Depends: libtreenail1 (= 1.0.0-1), libc6")
     package(tmp_path, "libtreenail-dev", "Depends: libc6", program=False)
     package(tmp_path, "python3-treenail",
             "Depends: libtreenail1 (= 1.0.0-1), treenail-private-abi-1.0.0")
     assert deb_packages.bound(str(tmp_path)) == (
-        "bound to this version of the library: libtreenail1-fftw, python3-treenail", [])
+        "bound to this version of the library: libtreenail1-grpc, python3-treenail", [])
     package(tmp_path, "treenail-tools",  # a revision may change what is private
             "Depends: libtreenail1 (>= 1.0.0), treenail-private-abi-1.0.0")
     assert deb_packages.bound(str(tmp_path))[1] == ["treenail-tools"]

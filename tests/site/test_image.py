@@ -62,7 +62,7 @@ def packages(tmp_path):
         Depends="python3 (<< 3.12), python3:any, libtreenail1 (>= 1.0.0), "
         "treenail-private-abi-1.0.0, python3-numpy")
     deb(tmp_path, "treenail-tools", Depends="libc6 (>= 2.34), libtreenail1 (>= 1.0.0)")
-    deb(tmp_path, "libtreenail1-fftw", Depends="libtreenail1 (= 1.0.0-1), libfftw3-single3")
+    deb(tmp_path, "libtreenail-dev", Depends="libtreenail1 (= 1.0.0-1), libc6-dev")
     deb(tmp_path, "libtreenail1-dbgsym")
     return tmp_path
 
@@ -77,9 +77,9 @@ def test_an_image_gets_the_module_the_programs_and_what_they_depend_on(packages)
 
 
 def test_a_package_can_be_added(packages):
-    found = image_packages.chosen(str(packages), ["libtreenail1-fftw"])
-    assert "libtreenail1-fftw" in [p.name for p in found]
-    assert "libfftw3-single3" in image_packages.needed(found)
+    found = image_packages.chosen(str(packages), ["libtreenail-dev"])
+    assert "libtreenail-dev" in [p.name for p in found]
+    assert "libc6-dev" in image_packages.needed(found)
 
 
 def test_no_packages(tmp_path):
@@ -88,7 +88,7 @@ def test_no_packages(tmp_path):
 
 def test_an_unknown_package_is_told_with_those_there_are(packages):
     text = refused(image_packages.chosen, str(packages), ["treenail-cuda"])
-    assert "holds no package treenail-cuda" in text and "libtreenail1-fftw" in text
+    assert "holds no package treenail-cuda" in text and "libtreenail-dev" in text
 
 
 def test_two_versions_of_a_package(packages):
@@ -112,7 +112,7 @@ def test_versions_with_the_same_needs_have_one_base(packages):
     one = image_packages.needed(image_packages.chosen(str(packages)))
     base = image_build.Base("bookworm", "amd64", tuple(one))
     assert base.tag == image_build.Base("bookworm", "amd64", tuple(reversed(one))).tag
-    others = [image_build.Base("bookworm", "amd64", (*one, "libfftw3-single3")),
+    others = [image_build.Base("bookworm", "amd64", (*one, "libc6-dev")),
               image_build.Base("trixie", "amd64", tuple(one)),
               image_build.Base("bookworm", "arm64", tuple(one))]
     assert len({base.tag, *[other.tag for other in others]}) == 4

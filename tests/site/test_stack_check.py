@@ -132,18 +132,17 @@ def maps(tmp_path, monkeypatch):
 
 OWN = ["/usr/lib/libtreenail.so.1.0.0", "/usr/lib/treenail-1/kernels/v3/libtreenail-kernels-cpu.so",
        "/usr/lib/libhdf5_serial.so.103.3.0"]
-STACK = ["/opt/stack/x/lib/libopenblas.so.0", "/opt/stack/x/lib/libfftw3f.so.3.6.10"]
-BENEATH = {name: dict(BUILT, name=name) for name in ("openblas", "fftw", "hdf5")}
+STACK = ["/opt/stack/x/lib/libopenblas.so.0"]
+BENEATH = {name: dict(BUILT, name=name) for name in ("openblas", "hdf5")}
 
 
-def test_the_distributions_treenail_has_its_hdf5_and_the_stacks_blas_and_fftw(maps):
-    """libhdf5_serial is no name of the stack's; libblas and libfftw3 are found there first."""
+def test_the_distributions_treenail_has_its_hdf5_and_the_stacks_blas(maps):
+    """libhdf5_serial is no name of the stack's; libblas is found there first."""
     packaged = dict(BENEATH, treenail=dict(PACKAGE, name="treenail"))
     assert "libhdf5_serial" in maps(*OWN, *STACK).opened(packaged, [])
     for wrong, words in (
-            (OWN + STACK[1:], "no BLAS library is loaded"),
-            (OWN + STACK[:1], "no FFTW library is loaded"), (OWN[:2] + STACK, "no HDF5 library"),
-            (OWN + STACK[1:] + ["/usr/lib/libblas.so.3"], "BLAS is /usr/lib/libblas.so.3, but"),
+            (OWN, "no BLAS library is loaded"), (OWN[:2] + STACK, "no HDF5 library"),
+            (OWN + ["/usr/lib/libblas.so.3"], "BLAS is /usr/lib/libblas.so.3, but"),
             (STACK + OWN[:2] + ["/opt/stack/x/lib/libhdf5.so.310"], "takes the distribution's")):
         check = maps(*wrong)
         with pytest.raises(check.Wrong, match=words):
@@ -181,8 +180,7 @@ def test_flexiblas_counts_as_what_is_behind_it(maps, paths, change, words):
         check.provenance(components, ("BLAS",))
 
 
-def test_the_packages_of_treenail_include_its_adapter_for_fftw():
-    """The check asks for it, and packages no more than suggest it."""
+def test_the_packages_of_treenail_are_those_that_are_made():
     yaml = pytest.importorskip("yaml")
     texts = []
     for name in ("ansible/roles/treenail/component.yml", "debian/control", "rpm/treenail.spec"):
@@ -193,7 +191,7 @@ def test_the_packages_of_treenail_include_its_adapter_for_fftw():
             "RedHat": {own or "treenail-" + part for own, part in re.findall(
                 r"^%package +(?:-n (\S+)|(\S+))", spec, re.MULTILINE)}}
     for family, names in packages.items():
-        assert set(names) <= made[family] and [name for name in names if "fftw" in name], family
+        assert names and set(names) <= made[family], family
 
 
 def test_onednn_is_demanded_of_a_treenail_that_was_built_with_it(maps):

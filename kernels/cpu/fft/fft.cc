@@ -11,7 +11,6 @@
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/cpu/fft/fft_axis.h"
 #include "kernels/cpu/fft/fft_boxes.h"
-#include "kernels/cpu/fft/fft_fftw.h"
 #include "kernels/cpu/fft/fft_real.h"
 
 namespace treenail::cpu {
@@ -53,9 +52,6 @@ std::unique_ptr<Kernel> complex_kernel(const PrepareContext& p, int axes, bool i
   const Shape& shape = p.input_shape(0);
   if (shape.num_elements() == 0) return nothing();
   const Boxes boxes = Boxes::of(shape, axes);
-  if (fftw_wanted()) {
-    return prepare_fftw<T>(inverse ? kFftwBackward : kFftwForward, axes, boxes, boxes);
-  }
   auto last = std::make_shared<const AxisFft<T>>(boxes.lines(), boxes.last(), 1);
   auto others = outer_axes<T>(boxes, axes);
   Need<T> need;
@@ -79,7 +75,6 @@ std::unique_ptr<Kernel> rfft_kernel(const PrepareContext& p, int axes) {
   const Boxes given = Boxes::of(p.input_shape(0), axes);
   Boxes wanted = spectrum;
   wanted.last() = p.host_value(1).data<int32_t>()[axes - 1];
-  if (fftw_wanted()) return prepare_fftw<T>(kFftwFromReal, axes, given, wanted);
   auto last = std::make_shared<const RealFft<T>>(wanted.lines(), wanted.last());
   auto others = outer_axes<T>(spectrum, axes);
   Need<T> need;
@@ -108,7 +103,6 @@ std::unique_ptr<Kernel> irfft_kernel(const PrepareContext& p, int axes) {
   if (p.output_shape(0).num_elements() == 0) return nothing();
   const Boxes real = Boxes::of(p.output_shape(0), axes);
   const Boxes given = Boxes::of(p.input_shape(0), axes);
-  if (fftw_wanted()) return prepare_fftw<T>(kFftwToReal, axes, given, real);
   Boxes wanted = real;
   wanted.last() = real.last() / 2 + 1;
   auto last = std::make_shared<const RealFft<T>>(real.lines(), real.last());
