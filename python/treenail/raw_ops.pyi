@@ -405,6 +405,22 @@ def AvgPoolGrad(orig_input_shape: TensorLike, grad: TensorLike, ksize: Sequence[
 avg_pool_grad = AvgPoolGrad
 
 
+def BandedTriangularSolve(matrix: TensorLike, rhs: TensorLike, lower: bool = ...,
+                          adjoint: bool = ..., name: str | None = ...) -> Tensor:
+    """Solves A output = rhs for triangular matrices A with few diagonals, by substitution.
+
+    matrix is [..., K, M]. Where A is lower triangular, row r holds A[j, j - r] in column j: the
+    diagonal comes first. Where lower is false, row r holds A[j, j + K - 1 - r]: the diagonal
+    comes last. Elements beyond A are not read. With adjoint the system is A^H output = rhs. rhs
+    is [..., M, N]; the axes before the last two are broadcast. Errors: InvalidArgument for
+    shapes that do not go together; "Input matrix is not invertible", naming the first such
+    matrix of the batch of matrices, where a diagonal element is zero.
+    """
+
+
+banded_triangular_solve = BandedTriangularSolve
+
+
 def Barrier(component_types: Sequence[DTypeLike], shapes: Sequence[ShapeLike] = ...,
             capacity: int = ..., container: str | bytes = ..., shared_name: str | bytes = ...,
             name: str | None = ...) -> Tensor:
@@ -5772,6 +5788,36 @@ def Transpose(x: TensorLike, perm: TensorLike, name: str | None = ...) -> Tensor
 
 
 transpose = Transpose
+
+
+def TridiagonalMatMul(superdiag: TensorLike, maindiag: TensorLike, subdiag: TensorLike,
+                      rhs: TensorLike, name: str | None = ...) -> Tensor:
+    """Products of tridiagonal matrices and rhs.
+
+    superdiag, maindiag and subdiag are [..., 1, M] and hold A[j, j + 1], A[j, j] and A[j, j - 1]
+    in column j; the last element of superdiag and the first of subdiag are not read. rhs and
+    output are [..., M, K]. Errors: InvalidArgument for shapes that do not go together.
+    """
+
+
+tridiagonal_mat_mul = TridiagonalMatMul
+
+
+def TridiagonalSolve(diagonals: TensorLike, rhs: TensorLike, partial_pivoting: bool = ...,
+                     name: str | None = ...) -> Tensor:
+    """Solves A output = rhs for tridiagonal matrices A, in a time proportional to their order.
+
+    diagonals is [..., 3, M]: above, on and below the diagonal, row r holding A[j, j + 1 - r] in
+    column j; the last element above and the first one below are not read. rhs and output are
+    [..., M, K]. Gaussian elimination with partial pivoting, or without it (Thomas's algorithm),
+    which is faster and safe for diagonally dominant or positive definite matrices. Errors:
+    InvalidArgument for shapes that do not go together; "The matrix is not invertible", naming
+    the first such matrix of the batch, where a pivot is zero. Without pivoting it may be
+    invertible nevertheless.
+    """
+
+
+tridiagonal_solve = TridiagonalSolve
 
 
 def TruncateDiv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor:
