@@ -84,7 +84,7 @@ _TEST = {"TestCase": "use unittest.TestCase", "main": _TESTS, "mock": "use unitt
 _MODULES = {"treenail": _TOP, "treenail.train": _TRAIN, "treenail.image": _IMAGE,
             "treenail.test": _TEST,
             "treenail.linalg": dict.fromkeys(
-                ("expm", "logm", "sqrtm", "tridiagonal_solve", "tridiagonal_matmul"), _LINALG),
+                ("expm", "logm", "sqrtm"), _LINALG),
             "treenail.random": {"gamma": _RANDOM, "poisson": _RANDOM}}
 
 

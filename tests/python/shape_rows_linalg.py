@@ -50,3 +50,17 @@ row("linalg.lstsq", lambda p: L.lstsq(matrices(p, None, 3, 3), p.f(None, 3, 2)),
 row("linalg.lstsq", lambda p: L.lstsq(matrices(p, 3, 3), p.f(3, None), fast=False), [3, None])
 row("linalg.pinv", lambda p: L.pinv(p.f(None, 3, 2)), [None, 2, 3])
 row("linalg.matrix_rank", lambda p: L.matrix_rank(p.f(None, 3, 2)), [None])
+DIAGONALS = np.ones((2, 3, 2), "f") * [[1], [3], [1]]
+row("linalg.tridiagonal_solve", lambda p: L.tridiagonal_solve(
+    p.of(tn.float32, [None, 3, 2], value=DIAGONALS), p.f(None, 2, 4)), [None, 2, 4])
+row("linalg.tridiagonal_solve",
+    lambda p: L.tridiagonal_solve(matrices(p, 3, 3), p.f(3), "matrix"), [3])
+row("linalg.tridiagonal_matmul",
+    lambda p: L.tridiagonal_matmul(p.f(None, 3, 2), p.f(None, 2, 4)), [None, 2, 4])
+BANDED = "linalg.banded_triangular_solve"
+rows(BANDED, lambda f, p: f(p.f(None, 2, 3), p.f(3, 4)), [None, 3, 4])
+rows(BANDED, lambda f, p: f(p.f(2, None), p.f(5, 1, None)), [5, 1, None], runs=False)
+LU = "linalg.lu_reconstruct linalg.lu_matrix_inverse"
+rows(LU, lambda f, p: f(matrices(p, 3, 3), p.v([0, 1, 2], [3])), [3, 3])
+row("linalg.lu_solve",
+    lambda p: L.lu_solve(matrices(p, 3, 3), p.v([0, 1, 2], [3]), p.f(3, None)), [3, None])

@@ -61,6 +61,10 @@ def _scheduled_words(_rng):
     return tn.seq2seq.ScheduledEmbeddingTrainingHelper(_memory(), [3, 2], tn.ones([5, 4]), 0.5)
 
 
+def _matrix():
+    return tn.linalg.LinearOperatorFullMatrix(tn.constant([[2.0, 1.0], [1.0, 3.0]]))
+
+
 # Classes that no program constructs, or that need something in the graph first.
 MAKERS = {
     tn.Barrier: lambda rng: tn.Barrier([tn.float32, tn.string]),
@@ -82,6 +86,27 @@ MAKERS = {
     tn.TensorShape: lambda rng: tn.TensorShape([2, None]),
     tn.Variable: lambda rng: tn.Variable([[1.0, 2.0], [3.0, 4.0]]),
     tn.VariableScope: lambda rng: tn.get_variable_scope(),
+    tn.linalg.LinearOperator: lambda rng: tn.linalg.LinearOperatorIdentity(2, [3]),
+    tn.linalg.LinearOperatorAdjoint: lambda rng: tn.linalg.LinearOperatorAdjoint(_matrix()),
+    tn.linalg.LinearOperatorBlockDiag:
+        lambda rng: tn.linalg.LinearOperatorBlockDiag([_matrix(), _matrix()]),
+    tn.linalg.LinearOperatorCirculant2D:
+        lambda rng: tn.linalg.LinearOperatorCirculant2D(tn.ones([3, 2])),
+    tn.linalg.LinearOperatorCirculant3D:
+        lambda rng: tn.linalg.LinearOperatorCirculant3D(tn.ones([3, 2, 2])),
+    tn.linalg.LinearOperatorComposition:
+        lambda rng: tn.linalg.LinearOperatorComposition([_matrix(), _matrix()]),
+    tn.linalg.LinearOperatorFullMatrix: lambda rng: _matrix(),
+    tn.linalg.LinearOperatorIdentity: lambda rng: tn.linalg.LinearOperatorIdentity(2, [3]),
+    tn.linalg.LinearOperatorInversion: lambda rng: tn.linalg.LinearOperatorInversion(_matrix()),
+    tn.linalg.LinearOperatorKronecker:
+        lambda rng: tn.linalg.LinearOperatorKronecker([_matrix(), _matrix()]),
+    tn.linalg.LinearOperatorLowRankUpdate:
+        lambda rng: tn.linalg.LinearOperatorLowRankUpdate(_matrix(), [[1.0], [0.5]]),
+    tn.linalg.LinearOperatorPermutation: lambda rng: tn.linalg.LinearOperatorPermutation([1, 0]),
+    tn.linalg.LinearOperatorScaledIdentity:
+        lambda rng: tn.linalg.LinearOperatorScaledIdentity(2, 3.0),
+    tn.linalg.LinearOperatorZeros: lambda rng: tn.linalg.LinearOperatorZeros(2, 3),
     tn.rnn.GRUBlockCellV2: lambda rng: tn.rnn.GRUBlockCellV2(2),
     tn.seq2seq.AttentionWrapper: _attending,
     tn.seq2seq.AttentionWrapperState: lambda rng: _attending(rng).zero_state(2, tn.float32),
@@ -116,6 +141,9 @@ GIVEN = {
     "logdir": "events", "initial_value": 1.0, "values": lambda: tn.constant([[1.0, 2.0]]),
     "indices": lambda: tn.constant([0]), "op_type": "Exp", "name_or_scope": "scope",
     "dense_shape": [2, 3], "num_units": 2, "coord": tn.train.Coordinator,
+    "tril": lambda: tn.ones([2, 2]), "diag": lambda: tn.ones([2]), "row": lambda: tn.ones([3]),
+    "col": lambda: tn.ones([3]), "spectrum": lambda: tn.ones([3]),
+    "reflection_axis": lambda: tn.ones([3]), "diagonals": lambda: tn.ones([3, 4]),
     "timer_interval_secs": 0.1, "threshold": 0.5,
 }
 

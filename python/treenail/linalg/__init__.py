@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear algebra: decompositions, systems of equations, and what tn has for matrices otherwise."""
+"""Linear algebra: decompositions, systems of equations, what tn has for matrices otherwise, and
+operators that know the structure of their matrix."""
 
 from __future__ import annotations
 
@@ -15,6 +16,12 @@ from treenail._math import einsum, matmul, matvec, tensordot, trace  # noqa: F40
 from treenail._norms import norm, normalize  # noqa: F401
 from treenail._names import no_attribute as _no_attribute
 from treenail._refusals import name_in_refusals as _name_in_refusals
+from treenail.linalg._diagonals import *  # noqa: F401,F403
+from treenail.linalg._diagonals import __all__ as _diagonal_names
+from treenail.linalg._lu import *  # noqa: F401,F403
+from treenail.linalg._lu import __all__ as _lu_names
+from treenail.linalg._operators import *  # noqa: F401,F403
+from treenail.linalg._operators import __all__ as _operator_names
 from treenail.nn import l2_normalize  # noqa: F401
 
 transpose = matrix_transpose
@@ -26,6 +33,7 @@ _MATRICES = {"band_part": "matrix_band_part", "diag": "matrix_diag",
 __all__ = list(_linalg_names) + list(_function_names) + list(_MATRICES) + [
     "einsum", "eye", "global_norm", "l2_normalize", "matmul", "matrix_transpose", "matvec", "norm",
     "normalize", "tensor_diag", "tensor_diag_part", "tensordot", "trace", "transpose"]
+__all__ += _diagonal_names + _lu_names + _operator_names
 
 
 def __getattr__(name: str):
