@@ -15,6 +15,13 @@ def matrices(p, *shape):
 
 
 L = tn.linalg
+row("linalg.diag", lambda p: L.diag(p.f(None, 3)), [None, 3, 3])
+row("linalg.diag", lambda p: L.diag(p.f(None, 3, 3), k=[-1, 1], num_cols=4), [None, 3, 4])
+row("linalg.diag", lambda p: L.diag(p.f(None, 3), k=p.n(1)), ANY)
+row("linalg.diag_part", lambda p: L.diag_part(p.f(None, 3, 4), k=1), [None, 3])
+row("linalg.diag_part", lambda p: L.diag_part(p.f(None, 3, 4), k=[0, 3]), [None, 4, 3])
+row("linalg.set_diag", lambda p: L.set_diag(p.f(None, 3, 4), p.f(None, 2, 3), k=(0, 1)),
+    [None, 3, 4])
 SQUARE = "linalg.cholesky linalg.inv linalg.expm linalg.logm linalg.sqrtm"
 rows(SQUARE, lambda f, p: f(matrices(p, None, 3, 3)), [None, 3, 3])
 rows(SQUARE, lambda f, p: f(matrices(p, 2, None, 3)), [2, 3, 3])

@@ -185,6 +185,28 @@ def test_what_is_ignored_has_no_gradient():
             assert g[0, -1] == 0 and g[2, 0] == 0 and np.isfinite(g).all()
 
 
+# --- Some of the diagonals ------------------------------------------------------------------------
+
+def test_diagonals_beside_the_main_one(evaluate):
+    x = RNG.normal(size=(2, 3, 4))
+    for diag, part, put in ((tn.matrix_diag, tn.matrix_diag_part, tn.matrix_set_diag),
+                            (tn.linalg.diag, tn.linalg.diag_part, tn.linalg.set_diag)):
+        for k in (-2, -1, 0, 1, 3):
+            own = np.diagonal(x, k, 1, 2)
+            np.testing.assert_array_equal(evaluate(part(x, k=k)), own)
+            np.testing.assert_array_equal(evaluate(diag(own[0], k=k)), np.diag(own[0], k))
+            changed = evaluate(put(x, own + 1, k=k))
+            np.testing.assert_array_equal(changed - x > 0.5, np.eye(3, 4, k) * np.ones(x.shape))
+        bands = evaluate(part(x, k=(-1, 1), padding_value=7))
+        assert bands.shape == (2, 3, 3) and (bands[:, 2, 2] == 7).all()
+        whole = evaluate(diag(bands, k=(-1, 1), num_rows=3, num_cols=4, padding_value=-1.0))
+        near = np.abs(np.subtract.outer(np.arange(3), np.arange(4))) <= 1
+        np.testing.assert_array_equal(whole, np.where(near, x, -1))
+        assert evaluate(diag([1, 2])).tolist() == [[1, 0], [0, 2]]
+    with pytest.raises(tn.errors.InvalidArgumentError, match="out of bound"):
+        tn.linalg.diag_part(x, k=9)
+
+
 # --- LU factors -----------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("known", ["known", "extents unknown", "rank unknown"])

@@ -16,6 +16,8 @@ from treenail._math import einsum, matmul, matvec, tensordot, trace  # noqa: F40
 from treenail._norms import norm, normalize  # noqa: F401
 from treenail._names import no_attribute as _no_attribute
 from treenail._refusals import name_in_refusals as _name_in_refusals
+from treenail.linalg._diag_functions import *  # noqa: F401,F403
+from treenail.linalg._diag_functions import __all__ as _diag_names
 from treenail.linalg._diagonals import *  # noqa: F401,F403
 from treenail.linalg._diagonals import __all__ as _diagonal_names
 from treenail.linalg._lu import *  # noqa: F401,F403
@@ -27,13 +29,12 @@ from treenail.nn import l2_normalize  # noqa: F401
 transpose = matrix_transpose
 
 # Ops of the registry, under the names that they have in tn.
-_MATRICES = {"band_part": "matrix_band_part", "diag": "matrix_diag",
-             "diag_part": "matrix_diag_part", "set_diag": "matrix_set_diag"}
+_MATRICES = {"band_part": "matrix_band_part"}
 
 __all__ = list(_linalg_names) + list(_function_names) + list(_MATRICES) + [
     "einsum", "eye", "global_norm", "l2_normalize", "matmul", "matrix_transpose", "matvec", "norm",
     "normalize", "tensor_diag", "tensor_diag_part", "tensordot", "trace", "transpose"]
-__all__ += _diagonal_names + _lu_names + _operator_names
+__all__ += _diag_names + _diagonal_names + _lu_names + _operator_names
 
 
 def __getattr__(name: str):
