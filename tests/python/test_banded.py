@@ -45,7 +45,7 @@ def close(dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(5,), (1,), (2,), (3, 4)])
+@pytest.mark.parametrize("shape", [(5,), (1,), (2,), (3, 4), (0,), (2, 0)])
 def test_formats_of_diagonals(evaluate, shape, dtype):
     d, rhs = compact(dtype, *shape), numbers(dtype, *shape, 2)
     x, y = np.linalg.solve(dense(d), rhs), dense(d) @ rhs

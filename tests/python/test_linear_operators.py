@@ -627,6 +627,22 @@ def test_extents_are_checked_in_a_run_where_it_is_asked_for(evaluate):
         evaluate(y, {rows: 2})
 
 
+def test_what_an_update_is_made_of(evaluate):
+    u, d, v = np.ones((3, 2)), np.array([1.0, 2.0]), np.zeros((3, 2))
+    base = L.LinearOperatorIdentity(3, dtype=tn.float64)
+    update = L.LinearOperatorLowRankUpdate(base, u, d, v, is_diag_update_positive=True)
+    assert update.base_operator is base and update.is_diag_update_positive
+    for found, wanted in zip(evaluate([update.u, update.v, update.diag_update,
+                                       update.diag_operator.to_dense()]), (u, v, d, np.diag(d))):
+        np.testing.assert_array_equal(found, wanted)
+    ones = L.LinearOperatorLowRankUpdate(base, u)
+    assert ones.diag_update is None and ones.diag_operator.is_positive_definite
+    np.testing.assert_array_equal(evaluate(ones.diag_operator.to_dense()), np.eye(2))
+    # Zeros on the diagonal of the update are no reason to fail.
+    none = L.LinearOperatorLowRankUpdate(base, u, 0 * d)
+    np.testing.assert_array_equal(evaluate(none.solve(u)), u)
+
+
 def test_names_and_parents():
     x = tn.constant([1.0, 2.0])
     operator = L.LinearOperatorDiag(x, name="scales")

@@ -114,31 +114,40 @@ struct TridiagonalMatMul {
                        cost * static_cast<double>(m.count));
   }
 
-  // Row j of the result, of rows of k numbers around x; null where there is none.
-  static void product_row(const W* factors, const T* const* around, int64_t k, T* result) {
+  // One row of the result from that row of x and the ones around it, of k numbers each. What is
+  // not there is not read.
+  template <bool kNext, bool kPrevious>
+  static void product_row(const W (&factors)[3], const T* x, int64_t k, T* result) {
     for (int64_t column = 0; column < k; ++column) {
-      W sum(0);
-      for (int i = 0; i < 3; ++i) {
-        if (around[i] != nullptr) sum += factors[i] * W(around[i][column]);
-      }
+      W sum = factors[1] * W(x[column]);
+      if (kNext) sum += factors[0] * W(x[column + k]);
+      if (kPrevious) sum += factors[2] * W(x[column - k]);
       result[column] = static_cast<T>(sum);
     }
   }
 
+  // Row `i` of all rows of the batch, the row `place` of its matrix.
+  static void product_row(const T* const (&diagonals)[3], int64_t i, int64_t place, int64_t n,
+                          const T* x, int64_t k, T* result) {
+    const W factors[] = {W(diagonals[0][i]), W(diagonals[1][i]), W(diagonals[2][i])};
+    const bool next = place + 1 < n, previous = place > 0;
+    if (next && previous) return product_row<true, true>(factors, x, k, result);
+    if (next) return product_row<true, false>(factors, x, k, result);
+    if (previous) return product_row<false, true>(factors, x, k, result);
+    product_row<false, false>(factors, x, k, result);
+  }
+
   static void run(RunContext& c, const MatrixBatch& m, double cost) {
+    const T* const diagonals[] = {matrices<T>(c.input(0)), matrices<T>(c.input(1)),
+                                  matrices<T>(c.input(2))};
     const T* const rhs = matrices<T>(c.input(3));
     T* const result = matrices<T>(c.output(0));
     const int64_t n = m.rows, k = m.columns;
-    const auto grain = static_cast<int64_t>(std::max(1.0, 50000 * static_cast<double>(n) / cost));
-    // Rows of the whole batch.
-    c.parallel_for(m.count * n, grain, cost / static_cast<double>(n), [&](int64_t i, int64_t end) {
-      for (; i < end; ++i) {
-        const int64_t row = i % n;
-        const T* const x = rhs + i * k;
-        const T* const around[] = {row + 1 < n ? x + k : nullptr, x, row > 0 ? x - k : nullptr};
-        W factors[3];
-        for (int d = 0; d < 3; ++d) factors[d] = W(matrices<T>(c.input(d))[i]);
-        product_row(factors, around, k, result + i * k);
+    const double each = cost / static_cast<double>(n);
+    const auto grain = static_cast<int64_t>(std::max(1.0, 50000 / each));
+    c.parallel_for(m.count * n, grain, each, [&](int64_t i, int64_t end) {
+      for (int64_t place = i % n; i < end; ++i, place = place + 1 < n ? place + 1 : 0) {
+        product_row(diagonals, i, place, n, rhs + i * k, k, result + i * k);
       }
     });
   }

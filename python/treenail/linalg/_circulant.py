@@ -164,8 +164,10 @@ class _Circulant(LinearOperator):
             self._spectrum, "Not equal to adjoint: the spectrum had non-zero imaginary values.")
 
     def _like(self, spectrum: Tensor, hints: dict) -> LinearOperator:
-        """A circulant of this class and dtype."""
-        return type(self)(spectrum, input_output_dtype=self._dtype, **hints)
+        """A circulant of as many axes and this dtype."""
+        kinds = {1: LinearOperatorCirculant, 2: LinearOperatorCirculant2D,
+                 3: LinearOperatorCirculant3D}
+        return kinds[self._depth](spectrum, input_output_dtype=self._dtype, **hints)
 
 
 class LinearOperatorCirculant(_Circulant):

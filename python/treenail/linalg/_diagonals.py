@@ -60,8 +60,6 @@ def _from_matrix(diagonals: Any) -> tuple:
     above = ops.MatrixDiagPart(matrix[..., :-1, 1:])
     below = ops.MatrixDiagPart(matrix[..., 1:, :-1])
     order = _batches.extent(main, -1)
-    if order == 0:
-        return main, main, main
     return (_completed("the superdiagonal", above, order, False), main,
             _completed("the subdiagonal", below, order, True))
 

@@ -10,6 +10,8 @@ from treenail._shape import TensorShape, broadcast_static_shape
 from treenail._treenail import Tensor
 from treenail.linalg import _algebra, _batches, _hints
 from treenail.linalg._composite import checked_operator
+from treenail.linalg._diag import LinearOperatorDiag
+from treenail.linalg._identity import LinearOperatorIdentity
 from treenail.linalg._operator import LinearOperator, argument, cholesky_solution, fold
 
 TYPE_CHECKING = False
@@ -91,6 +93,14 @@ class LinearOperatorLowRankUpdate(LinearOperator):
     def diag_update(self) -> Tensor | None:
         """d, [..., k], or None for ones."""
         return self._diag
+
+    @property
+    def diag_operator(self) -> LinearOperator:
+        """diag(d), of order k."""
+        hint = self._is_diag_update_positive
+        if self._diag is None:
+            return LinearOperatorIdentity(_batches.extent(self._u, -1), dtype=self._dtype)
+        return LinearOperatorDiag(self._diag, is_positive_definite=hint or None)
 
     @property
     def is_diag_update_positive(self) -> bool | None:
