@@ -57,6 +57,13 @@ def _listed(data: Any) -> list:
     return list(data) if isinstance(data, (list, tuple)) else [data]
 
 
+def _label(tensor: Tensor) -> str:
+    """Its name; of a concrete one, which has none, what it is."""
+    if tensor._is_concrete:
+        return "shape=%s dtype=%s" % (tensor.shape, tensor.dtype.name)
+    return tensor.name
+
+
 def _shown(value: Any) -> str:
     return value.item().decode("utf-8", "backslashreplace") if value.dtype == object \
         and value.ndim == 0 else str(value)
@@ -75,7 +82,7 @@ def _compared(name: str | None, default: str, symbol: str, op: Callable, x: Any,
         y = convert_to_tensor(y, x.dtype)
         if data is None:
             data = [message or "", "Condition x %s y did not hold element-wise:" % symbol,
-                    "x (%s) = " % x.name, x, "y (%s) = " % y.name, y]
+                    "x (%s) = " % _label(x), x, "y (%s) = " % _label(y), y]
         condition = reduce_all(op(x, y))
         return Assert(condition if _may_hold(symbol, x, y) else False, data, summarize)
 
@@ -144,7 +151,7 @@ def assert_near(x: Any, y: Any, rtol: Any = None, atol: Any = None, data: Any = 
         condition = reduce_all(ops.LessEqual(size(x - y), atol + rtol * size(y)))
         if data is None:
             data = [message or "", "x and y not equal to tolerance rtol = ", rtol, "atol = ", atol,
-                    "x (%s) = " % x.name, x, "y (%s) = " % y.name, y]
+                    "x (%s) = " % _label(x), x, "y (%s) = " % _label(y), y]
         return Assert(condition, data, summarize)
 
 
@@ -161,7 +168,7 @@ def _signed(name: str | None, default: str, symbol: str, op: Callable, x: Any, d
         x = convert_to_tensor(x)
         if data is None:
             data = [message or "", "Condition x %s 0 did not hold element-wise:" % symbol,
-                    "x (%s) = " % x.name, x]
+                    "x (%s) = " % _label(x), x]
         zero = convert_to_tensor(0, x.dtype)
         condition = reduce_all(op(x, zero))
         return Assert(condition if _may_hold(symbol, x, zero) else False, data, summarize)
@@ -208,11 +215,11 @@ def _ranked(name: str | None, default: str, x: Any, ranks: Any, needed: str, hol
             numbers = [int(rank) for rank in known]
             if not holds(x.shape.ndims, *numbers):
                 raise ValueError("%s.  Tensor %s must have rank %s %s.  Received rank %d, shape %s"
-                                 % (message or "", x.name, needed,
+                                 % (message or "", _label(x), needed,
                                     " or ".join(map(str, numbers)), x.shape.ndims, x.shape))
             return ops.NoOp(name=scope)
         if data is None:
-            data = [message or "", "Tensor %s must have rank %s" % (x.name, needed), *tensors,
+            data = [message or "", "Tensor %s must have rank %s" % (_label(x), needed), *tensors,
                     "Received shape: ", ops.Shape(x)]
         return Assert(holds_in_run(_rank(x), *tensors), data, summarize)
 
@@ -249,7 +256,7 @@ def assert_scalar(tensor: Any, name: str | None = None) -> Tensor:
     with scope_of(name, "assert_scalar", [tensor]):
         tensor = convert_to_tensor(tensor)
         if tensor.shape.ndims not in (None, 0):
-            raise ValueError("Expected scalar shape for %s, saw shape: %s." % (tensor.name,
+            raise ValueError("Expected scalar shape for %s, saw shape: %s." % (_label(tensor),
                                                                                tensor.shape))
         return tensor
 
@@ -261,7 +268,7 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None,
         tensor, wanted = convert_to_tensor(tensor), _core.as_dtype(tf_type)
         if tensor.dtype != wanted:
             raise TypeError("%s  %s must be of type %s, not %s"
-                            % (message or "", tensor.name, wanted.name, tensor.dtype.name))
+                            % (message or "", _label(tensor), wanted.name, tensor.dtype.name))
         return ops.NoOp(name=scope)
 
 
@@ -271,7 +278,7 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
         x = convert_to_tensor(x)
         if not x.dtype.is_integer:
             raise TypeError("%s  Expected \"x\" to be integer type.  Found: %s of dtype %s"
-                            % (message or "", x.name, x.dtype.name))
+                            % (message or "", _label(x), x.dtype.name))
         return ops.NoOp(name=scope)
 
 
@@ -282,8 +289,8 @@ def assert_same_float_dtype(tensors: Sequence | None = None, dtype: Any = None) 
     for value in tensors or []:
         tensor = convert_to_tensor(value)
         if wanted is not None and tensor.dtype != wanted:
-            raise ValueError("Tensor %s: expected dtype %s, got %s" % (tensor.name, wanted.name,
-                                                                       tensor.dtype.name))
+            raise ValueError("Tensor %s: expected dtype %s, got %s"
+                             % (_label(tensor), wanted.name, tensor.dtype.name))
         wanted = tensor.dtype
     wanted = wanted or _core.float32
     if not wanted.is_floating:

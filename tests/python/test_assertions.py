@@ -220,3 +220,26 @@ def test_errors_name_the_line_that_made_the_assertion(sess):
     with pytest.raises(tn.errors.InvalidArgumentError) as caught:
         sess.run(check, {x: [-1]})
     assert re.search(r"test_assertions\.py\", line \d+, in test_errors_name", str(caught.value))
+
+
+def test_assertions_at_once():
+    with tn.eager():
+        x = tn.constant([1.0, 2.0])
+        for holds in (lambda: tn.assert_positive(x), lambda: tn.assert_less(x, 3.0),
+                      lambda: tn.assert_near(x, x), lambda: tn.assert_rank(x, 1),
+                      lambda: tn.assert_type(x, tn.float32), lambda: tn.assert_scalar(1.0)):
+            holds()
+        with pytest.raises(tn.errors.InvalidArgumentError, match=r"x \(shape=\(2,\) dtype=float32"):
+            tn.assert_negative(x)
+        with pytest.raises(tn.errors.InvalidArgumentError, match="x == y did not hold"):
+            tn.assert_equal(x, 1.0)
+        with pytest.raises(ValueError, match="must have rank equal to 2"):
+            tn.assert_rank(x, 2)
+        with pytest.raises(ValueError, match=r"scalar shape for shape=\(2,\)"):
+            tn.assert_scalar(x)
+        with pytest.raises(TypeError, match="must be of type int32"):
+            tn.assert_type(x, tn.int32)
+        with pytest.raises(TypeError, match="integer type"):
+            tn.assert_integer(x)
+        with pytest.raises(ValueError, match="expected dtype float64"):
+            tn.assert_same_float_dtype([x], tn.float64)
