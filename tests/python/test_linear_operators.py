@@ -166,6 +166,43 @@ def test_methods_at_once(name):
             compare_all(name, dtype, "immediate", kind.batches[-1])
 
 
+NONE = {
+    "diag": lambda: L.LinearOperatorDiag(np.zeros(0)),
+    "diag, no batch": lambda: L.LinearOperatorDiag(np.ones((0, 3))),
+    "full": lambda: L.LinearOperatorFullMatrix(np.zeros((0, 0))),
+    "full, no batch": lambda: L.LinearOperatorFullMatrix(np.zeros((0, 3, 3))),
+    "lower": lambda: L.LinearOperatorLowerTriangular(np.zeros((0, 0))),
+    "toeplitz": lambda: L.LinearOperatorToeplitz(np.zeros(0), np.zeros(0)),
+    "circulant": lambda: L.LinearOperatorCirculant(np.zeros(0), input_output_dtype=tn.float64),
+    "tridiagonal": lambda: L.LinearOperatorTridiag(np.zeros((3, 0))),
+    "identity": lambda: L.LinearOperatorIdentity(0, dtype=tn.float64),
+    "householder": lambda: L.LinearOperatorHouseholder(np.ones((0, 3))),
+    "kronecker": lambda: L.LinearOperatorKronecker([L.LinearOperatorDiag(np.zeros(0)),
+                                                    L.LinearOperatorDiag(np.ones(2))]),
+    "blocks": lambda: L.LinearOperatorBlockDiag([L.LinearOperatorDiag(np.zeros(0)),
+                                                 L.LinearOperatorDiag(np.ones(2))]),
+    "update": lambda: L.LinearOperatorLowRankUpdate(L.LinearOperatorDiag(np.ones(3)),
+                                                    np.ones((3, 0))),
+    "permutation": lambda: L.LinearOperatorPermutation(np.zeros(0, "int32"), tn.float64)}
+
+
+@pytest.mark.parametrize("name", sorted(NONE))
+def test_operators_of_nothing(name):
+    with tn.eager():
+        operator = NONE[name]()
+        dense = operator.to_dense().numpy()
+        batch, n = dense.shape[:-2], dense.shape[-1]
+        assert operator.shape == dense.shape
+        for columns in (0, 2):
+            x = np.ones((n, columns))
+            for found in (operator.matmul(x), operator.solve(x), operator.matmul(x, adjoint=True)):
+                assert found.shape == batch + (n, columns)
+        np.testing.assert_array_equal(operator.determinant().numpy(), np.linalg.det(dense))
+        assert operator.log_abs_determinant().shape == operator.trace().shape == batch
+        assert operator.inverse().to_dense().shape == operator.H.to_dense().shape == dense.shape
+        operator.assert_non_singular()
+
+
 # --- Gradients ------------------------------------------------------------------------------------
 
 def loss_of(operator, x, square):
@@ -434,13 +471,17 @@ def test_one_factorisation_serves_a_batch_of_right_sides():
 
 # --- Assertions, hints and errors -----------------------------------------------------------------
 
-def holds(make, operator):
+def holds(make, operator, at_once=False):
     """Whether an assertion holds when it is run."""
-    with tn.Graph().as_default(), tn.Session() as session:
-        try:
-            session.run(make(operator()))
-        except tn.errors.InvalidArgumentError:
-            return False
+    try:
+        if at_once:
+            with tn.eager():
+                make(operator())
+        else:
+            with tn.Graph().as_default(), tn.Session() as session:
+                session.run(make(operator()))
+    except tn.errors.InvalidArgumentError:
+        return False
     return True
 
 
@@ -488,12 +529,13 @@ ASSERTED = [  # operator, non-singular, positive definite, self-adjoint
      False, False, True)]
 
 
+@pytest.mark.parametrize("at_once", [False, True])
 @pytest.mark.parametrize("case", range(len(ASSERTED)))
-def test_assertions(case):
+def test_assertions(case, at_once):
     operator, non_singular, positive_definite, self_adjoint = ASSERTED[case]
-    assert holds(lambda o: o.assert_non_singular(), operator) is non_singular
-    assert holds(lambda o: o.assert_positive_definite(), operator) is positive_definite
-    assert holds(lambda o: o.assert_self_adjoint(), operator) is self_adjoint
+    assert holds(lambda o: o.assert_non_singular(), operator, at_once) is non_singular
+    assert holds(lambda o: o.assert_positive_definite(), operator, at_once) is positive_definite
+    assert holds(lambda o: o.assert_self_adjoint(), operator, at_once) is self_adjoint
 
 
 def test_spectra_of_real_kernels():

@@ -22,7 +22,7 @@ class LinearOperatorToeplitz(LinearOperator):
     col and row are [..., n], the first column and the first row, whose first element is not read.
 
     Products take O(n log n) for each column, by the Fourier transform of a circulant of order
-    2 n - 1; solutions and determinants are those of the dense matrix.
+    2 n; solutions and determinants are those of the dense matrix.
     """
 
     def __init__(self, col: Any, row: Any, is_non_singular: bool | None = None,
@@ -73,13 +73,12 @@ class LinearOperatorToeplitz(LinearOperator):
     def _matmul(self, x: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         x = argument(x, adjoint_arg)
         wide, order = complex_type(self._dtype), self._order()
-        length = 2 * order - 1
         # Row n - 1 + i of the convolution of all diagonals with x is row i of the product.
         rows = _math.cast(_array.matrix_transpose(x), wide)
         diagonals = _math.cast(self._diagonals_of(adjoint), wide)
-        spectrum = ops.ExpandDims(ops.FFT(_padded(diagonals, order - 1)), -2)
-        product = ops.IFFT(ops.FFT(_padded(rows, length - 1)) * spectrum)
-        result = _array.matrix_transpose(product[..., order - 1:length])
+        spectrum = ops.ExpandDims(ops.FFT(_to_length(diagonals, 2 * order)), -2)
+        product = ops.IFFT(ops.FFT(_to_length(rows, 2 * order)) * spectrum)
+        result = _array.matrix_transpose(product[..., order - 1:2 * order - 1])
         return result if self._dtype.is_complex else _math.real(result)
 
     def _diagonals_of(self, adjoint: bool) -> Tensor:
@@ -102,9 +101,10 @@ class LinearOperatorToeplitz(LinearOperator):
         return ops.Gather(self._around(), distances + (order - 1), -1)
 
 
-def _padded(x: Tensor, count: Any) -> Tensor:
-    """x with so many zeros behind its last axis."""
-    zeros = ops.Fill(_batches.joined(_batches.batch_vector(x, 1), [count]),
+def _to_length(x: Tensor, length: Any) -> Tensor:
+    """x with zeros behind its last axis."""
+    missing = length - _batches.extent(x, -1)
+    zeros = ops.Fill(_batches.joined(_batches.batch_vector(x, 1), [missing]),
                      convert_to_tensor(0, x.dtype))
     return _array.concat([x, zeros], -1)
 
