@@ -10,7 +10,8 @@ from treenail._ops import ops
 from treenail._shape import TensorShape, broadcast_static_shape
 from treenail._treenail import Operation, Tensor
 from treenail.linalg import _algebra, _batches, _hints
-from treenail.linalg._operator import LinearOperator, fold
+from treenail.linalg._operator import LinearOperator
+from treenail.linalg._parts import fold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

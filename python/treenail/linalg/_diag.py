@@ -11,8 +11,8 @@ from treenail.linalg import _algebra, _batches, _hints
 from treenail.linalg._dense import LinearOperatorLowerTriangular
 from treenail.linalg._extents import with_added_diagonal
 from treenail.linalg._identity import LinearOperatorScaledIdentity
-from treenail.linalg._operator import (LinearOperator, argument, checked_dtype, no_imaginary_part,
-                                       non_zero)
+from treenail.linalg._operator import LinearOperator
+from treenail.linalg._parts import argument, checked_dtype, no_imaginary_part, non_zero
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

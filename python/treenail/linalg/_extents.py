@@ -11,7 +11,8 @@ from treenail._ops import ops
 from treenail._shape import TensorShape, broadcast_static_shape
 from treenail._treenail import Tensor
 from treenail.linalg import _batches
-from treenail.linalg._operator import LinearOperator, argument
+from treenail.linalg._operator import LinearOperator
+from treenail.linalg._parts import argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

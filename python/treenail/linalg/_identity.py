@@ -12,7 +12,8 @@ from treenail._shape import TensorShape
 from treenail._treenail import Operation, Tensor
 from treenail.linalg import _algebra, _batches, _hints
 from treenail.linalg._extents import OfExtents, covers_batch, repeated, with_added_diagonal
-from treenail.linalg._operator import (LinearOperator, checked_dtype, no_imaginary_part, non_zero)
+from treenail.linalg._operator import LinearOperator
+from treenail.linalg._parts import checked_dtype, no_imaginary_part, non_zero
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

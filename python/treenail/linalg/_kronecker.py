@@ -11,7 +11,8 @@ from treenail._treenail import Operation, Tensor
 from treenail.linalg import _algebra, _batches, _hints
 from treenail.linalg._composite import (checked_operators, common_batch, common_batch_vector,
                                         merged_hints)
-from treenail.linalg._operator import LinearOperator, argument, fold
+from treenail.linalg._operator import LinearOperator
+from treenail.linalg._parts import argument, fold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

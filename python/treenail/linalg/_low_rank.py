@@ -12,7 +12,8 @@ from treenail.linalg import _algebra, _batches, _hints
 from treenail.linalg._composite import checked_operator
 from treenail.linalg._diag import LinearOperatorDiag
 from treenail.linalg._identity import LinearOperatorIdentity
-from treenail.linalg._operator import LinearOperator, argument, cholesky_solution, fold
+from treenail.linalg._operator import LinearOperator
+from treenail.linalg._parts import argument, cholesky_solution, fold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,37 +7,16 @@ from __future__ import annotations
 from treenail import _array, _assertions, _math
 from treenail import _treenail as _core
 from treenail._convert import convert_to_tensor, is_tensor
-from treenail._framework import executing_eagerly, name_scope
 from treenail._ops import ops
 from treenail._shape import TensorShape
 from treenail._treenail import DType, Operation, Tensor
 from treenail.linalg import _algebra, _batches, _hints
+from treenail.linalg._parts import (EPSILON, FLOATS, OwnScope, argument, cholesky_solution,
+                                    hermitian_part)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Sequence
-
-_FLOATS = ("float32", "float64", "complex64", "complex128")
-_EPSILON = {"float32": 2.0**-23, "float64": 2.0**-52, "complex64": 2.0**-23,
-            "complex128": 2.0**-52}
-
-
-class _OwnScope:
-    """name_scope(operator) around name_scope(method); nothing where operations have no names."""
-
-    __slots__ = ("_scopes",)
-
-    def __init__(self, own: str, name: str, values: list) -> None:
-        self._scopes = [] if executing_eagerly() else [name_scope(own, None, values),
-                                                       name_scope(name, None, values)]
-
-    def __enter__(self) -> None:
-        for scope in self._scopes:
-            scope.__enter__()
-
-    def __exit__(self, *unused) -> None:
-        for scope in reversed(self._scopes):
-            scope.__exit__(*unused)
+    from typing import Any, Sequence
 
 
 class LinearOperator:
@@ -72,13 +51,13 @@ class LinearOperator:
         self._is_self_adjoint = is_self_adjoint
         self._is_positive_definite = is_positive_definite
         self._name = name or type(self).__name__
-        if self._dtype.name not in _FLOATS:
+        if self._dtype.name not in FLOATS:
             raise TypeError("A linear operator must have dtype %s or %s, not %s"
-                            % (", ".join(_FLOATS[:-1]), _FLOATS[-1], self._dtype.name))
+                            % (", ".join(FLOATS[:-1]), FLOATS[-1], self._dtype.name))
 
-    def _scope(self, name: str, values: Sequence = ()) -> _OwnScope:
+    def _scope(self, name: str, values: Sequence = ()) -> OwnScope:
         tensors = [v for v in (*values, *self._graph_parents) if isinstance(v, Tensor)]
-        return _OwnScope(self._name, name, tensors)
+        return OwnScope(self._name, name, tensors)
 
     def __repr__(self) -> str:
         return "<tn.linalg.%s %r shape=%s dtype=%s>" % (type(self).__name__, self._name,
@@ -442,7 +421,7 @@ class LinearOperator:
         """What a singular value may be below the greatest by, relatively, and count as zero."""
         sides = [convert_to_tensor(n, _core.int32) for n in (self._rows(), self._columns(), 100)]
         largest = _math.cast(_math.reduce_max(_array.stack(sides)), self._dtype.real_dtype)
-        return largest * _EPSILON[self._dtype.name]
+        return largest * EPSILON[self._dtype.name]
 
     def assert_positive_definite(self, name: str = "assert_positive_definite") -> Operation:
         """An operation that raises InvalidArgumentError unless the real part of x^H A x is positive
@@ -453,7 +432,7 @@ class LinearOperator:
     def _assert_positive_definite(self) -> Operation:
         dense = self._to_dense()
         # What x^H A x has for a real part is that of the self-adjoint part of A.
-        part = dense if self.is_self_adjoint else _hermitian_part(dense)
+        part = dense if self.is_self_adjoint else hermitian_part(dense)
         values = _math.real(ops.SelfAdjointEig(part, compute_v=False)[0])
         return _assertions.assert_positive(values, message="Matrix was not positive definite.")
 
@@ -467,49 +446,6 @@ class LinearOperator:
         dense = self._to_dense()
         return _assertions.assert_equal(dense, _array.matrix_transpose(dense, conjugate=True),
                                         message="Matrix was not equal to its adjoint.")
-
-
-def _hermitian_part(x: Tensor) -> Tensor:
-    return 0.5 * (x + _array.matrix_transpose(x, conjugate=True))
-
-
-def argument(x: Tensor, adjoint: bool) -> Tensor:
-    """A right side, or its adjoint."""
-    return _array.matrix_transpose(x, conjugate=True) if adjoint else x
-
-
-def cholesky_solution(factor: Tensor, rhs: Tensor) -> Tensor:
-    """Solves factor factor^H x = rhs."""
-    half = ops.MatrixTriangularSolve(factor, rhs)
-    return ops.MatrixTriangularSolve(factor, half, adjoint=True)
-
-
-def checked_dtype(what: str, x: Tensor, allowed: Sequence[str] = _FLOATS) -> Tensor:
-    """x. Raises TypeError for a dtype that no operator has."""
-    if x.dtype.name not in allowed:
-        raise TypeError("Argument %s must have dtype in %s.  Found: %s"
-                        % (what, list(allowed), x.dtype.name))
-    return x
-
-
-def non_zero(x: Tensor, message: str) -> Operation:
-    """Asserts that no element is 0."""
-    size = _math.abs(x)
-    return _assertions.assert_less(ops.ZerosLike(size), size, message=message)
-
-
-def no_imaginary_part(x: Tensor, message: str) -> Operation:
-    """Asserts that all elements are real."""
-    imaginary = _math.imag(x)
-    return _assertions.assert_equal(ops.ZerosLike(imaginary), imaginary, message=message)
-
-
-def fold(function: Callable, values: Sequence) -> Any:
-    """function(function(v0, v1), v2) and so on."""
-    result = values[0]
-    for value in values[1:]:
-        result = function(result, value)
-    return result
 
 
 __all__ = ["LinearOperator"]

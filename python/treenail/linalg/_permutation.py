@@ -12,7 +12,8 @@ from treenail._shape import TensorShape
 from treenail._treenail import Operation, Tensor
 from treenail.linalg import _algebra, _batches, _hints
 from treenail.linalg._lu import inverse_permutation, rows_of
-from treenail.linalg._operator import LinearOperator, argument
+from treenail.linalg._operator import LinearOperator
+from treenail.linalg._parts import argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from treenail._shape import TensorShape, broadcast_static_shape
 from treenail._treenail import Tensor
 from treenail.linalg import _algebra, _batches, _hints
 from treenail.linalg._circulant import complex_type
-from treenail.linalg._operator import LinearOperator, argument, checked_dtype
+from treenail.linalg._operator import LinearOperator
+from treenail.linalg._parts import argument, checked_dtype
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
