@@ -123,13 +123,13 @@ _REGISTERED = (
     "fft3d", "floor", "greater", "greater_equal", "ifft", "ifft2d", "ifft3d", "igamma", "igammac",
     "invert_permutation", "is_finite", "is_inf", "is_nan", "less", "less_equal", "lgamma", "log",
     "log1p", "logical_and", "logical_not", "logical_or", "matrix_band_part", "matrix_determinant",
-    "matrix_inverse", "matrix_solve",
-    "matrix_square_root", "matrix_triangular_solve", "maximum", "minimum", "not_equal",
-    "parse_tensor", "polygamma", "qr", "reciprocal", "rint", "round", "rsqrt", "segment_max",
-    "segment_mean", "segment_min", "segment_prod", "segment_sum", "serialize_tensor", "sin",
-    "sinh", "sparse_segment_mean", "sparse_segment_sqrt_n", "sparse_segment_sum",
-    "squared_difference", "tan", "unique_with_counts", "unravel_index", "unsorted_segment_max",
-    "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sum", "zeta")
+    "matrix_inverse", "matrix_solve", "matrix_square_root", "matrix_triangular_solve", "maximum",
+    "minimum", "not_equal", "parse_tensor", "polygamma", "qr", "reciprocal", "rint", "round",
+    "rsqrt", "segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum",
+    "serialize_tensor", "sin", "sinh", "sparse_segment_mean", "sparse_segment_sqrt_n",
+    "sparse_segment_sum", "squared_difference", "tan", "unique_with_counts", "unravel_index",
+    "unsorted_segment_max", "unsorted_segment_min", "unsorted_segment_prod",
+    "unsorted_segment_sum", "zeta")
 
 
 def _op(name: str):

@@ -10,7 +10,6 @@ _ONE_PROCESS = "a session runs in one process"
 _EXAMPLES = "there are no tf.Example records: keep data in NumPy or HDF5 files and feed arrays"
 _FILES = "use Python's own files: open, os, glob, shutil"
 _GRAPH_FILES = "use graph.save(path), and tn.load_graph or tn.import_graph"
-_LINALG = "there is no such operation yet: compute it with numpy.linalg and feed the result"
 _RANDOM = "draw the numbers with numpy.random and feed them"
 _CELLS = "cells are in tn.nn.rnn_cell and tn.rnn"
 
@@ -83,8 +82,6 @@ _TEST = {"TestCase": "use unittest.TestCase", "main": _TESTS, "mock": "use unitt
          "gpu_device_name": "see tn.Session().list_devices()"}
 _MODULES = {"treenail": _TOP, "treenail.train": _TRAIN, "treenail.image": _IMAGE,
             "treenail.test": _TEST,
-            "treenail.linalg": dict.fromkeys(
-                ("expm", "logm", "sqrtm"), _LINALG),
             "treenail.random": {"gamma": _RANDOM, "poisson": _RANDOM}}
 
 
