@@ -132,11 +132,11 @@ from treenail._math import (abs as abs, accumulate_n as accumulate_n, add_n as a
                             saturate_cast as saturate_cast, scalar_mul as scalar_mul,
                             sparse_matmul as sparse_matmul, tensordot as tensordot, trace as trace,
                             truediv as divide, truediv as truediv)  # noqa: F401
-from treenail._matrix_functions import (cross as cross, lstsq as matrix_solve_ls,
-                                        norm as norm)  # noqa: F401
+from treenail._matrix_functions import (cross as cross, lstsq as matrix_solve_ls)  # noqa: F401
 from treenail._messages import (Event as Event, HistogramProto as HistogramProto,
                                 SessionLog as SessionLog, Summary as Summary,
                                 SummaryMetadata as SummaryMetadata)  # noqa: F401
+from treenail._norms import (norm as norm)  # noqa: F401
 from treenail._partitioned import (PartitionedVariable as PartitionedVariable,
                                    fixed_size_partitioner as fixed_size_partitioner,
                                    min_max_variable_partitioner as min_max_variable_partitioner,
@@ -275,7 +275,7 @@ from treenail.raw_ops import (accumulator_apply_gradient as accumulator_apply_gr
                               depthwise_conv2d_native_backprop_filter as depthwise_conv2d_native_backprop_filter,
                               depthwise_conv2d_native_backprop_input as depthwise_conv2d_native_backprop_input,
                               destroy_resource_op as destroy_resource_op, digamma as digamma,
-                              draw_bounding_boxes as draw_bounding_boxes, elu as elu,
+                              draw_bounding_boxes as draw_bounding_boxes, eig as eig, elu as elu,
                               elu_grad as elu_grad, empty_tensor_list as empty_tensor_list,
                               encode_base64 as encode_base64, encode_jpeg as encode_jpeg,
                               encode_png as encode_png, encode_wav as encode_wav, equal as equal,
@@ -319,9 +319,13 @@ from treenail.raw_ops import (accumulator_apply_gradient as accumulator_apply_gr
                               mat_mul as mat_mul, matrix_band_part as matrix_band_part,
                               matrix_determinant as matrix_determinant,
                               matrix_diag_part_v2 as matrix_diag_part_v2,
-                              matrix_diag_v2 as matrix_diag_v2, matrix_inverse as matrix_inverse,
+                              matrix_diag_v2 as matrix_diag_v2,
+                              matrix_exponential as matrix_exponential,
+                              matrix_inverse as matrix_inverse,
+                              matrix_logarithm as matrix_logarithm,
                               matrix_set_diag_v2 as matrix_set_diag_v2,
                               matrix_solve as matrix_solve,
+                              matrix_square_root as matrix_square_root,
                               matrix_triangular_solve as matrix_triangular_solve, max as max,
                               max_pool as max_pool, max_pool3d as max_pool3d,
                               max_pool3d_grad as max_pool3d_grad,

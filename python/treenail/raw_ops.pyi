@@ -1135,6 +1135,17 @@ def CropAndResizeGradImage(grads: TensorLike, boxes: TensorLike, box_ind: Tensor
 crop_and_resize_grad_image = CropAndResizeGradImage
 
 
+def Cross(a: TensorLike, b: TensorLike, name: str | None = ...) -> Tensor:
+    """Cross products of the vectors of three numbers in the last axes of two equal shapes.
+
+    a, b and product are [..., 3]. Whole numbers wrap around; half and bfloat16 are computed in
+    float. Errors: InvalidArgument for shapes that differ or do not end with 3.
+    """
+
+
+cross = Cross
+
+
 def Cumprod(x: TensorLike, axis: TensorLike, exclusive: bool = ..., reverse: bool = ...,
             name: str | None = ...) -> Tensor:
     """Running product along axis: out[i] = x[0] * … * x[i].
@@ -1455,6 +1466,26 @@ def EditDistance(hypothesis_indices: TensorLike, hypothesis_values: TensorLike,
 
 
 edit_distance = EditDistance
+
+
+def Eig(input: TensorLike, Tout: DTypeLike = ..., compute_v: bool = ...,
+        name: str | None = ...) -> Any:
+    """Eigenvalues and right eigenvectors of square matrices: input v = v diag(e).
+
+    input is [..., n, n], e [..., n] and v [..., n, n], whose columns are the vectors; without
+    compute_v v is empty. Tout is complex64 for float32 and complex64, complex128 for float64 and
+    complex128. Eigenvalues ascend by their real part and where these are equal, but for
+    rounding, by their imaginary part. Each vector has length 1, and the first of its elements
+    that are within a hundredth of the largest one is real and positive. The gradient (Boeddeker
+    et al. 2017) is that of vectors so normalised; it needs eigenvalues that differ: what is
+    undefined of it otherwise is 0, and without n independent vectors it is refused as not
+    invertible or has no meaning. Errors: InvalidArgument for matrices that are not square; for a
+    Tout that does not go with T; "Eigen decomposition was not successful", naming the first such
+    matrix of the batch, where one holds NaN or infinity.
+    """
+
+
+eig = Eig
 
 
 def Elu(features: TensorLike, name: str | None = ...) -> Tensor:
@@ -2591,7 +2622,7 @@ def MatMul(a: TensorLike, b: TensorLike, transpose_a: bool = ..., transpose_b: b
 
     a is [m, k] and b is [k, n]; with transpose_a (transpose_b) the operand is given as [k, m]
     ([n, k]) and transposed first, without conjugation. The product is [m, n]; where k is 0 it is
-    zero. float16 and bfloat16 are summed in float32, int32 and int64 wrap around. Errors:
+    zero. float16 and bfloat16 are summed in float32, integers wrap around. Errors:
     InvalidArgument for another rank than 2 or differing inner dimensions.
     """
 
@@ -2663,6 +2694,20 @@ def MatrixDiagV2(diagonal: TensorLike, k: TensorLike, num_rows: TensorLike, num_
 matrix_diag_v2 = MatrixDiagV2
 
 
+def MatrixExponential(input: TensorLike, name: str | None = ...) -> Tensor:
+    """Exponentials of matrices: 1 + x + x^2 / 2! + x^3 / 3! + ...
+
+    input and output are [..., n, n]. Scaling and squaring with Pade approximants (Higham 2005;
+    Al-Mohy and Higham 2009), in double precision. Where the exponential is out of range,
+    elements are infinite or NaN; of a matrix that holds NaN or infinity all are NaN. The
+    gradient is the derivative's adjoint, of any order (Mathias 1996). Errors: InvalidArgument
+    for matrices that are not square.
+    """
+
+
+matrix_exponential = MatrixExponential
+
+
 def MatrixInverse(input: TensorLike, adjoint: bool = ..., name: str | None = ...) -> Tensor:
     """Inverses of matrices, or of their adjoints, by LU factors with partial pivoting.
 
@@ -2673,6 +2718,23 @@ def MatrixInverse(input: TensorLike, adjoint: bool = ..., name: str | None = ...
 
 
 matrix_inverse = MatrixInverse
+
+
+def MatrixLogarithm(input: TensorLike, name: str | None = ...) -> Tensor:
+    """Principal logarithms of matrices: exp(output) = input, with eigenvalues whose imaginary parts
+    are in (-pi, pi].
+
+    input and output are [..., n, n]. Inverse scaling and squaring of the Schur form (Al-Mohy and
+    Higham 2012), in double precision. All elements are NaN where the input is singular, where it
+    is real and has a negative eigenvalue, so that its logarithm is not real, and where it holds
+    NaN or infinity. The gradient is the derivative's adjoint, of any order (Mathias 1996).
+    Errors: InvalidArgument for matrices that are not square; "Schur decomposition was not
+    successful", naming the first such matrix of the batch, where the iteration does not
+    converge.
+    """
+
+
+matrix_logarithm = MatrixLogarithm
 
 
 def MatrixSetDiag(input: TensorLike, diagonal: TensorLike, name: str | None = ...) -> Tensor:
@@ -2704,6 +2766,46 @@ def MatrixSolve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = ...,
 
 
 matrix_solve = MatrixSolve
+
+
+def MatrixSolveLs(matrix: TensorLike, rhs: TensorLike, l2_regularizer: TensorLike, fast: bool = ...,
+                  name: str | None = ...) -> Tensor:
+    """Least squares: the output with the least |matrix output - rhs|^2 + l2_regularizer |output|^2,
+    the smallest where there are several.
+
+    matrix is [..., m, n], rhs [..., m, k], output [..., n, k], l2_regularizer a number >= 0.
+    With fast by normal equations and Cholesky factors, for matrices of full rank whose condition
+    is below 1e3 in float32 and complex64 or 1e7 in float64 and complex128. Otherwise by singular
+    values, for any matrix, where l2_regularizer is not looked at; values up to 10 max(m, n)
+    epsilon times the largest count as zero, and of a matrix that holds NaN or infinity the
+    output is NaN. The gradient with respect to matrix and rhs (without fast: Golub and Pereyra
+    1973) takes the rank for unchanging; there is none with respect to l2_regularizer. Where the
+    shape is not known while the graph is built, it goes by singular values. Errors:
+    InvalidArgument for shapes that do not go together, for a negative l2_regularizer, and, with
+    fast, "Input matrix was rank deficient or ill-conditioned", naming the first such matrix of
+    the batch.
+    """
+
+
+matrix_solve_ls = MatrixSolveLs
+
+
+def MatrixSquareRoot(input: TensorLike, name: str | None = ...) -> Tensor:
+    """Principal square roots of matrices: output output = input, with eigenvalues of positive real
+    part.
+
+    input and output are [..., n, n]. By the Schur form (Bjorck and Hammarling 1983), in double
+    precision. All elements are NaN where there is no such root, as of some singular matrices,
+    where a real matrix has none that is real, for it has a negative eigenvalue, and of a matrix
+    that holds NaN or infinity. Of complex matrices with negative eigenvalues a root is given,
+    one of whose eigenvalues is imaginary. The gradient is the derivative's adjoint, of any order
+    (Mathias 1996); it needs an invertible input. Errors: InvalidArgument for matrices that are
+    not square; "Schur decomposition was not successful", naming the first such matrix of the
+    batch, where the iteration does not converge.
+    """
+
+
+matrix_square_root = MatrixSquareRoot
 
 
 def MatrixTriangularSolve(matrix: TensorLike, rhs: TensorLike, lower: bool = ...,

@@ -25,7 +25,7 @@ class Adapter : public ::testing::Test {
   }
   void TearDown() override { ::unsetenv("TREENAIL_LIBRARY_DIR"); }
   static AdapterRequest request(const char* name) {
-    return {name, sizeof(AdapterHeader), "testing", "libnothing (Debian: libnothing1)", "some"};
+    return {name, sizeof(AdapterHeader), "testing", "libnothing (Debian: libnothing1)"};
   }
   // Puts a library of tests/base/adapter there as the adapter of this name.
   void install(const std::string& library, const std::string& name) const {
@@ -59,7 +59,7 @@ TEST_F(Adapter, AbsentOneIsNamedWithFileAndPackage) {
                   "/adapters/libtreenail-absent.so; install Treenail's absent adapter, version " +
                   build_info::kVersion + " (Debian: libtreenail" +
                   std::to_string(build_info::kVersionMajor) +
-                  "-some, Fedora: treenail-some), or build "
+                  ", Fedora: treenail-libs), or build "
                   "it with libnothing (Debian: libnothing1)");
   }
   std::string why;
@@ -88,7 +88,7 @@ TEST_F(Adapter, OneOfAnotherVersionIsRefused) {
                 "/adapters/libtreenail-older.so is of Treenail 0.0.7, this libtreenail of " +
                 build_info::kVersion + "; install Treenail's older adapter, version " +
                 build_info::kVersion + " (Debian: libtreenail" +
-                std::to_string(build_info::kVersionMajor) + "-some, Fedora: treenail-some)");
+                std::to_string(build_info::kVersionMajor) + ", Fedora: treenail-libs)");
 }
 
 TEST_F(Adapter, OneOfThisVersionIsOpenedAndAnotherTableOfItRefused) {
