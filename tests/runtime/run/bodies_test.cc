@@ -3,6 +3,7 @@
 // sanitizer as well. tests/python/test_waiting_bodies.py has more.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -40,10 +41,30 @@ class LaterKernel final : public AsyncKernel {
   }
 };
 
-void register_later() {
+// Output = input, after some work; how many at once.
+std::atomic<int> busy{0}, most_busy{0};
+void work(RunContext& c) {
+  int most = most_busy.load();
+  for (const int now = ++busy; now > most && !most_busy.compare_exchange_weak(most, now);) {
+  }
+  const int32_t x = *c.input(0).data<int32_t>();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(x % 5 * 20);
+  while (std::chrono::steady_clock::now() < end) {
+  }
+  *c.output(0).data<int32_t>() = x;
+  --busy;
+}
+
+void register_ops() {
   static bool registered = false;  // where tests are repeated
   if (std::exchange(registered, true)) return;
   OpRegistry& r = OpRegistry::instance();
+  r.op("TestBusy")
+      .input("x: int32")
+      .output("y: int32")
+      .shape([](ShapeContext& c) { c.set_output(0, c.input(0)); })
+      .not_differentiable()
+      .doc("For tests.");
   r.op("TestLater")
       .input("x: int32")
       .output("y: int32")
@@ -56,12 +77,14 @@ void register_later() {
                                  [](const PrepareContext&) -> std::unique_ptr<Kernel> {
                                    return std::make_unique<LaterKernel>();
                                  });
+  KernelRegistry::instance().add("TestBusy", {},
+                                 [](const PrepareContext&) { return make_kernel(work, 40'000); });
 }
 
 class Bodies : public ::testing::Test {
  protected:
   using Make = std::function<std::vector<Output>(GraphBuilder&, const std::vector<Output>&)>;
-  static void SetUpTestSuite() { register_later(); }
+  static void SetUpTestSuite() { register_ops(); }
   void SetUp() override {
     threads_ = ThreadPool::instance().num_threads();
     ThreadPool::instance().set_num_threads(4);
@@ -230,37 +253,68 @@ TEST_F(Bodies, IterationsThatOverlapGiveTheSame) {
   });
 }
 
-TEST_F(Bodies, DeadlinesEndIterationsThatOverlap) {
-  loop("loop", 1 << 30, 8, [&](GraphBuilder& b, const std::vector<Output>& v) {
-    return std::vector<Output>{b.op("Add", {v[1], b.op("TestLater", {v[0]})})};
-  });
-  everywhere([](Session& session) {
-    RunOptions options;
-    options.timeout_ms = 5;
-    try {
-      session.run({}, {"loop:1"}, {}, options);
-      FAIL();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), Code::kDeadlineExceeded) << error.message();
-    }
+TEST_F(Bodies, IterationsThatOnlyComputeOverlapAndGiveTheSame) {
+  for (const int64_t parallel : {1, 2, 8}) {
+    loop(concat("loop", parallel), 40, parallel,
+         [&](GraphBuilder& b, const std::vector<Output>& v) {
+           const Output made = b.op("TestBusy", {b.op("TestBusy", {v[0]})});
+           const Output mixed = b.op("Add", {b.op("Mul", {v[1], number(b, 3)}), made});
+           return std::vector<Output>{b.op("Mod", {mixed, number(b, 101)})};
+         });
+  }
+  int32_t expected = 0;
+  for (int32_t i = 0; i < 40; ++i) expected = (expected * 3 + i) % 101;
+  Session session(g.graph);
+  const auto run = [&](const char* fetch) {
+    EXPECT_EQ(value(session.run({}, {fetch})[0]), expected);
+  };
+  most_busy = 0;
+  run("loop1:1");
+  EXPECT_EQ(most_busy, 1);
+  for (int k = 0; k < 1000 && most_busy < 2; ++k) run("loop8:1");
+  EXPECT_GE(most_busy, 2);
+  everywhere([&](Session& own) {
+    for (const Tensor& got : own.run({}, {"loop1:1", "loop2:1", "loop8:1"}))
+      EXPECT_EQ(value(got), expected);
   });
 }
 
+TEST_F(Bodies, DeadlinesEndIterationsThatOverlap) {
+  for (const char* op : {"TestLater", "TestBusy"}) {
+    loop(op, 1 << 30, 8, [&](GraphBuilder& b, const std::vector<Output>& v) {
+      return std::vector<Output>{b.op("Add", {v[1], b.op(op, {v[0]})})};
+    });
+    everywhere([&](Session& session) {
+      RunOptions options;
+      options.timeout_ms = 5;
+      try {
+        session.run({}, {concat(op, ":1")}, {}, options);
+        FAIL();
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Code::kDeadlineExceeded) << error.message();
+      }
+    });
+  }
+}
+
 TEST_F(Bodies, TheFirstIterationThatFailsIsTold) {
-  loop("loop", 40, 8, [&](GraphBuilder& b, const std::vector<Output>& v) {
-    const Output late = b.op("TestLater", {v[0]});
-    const Output by = b.op("Sub", {v[0], number(b, 17)});
-    return std::vector<Output>{b.op("Add", {v[1], b.op("FloorDiv", {late, by}, {}, "division")})};
-  });
-  everywhere([](Session& session) {
-    try {
-      session.run({}, {"loop:1"});
-      FAIL();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.message().find("[While node \"loop\"] iteration 17: ["), 0u)
-          << error.message();
-    }
-  });
+  for (const char* op : {"TestLater", "TestBusy"}) {
+    loop(op, 40, 8, [&](GraphBuilder& b, const std::vector<Output>& v) {
+      const Output given = b.op(op, {v[0]});
+      const Output by = b.op("Sub", {v[0], number(b, 17)});
+      return std::vector<Output>{
+          b.op("Add", {v[1], b.op("FloorDiv", {given, by}, {}, "division")})};
+    });
+    const std::string expected = concat("[While node \"", op, "\"] iteration 17: [FloorDiv node");
+    everywhere([&](Session& session) {
+      try {
+        session.run({}, {concat(op, ":1")});
+        FAIL();
+      } catch (const Error& error) {
+        EXPECT_EQ(error.message().find(expected), 0u) << error.message();
+      }
+    });
+  }
 }
 
 }  // namespace
