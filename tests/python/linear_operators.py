@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Linear operators of every kind, and the dense matrices that they stand for, written with NumPy
-from the definition: what test_linear_operators.py compares."""
+from the definition: what test_linear_operator*.py compare."""
 
 import numpy as np
 
 import treenail as tn
 
 L = tn.linalg
+
+
+def seeded(*key):
+    return np.random.default_rng([ord(c) for c in repr(key)])
 
 
 def numbers(rng, dtype, shape):

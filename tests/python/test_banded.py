@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import treenail as tn
+from linear_operators import tridiagonal
 
 RNG = np.random.default_rng(29)
 DTYPES = ["float32", "float64", "complex64", "complex128"]
@@ -22,20 +23,10 @@ def compact(dtype, *shape):
     return d
 
 
-def dense(d):
-    n = d.shape[-1]
-    out = np.zeros(d.shape[:-2] + (n, n), d.dtype)
-    for i in range(n):
-        for r, j in enumerate((i + 1, i, i - 1)):
-            if 0 <= j < n:
-                out[..., i, j] = d[..., r, i]
-    return out
-
-
 def formats(d):
     """The same matrices in each format."""
     above, main, below = d[..., 0, :], d[..., 1, :], d[..., 2, :]
-    return {"compact": [d], "matrix": [dense(d)],
+    return {"compact": [d], "matrix": [tridiagonal(d)],
             "sequence": [(above, main, below), [above[..., :-1], main, below[..., 1:]]]}
 
 
@@ -48,7 +39,7 @@ def close(dtype):
 @pytest.mark.parametrize("shape", [(5,), (1,), (2,), (3, 4), (0,), (2, 0)])
 def test_formats_of_diagonals(evaluate, shape, dtype):
     d, rhs = compact(dtype, *shape), numbers(dtype, *shape, 2)
-    x, y = np.linalg.solve(dense(d), rhs), dense(d) @ rhs
+    x, y = np.linalg.solve(tridiagonal(d), rhs), tridiagonal(d) @ rhs
     for name, forms in formats(d).items():
         for form in forms:
             for pivoting in (True, False):
@@ -64,7 +55,7 @@ def test_right_sides_transposed_conjugated_and_vectors(evaluate, dtype):
     turned = np.swapaxes(rhs, -1, -2)
     near = lambda x, y: np.testing.assert_allclose(evaluate(x), y, atol=1e-12)  # noqa: E731
     solve = tn.linalg.tridiagonal_solve
-    plain, conjugate = (np.linalg.solve(dense(d), b) for b in (rhs, rhs.conj()))
+    plain, conjugate = (np.linalg.solve(tridiagonal(d), b) for b in (rhs, rhs.conj()))
     near(solve(d, turned, transpose_rhs=True), plain)
     near(solve(d, turned, transpose_rhs=True, conjugate_rhs=True), conjugate)
     near(solve(d, rhs, conjugate_rhs=True), conjugate)
@@ -76,7 +67,7 @@ def test_right_sides_transposed_conjugated_and_vectors(evaluate, dtype):
 
 def test_diagonals_of_unknown_shape(evaluate):
     d, rhs = compact("float64", 3, 4), numbers("float64", 3, 4, 2)
-    wanted = np.linalg.solve(dense(d), rhs)
+    wanted = np.linalg.solve(tridiagonal(d), rhs)
     for ranks in (True, False):
         for name, forms in formats(d).items():
             for form in forms:
