@@ -44,13 +44,15 @@ std::unique_ptr<FunctionCall> Session::Functions::Call::another() const {
 int64_t Session::Functions::Call::overlaps(std::span<const Tensor> arguments,
                                            const std::vector<bool>& checked,
                                            const std::vector<bool>& decide, int64_t most) {
-  const int threads = ThreadPool::instance().num_threads();
-  most =
-      std::min(most, body_.waits() ? kMostCalls : std::min(kMostCalls, kCallsPerThread * threads));
-  if (body_.waits() ? !is_started() : threads < 2) return 0;
-  if (!body_.waits()) {
+  most = std::min(most, kMostCalls);
+  if (body_.waits()) {
+    if (!is_started()) return 0;
+  } else {
+    const int threads = ThreadPool::instance().num_threads();
+    if (threads < 2) return 0;
     choose_plan(arguments);  // as each call would
     if (!may_be_faster_overlapping(*plan_, threads)) return 0;
+    most = std::min(most, kCallsPerThread * threads);
   }
   choose_plan(arguments, Args::kIteration);
   fetches_ = fetch_numbers();
