@@ -357,6 +357,22 @@ def test_a_body_that_cannot_be_planned_is_no_error_of_a_loop_without_iterations(
         np.testing.assert_array_equal(sess.run(result, {x: [[1, 2]]}), [[1, 2]])
 
 
+def test_a_body_that_cannot_be_planned_is_told_in_the_same_words(threads):
+    x = tn.placeholder(tn.float32, None)
+
+    def message(parallel_iterations):
+        with tn.name_scope("same"):
+            result = tn.while_loop(
+                lambda i, _: i < 3, lambda i, t: (i + 1, tn.matmul(t, tn.ones([3, 3]))), [0, x],
+                shape_invariants=[[], None], parallel_iterations=parallel_iterations, name="loop")
+        with tn.Session() as sess:
+            with pytest.raises(tn.errors.InvalidArgumentError) as raised:
+                sess.run(result[1], {x: [[1, 2]]})
+        return str(raised.value).split("\n")[0].replace("same_1", "same")
+    assert message(1) == message(10)
+    assert "iteration 0: " in message(1)
+
+
 def test_from_several_threads_at_once(two_threads):
     total = computed(40, 10)
     with tn.Session() as sess:

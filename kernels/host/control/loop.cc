@@ -68,7 +68,13 @@ class Iterations {
     }
   }
   // Instead, how many at a time may overlap, and what they begin with.
-  int64_t overlaps() const { return loop_.overlaps(*calls_.body, values_); }
+  int64_t overlaps() const {
+    try {
+      return loop_.overlaps(*calls_.body, values_);
+    } catch (const Error& error) {
+      throw located(error);
+    }
+  }
   LoopCalls take_calls() { return std::move(calls_); }
 
   // As FunctionCall::start(), of what is next.
