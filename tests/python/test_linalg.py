@@ -242,9 +242,10 @@ def test_orthogonal_decompositions_of_hard_matrices(evaluate, kind, order, dtype
     np.testing.assert_allclose(e.real, np.linalg.eigvalsh(whole), atol=eps * size)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
 @pytest.mark.parametrize("order", ORDERS)
-def test_singular_values_of_nan_are_nan(evaluate, order):
-    a = RNG.normal(size=(3, order, order)).astype("float32")
+def test_singular_values_of_nan_are_nan(evaluate, order, dtype):
+    a = RNG.normal(size=(3, order, order)).astype(dtype)
     clean = evaluate(tn.linalg.svd(a, compute_uv=False))
     a[1, 0, 0] = np.inf
     s, u, v = evaluate(list(tn.linalg.svd(a)))
@@ -382,41 +383,53 @@ def test_the_bits_do_not_depend_on_threads_and_hardly_on_the_library():
         np.testing.assert_allclose(one[key][2], imaginary, rtol=tolerance, atol=tolerance)
 
 
+def everything_of(a):
+    """Results of all that batches of matrices are worked on for, in one list."""
+    return [tn.linalg.inv(a), tn.linalg.det(a), *tn.linalg.lu(a), *tn.linalg.qr(a),
+            *tn.linalg.svd(a), *tn.linalg.eigh(a), tn.linalg.triangular_solve(a, a, adjoint=True),
+            tn.linalg.cholesky(a + 4 * a.shape[-1] * np.eye(a.shape[-1], dtype=a.dtype))]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
 @pytest.mark.parametrize("order", ORDERS)
-def test_a_matrix_has_the_same_results_wherever_it_stands(evaluate, order):
-    a = RNG.normal(size=(order, order)).astype("float32")
-    batch = RNG.normal(size=(13, order, order)).astype("float32")
-    alone = evaluate(tn.linalg.inv(a))
+def test_a_matrix_has_the_same_results_wherever_it_stands(evaluate, order, dtype):
+    a, batch = (turned(RNG.normal(size=shape), dtype).astype(dtype)
+                for shape in ((order, order), (13, order, order)))
+    alone = evaluate(everything_of(a))
     for place in (0, 5, 12):
         batch[place] = a
-        inverses = evaluate(tn.linalg.inv(batch))
-        np.testing.assert_array_equal(inverses[place], alone)
+        for one, many in zip(alone, evaluate(everything_of(batch))):
+            np.testing.assert_array_equal(many[place], one)
     # An input that begins in the middle of a cache line.
-    raw = np.zeros(order * order * 4 + 64, np.uint8)
-    offset = -raw.ctypes.data % 64 + 4
-    moved = raw[offset:offset + order * order * 4].view("float32").reshape(order, order)
+    raw = np.zeros(a.nbytes + 64, np.uint8)
+    offset = -raw.ctypes.data % 64 + a.itemsize
+    moved = raw[offset:offset + a.nbytes].view(dtype).reshape(order, order)
     moved[...] = a
-    np.testing.assert_array_equal(evaluate(tn.linalg.inv(moved)), alone)
+    np.testing.assert_array_equal(evaluate(tn.linalg.inv(moved)), alone[0])
 
 
-@pytest.mark.parametrize("dtype, order", [("float64", 8), ("float32", 8), ("float32", 5)])
+@pytest.mark.parametrize("dtype, order", [
+    ("float64", 8), ("float32", 8), ("float32", 5), ("complex64", 7)])
 def test_batches_too_large_for_the_caches_have_the_bits_of_small_ones(evaluate, dtype, order):
     count = (48 << 20) // (order * order * np.dtype(dtype).itemsize) + 3  # and some lanes are left
     some = RNG.normal(size=(29, order, order)).astype(dtype) + order * np.eye(order, dtype=dtype)
-    some = some @ some.transpose(0, 2, 1)
+    if dtype.startswith("complex"):
+        some = some + 1j * RNG.normal(size=some.shape).astype("float32")
+    some = some @ some.conj().transpose(0, 2, 1)
     many = np.resize(some, (count, order, order))
     for operation in (tn.linalg.cholesky, tn.linalg.inv):
         np.testing.assert_array_equal(evaluate(operation(many)), np.resize(
             evaluate(operation(some)), many.shape))
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
 @pytest.mark.parametrize("order", ORDERS)
-def test_nan_and_infinity_spoil_their_own_matrix_alone(evaluate, order):
-    a = RNG.normal(size=(4, order, order)) + order * np.eye(order)
+def test_nan_and_infinity_spoil_their_own_matrix_alone(evaluate, order, dtype):
+    a = turned(RNG.normal(size=(4, order, order)) + order * np.eye(order), dtype)
     spoilt = a.copy()
     spoilt[1, 0, 0] = np.nan
     spoilt[2, order - 1, order - 1] = np.inf
-    b = RNG.normal(size=(4, order, 2))
+    b = turned(RNG.normal(size=(4, order, 2)), dtype)
     clean = evaluate(tn.linalg.solve(a, b))
     x = evaluate(tn.linalg.solve(spoilt, b))
     np.testing.assert_array_equal(x[[0, 3]], clean[[0, 3]])

@@ -12,14 +12,6 @@
 
 namespace treenail::cpu {
 
-template <class T>
-TN_INLINE ComplexVec<T> operator+(ComplexVec<T> a, ComplexVec<T> b) {
-  return {a.re + b.re, a.im + b.im};
-}
-template <class T>
-TN_INLINE ComplexVec<T> operator-(ComplexVec<T> a, ComplexVec<T> b) {
-  return {a.re - b.re, a.im - b.im};
-}
 // a - i b and a + i b.
 template <class T>
 TN_INLINE ComplexVec<T> minus_i(ComplexVec<T> a, ComplexVec<T> b) {

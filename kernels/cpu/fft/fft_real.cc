@@ -12,11 +12,6 @@
 namespace treenail::cpu {
 namespace {
 
-template <class T>
-TN_INLINE ComplexVec<T> conjugate(ComplexVec<T> v) {
-  return {v.re, -v.im};
-}
-
 // Z[k] and Z[n/2 - k] become X[k] and X[n/2 - k]; w: e^(-2 pi i k / n).
 template <class T>
 TN_INLINE void to_spectrum(ComplexVec<T>& low, ComplexVec<T>& high, ComplexVec<T> w) {

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "kernels/cpu/simd/complex_vec.h"
 #include "kernels/cpu/simd/registers.h"
 
 namespace treenail::cpu {
@@ -22,12 +23,6 @@ inline constexpr int kRow = 2 * kRowLanes<T>;
 template <class T>
 inline constexpr int kRowParts = kRowLanes<T> / kLanes<T>;
 
-// One vector of complex numbers.
-template <class T>
-struct ComplexVec {
-  Vec<T> re, im;
-};
-
 template <class T>
 TN_INLINE ComplexVec<T> load_row(const T* row, int part) {
   return {load<Vec<T>>(row + part * kLanes<T>),
@@ -37,11 +32,6 @@ template <class T>
 TN_INLINE void store_row(T* row, int part, ComplexVec<T> v) {
   store(row + part * kLanes<T>, v.re);
   store(row + kRowLanes<T> + part * kLanes<T>, v.im);
-}
-
-template <class T>
-TN_INLINE ComplexVec<T> times(ComplexVec<T> a, ComplexVec<T> b) {
-  return {mul_add(a.re, b.re, -(a.im * b.im)), mul_add(a.re, b.im, a.im * b.re)};
 }
 
 // Lane l of the result is lane Index::of(l) of a (0 ... n - 1) or b (n ... 2n - 1).

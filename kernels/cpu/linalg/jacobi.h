@@ -12,54 +12,69 @@ namespace treenail::cpu {
 
 inline constexpr int kMostSweeps = 40;  // ten are many
 template <class T>
-inline constexpr T kRounding = std::numeric_limits<T>::epsilon();
+inline constexpr RealOf<T> kRounding = std::numeric_limits<RealOf<T>>::epsilon();
 
 template <class T>
 struct Rotation {
-  Int<Vec<T>> active;
-  Vec<T> cosine, sine, tangent;
+  using L = LaneNumber<T>;
+  using R = LaneReal<T>;
+  LaneMask<T> active;
+  R between;  // what is eliminated, turned real
+  R cosine, sine, tangent;
 
-  // That makes (p, between; between, q) diagonal, where `active`. (Golub and Van Loan, Matrix
-  // Computations, 8.5.2.)
-  Rotation(Int<Vec<T>> where, Vec<T> p, Vec<T> between, Vec<T> q) : active(where) {
-    const Vec<T> one = splat<Vec<T>>(1);
-    const Vec<T> safe = active ? between : one;
-    const Vec<T> theta = (q - p) / (safe + safe);
-    const Vec<T> size = absolute(theta) + square_root(mul_add(theta, theta, one));
+  // That makes (p, corner; conj(corner), q) diagonal, where `active`. (Golub and Van Loan, Matrix
+  // Computations, 8.5.2.) Of complex numbers the second ones are first given the phase that makes
+  // the corner real.
+  Rotation(LaneMask<T> where, R p, L corner, R q) : active(where), between(make_real(corner)) {
+    const R one = splat<R>(1);
+    const R safe = active ? between : one;
+    const R theta = (q - p) / (safe + safe);
+    const R size = absolute(theta) + square_root(mul_add(theta, theta, one));
     tangent = copy_sign(one / size, theta);
     cosine = one / square_root(mul_add(tangent, tangent, one));
     sine = tangent * cosine;
   }
 
-  void turn(Vec<T>& x, Vec<T>& y) const {
-    const Vec<T> a = cosine * x - sine * y, b = sine * x + cosine * y;
-    x = active ? a : x;
-    y = active ? b : y;
+  void turn(L& x, L& y) const {
+    L turned = y;
+    if constexpr (is_complex_lane<T>) turned = times(y, phase_);
+    const L a = x * cosine - turned * sine, b = x * sine + turned * cosine;
+    x = choose(active, a, x);
+    y = choose(active, b, y);
+  }
+
+ private:
+  L phase_;
+
+  R make_real(L corner) {
+    if constexpr (is_complex_lane<T>) {
+      const R size = square_root(add_square(corner, R{}));
+      phase_ = conjugate(corner) / size;
+      return size;
+    } else {
+      return corner;
+    }
   }
 };
 
-// The largest absolute value, and which lanes hold NaN or infinity.
+// The largest absolute value of a part, and which lanes hold NaN or infinity.
 template <class T>
-Vec<T> largest_of(const Vec<T>* a, int64_t count, Int<Vec<T>>* not_finite) {
-  Vec<T> largest = Vec<T>{}, nothing = Vec<T>{};
+LaneReal<T> largest_of(const LaneNumber<T>* a, int64_t count, LaneMask<T>* not_finite) {
+  using R = LaneReal<T>;
+  R largest = R{}, nothing = R{};
   for (int64_t i = 0; i < count; ++i) {
-    largest = greater_of(absolute(a[i]), largest);
-    nothing += a[i] * Vec<T>{};
+    largest = greater_of(largest_part(a[i]), largest);
+    nothing += size_of(a[i]) * R{};
   }
-  *not_finite = nothing != Vec<T>{};
+  *not_finite = nothing != R{};
   return largest;
 }
 
-template <class T>
-void set_identity(Vec<T>* v, int64_t n) {
-  for (int64_t i = 0; i < n * n; ++i) v[i] = splat<Vec<T>>(i % (n + 1) == 0 ? 1 : 0);
-}
-
-template <class V, class M>
-TN_INLINE void exchange_where(M mask, V& a, V& b) {
-  const V was = a;
-  a = mask ? b : a;
-  b = mask ? was : b;
+template <class L, class M>
+TN_INLINE void exchange_where(M mask, L& a, L& b) {
+  const L was = a;
+  a = choose(mask, b, a);
+  b = choose(mask, was, b);
 }
 
 }  // namespace treenail::cpu

@@ -13,27 +13,30 @@ using KernelPtr = std::unique_ptr<Kernel>;
 // Two groups of matrices become their lower factors, column by column, with zeros above; set lanes
 // of `failed` are not positive definite. Two, since a square root has to wait for the one before.
 template <class T>
-void factor(Vec<T>* a, Vec<T>* b, int64_t n, Int<Vec<T>> (&failed)[2]) {
-  Vec<T>* const group[] = {a, b};
-  failed[0] = failed[1] = Int<Vec<T>>{};
+void factor(LaneNumber<T>* a, LaneNumber<T>* b, int64_t n, LaneMask<T> (&failed)[2]) {
+  using L = LaneNumber<T>;
+  using R = LaneReal<T>;
+  L* const group[] = {a, b};
+  failed[0] = failed[1] = LaneMask<T>{};
   for (int64_t j = 0; j < n; ++j) {
-    Vec<T> inverse[2];
+    R inverse[2];
     for (int g = 0; g < 2; ++g) {
-      Vec<T>* const row = group[g] + j * n;
-      Vec<T> pivot = row[j];
-      for (int64_t k = 0; k < j; ++k) pivot = mul_add(-row[k], row[k], pivot);
-      failed[g] |= ~(pivot > Vec<T>{});
-      row[j] = square_root(pivot);
-      inverse[g] = splat<Vec<T>>(1) / row[j];
+      L* const row = group[g] + j * n;
+      R pivot = real_part(row[j]);
+      for (int64_t k = 0; k < j; ++k) pivot = subtract_square(row[k], pivot);
+      failed[g] |= ~(pivot > R{});
+      const R root = square_root(pivot);
+      row[j] = from_real<T>(root);
+      inverse[g] = splat<R>(1) / root;
     }
     for (int64_t i = j + 1; i < n; ++i) {
       for (int g = 0; g < 2; ++g) {
-        Vec<T>* const row = group[g] + i * n;
-        const Vec<T>* const above = group[g] + j * n;
-        Vec<T> sum = row[j];
-        for (int64_t k = 0; k < j; ++k) sum = mul_add(-row[k], above[k], sum);
+        L* const row = group[g] + i * n;
+        const L* const above = group[g] + j * n;
+        L sum = row[j];
+        for (int64_t k = 0; k < j; ++k) sum = mul_add(-row[k], conjugate(above[k]), sum);
         row[j] = sum * inverse[g];
-        group[g][j * n + i] = Vec<T>{};
+        group[g][j * n + i] = L{};
       }
     }
   }
@@ -52,8 +55,8 @@ KernelPtr prepare_cholesky(const PrepareContext& p) {
         const int64_t size = m.elements();
         const bool streaming = streams_lanes(to, m.count, size);
         each_group<T, 2>(c, m.count, cost, [&](int64_t first, int64_t count) {
-          Vec<T> a[2][kMostLaneRows * kMostLaneRows];
-          Int<Vec<T>> failed[2];
+          LaneNumber<T> a[2][kMostLaneRows * kMostLaneRows];
+          LaneMask<T> failed[2];
           const Halves<T> halves(first, count);
           for (int g = 0; g < 2; ++g) {
             pack_lanes(from + halves.first[g] * size, halves.count[g], size, a[g]);
@@ -66,22 +69,23 @@ KernelPtr prepare_cholesky(const PrepareContext& p) {
           }
         });
       },
-      cost * static_cast<double>(m.count) / (2 * kLanes<T>));
+      cost * static_cast<double>(m.count) / (2 * kGroup<T>));
 }
 
 // x becomes a^-1 x by substitution, from the first row on where a is lower, else from the last.
 template <class T>
-Int<Vec<T>> substitute(const Vec<T>* a, bool lower, int64_t n, int64_t k, Vec<T>* x) {
-  Int<Vec<T>> singular = {};
+LaneMask<T> substitute(const LaneNumber<T>* a, bool lower, int64_t n, int64_t k, LaneNumber<T>* x) {
+  using L = LaneNumber<T>;
+  LaneMask<T> singular = {};
   for (int64_t step = 0; step < n; ++step) {
     const int64_t i = lower ? step : n - 1 - step;
     const int64_t from = lower ? 0 : i + 1, to = lower ? i : n;
-    const Vec<T> pivot = a[i * n + i], inverse = splat<Vec<T>>(1) / pivot;
-    singular |= pivot == Vec<T>{};
+    const L pivot = a[i * n + i], inverse = reciprocal(pivot);
+    singular |= is_zero(pivot);
     for (int64_t c = 0; c < k; ++c) {
-      Vec<T> sum = x[i * k + c];
+      L sum = x[i * k + c];
       for (int64_t j = from; j < to; ++j) sum = mul_add(-a[i * n + j], x[j * k + c], sum);
-      x[i * k + c] = sum * inverse;
+      x[i * k + c] = times(sum, inverse);
     }
   }
   return singular;
@@ -103,16 +107,16 @@ KernelPtr prepare_triangular_solve(const PrepareContext& p) {
         const T* const right = host::matrices<T>(c.input(1));
         T* const to = host::matrices<T>(c.output(0));
         each_group<T>(c, m.count, cost, [&](int64_t first, int64_t count) {
-          Vec<T> a[kMostLaneRows * kMostLaneRows], x[kMostLaneRows * kMostLaneColumns];
+          LaneNumber<T> a[kMostLaneRows * kMostLaneRows], x[kMostLaneRows * kMostLaneColumns];
           pack_lanes(left + first * n * n, count, n * n, a);
           pack_lanes(right + first * n * k, count, n * k, x);
-          if (adjoint) transpose_lanes<T>(a, n);
+          if (adjoint) take_adjoint(a, n);
           refuse_lanes(substitute<T>(a, lower, n, k, x), count, first, host::kMatrixNotInvertible,
                        m.batch);
           unpack_lanes(x, count, n * k, to + first * n * k);
         });
       },
-      cost * static_cast<double>(m.count) / kLanes<T>);
+      cost * static_cast<double>(m.count) / kGroup<T>);
 }
 
 template <class T>
@@ -126,6 +130,8 @@ void add_for(KernelRegistry& r, DType dtype) {
 void register_lane_cholesky_kernels(KernelRegistry& r) {
   add_for<float>(r, DType::kFloat32);
   add_for<double>(r, DType::kFloat64);
+  add_for<std::complex<float>>(r, DType::kComplex64);
+  add_for<std::complex<double>>(r, DType::kComplex128);
 }
 
 }  // namespace treenail::cpu

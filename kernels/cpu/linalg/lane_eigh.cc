@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eigenvalues and eigenvectors of small symmetric matrices by Jacobi's method. Larger ones:
+// Eigenvalues and eigenvectors of small Hermitian matrices by Jacobi's method. Larger ones:
 // kernels/host/linalg/eigh.cc.
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/cpu/linalg/jacobi.h"
@@ -10,10 +10,12 @@ namespace {
 
 template <class T>
 struct LaneEigh {
-  Vec<T> a[kMostLaneRows * kMostLaneRows];
-  Vec<T> v[kMostLaneRows * kMostLaneRows];
-  Vec<T> values[kMostLaneRows];
-  Int<Vec<T>> failed;
+  using L = LaneNumber<T>;
+  using R = LaneReal<T>;
+  L a[kMostLaneRows * kMostLaneRows];
+  L v[kMostLaneRows * kMostLaneRows];
+  L values[kMostLaneRows];
+  LaneMask<T> failed;
   int64_t n;
 
   explicit LaneEigh(int64_t order) : n(order) {}
@@ -21,9 +23,9 @@ struct LaneEigh {
   // From the lower triangle of a, which is lost; the columns of v become eigenvectors.
   void solve() {
     mirror();
-    const Vec<T> unit = scale();
-    set_identity<T>(v, n);
-    Int<Vec<T>> turned = ~Int<Vec<T>>{};
+    const R unit = scale();
+    set_identity<T>(v, n, n);
+    LaneMask<T> turned = ~LaneMask<T>{};
     for (int sweep = 0; sweep < kMostSweeps && any(turned); ++sweep) turned = this->sweep();
     failed |= turned;
     for (int64_t i = 0; i < n; ++i) values[i] = a[i * (n + 1)] * unit;
@@ -31,59 +33,70 @@ struct LaneEigh {
   }
 
  private:
-  Vec<T> negligible_;
+  R negligible_;
 
   void mirror() {
     for (int64_t r = 0; r < n; ++r) {
-      for (int64_t c = 0; c < r; ++c) a[c * n + r] = a[r * n + c];
+      for (int64_t c = 0; c < r; ++c) a[c * n + r] = conjugate(a[r * n + c]);
+      a[r * n + r] = from_real<T>(real_part(a[r * n + r]));
     }
   }
 
   // Divides by the largest element, so that squares stay in range.
-  Vec<T> scale() {
-    const Vec<T> largest = largest_of<T>(a, n * n, &failed);
-    const Vec<T> unit = largest == Vec<T>{} ? splat<Vec<T>>(1) : largest;
-    Vec<T> squares = Vec<T>{};
+  R scale() {
+    const R largest = largest_of<T>(a, n * n, &failed);
+    const R unit = largest == R{} ? splat<R>(1) : largest;
+    R squares = R{};
     for (int64_t i = 0; i < n * n; ++i) {
       a[i] = a[i] / unit;
-      squares = mul_add(a[i], a[i], squares);
+      squares = add_square(a[i], squares);
     }
     negligible_ = square_root(squares) * (kRounding<T> / 8);
     return unit;
   }
 
   // One rotation for each element above the diagonal; gives the lanes that had any.
-  Int<Vec<T>> sweep() {
-    Int<Vec<T>> turned = {};
+  LaneMask<T> sweep() {
+    LaneMask<T> turned = {};
     for (int64_t p = 0; p < n; ++p) {
       for (int64_t q = p + 1; q < n; ++q) {
-        const Int<Vec<T>> active = absolute(a[p * n + q]) > negligible_;
+        const LaneMask<T> active = largest_part(a[p * n + q]) > negligible_;
         if (!any(active)) continue;
         turned |= active;
-        rotate(Rotation<T>(active, a[p * n + p], a[p * n + q], a[q * n + q]), p, q);
+        const R of_p = real_part(a[p * n + p]), of_q = real_part(a[q * n + q]);
+        rotate(Rotation<T>(active, of_p, a[p * n + q], of_q), p, q);
       }
     }
     return turned;
   }
 
   void rotate(const Rotation<T>& rotation, int64_t p, int64_t q) {
-    const Vec<T> moved = rotation.active ? rotation.tangent * a[p * n + q] : Vec<T>{};
-    a[p * n + p] -= moved;
-    a[q * n + q] += moved;
-    a[p * n + q] = rotation.active ? Vec<T>{} : a[p * n + q];
+    const R turned = rotation.tangent * rotation.between;
+    const L moved = from_real<T>(rotation.active ? turned : R{});
+    a[p * n + p] = a[p * n + p] - moved;
+    a[q * n + q] = a[q * n + q] + moved;
+    a[p * n + q] = choose(rotation.active, L{}, a[p * n + q]);
     for (int64_t r = 0; r < n; ++r) {
       rotation.turn(v[r * n + p], v[r * n + q]);
       if (r == p || r == q) continue;
-      // The element above the diagonal is the one that is kept.
-      rotation.turn(a[std::min(r, p) * n + std::max(r, p)], a[std::min(r, q) * n + std::max(r, q)]);
+      L x = at(r, p), y = at(r, q);
+      rotation.turn(x, y);
+      set(r, p, x);
+      set(r, q, y);
     }
+  }
+
+  // Elements of the whole matrix, of which that above the diagonal is kept.
+  L at(int64_t r, int64_t c) const { return r < c ? a[r * n + c] : conjugate(a[c * n + r]); }
+  void set(int64_t r, int64_t c, L x) {
+    (r < c ? a[r * n + c] : a[c * n + r]) = r < c ? x : conjugate(x);
   }
 
   // Ascending, by exchanges of neighbours.
   void sort() {
     for (int64_t round = 0; round < n; ++round) {
       for (int64_t i = round % 2; i + 1 < n; i += 2) {
-        const Int<Vec<T>> wrong = values[i] > values[i + 1];
+        const LaneMask<T> wrong = real_part(values[i]) > real_part(values[i + 1]);
         exchange_where(wrong, values[i], values[i + 1]);
         for (int64_t r = 0; r < n; ++r) exchange_where(wrong, v[r * n + i], v[r * n + i + 1]);
       }
@@ -113,7 +126,7 @@ std::unique_ptr<Kernel> prepare_eigh(const PrepareContext& p) {
           if (vectors) unpack_lanes(lanes.v, count, n * n, to + first * n * n);
         });
       },
-      cost * static_cast<double>(m.count) / kLanes<T>);
+      cost * static_cast<double>(m.count) / kGroup<T>);
 }
 
 }  // namespace
@@ -121,6 +134,8 @@ std::unique_ptr<Kernel> prepare_eigh(const PrepareContext& p) {
 void register_lane_eigh_kernels(KernelRegistry& r) {
   r.add("SelfAdjointEig", {{"T", {DType::kFloat32}}}, prepare_eigh<float>);
   r.add("SelfAdjointEig", {{"T", {DType::kFloat64}}}, prepare_eigh<double>);
+  r.add("SelfAdjointEig", {{"T", {DType::kComplex64}}}, prepare_eigh<std::complex<float>>);
+  r.add("SelfAdjointEig", {{"T", {DType::kComplex128}}}, prepare_eigh<std::complex<double>>);
 }
 
 }  // namespace treenail::cpu

@@ -12,13 +12,14 @@ namespace {
 using KernelPtr = std::unique_ptr<Kernel>;
 
 template <class T>
-using Index = Int<Vec<T>>;
+using Index = LaneMask<T>;
 
 // A group of matrices and what their rows stand beside: right sides, the order of the rows.
 template <class T>
 struct LaneLu {
-  Vec<T> a[kMostLaneRows * kMostLaneRows];
-  Vec<T> x[kMostLaneRows * kMostLaneColumns];
+  using L = LaneNumber<T>;
+  L a[kMostLaneRows * kMostLaneRows];
+  L x[kMostLaneRows * kMostLaneColumns];
   Index<T> order[kMostLaneRows];
   Index<T> exchanges;  // their number
   Index<T> singular;
@@ -29,12 +30,12 @@ struct LaneLu {
   void substitute_back();
 
  private:
-  Vec<T> multiples_[kMostLaneRows];  // of the pivot's row, for each row below
+  L multiples_[kMostLaneRows];  // of the pivot's row, for each row below
 
   Index<T> pivot_row(int64_t j) const;
   template <class V>
   V bring_up(Index<T> pivot, int64_t j, int64_t width, V* column);
-  void eliminate(Index<T> pivot, int64_t j, int64_t width, Vec<T>* column);
+  void eliminate(Index<T> pivot, int64_t j, int64_t width, L* column);
 };
 
 template <class T>
@@ -42,13 +43,14 @@ TN_INLINE Index<T> all_lanes(int64_t i) {
   return splat<Index<T>>(static_cast<ElementOf<Index<T>>>(i));
 }
 
-// The row at or below j whose element in column j is greatest, the first of equals.
+// The row at or below j whose element in column j is greatest, the first of equals; complex ones
+// compared as LAPACK does.
 template <class T>
 Index<T> LaneLu<T>::pivot_row(int64_t j) const {
   Index<T> row = all_lanes<T>(j);
-  Vec<T> greatest = absolute(a[j * n + j]);
+  LaneReal<T> greatest = size_of(a[j * n + j]);
   for (int64_t i = j + 1; i < n; ++i) {
-    const Vec<T> size = absolute(a[i * n + j]);
+    const LaneReal<T> size = size_of(a[i * n + j]);
     const Index<T> greater = size > greatest;
     greatest = greater ? size : greatest;
     row = greater ? all_lanes<T>(i) : row;
@@ -66,15 +68,15 @@ TN_INLINE V LaneLu<T>::bring_up(Index<T> pivot, int64_t j, int64_t width, V* col
   for (int64_t i = j + 1; i < n; ++i) {
     const Index<T> here = pivot == all_lanes<T>(i);
     const V v = column[i * width];
-    column[i * width] = here ? was : v;
-    now = here ? v : now;
+    column[i * width] = choose(here, was, v);
+    now = choose(here, v, now);
   }
   return column[j * width] = now;
 }
 
 template <class T>
-TN_INLINE void LaneLu<T>::eliminate(Index<T> pivot, int64_t j, int64_t width, Vec<T>* column) {
-  const Vec<T> top = bring_up(pivot, j, width, column);
+TN_INLINE void LaneLu<T>::eliminate(Index<T> pivot, int64_t j, int64_t width, L* column) {
+  const L top = bring_up(pivot, j, width, column);
   for (int64_t i = j + 1; i < n; ++i) {
     column[i * width] = mul_add(-multiples_[i], top, column[i * width]);
   }
@@ -90,11 +92,13 @@ void LaneLu<T>::factor() {
     exchanges -= row != all_lanes<T>(j);
     for (int64_t c = 0; c < j; ++c) bring_up(row, j, n, a + c);
     bring_up(row, j, 1, order);
-    const Vec<T> pivot = bring_up(row, j, n, a + j);
-    singular |= pivot == Vec<T>{};
+    const L pivot = bring_up(row, j, n, a + j);
+    singular |= is_zero(pivot);
     // Under a pivot of zero there is nothing to eliminate.
-    const Vec<T> inverse = pivot == Vec<T>{} ? Vec<T>{} : splat<Vec<T>>(1) / pivot;
-    for (int64_t i = j + 1; i < n; ++i) a[i * n + j] = multiples_[i] = a[i * n + j] * inverse;
+    const L inverse = choose(is_zero(pivot), L{}, reciprocal(pivot));
+    for (int64_t i = j + 1; i < n; ++i) {
+      a[i * n + j] = multiples_[i] = times(a[i * n + j], inverse);
+    }
     for (int64_t c = j + 1; c < n; ++c) eliminate(row, j, n, a + c);
     for (int64_t c = 0; c < k; ++c) eliminate(row, j, k, x + c);
   }
@@ -104,11 +108,11 @@ void LaneLu<T>::factor() {
 template <class T>
 void LaneLu<T>::substitute_back() {
   for (int64_t i = n - 1; i >= 0; --i) {
-    const Vec<T> inverse = splat<Vec<T>>(1) / a[i * n + i];
+    const L inverse = reciprocal(a[i * n + i]);
     for (int64_t c = 0; c < k; ++c) {
-      Vec<T> sum = x[i * k + c];
+      L sum = x[i * k + c];
       for (int64_t j = i + 1; j < n; ++j) sum = mul_add(-a[i * n + j], x[j * k + c], sum);
-      x[i * k + c] = sum * inverse;
+      x[i * k + c] = times(sum, inverse);
     }
   }
 }
@@ -126,7 +130,7 @@ struct Extents {
   }
   template <class T>
   double whole_cost() const {
-    return cost * static_cast<double>(m.count) / kLanes<T>;
+    return cost * static_cast<double>(m.count) / kGroup<T>;
   }
 };
 
@@ -142,7 +146,7 @@ KernelPtr solving_kernel(const Extents& e, bool adjoint, const char* words, cons
         each_group<T>(c, e.m.count, e.cost, [&](int64_t first, int64_t count) {
           LaneLu<T> lu(n, e.k);
           pack_lanes(from + first * n * n, count, n * n, lu.a);
-          if (adjoint) transpose_lanes<T>(lu.a, n);
+          if (adjoint) take_adjoint(lu.a, n);
           fill(c, first, count, lu.x);
           lu.factor();
           refuse_lanes(lu.singular, count, first, words, e.m.batch);
@@ -158,7 +162,8 @@ KernelPtr prepare_solve(const PrepareContext& p) {
   const int64_t k = host::MatrixBatch(p.output_shape(0)).columns;
   const Extents e(p.input_shape(0), k);
   if (!e.small(p.output_shape(0))) return host::dense_solve(p);
-  auto fill = [size = e.m.rows * k](const RunContext& c, int64_t first, int64_t count, Vec<T>* x) {
+  auto fill = [size = e.m.rows * k](const RunContext& c, int64_t first, int64_t count,
+                                    LaneNumber<T>* x) {
     pack_lanes(host::matrices<T>(c.input(1)) + first * size, count, size, x);
   };
   return solving_kernel<T>(e, p.op().get_bool("adjoint"), host::kMatrixNotInvertible, fill);
@@ -168,8 +173,8 @@ template <class T>
 KernelPtr prepare_inverse(const PrepareContext& p) {
   const Extents e(p.input_shape(0), host::MatrixBatch(p.input_shape(0)).rows);
   if (!e.small(p.output_shape(0))) return host::dense_solve(p);
-  auto fill = [n = e.m.rows](const RunContext&, int64_t, int64_t, Vec<T>* x) {
-    for (int64_t i = 0; i < n * n; ++i) x[i] = splat<Vec<T>>(i % (n + 1) == 0 ? 1 : 0);
+  auto fill = [n = e.m.rows](const RunContext&, int64_t, int64_t, LaneNumber<T>* x) {
+    set_identity<T>(x, n, n);
   };
   return solving_kernel<T>(e, p.op().get_bool("adjoint"), host::kInputNotInvertible, fill);
 }
@@ -220,8 +225,10 @@ KernelPtr determinant_kernel(const Extents& e, const Store& store) {
           pack_lanes(from + first * n * n, count, n * n, lu.a);
           lu.factor();
           for (int64_t l = 0; l < count; ++l) {
-            host::ScaledProduct<double> product;
-            for (int64_t i = 0; i < n; ++i) product.multiply(lu.a[i * (n + 1)][l]);
+            host::ScaledProduct<host::WideNumber<T>> product;
+            for (int64_t i = 0; i < n; ++i) {
+              product.multiply(static_cast<host::WideNumber<T>>(element(lu.a[i * (n + 1)], l)));
+            }
             if (lu.exchanges[l] % 2 != 0) product.negate();
             store(c, first + l, product);
           }
@@ -263,6 +270,8 @@ void add_for(KernelRegistry& r, DType dtype) {
 void register_lane_lu_kernels(KernelRegistry& r) {
   add_for<float>(r, DType::kFloat32);
   add_for<double>(r, DType::kFloat64);
+  add_for<std::complex<float>>(r, DType::kComplex64);
+  add_for<std::complex<double>>(r, DType::kComplex128);
 }
 
 }  // namespace treenail::cpu

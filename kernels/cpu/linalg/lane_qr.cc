@@ -29,7 +29,7 @@ std::unique_ptr<Kernel> prepare_qr(const PrepareContext& p) {
           unpack_lanes(qr.a, count, of_r, to_r + first * of_r);
         });
       },
-      cost * static_cast<double>(a.count) / kLanes<T>);
+      cost * static_cast<double>(a.count) / kGroup<T>);
 }
 
 }  // namespace
@@ -37,6 +37,8 @@ std::unique_ptr<Kernel> prepare_qr(const PrepareContext& p) {
 void register_lane_qr_kernels(KernelRegistry& r) {
   r.add("Qr", {{"T", {DType::kFloat32}}}, prepare_qr<float>);
   r.add("Qr", {{"T", {DType::kFloat64}}}, prepare_qr<double>);
+  r.add("Qr", {{"T", {DType::kComplex64}}}, prepare_qr<std::complex<float>>);
+  r.add("Qr", {{"T", {DType::kComplex128}}}, prepare_qr<std::complex<double>>);
 }
 
 }  // namespace treenail::cpu

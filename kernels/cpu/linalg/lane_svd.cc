@@ -16,19 +16,21 @@ namespace {
 // Of m x n matrices with m >= n.
 template <class T>
 struct LaneSvd {
+  using L = LaneNumber<T>;
+  using R = LaneReal<T>;
   LaneQr<T> qr;  // qr.a: the matrix; qr.q: its left vectors
-  Vec<T> v[kMostLaneRows * kMostLaneRows];
-  Vec<T> values[kMostLaneRows];
-  Int<Vec<T>> not_finite, turned;
+  L v[kMostLaneRows * kMostLaneRows];
+  L values[kMostLaneRows];
+  LaneMask<T> not_finite, turned;
   int64_t m, n;
 
   LaneSvd(int64_t rows, int64_t columns, int64_t of_u)
       : qr(rows, columns, of_u), m(rows), n(columns) {}
 
   void solve() {
-    const Vec<T> unit = scale();
-    set_identity<T>(v, n);
-    turned = ~Int<Vec<T>>{};
+    const R unit = scale();
+    set_identity<T>(v, n, n);
+    turned = ~LaneMask<T>{};
     for (int sweep = 0; sweep < kMostSweeps && any(turned); ++sweep) turned = this->sweep();
     sort_columns();
     qr.factor();
@@ -39,46 +41,54 @@ struct LaneSvd {
   }
 
  private:
-  Vec<T> norm_;
+  R norm_;
 
-  Vec<T> spoilt(Vec<T> x) const {
-    return not_finite ? splat<Vec<T>>(std::numeric_limits<T>::quiet_NaN()) : x;
+  L spoilt(L x) const {
+    return choose(not_finite, constant<T>(std::numeric_limits<RealOf<T>>::quiet_NaN()), x);
   }
 
   // Divides by the largest element, so that squares stay in range; a matrix that has none is zero
   // from here on.
-  Vec<T> scale() {
-    const Vec<T> largest = largest_of<T>(qr.a, m * n, &not_finite);
-    const Vec<T> unit = largest == Vec<T>{} ? splat<Vec<T>>(1) : largest;
-    Vec<T> squares = Vec<T>{};
+  R scale() {
+    const R largest = largest_of<T>(qr.a, m * n, &not_finite);
+    const R unit = largest == R{} ? splat<R>(1) : largest;
+    R squares = R{};
     for (int64_t i = 0; i < m * n; ++i) {
-      qr.a[i] = not_finite ? Vec<T>{} : qr.a[i] / unit;
-      squares = mul_add(qr.a[i], qr.a[i], squares);
+      qr.a[i] = choose(not_finite, L{}, qr.a[i] / unit);
+      squares = add_square(qr.a[i], squares);
     }
     norm_ = square_root(squares);
     return unit;
   }
 
-  Vec<T> product(int64_t p, int64_t q) const {
-    Vec<T> sum = Vec<T>{};
-    for (int64_t i = 0; i < m; ++i) sum = mul_add(qr.a[i * n + p], qr.a[i * n + q], sum);
+  L product(int64_t p, int64_t q) const {
+    L sum = L{};
+    for (int64_t i = 0; i < m; ++i) {
+      sum = mul_add(conjugate(qr.a[i * n + p]), qr.a[i * n + q], sum);
+    }
+    return sum;
+  }
+  R square(int64_t p) const {
+    R sum = R{};
+    for (int64_t i = 0; i < m; ++i) sum = add_square(qr.a[i * n + p], sum);
     return sum;
   }
 
   // Below this, the product of two columns of these lengths is rounding: in the product itself, or
   // in the shorter column, which rotations with longer ones leave nothing exact of.
-  Vec<T> negligible(Vec<T> p, Vec<T> q) const {
-    const Vec<T> in_product = (kRounding<T> * static_cast<T>(m)) * (p * q);
+  R negligible(R p, R q) const {
+    const R in_product = (kRounding<T> * static_cast<RealOf<T>>(m)) * (p * q);
     return greater_of(in_product, (2 * kRounding<T>)*(greater_of(p, q) * norm_));
   }
 
-  Int<Vec<T>> sweep() {
-    Int<Vec<T>> any_turned = {};
+  LaneMask<T> sweep() {
+    LaneMask<T> any_turned = {};
     for (int64_t p = 0; p < n; ++p) {
       for (int64_t q = p + 1; q < n; ++q) {
-        const Vec<T> of_p = product(p, p), of_q = product(q, q), between = product(p, q);
-        const Int<Vec<T>> active =
-            absolute(between) > negligible(square_root(of_p), square_root(of_q));
+        const R of_p = square(p), of_q = square(q);
+        const L between = product(p, q);
+        const LaneMask<T> active =
+            largest_part(between) > negligible(square_root(of_p), square_root(of_q));
         if (!any(active)) continue;
         any_turned |= active;
         const Rotation<T> rotation(active, of_p, between, of_q);
@@ -90,10 +100,10 @@ struct LaneSvd {
   }
 
   // Descending, by exchanges of neighbours in `values` and in the columns of v and x.
-  void sort(Vec<T>* x, int64_t width) {
+  void sort(L* x, int64_t width) {
     for (int64_t round = 0; round < n; ++round) {
       for (int64_t j = round % 2; j + 1 < n; j += 2) {
-        const Int<Vec<T>> wrong = values[j] < values[j + 1];
+        const LaneMask<T> wrong = real_part(values[j]) < real_part(values[j + 1]);
         exchange_where(wrong, values[j], values[j + 1]);
         for (int64_t i = 0; i < m; ++i) {
           exchange_where(wrong, x[i * width + j], x[i * width + j + 1]);
@@ -103,34 +113,34 @@ struct LaneSvd {
     }
   }
   void sort_columns() {
-    for (int64_t j = 0; j < n; ++j) values[j] = product(j, j);
+    for (int64_t j = 0; j < n; ++j) values[j] = from_real<T>(square(j));
     sort(qr.a, n);
   }
   // Those of columns that are rounding alone may have changed places.
   void sort_values() { sort(qr.q, qr.columns); }
 
   // The singular value is r's diagonal element, whose sign goes to the left vector.
-  void take_value(int64_t j, Vec<T> unit) {
-    const Vec<T> r = qr.a[j * n + j];
-    values[j] = spoilt(absolute(r) * unit);
+  void take_value(int64_t j, R unit) {
+    const R r = real_part(qr.a[j * n + j]);
+    values[j] = spoilt(from_real<T>(absolute(r) * unit));
     for (int64_t i = 0; i < m; ++i) {
-      Vec<T>& u = qr.q[i * qr.columns + j];
-      u = r < Vec<T>{} ? -u : u;
+      L& u = qr.q[i * qr.columns + j];
+      u = choose(r < R{}, -u, u);
     }
   }
 };
 
-template <class T>
-void transpose_into(const Vec<T>* from, int64_t rows, int64_t columns, Vec<T>* to) {
+template <class L>
+void adjoint_into(const L* from, int64_t rows, int64_t columns, L* to) {
   for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = 0; c < columns; ++c) to[c * rows + r] = from[r * columns + c];
+    for (int64_t c = 0; c < columns; ++c) to[c * rows + r] = conjugate(from[r * columns + c]);
   }
 }
 
 struct SvdShape {
   host::MatrixBatch m;
   bool vectors, full;
-  // Of the matrix that has at least as many rows as columns: this one or its transpose.
+  // Of the matrix that has at least as many rows as columns: this one or its adjoint.
   bool wide() const { return m.rows < m.columns; }
   int64_t longer() const { return std::max(m.rows, m.columns); }
   int64_t shorter() const { return std::min(m.rows, m.columns); }
@@ -142,9 +152,9 @@ void decompose(const SvdShape& s, RunContext& c, int64_t first, int64_t count) {
   LaneSvd<T> lanes(rows, columns, s.full ? rows : columns);
   const T* const from = host::matrices<T>(c.input(0)) + first * size;
   if (s.wide()) {
-    Vec<T> a[kMostLaneRows * kMostLaneRows];
+    LaneNumber<T> a[kMostLaneRows * kMostLaneRows];
     pack_lanes(from, count, size, a);
-    transpose_into<T>(a, columns, rows, lanes.qr.a);
+    adjoint_into(a, columns, rows, lanes.qr.a);
   } else {
     pack_lanes(from, count, size, lanes.qr.a);
   }
@@ -172,7 +182,7 @@ std::unique_ptr<Kernel> prepare_svd(const PrepareContext& p) {
         each_group<T>(c, s.m.count, cost,
                       [&](int64_t first, int64_t count) { decompose<T>(s, c, first, count); });
       },
-      cost * static_cast<double>(s.m.count) / kLanes<T>);
+      cost * static_cast<double>(s.m.count) / kGroup<T>);
 }
 
 }  // namespace
@@ -180,6 +190,8 @@ std::unique_ptr<Kernel> prepare_svd(const PrepareContext& p) {
 void register_lane_svd_kernels(KernelRegistry& r) {
   r.add("Svd", {{"T", {DType::kFloat32}}}, prepare_svd<float>);
   r.add("Svd", {{"T", {DType::kFloat64}}}, prepare_svd<double>);
+  r.add("Svd", {{"T", {DType::kComplex64}}}, prepare_svd<std::complex<float>>);
+  r.add("Svd", {{"T", {DType::kComplex128}}}, prepare_svd<std::complex<double>>);
 }
 
 }  // namespace treenail::cpu

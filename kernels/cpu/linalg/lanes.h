@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "framework/runtime/kernel/kernel.h"
+#include "kernels/cpu/linalg/lane_number.h"
 #include "kernels/cpu/simd/registers.h"
 #include "kernels/cpu/simd/stream.h"
 #include "kernels/host/large_outputs.h"
@@ -22,6 +24,7 @@ inline constexpr int64_t kMostLaneColumns = 32;
 // to[e] holds element e of `count` <= kLanes matrices of so many elements; the lanes that are left
 // repeat the last one.
 template <class T>
+requires std::is_floating_point_v<T>
 void pack_lanes(const T* from, int64_t count, int64_t elements, Vec<T>* to) {
   constexpr int lanes = kLanes<T>;
   const T* matrix[lanes];
@@ -50,6 +53,7 @@ bool streams_lanes(const T* to, int64_t matrices, int64_t elements) {
 }
 
 template <class T>
+requires std::is_floating_point_v<T>
 void unpack_lanes(const Vec<T>* from, int64_t count, int64_t elements, T* to,
                   bool streaming = false) {
   constexpr int lanes = kLanes<T>;
@@ -75,18 +79,43 @@ void unpack_lanes(const Vec<T>* from, int64_t count, int64_t elements, T* to,
   }
 }
 
-template <class T>
-void transpose_lanes(Vec<T>* a, int64_t n) {
+// Complex numbers: their parts are elements next to each other, in lanes as in tensors.
+template <class R>
+void pack_lanes(const std::complex<R>* from, int64_t count, int64_t elements, ComplexVec<R>* to) {
+  static_assert(sizeof(ComplexVec<R>) == 2 * sizeof(Vec<R>));
+  pack_lanes(reinterpret_cast<const R*>(from), count, 2 * elements, reinterpret_cast<Vec<R>*>(to));
+}
+template <class R>
+void unpack_lanes(const ComplexVec<R>* from, int64_t count, int64_t elements, std::complex<R>* to,
+                  bool streaming = false) {
+  unpack_lanes(reinterpret_cast<const Vec<R>*>(from), count, 2 * elements, reinterpret_cast<R*>(to),
+               streaming);
+}
+
+template <class L>
+void take_adjoint(L* a, int64_t n) {
   for (int64_t r = 0; r < n; ++r) {
-    for (int64_t c = 0; c < r; ++c) std::swap(a[r * n + c], a[c * n + r]);
+    for (int64_t c = 0; c < r; ++c) {
+      const L upper = a[c * n + r];
+      a[c * n + r] = conjugate(a[r * n + c]);
+      a[r * n + c] = conjugate(upper);
+    }
+    a[r * n + r] = conjugate(a[r * n + r]);
   }
 }
 
-// body(first, count) for each kGroups times kLanes matrices, the last of them fewer.
+template <class T>
+void set_identity(LaneNumber<T>* a, int64_t rows, int64_t columns) {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) a[r * columns + c] = constant<T>(r == c ? 1 : 0);
+  }
+}
+
+// body(first, count) for each kGroups groups of matrices, the last of them fewer.
 template <class T, int kGroups = 1, class Body>
 void each_group(const RunContext& c, int64_t matrices, double cost_ns, const Body& body) {
   constexpr double kPieceNs = 40000;
-  constexpr int64_t kMatrices = kGroups * kLanes<T>;
+  constexpr int64_t kMatrices = kGroups * kGroup<T>;
   const auto grain = static_cast<int64_t>(std::clamp(kPieceNs / cost_ns, 1.0, 1e6));
   c.parallel_for((matrices + kMatrices - 1) / kMatrices, grain, cost_ns,
                  [&](int64_t begin, int64_t end) {
@@ -103,11 +132,11 @@ template <class T>
 struct Halves {
   int64_t first[2], count[2];
   int groups;
-  Halves(int64_t begin, int64_t matrices) : groups(matrices > kLanes<T> ? 2 : 1) {
+  Halves(int64_t begin, int64_t matrices) : groups(matrices > kGroup<T> ? 2 : 1) {
     first[0] = begin;
-    count[0] = std::min<int64_t>(matrices, kLanes<T>);
-    first[1] = groups == 2 ? begin + kLanes<T> : begin;
-    count[1] = groups == 2 ? matrices - kLanes<T> : count[0];
+    count[0] = std::min<int64_t>(matrices, kGroup<T>);
+    first[1] = groups == 2 ? begin + kGroup<T> : begin;
+    count[1] = groups == 2 ? matrices - kGroup<T> : count[0];
   }
 };
 

@@ -2,7 +2,6 @@
 // Cholesky factors and triangular systems. Read as column-major, a matrix is its transpose: the
 // upper factor of A^T is the transpose of A's lower one, and A X = B is X^T A^T = B^T. So nothing
 // is ever transposed.
-#include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/host/linalg/dense.h"
 #include "kernels/host/linalg/dense_kernels.h"
 
@@ -88,12 +87,6 @@ std::unique_ptr<Kernel> dense_triangular_solve(const PrepareContext& p) {
   return with_routines(p.input_type(0), m.rows, kLapackTriangular, [&](const auto& routines) {
     return triangular_kernel(m, rhs.columns, lower, adjoint, routines);
   });
-}
-
-void register_cholesky_kernels(KernelRegistry& r) {
-  const std::vector<TypeConstraint> complex = {{"T", {DType::kComplex64, DType::kComplex128}}};
-  r.add("Cholesky", complex, dense_cholesky);
-  r.add("MatrixTriangularSolve", complex, dense_triangular_solve);
 }
 
 }  // namespace treenail::host

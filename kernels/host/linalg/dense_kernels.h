@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels for matrices of any order and all dtypes, for those of kernels/cpu/linalg that leave
-// larger ones to them. Registered for complex numbers.
+// larger ones to them.
 #pragma once
 
 #include <memory>

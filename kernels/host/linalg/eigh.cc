@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Eigenvalues and eigenvectors of Hermitian matrices. Read as column-major, a matrix is its
 // conjugate, whose eigenvectors are the conjugates of its own.
-#include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/host/linalg/dense.h"
 #include "kernels/host/linalg/dense_kernels.h"
 
@@ -56,10 +55,6 @@ std::unique_ptr<Kernel> dense_eigh(const PrepareContext& p) {
   const bool vectors = p.op().get_bool("compute_v");
   return with_routines(p.input_type(0), m.rows, kLapackEigh,
                        [&](const auto& routines) { return eigh_kernel(m, vectors, routines); });
-}
-
-void register_eigh_kernels(KernelRegistry& r) {
-  r.add("SelfAdjointEig", {{"T", {DType::kComplex64, DType::kComplex128}}}, dense_eigh);
 }
 
 }  // namespace treenail::host

@@ -4,7 +4,6 @@
 // transpose, and A X = B is X^T A^T = B^T.
 #include <utility>
 
-#include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/host/linalg/dense.h"
 #include "kernels/host/linalg/dense_kernels.h"
 #include "kernels/host/linalg/determinant.h"
@@ -142,15 +141,6 @@ std::unique_ptr<Kernel> dense_determinant(const PrepareContext& p) {
 
 std::unique_ptr<Kernel> dense_log_determinant(const PrepareContext& p) {
   return prepare_determinant<true>(p);
-}
-
-void register_lu_kernels(KernelRegistry& r) {
-  const std::vector<TypeConstraint> complex = {{"T", {DType::kComplex64, DType::kComplex128}}};
-  r.add("Lu", complex, dense_lu);
-  r.add("MatrixSolve", complex, dense_solve);
-  r.add("MatrixInverse", complex, dense_solve);
-  r.add("MatrixDeterminant", complex, dense_determinant);
-  r.add("LogMatrixDeterminant", complex, dense_log_determinant);
 }
 
 }  // namespace treenail::host

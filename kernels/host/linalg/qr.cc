@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Orthonormal and triangular factors, by Householder's reflections.
-#include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/host/linalg/dense.h"
 #include "kernels/host/linalg/dense_kernels.h"
 
@@ -41,10 +40,6 @@ std::unique_ptr<Kernel> dense_qr(const PrepareContext& p) {
   if (p.input_shape(0).num_elements() == 0) return identity_outputs(p, {0});
   return with_routines(p.input_type(0), std::max(a.rows, a.columns), kLapackQr,
                        [&](const auto& routines) { return qr_kernel(a, columns, routines); });
-}
-
-void register_qr_kernels(KernelRegistry& r) {
-  r.add("Qr", {{"T", {DType::kComplex64, DType::kComplex128}}}, dense_qr);
 }
 
 }  // namespace treenail::host

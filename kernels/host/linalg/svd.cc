@@ -3,7 +3,6 @@
 // u^T: the right vectors of that are u as it is to be stored.
 #include <limits>
 
-#include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/host/linalg/dense.h"
 #include "kernels/host/linalg/dense_kernels.h"
 
@@ -88,10 +87,6 @@ std::unique_ptr<Kernel> dense_svd(const PrepareContext& p) {
   return with_routines(
       p.input_type(0), std::max(m.rows, m.columns), kLapackSvd,
       [&](const auto& routines) { return svd_kernel(m, wanted_vectors(p.op()), routines); });
-}
-
-void register_svd_kernels(KernelRegistry& r) {
-  r.add("Svd", {{"T", {DType::kComplex64, DType::kComplex128}}}, dense_svd);
 }
 
 }  // namespace treenail::host

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Complex numbers in two vectors, one of real and one of imaginary parts.
+#pragma once
+
+#include "kernels/cpu/simd/vec_fma.h"
+
+namespace treenail::cpu {
+
+template <class T>
+struct ComplexVec {
+  Vec<T> re, im;
+};
+
+template <class T>
+TN_INLINE ComplexVec<T> operator+(ComplexVec<T> a, ComplexVec<T> b) {
+  return {a.re + b.re, a.im + b.im};
+}
+template <class T>
+TN_INLINE ComplexVec<T> operator-(ComplexVec<T> a, ComplexVec<T> b) {
+  return {a.re - b.re, a.im - b.im};
+}
+template <class T>
+TN_INLINE ComplexVec<T> operator-(ComplexVec<T> a) {
+  return {-a.re, -a.im};
+}
+template <class T>
+TN_INLINE ComplexVec<T> operator*(ComplexVec<T> a, Vec<T> b) {
+  return {a.re * b, a.im * b};
+}
+template <class T>
+TN_INLINE ComplexVec<T> operator/(ComplexVec<T> a, Vec<T> b) {
+  return {a.re / b, a.im / b};
+}
+
+template <class T>
+TN_INLINE ComplexVec<T> times(ComplexVec<T> a, ComplexVec<T> b) {
+  return {mul_add(a.re, b.re, -(a.im * b.im)), mul_add(a.re, b.im, a.im * b.re)};
+}
+// a * b + c.
+template <class T>
+TN_INLINE ComplexVec<T> mul_add(ComplexVec<T> a, ComplexVec<T> b, ComplexVec<T> c) {
+  return {mul_add(-a.im, b.im, mul_add(a.re, b.re, c.re)),
+          mul_add(a.im, b.re, mul_add(a.re, b.im, c.im))};
+}
+template <class T>
+TN_INLINE ComplexVec<T> conjugate(ComplexVec<T> a) {
+  return {a.re, -a.im};
+}
+
+}  // namespace treenail::cpu
