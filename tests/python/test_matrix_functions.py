@@ -10,7 +10,7 @@ import treenail as tn
 scipy_linalg = pytest.importorskip("scipy.linalg")
 scipy_special = pytest.importorskip("scipy.special")
 RNG = np.random.default_rng(5)
-ORDERS = [8, 24, 60]  # by Eigen and, from 32 or 48 on, by LAPACK
+ORDERS = [8, 24, 60]  # one per lane or by Eigen, by Eigen, and from 32 or 48 on by LAPACK
 DTYPES = ["float32", "float64", "complex64", "complex128"]
 FUNCTIONS = {"expm": tn.linalg.expm, "sqrtm": tn.linalg.sqrtm, "logm": tn.linalg.logm}
 ORACLES = {"expm": scipy_linalg.expm, "sqrtm": scipy_linalg.sqrtm, "logm": scipy_linalg.logm}
@@ -194,7 +194,7 @@ def test_gradients_where_eigenvalues_are_equal(evaluate):
     assert np.isfinite(evaluate(tape.gradient(y, x))).all()
 
 
-@pytest.mark.parametrize("order", [1, 2] + ORDERS)
+@pytest.mark.parametrize("order", [1, 2, 3, 5, 13, 16] + ORDERS)
 @pytest.mark.parametrize("kind", sorted(HARD) + ["zero", "one", "rotations", "jordan", "normal"])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_eigenvalues_and_vectors_of_hard_matrices(evaluate, kind, order, dtype):
@@ -259,3 +259,22 @@ def test_functions_under_all_their_names(evaluate):
     near(e, [2, 5], rtol=1e-14)
     near(v, np.array([[1, 1], [-2, 1]]) / np.sqrt([5, 2]) * [-1, 1], rtol=1e-14)
     near(evaluate(tn.linalg.eigvals(a.astype("float32"))), [2, 5], rtol=1e-6)
+
+
+@pytest.mark.parametrize("order", [3, 8, 24])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_eigenvalues_do_not_depend_on_neighbours_that_need_other_steps(evaluate, order, dtype):
+    """Shifts that stand still (a permutation), nothing to do (zero), one block, many."""
+    kinds = [np.roll(np.eye(order), 1, 0), np.zeros((order, order)), np.eye(order, k=1)]
+    kinds += [hard(kind, order, dtype) for kind in sorted(HARD)]
+    batch = np.stack([x.astype(dtype) for x in kinds])
+    e, v = evaluate(list(tn.linalg.eig(batch)))
+    alone = evaluate(tn.linalg.eigvals(batch))
+    for i, a in enumerate(batch):
+        one = evaluate(list(tn.linalg.eig(a)))
+        assert one[0].tobytes() == e[i].tobytes() and one[1].tobytes() == v[i].tobytes()
+        np.testing.assert_array_equal(alone[i], evaluate(tn.linalg.eigvals(a)))
+    spoilt = batch.copy()
+    spoilt[2, 0, -1] = np.inf
+    with pytest.raises(tn.errors.InvalidArgumentError, match=r"\[2\] of the batch"):
+        evaluate(tn.linalg.eig(spoilt)[0])

@@ -4,15 +4,12 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 
 #include "kernels/cpu/linalg/lanes.h"
 
 namespace treenail::cpu {
 
 inline constexpr int kMostSweeps = 40;  // ten are many
-template <class T>
-inline constexpr RealOf<T> kRounding = std::numeric_limits<RealOf<T>>::epsilon();
 
 template <class T>
 struct Rotation {
@@ -56,19 +53,6 @@ struct Rotation {
     }
   }
 };
-
-// The largest absolute value of a part, and which lanes hold NaN or infinity.
-template <class T>
-LaneReal<T> largest_of(const LaneNumber<T>* a, int64_t count, LaneMask<T>* not_finite) {
-  using R = LaneReal<T>;
-  R largest = R{}, nothing = R{};
-  for (int64_t i = 0; i < count; ++i) {
-    largest = greater_of(largest_part(a[i]), largest);
-    nothing += size_of(a[i]) * R{};
-  }
-  *not_finite = nothing != R{};
-  return largest;
-}
 
 template <class L, class M>
 TN_INLINE void exchange_where(M mask, L& a, L& b) {

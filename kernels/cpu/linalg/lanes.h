@@ -5,7 +5,9 @@
 #pragma once
 
 #include <algorithm>
+#include <complex>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "framework/runtime/kernel/kernel.h"
@@ -20,6 +22,9 @@ namespace treenail::cpu {
 // Beyond this order, and this many columns of right sides, a matrix is worked on by itself.
 inline constexpr int64_t kMostLaneRows = 16;
 inline constexpr int64_t kMostLaneColumns = 32;
+
+template <class T>
+inline constexpr RealOf<T> kRounding = std::numeric_limits<RealOf<T>>::epsilon();
 
 // to[e] holds element e of `count` <= kLanes matrices of so many elements; the lanes that are left
 // repeat the last one.
@@ -102,6 +107,19 @@ void take_adjoint(L* a, int64_t n) {
     }
     a[r * n + r] = conjugate(a[r * n + r]);
   }
+}
+
+// The largest absolute value of a part, and which lanes hold NaN or infinity.
+template <class T>
+LaneReal<T> largest_of(const LaneNumber<T>* a, int64_t count, LaneMask<T>* not_finite) {
+  using R = LaneReal<T>;
+  R largest = R{}, nothing = R{};
+  for (int64_t i = 0; i < count; ++i) {
+    largest = greater_of(largest_part(a[i]), largest);
+    nothing += size_of(a[i]) * R{};
+  }
+  *not_finite = nothing != R{};
+  return largest;
 }
 
 template <class T>

@@ -42,6 +42,15 @@ TN_INLINE ComplexVec<T> mul_add(ComplexVec<T> a, ComplexVec<T> b, ComplexVec<T> 
   return {mul_add(-a.im, b.im, mul_add(a.re, b.re, c.re)),
           mul_add(a.im, b.re, mul_add(a.re, b.im, c.im))};
 }
+// With a real part of at least 0. Of numbers whose squares are in range.
+template <class T>
+TN_INLINE ComplexVec<T> square_root(ComplexVec<T> a) {
+  const Vec<T> size = square_root(mul_add(a.re, a.re, a.im * a.im));
+  const Vec<T> root = square_root((size + absolute(a.re)) * splat<Vec<T>>(T(0.5)));
+  const Vec<T> half = absolute(a.im) / (root + root), other = root > Vec<T>{} ? half : Vec<T>{};
+  const auto right = a.re >= Vec<T>{};
+  return {right ? root : other, copy_sign(right ? other : root, a.im)};
+}
 template <class T>
 TN_INLINE ComplexVec<T> conjugate(ComplexVec<T> a) {
   return {a.re, -a.im};

@@ -175,6 +175,13 @@ TN_INLINE V absolute(V x) {
   using I = Unsigned<V>;
   return bits<V>((I)(bits<I>(x) << 1 >> 1));
 }
+// The greatest power of two that is not above x, for positive normal x.
+template <class V>
+TN_INLINE V power_of_two(V x) {
+  using I = Unsigned<V>;
+  constexpr int kMantissa = sizeof(ElementOf<V>) == 4 ? 23 : 52;
+  return bits<V>((I)(bits<I>(x) >> kMantissa << kMantissa));
+}
 // |x| with the sign of `from`.
 template <class V>
 TN_INLINE V copy_sign(V x, V from) {

@@ -16,6 +16,7 @@ std::unique_ptr<Kernel> dense_lu(const PrepareContext& p);
 std::unique_ptr<Kernel> dense_solve(const PrepareContext& p);
 std::unique_ptr<Kernel> dense_qr(const PrepareContext& p);
 std::unique_ptr<Kernel> dense_eigh(const PrepareContext& p);
+std::unique_ptr<Kernel> dense_eig(const PrepareContext& p);
 std::unique_ptr<Kernel> dense_svd(const PrepareContext& p);
 std::unique_ptr<Kernel> dense_determinant(const PrepareContext& p);
 std::unique_ptr<Kernel> dense_log_determinant(const PrepareContext& p);

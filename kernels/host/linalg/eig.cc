@@ -1,41 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Eigenvalues and eigenvectors of square matrices, in an order and with lengths and phases that do
 // not depend on the library: what a program does with them is the same with and without LAPACK.
-#include <limits>
-#include <numeric>
-#include <utility>
 
-#include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/host/linalg/dense.h"
+#include "kernels/host/linalg/dense_kernels.h"
+#include "kernels/host/linalg/eig_order.h"
 
 namespace treenail::host {
 namespace {
 
 // From this order on LAPACK is faster (docs/decisions/linear-algebra.md).
 constexpr int64_t kLapackEig = 48;
-
-constexpr const char* kNoGeneralEigenvalues =
-    "Eigen decomposition was not successful. The input might not be valid.";
-
-// The order by real part, then by imaginary part; real parts that only rounding tells apart (of a
-// skew-Hermitian matrix all) count as equal.
-template <class Z>
-void sort_values(int64_t n, const Z* values, int64_t* order) {
-  using R = typename Z::value_type;
-  std::iota(order, order + n, int64_t{0});
-  R largest = 0;
-  for (int64_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(values[i]));
-  const R alike = 16 * std::numeric_limits<R>::epsilon() * largest;
-  const auto by_real = [&](int64_t a, int64_t b) { return values[a].real() < values[b].real(); };
-  const auto by_imag = [&](int64_t a, int64_t b) { return values[a].imag() < values[b].imag(); };
-  std::stable_sort(order, order + n, by_real);
-  for (int64_t begin = 0, end = 0; begin < n; begin = end) {
-    for (end = begin + 1; end < n; ++end) {
-      if (values[order[end]].real() - values[order[end - 1]].real() > alike) break;
-    }
-    std::stable_sort(order + begin, order + end, by_imag);
-  }
-}
 
 // To length 1; the first of the elements that are within a hundredth of the largest one becomes
 // real and positive. A hundredth: ties are not left to rounding.
@@ -125,21 +100,14 @@ std::unique_ptr<Kernel> eig_kernel(const MatrixBatch& m, bool vectors,
       cost * static_cast<double>(m.count));
 }
 
-std::unique_ptr<Kernel> prepare_eig(const PrepareContext& p) {
+}  // namespace
+
+std::unique_ptr<Kernel> dense_eig(const PrepareContext& p) {
   const MatrixBatch m(p.input_shape(0));
   if (p.input_shape(0).num_elements() == 0) return nothing_to_do();
   const bool vectors = p.op().get_bool("compute_v");
   return with_routines(p.input_type(0), m.rows, kLapackEig,
                        [&](const auto& routines) { return eig_kernel(m, vectors, routines); });
-}
-
-}  // namespace
-
-void register_eig_kernels(KernelRegistry& r) {
-  using enum DType;
-  for (const auto& [real, complex] : {std::pair{kFloat32, kComplex64}, {kFloat64, kComplex128}}) {
-    r.add("Eig", {{"T", {real, complex}}, {"Tout", {complex}}}, prepare_eig);
-  }
 }
 
 }  // namespace treenail::host
