@@ -482,3 +482,24 @@ def test_gradients_of_singular_matrices_are_refused(evaluate):
             tape.watch(x)
             y = tn.linalg.det(x)
         evaluate(tape.gradient(y, x))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@pytest.mark.parametrize("order", [2, 3, *ORDERS])
+def test_gradients_of_determinants_near_zero(evaluate, order, dtype):
+    """One pivot has few right digits; the adjugate, which the gradient is, does not need them."""
+    a = turned(RNG.normal(size=(4, order, order)), dtype)
+    a[..., -1, :] = 0.7 * a[..., :-1, :].sum(-2)
+    a = ((a + 50 * np.finfo(dtype).eps * RNG.normal(size=a.shape)) / np.sqrt(order)).astype(dtype)
+    wide = a.astype("complex128")
+    u, s, v = np.linalg.svd(wide)
+    others = np.stack([np.delete(s, i, -1).prod(-1) for i in range(order)], axis=-1)
+    turn = np.linalg.det(u) * np.linalg.det(v)
+    wanted = np.conj(turn)[:, None, None] * (u * others[:, None, :]) @ v
+    x = tn.constant(a)
+    with tn.GradientTape() as tape:
+        tape.watch(x)
+        y = tn.real(tn.linalg.det(x))
+    found = evaluate(tape.gradient(y, x))
+    tolerance = order * (1e-5 if dtype == "float32" else 1e-12) * np.abs(wanted).max((-1, -2))
+    assert (np.abs(found - wanted).max((-1, -2)) <= tolerance).all()

@@ -134,9 +134,12 @@ struct Extents {
   }
 };
 
+// Of the matrix before it is factored, or of its inverse afterwards.
+enum class AdjointOf { kNothing, kMatrix, kInverse };
+
 // fill(c, first, count, x) brings the right sides of a group.
 template <class T, class Fill>
-KernelPtr solving_kernel(const Extents& e, bool adjoint, const char* words, const Fill& fill) {
+KernelPtr solving_kernel(const Extents& e, AdjointOf adjoint, const char* words, const Fill& fill) {
   return make_kernel(
       [=](RunContext& c) {
         const T* const from = host::matrices<T>(c.input(0));
@@ -146,11 +149,12 @@ KernelPtr solving_kernel(const Extents& e, bool adjoint, const char* words, cons
         each_group<T>(c, e.m.count, e.cost, [&](int64_t first, int64_t count) {
           LaneLu<T> lu(n, e.k);
           pack_lanes(from + first * n * n, count, n * n, lu.a);
-          if (adjoint) take_adjoint(lu.a, n);
+          if (adjoint == AdjointOf::kMatrix) take_adjoint(lu.a, n);
           fill(c, first, count, lu.x);
           lu.factor();
           refuse_lanes(lu.singular, count, first, words, e.m.batch);
           lu.substitute_back();
+          if (adjoint == AdjointOf::kInverse) take_adjoint(lu.x, n);
           unpack_lanes(lu.x, count, size, to + first * size, streaming);
         });
       },
@@ -166,9 +170,12 @@ KernelPtr prepare_solve(const PrepareContext& p) {
                                     LaneNumber<T>* x) {
     pack_lanes(host::matrices<T>(c.input(1)) + first * size, count, size, x);
   };
-  return solving_kernel<T>(e, p.op().get_bool("adjoint"), host::kMatrixNotInvertible, fill);
+  const auto adjoint = p.op().get_bool("adjoint") ? AdjointOf::kMatrix : AdjointOf::kNothing;
+  return solving_kernel<T>(e, adjoint, host::kMatrixNotInvertible, fill);
 }
 
+// By the factors of the matrix itself, adjoint or not, for those are the determinant's: in its
+// gradient, determinant times inverse, the error of a pivot that is near zero cancels.
 template <class T>
 KernelPtr prepare_inverse(const PrepareContext& p) {
   const Extents e(p.input_shape(0), host::MatrixBatch(p.input_shape(0)).rows);
@@ -176,7 +183,8 @@ KernelPtr prepare_inverse(const PrepareContext& p) {
   auto fill = [n = e.m.rows](const RunContext&, int64_t, int64_t, LaneNumber<T>* x) {
     set_identity<T>(x, n, n);
   };
-  return solving_kernel<T>(e, p.op().get_bool("adjoint"), host::kInputNotInvertible, fill);
+  const auto adjoint = p.op().get_bool("adjoint") ? AdjointOf::kInverse : AdjointOf::kNothing;
+  return solving_kernel<T>(e, adjoint, host::kInputNotInvertible, fill);
 }
 
 template <class T, class To>
