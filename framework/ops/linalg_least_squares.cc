@@ -29,6 +29,18 @@ void least_squares_shape(ShapeContext& c) {
   c.set_output(0, batch.concatenated(PartialShape({matrix[rank - 1], rhs[rank - 1]})));
 }
 
+void as_pseudoinverse_shape(ShapeContext& c) {
+  const PartialShape matrix = c.with_rank_at_least(0, 2), inverse = c.with_rank_at_least(1, 2);
+  c.set_output(0, inverse);
+  if (!matrix.rank_known() || !inverse.rank_known()) return;
+  const int columns = matrix.rank() - 1, rows = columns - 1;
+  PartialShape wanted =
+      batch_of(matrix, 2).concatenated(PartialShape({matrix[columns], matrix[rows]}));
+  if (!wanted.compatible(inverse)) {
+    throw invalid_argument("inverse of shape ", inverse, " is none of matrix of shape ", matrix);
+  }
+}
+
 // --- Gradients --------------------------------------------------------------------------------
 
 Value with_diagonal_plus(Emitter& e, Value gram, Value number) {
@@ -128,6 +140,28 @@ void least_squares_gradient(GradientContext& c) {
   c.set(1, result.rhs);
 }
 
+// Golub and Pereyra 1973 for p = a^+: - p^H g p^H + (1 - a p) g^H p p^H + p^H p g^H (1 - p a), with
+// products as small as the shorter side of a where that is its second one.
+Value pseudoinverse_terms(Emitter& e, Value a, Value p, Value g) {
+  const Value inner = matrix_product(e, g, p, false, true), turned = adjoint_of(e, inner);
+  const Value rest = e.sub(adjoint_of(e, g), matrix_product(e, a, turned));
+  const Value outer = matrix_product(e, rest, matrix_product(e, p, p, false, true));
+  const Value projected = matrix_product(e, turned, matrix_product(e, p, a));
+  const Value left = e.sub(e.sub(turned, projected), inner);
+  return e.add(matrix_product(e, p, left, true), outer);
+}
+
+void as_pseudoinverse_gradient(GradientContext& c) {
+  Emitter& e = c.e;
+  const Value a = c.input(0), p = c.output(0), g = c.gradient();
+  const PartialShape shape = c.input_shape(0);
+  const int rank = shape.rank_known() ? shape.rank() : 0;
+  const bool wide = rank > 0 && shape[rank - 2] != kUnknown && shape[rank - 1] > shape[rank - 2];
+  c.set(0, wide ? adjoint_of(e, pseudoinverse_terms(e, adjoint_of(e, a), adjoint_of(e, p),
+                                                    adjoint_of(e, g)))
+                : pseudoinverse_terms(e, a, p, g));
+}
+
 }  // namespace
 
 void register_linalg_least_squares_ops(OpRegistry& r) {
@@ -152,6 +186,20 @@ respect to matrix and rhs (without fast: Golub and Pereyra 1973) takes the rank 
 to l2_regularizer. Where the shape is not known while the graph is built, it goes by singular values.
 Errors: InvalidArgument for shapes that do not go together, for a negative l2_regularizer, and, with fast, "Input matrix was
 rank deficient or ill-conditioned", naming the first such matrix of the batch.)");
+  r.op("AsPseudoInverse")
+      .input("matrix: T")
+      .input("inverse: T")
+      .output("output: T")
+      .attr(kLinalgTypes)
+      .shape(as_pseudoinverse_shape)
+      .gradient(as_pseudoinverse_gradient, {"matrix", "output"})
+      .view_of("inverse")
+      .doc(
+          R"(inverse itself, which gradients take for the pseudoinverse of matrix.
+
+matrix is [..., m, n], inverse and output are [..., n, m]. The gradient (Golub and Pereyra 1973) is that of the
+pseudoinverse, of matrices of any rank that does not change; it divides by no differences of singular values, and equal ones
+do no harm. There is none with respect to inverse. Errors: InvalidArgument for shapes that do not go together.)");
   r.finish("linalg_least_squares");
 }
 

@@ -55,16 +55,18 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False,
          name: str | None = None) -> Tensor:
     """Moore-Penrose pseudoinverses of matrices [..., m, n], shape [..., n, m].
 
-    Singular values up to rcond (by default 10 max(m, n) epsilon) times the largest count as zero.
+    Singular values up to rcond (by default 10 max(m, n) epsilon) times the largest count as zero,
+    in the gradient, too, which takes the rank for unchanging (Golub and Pereyra 1973).
     """
     with scope_of(name, "pinv", [a]):
         a = _matrices("a", a)
         s, u, v = _linalg.svd(a)
         cutoff = _tolerance(a, 10.0) if rcond is None else convert_to_tensor(rcond, s.dtype)
         limit = ops.ExpandDims(cutoff * _math.reduce_max(s, axis=-1), -1)
-        none = convert_to_tensor(_INFINITY, s.dtype)  # what is divided by it has no gradient
+        none = convert_to_tensor(_INFINITY, s.dtype)
         kept = _array.where(ops.Greater(s, limit), s, ops.Fill(_array.shape(s), none))
-        return _math.matmul(v / _math.cast(ops.ExpandDims(kept, -2), v.dtype), u, adjoint_b=True)
+        inverse = _math.matmul(v / _math.cast(ops.ExpandDims(kept, -2), v.dtype), u, adjoint_b=True)
+        return ops.AsPseudoInverse(a, inverse)
 
 
 def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False,

@@ -221,6 +221,19 @@ def ArgMin(input: TensorLike, dimension: TensorLike, output_type: DTypeLike = ..
 arg_min = ArgMin
 
 
+def AsPseudoInverse(matrix: TensorLike, inverse: TensorLike, name: str | None = ...) -> Tensor:
+    """inverse itself, which gradients take for the pseudoinverse of matrix.
+
+    matrix is [..., m, n], inverse and output are [..., n, m]. The gradient (Golub and Pereyra
+    1973) is that of the pseudoinverse, of matrices of any rank that does not change; it divides
+    by no differences of singular values, and equal ones do no harm. There is none with respect
+    to inverse. Errors: InvalidArgument for shapes that do not go together.
+    """
+
+
+as_pseudo_inverse = AsPseudoInverse
+
+
 def AsString(input: TensorLike, precision: int = ..., scientific: bool = ..., shortest: bool = ...,
              width: int = ..., fill: str | bytes = ..., name: str | None = ...) -> Tensor:
     """Each number as text: as C's printf with %d or %f (scientific: %e, shortest: %g), complex ones

@@ -57,3 +57,13 @@ for n in (3, 50):
     cases.error("InvalidArgument", r"Input matrix was rank deficient or ill-conditioned. Try setting "
                 r"fast=False or provide a larger l2_regularizer > 0. The first such matrix is \[2\] of "
                 r"the batch \[3\]", T(hole), T(np.ones((3, n, 1))), zero)
+
+# Its gradients: tests/python/test_linalg.py.
+cases = op("AsPseudoInverse", lambda a, inverse: inverse)
+for dtypes in (REAL_FLOATS, COMPLEX):
+    for shape in ((3, 2), (2, 2, 4), (0, 2, 2), (0, 3)):
+        inverse = numbers(dtypes, shape[:-2] + (shape[-1], shape[-2]))
+        cases.case(T(numbers(dtypes, shape)), T(inverse), options=dict(FORWARD_ONLY, dtypes=dtypes))
+cases.error("InvalidArgument", r"inverse of shape \[3,2\] is none of matrix of shape \[3,2\]", (3, 2),
+            (3, 2))
+cases.error("InvalidArgument", "rank", (3, 2), (3,))

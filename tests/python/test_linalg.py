@@ -333,6 +333,19 @@ def test_gradients_of_functions_of_decompositions():
     differences_agree(lambda a: weighted(tn.linalg.cross(a, a[::-1]), 1), x)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("m, n", [(3, 3), (4, 2), (2, 4)])
+def test_gradients_of_pseudoinverses_with_equal_singular_values(m, n, dtype):
+    q = np.linalg.qr(turned(RNG.normal(size=(4, 4)), dtype))[0][:m, :n]
+    q = q if m == 4 or n == 4 else np.linalg.qr(q)[0]
+    differences_agree(lambda a: weighted(tn.real(tn.linalg.pinv(a)), 1), 2 * q)
+    differences_agree(lambda a: weighted(tn.real(tn.linalg.pinv(a, 1e-3)), 1), q)
+    # Of a rank that stays while all elements change.
+    right = np.linalg.qr(turned(RNG.normal(size=(5, n)), dtype))[0].T
+    differences_agree(lambda a: weighted(tn.real(tn.linalg.pinv(tn.matmul(a, right))), 1),
+                      q if m >= n else np.linalg.qr(turned(RNG.normal(size=(6, n)), dtype))[0])
+
+
 PROGRAM = """
 import json, sys, numpy as np, treenail as tn
 tn.enable_eager_execution()
