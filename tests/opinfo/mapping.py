@@ -38,6 +38,10 @@ class Said:
     random: values are drawn, so that only shape, dtype and `within` (bounds) are compared.
     distrust(input, *args, **kwargs): whether torch itself is known to be wrong on a sample, which
     is passed over; the reason stands beside it in maps/.
+    asked(op, input, *args, **kwargs): how torch is asked, and the mapping says the same. Where a
+    library may choose (the signs of vectors, the order of eigenvalues) it returns what does not
+    depend on the choice; where an entry takes a form for granted (Hermitian, triangular) and
+    gradients depend on what it makes of the rest, it gives the input that form.
     """
 
     function: Callable
@@ -46,6 +50,7 @@ class Said:
     random: bool = False
     within: Optional[Tuple[float, float]] = None
     distrust: Optional[Callable[..., bool]] = None
+    asked: Optional[Callable] = None
 
 
 REGISTRY: Dict[str, Said] = {}

@@ -99,7 +99,9 @@ def power(x, y):
 
 
 # Whole numbers with negative exponents are an error here, zeros in torch.
-@maps("__rpow__", dtypes=("float32", "float64", "complex64", "complex128"))
+# torch's own __rpow__ copies y, which has no gradient then.
+@maps("__rpow__", dtypes=("float32", "float64", "complex64", "complex128"),
+      asked=lambda op, x, y: y ** x)
 def rpow(x, y):
     x, y = promoted(x, y)
     return tn.pow(y, x)
@@ -279,3 +281,26 @@ def _spread(*tensors):
 def masked_fill(x, mask, value):
     return tn.where(*_spread(mask, cast(bool(value) if x.dtype == tn.bool and not is_tensor(value)
                                         else value, x.dtype), x))
+
+
+def _common_divisor(x, y):
+    """Euclid's, of all pairs at once."""
+    def step(a, b):
+        done = tn.equal(b, 0)
+        return tn.where(done, a, b), tn.where(done, b, a % tn.where(done, tn.ones_like(b), b))
+
+    x, y = x + tn.zeros_like(y), y + tn.zeros_like(x)
+    return tn.while_loop(lambda a, b: tn.reduce_any(tn.not_equal(b, 0)), step,
+                         [tn.abs(x), tn.abs(y)])[0]
+
+
+@maps("gcd")
+def gcd(x, y):
+    return _common_divisor(*promoted(x, y))
+
+
+@maps("lcm")
+def lcm(x, y):
+    x, y = promoted(x, y)
+    divisor = _common_divisor(x, y)
+    return tn.abs(x // tn.where(tn.equal(divisor, 0), tn.ones_like(divisor), divisor) * y)

@@ -5,7 +5,7 @@ import math
 
 import treenail as tn
 
-from common import cast, dims, shape
+from common import cast, dims, is_complex, shape
 from mapping import maps
 
 
@@ -166,6 +166,9 @@ def randint_like(x, low, high=None, dtype=None):
 
 @maps("uniform", random=True)
 def uniform(x, low=0.0, high=1.0):
+    if is_complex(x):
+        part = tn.real(x).dtype
+        return tn.complex(*(tn.random_uniform(shape(x), low, high, dtype=part) for _ in range(2)))
     return tn.random_uniform(shape(x), low, high, dtype=x.dtype)
 
 

@@ -4,7 +4,7 @@
 import treenail as tn
 
 from common import cast, is_exact, rank, shape
-from mapping import decline, maps
+from mapping import maps
 
 
 @maps("mm", "bmm")
@@ -130,7 +130,7 @@ def multi_dot(tensors):
 @maps("linalg.matrix_power")
 def matrix_power(x, n):
     if n < 0:
-        decline("an inverse")
+        return matrix_power(tn.linalg.inv(x), -n)
     if n == 0:
         return tn.eye(shape(x)[-1], batch_shape=shape(x)[:-2], dtype=x.dtype)
     found = x

@@ -8,6 +8,7 @@ import treenail as tn
 from common import (axes, cast, counted, floating, is_complex, is_exact, promoted, rank, reduced,
                     scalar_like, shape)
 from mapping import decline, maps
+from maps.decomposition import svdvals
 
 
 def _typed(x, dtype):
@@ -225,14 +226,15 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, p=None, dtype=None):
     if ord == 1:
         return reduced(tn.reduce_sum, size_of, dim, keepdim)
     power = scalar_like(float(ord), size_of)
-    return tn.pow(reduced(tn.reduce_sum, tn.pow(size_of, power), dim, keepdim),
-                  scalar_like(1 / ord, size_of))
+    powers = reduced(tn.reduce_sum, tn.pow(size_of, power), dim, keepdim)
+    of_powers = lambda x: tn.pow(x, scalar_like(1 / ord, x))  # noqa: E731
+    return _root(powers, of_powers) if ord > 1 else of_powers(powers)
 
 
-def _root(squares):
-    zero = tn.equal(squares, 0)
-    safe = tn.where(zero, tn.ones_like(squares), squares)
-    return tn.where(zero, tn.zeros_like(squares), tn.sqrt(safe))
+def _root(total, function=tn.sqrt):
+    zero = tn.equal(total, 0)
+    safe = tn.where(zero, tn.ones_like(total), total)
+    return tn.where(zero, tn.zeros_like(total), function(safe))
 
 
 @maps("norm/fro")
@@ -343,7 +345,7 @@ def normalize(x, p=2.0, dim=1, eps=1e-12):
     return x / cast(tn.maximum(norm, scalar_like(eps, norm)), x.dtype)
 
 
-@maps("linalg.norm")
+@maps("linalg.norm", "linalg.norm/subgradients_at_zero")
 def linalg_norm(x, ord=None, dim=None, keepdim=False, dtype=None):
     if ord is None or (rank(x) == 1 and dim is None) or (
             dim is not None and len(axes(dim, rank(x))) == 1):
@@ -351,14 +353,26 @@ def linalg_norm(x, ord=None, dim=None, keepdim=False, dtype=None):
     return matrix_norm(x, ord, dim if dim is not None else (-2, -1), keepdim, dtype)
 
 
+def _with_last(count, *last):
+    return [d for d in range(count) if d not in last] + list(last)
+
+
+@maps("norm/nuc")
+def nuclear(x, p="nuc", dim=(-2, -1), keepdim=False):
+    return matrix_norm(x, p, dim, keepdim)
+
+
 @maps("linalg.matrix_norm")
 def matrix_norm(x, ord="fro", dim=(-2, -1), keepdim=False, dtype=None):
     x = _typed(x, dtype)
     if ord == "fro":
         return vector_norm(x, 2, dim, keepdim)
-    if ord in ("nuc", 2, -2):
-        decline("singular values")
     row, column = axes(dim, rank(x))
+    if ord in ("nuc", 2, -2):
+        values = svdvals(tn.transpose(x, _with_last(rank(x), row, column)))
+        found = {"nuc": tn.reduce_sum, 2: tn.reduce_max, -2: tn.reduce_min}[ord](values, axis=-1)
+        kept = [1 if d in (row, column) else s for d, s in enumerate(shape(x))]
+        return tn.reshape(found, kept) if keepdim else found
     first, then = (row, column) if abs(ord) == 1 else (column, row)
     sums = tn.reduce_sum(tn.abs(x), axis=first, keepdims=True)
     found = (tn.reduce_max if ord > 0 else tn.reduce_min)(sums, axis=then, keepdims=True)

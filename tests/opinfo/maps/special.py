@@ -44,6 +44,26 @@ def polygamma(x, n):
     return digamma(x) if n == 0 else tn.polygamma(cast(n, x.dtype), x)
 
 
+@maps("special.log_ndtr")
+def log_ndtr(x):
+    x = floating(x)
+    return tn.log(tn.erfc(x * -math.sqrt(0.5)) / 2)
+
+
+@maps("special.erfcx")
+def erfcx(x):
+    x = floating(x)
+    return tn.exp(tn.square(x)) * tn.erfc(x)
+
+
+@maps("special.spherical_bessel_j0")
+def spherical_bessel_j0(x):
+    x = floating(x)
+    zero = tn.equal(x, 0)
+    safe = tn.where(zero, tn.ones_like(x), x)
+    return tn.where(zero, tn.ones_like(x), tn.sin(safe) / safe)
+
+
 @maps("mvlgamma/mvlgamma_p_1", "mvlgamma/mvlgamma_p_3", "mvlgamma/mvlgamma_p_5")
 def mvlgamma(x, p):
     x = floating(x)
@@ -62,6 +82,17 @@ maps("special.zeta")(_floating(tn.zeta))
 maps("igamma")(_floating(tn.igamma))
 maps("igammac")(_floating(tn.igammac))
 maps("nextafter")(_floating(tn.math.nextafter))
+
+
+@maps("frexp")
+def frexp(x):
+    narrow = x.dtype == tn.float32
+    bits = tn.bitcast(x, tn.int32 if narrow else tn.int64)
+    digits, below_half = (23, 126) if narrow else (52, 1022)
+    exponent = tn.bitwise.right_shift(bits, cast(digits, bits.dtype))
+    exponent = tn.bitwise.bitwise_and(exponent, cast(2 * below_half + 3, bits.dtype)) - below_half
+    exponent = tn.where(tn.equal(x, 0), tn.zeros_like(exponent), exponent)
+    return x * tn.pow(cast(2, x.dtype), cast(-exponent, x.dtype)), cast(exponent, tn.int32)
 
 
 def _bits(of_booleans, of_integers):

@@ -258,6 +258,12 @@ def half(x, memory_format=None):
     return cast(x, tn.float16)
 
 
+# NumPy has no bfloat16: compared in float32.
+@maps("bfloat16", asked=lambda op, x, **kwargs: op(x, **kwargs).float())
+def bfloat16(x, memory_format=None):
+    return cast(cast(x, tn.bfloat16), tn.float32)
+
+
 @maps("to")
 def to(x, *args, **kwargs):
     for value in (*args, *kwargs.values()):

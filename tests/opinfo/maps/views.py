@@ -331,7 +331,12 @@ def as_strided(x, sizes, strides, storage_offset=0):
     return tn.gather(tn.reshape(x, [-1]), _positions(sizes, strides, storage_offset))
 
 
-@maps("as_strided_scatter")
+def _is_differentiated(x, *args, **kwargs):
+    """torch 1.13 gives x the gradient of what replaces it."""
+    return x.requires_grad
+
+
+@maps("as_strided_scatter", distrust=_is_differentiated)
 def as_strided_scatter(x, source, sizes, strides, storage_offset=0):
     positions = tn.reshape(_positions(sizes, strides, storage_offset), [-1, 1])
     flat = tn.tensor_scatter_update(tn.reshape(x, [-1]), positions, tn.reshape(source, [-1]))
