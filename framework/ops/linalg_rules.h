@@ -45,7 +45,8 @@ Value last_extent(Emitter& e, Value matrices);
 Value scaled_matrices(Emitter& e, Value factors, Value matrices);
 Value halved(Emitter& e, Value x);
 // 1 / (x[j] - x[i]), and 0 for equals: vectors of one eigenvalue, and of one singular value, are no
-// function of the matrix, and what does not depend on their choice has no share of these.
+// function of the matrix. A function of the matrix that is put together of them again, v f(e) v^H,
+// loses f'(e) among equal ones by it: such functions have rules of their own.
 Value inverse_differences(Emitter& e, Value x);
 
 }  // namespace treenail

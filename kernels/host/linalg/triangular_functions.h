@@ -143,18 +143,15 @@ class LogOfTriangle {
     return 0;
   }
 
-  // The unwinding number of log b - log a.
-  static double unwinding(N a, N b) {
-    const double turn = std::imag(std::log(b)) - std::imag(std::log(a));
-    return std::ceil((turn - std::numbers::pi) / (2 * std::numbers::pi));
-  }
-  // (log b - log a) / 2, exact where a and b are near one another.
+  // (log b - log a) / 2, exact where a and b are near one another. Of complex numbers atanh gives it
+  // but for a multiple of pi i, by rounding alone where a and b are opposite.
   static N half_log_difference(N a, N b) {
     const N half = std::atanh((b - a) / (b + a));
     if constexpr (std::is_same_v<N, double>) {
       return half;
     } else {
-      return half + N(0, std::numbers::pi * unwinding(a, b));
+      const double turn = (std::arg(b) - std::arg(a)) / 2;
+      return half + N(0, std::numbers::pi * std::round((turn - half.imag()) / std::numbers::pi));
     }
   }
   static bool far_apart(N a, N b) {
