@@ -138,31 +138,79 @@ def test_against_banded_routines_of_scipy(evaluate):
                                linalg.solve_banded((3, 0), stored, rhs), rtol=1e-10, atol=1e-12)
 
 
-def test_bits_do_not_depend_on_threads_or_place(threads):
-    d, rhs = compact("float32", 999, 7), numbers("float32", 999, 7, 3)
-    band = numbers("float32", 999, 3, 7)
+# Up to order 16 and 32 columns one system per lane of a vector, others by themselves.
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("order, columns", [(1, 1), (2, 32), (15, 33), (16, 3), (16, 32), (17, 2)])
+def test_short_and_long_systems(evaluate, order, columns, dtype):
+    d, rhs = compact(dtype, 13, order), numbers(dtype, 13, order, columns)
+    d[:, 1, ::2] *= d.real.dtype.type(1e-3)  # small pivots
+    d[:, 2, 1::2] += 4
+    d[:, 0, ::2] += 4
+    d[:, 1, -1] += 4
+    a = tridiagonal(d).astype("complex128")
+    near = lambda x, y: np.testing.assert_allclose(  # noqa: E731
+        evaluate(x), y, atol=64 * np.finfo(dtype).eps * np.abs(y).max())
+    near(tn.linalg.tridiagonal_solve(d, rhs), np.linalg.solve(a, rhs))
+    near(tn.linalg.tridiagonal_matmul(d, rhs), a @ rhs)
+    band = numbers(dtype, 2, 1, min(order, 3), order)
+    band[:, :, 0] += 4
+    lower = np.stack([sum(np.diag(row[r:], -r) for r, row in enumerate(bands))
+                      for bands in band[:, 0]])[:, None].astype("complex128")
+    near(tn.linalg.banded_triangular_solve(band, rhs), np.linalg.solve(lower, rhs[None]))
+    near(tn.linalg.banded_triangular_solve(band, rhs, adjoint=True),
+         np.linalg.solve(lower.conj().swapaxes(-1, -2), rhs[None]))
+
+
+@pytest.mark.parametrize("order", [7, 40])
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_bits_do_not_depend_on_threads_or_place(threads, order, dtype):
+    d, rhs = compact(dtype, 999, order), numbers(dtype, 999, order, 3)
+    band = numbers(dtype, 999, 3, order)
     band[:, 0] += 4
+    functions = [lambda i: tn.linalg.tridiagonal_solve(d[i], rhs[i]),
+                 lambda i: tn.linalg.tridiagonal_solve(d[i], rhs[i], partial_pivoting=False),
+                 lambda i: tn.linalg.tridiagonal_matmul(d[i], rhs[i]),
+                 lambda i: tn.linalg.banded_triangular_solve(band[i], rhs[i], adjoint=True)]
     with tn.eager():
-        whole = [tn.linalg.tridiagonal_solve(d, rhs), tn.linalg.tridiagonal_matmul(d, rhs),
-                 tn.linalg.banded_triangular_solve(band, rhs, adjoint=True)]
-        for i in (0, 500, 998):
-            alone = [tn.linalg.tridiagonal_solve(d[i], rhs[i]),
-                     tn.linalg.tridiagonal_matmul(d[i], rhs[i]),
-                     tn.linalg.banded_triangular_solve(band[i], rhs[i], adjoint=True)]
-            for one, many in zip(alone, whole):
-                np.testing.assert_array_equal(one.numpy(), many.numpy()[i])
+        for function in functions:
+            whole = function(slice(None)).numpy()
+            for i in (0, 500, 998):
+                np.testing.assert_array_equal(function(i).numpy(), whole[i])
 
 
+@pytest.mark.parametrize("order", [5, 40])
+@pytest.mark.parametrize("dtype", ["float64", "complex64"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_nan_and_infinity_spoil_their_own_system_alone(evaluate, bad):
-    d, rhs = compact("float64", 3, 5), numbers("float64", 3, 5, 2)
-    clean = evaluate(tn.linalg.tridiagonal_solve(d, rhs))
-    for place in ((1, 1, 2), (1, 0, 2), (1, 2, 2)):
-        spoilt = d.copy()
+def test_nan_and_infinity_spoil_their_own_system_alone(evaluate, bad, order, dtype):
+    d, rhs = compact(dtype, 3, order), numbers(dtype, 3, order, 2)
+    for function, place in ((tn.linalg.tridiagonal_solve, (1, 1, 2)),
+                            (tn.linalg.tridiagonal_solve, (1, 0, 2)),
+                            (tn.linalg.tridiagonal_solve, (1, 2, 2)),
+                            (tn.linalg.tridiagonal_matmul, (1, 1, 2)),
+                            (tn.linalg.banded_triangular_solve, (1, 1, 2))):
+        band = d[:, [1, 0, 2]] if function is tn.linalg.banded_triangular_solve else d
+        clean = evaluate(function(band, rhs))
+        spoilt = band.copy()
         spoilt[place] = bad
-        x = evaluate(tn.linalg.tridiagonal_solve(spoilt, rhs))
+        x = evaluate(function(spoilt, rhs))
         np.testing.assert_array_equal(x[[0, 2]], clean[[0, 2]])
-        assert not np.isfinite(bad) and not np.array_equal(x[1], clean[1])
+        assert not np.array_equal(x[1], clean[1])
+
+
+@pytest.mark.parametrize("order", [5, 40])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_first_singular_system_is_named(evaluate, order, dtype):
+    d, rhs = compact(dtype, 7, 3, order), numbers(dtype, 7, 3, order, 2)
+    d[4, 1:, :, order // 2] = 0
+    d[4, 1:, :, order // 2 + 1] = 0  # two columns that have but one element
+    words = r"not invertible.* The first such matrix is \[4,1\] of the batch \[7,3\]"
+    for pivoting in (True, False):
+        with pytest.raises(tn.errors.InvalidArgumentError, match=words):
+            evaluate(tn.linalg.tridiagonal_solve(d, rhs, partial_pivoting=pivoting))
+    band = compact(dtype, 3, order)[:, ::2] + 4
+    band[1, 0, order // 2] = 0
+    with pytest.raises(tn.errors.InvalidArgumentError, match=r"is \[1\] of the batch \[3\]"):
+        evaluate(tn.linalg.banded_triangular_solve(band, rhs))
 
 
 def test_what_is_ignored_has_no_gradient():

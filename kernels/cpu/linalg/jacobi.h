@@ -54,11 +54,4 @@ struct Rotation {
   }
 };
 
-template <class L, class M>
-TN_INLINE void exchange_where(M mask, L& a, L& b) {
-  const L was = a;
-  a = choose(mask, b, a);
-  b = choose(mask, was, b);
-}
-
 }  // namespace treenail::cpu

@@ -26,27 +26,45 @@ inline constexpr int64_t kMostLaneColumns = 32;
 template <class T>
 inline constexpr RealOf<T> kRounding = std::numeric_limits<RealOf<T>>::epsilon();
 
-// to[e] holds element e of `count` <= kLanes matrices of so many elements; the lanes that are left
-// repeat the last one.
-template <class T>
-requires std::is_floating_point_v<T>
-void pack_lanes(const T* from, int64_t count, int64_t elements, Vec<T>* to) {
-  constexpr int lanes = kLanes<T>;
+// The vector of as many Ts as V has lanes.
+template <class T, class V>
+using AsManyAs = typename VecType<T, kLanesOf<V>* static_cast<int>(sizeof(T))>::type;
+
+// to[e] holds element e of the matrices, of so many elements, that begin at place(l) for each lane
+// l, widened where the lanes' numbers are wider.
+template <class Place, class V>
+void pack_from(const Place& place, int64_t elements, V* to) {
+  constexpr int lanes = kLanesOf<V>;
+  using T = std::remove_cvref_t<decltype(*place(0))>;
   const T* matrix[lanes];
-  for (int l = 0; l < lanes; ++l) matrix[l] = from + std::min<int64_t>(l, count - 1) * elements;
+  for (int l = 0; l < lanes; ++l) matrix[l] = place(l);
   int64_t e = 0;
   for (; e + lanes <= elements; e += lanes) {
-    Vec<T> square[lanes];
+    V square[lanes];
     unroll<lanes>([&](auto l) __attribute__((always_inline)) {
       __builtin_prefetch(matrix[l] + e + lanes * elements);  // the next group's
-      square[l] = load<Vec<T>>(matrix[l] + e);
+      square[l] = __builtin_convertvector(load<AsManyAs<T, V>>(matrix[l] + e), V);
     });
-    transpose<T>(square);
+    transpose<ElementOf<V>>(square);
     unroll<lanes>([&](auto l) __attribute__((always_inline)) { to[e + l] = square[l]; });
   }
   for (; e < elements; ++e) {
     for (int l = 0; l < lanes; ++l) to[e][l] = matrix[l][e];
   }
+}
+// Complex numbers: their parts are elements next to each other, in lanes as in tensors.
+template <class Place, class W>
+void pack_from(const Place& place, int64_t elements, ComplexVec<W>* to) {
+  static_assert(sizeof(ComplexVec<W>) == 2 * sizeof(Vec<W>));
+  using R = typename std::remove_cvref_t<decltype(*place(0))>::value_type;
+  pack_from([&](int l) { return reinterpret_cast<const R*>(place(l)); }, 2 * elements,
+            reinterpret_cast<Vec<W>*>(to));
+}
+
+// Of `count` matrices one after the other; the lanes that are left repeat the last one.
+template <class T, class L>
+void pack_lanes(const T* from, int64_t count, int64_t elements, L* to) {
+  pack_from([=](int l) { return from + std::min<int64_t>(l, count - 1) * elements; }, elements, to);
 }
 
 // Whether matrices of so many elements from there on are stored past the caches.
@@ -57,56 +75,44 @@ bool streams_lanes(const T* to, int64_t matrices, int64_t elements) {
          reinterpret_cast<uintptr_t>(to) % kVecBytes == 0;
 }
 
-template <class T>
-requires std::is_floating_point_v<T>
-void unpack_lanes(const Vec<T>* from, int64_t count, int64_t elements, T* to,
-                  bool streaming = false) {
-  constexpr int lanes = kLanes<T>;
+// Streamed ones are no wider in lanes than in memory.
+template <class V, class T>
+void unpack_lanes(const V* from, int64_t count, int64_t elements, T* to, bool streaming = false) {
+  constexpr int lanes = kLanesOf<V>;
   int64_t e = 0;
   for (; e + lanes <= elements; e += lanes) {
-    Vec<T> square[lanes];
+    V square[lanes];
     unroll<lanes>([&](auto l) __attribute__((always_inline)) { square[l] = from[e + l]; });
-    transpose<T>(square);
+    transpose<ElementOf<V>>(square);
+    const auto put = [&](int64_t l) __attribute__((always_inline)) {
+      store(to + l * elements + e, __builtin_convertvector(square[l], AsManyAs<T, V>));
+    };
     if (count == lanes && streaming) {
       unroll<lanes>([&](auto l) __attribute__((always_inline)) {
         stream(to + l * elements + e, square[l]);
       });
     } else if (count == lanes) {
-      unroll<lanes>([&](auto l) __attribute__((always_inline)) {
-        store(to + l * elements + e, square[l]);
-      });
+      unroll<lanes>(put);
     } else {
-      for (int64_t l = 0; l < count; ++l) store(to + l * elements + e, square[l]);
+      for (int64_t l = 0; l < count; ++l) put(l);
     }
   }
   for (; e < elements; ++e) {
-    for (int64_t l = 0; l < count; ++l) to[l * elements + e] = from[e][l];
+    for (int64_t l = 0; l < count; ++l) to[l * elements + e] = static_cast<T>(from[e][l]);
   }
 }
-
-// Complex numbers: their parts are elements next to each other, in lanes as in tensors.
-template <class R>
-void pack_lanes(const std::complex<R>* from, int64_t count, int64_t elements, ComplexVec<R>* to) {
-  static_assert(sizeof(ComplexVec<R>) == 2 * sizeof(Vec<R>));
-  pack_lanes(reinterpret_cast<const R*>(from), count, 2 * elements, reinterpret_cast<Vec<R>*>(to));
-}
-template <class R>
-void unpack_lanes(const ComplexVec<R>* from, int64_t count, int64_t elements, std::complex<R>* to,
+template <class W, class R>
+void unpack_lanes(const ComplexVec<W>* from, int64_t count, int64_t elements, std::complex<R>* to,
                   bool streaming = false) {
-  unpack_lanes(reinterpret_cast<const Vec<R>*>(from), count, 2 * elements, reinterpret_cast<R*>(to),
+  unpack_lanes(reinterpret_cast<const Vec<W>*>(from), count, 2 * elements, reinterpret_cast<R*>(to),
                streaming);
 }
 
-template <class L>
-void take_adjoint(L* a, int64_t n) {
-  for (int64_t r = 0; r < n; ++r) {
-    for (int64_t c = 0; c < r; ++c) {
-      const L upper = a[c * n + r];
-      a[c * n + r] = conjugate(a[r * n + c]);
-      a[r * n + c] = conjugate(upper);
-    }
-    a[r * n + r] = conjugate(a[r * n + r]);
-  }
+template <class L, class M>
+TN_INLINE void exchange_where(M mask, L& a, L& b) {
+  const L was = a;
+  a = choose(mask, b, a);
+  b = choose(mask, was, b);
 }
 
 // The largest absolute value of a part, and which lanes hold NaN or infinity.
@@ -120,6 +126,18 @@ LaneReal<T> largest_of(const LaneNumber<T>* a, int64_t count, LaneMask<T>* not_f
   }
   *not_finite = nothing != R{};
   return largest;
+}
+
+template <class L>
+void take_adjoint(L* a, int64_t n) {
+  for (int64_t r = 0; r < n; ++r) {
+    for (int64_t c = 0; c < r; ++c) {
+      const L upper = a[c * n + r];
+      a[c * n + r] = conjugate(a[r * n + c]);
+      a[r * n + c] = conjugate(upper);
+    }
+    a[r * n + r] = conjugate(a[r * n + r]);
+  }
 }
 
 template <class T>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels for matrices of a few diagonals share: one system of a batch after the other, in
+// What kernels for long systems of a few diagonals share: one system of a batch after the other, in
 // double precision, with working memory. Half-width numbers are widened on the way in.
 #pragma once
 
 #include <complex>
 #include <cstdint>
+#include <memory>
 
-#include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/host/linalg/dense.h"
 
 namespace treenail::host {
@@ -15,13 +15,19 @@ namespace treenail::host {
 template <class T>
 inline constexpr double kBandedStepNs = is_complex_number<T> ? 2.0 : 0.5;
 
-// Registers Maker<T>::prepare for the four dtypes of linear algebra.
+// Maker<T>::prepare for the dtype of the first input.
 template <template <class> class Maker>
-void add_linalg_kernels(KernelRegistry& r, const char* op) {
-  r.add(op, {{"T", {DType::kFloat32}}}, Maker<float>::prepare);
-  r.add(op, {{"T", {DType::kFloat64}}}, Maker<double>::prepare);
-  r.add(op, {{"T", {DType::kComplex64}}}, Maker<std::complex<float>>::prepare);
-  r.add(op, {{"T", {DType::kComplex128}}}, Maker<std::complex<double>>::prepare);
+std::unique_ptr<Kernel> prepare_by_dtype(const PrepareContext& p) {
+  switch (p.input_type(0)) {
+    case DType::kFloat32:
+      return Maker<float>::prepare(p);
+    case DType::kFloat64:
+      return Maker<double>::prepare(p);
+    case DType::kComplex64:
+      return Maker<std::complex<float>>::prepare(p);
+    default:
+      return Maker<std::complex<double>>::prepare(p);
+  }
 }
 
 // body(i, memory) for each of `count` systems, with memory for so many Ws.

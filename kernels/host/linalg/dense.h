@@ -65,6 +65,11 @@ inline constexpr const char* kNoSingularValues =
     "Singular value decomposition was not successful. The input might not be valid.";
 inline constexpr const char* kMatrixNotInvertible = "Input matrix is not invertible.";
 inline constexpr const char* kInputNotInvertible = "Input is not invertible.";
+constexpr const char* tridiagonal_words(bool pivoting) {
+  return pivoting ? "The matrix is not invertible."
+                  : "The matrix is either not invertible, or requires pivoting. Try setting "
+                    "partial_pivoting = True.";
+}
 
 // Memory at a multiple of 64 bytes for one matrix after the other. Errors: ResourceExhausted.
 template <class W>

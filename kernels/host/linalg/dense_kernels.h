@@ -20,5 +20,9 @@ std::unique_ptr<Kernel> dense_eig(const PrepareContext& p);
 std::unique_ptr<Kernel> dense_svd(const PrepareContext& p);
 std::unique_ptr<Kernel> dense_determinant(const PrepareContext& p);
 std::unique_ptr<Kernel> dense_log_determinant(const PrepareContext& p);
+// Of matrices of a few diagonals.
+std::unique_ptr<Kernel> tridiagonal_solve(const PrepareContext& p);
+std::unique_ptr<Kernel> tridiagonal_matmul(const PrepareContext& p);
+std::unique_ptr<Kernel> banded_triangular_solve(const PrepareContext& p);
 
 }  // namespace treenail::host

@@ -5,14 +5,10 @@
 #include <utility>
 
 #include "kernels/host/linalg/banded_work.h"
+#include "kernels/host/linalg/dense_kernels.h"
 
 namespace treenail::host {
 namespace {
-
-constexpr const char* kNotInvertible = "The matrix is not invertible.";
-constexpr const char* kNeedsPivots =
-    "The matrix is either not invertible, or requires pivoting. Try setting partial_pivoting = "
-    "True.";
 
 // What one row of the upper factor has on the diagonal and after it.
 template <class W>
@@ -95,7 +91,7 @@ struct TridiagonalSolve {
       const Tridiagonal<W> system{n, m.columns, memory, memory + room};
       convert(rhs + i * m.elements(), m.elements(), system.x);
       if (!system.solve(diagonals + i * 3 * n, pivoting)) {
-        throw unsuitable_matrix(pivoting ? kNotInvertible : kNeedsPivots, m.batch, i);
+        throw unsuitable_matrix(tridiagonal_words(pivoting), m.batch, i);
       }
       convert(system.x, m.elements(), result + i * m.elements());
     });
@@ -155,9 +151,11 @@ struct TridiagonalMatMul {
 
 }  // namespace
 
-void register_tridiagonal_kernels(KernelRegistry& r) {
-  add_linalg_kernels<TridiagonalSolve>(r, "TridiagonalSolve");
-  add_linalg_kernels<TridiagonalMatMul>(r, "TridiagonalMatMul");
+std::unique_ptr<Kernel> tridiagonal_solve(const PrepareContext& p) {
+  return prepare_by_dtype<TridiagonalSolve>(p);
+}
+std::unique_ptr<Kernel> tridiagonal_matmul(const PrepareContext& p) {
+  return prepare_by_dtype<TridiagonalMatMul>(p);
 }
 
 }  // namespace treenail::host
