@@ -310,6 +310,39 @@ def test_least_squares(evaluate, shape, dtype):
         near(session.run(tn.linalg.lstsq(unknown, b), {unknown: a}), np.linalg.pinv(a) @ b)
 
 
+# Up to 16 rows or columns and 32 right sides one per lane of a vector.
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("rows, columns, right", [
+    (1, 1, 1), (2, 9, 32), (16, 16, 3), (16, 5, 33), (5, 16, 2), (17, 3, 2), (3, 17, 2)])
+def test_small_and_large_least_squares(evaluate, rows, columns, right, dtype):
+    a, b = RNG.normal(size=(11, rows, columns)), RNG.normal(size=(11, rows, right))
+    if dtype.startswith("complex"):
+        a, b = turned(a, "complex128"), turned(b, "complex128")
+    a[5] = a[5, :, :1] * a[5, :1]  # of rank one
+    a, b = a.astype(dtype), b.astype(dtype)
+    wide = a.astype("complex128")
+    tolerance = 1e-3 if dtype in ("float32", "complex64") else 1e-9
+    wanted = np.linalg.pinv(wide, 20 * np.finfo(dtype).eps * max(rows, columns)) @ b
+    found = evaluate(tn.linalg.lstsq(a, b, fast=False))
+    np.testing.assert_allclose(found, wanted, atol=tolerance * np.abs(wanted).max())
+    others = np.arange(11) != 5
+    found = evaluate(tn.linalg.lstsq(a[others], b[others]))
+    np.testing.assert_allclose(found, wanted[others], atol=tolerance * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+@pytest.mark.parametrize("order", [4, 24])
+def test_least_squares_of_nan(evaluate, order, dtype):
+    a, b = (turned(RNG.normal(size=(3, order, k)), dtype).astype(dtype) for k in (order - 1, 2))
+    clean = evaluate(tn.linalg.lstsq(a, b, fast=False))
+    a[1, 0, 0] = np.nan
+    found = evaluate(tn.linalg.lstsq(a, b, fast=False))
+    assert np.isnan(found[1]).all()
+    np.testing.assert_array_equal(found[[0, 2]], clean[[0, 2]])
+    with pytest.raises(tn.errors.InvalidArgumentError, match=r"deficient.* \[1\] of the batch"):
+        evaluate(tn.linalg.lstsq(a, b))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
 @pytest.mark.parametrize("shape", [(5, 3), (3, 5), (2, 4, 4), (30, 20)])
 def test_pseudoinverses_and_ranks(evaluate, shape, dtype):
@@ -400,6 +433,7 @@ def everything_of(a):
     """Results of all that batches of matrices are worked on for, in one list."""
     return [tn.linalg.inv(a), tn.linalg.det(a), *tn.linalg.lu(a), *tn.linalg.qr(a),
             *tn.linalg.svd(a), *tn.linalg.eigh(a), tn.linalg.triangular_solve(a, a, adjoint=True),
+            tn.linalg.lstsq(a, a, 0.5), tn.linalg.lstsq(a, a, fast=False),
             tn.linalg.cholesky(a + 4 * a.shape[-1] * np.eye(a.shape[-1], dtype=a.dtype))]
 
 

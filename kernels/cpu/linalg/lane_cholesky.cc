@@ -1,46 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cholesky factors and triangular systems of small matrices, one per vector lane. Larger ones:
 // kernels/host/linalg/cholesky.cc.
+#include "kernels/cpu/linalg/lane_cholesky.h"
+
 #include "framework/runtime/kernel/kernel_registry.h"
-#include "kernels/cpu/linalg/lanes.h"
 #include "kernels/host/linalg/dense_kernels.h"
 
 namespace treenail::cpu {
 namespace {
 
 using KernelPtr = std::unique_ptr<Kernel>;
-
-// Two groups of matrices become their lower factors, column by column, with zeros above; set lanes
-// of `failed` are not positive definite. Two, since a square root has to wait for the one before.
-template <class T>
-void factor(LaneNumber<T>* a, LaneNumber<T>* b, int64_t n, LaneMask<T> (&failed)[2]) {
-  using L = LaneNumber<T>;
-  using R = LaneReal<T>;
-  L* const group[] = {a, b};
-  failed[0] = failed[1] = LaneMask<T>{};
-  for (int64_t j = 0; j < n; ++j) {
-    R inverse[2];
-    for (int g = 0; g < 2; ++g) {
-      L* const row = group[g] + j * n;
-      R pivot = real_part(row[j]);
-      for (int64_t k = 0; k < j; ++k) pivot = subtract_square(row[k], pivot);
-      failed[g] |= ~(pivot > R{});
-      const R root = square_root(pivot);
-      row[j] = from_real<T>(root);
-      inverse[g] = splat<R>(1) / root;
-    }
-    for (int64_t i = j + 1; i < n; ++i) {
-      for (int g = 0; g < 2; ++g) {
-        L* const row = group[g] + i * n;
-        const L* const above = group[g] + j * n;
-        L sum = row[j];
-        for (int64_t k = 0; k < j; ++k) sum = mul_add(-row[k], conjugate(above[k]), sum);
-        row[j] = sum * inverse[g];
-        group[g][j * n + i] = L{};
-      }
-    }
-  }
-}
 
 template <class T>
 KernelPtr prepare_cholesky(const PrepareContext& p) {
@@ -61,7 +30,7 @@ KernelPtr prepare_cholesky(const PrepareContext& p) {
           for (int g = 0; g < 2; ++g) {
             pack_lanes(from + halves.first[g] * size, halves.count[g], size, a[g]);
           }
-          factor<T>(a[0], a[1], m.rows, failed);
+          factor<T, 2>({a[0], a[1]}, m.rows, failed);
           for (int g = 0; g < halves.groups; ++g) {
             refuse_lanes(failed[g], halves.count[g], halves.first[g], host::kNotPositiveDefinite,
                          m.batch);
@@ -70,25 +39,6 @@ KernelPtr prepare_cholesky(const PrepareContext& p) {
         });
       },
       cost * static_cast<double>(m.count) / (2 * kGroup<T>));
-}
-
-// x becomes a^-1 x by substitution, from the first row on where a is lower, else from the last.
-template <class T>
-LaneMask<T> substitute(const LaneNumber<T>* a, bool lower, int64_t n, int64_t k, LaneNumber<T>* x) {
-  using L = LaneNumber<T>;
-  LaneMask<T> singular = {};
-  for (int64_t step = 0; step < n; ++step) {
-    const int64_t i = lower ? step : n - 1 - step;
-    const int64_t from = lower ? 0 : i + 1, to = lower ? i : n;
-    const L pivot = a[i * n + i], inverse = reciprocal(pivot);
-    singular |= is_zero(pivot);
-    for (int64_t c = 0; c < k; ++c) {
-      L sum = x[i * k + c];
-      for (int64_t j = from; j < to; ++j) sum = mul_add(-a[i * n + j], x[j * k + c], sum);
-      x[i * k + c] = times(sum, inverse);
-    }
-  }
-  return singular;
 }
 
 template <class T>

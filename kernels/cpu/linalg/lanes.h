@@ -128,6 +128,31 @@ LaneReal<T> largest_of(const LaneNumber<T>* a, int64_t count, LaneMask<T>* not_f
   return largest;
 }
 
+// to = a b, of m x inner and inner x k numbers.
+template <class L>
+void multiply(const L* a, const L* b, int64_t m, int64_t inner, int64_t k, L* to) {
+  for (int64_t r = 0; r < m; ++r) {
+    for (int64_t c = 0; c < k; ++c) {
+      L sum = L{};
+      for (int64_t i = 0; i < inner; ++i) sum = mul_add(a[r * inner + i], b[i * k + c], sum);
+      to[r * k + c] = sum;
+    }
+  }
+}
+// to = a^H b, of inner x m and inner x k numbers.
+template <class L>
+void multiply_adjoint(const L* a, const L* b, int64_t m, int64_t inner, int64_t k, L* to) {
+  for (int64_t r = 0; r < m; ++r) {
+    for (int64_t c = 0; c < k; ++c) {
+      L sum = L{};
+      for (int64_t i = 0; i < inner; ++i) {
+        sum = mul_add(conjugate(a[i * m + r]), b[i * k + c], sum);
+      }
+      to[r * k + c] = sum;
+    }
+  }
+}
+
 template <class L>
 void take_adjoint(L* a, int64_t n) {
   for (int64_t r = 0; r < n; ++r) {
@@ -137,6 +162,17 @@ void take_adjoint(L* a, int64_t n) {
       a[r * n + c] = conjugate(upper);
     }
     a[r * n + r] = conjugate(a[r * n + r]);
+  }
+}
+
+// Matrices with at least as many rows as columns: these or, where they are wide, their adjoints.
+template <class T, class L>
+void pack_upright(const T* from, int64_t count, const host::MatrixBatch& m, L* to) {
+  if (m.rows >= m.columns) return pack_lanes(from, count, m.elements(), to);
+  L a[kMostLaneRows * kMostLaneRows];
+  pack_lanes(from, count, m.elements(), a);
+  for (int64_t r = 0; r < m.rows; ++r) {
+    for (int64_t c = 0; c < m.columns; ++c) to[c * m.rows + r] = conjugate(a[r * m.columns + c]);
   }
 }
 

@@ -65,6 +65,9 @@ inline constexpr const char* kNoSingularValues =
     "Singular value decomposition was not successful. The input might not be valid.";
 inline constexpr const char* kMatrixNotInvertible = "Input matrix is not invertible.";
 inline constexpr const char* kInputNotInvertible = "Input is not invertible.";
+inline constexpr const char* kRankDeficient =
+    "Input matrix was rank deficient or ill-conditioned. Try setting fast=False or provide a "
+    "larger l2_regularizer > 0.";
 constexpr const char* tridiagonal_words(bool pivoting) {
   return pivoting ? "The matrix is not invertible."
                   : "The matrix is either not invertible, or requires pivoting. Try setting "

@@ -4,18 +4,14 @@
 #include <cstring>
 #include <limits>
 
-#include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/host/linalg/dense.h"
+#include "kernels/host/linalg/dense_kernels.h"
 
 namespace treenail::host {
 namespace {
 
 // From this order on LAPACK is faster (docs/decisions/linear-algebra.md).
 constexpr int64_t kLapackLeastSquares = 20;
-
-constexpr const char* kRankDeficient =
-    "Input matrix was rank deficient or ill-conditioned. Try setting fast=False or provide a "
-    "larger l2_regularizer > 0.";
 
 // matrix is m x n, rhs m x k; `fewest`: the smaller one of m and n. Parts of the memory in Ws.
 template <class W>
@@ -110,10 +106,7 @@ struct LeastSquares {
   }
 
   void run(RunContext& c, double cost) const {
-    const double regularizer = c.input(2).data<double>()[0];
-    if (fast && !(regularizer >= 0)) {
-      throw invalid_argument("l2_regularizer must be >= 0, got ", regularizer);
-    }
+    const double regularizer = fast ? l2_regularizer(c) : 0;
     each_matrix(c, routines, batch.count, cost, {room(), takes}, [&](int64_t i, W* a) {
       load(c, i, a);
       const bool done = fast ? by_normal_equations(c, i, regularizer, a) : by_singular_values(a);
@@ -125,7 +118,15 @@ struct LeastSquares {
   }
 };
 
-std::unique_ptr<Kernel> prepare_least_squares(const PrepareContext& p) {
+}  // namespace
+
+double l2_regularizer(const RunContext& c) {
+  const double regularizer = c.input(2).data<double>()[0];
+  if (regularizer >= 0) return regularizer;
+  throw invalid_argument("l2_regularizer must be >= 0, got ", regularizer);
+}
+
+std::unique_ptr<Kernel> dense_least_squares(const PrepareContext& p) {
   const MatrixBatch matrix(p.input_shape(0));
   const int64_t k = MatrixBatch(p.input_shape(1)).columns;
   if (p.output_shape(0).num_elements() == 0) return nothing_to_do();
@@ -142,12 +143,6 @@ std::unique_ptr<Kernel> prepare_least_squares(const PrepareContext& p) {
                          return make_kernel([=](RunContext& c) { problem.run(c, cost); },
                                             cost * static_cast<double>(matrix.count));
                        });
-}
-
-}  // namespace
-
-void register_least_squares_kernels(KernelRegistry& r) {
-  r.add("MatrixSolveLs", {}, prepare_least_squares);
 }
 
 }  // namespace treenail::host
