@@ -433,7 +433,7 @@ def everything_of(a):
     """Results of all that batches of matrices are worked on for, in one list."""
     return [tn.linalg.inv(a), tn.linalg.det(a), *tn.linalg.lu(a), *tn.linalg.qr(a),
             *tn.linalg.svd(a), *tn.linalg.eigh(a), tn.linalg.triangular_solve(a, a, adjoint=True),
-            tn.linalg.lstsq(a, a, 0.5), tn.linalg.lstsq(a, a, fast=False),
+            tn.linalg.lstsq(a, a, 0.5), tn.linalg.lstsq(a, a, fast=False), tn.linalg.expm(a),
             tn.linalg.cholesky(a + 4 * a.shape[-1] * np.eye(a.shape[-1], dtype=a.dtype))]
 
 

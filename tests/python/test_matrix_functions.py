@@ -49,7 +49,7 @@ def hard(kind, n, dtype):
     return a
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", [16] + ORDERS)
 @pytest.mark.parametrize("kind", sorted(HARD))
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_functions_of_hard_matrices(evaluate, kind, order, dtype):
@@ -111,6 +111,35 @@ def test_exponentials_at_the_ends_of_the_range(evaluate, dtype):
     np.testing.assert_allclose(exp([[0, -turn], [turn, 0]]),
                                [[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]],
                                atol=1e-10)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_what_overflows_stops_no_squarings_of_the_rest(evaluate, order, dtype):
+    """Elements are right, infinite or NaN."""
+    block = np.zeros((order, order), dtype)
+    block[0, 1] = block[1, 0] = 2000
+    block[2, 2] = 1
+    found = evaluate(tn.linalg.expm(block))
+    assert not np.isfinite(found[:2, :2]).any()
+    assert np.isnan(found[2, 2]) or abs(found[2, 2] - np.e) < 1e-10
+    triangle = np.diag(np.r_[1000.0, np.ones(order - 1)]).astype(dtype) + np.eye(order, k=1)
+    for x in (triangle, triangle.T):
+        np.testing.assert_allclose(np.diag(evaluate(tn.linalg.expm(x)))[1:], np.e, rtol=1e-14)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 8, 16, 24])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_exponentials_do_not_depend_on_neighbours_that_need_other_steps(evaluate, order, dtype):
+    """Nothing to do, triangles of both kinds, no squarings, many, out of range, no numbers."""
+    ones, a = np.ones((order, order)), RNG.normal(size=(order, order))
+    kinds = [0 * ones, np.diag(np.arange(order)), 1e30 * np.triu(ones), np.tril(a), 1e-9 * a, a,
+             30 * a, 1e30 * (ones - order * np.eye(order)), 1e30 * a, np.nan * ones, np.inf * a]
+    kinds += [hard(kind, order, dtype) for kind in sorted(HARD)] * 2
+    batch = np.stack([x.astype(dtype) for x in kinds])
+    found = evaluate(tn.linalg.expm(batch))
+    for i, x in enumerate(batch):
+        np.testing.assert_array_equal(evaluate(tn.linalg.expm(x)), found[i])
 
 
 def test_roots_and_logarithms_that_there_are_not(evaluate):

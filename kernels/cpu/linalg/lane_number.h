@@ -59,6 +59,16 @@ TN_INLINE std::complex<T> element(ComplexVec<T> x, int64_t l) {
   return {x.re[l], x.im[l]};
 }
 
+template <class V, class N>
+TN_INLINE void set_element(V& x, int64_t l, N value) {
+  x[l] = value;
+}
+template <class T>
+TN_INLINE void set_element(ComplexVec<T>& x, int64_t l, std::complex<T> value) {
+  x.re[l] = value.real();
+  x.im[l] = value.imag();
+}
+
 template <class V>
 TN_INLINE V real_part(V x) {
   return x;
@@ -111,6 +121,18 @@ TN_INLINE V subtract_square(V x, V sum) {
 template <class T>
 TN_INLINE Vec<T> subtract_square(ComplexVec<T> x, Vec<T> sum) {
   return mul_add(-x.re, x.re, mul_add(-x.im, x.im, sum));
+}
+
+// |x|, in range where it is.
+template <class V>
+TN_INLINE V modulus(V x) {
+  return absolute(x);
+}
+template <class T>
+TN_INLINE Vec<T> modulus(ComplexVec<T> x) {
+  const Vec<T> largest = largest_part(x);
+  const Vec<T> unit = largest == Vec<T>{} ? splat<Vec<T>>(1) : largest;
+  return square_root(add_square(x / unit, Vec<T>{})) * unit;
 }
 
 template <class V>

@@ -20,6 +20,7 @@ std::unique_ptr<Kernel> dense_eig(const PrepareContext& p);
 std::unique_ptr<Kernel> dense_svd(const PrepareContext& p);
 std::unique_ptr<Kernel> dense_determinant(const PrepareContext& p);
 std::unique_ptr<Kernel> dense_log_determinant(const PrepareContext& p);
+std::unique_ptr<Kernel> dense_exponential(const PrepareContext& p);
 std::unique_ptr<Kernel> dense_least_squares(const PrepareContext& p);
 // Its third input. Errors: InvalidArgument where it is negative.
 double l2_regularizer(const RunContext& c);

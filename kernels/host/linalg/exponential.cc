@@ -5,14 +5,14 @@
 // estimates. In double precision whatever the dtype. A matrix is computed with as it stands, though
 // exp(A^T) = exp(A)^T: elimination then keeps the zeros below the blocks of a gradient's matrix
 // (framework/ops/matrix_functions.cc), and a gradient of 0 goes on as 0.
-#include <array>
 #include <cmath>
 #include <limits>
 
-#include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/host/linalg/dense.h"
+#include "kernels/host/linalg/dense_kernels.h"
 #include "kernels/host/linalg/lu_factors.h"
 #include "kernels/host/linalg/matrix_norm.h"
+#include "kernels/host/linalg/pade.h"
 #include "kernels/host/linalg/triangles.h"
 
 namespace treenail::host {
@@ -20,36 +20,6 @@ namespace {
 
 // From this order on LAPACK is faster (docs/decisions/linear-algebra.md).
 constexpr int64_t kLapackExponential = 32;
-
-// A degree of the approximant and the norm up to which its backward error is below the unit
-// roundoff (Higham 2005, table 2.3).
-struct Degree {
-  int m;
-  double most;
-};
-constexpr Degree kDegrees[] = {{3, 1.495585217958292e-2},
-                               {5, 2.539398330063230e-1},
-                               {7, 9.504178996162932e-1},
-                               {9, 2.097847961257068},
-                               {13, 4.25}};
-
-// Coefficients of the numerator, the last one 1: b[j] / b[j + 1] = (2m - j) (j + 1) / (m - j).
-std::array<double, 14> pade_coefficients(int m) {
-  std::array<double, 14> b{};
-  b[static_cast<size_t>(m)] = 1;
-  for (int j = m - 1; j >= 0; --j) {
-    b[static_cast<size_t>(j)] = b[static_cast<size_t>(j) + 1] * (2 * m - j) * (j + 1) / (m - j);
-  }
-  return b;
-}
-
-// 1 / ((2m)! (2m + 1)! / (m!)^2), the first coefficient of the backward error.
-double error_coefficient(int m) {
-  double c = 1.0 / (2 * m + 1);
-  for (int k = 1; k <= 2 * m; ++k) c /= k;
-  for (int k = 1; k <= m; ++k) c *= static_cast<double>(k) / (m + k);
-  return c;
-}
 
 template <class W>
 bool is_diagonal(int64_t n, const W* a) {
@@ -113,7 +83,7 @@ class Exponential {
     keep_diagonals();
     approximate();
     set_diagonals(0);
-    for (int i = 1; i <= squarings && all_finite(a_, count_); ++i) {
+    for (int i = 1; i <= squarings; ++i) {
       table_.multiply(n_, n_, n_, a_, a_, product_);
       std::copy_n(product_, count_, a_);
       set_diagonals(i);
@@ -135,16 +105,8 @@ class Exponential {
     for (int64_t i = 0; i < n_; ++i) a_[i * (n_ + 1)] = std::exp(factor * diagonal_[i]);
     for (int64_t i = 0; i + 1 < n_; ++i) {
       a_[(i + 1) * (n_ + 1) - 1] =
-          factor * above_[i] * exp_difference(factor * diagonal_[i], factor * diagonal_[i + 1]);
+          exp_above(factor * diagonal_[i], factor * above_[i], factor * diagonal_[i + 1]);
     }
-  }
-
-  // (e^b - e^a) / (b - a).
-  static W exp_difference(W a, W b) {
-    const W half = (b - a) / 2.0;
-    if (half == W(0)) return std::exp(a);
-    if (std::abs(half) > 1) return (std::exp(b) - std::exp(a)) / (b - a);
-    return std::exp((a + b) / 2.0) * (std::sinh(half) / half);
   }
 
   // The second, fourth and sixth. False: some are out of range.
@@ -296,17 +258,13 @@ std::unique_ptr<Kernel> exponential_kernel(const MatrixBatch& m, const Routines<
       cost * static_cast<double>(m.count));
 }
 
-std::unique_ptr<Kernel> prepare_exponential(const PrepareContext& p) {
+}  // namespace
+
+std::unique_ptr<Kernel> dense_exponential(const PrepareContext& p) {
   const MatrixBatch m(p.input_shape(0));
   if (p.output_shape(0).num_elements() == 0) return nothing_to_do();
   return with_wide_routines(p.input_type(0), m.rows, kLapackExponential,
                             [&](const auto& routines) { return exponential_kernel(m, routines); });
-}
-
-}  // namespace
-
-void register_exponential_kernels(KernelRegistry& r) {
-  r.add("MatrixExponential", {}, prepare_exponential);
 }
 
 }  // namespace treenail::host
