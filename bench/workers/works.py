@@ -115,6 +115,8 @@ LINALG = [
                                   ("singular values and vectors", "svd", (LARGE,)))),
     Work("exponential, 64x64, float64", "expm", ((64, 64),), (1, 1), dtype="float64"),
     Work("exponential, 1,000 of 8x8, float64", "expm", ((1000, 8, 8),), (1, 1), dtype="float64"),
+    Work("eigenvalues and vectors of general matrices, 1,000 of 8x8, float64", "eig",
+         ((1000, 8, 8),), (5, 5), dtype="float64"),
     Work("eigenvalues and vectors of a general matrix, 512x512, float64", "eig", ((512, 512),),
          (0.95, 0.5), dtype="float64"),
 ]

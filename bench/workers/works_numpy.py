@@ -37,7 +37,8 @@ def main() -> None:
     def eig(x):
         values, vectors = np.linalg.eig(x)
         order = np.lexsort((values.imag, values.real))
-        return [values[order], vectors[:, order]]
+        return [np.take_along_axis(values, order, -1),
+                np.take_along_axis(vectors, order[..., None, :], -1)]
 
     functions = {
         "add": lambda x, y: x + y,

@@ -45,9 +45,11 @@ def main() -> None:
     def eig(work, x):
         values, vectors = torch.linalg.eig(x)
         # By real, then by imaginary part.
-        order = torch.argsort(values.imag, stable=True)
-        order = order[torch.argsort(values.real[order], stable=True)]
-        return [values[order], vectors[:, order]]
+        order = torch.argsort(values.imag, dim=-1, stable=True)
+        by_real = torch.argsort(values.real.gather(-1, order), dim=-1, stable=True)
+        order = order.gather(-1, by_real)
+        return [values.gather(-1, order),
+                vectors.gather(-1, order.unsqueeze(-2).expand_as(vectors))]
 
     functions = {
         "add": lambda work, x, y: x + y,

@@ -131,10 +131,10 @@ void decompose(const host::MatrixBatch& m, const T* from, const Outputs<T>& to, 
   LaneSchur<T> schur(n, to.vectors != nullptr);
   pack_lanes(from, count, n * n, schur.a);
   schur.solve();
-  refuse_lanes(schur.failed, count, first, host::kNoGeneralEigenvalues, m.batch);
+  refuse_lanes(schur.failed | schur.not_finite, count, first, host::kNoGeneralEigenvalues, m.batch);
   const LaneTriangle<R> triangle(schur);
   ComplexVec<R> values[kMostLaneRows];
-  for (int64_t k = 0; k < n; ++k) values[k] = triangle.t[k * (n + 1)] * schur.unit;
+  for (int64_t k = 0; k < n; ++k) values[k] = triangle.t[k * (n + 1)] * schur.unit();
   Z of_values[kGroup<T> * kMostLaneRows];
   Z of_vectors[kGroup<T> * kMostLaneRows * kMostLaneRows];
   unpack_lanes(values, count, n, of_values);

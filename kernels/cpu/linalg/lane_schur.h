@@ -21,20 +21,21 @@ struct LaneSchur {
   using M = LaneMask<T>;  // also a row's number in each lane
   L a[kMostLaneRows * kMostLaneRows];
   L u[kMostLaneRows * kMostLaneRows];  // the identity where no vectors are wanted
-  M failed;
-  R unit;  // a power of two that a was divided by
+  M not_finite, failed;
+  R root_of_unit;  // a was divided by its square, a power of two
   int64_t n;
   bool vectors;
 
   LaneSchur(int64_t order, bool with_vectors) : n(order), vectors(with_vectors) {}
 
-  // a becomes t / unit.
+  R unit() const { return root_of_unit * root_of_unit; }
+  // a becomes t / unit().
   void solve() {
     scale();
     set_identity<T>(u, n, n);
     for (int64_t k = 0; k + 2 < n; ++k) reduce(k);
     iterate();
-    failed |= active_;
+    failed = active_;
     if constexpr (kReal) {
       for (int64_t k = 0; k + 1 < n; ++k) split(k);
     }
@@ -56,16 +57,28 @@ struct LaneSchur {
   static constexpr int64_t kPatience = 10;
 
   M lo_, hi_, active_, tries_;
+  R largest_;
 
   static M row(int64_t k) { return splat<M>(static_cast<ElementOf<M>>(k)); }
 
-  // To where the largest part is in [1, 2); what is not finite becomes 0.
+  // A matrix whose squares might leave the range, to where its largest part is from 1 to 4. One
+  // that is triangular already keeps all numbers; what is not finite becomes 0.
   void scale() {
-    const R largest = largest_of<T>(a, n * n, &failed);
-    constexpr auto kSmallest = std::numeric_limits<RealOf<T>>::min();
-    unit = power_of_two(largest > splat<R>(kSmallest) ? largest : splat<R>(kSmallest));
-    unit = failed ? splat<R>(1) : unit;
-    for (int64_t i = 0; i < n * n; ++i) a[i] = choose(failed, L{}, a[i] / unit);
+    constexpr RealOf<T> kFar = sizeof(RealOf<T>) == 4 ? 0x1p20 : 0x1p100;
+    constexpr RealOf<T> kLeast = std::numeric_limits<RealOf<T>>::min();
+    largest_ = largest_of<T>(a, n * n, &not_finite);
+    const M far = (largest_ > splat<R>(kFar)) | (largest_ < splat<R>(1 / kFar));
+    const R root = power_of_two(square_root(greater_of(largest_, splat<R>(kLeast))));
+    root_of_unit = far & ~triangular() & ~not_finite ? root : splat<R>(1);
+    largest_ = largest_ / unit();
+    for (int64_t i = 0; i < n * n; ++i) a[i] = choose(not_finite, L{}, a[i] / unit());
+  }
+  M triangular() const {
+    M found = ~M{};
+    for (int64_t r = 1; r < n; ++r) {
+      for (int64_t c = 0; c < r; ++c) found &= is_zero(a[r * n + c]);
+    }
+    return found;
   }
 
   // Leaves nothing below the subdiagonal of column k. (Golub and Van Loan, Matrix Computations,
@@ -105,7 +118,7 @@ struct LaneSchur {
     constexpr auto kTiny = std::numeric_limits<RealOf<T>>::min() / kRounding<T>;
     for (int64_t k = 1; k < n; ++k) {
       const R beside = size_of(a[(k - 1) * (n + 1)]) + size_of(a[k * (n + 1)]);
-      const R least = greater_of((beside == R{} ? splat<R>(1) : beside) * kRounding<T>,
+      const R least = greater_of((beside == R{} ? largest_ : beside) * kRounding<T>,
                                  splat<R>(kTiny) * static_cast<RealOf<T>>(n));
       L& below = a[k * n + k - 1];
       below = choose(size_of(below) <= least, L{}, below);

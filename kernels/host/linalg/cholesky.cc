@@ -9,7 +9,7 @@ namespace treenail::host {
 namespace {
 
 // From this order on LAPACK is faster (docs/decisions/linear-algebra.md).
-constexpr int64_t kLapackCholesky = 8;
+constexpr int64_t kLapackCholesky = 17;
 constexpr int64_t kLapackTriangular = 17;
 
 template <class W>

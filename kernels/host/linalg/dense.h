@@ -61,6 +61,8 @@ inline constexpr const char* kNoEigenvalues =
     "Self-adjoint eigen decomposition was not successful. The input might not be valid.";
 inline constexpr const char* kNoGeneralEigenvalues =
     "Eigen decomposition was not successful. The input might not be valid.";
+inline constexpr const char* kNoSchurForm =
+    "Schur decomposition was not successful. The input might not be valid.";
 inline constexpr const char* kNoSingularValues =
     "Singular value decomposition was not successful. The input might not be valid.";
 inline constexpr const char* kMatrixNotInvertible = "Input matrix is not invertible.";

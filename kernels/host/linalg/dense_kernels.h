@@ -3,6 +3,8 @@
 // larger ones to them.
 #pragma once
 
+#include <complex>
+#include <cstdint>
 #include <memory>
 
 #include "framework/runtime/kernel/kernel.h"
@@ -28,5 +30,14 @@ double l2_regularizer(const RunContext& c);
 std::unique_ptr<Kernel> tridiagonal_solve(const PrepareContext& p);
 std::unique_ptr<Kernel> tridiagonal_matmul(const PrepareContext& p);
 std::unique_ptr<Kernel> banded_triangular_solve(const PrepareContext& p);
+
+std::unique_ptr<Kernel> dense_square_root(const PrepareContext& p);
+std::unique_ptr<Kernel> dense_logarithm(const PrepareContext& p);
+
+// Logarithms of upper triangular matrices of at most so many rows, column by column. False: there
+// is none.
+inline constexpr int64_t kMostSmallRows = 16;
+bool log_of_triangle(int64_t n, const double* t, double* result);
+bool log_of_triangle(int64_t n, const std::complex<double>* t, std::complex<double>* result);
 
 }  // namespace treenail::host

@@ -8,10 +8,10 @@
 #include <limits>
 #include <numbers>
 
-#include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/eigen/complex_schur.h"
 #include "kernels/eigen/scaling.h"
 #include "kernels/host/linalg/dense.h"
+#include "kernels/host/linalg/dense_kernels.h"
 #include "kernels/host/linalg/triangles.h"
 #include "kernels/host/linalg/triangular_functions.h"
 
@@ -22,9 +22,6 @@ using Z = std::complex<double>;
 
 // From this order on LAPACK is faster (docs/decisions/linear-algebra.md).
 constexpr int64_t kLapackSchur = 48;
-
-constexpr const char* kNoSchurForm =
-    "Schur decomposition was not successful. The input might not be valid.";
 
 enum class Function { kSquareRoot, kLogarithm };
 
@@ -199,20 +196,32 @@ std::unique_ptr<Kernel> schur_kernel(Function f, const MatrixBatch& m,
       cost * static_cast<double>(m.count));
 }
 
-template <Function kFunction>
-std::unique_ptr<Kernel> prepare_function(const PrepareContext& p) {
+std::unique_ptr<Kernel> prepare_function(Function f, const PrepareContext& p) {
   const MatrixBatch m(p.input_shape(0));
   if (p.output_shape(0).num_elements() == 0) return nothing_to_do();
-  return with_wide_routines(p.input_type(0), m.rows, kLapackSchur, [&](const auto& routines) {
-    return schur_kernel(kFunction, m, routines);
-  });
+  return with_wide_routines(p.input_type(0), m.rows, kLapackSchur,
+                            [&](const auto& routines) { return schur_kernel(f, m, routines); });
+}
+
+template <class N>
+bool log_of_small(int64_t n, const N* t, N* result) {
+  N memory[4][kMostSmallRows * kMostSmallRows];
+  LogOfTriangle<N> log(eigen::routines<N>(), n, {memory[0], memory[1], memory[2], memory[3]});
+  return log.compute(t, result);
 }
 
 }  // namespace
 
-void register_schur_functions_kernels(KernelRegistry& r) {
-  r.add("MatrixSquareRoot", {}, prepare_function<Function::kSquareRoot>);
-  r.add("MatrixLogarithm", {}, prepare_function<Function::kLogarithm>);
+std::unique_ptr<Kernel> dense_square_root(const PrepareContext& p) {
+  return prepare_function(Function::kSquareRoot, p);
 }
+std::unique_ptr<Kernel> dense_logarithm(const PrepareContext& p) {
+  return prepare_function(Function::kLogarithm, p);
+}
+
+bool log_of_triangle(int64_t n, const double* t, double* result) {
+  return log_of_small(n, t, result);
+}
+bool log_of_triangle(int64_t n, const Z* t, Z* result) { return log_of_small(n, t, result); }
 
 }  // namespace treenail::host

@@ -10,7 +10,7 @@ namespace treenail::host {
 namespace {
 
 // From this order on LAPACK is faster (docs/decisions/linear-algebra.md).
-constexpr int64_t kLapackSvd = 4;
+constexpr int64_t kLapackSvd = 17;
 
 // Where the parts of one decomposition lie.
 template <class W>

@@ -143,8 +143,8 @@ class LogOfTriangle {
     return 0;
   }
 
-  // (log b - log a) / 2, exact where a and b are near one another. Of complex numbers atanh gives it
-  // but for a multiple of pi i, by rounding alone where a and b are opposite.
+  // (log b - log a) / 2, exact where a and b are near one another. Of complex numbers atanh gives
+  // it but for a multiple of pi i, by rounding alone where a and b are opposite.
   static N half_log_difference(N a, N b) {
     const N half = std::atanh((b - a) / (b + a));
     if constexpr (std::is_same_v<N, double>) {
