@@ -192,7 +192,7 @@ class LaneExponential {
     if (!any(perhaps)) return R{};
     R excess = allowance;
     for (int i = 0; i < kPower; ++i) excess += log2(multiply_row_sums(sizes, sums));
-    return perhaps & (excess > R{}) ? ceiling(excess / static_cast<double>(kPower)) : R{};
+    return (perhaps & (excess > R{})) ? ceiling(excess / static_cast<double>(kPower)) : R{};
   }
   // sums become sizes times sums, divided by the largest one, which is the result.
   R multiply_row_sums(const R* sizes, R* sums) const {

@@ -69,7 +69,7 @@ struct LaneSchur {
     largest_ = largest_of<T>(a, n * n, &not_finite);
     const M far = (largest_ > splat<R>(kFar)) | (largest_ < splat<R>(1 / kFar));
     const R root = power_of_two(square_root(greater_of(largest_, splat<R>(kLeast))));
-    root_of_unit = far & ~triangular() & ~not_finite ? root : splat<R>(1);
+    root_of_unit = (far & ~triangular() & ~not_finite) ? root : splat<R>(1);
     largest_ = largest_ / unit();
     for (int64_t i = 0; i < n * n; ++i) a[i] = choose(not_finite, L{}, a[i] / unit());
   }
@@ -107,7 +107,7 @@ struct LaneSchur {
       deflate();
       find_windows();
       if (!any(active_) || step == kMostSteps * n) return;
-      tries_ = (hi_ == last) & (tries_ < row(kPatience)) ? tries_ + row(1) : row(0);
+      tries_ = ((hi_ == last) & (tries_ < row(kPatience))) ? tries_ + row(1) : row(0);
       last = hi_;
       sweep();
     }
@@ -282,7 +282,7 @@ struct LaneSchur {
     for (int64_t c = k; c < n; ++c) by.apply(a + k * n + c, n, count);
     if (k > 0) {
       R* const column = a + k * n + k - 1;
-      column[0] = active & ~begins ? -s * whole : column[0];
+      column[0] = (active & ~begins) ? -s * whole : column[0];
       for (int64_t i = 1; i < count; ++i) column[i * n] = active ? R{} : column[i * n];
     }
     for (int64_t r0 = 0; r0 < std::min(k + 4, n); ++r0) by.apply(a + r0 * n + k, 1, count);
