@@ -42,9 +42,9 @@ class LaneExponential {
   void compute() {
     M not_finite;
     largest_of<W>(a, n_ * n_, &not_finite);
-    const M lower = zeros_beside(true), upper = zeros_beside(false);
+    const M lower = zeros_beside(a, n_, Side::kAbove), upper = zeros_beside(a, n_, Side::kBelow);
     triangle_ = lower | upper;
-    transpose_where(lower);
+    transpose_where(lower, a, n_);
     keep_diagonals();
     const M known = not_finite | (lower & upper);
     for (int64_t i = 0; i < n_ * n_; ++i) a[i] = choose(known, L{}, a[i]);
@@ -55,7 +55,7 @@ class LaneExponential {
     }
     set_diagonals(triangle_, -squarings);
     square(squarings);
-    transpose_where(lower);
+    transpose_where(lower, a, n_);
     const L nan = constant<W>(std::numeric_limits<double>::quiet_NaN());
     for (int64_t i = 0; i < n_ * n_; ++i) a[i] = choose(not_finite, nan, a[i]);
   }
@@ -68,18 +68,6 @@ class LaneExponential {
   M triangle_;
   L diagonal_[kMostLaneRows], above_[kMostLaneRows];  // of the given matrix
 
-  M zeros_beside(bool above) const {
-    M zeros = ~M{};
-    for (int64_t r = 0; r < n_; ++r) {
-      for (int64_t c = 0; c < r; ++c) zeros &= is_zero(a[above ? c * n_ + r : r * n_ + c]);
-    }
-    return zeros;
-  }
-  void transpose_where(M where) {
-    for (int64_t r = 0; r < n_; ++r) {
-      for (int64_t c = 0; c < r; ++c) exchange_where(where, a[r * n_ + c], a[c * n_ + r]);
-    }
-  }
   void keep_diagonals() {
     for (int64_t i = 0; i < n_; ++i) {
       diagonal_[i] = a[i * (n_ + 1)];

@@ -69,16 +69,9 @@ struct LaneSchur {
     largest_ = largest_of<T>(a, n * n, &not_finite);
     const M far = (largest_ > splat<R>(kFar)) | (largest_ < splat<R>(1 / kFar));
     const R root = power_of_two(square_root(greater_of(largest_, splat<R>(kLeast))));
-    root_of_unit = (far & ~triangular() & ~not_finite) ? root : splat<R>(1);
+    root_of_unit = (far & ~zeros_beside(a, n, Side::kBelow) & ~not_finite) ? root : splat<R>(1);
     largest_ = largest_ / unit();
     for (int64_t i = 0; i < n * n; ++i) a[i] = choose(not_finite, L{}, a[i] / unit());
-  }
-  M triangular() const {
-    M found = ~M{};
-    for (int64_t r = 1; r < n; ++r) {
-      for (int64_t c = 0; c < r; ++c) found &= is_zero(a[r * n + c]);
-    }
-    return found;
   }
 
   // Leaves nothing below the subdiagonal of column k. (Golub and Van Loan, Matrix Computations,

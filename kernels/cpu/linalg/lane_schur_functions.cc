@@ -99,15 +99,17 @@ struct Triangle : LaneTriangle<double> {
 template <class W>
 struct LaneFunction {
   LaneNumber<W> x[kMost];  // the matrices, and then their functions
-  M not_finite, failed;
+  M failed;
   int64_t n;
 
   explicit LaneFunction(int64_t order) : n(order) {}
 
   template <bool kLogarithm>
   void compute() {
-    const M lower = lower_triangles();
-    transpose(lower);
+    // Of a lower triangle the transpose is a Schur form: nothing mixes small eigenvalues with large
+    // ones.
+    const M lower = zeros_beside(x, n, Side::kAbove);
+    transpose_where(lower, x, n);
     LaneSchur<W> schur(n, true);
     std::copy_n(x, n * n, schur.a);
     schur.solve();
@@ -126,7 +128,7 @@ struct LaneFunction {
     const VecD factor = kLogarithm ? splat<VecD>(1) : schur.root_of_unit;
     for (int64_t i = 0; i < n * n; ++i) x[i] = finish(result[i] * factor, triangle.none);
     if (kLogarithm) add_logarithm(unit);
-    transpose(lower);
+    transpose_where(lower, x, n);
   }
 
  private:
@@ -143,24 +145,6 @@ struct LaneFunction {
     VecD log;
     for (int64_t l = 0; l < kLanes<double>; ++l) log[l] = std::log(unit[l]);
     for (int64_t i = 0; i < n; ++i) x[i * (n + 1)] = x[i * (n + 1)] + from_real<W>(log);
-  }
-
-  // Whose Schur form is their transpose: nothing mixes small eigenvalues with large ones.
-  M lower_triangles() const {
-    M found = ~M{};
-    for (int64_t r = 0; r < n; ++r) {
-      for (int64_t c = r + 1; c < n; ++c) found &= is_zero(x[r * n + c]);
-    }
-    return found;
-  }
-  void transpose(M where) {
-    for (int64_t r = 0; r < n; ++r) {
-      for (int64_t c = 0; c < r; ++c) {
-        const auto below = x[r * n + c], above = x[c * n + r];
-        x[r * n + c] = choose(where, above, below);
-        x[c * n + r] = choose(where, below, above);
-      }
-    }
   }
 };
 

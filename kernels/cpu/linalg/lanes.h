@@ -165,6 +165,25 @@ void take_adjoint(L* a, int64_t n) {
   }
 }
 
+enum class Side { kBelow, kAbove };
+// Which matrices have nothing but zeros on that side of the diagonal.
+template <class L>
+auto zeros_beside(const L* a, int64_t n, Side side) {
+  auto zeros = ~decltype(is_zero(a[0])){};
+  for (int64_t r = 0; r < n; ++r) {
+    for (int64_t c = 0; c < r; ++c) {
+      zeros &= is_zero(side == Side::kAbove ? a[c * n + r] : a[r * n + c]);
+    }
+  }
+  return zeros;
+}
+template <class L, class M>
+void transpose_where(M where, L* a, int64_t n) {
+  for (int64_t r = 0; r < n; ++r) {
+    for (int64_t c = 0; c < r; ++c) exchange_where(where, a[r * n + c], a[c * n + r]);
+  }
+}
+
 // Matrices with at least as many rows as columns: these or, where they are wide, their adjoints.
 template <class T, class L>
 void pack_upright(const T* from, int64_t count, const host::MatrixBatch& m, L* to) {
