@@ -25,13 +25,13 @@ from packaging_dependencies import (ansible_dependencies,  # noqa: E402
                                     debian_dependencies, documents, rpm_dependencies)
 from packaging_identity import (debian_bound, debian_identity, debian_version,  # noqa: E402
                                 rpm_identity, rpm_version)
-from packaging_manifest import debian_files, rpm_files, rpm_levels  # noqa: E402
+from packaging_manifest import debian_files, debian_symbols, rpm_files, rpm_levels  # noqa: E402
 from packaging_product import interface, libraries, paths  # noqa: E402
 from proving import Failed, NotRun, run  # noqa: E402
 
-CHECKS = (debian_dependencies, debian_files, debian_identity, debian_version, debian_bound,
-          debian_copyright, rpm_dependencies, rpm_files, rpm_levels, rpm_identity, rpm_version,
-          documents, libraries, paths, interface, ansible_dependencies)
+CHECKS = (debian_dependencies, debian_files, debian_symbols, debian_identity, debian_version,
+          debian_bound, debian_copyright, rpm_dependencies, rpm_files, rpm_levels, rpm_identity,
+          rpm_version, documents, libraries, paths, interface, ansible_dependencies)
 
 
 def outcome(check):

@@ -5,6 +5,7 @@ import json
 import os
 import re
 
+import abi
 from packaging_files import covers, major, read_spec, tree_file
 from proving import SOURCE, build_info
 from gen import isa
@@ -186,3 +187,23 @@ def rpm_files(source=SOURCE, manifest=None, features=None):
     if features is None:
         features = build_info("kFeatures").split()
     return held_to_manifest(files, rows, PACKAGES["fedora"], features), "%d files" % len(files)
+
+
+def debian_symbols(source=SOURCE):
+    """the symbols file lists the functions of the C interface, each once, and no others"""
+    path = "debian/libtreenail%d.symbols.in" % major(source)
+    declared = set()
+    for name in abi.header_names(os.path.join(source, abi.HEADERS)):
+        declared.update(re.findall(r"^TN_API[^;(]*?\b(tn_\w+)\(",
+                                   tree_file(os.path.join(abi.HEADERS, name), source),
+                                   re.MULTILINE))
+    found, listed = [], set()
+    for number, line in enumerate(tree_file(path, source).splitlines(), 1):
+        symbol = re.match(r" (tn_\w+)@", line)
+        if symbol and symbol.group(1) not in declared - listed:
+            found.append("%s:%d: %s is %s" % (path, number, symbol.group(1), "listed twice" if (
+                symbol.group(1) in listed) else "in no header"))
+        listed.update(symbol.groups() if symbol else ())
+    found += ["%s: %s is missing; without it the package cannot be built" % (path, name)
+              for name in sorted(declared - listed)]
+    return found, "%d functions" % len(declared)

@@ -20,7 +20,7 @@ from packaging_dependencies import (ansible_dependencies, debian_dependencies,  
                                     documents, rpm_dependencies)
 from packaging_identity import (debian_bound, debian_identity, debian_version,  # noqa: E402
                                 rpm_identity, rpm_version)
-from packaging_manifest import debian_files, rpm_files, rpm_levels  # noqa: E402
+from packaging_manifest import debian_files, debian_symbols, rpm_files, rpm_levels  # noqa: E402
 from packaging_product import SONAMES, foreign, needs_of  # noqa: E402
 
 CONTROL = """# a comment
@@ -496,6 +496,24 @@ def test_an_entry_that_dch_has_added(tree, version):
 def test_packages_that_use_private_symbols(tree, old, new, sentence):
     edit(tree, "debian/control", old, new)
     assert sentence in said(debian_bound, tree)
+
+
+def test_symbols_that_drifted(tree):
+    (tree / "framework/capi/include").mkdir(parents=True)
+    write(tree, "framework/capi/include/treenail.h",
+          "TN_API const char* tn_name(void);\nTN_API tn_graph*\ntn_graph_new(\n    int x);\n")
+    name = "debian/libtreenail1.symbols.in"
+    write(tree, name, " tn_graph_new@TREENAIL_1 1.0.0\n tn_name@TREENAIL_1 1.0.0\n")
+    assert said(debian_symbols, tree) == ""
+    edit(tree, name, " tn_graph_new@TREENAIL_1 1.0.0\n", "")
+    assert said(debian_symbols, tree) == name + (
+        ": tn_graph_new is missing; without it the package cannot be built")
+    edit(tree, name, " tn_name@", " tn_graph_new@TREENAIL_1 1.0.0\n tn_name@TREENAIL_1 1.0.0\n "
+                                  "tn_name@")
+    assert said(debian_symbols, tree) == name + ":3: tn_name is listed twice"
+    edit(tree, name, " tn_name@TREENAIL_1 1.0.0\n", "")
+    edit(tree, name, " tn_name@", " tn_nome@TREENAIL_1 1.0.0\n tn_name@")
+    assert said(debian_symbols, tree) == name + ":2: tn_nome is in no header"
 
 
 def test_versions_that_drifted(tree):
