@@ -132,10 +132,10 @@ def unoptimised(context: Context) -> bool:
     return bool({"-O0", "-Og", "-O1"} & set(context.env("CXXFLAGS")))
 
 
-def kernel_flags(context: Context, level: isa.Level) -> Tuple[str, ...]:
+def kernel_flags(context: Context, level: isa.Level, compact: bool) -> Tuple[str, ...]:
     """What a level adds; it stands after the environment's flags, for the level must win."""
     flags = tuple(context.facts.isa.kernel_flags(level))
-    if context.buildtype != "debug" and not unoptimised(context):
+    if context.buildtype != "debug" and not unoptimised(context) and not compact:
         flags = ("-O3",) + flags
     return flags + ('-DTREENAIL_ISA_LEVEL="%s"' % level.name,)
 

@@ -127,12 +127,18 @@ def plan_kernels(context: Context, library: records.KernelLibrary, core: str) ->
     model = context.model
     script = _script(context, library.name, version_script((("", (library.export,)),)))
     component = library.component
+    of_compact = model.glob(library.compact)
+    others = [path for path in model.sources[component] if path not in of_compact]
     for level in context.facts.isa.all:
-        flags = external_flags(context, component) + kernel_flags(
-            context, level) + debug_flags(context, component)
-        objects = compile_sources(context, level.name, model.sources[component], flags,
-                                  pch=precompile(context, level.name, flags, library.precompiled),
-                                  generated=["gen/" + g for g in library.generated])
+        objects = []
+        for compact, sources in ((False, others), (True, of_compact)):
+            flags = external_flags(context, component) + kernel_flags(
+                context, level, compact) + debug_flags(context, component)
+            name = level.name + ("-compact" if compact else "")
+            objects += compile_sources(context, level.name, sources, flags,
+                                       pch=precompile(context, name, flags, library.precompiled),
+                                       generated=["gen/" + g for g in library.generated
+                                                  if not compact])
         output = "lib/%s/kernels/%s/lib%s-%s.so" % (context.private, level.name, "treenail",
                                                     library.name)
         link(context, output, objects, (core, "-lm"),

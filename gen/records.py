@@ -50,6 +50,8 @@ class SharedLibrary:
 class KernelLibrary:
     """A component compiled once per ISA level: a library each, with one exported symbol.
 
+    compact: sources that more optimisation (-O3) makes larger and no faster: loops of few and
+    unknown turns, over vectors already.
     precompiled: as for SharedLibrary.
     """
 
@@ -57,6 +59,7 @@ class KernelLibrary:
     component: str
     export: str
     generated: Tuple[str, ...] = ()
+    compact: Tuple[str, ...] = ()
     precompiled: Tuple[str, ...] = ()
 
 

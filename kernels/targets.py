@@ -22,7 +22,7 @@ Registration(output="cpu_kernels_table.cc", sources="kernels/cpu/**/*.cc",
              table="treenail::cpu::register_all", argument="treenail::KernelRegistry",
              include="framework/runtime/kernel/kernel_registry.h")
 KernelLibrary(name="kernels-cpu", component="cpu_kernels", export="treenail_kernel_library",
-              generated=["cpu_kernels_table.cc"],
+              generated=["cpu_kernels_table.cc"], compact=["kernels/cpu/linalg/*.cc"],
               precompiled=["framework/runtime/kernel/kernel_registry.h",
                            "kernels/cpu/simd/vec_fma.h"])
 

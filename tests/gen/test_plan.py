@@ -92,6 +92,17 @@ def test_the_last_optimisation_is_ours_or_the_environments(small_tree, facts, ou
         assert [word for word in words.split() if word.startswith("-O")][-1] == last
 
 
+def test_compact_sources_of_a_level_are_not_optimised_more(fresh_tree, facts):
+    fresh_tree.edit("kernels/targets.py", 'export="treenail_kernel_library"',
+                    'export="treenail_kernel_library", compact=["kernels/cpu/level.cc"]')
+    context = context_of(fresh_tree, facts)
+    words = flags_of(context, V3).split()
+    assert [word for word in words if word.startswith("-O")] == ["-O2"]
+    assert "-march=x86-64-v3" in words
+    made = {edge.outputs[0]: edge for edge in context.plan.edges}
+    assert V3 in made["lib/treenail-0/kernels/x86-64-v3/libtreenail-kernels-cpu.so"].inputs
+
+
 @pytest.mark.parametrize("argument, flag", [
     ("--sanitize=address,undefined", "-fsanitize=address,undefined"),
     ("--sanitize=thread", "-fsanitize=thread"), ("--coverage", "--coverage"),
