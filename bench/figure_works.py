@@ -37,8 +37,8 @@ BOUNDS = {
     "convolution 5x5": "Winograd 5x5: quiet, one thread, 3.6 ms forward and 12.3 with backward; 14 "
                        "pixels are padded to 16.",
     "Cholesky": "Cholesky factors of 8x8 in float64 read and write 98 MiB in 4.6 ms (quiet, one "
-                "thread, Zen 5): the memory's rate. Stores that bypass the caches, which would "
-                "spare reading what is overwritten, were not tried.",
+                "thread, Zen 5): the memory's rate. Stores bypass the caches where outputs are "
+                "larger than these, which spares reading what is overwritten.",
 }
 
 
