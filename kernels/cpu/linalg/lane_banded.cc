@@ -2,6 +2,7 @@
 // Short triangular systems whose matrices have a few diagonals, one per vector lane, in double
 // precision whatever the dtype. Longer ones: kernels/host/linalg/banded.cc.
 #include "framework/runtime/kernel/kernel_registry.h"
+#include "kernels/cpu/linalg/lane_types.h"
 #include "kernels/cpu/linalg/lanes.h"
 #include "kernels/host/linalg/bands.h"
 #include "kernels/host/linalg/dense_kernels.h"
@@ -85,11 +86,9 @@ std::unique_ptr<Kernel> prepare_banded(const PrepareContext& p) {
 }  // namespace
 
 void register_lane_banded_kernels(KernelRegistry& r) {
-  const char* const op = "BandedTriangularSolve";
-  r.add(op, {{"T", {DType::kFloat32}}}, prepare_banded<float>);
-  r.add(op, {{"T", {DType::kFloat64}}}, prepare_banded<double>);
-  r.add(op, {{"T", {DType::kComplex64}}}, prepare_banded<std::complex<float>>);
-  r.add(op, {{"T", {DType::kComplex128}}}, prepare_banded<std::complex<double>>);
+  for_lane_types([&]<class T>(DType dtype) {
+    r.add("BandedTriangularSolve", {{"T", {dtype}}}, prepare_banded<T>);
+  });
 }
 
 }  // namespace treenail::cpu

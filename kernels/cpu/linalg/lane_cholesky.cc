@@ -4,6 +4,7 @@
 #include "kernels/cpu/linalg/lane_cholesky.h"
 
 #include "framework/runtime/kernel/kernel_registry.h"
+#include "kernels/cpu/linalg/lane_types.h"
 #include "kernels/host/linalg/dense_kernels.h"
 
 namespace treenail::cpu {
@@ -69,19 +70,13 @@ KernelPtr prepare_triangular_solve(const PrepareContext& p) {
       cost * static_cast<double>(m.count) / kGroup<T>);
 }
 
-template <class T>
-void add_for(KernelRegistry& r, DType dtype) {
-  r.add("Cholesky", {{"T", {dtype}}}, prepare_cholesky<T>);
-  r.add("MatrixTriangularSolve", {{"T", {dtype}}}, prepare_triangular_solve<T>);
-}
-
 }  // namespace
 
 void register_lane_cholesky_kernels(KernelRegistry& r) {
-  add_for<float>(r, DType::kFloat32);
-  add_for<double>(r, DType::kFloat64);
-  add_for<std::complex<float>>(r, DType::kComplex64);
-  add_for<std::complex<double>>(r, DType::kComplex128);
+  for_lane_types([&]<class T>(DType dtype) {
+    r.add("Cholesky", {{"T", {dtype}}}, prepare_cholesky<T>);
+    r.add("MatrixTriangularSolve", {{"T", {dtype}}}, prepare_triangular_solve<T>);
+  });
 }
 
 }  // namespace treenail::cpu

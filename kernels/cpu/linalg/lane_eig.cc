@@ -3,6 +3,7 @@
 // rules for order, length and phase: kernels/host/linalg/eig.cc.
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/cpu/linalg/lane_triangle.h"
+#include "kernels/cpu/linalg/lane_types.h"
 #include "kernels/host/linalg/dense_kernels.h"
 #include "kernels/host/linalg/eig_order.h"
 
@@ -165,18 +166,13 @@ std::unique_ptr<Kernel> prepare_eig(const PrepareContext& p) {
       cost * static_cast<double>(m.count) / kGroup<T>);
 }
 
-template <class T>
-void add_for(KernelRegistry& r, DType dtype, DType complex) {
-  r.add("Eig", {{"T", {dtype}}, {"Tout", {complex}}}, prepare_eig<T>);
-}
-
 }  // namespace
 
 void register_lane_eig_kernels(KernelRegistry& r) {
-  add_for<float>(r, DType::kFloat32, DType::kComplex64);
-  add_for<double>(r, DType::kFloat64, DType::kComplex128);
-  add_for<std::complex<float>>(r, DType::kComplex64, DType::kComplex64);
-  add_for<std::complex<double>>(r, DType::kComplex128, DType::kComplex128);
+  for_lane_types([&]<class T>(DType dtype) {
+    const DType complex = sizeof(RealOf<T>) == 4 ? DType::kComplex64 : DType::kComplex128;
+    r.add("Eig", {{"T", {dtype}}, {"Tout", {complex}}}, prepare_eig<T>);
+  });
 }
 
 }  // namespace treenail::cpu

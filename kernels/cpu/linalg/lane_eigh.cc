@@ -3,6 +3,7 @@
 // kernels/host/linalg/eigh.cc.
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/cpu/linalg/jacobi.h"
+#include "kernels/cpu/linalg/lane_types.h"
 #include "kernels/host/linalg/dense_kernels.h"
 
 namespace treenail::cpu {
@@ -132,10 +133,9 @@ std::unique_ptr<Kernel> prepare_eigh(const PrepareContext& p) {
 }  // namespace
 
 void register_lane_eigh_kernels(KernelRegistry& r) {
-  r.add("SelfAdjointEig", {{"T", {DType::kFloat32}}}, prepare_eigh<float>);
-  r.add("SelfAdjointEig", {{"T", {DType::kFloat64}}}, prepare_eigh<double>);
-  r.add("SelfAdjointEig", {{"T", {DType::kComplex64}}}, prepare_eigh<std::complex<float>>);
-  r.add("SelfAdjointEig", {{"T", {DType::kComplex128}}}, prepare_eigh<std::complex<double>>);
+  for_lane_types([&]<class T>(DType dtype) {
+    r.add("SelfAdjointEig", {{"T", {dtype}}}, prepare_eigh<T>);
+  });
 }
 
 }  // namespace treenail::cpu

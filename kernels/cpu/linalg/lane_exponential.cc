@@ -8,6 +8,7 @@
 
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/cpu/linalg/lane_lu.h"
+#include "kernels/cpu/linalg/lane_types.h"
 #include "kernels/cpu/simd/vec_math.h"
 #include "kernels/host/linalg/dense_kernels.h"
 #include "kernels/host/linalg/pade.h"
@@ -257,11 +258,9 @@ std::unique_ptr<Kernel> prepare_exponential(const PrepareContext& p) {
 }  // namespace
 
 void register_lane_exponential_kernels(KernelRegistry& r) {
-  const char* const op = "MatrixExponential";
-  r.add(op, {{"T", {DType::kFloat32}}}, prepare_exponential<float>);
-  r.add(op, {{"T", {DType::kFloat64}}}, prepare_exponential<double>);
-  r.add(op, {{"T", {DType::kComplex64}}}, prepare_exponential<std::complex<float>>);
-  r.add(op, {{"T", {DType::kComplex128}}}, prepare_exponential<std::complex<double>>);
+  for_lane_types([&]<class T>(DType dtype) {
+    r.add("MatrixExponential", {{"T", {dtype}}}, prepare_exponential<T>);
+  });
 }
 
 }  // namespace treenail::cpu

@@ -7,6 +7,7 @@
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/cpu/linalg/lane_cholesky.h"
 #include "kernels/cpu/linalg/lane_svd.h"
+#include "kernels/cpu/linalg/lane_types.h"
 #include "kernels/host/linalg/dense_kernels.h"
 
 namespace treenail::cpu {
@@ -103,11 +104,9 @@ std::unique_ptr<Kernel> prepare_least_squares(const PrepareContext& p) {
 }  // namespace
 
 void register_lane_least_squares_kernels(KernelRegistry& r) {
-  r.add("MatrixSolveLs", {{"T", {DType::kFloat32}}}, prepare_least_squares<float>);
-  r.add("MatrixSolveLs", {{"T", {DType::kFloat64}}}, prepare_least_squares<double>);
-  r.add("MatrixSolveLs", {{"T", {DType::kComplex64}}}, prepare_least_squares<std::complex<float>>);
-  r.add("MatrixSolveLs", {{"T", {DType::kComplex128}}},
-        prepare_least_squares<std::complex<double>>);
+  for_lane_types([&]<class T>(DType dtype) {
+    r.add("MatrixSolveLs", {{"T", {dtype}}}, prepare_least_squares<T>);
+  });
 }
 
 }  // namespace treenail::cpu

@@ -4,6 +4,7 @@
 #include "kernels/cpu/linalg/lane_lu.h"
 
 #include "framework/runtime/kernel/kernel_registry.h"
+#include "kernels/cpu/linalg/lane_types.h"
 #include "kernels/host/linalg/dense_kernels.h"
 #include "kernels/host/linalg/determinant.h"
 
@@ -159,22 +160,16 @@ KernelPtr prepare_log_determinant(const PrepareContext& p) {
   });
 }
 
-template <class T>
-void add_for(KernelRegistry& r, DType dtype) {
-  r.add("Lu", {{"T", {dtype}}}, prepare_lu<T>);
-  r.add("MatrixSolve", {{"T", {dtype}}}, prepare_solve<T>);
-  r.add("MatrixInverse", {{"T", {dtype}}}, prepare_inverse<T>);
-  r.add("MatrixDeterminant", {{"T", {dtype}}}, prepare_determinant<T>);
-  r.add("LogMatrixDeterminant", {{"T", {dtype}}}, prepare_log_determinant<T>);
-}
-
 }  // namespace
 
 void register_lane_lu_kernels(KernelRegistry& r) {
-  add_for<float>(r, DType::kFloat32);
-  add_for<double>(r, DType::kFloat64);
-  add_for<std::complex<float>>(r, DType::kComplex64);
-  add_for<std::complex<double>>(r, DType::kComplex128);
+  for_lane_types([&]<class T>(DType dtype) {
+    r.add("Lu", {{"T", {dtype}}}, prepare_lu<T>);
+    r.add("MatrixSolve", {{"T", {dtype}}}, prepare_solve<T>);
+    r.add("MatrixInverse", {{"T", {dtype}}}, prepare_inverse<T>);
+    r.add("MatrixDeterminant", {{"T", {dtype}}}, prepare_determinant<T>);
+    r.add("LogMatrixDeterminant", {{"T", {dtype}}}, prepare_log_determinant<T>);
+  });
 }
 
 }  // namespace treenail::cpu

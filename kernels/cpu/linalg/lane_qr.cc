@@ -3,6 +3,7 @@
 #include "kernels/cpu/linalg/lane_qr.h"
 
 #include "framework/runtime/kernel/kernel_registry.h"
+#include "kernels/cpu/linalg/lane_types.h"
 #include "kernels/host/linalg/dense_kernels.h"
 
 namespace treenail::cpu {
@@ -35,10 +36,7 @@ std::unique_ptr<Kernel> prepare_qr(const PrepareContext& p) {
 }  // namespace
 
 void register_lane_qr_kernels(KernelRegistry& r) {
-  r.add("Qr", {{"T", {DType::kFloat32}}}, prepare_qr<float>);
-  r.add("Qr", {{"T", {DType::kFloat64}}}, prepare_qr<double>);
-  r.add("Qr", {{"T", {DType::kComplex64}}}, prepare_qr<std::complex<float>>);
-  r.add("Qr", {{"T", {DType::kComplex128}}}, prepare_qr<std::complex<double>>);
+  for_lane_types([&]<class T>(DType dtype) { r.add("Qr", {{"T", {dtype}}}, prepare_qr<T>); });
 }
 
 }  // namespace treenail::cpu

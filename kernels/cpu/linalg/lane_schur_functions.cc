@@ -7,6 +7,7 @@
 
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/cpu/linalg/lane_triangle.h"
+#include "kernels/cpu/linalg/lane_types.h"
 #include "kernels/host/linalg/dense_kernels.h"
 
 namespace treenail::cpu {
@@ -17,6 +18,7 @@ using L = ComplexVec<double>;
 using M = Int<VecD>;
 
 constexpr int64_t kMost = kMostLaneRows * kMostLaneRows;
+static_assert(kMostLaneRows <= host::kMostSmallRows);
 
 struct Triangle : LaneTriangle<double> {
   using LaneTriangle::LaneTriangle;
@@ -172,19 +174,13 @@ std::unique_ptr<Kernel> prepare_function(const PrepareContext& p) {
       cost * static_cast<double>(m.count) / kGroup<W>);
 }
 
-template <class T>
-void add_for(KernelRegistry& r, DType dtype) {
-  r.add("MatrixSquareRoot", {{"T", {dtype}}}, prepare_function<T, false>);
-  r.add("MatrixLogarithm", {{"T", {dtype}}}, prepare_function<T, true>);
-}
-
 }  // namespace
 
 void register_lane_schur_functions_kernels(KernelRegistry& r) {
-  add_for<float>(r, DType::kFloat32);
-  add_for<double>(r, DType::kFloat64);
-  add_for<std::complex<float>>(r, DType::kComplex64);
-  add_for<std::complex<double>>(r, DType::kComplex128);
+  for_lane_types([&]<class T>(DType dtype) {
+    r.add("MatrixSquareRoot", {{"T", {dtype}}}, prepare_function<T, false>);
+    r.add("MatrixLogarithm", {{"T", {dtype}}}, prepare_function<T, true>);
+  });
 }
 
 }  // namespace treenail::cpu

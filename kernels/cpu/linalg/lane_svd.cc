@@ -3,6 +3,7 @@
 #include "kernels/cpu/linalg/lane_svd.h"
 
 #include "framework/runtime/kernel/kernel_registry.h"
+#include "kernels/cpu/linalg/lane_types.h"
 #include "kernels/host/linalg/dense_kernels.h"
 
 namespace treenail::cpu {
@@ -53,10 +54,7 @@ std::unique_ptr<Kernel> prepare_svd(const PrepareContext& p) {
 }  // namespace
 
 void register_lane_svd_kernels(KernelRegistry& r) {
-  r.add("Svd", {{"T", {DType::kFloat32}}}, prepare_svd<float>);
-  r.add("Svd", {{"T", {DType::kFloat64}}}, prepare_svd<double>);
-  r.add("Svd", {{"T", {DType::kComplex64}}}, prepare_svd<std::complex<float>>);
-  r.add("Svd", {{"T", {DType::kComplex128}}}, prepare_svd<std::complex<double>>);
+  for_lane_types([&]<class T>(DType dtype) { r.add("Svd", {{"T", {dtype}}}, prepare_svd<T>); });
 }
 
 }  // namespace treenail::cpu

@@ -2,6 +2,7 @@
 // Short tridiagonal systems and products, one per vector lane, in double precision whatever the
 // dtype. Longer ones: kernels/host/linalg/tridiagonal.cc.
 #include "framework/runtime/kernel/kernel_registry.h"
+#include "kernels/cpu/linalg/lane_types.h"
 #include "kernels/cpu/linalg/lanes.h"
 #include "kernels/host/linalg/dense_kernels.h"
 
@@ -152,19 +153,13 @@ KernelPtr prepare_matmul(const PrepareContext& p) {
       cost * static_cast<double>(m.count) / kGroup<W>);
 }
 
-template <class T>
-void add_for(KernelRegistry& r, DType dtype) {
-  r.add("TridiagonalSolve", {{"T", {dtype}}}, prepare_solve<T>);
-  r.add("TridiagonalMatMul", {{"T", {dtype}}}, prepare_matmul<T>);
-}
-
 }  // namespace
 
 void register_lane_tridiagonal_kernels(KernelRegistry& r) {
-  add_for<float>(r, DType::kFloat32);
-  add_for<double>(r, DType::kFloat64);
-  add_for<std::complex<float>>(r, DType::kComplex64);
-  add_for<std::complex<double>>(r, DType::kComplex128);
+  for_lane_types([&]<class T>(DType dtype) {
+    r.add("TridiagonalSolve", {{"T", {dtype}}}, prepare_solve<T>);
+    r.add("TridiagonalMatMul", {{"T", {dtype}}}, prepare_matmul<T>);
+  });
 }
 
 }  // namespace treenail::cpu
