@@ -132,6 +132,8 @@ def plan_kernels(context: Context, library: records.KernelLibrary, core: str) ->
     for level in context.facts.isa.all:
         objects = []
         for compact, sources in ((False, others), (True, of_compact)):
+            if compact and not sources:
+                continue
             flags = external_flags(context, component) + kernel_flags(
                 context, level, compact) + debug_flags(context, component)
             name = level.name + ("-compact" if compact else "")
