@@ -37,6 +37,12 @@ Component(name="eager", sources=["framework/eager/**/*.cc"], headers=["framework
           needs=["runtime", "kernel_api", "placement", "graph", "op", "tensor", "device", "base"])
 Component(name="io", sources=["framework/io/**/*.cc"], headers=["framework/io/**/*.h"],
           needs=["tensor", "base"])
+# What a master, its workers and their clients are. What carries their messages is an adapter.
+Component(name="rpc_interface", headers=["framework/distributed/rpc_api.h"], needs=["base"])
+Component(name="distributed", sources=["framework/distributed/*.cc"],
+          headers=["framework/distributed/*.h"],
+          needs=["rpc_interface", "eager", "runtime", "kernel_api", "placement", "graph", "op",
+                 "tensor", "device", "io", "base"])
 Component(name="capi", sources=["framework/capi/**/*.cc"],
           headers=["framework/capi/**/*.h", "framework/capi/**/*.hpp"],
           needs=["eager", "runtime", "kernel_api", "placement", "graph", "op", "tensor", "io",
@@ -54,7 +60,7 @@ Registration(output="host_kernels_table.cc", sources="kernels/host/**/*.cc",
 SharedLibrary(
     name="treenail",
     components=["base", "device", "tensor", "op", "ops", "graph", "placement", "runtime", "eager",
-                "io", "capi", "host_kernels", "eigen_decompositions"],
+                "distributed", "io", "capi", "host_kernels", "eigen_decompositions"],
     generated=["ops_table.cc", "host_kernels_table.cc"],
     precompiled=["framework/op/gradient.h", "framework/op/op_registry.h",
                  "framework/runtime/kernel/kernel_registry.h"])

@@ -24,7 +24,7 @@ EXTERNAL_HEADERS = {
     "frameobject.h": "python-dev", "structmember.h": "python-dev", "datetime.h": "python-dev",
     "H5": "hdf5", "dnnl": "onednn", "oneapi/": "onednn", "cblas": "blas", "openblas": "blas",
     "re2/": "re2", "jpeglib.h": "jpeg", "jerror.h": "jpeg", "png.h": "png",
-    "Eigen/": "eigen", "gtest/": "gtest", "gmock/": "gtest", "benchmark/": "benchmark",
+    "Eigen/": "eigen", "grpcpp/": "grpc", "gtest/": "gtest", "gmock/": "gtest", "benchmark/": "benchmark",
 }
 SYSTEM_HEADERS = {
     "assert.h", "complex.h", "ctype.h", "dirent.h", "dlfcn.h", "elf.h", "errno.h", "execinfo.h",

@@ -52,10 +52,14 @@ Component(name="adapter_jpeg", sources=["kernels/adapters/jpeg/*.cc"],
 Component(name="adapter_png", sources=["kernels/adapters/png/*.cc"],
           headers=["kernels/adapters/png/*.h"], needs=["io", "base"],
           external=["png"])
+Component(name="adapter_grpc", sources=["kernels/adapters/grpc/*.cc"],
+          headers=["kernels/adapters/grpc/*.h"], needs=["rpc_interface", "base"],
+          external=["grpc"])
 Adapter(name="blas", component="adapter_blas", feature="blas", export="treenail_adapter")
 Adapter(name="lapack", component="adapter_lapack", feature="lapack", export="treenail_adapter")
 Adapter(name="onednn", component="adapter_onednn", feature="onednn", export="treenail_adapter")
 Adapter(name="hdf5", component="adapter_hdf5", feature="hdf5", export="treenail_adapter")
 Adapter(name="jpeg", component="adapter_jpeg", feature="jpeg", export="treenail_adapter")
+Adapter(name="grpc", component="adapter_grpc", feature="grpc", export="treenail_adapter")
 Adapter(name="png", component="adapter_png", feature="png", export="treenail_adapter")
 Adapter(name="re2", component="adapter_re2", feature="re2", export="treenail_adapter")

@@ -72,6 +72,7 @@ struct Slot {
 
 struct Plan;
 class Activation;  // run/activation.h
+class Exchange;    // kernel/kernel_exchange.h
 class RunTrace;    // run/profile.h
 
 // Filled by the executor where a run is asked for it (run/profile.h): by plan node.
@@ -90,8 +91,9 @@ struct NodeTrace {
 // What a run and all the bodies that it calls have in common.
 struct RunScope {
   CancellationToken token;
-  CancellationToken waits;    // of asynchronous nodes: cancelled with `token`, and by an error
-  RunTrace* trace = nullptr;  // of a run that is asked for one: what the bodies did
+  CancellationToken waits;       // of asynchronous nodes: cancelled with `token`, and by an error
+  RunTrace* trace = nullptr;     // of a run that is asked for one: what the bodies did
+  Exchange* exchange = nullptr;  // with the other tasks of the step; null: there are none
 };
 
 // What one run, or one call of a body, changes. Pooled per plan: steady-state runs construct

@@ -50,7 +50,7 @@ NodeServices services_of(const Plan& plan, const PlanNode& p, Frame& frame, std:
           topology.functions.get(),
           p.node,
           topology.awaited.contains(p.node),
-          p.calls ? &frame : nullptr,
+          p.calls || p.asynchronous ? &frame : nullptr,
           position_of(plan, p)};
 }
 
@@ -263,6 +263,7 @@ void start_node(const Plan& plan, const PlanNode& p, Frame& frame, Done done) {
   if (p.kind == PlanNode::Kind::kDynamic) return start_dynamic(plan, p, frame, done);
   RunContext context = provide(plan, p, frame);
   context.token_ = &frame.scope->waits;
+  context.frame_ = &frame;
   async_kernel(*p.kernel, p.node->op()).start(context, done);
 }
 

@@ -181,6 +181,7 @@ Session::FrameLease::FrameLease(Impl& session, Signature& signature, const Plan&
   take_frame();
   if (!frame_->own_scope) frame_->own_scope = std::make_unique<RunScope>();
   frame_->scope = frame_->own_scope.get();
+  frame_->scope->exchange = nullptr;
   try {
     take_arenas();
     session.begin(*frame_, signature);
@@ -275,6 +276,7 @@ std::vector<Tensor> Session::run(const std::shared_ptr<Signature>& signature,
   for (size_t i = 0; i < feeds.size(); ++i) {
     if (plan->arg_slots[i] >= 0) frame.values[static_cast<size_t>(plan->arg_slots[i])] = feeds[i];
   }
+  frame.scope->exchange = options.exchange;
   int64_t executed = 0;
   const TraceLease trace(*plan, frame, metadata != nullptr && options.trace);
   {

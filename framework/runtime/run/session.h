@@ -18,6 +18,7 @@
 
 namespace treenail {
 
+class Exchange;  // kernel/kernel_exchange.h
 class FunctionCaller;
 class ResourceManager;
 
@@ -42,7 +43,8 @@ struct RunOptions {
   // Called about every 50 ms on the thread that called run(), between kernels and chunks; an
   // exception thrown there cancels the run and leaves run(). (Python: signal handlers.)
   void (*poll)() = nullptr;
-  bool trace = false;  // RunMetadata::nodes is wanted
+  bool trace = false;            // RunMetadata::nodes is wanted
+  Exchange* exchange = nullptr;  // with other tasks' runs of the same step; outlives the run
 };
 
 struct DeviceMemory {

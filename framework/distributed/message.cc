@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/distributed/message.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "framework/base/byte_order.h"
+#include "framework/base/error.h"
+#include "framework/tensor/string_element.h"
+
+namespace treenail {
+namespace {
+
+constexpr size_t kLengthBytes = 4;
+// Of less a copy costs less than to keep the tensor until it is sent.
+constexpr size_t kCopiedBytes = 1024;
+
+// Fields of a tensor's description.
+constexpr int kDTypeField = 1, kDimsField = 2;
+
+size_t unit_bytes(DType dtype) { return dtype_size(dtype) / (is_complex(dtype) ? 2 : 1); }
+
+// The elements of a string tensor one after the other.
+Tensor joined_strings(const Tensor& strings) {
+  size_t bytes = 0;
+  for (const StringElement& each : strings.values<StringElement>()) bytes += 8 + each.view().size();
+  Tensor joined(DType::kUInt8, Shape({static_cast<int64_t>(bytes)}));
+  auto* at = joined.data<uint8_t>();
+  for (const StringElement& each : strings.values<StringElement>()) {
+    uint64_t size = each.view().size();
+    std::memcpy(at, &size, 8);
+    swap_units(at, 1, 8);
+    if (size > 0) std::memcpy(at + 8, each.view().data(), size);
+    at += 8 + size;
+  }
+  return joined;
+}
+
+// In the order of bytes that messages have.
+Tensor payload_of(const Tensor& tensor) {
+  if (tensor.dtype() == DType::kString) return joined_strings(tensor);
+  if (!is_plain(tensor.dtype()))
+    throw invalid_argument("a ", tensor, " cannot pass between processes");
+  if (std::endian::native == std::endian::little || unit_bytes(tensor.dtype()) == 1) return tensor;
+  Tensor swapped = tensor.deep_copy();
+  swap_units(swapped.raw(), swapped.bytes() / unit_bytes(tensor.dtype()),
+             unit_bytes(tensor.dtype()));
+  return swapped;
+}
+
+// Takes the bytes of a message from the slices that hold them.
+class Taker {
+ public:
+  explicit Taker(std::span<const RpcView> views) : views_(views) {
+    for (const RpcView& view : views) left_ += view.bytes;
+  }
+  size_t left() const { return left_; }
+
+  void take(void* to, size_t bytes) {
+    if (bytes > left_)
+      throw invalid_argument("a message ends within its contents: ", bytes,
+                             " more bytes are announced, ", left_, " are there");
+    left_ -= bytes;
+    for (auto* at = static_cast<char*>(to); bytes > 0;) {
+      const RpcView& view = views_.front();
+      const size_t part = std::min(bytes, view.bytes - offset_);
+      if (part > 0) std::memcpy(at, static_cast<const char*>(view.data) + offset_, part);
+      at += part;
+      bytes -= part;
+      offset_ += part;
+      if (offset_ < view.bytes) continue;
+      views_ = views_.subspan(1);
+      offset_ = 0;
+    }
+  }
+
+ private:
+  std::span<const RpcView> views_;
+  size_t offset_ = 0;  // in the first of them
+  size_t left_ = 0;
+};
+
+uint64_t take_number(Taker& bytes, size_t size) {
+  unsigned char raw[8] = {};
+  bytes.take(raw, size);
+  uint64_t number = 0;
+  for (size_t i = size; i-- > 0;) number = number << 8 | raw[i];
+  return number;
+}
+
+struct Description {
+  DType dtype = DType::kInvalid;
+  Shape shape;
+};
+
+Description read_description(std::string_view bytes) {
+  ProtoReader reader(bytes);
+  ProtoField field;
+  Description found;
+  std::vector<int64_t> dims;
+  while (reader.next(&field)) {
+    if (field.number == kDTypeField && field.value < kNumDTypes &&
+        dtype_is_valid(static_cast<int>(field.value)))
+      found.dtype = static_cast<DType>(field.value);
+    if (field.number == kDimsField) dims.push_back(static_cast<int64_t>(field.value));
+  }
+  const bool fits = std::ranges::all_of(dims, [](int64_t dim) { return dim >= 0; });
+  if (found.dtype == DType::kInvalid || !fits || dims.size() > kMaxRank)
+    throw invalid_argument("a message describes a tensor that there cannot be");
+  found.shape = Shape(dims);
+  return found;
+}
+
+void take_strings(Taker& bytes, Tensor& tensor) {
+  for (StringElement& each :
+       std::span(tensor.data<StringElement>(), static_cast<size_t>(tensor.num_elements()))) {
+    const uint64_t size = take_number(bytes, 8);
+    if (size > bytes.left()) throw invalid_argument("a message ends within a string");
+    if (size == 0) continue;
+    char* memory = nullptr;
+    each = StringElement::of_size(size, &memory);
+    bytes.take(memory, size);
+  }
+}
+
+// Kernels rely on it that a bool is 0 or 1, and a peer may send anything.
+void make_truth_values(Tensor& tensor) {
+  auto* const bytes = static_cast<uint8_t*>(tensor.raw());
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) bytes[i] = bytes[i] != 0 ? 1 : 0;
+}
+
+Tensor take_tensor(Taker& bytes, const Description& wanted) {
+  const bool strings = wanted.dtype == DType::kString;
+  if (!strings && !is_plain(wanted.dtype))
+    throw invalid_argument("a message holds a tensor of dtype ", wanted.dtype,
+                           ", which cannot pass between processes");
+  const size_t least = strings ? 8 : dtype_size(wanted.dtype);
+  const auto elements = static_cast<uint64_t>(wanted.shape.num_elements());
+  if (elements > bytes.left() / least)
+    throw invalid_argument("a message describes a ", wanted.dtype, wanted.shape,
+                           ", and ends after ", bytes.left(), " bytes of it");
+  Tensor tensor(wanted.dtype, wanted.shape);
+  if (strings) {
+    take_strings(bytes, tensor);
+  } else {
+    bytes.take(tensor.raw(), tensor.bytes());
+    swap_units(tensor.raw(), tensor.bytes() / unit_bytes(wanted.dtype), unit_bytes(wanted.dtype));
+    if (wanted.dtype == DType::kBool) make_truth_values(tensor);
+  }
+  return tensor;
+}
+
+}  // namespace
+
+OutgoingMessage::OutgoingMessage(ProtoWriter head, std::span<const Tensor> tensors) {
+  for (const Tensor& tensor : tensors) {
+    ProtoWriter description;
+    description.varint(kDTypeField, static_cast<uint64_t>(tensor.dtype()));
+    for (const int64_t dim : tensor.shape().dims()) description.signed_number(kDimsField, dim);
+    head.message(kTensorsField, description);
+    payload_.push_back(payload_of(tensor));
+  }
+  ProtoWriter framed;
+  framed.raw_fixed(head.text().size(), kLengthBytes);
+  framed.raw_bytes(head.text());
+  head_ = framed.text();
+}
+
+std::vector<RpcSlice> OutgoingMessage::take_slices() {
+  std::vector<RpcSlice> slices{{head_.data(), head_.size(), nullptr, nullptr}};
+  for (Tensor& tensor : payload_) {
+    if (tensor.bytes() == 0) continue;
+    if (tensor.bytes() <= kCopiedBytes) {
+      slices.push_back({tensor.raw(), tensor.bytes(), nullptr, nullptr});
+      continue;
+    }
+    auto* const kept = new Tensor(tensor);
+    const auto release = [](void* owner) { delete static_cast<Tensor*>(owner); };
+    slices.push_back({kept->raw(), kept->bytes(), release, kept});
+  }
+  return slices;
+}
+
+Message::Message(std::span<const RpcView> views) {
+  Taker bytes(views);
+  const uint64_t length = take_number(bytes, kLengthBytes);
+  if (length > bytes.left()) throw invalid_argument("a message ends within its head");
+  head.resize(length);
+  bytes.take(head.data(), head.size());
+  ProtoReader reader = fields();
+  ProtoField field;
+  while (reader.next(&field)) {
+    if (field.number == kTensorsField)
+      tensors.push_back(take_tensor(bytes, read_description(field.bytes)));
+  }
+  if (bytes.left() > 0)
+    throw invalid_argument("a message goes on after its contents, for ", bytes.left(), " bytes");
+}
+
+}  // namespace treenail

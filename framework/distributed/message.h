@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes from process to process: a head, which is a protocol-buffer message (protocol.h says
+// which fields it has), and behind it the bytes of tensors, sent from and read into their own
+// memory. On the wire: the length of the head in four bytes, little-endian; the head; the elements
+// of each tensor in turn, little-endian, a string as its length in eight bytes and its bytes. The
+// head's field kTensorsField describes the tensors: dtype, dimensions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/distributed/rpc_api.h"
+#include "framework/io/proto_wire.h"
+#include "framework/tensor/tensor.h"
+
+namespace treenail {
+
+inline constexpr int kTensorsField = 15;
+
+// A message as it is sent.
+class OutgoingMessage {
+ public:
+  // Errors: InvalidArgument for a tensor of resources or variants.
+  OutgoingMessage(ProtoWriter head, std::span<const Tensor> tensors);
+  // Each has to be given to a function of rpc_api.h once, which releases what it refers to.
+  std::vector<RpcSlice> take_slices();
+
+ private:
+  std::string head_;
+  std::vector<Tensor> payload_;  // bytes
+};
+
+// A message that came; of its own memory. Errors of the constructor: InvalidArgument for what is
+// none (no length is believed before it has been held against the bytes that are there),
+// ResourceExhausted.
+struct Message {
+  explicit Message(std::span<const RpcView> views);
+
+  // The fields but those of tensors.
+  ProtoReader fields() const { return ProtoReader(head); }
+
+  std::string head;
+  std::vector<Tensor> tensors;
+};
+
+}  // namespace treenail

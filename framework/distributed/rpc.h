@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls between processes: the face of the gRPC adapter (rpc_api.h) for the rest of distributed/.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "framework/base/cancellation.h"
+#include "framework/base/function_ref.h"
+#include "framework/distributed/message.h"
+
+namespace treenail {
+
+// How long a connection may be silent before it is asked whether it is there, and for the answer.
+// A closed connection is noticed at once.
+struct RpcPatience {
+  int64_t keepalive_ms = 5000;
+  int64_t keepalive_wait_ms = 5000;
+};
+
+// A request that a server answers once, from any thread.
+class RpcAsked {
+ public:
+  explicit RpcAsked(RpcCall* call) : call_(call) {}
+  void reply(ProtoWriter head, std::span<const Tensor> tensors = {}) const noexcept;
+  void refuse(const std::exception_ptr& error) const noexcept;
+  bool abandoned() const;
+  RpcCall* id() const { return call_; }
+
+ private:
+  RpcCall* call_;
+};
+
+// What a server does. Methods are called on threads of the adapter, several at once.
+class RpcHandler {
+ public:
+  virtual ~RpcHandler();
+  struct Method {
+    const char* path;
+    bool deferred;  // as RpcMethod
+  };
+  virtual std::vector<Method> methods() const = 0;
+  // Answers now or later; what it throws is the answer.
+  virtual void handle(size_t method, const Message& request, const RpcAsked& asked) = 0;
+  // Of a deferred method: nobody waits any more; it still has to be answered.
+  virtual void cancelled(const RpcAsked& asked) = 0;
+};
+
+class RpcListener {
+ public:
+  // Listens at once. Errors: Unimplemented without the adapter, Unavailable where the address
+  // cannot be had.
+  RpcListener(RpcHandler& handler, const std::string& address, const RpcPatience& patience = {});
+  // Cancels what runs, and returns when all is answered.
+  ~RpcListener();
+  RpcListener(const RpcListener&) = delete;
+  RpcListener& operator=(const RpcListener&) = delete;
+  int port() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// A call that is under way.
+class RpcCalling {
+ public:
+  explicit RpcCalling(RpcPending* pending) : pending_(pending) {}
+  ~RpcCalling();
+  RpcCalling(const RpcCalling&) = delete;
+  RpcCalling& operator=(const RpcCalling&) = delete;
+  void cancel() const;
+
+ private:
+  RpcPending* pending_;
+};
+
+// A server as its clients see it; connects when it is first called, and again after a failure.
+class RpcPeer {
+ public:
+  // `who`: "the task /job:ps/task:0 (127.0.0.1:2222)", for errors. Errors: Unimplemented.
+  RpcPeer(std::string who, const std::string& address, const RpcPatience& patience = {});
+  ~RpcPeer();
+  RpcPeer(const RpcPeer&) = delete;
+  RpcPeer& operator=(const RpcPeer&) = delete;
+  const std::string& who() const { return who_; }
+
+  struct Options {
+    int64_t timeout_ms = 0;       // <= 0: none
+    bool wait_for_ready = false;  // for a server that is still to come
+    const CancellationToken* token = nullptr;
+  };
+  // Waits; polls (base/interrupt.h) meanwhile, and what that throws cancels the call. Errors: what
+  // the server answered; Unavailable and DeadlineExceeded, which name it; Cancelled;
+  // FailedPrecondition in the child of a fork.
+  Message call(const char* path, ProtoWriter head, std::span<const Tensor> tensors,
+               const Options& options) const;
+
+  class Answer {
+   public:
+    // Once, from any thread, maybe before start() returns. `reply` is null where there is an error.
+    virtual void answered(std::exception_ptr error, const Message* reply) noexcept = 0;
+
+   protected:
+    ~Answer() = default;
+  };
+  // Does not wait. Errors: InvalidArgument, FailedPrecondition, as call(); then nobody is told.
+  std::unique_ptr<RpcCalling> start(const char* path, ProtoWriter head,
+                                    std::span<const Tensor> tensors, int64_t timeout_ms,
+                                    Answer& answer) const;
+
+ private:
+  void check_process() const;
+  const std::string who_;
+  RpcChannel* channel_;
+  const uint32_t generation_;
+};
+
+}  // namespace treenail
