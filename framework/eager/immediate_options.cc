@@ -28,8 +28,9 @@ Device* found_now(const std::string& request, bool& met) {
   const std::shared_ptr<const ImmediateOptions> options = immediate_options();
   const DeviceName wanted = parse_device_name(request);
   const std::vector<Device*> devices = session_devices(options->device_count);
-  const auto number = choose_device(devices, wanted, options->allow_soft_placement);
-  if (!number) throw invalid_argument(no_such_device(request, "this process", devices));
+  const std::vector<PlacementDevice> described = placement_devices(devices);
+  const auto number = choose_device(described, wanted, options->allow_soft_placement);
+  if (!number) throw invalid_argument(no_such_device(request, "this process", described));
   Device* const device = devices[static_cast<size_t>(*number)];
   met = satisfies(device->name(), wanted);
   return device->is_host() ? nullptr : device;

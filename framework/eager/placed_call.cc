@@ -80,8 +80,9 @@ void PlacedCall::go_to_state() {
       handle_ = input;
       device_ = home;
     } else if (home != device_) {
-      throw invalid_argument(state_in_two_memories(name_of_state(*handle_), device_of(device_),
-                                                   name_of_state(*input), device_of(home)));
+      throw invalid_argument(state_in_two_memories(name_of_state(*handle_),
+                                                   device_of(device_).name(), name_of_state(*input),
+                                                   device_of(home).name()));
     }
   }
 }
@@ -91,7 +92,7 @@ void PlacedCall::place(const OpInstance& op, std::string_view request) {
     if (has_kernel(op, *device_)) return;
     const bool soft = immediate_options()->allow_soft_placement;
     if (handle_ != nullptr || !soft)
-      throw invalid_argument(no_kernel_there(op, *device_, handle_ != nullptr));
+      throw invalid_argument(no_kernel_there(op, device_->name(), handle_ != nullptr));
     device_ = nullptr;
   } else if (handle_ == nullptr && request.empty()) {
     for (size_t i = 0; i < given_.inputs.size(); ++i) {

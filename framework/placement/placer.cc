@@ -13,10 +13,16 @@ namespace {
 
 constexpr int32_t kOpen = -1;
 
+Error refusal(const Node& node, const std::string& text) {
+  const std::string created = creation_text(node);
+  return invalid_argument(error_prefix(node.type(), node.original_name()), text,
+                          created.empty() ? "" : "\n", created);
+}
+
 class Placer {
  public:
-  Placer(const Graph& graph, std::span<Device* const> devices, bool soft, HasKernel has_kernel,
-         HomeOf home_of)
+  Placer(const Graph& graph, std::span<const PlacementDevice> devices, bool soft,
+         HasKernel has_kernel, HomeOf home_of)
       : graph_(graph),
         devices_(devices),
         soft_(soft),
@@ -49,8 +55,20 @@ class Placer {
   int32_t place_of(const Node& node) const { return places_[static_cast<size_t>(node.id())]; }
   void set(const Node& node, int32_t place) { places_[static_cast<size_t>(node.id())] = place; }
 
-  const Device& device_of(const Node& node) const {
-    return *devices_[static_cast<size_t>(std::max(place_of(node), 0))];
+  const PlacementDevice& device(int32_t place) const {
+    return devices_[static_cast<size_t>(place)];
+  }
+  const PlacementDevice& device_of(const Node& node) const {
+    return device(std::max(place_of(node), 0));
+  }
+
+  // The first CPU of the task that the device is of; the first device where it has none.
+  int32_t host_beside(int32_t place) const {
+    const auto beside = [&](const PlacementDevice& other) {
+      return other.is_host() && same_task(other.name, device(place).name);
+    };
+    const auto found = std::ranges::find_if(devices_, beside);
+    return found == devices_.end() ? 0 : static_cast<int32_t>(found - devices_.begin());
   }
 
   // Whatever state it is given, it does nothing with it.
@@ -60,15 +78,9 @@ class Placer {
 
   int32_t first_place(const Node& node) {
     const int32_t asked = requested(node);
-    if (hands_on(node)) return 0;
-    Device* const home = home_of_(node);
-    if (home == nullptr) return asked;
-    const auto found = std::ranges::find(devices_, home);
-    if (found == devices_.end()) {
-      refuse(node, concat("names state on ", to_text(home->name()),
-                          ", which is no device of this session"));
-    }
-    return static_cast<int32_t>(found - devices_.begin());
+    if (hands_on(node)) return host_beside(std::max(asked, 0));
+    const int32_t home = home_of_(node);
+    return home == kNoHome ? asked : home;
   }
 
   // Of each request text one look.
@@ -93,10 +105,9 @@ class Placer {
   // The CPU's are looked for when the plan is made.
   void check_kernel(const Node& node) {
     if (device_of(node).is_host()) return;
-    const std::string& kind = device_of(node).kind();
-    if (node.op().def().view_of >= 0 || has_kernel_(node.op(), kind)) return;
-    if (soft_ && !works_on_state(node)) return set(node, 0);
-    refuse(node, no_kernel_there(node.op(), device_of(node), works_on_state(node)));
+    if (node.op().def().view_of >= 0 || has_kernel_(node.op(), device_of(node).kind())) return;
+    if (soft_ && !works_on_state(node)) return set(node, host_beside(place_of(node)));
+    refuse(node, no_kernel_there(node.op(), device_of(node).name, works_on_state(node)));
   }
 
   static bool works_on_state(const Node& node) {
@@ -114,10 +125,9 @@ class Placer {
       if (followed == nullptr) {
         followed = &handle;
         follow(node, handle);
-      } else if (std::max(place_of(handle), 0) != place_of(node) &&
-                 !(device_of(handle).is_host() && device_of(node).is_host())) {
-        refuse(node, state_in_two_memories(followed->original_name(), device_of(node),
-                                           handle.original_name(), device_of(handle)));
+      } else if (device_of(handle).memory != device_of(node).memory) {
+        refuse(node, state_in_two_memories(followed->original_name(), device_of(node).name,
+                                           handle.original_name(), device_of(handle).name));
       }
     }
   }
@@ -127,8 +137,7 @@ class Placer {
     const bool strict = !soft_ && handle.type() != "_Arg";
     if (place_of(node) != kOpen && place_of(node) != there && strict) {
       refuse(node, concat("cannot be placed on \"", node.device(), "\": what it works on, \"",
-                          handle.original_name(), "\", is on ",
-                          to_text(devices_[static_cast<size_t>(there)]->name())));
+                          handle.original_name(), "\", is on ", to_text(device(there).name)));
     }
     set(node, there);
   }
@@ -138,13 +147,11 @@ class Placer {
   }
 
   [[noreturn]] static void refuse(const Node& node, const std::string& text) {
-    const std::string created = creation_text(node);
-    throw invalid_argument(error_prefix(node.type(), node.original_name()), text,
-                           created.empty() ? "" : "\n", created);
+    throw refusal(node, text);
   }
 
   const Graph& graph_;
-  std::span<Device* const> devices_;
+  std::span<const PlacementDevice> devices_;
   const bool soft_;
   const HasKernel has_kernel_;
   const HomeOf home_of_;
@@ -154,7 +161,12 @@ class Placer {
 
 }  // namespace
 
-std::vector<int32_t> place(const Graph& graph, std::span<Device* const> devices,
+Error state_is_elsewhere(const Node& node, const DeviceName& home) {
+  return refusal(node,
+                 concat("names state on ", to_text(home), ", which is no device of this session"));
+}
+
+std::vector<int32_t> place(const Graph& graph, std::span<const PlacementDevice> devices,
                            bool allow_soft_placement, HasKernel has_kernel, HomeOf home_of) {
   return Placer(graph, devices, allow_soft_placement, has_kernel, home_of).run();
 }

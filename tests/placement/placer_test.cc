@@ -13,10 +13,12 @@
 namespace treenail {
 namespace {
 
-std::vector<Device*> cpus(int count) { return session_devices({{"CPU", count}}); }
+std::vector<PlacementDevice> cpus(int count) {
+  return placement_devices(session_devices({{"CPU", count}}));
+}
 
 constexpr auto everywhere = [](const OpInstance&, const std::string&) { return true; };
-constexpr auto at_home = [](const Node&) -> Device* { return nullptr; };
+constexpr auto at_home = [](const Node&) { return kNoHome; };
 
 TEST(Placer, RefusesADeviceThatIsNotThere) {
   test::GraphBuilder b;
@@ -58,7 +60,7 @@ class ManyDevices : public ::testing::Test {
   }
 
   test::GraphBuilder b;
-  std::vector<Device*> devices = cpus(4);
+  std::vector<PlacementDevice> devices = cpus(4);
   const Tensor one = Tensor::scalar(1.0f);
 };
 
@@ -89,7 +91,10 @@ TEST_F(ManyDevices, StateStaysWhereItIs) {
 
 class OtherKind : public ManyDevices {
  protected:
-  OtherKind() { devices = {&cpu_device(), &other}; }
+  OtherKind() { devices = of({&cpu_device(), &other}); }
+  static std::vector<PlacementDevice> of(const std::vector<Device*>& list) {
+    return placement_devices(list);
+  }
   std::vector<int32_t> places(bool soft = false) {
     return place(
         *b.graph, devices, soft,
@@ -147,15 +152,19 @@ TEST_F(OtherKind, FunctionsGoToTheStateThatTheyAreGiven) {
   const Output read = b.read(v, DType::kFloat32);
   const Output other_read = at("/device:OTHER:0", b.read(here, DType::kFloat32));
   const Output asking = at("/cpu:0", b.read(v, DType::kFloat32));
-  const auto home = [&](const Node& node) -> Device* { return &node == v.node ? &other : nullptr; };
+  const auto home = [&](const Node& node) { return &node == v.node ? 1 : kNoHome; };
   const auto found = place(*b.graph, devices, false, everywhere, home);
   const auto number_of = [&](Output value) { return found[static_cast<size_t>(value.node->id())]; };
   EXPECT_EQ(number_of(v), 1);
   EXPECT_EQ(number_of(read), 1);
   EXPECT_EQ(number_of(asking), 1);
   EXPECT_EQ(number_of(other_read), 0);
-  devices = {&cpu_device()};
-  EXPECT_THROW(place(*b.graph, devices, false, everywhere, home), Error);
+  EXPECT_NE(
+      state_is_elsewhere(*v.node, other.name())
+          .message()
+          .find("] names state on /job:localhost/replica:0/task:0/device:OTHER:0, which is no "
+                "device of this session"),
+      std::string::npos);
 }
 
 TEST_F(OtherKind, CallsOnlyHandValuesOn) {
@@ -198,6 +207,54 @@ TEST_F(ManyDevices, ARequestThatNothingMeetsIsRefusedOrSoft) {
             "/job:localhost/replica:0/task:0/device:CPU:2, "
             "/job:localhost/replica:0/task:0/device:CPU:3; allow_soft_placement runs it there");
   EXPECT_EQ(place_of(c, true), 0);
+}
+
+// Two CPUs of a worker, and two workers with a device of another kind each.
+class ManyTasks : public ManyDevices {
+ protected:
+  ManyTasks() {
+    std::vector<DeviceName> names;
+    for (const char* name :
+         {"/job:ps/replica:0/task:0/device:CPU:0", "/job:worker/replica:0/task:0/device:CPU:0",
+          "/job:worker/replica:0/task:0/device:CPU:1", "/job:worker/replica:0/task:1/device:CPU:0",
+          "/job:worker/replica:0/task:1/device:OTHER:0"})
+      names.push_back(parse_device_name(name));
+    devices = placement_devices(names);
+  }
+};
+
+TEST_F(ManyTasks, OnlyTheCpusOfATaskShareAMemory) {
+  std::vector<int32_t> memories;
+  for (const PlacementDevice& device : devices) memories.push_back(device.memory);
+  EXPECT_EQ(memories, (std::vector<int32_t>{0, 1, 1, 3, 4}));
+}
+
+TEST_F(ManyTasks, StateInTheCpuMemoriesOfTwoTasksIsRefused) {
+  const auto apply_to = [&](const char* v_device, const char* m_device) {
+    b = test::GraphBuilder();
+    const Output v = at(v_device, b.variable(DType::kFloat32, {}, "v"));
+    const Output m = at(m_device, b.variable(DType::kFloat32, {}, "m"));
+    b.op("ResourceApplyMomentum", {v, m, b.constant(one), b.constant(one), b.constant(one)}, {},
+         "apply");
+    return refusal();
+  };
+  EXPECT_EQ(apply_to("/job:worker/task:0/cpu:0", "/job:worker/task:0/cpu:1"), "");
+  EXPECT_EQ(apply_to("/job:worker/task:0/cpu:0", "/job:worker/task:1/cpu:0"),
+            "[ResourceApplyMomentum node \"apply\"] works on state in the memory of two devices: "
+            "\"v\" is on /job:worker/replica:0/task:0/device:CPU:0, \"m\" on "
+            "/job:worker/replica:0/task:1/device:CPU:0");
+}
+
+TEST_F(ManyTasks, CallsAndWhatHasNoKernelStayInTheirTask) {
+  const Output call =
+      at("/job:worker/task:1/device:OTHER:0",
+         b.op("PartitionedCall", {b.constant(one)},
+              {{"f", FunctionAttr{"f"}}, {"Tout", std::vector<DType>{DType::kFloat32}}}));
+  const Output exp = at("/job:worker/task:1/device:OTHER:0", b.op("Exp", {call}));
+  EXPECT_EQ(place_of(call), 3);
+  const auto nowhere = [](const OpInstance&, const std::string&) { return false; };
+  const auto places = place(*b.graph, devices, true, nowhere, at_home);
+  EXPECT_EQ(places[static_cast<size_t>(exp.node->id())], 3);
 }
 
 }  // namespace

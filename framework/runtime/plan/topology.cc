@@ -38,15 +38,19 @@ Node* argument(Topology& topology, std::span<const Output> feeds, size_t feed) {
 }
 
 // Of a handle that a function is given.
-Device* home_of_argument(const Topology& topology, const Node& node,
+int32_t home_of_argument(const Topology& topology, const Node& node,
                          const TopologyOptions& options) {
   if (options.handles.empty() || node.type() != "_Arg" ||
       node.op().output_type(0) != DType::kResource)
-    return nullptr;
+    return kNoHome;
   const auto found = std::ranges::find(topology.args, &node);
   const auto feed = static_cast<size_t>(found - topology.args.begin());
-  if (feed >= options.handles.size() || !options.handles[feed].defined()) return nullptr;
-  return home_of(options.handles[feed]);
+  if (feed >= options.handles.size() || !options.handles[feed].defined()) return kNoHome;
+  Device* const home = home_of(options.handles[feed]);
+  if (home == nullptr) return kNoHome;
+  const auto device = std::ranges::find(options.devices, home);
+  if (device == options.devices.end()) throw state_is_elsewhere(node, home->name());
+  return static_cast<int32_t>(device - options.devices.begin());
 }
 
 // Nodes that only give handles of state, evaluated once: state is resolved when the plan is made.
@@ -152,8 +156,9 @@ std::shared_ptr<const Topology> make_topology(const Graph& graph, std::span<cons
     return op.def().any_device || KernelRegistry::instance().serves(op, kind);
   };
   const auto home = [&](const Node& node) { return home_of_argument(*topology, node, options); };
+  const std::vector<PlacementDevice> devices = placement_devices(options.devices);
   const auto places = [&] {
-    return place(*topology->graph, options.devices, options.allow_soft_placement, has_kernel, home);
+    return place(*topology->graph, devices, options.allow_soft_placement, has_kernel, home);
   };
   topology->devices = options.devices;
   topology->places = places();  // before a node that asks for what is not there has been folded
