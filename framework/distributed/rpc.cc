@@ -180,11 +180,11 @@ Message RpcPeer::call(const char* path, ProtoWriter head, std::span<const Tensor
   const std::vector<RpcSlice> slices = message.take_slices();
   const RpcRequest request{path, slices.data(), slices.size(), options.timeout_ms,
                            options.wait_for_ready};
-  const RpcAnswer answer{
-      &waited, [](void* self, int32_t code, const char* text, size_t bytes, const RpcView* views,
-                  size_t count) {
-        static_cast<Waited*>(self)->answered(code, {text, bytes}, {views, count});
-      }};
+  const auto answered = [](void* self, int32_t code, bool theirs, const char* text, size_t bytes,
+                           const RpcView* views, size_t count) {
+    static_cast<Waited*>(self)->answered(code, theirs, {text, bytes}, {views, count});
+  };
+  const RpcAnswer answer{&waited, answered};
   rpc_api().call(
       channel_, &request, &answer,
       [](void* argument) { return static_cast<Waited*>(argument)->poll(); }, &waited);
