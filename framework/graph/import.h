@@ -27,6 +27,9 @@ struct ImportOptions {
 std::map<std::string, Node*, std::less<>> import_graph(Graph& to, const Graph& from,
                                                        const ImportOptions& options = {});
 
+// The functions that the nodes of `to` call, and those that these call, as `from` has them.
+void copy_called_functions(const Graph& from, Graph& to);
+
 // A node of `to` like `node` of another graph, on these inputs, with its device, its place in the
 // program and what is known of its shapes. Errors: as Graph::add.
 Node& import_node(Graph& to, const Node& node, std::string_view name,

@@ -6,7 +6,6 @@
 
 #include "framework/base/error.h"
 #include "framework/base/interrupt.h"
-#include "framework/graph/function.h"
 #include "framework/graph/import.h"
 
 namespace treenail {
@@ -27,7 +26,7 @@ class Partitioner {
       if (!stands_anywhere(*node)) copies_[index(*node)] = &add(*node, part_of(*node));
     }
     note_ends();
-    for (Piece& piece : pieces_) add_functions(*piece.graph);
+    for (Piece& piece : pieces_) copy_called_functions(whole_.graph, *piece.graph);
     return std::move(pieces_);
   }
 
@@ -139,33 +138,6 @@ class Partitioner {
     }
   }
   Piece& piece(int32_t part) { return pieces_[static_cast<size_t>(part)]; }
-
-  // Those that the piece's nodes call, and those that these call.
-  void add_functions(Graph& graph) {
-    std::vector<const Graph*> open{&graph};
-    while (!open.empty()) {
-      const Graph& calling = *open.back();
-      open.pop_back();
-      for (int id = 0; id < calling.num_nodes(); ++id) {
-        const Node* const node = calling.node(id);
-        if (node != nullptr) note_functions(node->op(), graph, open);
-      }
-    }
-  }
-
-  void note_functions(const OpInstance& op, Graph& graph, std::vector<const Graph*>& open) {
-    const auto note = [&](const FunctionAttr& attr) {
-      const auto found = whole_.graph.functions().find(attr.name);
-      if (found == whole_.graph.functions().end()) return;
-      if (!graph.functions().emplace(attr.name, found->second).second) return;
-      if (found->second->body != nullptr) open.push_back(found->second->body.get());
-    };
-    for (const AttrValue& attr : op.attrs()) {
-      if (attr.kind() == AttrKind::kFunction) note(attr.get<FunctionAttr>());
-      if (attr.kind() != AttrKind::kFunctionList) continue;
-      for (const FunctionAttr& each : attr.get<std::vector<FunctionAttr>>()) note(each);
-    }
-  }
 
   [[noreturn]] void refuse(const Node& node, DType type, int32_t to) const {
     const std::string created = creation_text(node);

@@ -24,10 +24,11 @@ std::vector<PlacementDevice> placement_devices(std::span<const DeviceName> names
   return devices;
 }
 
-std::vector<PlacementDevice> placement_devices(std::span<Device* const> devices) {
+std::vector<PlacementDevice> placement_devices(std::span<Device* const> devices,
+                                               const DeviceName& task) {
   std::vector<DeviceName> names;
   names.reserve(devices.size());
-  for (const Device* device : devices) names.push_back(device->name());
+  for (const Device* device : devices) names.push_back(merge_device_names(device->name(), task));
   return placement_devices(names);
 }
 

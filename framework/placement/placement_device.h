@@ -25,7 +25,9 @@ struct PlacementDevice {
 // Of full names, which tell what shares memory: the CPUs of one task, and nothing else. A memory
 // has the number of its first device.
 std::vector<PlacementDevice> placement_devices(std::span<const DeviceName> names);
-std::vector<PlacementDevice> placement_devices(std::span<Device* const> devices);
+// `task`: the job and task that they go by, where it says any, instead of their own.
+std::vector<PlacementDevice> placement_devices(std::span<Device* const> devices,
+                                               const DeviceName& task = {});
 
 // Whether both are devices of one process.
 bool same_task(const DeviceName& a, const DeviceName& b);

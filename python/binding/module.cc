@@ -142,6 +142,7 @@ int execute_module(PyObject* module) {
     add_files(module);
     add_dlpack(module);
     add_rare(module);
+    add_cluster(module);
     add_py_func();
   });
 }

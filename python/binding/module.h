@@ -70,6 +70,7 @@ void add_gradient_functions(PyObject* module);
 void add_dlpack(PyObject* module);
 void add_files(PyObject* module);
 void add_rare(PyObject* module);
+void add_cluster(PyObject* module);
 void add_py_func();
 
 // Makes a heap type, once per process. `instantiable`: calling it makes an object.

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "framework/base/interrupt.h"
 #include "framework/runtime/run/session.h"
 #include "python/binding/attributes.h"
 #include "python/binding/dtypes.h"
@@ -312,11 +313,20 @@ PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
   });
 }
 
+// A server may let it wait.
+std::shared_ptr<Session> open_session(const std::shared_ptr<Graph>& graph,
+                                      const SessionOptions& options) {
+  if (options.target.empty()) return std::make_shared<Session>(graph, options);
+  const InterruptScope interrupts(signal_poll());
+  const GilRelease release;
+  return std::make_shared<Session>(graph, options);
+}
+
 // _open(graph, fold_constants, merge_common_subexpressions, allow_soft_placement,
-//       fuse_elementwise, {kind of device: most of them}, log_placement)
+//       fuse_elementwise, {kind of device: most of them}, log_placement, target)
 PyObject* open(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
-    if (nargs != 7) throw_type_error("_open() takes a graph and six options");
+    if (nargs != 8) throw_type_error("_open() takes a graph and seven options");
     GraphObject* graph = graph_from(args[0]);
     SessionOptions options;
     options.fold_constants = checked(PyObject_IsTrue(args[1])) == 1;
@@ -325,9 +335,10 @@ PyObject* open(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
     options.fuse_elementwise = checked(PyObject_IsTrue(args[4])) == 1;
     options.device_count = device_count_from(args[5]);
     options.log_placement = checked(PyObject_IsTrue(args[6])) == 1;
+    options.target = text_of(args[7], "target");
     SessionState& s = *cast(self)->state;
     if (s.session) throw_python(PyExc_RuntimeError, "the session is open already");
-    s.session = std::make_shared<Session>(graph->state->graph, options);
+    s.session = open_session(graph->state->graph, options);
     s.graph = reinterpret_cast<GraphObject*>(new_ref(args[0]));
     return none();
   });

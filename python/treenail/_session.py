@@ -41,16 +41,16 @@ class Session(_core.SessionBase):
     Several threads may run one session at once, and several sessions one graph. As a context
     manager a session is the default one, its graph the default graph, and leaving closes it.
 
-    target: '' (this process). graph: by default the default graph. config: a ConfigProto.
+    target: '' (this process), or "grpc://host:port" of a server (tn.train.Server), whose cluster
+    runs the graph then, and keeps the variables beyond the session. graph: by default the default graph. config: a ConfigProto.
     """
 
     _closed = True  # until __init__ has opened it
 
     def __init__(self, target: str = "", graph: Graph | None = None,
                  config: ConfigProto | None = None) -> None:
-        if target:
-            raise ValueError("target must be '': sessions run in this process, %r was given"
-                             % (target,))
+        if not isinstance(target, str):
+            raise TypeError("target must be '' or \"grpc://host:port\", but got %r" % (target,))
         if graph is not None and not isinstance(graph, Graph):
             raise TypeError("graph must be a tn.Graph, but got %r" % (graph,))
         if config is not None and not isinstance(config, ConfigProto):
@@ -59,6 +59,7 @@ class Session(_core.SessionBase):
         options = config.graph_options.optimizer_options
         plain = options.opt_level < 0
         self._config, self._closed, self._contexts = config, False, []
+        self._target = target
         if config.intra_op_parallelism_threads > 0:
             _core.set_num_threads(config.intra_op_parallelism_threads)
         graph = get_default_graph() if graph is None else graph
@@ -69,7 +70,7 @@ class Session(_core.SessionBase):
                    options.do_common_subexpression_elimination and not plain,
                    config.allow_soft_placement,
                    options.do_elementwise_fusion and not plain,
-                   device_limits(config.device_count), config.log_device_placement)
+                   device_limits(config.device_count), config.log_device_placement, target)
         self._default_options = None
         if config.operation_timeout_in_ms:
             self._default_options = RunOptions(timeout_in_ms=config.operation_timeout_in_ms)
@@ -82,8 +83,18 @@ class Session(_core.SessionBase):
 
     @property
     def sess_str(self) -> str:
-        """The target: ''."""
-        return ""
+        """The target: '', or "grpc://host:port"."""
+        return self._target
+
+    @staticmethod
+    def reset(target: str, containers: Sequence | None = None, config: Any = None) -> None:
+        """Removes the variables, queues and tables of `containers` (all, where None) from every
+        task of the cluster that `target` is of, and ends the sessions there.
+
+        target: "grpc://host:port". Raises InvalidArgumentError for another, UnavailableError where
+        nothing answers there.
+        """
+        _core.reset_cluster(target, [] if containers is None else list(containers))
 
     @property
     def graph_def(self) -> Graph:

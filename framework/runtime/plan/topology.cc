@@ -156,7 +156,7 @@ std::shared_ptr<const Topology> make_topology(const Graph& graph, std::span<cons
     return op.def().any_device || KernelRegistry::instance().serves(op, kind);
   };
   const auto home = [&](const Node& node) { return home_of_argument(*topology, node, options); };
-  const std::vector<PlacementDevice> devices = placement_devices(options.devices);
+  const std::vector<PlacementDevice> devices = placement_devices(options.devices, options.task);
   const auto places = [&] {
     return place(*topology->graph, devices, options.allow_soft_placement, has_kernel, home);
   };

@@ -35,6 +35,7 @@ struct TopologyOptions {
   // nothing.
   std::string call_path = {};
   std::vector<Tensor> handles = {};
+  DeviceName task = {};  // as SessionOptions
 };
 
 struct Topology {

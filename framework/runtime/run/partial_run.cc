@@ -202,6 +202,7 @@ std::vector<Tensor> Session::PartialRun::results(const Request& request) {
 
 std::string Session::partial_run_setup(const std::shared_ptr<Signature>& signature,
                                        const RunOptions& options) {
+  if (impl_->remote) throw unimplemented("runs in parts are for sessions of this process");
   RunLimits limits(options);
   std::shared_ptr<const Plan> plan;
   try {

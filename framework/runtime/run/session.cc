@@ -81,6 +81,7 @@ Session::Session(std::shared_ptr<Graph> graph, SessionOptions options)
   impl_->devices = session_devices(options.device_count);
   for (Device* device : impl_->devices)
     impl_->arenas.push_back(std::make_unique<ArenaPool>(*device));
+  if (!options.target.empty()) impl_->remote = open_remote_session(options.target, graph_, options);
   impl_->options = std::move(options);
   impl_->resources->attach();
 }
@@ -88,6 +89,7 @@ Session::Session(std::shared_ptr<Graph> graph, SessionOptions options)
 Session::~Session() { close(); }
 
 std::vector<std::string> Session::devices() const {
+  if (impl_->remote) return impl_->remote->devices();
   std::vector<std::string> names;
   for (const Device* device : impl_->devices) names.push_back(to_text(device->name()));
   return names;
@@ -260,6 +262,7 @@ std::vector<Tensor> Session::run(const std::shared_ptr<Signature>& signature,
     const Output& value = signature->feeds[i];
     if (feeds[i].dtype() != value.node->op().output_type(value.index)) check_feed(value, feeds[i]);
   }
+  if (impl_->remote) return impl_->remote->run(*signature, feeds, options, metadata);
   RunLimits limits(options);
   bool specialized = false;
   std::shared_ptr<const Plan> plan;
@@ -340,6 +343,7 @@ void Session::close() {
     partial_runs.swap(impl_->partial_runs);
   }
   partial_runs.clear();
+  if (impl_->remote) impl_->remote->close();
   for (const std::shared_ptr<Signature>& signature : signatures)
     signature->forget_unless_planning();
   for (const auto& arenas : impl_->arenas) arenas->clear();

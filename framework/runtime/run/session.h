@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "framework/base/cancellation.h"
+#include "framework/device/device_name.h"
 #include "framework/graph/graph.h"
 #include "framework/runtime/run/node_stats.h"
 #include "framework/tensor/tensor.h"
@@ -35,6 +36,11 @@ struct SessionOptions {
   bool fuse_elementwise = true;
   // Another session's state (same task); null: state of its own.
   std::shared_ptr<ResourceManager> resources;
+  // Job and task that its devices go by in requests, where they are a cluster's; empty: the
+  // devices' own names.
+  DeviceName task;
+  // A server that runs what the session is asked for, "grpc://host:port"; empty: this process.
+  std::string target;
 };
 
 struct RunOptions {

@@ -16,6 +16,7 @@
 #include "framework/runtime/run/arena_pool.h"
 #include "framework/runtime/run/partial_run.h"
 #include "framework/runtime/run/placement_log.h"
+#include "framework/runtime/run/remote_session.h"
 #include "framework/runtime/run/session.h"
 #include "framework/runtime/run/signature.h"
 #include "framework/runtime/state/resource_manager.h"
@@ -29,6 +30,7 @@ struct Session::Impl {
   std::shared_ptr<ResourceManager> resources;
   std::vector<std::unique_ptr<ArenaPool>> arenas;  // by device, in its memory
 
+  std::unique_ptr<RemoteSession> remote;  // where a server runs what it is asked for
   std::atomic<bool> closed{false};
 
   ForkMutex mutex;  // guards what follows

@@ -13,6 +13,7 @@
 #include "framework/base/fork.h"
 #include "framework/runtime/plan/plan.h"
 #include "framework/runtime/plan/topology.h"
+#include "framework/runtime/run/remote_session.h"
 #include "framework/runtime/run/run_limits.h"
 #include "framework/runtime/run/session.h"
 
@@ -60,6 +61,7 @@ class Session::Signature {
 
   std::atomic<double> cost_ns{0};
   uint64_t used = 0;  // guarded by the session's mutex: number of its last use
+  std::shared_ptr<const RemotePlan> remote;  // guarded by the RemoteSession
 
  private:
   using ShapeKey = std::vector<int64_t>;

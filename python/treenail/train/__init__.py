@@ -23,6 +23,7 @@ from treenail.train._optimizers import (AdadeltaOptimizer, AdagradOptimizer, Ada
                                         RMSPropOptimizer)
 from treenail.train._queue_runner import QueueRunner, add_queue_runner, start_queue_runners
 from treenail.train._saver import Saver
+from treenail.train._server import Server
 from treenail.train._schedules import (cosine_decay, exponential_decay, inverse_time_decay,
                                        natural_exp_decay, piecewise_constant, polynomial_decay)
 
@@ -40,7 +41,7 @@ __all__ = ["Optimizer", "GradientDescentOptimizer", "MomentumOptimizer", "AdamOp
            "batch", "batch_join", "input_producer", "limit_epochs", "maybe_batch",
            "maybe_batch_join", "maybe_shuffle_batch", "maybe_shuffle_batch_join",
            "range_input_producer", "shuffle_batch", "shuffle_batch_join", "slice_input_producer",
-           "string_input_producer"]
+           "string_input_producer", "Server"]
 
 
 def __getattr__(name: str):

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions at a server, as their client has them: of each signature the part of the graph that it
+// needs goes to the master once, and again when an existing node of the graph has changed.
+#include <mutex>
+#include <shared_mutex>
+#include <utility>
+
+#include "framework/base/error.h"
+#include "framework/base/interrupt.h"
+#include "framework/distributed/client.h"
+#include "framework/distributed/protocol.h"
+#include "framework/distributed/rpc.h"
+#include "framework/graph/import.h"
+#include "framework/graph/serialize.h"
+#include "framework/runtime/plan/graph_copier.h"
+#include "framework/runtime/run/remote_session.h"
+#include "framework/runtime/run/signature.h"
+
+namespace treenail {
+namespace {
+
+constexpr std::string_view kScheme = "grpc://";
+// For what is asked when nobody would wait for the answer.
+constexpr int64_t kGoodbyeMs = 2000;
+
+class Unheard final : public RpcPeer::Answer {
+ public:
+  void answered(std::exception_ptr, const Message*) noexcept override {}
+};
+
+// The server that the client's sessions are at, and what it calls the session.
+struct Remote {
+  explicit Remote(const std::string& address) : peer(concat("the server ", address), address) {}
+
+  // Whoever is not there has nothing to forget.
+  void tell(const char* path, const protocol::Handle& handle) const noexcept {
+    static Unheard unheard;
+    try {
+      peer.start(path, protocol::write(handle), {}, kGoodbyeMs, unheard);
+    } catch (const Error&) {
+    }
+  }
+
+  const RpcPeer peer;
+  std::string session;
+};
+
+class ClientPlan final : public RemotePlan {
+ public:
+  ClientPlan(std::shared_ptr<const Remote> remote, uint64_t number, int64_t epoch)
+      : remote_(std::move(remote)), number(number), epoch(epoch) {}
+  ~ClientPlan() override {
+    remote_->tell(protocol::master::kForgetPlan, {remote_->session, number});
+  }
+
+ private:
+  const std::shared_ptr<const Remote> remote_;
+
+ public:
+  const uint64_t number;
+  const int64_t epoch;  // of the graph
+};
+
+// A graph of its own of what a run needs: cut at the feeds, each of which is a placeholder there.
+protocol::Program program_of(const Graph& graph, const Session::Signature& signature) {
+  Graph part(Graph::Names::kAny);
+  protocol::Program program;
+  std::vector<Output> stand_ins(signature.feeds.size());
+  GraphCopier::Calls calls;
+  const auto feed = [&](size_t i) {
+    Output& known = stand_ins[i];
+    if (known.node != nullptr) return known;
+    const Output& fed = signature.feeds[i];
+    std::string name = concat("feed_", i);
+    while (graph.find(name) != nullptr) name += "_";
+    const NamedAttrs attrs = {{"dtype", fed.node->op().output_type(fed.index)},
+                              {"shape", fed.node->info(fed.index).shape}};
+    known = {&part.add({.op = "Placeholder", .name = name, .inputs = {}, .attrs = attrs}), 0};
+    return known;
+  };
+  GraphCopier copier(graph, signature.feeds, part, calls, feed);
+  for (const Output& fetch : signature.fetches) copier.need(fetch);
+  for (const Node* target : signature.targets) copier.need(*target);
+  copier.copy_needed();
+  for (size_t i = 0; i < stand_ins.size(); ++i) program.feeds.push_back(to_text(feed(i)));
+  for (const Output& fetch : signature.fetches)
+    program.fetches.push_back(to_text(copier.copy_of(fetch)));
+  for (const Node* target : signature.targets)
+    program.targets.push_back(copier.copy_of(*target)->name());
+  copy_called_functions(graph, part);
+  part.has_seed = graph.has_seed;
+  part.seed = graph.seed;
+  program.graph = graph_to_bytes(part);
+  return program;
+}
+
+class ClientSession final : public RemoteSession {
+ public:
+  ClientSession(const std::string& address, std::shared_ptr<Graph> graph,
+                const SessionOptions& options)
+      : remote_(std::make_shared<Remote>(address)), graph_(std::move(graph)) {
+    const protocol::Settings settings{options.fold_constants, options.merge_common_subexpressions,
+                                      options.fuse_elementwise, options.allow_soft_placement,
+                                      options.log_placement};
+    const Message reply = remote_->peer.call(
+        protocol::master::kOpenSession, protocol::write(settings), {}, {.wait_for_ready = true});
+    const auto opened = protocol::read<protocol::SessionOpened>(reply.fields());
+    remote_->session = opened.session;
+    devices_ = opened.devices;
+  }
+  ~ClientSession() override { close(); }
+
+  std::vector<Tensor> run(Session::Signature& signature, std::span<const Tensor> feeds,
+                          const RunOptions& options, RunMetadata* metadata) override {
+    const InterruptScope interrupts(options.poll);
+    const std::shared_ptr<const ClientPlan> plan = plan_for(signature);
+    const protocol::RunRequest request{remote_->session, plan->number, options.timeout_ms, 0, 0};
+    const Message reply =
+        remote_->peer.call(protocol::master::kRun, protocol::write(request), feeds,
+                           {.timeout_ms = options.timeout_ms, .token = options.token});
+    if (reply.tensors.size() != signature.fetches.size())
+      throw data_loss(remote_->peer.who(), " gave ", reply.tensors.size(), " values instead of ",
+                      signature.fetches.size());
+    if (metadata != nullptr) {
+      const auto did = protocol::read<protocol::RunReply>(reply.fields());
+      *metadata = {did.nodes_executed,
+                   did.arena_bytes,
+                   did.cost_ns,
+                   did.specialized,
+                   did.peak_bytes,
+                   {},
+                   {}};
+    }
+    return reply.tensors;
+  }
+
+  std::vector<std::string> devices() const override { return devices_; }
+
+  void close() override {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(closed_, true)) return;
+    remote_->tell(protocol::master::kCloseSession, {remote_->session, 0});
+  }
+
+ private:
+  std::shared_ptr<const ClientPlan> plan_for(Session::Signature& signature) {
+    const std::lock_guard lock(mutex_);
+    if (closed_) throw_session_closed();
+    const auto known = std::static_pointer_cast<const ClientPlan>(signature.remote);
+    if (known != nullptr && known->epoch == graph_->epoch()) return known;
+    protocol::Program program;
+    int64_t epoch = 0;
+    {
+      const std::shared_lock graph_lock(graph_->mutex());
+      epoch = graph_->epoch();
+      program = program_of(*graph_, signature);
+    }
+    program.session = remote_->session;
+    const Message reply =
+        remote_->peer.call(protocol::master::kMakePlan, protocol::write(program), {}, {});
+    const uint64_t number = protocol::read<protocol::Handle>(reply.fields()).number;
+    const auto made = std::make_shared<const ClientPlan>(remote_, number, epoch);
+    signature.remote = made;
+    return made;
+  }
+
+  const std::shared_ptr<Remote> remote_;
+  const std::shared_ptr<Graph> graph_;
+  std::vector<std::string> devices_;
+  std::mutex mutex_;  // guards what follows, and what signatures keep
+  bool closed_ = false;
+};
+
+}  // namespace
+
+namespace {
+
+std::string address_of(const std::string& target) {
+  if (!target.starts_with(kScheme) || target.find(':', kScheme.size()) == std::string::npos) {
+    throw invalid_argument(
+        "a session's target is \"\" (this process) or \"grpc://host:port\", not "
+        "\"",
+        target, "\"");
+  }
+  return target.substr(kScheme.size());
+}
+
+}  // namespace
+
+std::unique_ptr<RemoteSession> open_remote_session(const std::string& target,
+                                                   const std::shared_ptr<Graph>& graph,
+                                                   const SessionOptions& options) {
+  return std::make_unique<ClientSession>(address_of(target), graph, options);
+}
+
+void reset_cluster(const std::string& target, const std::vector<std::string>& containers) {
+  const Remote remote(address_of(target));
+  remote.peer.call(protocol::master::kReset, protocol::write(protocol::ResetRequest{containers}),
+                   {}, {});
+}
+
+}  // namespace treenail

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions and plans of a master. How a plan's step runs: master_run.cc.
+#include "framework/distributed/master.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "framework/base/error.h"
+#include "framework/base/interrupt.h"
+#include "framework/base/system_seed.h"
+#include "framework/distributed/master_plan.h"
+#include "framework/graph/passes/cse.h"
+#include "framework/graph/serialize.h"
+#include "framework/placement/partition.h"
+#include "framework/placement/placer.h"
+#include "framework/runtime/kernel/kernel_registry.h"
+#include "framework/runtime/plan/graph_copier.h"
+
+namespace treenail {
+namespace {
+
+// Nobody guesses it.
+std::string random_handle() {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string handle;
+  for (int word = 0; word < 2; ++word) {
+    uint64_t bits = system_seed();
+    for (int i = 0; i < 16; ++i, bits >>= 4) handle += kDigits[bits & 15];
+  }
+  return handle;
+}
+
+// A program's graph as its pieces are cut from it: calls have given way to what they call.
+struct WholeProgram {
+  std::unique_ptr<Graph> given;
+  Graph graph{Graph::Names::kAny};
+  std::vector<Output> feeds, fetches;
+  std::vector<Node*> targets;
+};
+
+Output stand_in(Graph& graph, const Output& fed) {
+  const NamedAttrs attrs = {{"dtype", fed.node->op().output_type(fed.index)},
+                            {"shape", fed.node->info(fed.index).shape}};
+  Node& node =
+      graph.add({.op = "Placeholder", .name = fed.node->name(), .inputs = {}, .attrs = attrs});
+  graph.set_origin(node, *fed.node);
+  return {&node, 0};
+}
+
+void copy_whole(WholeProgram& whole, const protocol::Program& program) {
+  std::vector<Output> feeds, fetches;
+  std::vector<Node*> targets;
+  for (const std::string& name : program.feeds) feeds.push_back(whole.given->find_output(name));
+  for (const std::string& name : program.fetches) fetches.push_back(whole.given->find_output(name));
+  for (const std::string& name : program.targets) {
+    targets.push_back(whole.given->find(name));
+    if (targets.back() == nullptr) throw not_found("the graph has no node \"", name, "\" to run");
+  }
+  whole.feeds.resize(feeds.size());
+  const FunctionFacts facts(whole.given->functions(), false);
+  GraphCopier::Calls calls{&facts};
+  const auto feed = [&](size_t i) {
+    if (whole.feeds[i].node == nullptr) whole.feeds[i] = stand_in(whole.graph, feeds[i]);
+    return whole.feeds[i];
+  };
+  GraphCopier copier(*whole.given, feeds, whole.graph, calls, feed);
+  for (const Output& fetch : fetches) copier.need(fetch);
+  for (const Node* target : targets) copier.need(*target);
+  copier.copy_needed();
+  for (const Output& fetch : fetches) whole.fetches.push_back(copier.copy_of(fetch));
+  for (const Node* target : targets) whole.targets.push_back(copier.copy_of(*target));
+  whole.graph.functions() = whole.given->functions();
+}
+
+void merge(WholeProgram& whole) {
+  std::vector<Node*> keep = whole.targets;
+  for (const Output& value : whole.fetches) keep.push_back(value.node);
+  for (const Output& value : whole.feeds)
+    if (value.node != nullptr) keep.push_back(value.node);
+  merge_common_subexpressions(whole.graph, keep);
+}
+
+// By node, the number in `tasks` of the task that its device is of.
+std::vector<int32_t> parts_of(const std::vector<int32_t>& places,
+                              const std::vector<PlacementDevice>& devices,
+                              const std::vector<TaskName>& tasks) {
+  std::vector<int32_t> by_device;
+  for (const PlacementDevice& device : devices) {
+    const auto at = std::ranges::find(tasks, task_of(device.name));
+    by_device.push_back(static_cast<int32_t>(at - tasks.begin()));
+  }
+  std::vector<int32_t> parts;
+  for (const int32_t place : places) parts.push_back(by_device[static_cast<size_t>(place)]);
+  return parts;
+}
+
+protocol::Program program_of(const Piece& piece, const std::string& session,
+                             const protocol::Settings& settings) {
+  protocol::Program program{session, graph_to_bytes(*piece.graph), {}, {}, {}, settings};
+  for (const auto& [number, value] : piece.feeds) program.feeds.push_back(to_text(value));
+  for (const auto& [number, value] : piece.fetches) program.fetches.push_back(to_text(value));
+  for (const auto& [number, node] : piece.targets) program.targets.push_back(node->name());
+  for (const Node* send : piece.sends) program.targets.push_back(send->name());
+  return program;
+}
+
+}  // namespace
+
+Master::~Master() = default;
+
+std::shared_ptr<Master::Session> Master::session(const std::string& handle) {
+  const std::lock_guard lock(mutex_);
+  const auto found = sessions_.find(handle);
+  if (found != sessions_.end()) return found->second;
+  throw error_of(Code::kAborted, {"this server has no such session: it was closed or reset, or the "
+                                  "server was restarted"});
+}
+
+std::vector<protocol::TaskStatus> Master::statuses() {
+  std::vector<protocol::TaskStatus> found{own_.status()};
+  for (const auto& [task, address] : own_.cluster().tasks()) {
+    if (task == own_.task()) continue;
+    poll_interrupt();
+    const RpcPeer& peer = own_.peer(task);
+    const Message reply = peer.call(protocol::worker::kGetStatus, {}, {}, {.wait_for_ready = true});
+    found.push_back(protocol::read<protocol::TaskStatus>(reply.fields()));
+    if (found.back().name == to_text(task)) continue;
+    throw failed_precondition(peer.who(), " says that it is ", found.back().name,
+                              ": the servers were given different clusters");
+  }
+  return found;
+}
+
+protocol::SessionOpened Master::open_session(const protocol::Settings& settings) {
+  auto made = std::make_shared<Session>();
+  made->settings = settings;
+  protocol::SessionOpened opened{random_handle(), {}};
+  std::vector<DeviceName> names;
+  for (const protocol::TaskStatus& status : statuses()) {
+    made->incarnations[task_of(parse_device_name(status.name))] = status.incarnation;
+    for (const std::string& device : status.devices) {
+      opened.devices.push_back(device);
+      names.push_back(parse_device_name(device));
+    }
+  }
+  made->devices = placement_devices(names);
+  const std::lock_guard lock(mutex_);
+  sessions_.emplace(opened.session, std::move(made));
+  return opened;
+}
+
+std::vector<std::string> Master::devices() {
+  std::vector<std::string> names;
+  for (const protocol::TaskStatus& status : statuses())
+    names.insert(names.end(), status.devices.begin(), status.devices.end());
+  return names;
+}
+
+uint64_t Master::make_plan(const protocol::Program& program) {
+  const std::shared_ptr<Session> found = session(program.session);
+  const std::shared_ptr<Plan> plan = placed_plan(*found, program);
+  const std::lock_guard lock(found->mutex);
+  found->plans.emplace(++found->last_plan, plan);
+  return found->last_plan;
+}
+
+std::unique_ptr<Master::Plan> Master::placed_plan(const Session& session,
+                                                  const protocol::Program& program) {
+  WholeProgram whole;
+  whole.given = graph_from_bytes(program.graph);
+  copy_whole(whole, program);
+  if (session.settings.merge_common_subexpressions) merge(whole);
+  const auto has_kernel = [](const OpInstance& op, const std::string& kind) {
+    return op.def().any_device || KernelRegistry::instance().serves(op, kind);
+  };
+  const auto no_home = [](const Node&) { return kNoHome; };
+  const std::vector<int32_t> places = place(
+      whole.graph, session.devices, session.settings.allow_soft_placement, has_kernel, no_home);
+  std::vector<TaskName> tasks;
+  std::vector<std::string> names;
+  for (const auto& [task, incarnation] : session.incarnations) {
+    tasks.push_back(task);
+    names.push_back(to_text(task));
+  }
+  const std::vector<Piece> pieces =
+      partition({whole.graph, whole.feeds, whole.fetches, whole.targets},
+                parts_of(places, session.devices, tasks), names);
+  auto plan = std::make_unique<Plan>();
+  plan->num_fetches = whole.fetches.size();
+  for (size_t part = 0; part < pieces.size(); ++part) {
+    if (pieces[part].empty()) continue;
+    PlanPiece& made = plan->pieces.emplace_back();
+    made.task = tasks[part];
+    for (const auto& [number, value] : pieces[part].feeds) made.feeds.push_back(number);
+    for (const auto& [number, value] : pieces[part].fetches) made.fetches.push_back(number);
+    made.number =
+        give_piece(made.task, program_of(pieces[part], program.session, session.settings));
+  }
+  return plan;
+}
+
+uint64_t Master::give_piece(const TaskName& task, const protocol::Program& piece) {
+  if (task == own_.task()) return own_.register_piece(piece);
+  const Message reply =
+      own_.peer(task).call(protocol::worker::kRegisterPiece, protocol::write(piece), {}, {});
+  return protocol::read<protocol::Handle>(reply.fields()).number;
+}
+
+namespace {
+
+// Of a message that nobody waits for.
+class Unheard final : public RpcPeer::Answer {
+ public:
+  void answered(std::exception_ptr, const Message*) noexcept override {}
+};
+
+}  // namespace
+
+// Whoever is not there has nothing to forget.
+void Master::tell(const TaskName& task, const char* path, const ProtoWriter& head) {
+  static Unheard unheard;
+  constexpr int64_t kPatienceMs = 10'000;
+  try {
+    own_.peer(task).start(path, head, {}, kPatienceMs, unheard);
+  } catch (const Error&) {
+  }
+}
+
+void Master::forget_plan(const protocol::Handle& handle) {
+  const std::shared_ptr<Session> found = session(handle.session);
+  std::shared_ptr<Plan> plan;
+  {
+    const std::lock_guard lock(found->mutex);
+    const auto at = found->plans.find(handle.number);
+    if (at == found->plans.end()) return;
+    plan = std::move(at->second);
+    found->plans.erase(at);
+  }
+  for (const PlanPiece& piece : plan->pieces) {
+    const protocol::Handle gone{handle.session, piece.number};
+    if (piece.task == own_.task()) {
+      own_.forget_piece(gone);
+    } else {
+      tell(piece.task, protocol::worker::kForgetPiece, protocol::write(gone));
+    }
+  }
+}
+
+void Master::close_session(const std::string& handle) {
+  std::shared_ptr<Session> found;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = sessions_.find(handle);
+    if (at == sessions_.end()) return;
+    found = std::move(at->second);
+    sessions_.erase(at);
+  }
+  own_.close_session(handle);
+  for (const auto& [task, incarnation] : found->incarnations) {
+    if (task != own_.task())
+      tell(task, protocol::worker::kCloseSession, protocol::write(protocol::Handle{handle, 0}));
+  }
+}
+
+void Master::reset(const protocol::ResetRequest& request) {
+  std::vector<std::string> handles;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [handle, session] : sessions_) handles.push_back(handle);
+  }
+  for (const std::string& handle : handles) close_session(handle);
+  own_.reset(request);
+  for (const auto& [task, address] : own_.cluster().tasks()) {
+    if (task != own_.task())
+      own_.peer(task).call(protocol::worker::kReset, protocol::write(request), {}, {});
+  }
+}
+
+}  // namespace treenail

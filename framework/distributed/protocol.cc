@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/distributed/protocol.h"
+
+#include <bit>
+#include <type_traits>
+
+namespace treenail::protocol {
+namespace {
+
+// Each struct's fields with their numbers, which never change: f(number, field).
+template <class F>
+void fields(Settings& s, F&& f) {
+  f(1, s.fold_constants);
+  f(2, s.merge_common_subexpressions);
+  f(3, s.fuse_elementwise);
+  f(4, s.allow_soft_placement);
+  f(5, s.log_placement);
+}
+template <class F>
+void fields(TaskStatus& s, F&& f) {
+  f(1, s.name);
+  f(2, s.incarnation);
+  f(3, s.devices);
+}
+template <class F>
+void fields(SessionOpened& s, F&& f) {
+  f(1, s.session);
+  f(2, s.devices);
+}
+template <class F>
+void fields(Program& s, F&& f) {
+  f(1, s.session);
+  f(2, s.graph);
+  f(3, s.feeds);
+  f(4, s.fetches);
+  f(5, s.targets);
+  f(6, s.settings);
+}
+template <class F>
+void fields(Handle& s, F&& f) {
+  f(1, s.session);
+  f(2, s.number);
+}
+template <class F>
+void fields(RunRequest& s, F&& f) {
+  f(1, s.session);
+  f(2, s.number);
+  f(3, s.timeout_ms);
+  f(4, s.step);
+  f(5, s.incarnation);
+}
+template <class F>
+void fields(RunReply& s, F&& f) {
+  f(1, s.nodes_executed);
+  f(2, s.arena_bytes);
+  f(3, s.peak_bytes);
+  f(4, s.cost_ns);
+  f(5, s.specialized);
+}
+template <class F>
+void fields(ReceiveRequest& s, F&& f) {
+  f(1, s.step);
+  f(2, s.incarnation);
+  f(3, s.key);
+}
+template <class F>
+void fields(ResetRequest& s, F&& f) {
+  f(1, s.containers);
+}
+
+struct FieldWriter {
+  ProtoWriter& out;
+  void operator()(int number, bool value) { out.varint(number, value ? 1 : 0); }
+  void operator()(int number, uint64_t value) { out.varint(number, value); }
+  void operator()(int number, int64_t value) { out.signed_number(number, value); }
+  void operator()(int number, double value) { out.real(number, value); }
+  void operator()(int number, const std::string& value) { out.bytes(number, value); }
+  void operator()(int number, const std::vector<std::string>& values) {
+    for (const std::string& value : values) out.bytes(number, value);
+  }
+  void operator()(int number, const Settings& value) { out.message(number, write(value)); }
+};
+
+// Takes the field that was read where it has the number.
+struct FieldReader {
+  const ProtoField& found;
+  void operator()(int number, bool& value) {
+    if (found.number == number) value = found.value != 0;
+  }
+  void operator()(int number, uint64_t& value) {
+    if (found.number == number) value = found.value;
+  }
+  void operator()(int number, int64_t& value) {
+    if (found.number == number) value = static_cast<int64_t>(found.value);
+  }
+  void operator()(int number, double& value) {
+    if (found.number == number) value = std::bit_cast<double>(found.value);
+  }
+  void operator()(int number, std::string& value) {
+    if (found.number == number) value = found.bytes;
+  }
+  void operator()(int number, std::vector<std::string>& values) {
+    if (found.number == number) values.emplace_back(found.bytes);
+  }
+  void operator()(int number, Settings& value) {
+    if (found.number == number) value = read<Settings>(ProtoReader(found.bytes));
+  }
+};
+
+}  // namespace
+
+template <class T>
+ProtoWriter write(const T& value) {
+  ProtoWriter out;
+  fields(const_cast<T&>(value), FieldWriter{out});
+  return out;
+}
+
+template <class T>
+T read(ProtoReader reader) {
+  T value;
+  ProtoField field;
+  while (reader.next(&field)) fields(value, FieldReader{field});
+  return value;
+}
+
+#define TREENAIL_MESSAGE(type)                   \
+  template ProtoWriter write(const type& value); \
+  template type read(ProtoReader reader);
+TREENAIL_MESSAGE(Settings)
+TREENAIL_MESSAGE(TaskStatus)
+TREENAIL_MESSAGE(SessionOpened)
+TREENAIL_MESSAGE(Program)
+TREENAIL_MESSAGE(Handle)
+TREENAIL_MESSAGE(RunRequest)
+TREENAIL_MESSAGE(RunReply)
+TREENAIL_MESSAGE(ReceiveRequest)
+TREENAIL_MESSAGE(ResetRequest)
+#undef TREENAIL_MESSAGE
+
+}  // namespace treenail::protocol

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which calls masters and workers answer, and the heads of their requests and replies: protocol
+// buffers, whose fields stand in one place each, at the struct's fields() in protocol.cc. What a
+// reader does not know it passes over; what is absent has the default below.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/io/proto_wire.h"
+#include "framework/runtime/run/session.h"
+
+namespace treenail::protocol {
+
+// Options of a session, as its client asks for them.
+struct Settings {
+  bool fold_constants = true;
+  bool merge_common_subexpressions = true;
+  bool fuse_elementwise = true;
+  bool allow_soft_placement = false;
+  bool log_placement = false;
+};
+
+struct TaskStatus {
+  std::string name;          // "/job:worker/replica:0/task:1"
+  uint64_t incarnation = 0;  // of the process: another one has other state
+  std::vector<std::string> devices;
+};
+
+struct SessionOpened {
+  std::string session;
+  std::vector<std::string> devices;
+};
+
+// A graph with the names of what is fed ("x:0"), fetched and run in it. Of a client: all that a run
+// needs; of a master: what one task runs of it.
+struct Program {
+  std::string session;
+  std::string graph;  // a graph file's bytes
+  std::vector<std::string> feeds, fetches, targets;
+  Settings settings;
+};
+
+// Names what a call returned before: a session, a plan or a piece.
+struct Handle {
+  std::string session;
+  uint64_t number = 0;
+};
+
+struct RunRequest {
+  std::string session;
+  uint64_t number = 0;  // of the plan, or of the piece
+  int64_t timeout_ms = 0;
+  uint64_t step = 0;         // of a piece
+  uint64_t incarnation = 0;  // of the worker that the piece was given to
+};
+
+struct RunReply {
+  int64_t nodes_executed = 0;
+  int64_t arena_bytes = 0;
+  int64_t peak_bytes = 0;
+  double cost_ns = 0;
+  bool specialized = false;
+};
+
+struct ReceiveRequest {
+  uint64_t step = 0;
+  uint64_t incarnation = 0;
+  std::string key;
+};
+
+struct ResetRequest {
+  std::vector<std::string> containers;  // none: all
+};
+
+// Errors of reading: InvalidArgument.
+template <class T>
+ProtoWriter write(const T& value);
+template <class T>
+T read(ProtoReader reader);
+
+namespace master {
+inline constexpr const char* kOpenSession = "/treenail.Master/OpenSession";
+inline constexpr const char* kMakePlan = "/treenail.Master/MakePlan";
+inline constexpr const char* kRun = "/treenail.Master/Run";
+inline constexpr const char* kForgetPlan = "/treenail.Master/ForgetPlan";
+inline constexpr const char* kCloseSession = "/treenail.Master/CloseSession";
+inline constexpr const char* kListDevices = "/treenail.Master/ListDevices";
+inline constexpr const char* kReset = "/treenail.Master/Reset";
+}  // namespace master
+
+namespace worker {
+inline constexpr const char* kGetStatus = "/treenail.Worker/GetStatus";
+inline constexpr const char* kRegisterPiece = "/treenail.Worker/RegisterPiece";
+inline constexpr const char* kRunPiece = "/treenail.Worker/RunPiece";
+inline constexpr const char* kForgetPiece = "/treenail.Worker/ForgetPiece";
+inline constexpr const char* kReceive = "/treenail.Worker/Receive";
+inline constexpr const char* kGiveUpStep = "/treenail.Worker/GiveUpStep";
+inline constexpr const char* kCloseSession = "/treenail.Worker/CloseSession";
+inline constexpr const char* kReset = "/treenail.Worker/Reset";
+}  // namespace worker
+
+}  // namespace treenail::protocol

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Exchange of a piece's run: what it sends waits in this task's rendezvous, what it receives is
+// asked for at the task that sends it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "framework/base/function_ref.h"
+#include "framework/distributed/rendezvous.h"
+#include "framework/distributed/rpc.h"
+#include "framework/runtime/kernel/kernel_exchange.h"
+
+namespace treenail {
+
+class StepExchange final : public Exchange {
+ public:
+  // `peer`: by the name of its task; `incarnation`: 0 where it is not known.
+  using PeerOf = FunctionRef<const RpcPeer&(std::string_view task)>;
+  StepExchange(uint64_t step, Rendezvous& own, PeerOf peer) : step_(step), own_(own), peer_(peer) {}
+
+  void send(std::string_view key, Tensor value) override;
+  void receive(std::string_view key, std::string_view from, RunContext c, Done done) override;
+
+ private:
+  const uint64_t step_;
+  Rendezvous& own_;
+  const PeerOf peer_;
+};
+
+}  // namespace treenail

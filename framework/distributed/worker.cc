@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/distributed/worker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "framework/base/error.h"
+#include "framework/base/system_seed.h"
+#include "framework/device/device.h"
+#include "framework/distributed/step_exchange.h"
+#include "framework/graph/serialize.h"
+
+namespace treenail {
+namespace {
+
+DeviceName device_of_task(const TaskName& task, const DeviceName& device) {
+  DeviceName name = device;
+  name.job = task.job;
+  name.replica = 0;
+  name.task = task.index;
+  return name;
+}
+
+SessionOptions session_options(const protocol::Settings& settings, const Worker::Options& worker,
+                               std::shared_ptr<ResourceManager> resources) {
+  SessionOptions options;
+  options.fold_constants = settings.fold_constants;
+  options.merge_common_subexpressions = settings.merge_common_subexpressions;
+  options.fuse_elementwise = settings.fuse_elementwise;
+  options.allow_soft_placement = settings.allow_soft_placement;
+  options.log_placement = settings.log_placement;
+  options.device_count = worker.device_count;
+  options.task = device_of_task(worker.task, {});
+  options.resources = std::move(resources);
+  return options;
+}
+
+}  // namespace
+
+struct Worker::Piece {
+  Piece(const protocol::Program& program, const SessionOptions& options)
+      : graph(graph_from_bytes(program.graph)), session(graph, options) {
+    std::vector<Output> feeds, fetches;
+    std::vector<Node*> targets;
+    for (const std::string& name : program.feeds) feeds.push_back(graph->find_output(name));
+    for (const std::string& name : program.fetches) fetches.push_back(graph->find_output(name));
+    for (const std::string& name : program.targets) {
+      targets.push_back(graph->find(name));
+      if (targets.back() == nullptr) throw not_found("the piece has no node \"", name, "\"");
+    }
+    signature = session.signature(feeds, fetches, targets);
+  }
+
+  const std::shared_ptr<Graph> graph;
+  Session session;
+  std::shared_ptr<Session::Signature> signature;
+};
+
+struct Worker::Step {
+  Rendezvous rendezvous;
+  int users = 0;  // guarded by the worker's mutex
+};
+
+// Whoever has to do with a step; its values and who waits for them keep it as well.
+class Worker::StepUse {
+ public:
+  StepUse(Worker& worker, uint64_t number) : worker_(worker), number_(number) {
+    const std::lock_guard lock(worker.mutex_);
+    std::shared_ptr<Step>& step = worker.steps_[number];
+    if (step == nullptr) step = std::make_shared<Step>();
+    step_ = step;
+    ++step_->users;
+  }
+  ~StepUse() {
+    {
+      const std::lock_guard lock(worker_.mutex_);
+      --step_->users;
+    }
+    worker_.drop_idle(number_);
+  }
+  StepUse(const StepUse&) = delete;
+  StepUse& operator=(const StepUse&) = delete;
+  Rendezvous& rendezvous() { return step_->rendezvous; }
+
+ private:
+  Worker& worker_;
+  const uint64_t number_;
+  std::shared_ptr<Step> step_;
+};
+
+Worker::Worker(Options options)
+    : options_(std::move(options)),
+      incarnation_(system_seed()),
+      resources_(std::make_shared<ResourceManager>()) {
+  static_cast<void>(options_.cluster.address(options_.task));
+  resources_->attach();  // its state lasts as long as it does
+  for (const Device* device : session_devices(options_.device_count))
+    devices_.push_back(treenail::to_text(device_of_task(options_.task, device->name())));
+}
+
+Worker::~Worker() {
+  sessions_.clear();
+  resources_->detach();
+}
+
+protocol::TaskStatus Worker::status() const {
+  return {treenail::to_text(options_.task), incarnation_, devices_};
+}
+
+uint64_t Worker::register_piece(const protocol::Program& program) {
+  const auto made =
+      std::make_shared<Piece>(program, session_options(program.settings, options_, resources_));
+  const std::lock_guard lock(mutex_);
+  sessions_[program.session].emplace(++next_piece_, made);
+  return next_piece_;
+}
+
+void Worker::forget_piece(const protocol::Handle& piece) {
+  std::shared_ptr<Piece> gone;  // when the lock is free
+  const std::lock_guard lock(mutex_);
+  const auto session = sessions_.find(piece.session);
+  if (session == sessions_.end()) return;
+  const auto at = session->second.find(piece.number);
+  if (at == session->second.end()) return;
+  gone = std::move(at->second);
+  session->second.erase(at);
+}
+
+void Worker::close_session(std::string_view session) {
+  std::map<uint64_t, std::shared_ptr<Piece>> gone;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = sessions_.find(session);
+    if (at == sessions_.end()) return;
+    gone.swap(at->second);
+    sessions_.erase(at);
+  }
+  for (const auto& [number, piece] : gone) piece->session.close();
+}
+
+void Worker::reset(const protocol::ResetRequest& request) {
+  if (request.containers.empty()) return resources_->clear();
+  for (const std::string& container : request.containers) resources_->remove_all(container, "");
+}
+
+std::shared_ptr<Worker::Piece> Worker::piece(const std::string& session, uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  const auto at = sessions_.find(session);
+  if (at != sessions_.end()) {
+    if (const auto found = at->second.find(number); found != at->second.end()) return found->second;
+  }
+  throw error_of(Code::kAborted,
+                 {treenail::to_text(options_.task), " has no piece ", number, " of session \"",
+                  session, "\": the session was closed, or the task was restarted"});
+}
+
+void Worker::drop_idle(uint64_t number) {
+  std::shared_ptr<Step> gone;
+  const std::lock_guard lock(mutex_);
+  const auto at = steps_.find(number);
+  if (at == steps_.end() || at->second->users > 0 || !at->second->rendezvous.idle()) return;
+  gone = std::move(at->second);
+  steps_.erase(at);
+}
+
+void Worker::check_incarnation(uint64_t wanted) const {
+  if (wanted == 0 || wanted == incarnation_) return;
+  throw error_of(Code::kAborted,
+                 {treenail::to_text(options_.task),
+                  " was restarted: its variables are not those that this session knows. Open a new "
+                  "session, and restore them from a checkpoint"});
+}
+
+std::vector<Tensor> Worker::run_piece(const protocol::RunRequest& request,
+                                      std::span<const Tensor> feeds, const RunOptions& options,
+                                      RunMetadata& metadata) {
+  check_incarnation(request.incarnation);
+  const std::shared_ptr<Piece> found = piece(request.session, request.number);
+  StepUse use(*this, request.step);
+  const auto peer_of = [this](std::string_view task) -> const RpcPeer& { return peer(task); };
+  StepExchange exchange(request.step, use.rendezvous(), peer_of);
+  RunOptions run_options = options;
+  run_options.exchange = &exchange;
+  run_options.timeout_ms = request.timeout_ms;
+  try {
+    return found->session.run(found->signature, feeds, run_options, &metadata);
+  } catch (const Error& error) {
+    use.rendezvous().abort(std::make_exception_ptr(
+        cancelled(treenail::to_text(options_.task), " gave the step up: ", error.message())));
+    throw;
+  }
+}
+
+void Worker::receive(const protocol::ReceiveRequest& request, Rendezvous::Receiver& receiver) {
+  check_incarnation(request.incarnation);
+  StepUse(*this, request.step).rendezvous().receive(request.key, receiver);
+}
+
+bool Worker::forget(uint64_t step, const Rendezvous::Receiver& receiver) {
+  return StepUse(*this, step).rendezvous().forget(receiver);
+}
+
+void Worker::give_up_step(uint64_t step) {
+  StepUse(*this, step)
+      .rendezvous()
+      .abort(std::make_exception_ptr(
+          cancelled("the step was given up, since another task of it has failed")));
+}
+
+const RpcPeer& Worker::peer(const TaskName& task) {
+  const std::string& address = options_.cluster.address(task);
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<RpcPeer>& known = peers_[task];
+  if (known == nullptr) {
+    known =
+        std::make_unique<RpcPeer>(concat("the task ", treenail::to_text(task), " (", address, ")"),
+                                  address, options_.patience);
+  }
+  return *known;
+}
+
+const RpcPeer& Worker::peer(std::string_view task_text) {
+  return peer(task_of(parse_device_name(task_text)));
+}
+
+}  // namespace treenail

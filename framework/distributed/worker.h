@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// A worker: the devices and the state of one task, the pieces of graphs that masters have given it,
+// and the steps in which it runs them. Who reaches it from other processes: service.h.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/distributed/cluster.h"
+#include "framework/distributed/protocol.h"
+#include "framework/distributed/rendezvous.h"
+#include "framework/distributed/rpc.h"
+#include "framework/runtime/run/session.h"
+#include "framework/runtime/state/resource_manager.h"
+
+namespace treenail {
+
+class Worker {
+ public:
+  struct Options {
+    ClusterSpec cluster;
+    TaskName task;
+    std::map<std::string, int> device_count;  // as SessionOptions
+    RpcPatience patience;
+  };
+  // Errors: NotFound for a task that the cluster does not have.
+  explicit Worker(Options options);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  const TaskName& task() const { return options_.task; }
+  const ClusterSpec& cluster() const { return options_.cluster; }
+  const RpcPatience& patience() const { return options_.patience; }
+  protocol::TaskStatus status() const;
+
+  // Its number. Errors: as graph_from_bytes, and for names that the graph does not have.
+  uint64_t register_piece(const protocol::Program& program);
+  // Where there is such a piece.
+  void forget_piece(const protocol::Handle& piece);
+  void close_session(std::string_view session);
+  // The state of these containers goes, or of all.
+  void reset(const protocol::ResetRequest& request);
+
+  // Runs the piece's part of the step, on this thread. Errors: as Session::run; NotFound for a
+  // piece that is not there; Aborted where `request` is for a worker that was here before.
+  std::vector<Tensor> run_piece(const protocol::RunRequest& request, std::span<const Tensor> feeds,
+                                const RunOptions& options, RunMetadata& metadata);
+  // The next value that the step sends under the key. Errors: Aborted, as above.
+  void receive(const protocol::ReceiveRequest& request, Rendezvous::Receiver& receiver);
+  bool forget(uint64_t step, const Rendezvous::Receiver& receiver);
+  // Of a step that has failed elsewhere: what it has left here goes.
+  void give_up_step(uint64_t step);
+
+  // Another task of the cluster, as this one calls it. Errors: NotFound, Unimplemented.
+  const RpcPeer& peer(const TaskName& task);
+  const RpcPeer& peer(std::string_view task_text);
+
+ private:
+  struct Piece;
+  struct Step;
+  class StepUse;
+
+  std::shared_ptr<Piece> piece(const std::string& session, uint64_t number);
+  void drop_idle(uint64_t number);
+  void check_incarnation(uint64_t wanted) const;
+
+  const Options options_;
+  const uint64_t incarnation_;
+  const std::shared_ptr<ResourceManager> resources_;
+  std::vector<std::string> devices_;
+
+  std::mutex mutex_;  // guards what follows
+  uint64_t next_piece_ = 0;
+  std::map<std::string, std::map<uint64_t, std::shared_ptr<Piece>>, std::less<>> sessions_;
+  std::map<uint64_t, std::shared_ptr<Step>> steps_;
+  std::map<TaskName, std::unique_ptr<RpcPeer>> peers_;
+};
+
+}  // namespace treenail

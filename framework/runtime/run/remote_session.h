@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session that runs what it is asked for at a server. The runtime knows no more of it: who
+// reaches the server is in distributed/.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "framework/runtime/run/session.h"
+
+namespace treenail {
+
+class RemoteSession {
+ public:
+  virtual ~RemoteSession();
+  // As Session::run().
+  virtual std::vector<Tensor> run(Session::Signature& signature, std::span<const Tensor> feeds,
+                                  const RunOptions& options, RunMetadata* metadata) = 0;
+  virtual std::vector<std::string> devices() const = 0;
+  // Later runs are refused.
+  virtual void close() = 0;
+};
+
+// What a RemoteSession keeps with a signature.
+class RemotePlan {
+ public:
+  virtual ~RemotePlan();
+};
+
+// Errors: InvalidArgument for a target that is none, Unavailable, Unimplemented where this
+// Treenail has no gRPC. Defined in distributed/.
+std::unique_ptr<RemoteSession> open_remote_session(const std::string& target,
+                                                   const std::shared_ptr<Graph>& graph,
+                                                   const SessionOptions& options);
+
+}  // namespace treenail

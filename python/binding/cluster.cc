@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Servers of a cluster. By pybind11, as what is called rarely is (rare.cc).
+#include <pybind11/pybind11.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/base/interrupt.h"
+#include "framework/distributed/client.h"
+#include "framework/distributed/server.h"
+#include "python/binding/module.h"
+#include "python/binding/signals.h"
+#include "python/binding/values.h"
+
+namespace py = pybind11;
+
+namespace treenail::python {
+namespace {
+
+std::string text(const py::handle& value, const char* what) {
+  return std::string(text_of(value.ptr(), what));
+}
+
+// `tasks`: (job, number, address) of each.
+ServerOptions options_of(const py::list& tasks, const std::string& job, int index,
+                         const std::string& listen, bool plain_text, const py::dict& device_count) {
+  ServerOptions options;
+  for (const py::handle each : tasks) {
+    const auto task = py::reinterpret_borrow<py::tuple>(each);
+    options.cluster.add({text(task[0], "a job"), task[1].cast<int>()}, text(task[2], "an address"));
+  }
+  options.task = {job, index};
+  options.listen = listen;
+  options.plain_text = plain_text;
+  for (const auto& [kind, most] : device_count)
+    options.device_count[text(kind, "a kind of device")] = most.cast<int>();
+  return options;
+}
+
+// Stopped when its last user has gone; steps that run end without the GIL.
+class ServerHandle {
+ public:
+  explicit ServerHandle(const ServerOptions& options) {
+    const py::gil_scoped_release release;
+    server_ = std::make_unique<Server>(options);
+  }
+  ~ServerHandle() { stop(); }
+  ServerHandle(const ServerHandle&) = delete;
+  ServerHandle& operator=(const ServerHandle&) = delete;
+
+  void stop() {
+    const py::gil_scoped_release release;
+    server_.reset();
+  }
+  bool running() const { return server_ != nullptr; }
+  std::string target() const { return server_ ? server_->target() : ""; }
+  int port() const { return server_ ? server_->port() : 0; }
+
+ private:
+  std::unique_ptr<Server> server_;
+};
+
+void reset(const std::string& target, const py::list& names) {
+  std::vector<std::string> containers;
+  for (const py::handle name : names) containers.push_back(text(name, "a container"));
+  const InterruptScope interrupts(signal_poll());
+  const py::gil_scoped_release release;
+  reset_cluster(target, containers);
+}
+
+}  // namespace
+
+void add_cluster(PyObject* module) {
+  auto m = py::reinterpret_borrow<py::module_>(module);
+  py::class_<ServerHandle>(m, "ClusterServer", "The core of treenail.train.Server.")
+      .def(py::init([](const py::list& tasks, const std::string& job, int index,
+                       const std::string& listen, bool plain_text, const py::dict& device_count) {
+        return std::make_unique<ServerHandle>(
+            options_of(tasks, job, index, listen, plain_text, device_count));
+      }))
+      .def("stop", &ServerHandle::stop)
+      .def_property_readonly("running", &ServerHandle::running)
+      .def_property_readonly("target", &ServerHandle::target)
+      .def_property_readonly("port", &ServerHandle::port);
+  m.def("reset_cluster", reset, py::arg("target"), py::arg("containers"));
+}
+
+}  // namespace treenail::python

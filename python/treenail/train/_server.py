@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers: a process that takes part in a cluster, for sessions of this process and of others."""
+
+from __future__ import annotations
+
+import threading
+from operator import index
+
+from treenail import _treenail as _core
+from treenail._session_options import ConfigProto, device_limits
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def _tasks_of(cluster: Any) -> list:
+    """(job, number, address) of each task of a ClusterSpec, a Server's cluster or a dict."""
+    jobs = cluster.as_dict() if hasattr(cluster, "as_dict") else cluster
+    if not isinstance(jobs, dict):
+        raise TypeError("a cluster is a tn.train.ClusterSpec or {job: addresses of its tasks}, but "
+                        "got %r" % (cluster,))
+    tasks = []
+    for job, addresses in jobs.items():
+        numbered = addresses.items() if isinstance(addresses, dict) else enumerate(addresses)
+        for number, address in numbered:
+            if not isinstance(job, str) or not isinstance(address, str):
+                raise TypeError("jobs and addresses are str, but the cluster has %r: %r"
+                                % (job, address))
+            tasks.append((job, index(number), address))
+    return tasks
+
+
+def _the_one(tasks: list, job: str | None, number: int | None) -> tuple:
+    jobs = sorted({name for name, _, _ in tasks})
+    if job is None:
+        if len(jobs) != 1:
+            raise ValueError("job_name must say which of %s this is" % ", ".join(jobs))
+        job = jobs[0]
+    if number is None:
+        numbers = [n for name, n, _ in tasks if name == job]
+        if len(numbers) != 1:
+            raise ValueError("task_index must say which of the %d tasks of job %r this is"
+                             % (len(numbers), job))
+        number = numbers[0]
+    return job, index(number)
+
+
+class Server:
+    """A task of a cluster: its devices and variables, and a master for sessions.
+
+    server_or_cluster_def: the cluster, a tn.train.ClusterSpec or {job: [address, ...]}.
+    job_name, task_index: which task of it this process is; may be left out where there is but one.
+    protocol: "grpc" or None. config: a ConfigProto, for device_count. start: listen at once.
+    listen: "host:port" to listen on instead of the task's own address; port 0 takes any that is
+    free.
+    plain_text: beyond this machine anybody who reaches the port could run what he likes, so that
+    such an address is refused unless this says that the network and all in it are trusted.
+
+    Raises NotFoundError and InvalidArgumentError for a task or an address that is none,
+    PermissionDeniedError as above, UnavailableError where the address is taken, UnimplementedError
+    without gRPC.
+    """
+
+    def __init__(self, server_or_cluster_def: Any, job_name: str | None = None,
+                 task_index: int | None = None, protocol: str | None = None,
+                 config: ConfigProto | None = None, start: bool = True, listen: str = "",
+                 plain_text: bool = False) -> None:
+        if protocol not in (None, "grpc"):
+            raise ValueError('protocol must be "grpc", not %r' % (protocol,))
+        if config is not None and not isinstance(config, ConfigProto):
+            raise TypeError("config must be a tn.ConfigProto, but got %r" % (config,))
+        if isinstance(server_or_cluster_def, Server):
+            server_or_cluster_def = server_or_cluster_def.cluster
+        tasks = _tasks_of(server_or_cluster_def)
+        self._cluster = server_or_cluster_def
+        self._job, self._index = _the_one(tasks, job_name, task_index)
+        limits = device_limits((config or ConfigProto()).device_count)
+        self._arguments = (tasks, self._job, self._index, listen, plain_text, limits)
+        self._server: Any = None
+        self._stopped = threading.Event()
+        if start:
+            self.start()
+
+    @property
+    def cluster(self) -> Any:
+        """The cluster, as it was given."""
+        return self._cluster
+
+    @property
+    def target(self) -> str:
+        """What a tn.Session is opened with to run at this server: "grpc://host:port".
+
+        Raises RuntimeError before start() and after stop()."""
+        if self._server is None:
+            raise RuntimeError("the server does not run: call start()")
+        return self._server.target
+
+    def start(self) -> None:
+        """Listens; nothing where it does so already."""
+        if self._server is None:
+            self._server = _core.ClusterServer(*self._arguments)
+            self._stopped.clear()
+
+    def stop(self) -> None:
+        """Cancels what runs here and listens no more; variables go, where start() is not called
+        again."""
+        if self._server is not None:
+            self._server.stop()
+            self._server = None
+        self._stopped.set()
+
+    def join(self) -> None:
+        """Waits until stop() is called by another thread: a parameter server for ever."""
+        while not self._stopped.wait(3600):
+            pass
+
+    @staticmethod
+    def create_local_server(config: ConfigProto | None = None, start: bool = True) -> Server:
+        """A cluster of this process alone, at a free port of this machine."""
+        return Server({"local": ["localhost:0"]}, config=config, start=start)
+
+    def __repr__(self) -> str:
+        return "<tn.train.Server /job:%s/task:%d%s>" % (
+            self._job, self._index, "" if self._server else ", stopped")
+
+
+__all__ = ["Server"]
