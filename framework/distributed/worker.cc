@@ -39,7 +39,7 @@ SessionOptions session_options(const protocol::Settings& settings, const Worker:
 
 struct Worker::Piece {
   Piece(const protocol::Program& program, const SessionOptions& options)
-      : graph(graph_from_bytes(program.graph)), session(graph, options) {
+      : graph(graph_from_bytes(program.graph, Exchanges::kAllowed)), session(graph, options) {
     std::vector<Output> feeds, fetches;
     std::vector<Node*> targets;
     for (const std::string& name : program.feeds) feeds.push_back(graph->find_output(name));

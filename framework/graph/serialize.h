@@ -32,11 +32,15 @@ class ByteSource {
   virtual uint64_t remaining() const = 0;
 };
 
+// What passes values between tasks (ops/exchange.cc) stands in no file, but in pieces of graphs on
+// their way from process to process.
+enum class Exchanges : uint8_t { kRefused, kAllowed };
+
 // Nodes, functions and seed of `graph`; creation stacks are not kept. The caller holds
 // graph.mutex() at least shared. Errors: InvalidArgument for an attribute tensor that holds
 // resources or variants, and what `sink` throws.
-void write_graph(const Graph& graph, ByteSink& sink);
-std::string graph_to_bytes(const Graph& graph);
+void write_graph(const Graph& graph, ByteSink& sink, Exchanges exchanges = Exchanges::kRefused);
+std::string graph_to_bytes(const Graph& graph, Exchanges exchanges = Exchanges::kRefused);
 // To a file that appears under `path` only when it is complete and on disk. Errors: as above and as
 // throw_file_error (io/file.h).
 void save_graph(const Graph& graph, const std::string& path);
@@ -44,8 +48,11 @@ void save_graph(const Graph& graph, const std::string& path);
 // A new graph. Errors: InvalidArgument (not a graph file; a node that does not fit its op),
 // DataLoss (truncated, changed bytes, contradictions), NotFound (an op nobody registered),
 // Unimplemented (format, section or op version of a newer Treenail).
-std::unique_ptr<Graph> read_graph(ByteSource& source);
-std::unique_ptr<Graph> graph_from_bytes(std::string_view bytes);
+std::unique_ptr<Graph> read_graph(ByteSource& source, Exchanges exchanges = Exchanges::kRefused);
+std::unique_ptr<Graph> graph_from_bytes(std::string_view bytes,
+                                        Exchanges exchanges = Exchanges::kRefused);
+// Whether a node of that op may be written and read.
+bool may_be_stored(std::string_view op, Exchanges exchanges);
 // The same; errors begin `graph file "path": `, and those of opening it are as throw_file_error's.
 std::unique_ptr<Graph> load_graph(const std::string& path);
 

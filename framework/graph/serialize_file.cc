@@ -113,15 +113,15 @@ class FileSource final : public ByteSource {
 ByteSink::~ByteSink() = default;
 ByteSource::~ByteSource() = default;
 
-std::string graph_to_bytes(const Graph& graph) {
+std::string graph_to_bytes(const Graph& graph, Exchanges exchanges) {
   StringSink sink;
-  write_graph(graph, sink);
+  write_graph(graph, sink, exchanges);
   return std::move(sink.bytes);
 }
 
-std::unique_ptr<Graph> graph_from_bytes(std::string_view bytes) {
+std::unique_ptr<Graph> graph_from_bytes(std::string_view bytes, Exchanges exchanges) {
   MemorySource source(bytes);
-  return read_graph(source);
+  return read_graph(source, exchanges);
 }
 
 void save_graph(const Graph& graph, const std::string& path) {

@@ -100,7 +100,7 @@ class Section {
 
 class GraphReader {
  public:
-  explicit GraphReader(ByteSource& source) : source_(source) {}
+  GraphReader(ByteSource& source, Exchanges exchanges) : source_(source), exchanges_(exchanges) {}
   std::unique_ptr<Graph> file();
 
  private:
@@ -124,6 +124,7 @@ class GraphReader {
   NamedAttrs attrs(Reader& r, int depth);
 
   ByteSource& source_;
+  const Exchanges exchanges_;
   std::vector<Tensor> tensors_;
   uint64_t num_nodes_ = 0;
 };
@@ -285,8 +286,9 @@ NamedAttrs GraphReader::attrs(Reader& r, int depth) {
 }
 
 // The op's definition, with `attrs` brought to its version.
-const OpDef& definition(std::string_view op, uint32_t version, NamedAttrs& attrs) {
-  if (op.starts_with('_'))
+const OpDef& definition(std::string_view op, uint32_t version, NamedAttrs& attrs,
+                        Exchanges exchanges) {
+  if (!may_be_stored(op, exchanges))
     throw data_loss("op \"", op, "\" is internal and never stands in a file");
   const OpDef& def = OpRegistry::instance().get(op);
   const auto known = static_cast<uint32_t>(def.version);
@@ -335,7 +337,7 @@ void GraphReader::node(Graph& graph, std::vector<Node*>& numbered, Reader& r) {
   std::vector<PartialShape> shapes = elements<PartialShape>(r, 1, 0);
 
   try {
-    const OpDef& def = definition(op, version, attributes);
+    const OpDef& def = definition(op, version, attributes, exchanges_);
     // Before Graph::add takes memory per output: the file has bytes for each.
     const int outputs = resolve_op(def, types, attributes, arg_sizes).num_outputs();
     if (static_cast<size_t>(outputs) != shapes.size()) {
@@ -482,6 +484,8 @@ std::unique_ptr<Graph> GraphReader::file() {
 
 }  // namespace
 
-std::unique_ptr<Graph> read_graph(ByteSource& source) { return GraphReader(source).file(); }
+std::unique_ptr<Graph> read_graph(ByteSource& source, Exchanges exchanges) {
+  return GraphReader(source, exchanges).file();
+}
 
 }  // namespace treenail

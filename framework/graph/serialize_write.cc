@@ -29,7 +29,7 @@ constexpr size_t kSwapBytes = size_t{1} << 16;
 
 class GraphWriter {
  public:
-  explicit GraphWriter(ByteSink& sink) : sink_(sink) {}
+  GraphWriter(ByteSink& sink, Exchanges exchanges) : sink_(sink), exchanges_(exchanges) {}
   void file(const Graph& graph);
 
  private:
@@ -67,6 +67,7 @@ class GraphWriter {
   void tensor_data(const Tensor& t);
 
   ByteSink& sink_;
+  const Exchanges exchanges_;
   uint32_t crc_ = 0;
   // Tensors already in the file, by what makes two the same memory.
   std::map<std::tuple<const void*, DType, std::vector<int64_t>>, uint64_t> tensors_;
@@ -241,7 +242,7 @@ void GraphWriter::body(const Graph& graph) {
     in_batch = 0;
   };
   for (const Node* each : order) {
-    if (each->type().starts_with('_')) {
+    if (!may_be_stored(each->type(), exchanges_)) {
       throw invalid_argument(error_prefix(each->type(), each->name()),
                              "is internal and cannot be stored in a file");
     }
@@ -307,6 +308,13 @@ void GraphWriter::file(const Graph& graph) {
 
 }  // namespace
 
-void write_graph(const Graph& graph, ByteSink& sink) { GraphWriter(sink).file(graph); }
+bool may_be_stored(std::string_view op, Exchanges exchanges) {
+  if (exchanges == Exchanges::kAllowed && (op == "_Send" || op == "_Recv")) return true;
+  return !op.starts_with('_');
+}
+
+void write_graph(const Graph& graph, ByteSink& sink, Exchanges exchanges) {
+  GraphWriter(sink, exchanges).file(graph);
+}
 
 }  // namespace treenail
