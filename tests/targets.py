@@ -55,6 +55,12 @@ Component(name="eager_test", sources=["tests/eager/*.cc"], headers=["tests/eager
           needs=["test_support", "device_support", "eager", "runtime", "kernel_api", "graph",
                  "ops", "host_kernels", "op", "tensor", "device", "base"],
           external=["gtest"])
+Component(name="distributed_test", sources=["tests/distributed/*.cc"],
+          headers=["tests/distributed/*.h"],
+          needs=["test_support", "graph_support", "distributed", "rpc_interface", "eager",
+                 "runtime", "kernel_api", "placement", "graph", "ops", "host_kernels",
+                 "cpu_kernels", "op", "tensor", "device", "io", "base"],
+          external=["gtest"])
 Component(name="io_test", sources=["tests/io/*.cc"], headers=["tests/io/*.h"],
           needs=["test_support", "io_support", "adapter_interfaces", "io", "tensor", "device",
                  "base"],
@@ -119,6 +125,8 @@ TestProgram(name="graph", component="graph_test")
 TestProgram(name="placement", component="placement_test")
 TestProgram(name="runtime", component="runtime_test", checks=["address-undefined", "thread"])
 TestProgram(name="eager", component="eager_test")
+TestProgram(name="distributed", component="distributed_test", adapters=["grpc"],
+            checks=["address-undefined", "thread"])
 TestProgram(name="io", component="io_test")
 TestProgram(name="capi", component="capi_test")
 TestProgram(name="kernels", component="kernels_test")

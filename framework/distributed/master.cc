@@ -96,7 +96,8 @@ std::vector<int32_t> parts_of(const std::vector<int32_t>& places,
 
 protocol::Program program_of(const Piece& piece, const std::string& session,
                              const protocol::Settings& settings) {
-  protocol::Program program{session, graph_to_bytes(*piece.graph, Exchanges::kAllowed), {}, {}, {}, settings};
+  protocol::Program program{session, graph_to_bytes(*piece.graph, Exchanges::kAllowed), {}, {}, {},
+                            settings};
   for (const auto& [number, value] : piece.feeds) program.feeds.push_back(to_text(value));
   for (const auto& [number, value] : piece.fetches) program.fetches.push_back(to_text(value));
   for (const auto& [number, node] : piece.targets) program.targets.push_back(node->name());

@@ -74,7 +74,7 @@ class Master::Run {
     wait(options);
     if (!failed_) return std::move(results_);
     for (const PlanPiece& piece : plan_.pieces) give_up(piece);
-    rethrow();
+    std::rethrow_exception(first_);
   }
 
  private:
@@ -87,7 +87,6 @@ class Master::Run {
     Run& run;
     const PlanPiece& piece;
     std::unique_ptr<RpcCalling> calling;
-    std::exception_ptr error;
   };
 
   std::vector<Tensor> feeds_of(const PlanPiece& piece) const {
@@ -117,7 +116,7 @@ class Master::Run {
       asked.calling = std::move(calling);
       if (failed_) asked.calling->cancel();
     } catch (...) {
-      fail(std::current_exception(), &asked);
+      fail(std::current_exception());
       const std::lock_guard lock(mutex_);
       --waiting_;
     }
@@ -128,7 +127,7 @@ class Master::Run {
       if (error != nullptr) std::rethrow_exception(error);
       take(asked.piece, reply->tensors, protocol::read<protocol::RunReply>(reply->fields()));
     } catch (...) {
-      fail(std::current_exception(), &asked);
+      fail(std::current_exception());
     }
     const std::lock_guard lock(mutex_);
     --waiting_;
@@ -146,7 +145,7 @@ class Master::Run {
       take(piece, values,
            {did.nodes_executed, did.arena_bytes, did.peak_bytes, did.cost_ns, did.specialized});
     } catch (...) {
-      fail(std::current_exception(), nullptr);
+      fail(std::current_exception());
     }
   }
 
@@ -162,10 +161,10 @@ class Master::Run {
   }
 
   // The others have nothing to go on for.
-  void fail(const std::exception_ptr& error, Asked* asked) {
+  void fail(const std::exception_ptr& error) {
     {
       const std::lock_guard lock(mutex_);
-      (asked != nullptr ? asked->error : own_error_) = error;
+      if (first_ == nullptr || (is_cancelled(first_) && !is_cancelled(error))) first_ = error;
       if (std::exchange(failed_, true)) return;
       for (const auto& each : asked_)
         if (each->calling != nullptr) each->calling->cancel();
@@ -180,10 +179,10 @@ class Master::Run {
       if (changed_.wait_for(lock, kPollPeriod, [&] { return waiting_ == 0; })) return;
       lock.unlock();
       try {
-        if (own_error_ == nullptr) poll_interrupt();
-        if (own_error_ == nullptr && options.token != nullptr) options.token->check();
+        if (!token_.cancelled()) poll_interrupt();
+        if (!token_.cancelled() && options.token != nullptr) options.token->check();
       } catch (...) {
-        fail(std::current_exception(), nullptr);
+        fail(std::current_exception());
       }
       lock.lock();
     }
@@ -193,16 +192,6 @@ class Master::Run {
     if (piece.task == master_.own_.task()) return master_.own_.give_up_step(step_);
     master_.tell(piece.task, protocol::worker::kGiveUpStep,
                  protocol::write(protocol::Handle{"", step_}));
-  }
-
-  [[noreturn]] void rethrow() const {
-    std::vector<std::exception_ptr> errors;
-    if (own_error_ != nullptr) errors.push_back(own_error_);
-    for (const auto& asked : asked_)
-      if (asked->error != nullptr) errors.push_back(asked->error);
-    for (const std::exception_ptr& error : errors)
-      if (!is_cancelled(error)) std::rethrow_exception(error);
-    std::rethrow_exception(errors.at(0));
   }
 
   Master& master_;
@@ -217,7 +206,7 @@ class Master::Run {
   std::vector<std::unique_ptr<Asked>> asked_;
   std::condition_variable changed_;
   std::vector<Tensor> results_;
-  std::exception_ptr own_error_;
+  std::exception_ptr first_;  // of the errors, but for those of pieces that were cancelled
   int waiting_ = 0;
   bool failed_ = false;
 };

@@ -8,6 +8,7 @@
 #include "framework/base/cancellation.h"
 #include "framework/base/error.h"
 #include "framework/distributed/protocol.h"
+#include "framework/runtime/kernel/kernel_functions.h"
 
 namespace treenail {
 namespace {
@@ -32,10 +33,16 @@ class Receiving final : public RpcPeer::Answer {
     self->release();
   }
 
+  // What the other task has failed with, or what the connection says, is the error of this task as
+  // it stands: whichever of them is heard of first, it is the same.
   void answered(std::exception_ptr error, const Message* reply) noexcept override {
     if (callback_ != 0) context_.token()->remove_callback(callback_);
     const Done done = done_;
-    if (error == nullptr) error = take(*reply);
+    if (error == nullptr) {
+      error = take(*reply);
+    } else if (!context_.token()->cancelled()) {
+      error = std::make_exception_ptr(BodyError{error});
+    }
     release();
     if (error == nullptr) {
       done();

@@ -184,9 +184,8 @@ std::vector<Tensor> Worker::run_piece(const protocol::RunRequest& request,
   run_options.timeout_ms = request.timeout_ms;
   try {
     return found->session.run(found->signature, feeds, run_options, &metadata);
-  } catch (const Error& error) {
-    use.rendezvous().abort(std::make_exception_ptr(
-        cancelled(treenail::to_text(options_.task), " gave the step up: ", error.message())));
+  } catch (...) {
+    use.rendezvous().abort(std::current_exception());
     throw;
   }
 }
