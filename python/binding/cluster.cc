@@ -10,6 +10,7 @@
 #include "framework/base/interrupt.h"
 #include "framework/distributed/client.h"
 #include "framework/distributed/server.h"
+#include "python/binding/gil.h"
 #include "python/binding/module.h"
 #include "python/binding/signals.h"
 #include "python/binding/values.h"
@@ -43,7 +44,7 @@ ServerOptions options_of(const py::list& tasks, const std::string& job, int inde
 class ServerHandle {
  public:
   explicit ServerHandle(const ServerOptions& options) {
-    const py::gil_scoped_release release;
+    const GilRelease release;
     server_ = std::make_unique<Server>(options);
   }
   ~ServerHandle() { stop(); }
@@ -51,7 +52,7 @@ class ServerHandle {
   ServerHandle& operator=(const ServerHandle&) = delete;
 
   void stop() {
-    const py::gil_scoped_release release;
+    const GilRelease release;
     server_.reset();
   }
   bool running() const { return server_ != nullptr; }
@@ -66,7 +67,7 @@ void reset(const std::string& target, const py::list& names) {
   std::vector<std::string> containers;
   for (const py::handle name : names) containers.push_back(text(name, "a container"));
   const InterruptScope interrupts(signal_poll());
-  const py::gil_scoped_release release;
+  const GilRelease release;
   reset_cluster(target, containers);
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "kernels/adapters/grpc/buffers.h"
+#include "kernels/adapters/grpc/callback_threads.h"
 
 namespace treenail {
 
@@ -65,6 +66,7 @@ struct RpcPending {
 namespace grpc_adapter {
 
 RpcChannel* connect(const RpcChannelOptions* options, RpcStatus* status) {
+  keep_callback_threads();
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(static_cast<int>(options->most_bytes));
   arguments.SetMaxSendMessageSize(-1);

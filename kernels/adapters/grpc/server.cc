@@ -17,6 +17,7 @@
 #include <string>
 
 #include "kernels/adapters/grpc/buffers.h"
+#include "kernels/adapters/grpc/callback_threads.h"
 
 namespace treenail {
 
@@ -133,6 +134,7 @@ struct RpcServer {
 namespace grpc_adapter {
 
 RpcServer* serve(const RpcServerOptions* options, const RpcService* service, RpcStatus* status) {
+  keep_callback_threads();
   auto made = std::make_unique<RpcServer>();
   made->methods = std::make_unique<Methods>(*service);
   grpc::ServerBuilder builder;

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers in processes of their own on this machine, for tests of what happens between them."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+SERVE = """
+import sys
+import treenail as tn
+cluster, job, index = eval(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+server = tn.train.Server(cluster, job, index)
+print("listens", flush=True)
+sys.stdin.read()
+"""
+
+
+def free_ports(count):
+    """Ports of this machine at which nobody listens, though somebody may come."""
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+class Cluster:
+    """{job: number of tasks}, each task a process that ends when this is closed."""
+
+    def __init__(self, **tasks):
+        ports = iter(free_ports(sum(tasks.values())))
+        self.spec = {job: ["localhost:%d" % next(ports) for _ in range(count)]
+                     for job, count in tasks.items()}
+        self._processes = {}
+        for job, count in tasks.items():
+            for index in range(count):
+                self.start(job, index)
+        for task in self._processes:
+            self.wait(*task)
+
+    def start(self, job, index):
+        self._processes[job, index] = subprocess.Popen(
+            [sys.executable, "-c", SERVE, repr(self.spec), job, str(index)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def wait(self, job, index):
+        """Until it listens."""
+        assert self._processes[job, index].stdout.readline() == "listens\n"
+
+    def target(self, job, index=0):
+        return "grpc://" + self.spec[job][index]
+
+    def signal(self, job, index, number):
+        os.kill(self._processes[job, index].pid, number)
+
+    def kill(self, job, index):
+        self.signal(job, index, signal.SIGKILL)
+        self._processes[job, index].wait()
+
+    def close(self):
+        for process in self._processes.values():
+            process.kill()
+            process.communicate()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
