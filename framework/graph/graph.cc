@@ -141,9 +141,16 @@ void Graph::set_infos(Node& node, std::span<ValueInfo> found) {
   std::ranges::move(found, new_infos(node).begin());
 }
 
-const std::string* Graph::device_named(std::string_view device) {
-  const auto known = devices_.find(device);
-  return known != devices_.end() ? &*known : &*devices_.emplace(device).first;
+const NodeSite* Graph::site_of(std::string_view device, std::span<const std::string> colocated) {
+  if (last_site_ != nullptr && last_site_->device == device &&
+      std::ranges::equal(last_site_->colocated, colocated))
+    return last_site_;
+  NodeSite site{std::string(device), {colocated.begin(), colocated.end()}};
+  std::ranges::sort(site.colocated);
+  site.colocated.erase(std::unique(site.colocated.begin(), site.colocated.end()),
+                       site.colocated.end());
+  last_site_ = &*sites_.insert(std::move(site)).first;
+  return last_site_;
 }
 
 void Graph::set_original_name(Node& node, const std::string& name) {
@@ -206,7 +213,7 @@ Node& Graph::add(const NodeSpec& spec) {
   } else {
     node.name_ = unique_name(wanted);
   }
-  node.device_ = device_named(spec.device);
+  node.site_ = site_of(spec.device, spec.colocated);
   node.creation_ = spec.creation;
   return insert(std::move(node));
 }
@@ -316,7 +323,14 @@ void Graph::add_control_edge_unchecked(Node& node, Node& before) {
 
 void Graph::set_device(Node& node, std::string_view device) {
   check_not_finalized();
-  node.device_ = device_named(device);
+  node.site_ = site_of(device, node.colocated_with());
+  ++epoch_;
+  ++version_;
+}
+
+void Graph::set_colocated(Node& node, std::span<const std::string> names) {
+  check_not_finalized();
+  node.site_ = site_of(node.device(), names);
   ++epoch_;
   ++version_;
 }

@@ -55,6 +55,15 @@ void set_creation_stack_formatter(CreationStackFormatter formatter);
 // "" when there is no formatter or no frame.
 std::string creation_text(const Node& node);
 
+// Where a node asks to run.
+struct NodeSite {
+  std::string device;
+  // Names of the nodes that it must run beside, sorted. One that is not there (a pruned one) still
+  // holds together all those that name it.
+  std::vector<std::string> colocated;
+  friend auto operator<=>(const NodeSite&, const NodeSite&) = default;
+};
+
 class alignas(64) Node {
  public:
   int id() const { return id_; }  // position in creation order, unique in its graph
@@ -66,7 +75,8 @@ class alignas(64) Node {
   std::span<Node* const> control_inputs() const {
     return {control_inputs_.data(), control_inputs_.size()};
   }
-  const std::string& device() const { return *device_; }
+  const std::string& device() const { return site_->device; }
+  std::span<const std::string> colocated_with() const { return site_->colocated; }
   int num_outputs() const { return op_.num_outputs(); }
   const ValueInfo& info(int output) const { return infos_[static_cast<size_t>(output)]; }
   // Nodes that take one of the outputs or a control edge, once per edge.
@@ -92,7 +102,7 @@ class alignas(64) Node {
   std::shared_ptr<const ValueInfo[]> infos_;
   SmallVector<Node*, 1> control_inputs_;
   SmallVector<Node*, 2> consumers_;
-  const std::string* device_ = nullptr;  // the graph's
+  const NodeSite* site_ = nullptr;  // the graph's
 
   std::string name_;
   std::unique_ptr<const std::string> original_name_;  // where it is another than name_
@@ -111,6 +121,7 @@ struct NodeSpec {
   std::shared_ptr<const CreationStack> creation = nullptr;
   bool name_reserved =
       false;  // unique_name gave `name` for this node: it is taken as it is unless a node has it
+  std::span<const std::string> colocated = {};  // names of nodes that it must run beside
 };
 
 struct Function;  // function.h
@@ -146,6 +157,8 @@ class Graph {
   void add_control_input(Node& node,
                          Node& before);  // Errors: InvalidArgument when it would make a cycle
   void set_device(Node& node, std::string_view device);
+  // Names of the nodes that it must run beside, in any order.
+  void set_colocated(Node& node, std::span<const std::string> names);
   void set_input(Node& node, int i,
                  Output value);  // same dtype; Errors: InvalidArgument (dtype, shape, cycle)
   void set_shape(Output output,
@@ -192,7 +205,7 @@ class Graph {
   void remove_unless(const std::vector<bool>& needed);  // by id; what these need is needed
   void add_control_edge_unchecked(Node& node,
                                   Node& before);  // the caller knows that there is no cycle
-  // Adds a copy of `node` (of another graph) on the given inputs; keeps name, device, creation,
+  // Adds a copy of `node` (of another graph) on the given inputs; keeps name, site, creation,
   // original name and id, and what is known of its values, unless something else is known of an
   // input (a constant that is fed is none): then shapes are inferred anew.
   Node& add_copy(const Node& node, std::span<const Output> inputs,
@@ -218,7 +231,7 @@ class Graph {
   static bool same_knowledge(std::span<const Output> a, std::span<const Output> b);
   static OpInstance with_attrs(const Node& node, const NamedAttrs& changed,
                                std::span<const Output> more_inputs = {});
-  const std::string* device_named(std::string_view device);
+  const NodeSite* site_of(std::string_view device, std::span<const std::string> colocated);
   static void set_original_name(Node& node, const std::string& name);
   void check_not_finalized() const;
   const Names names_;
@@ -228,7 +241,8 @@ class Graph {
   std::vector<std::vector<Node>> blocks_;
   std::vector<Node*> nodes_;  // by id; null: removed
   NameTable used_names_;
-  std::set<std::string, std::less<>> devices_;  // of the nodes
+  std::set<NodeSite> sites_;             // of the nodes
+  const NodeSite* last_site_ = nullptr;  // asked for last, and most likely next
   OpCache ops_;
   std::map<std::string, std::shared_ptr<const Function>, std::less<>> functions_;
   std::atomic<int64_t> epoch_{0};  // read by running sessions without the lock

@@ -106,7 +106,7 @@ Node& Graph::add_copy(const Node& source, std::span<const Output> inputs,
   node.name_ = names_ == Names::kUnique ? unique_name(source.name_) : source.name_;
   set_original_name(node, source.original_name());
   node.original_id_ = source.original_id_;
-  node.device_ = device_named(source.device());
+  node.site_ = site_of(source.device(), source.colocated_with());
   node.creation_ = source.creation_;
   node.infos_ = source.infos_;
   node.inputs_.assign(inputs);

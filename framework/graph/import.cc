@@ -36,6 +36,10 @@ class Importer {
     for (int i = 0; i < node.num_outputs(); ++i) values_.try_emplace({&node, i}, Output{&added, i});
     return &added;
   }
+  Node* copy_of(const Node& node) const {
+    const auto found = nodes_.find(&node);
+    return found == nodes_.end() ? nullptr : found->second;
+  }
 
  private:
   void replace(const Output& old_value, std::string_view name, const Output& value) {
@@ -86,7 +90,8 @@ Node& import_node(Graph& to, const Node& node, std::string_view name,
                         .arg_sizes = sizes,
                         .control_inputs = control_inputs,
                         .device = node.device(),
-                        .creation = node.creation()});
+                        .creation = node.creation(),
+                        .colocated = node.colocated_with()});
   for (int i = 0; i < node.num_outputs(); ++i) {
     const PartialShape& known = node.info(i).shape;
     if (known.rank_known() && !(known == added.info(i).shape)) to.set_shape({&added, i}, known);
@@ -117,6 +122,25 @@ void copy_called_functions(const Graph& from, Graph& to) {
   }
 }
 
+void colocate_copies(const Graph& from, std::string_view prefix,
+                     FunctionRef<Node*(const Node&)> copy_of) {
+  for (int id = 0; id < from.num_nodes(); ++id) {
+    const Node* const node = from.node(id);
+    if (node == nullptr || node->colocated_with().empty()) continue;
+    Node* const copy = copy_of(*node);
+    if (copy == nullptr) continue;
+    std::vector<std::string> names;
+    for (const std::string& name : node->colocated_with()) {
+      const Node* const beside = from.find(name);
+      const Node* const there = beside == nullptr ? nullptr : copy_of(*beside);
+      names.push_back(there != nullptr ? there->name()
+                      : prefix.empty() ? name
+                                       : concat(prefix, "/", name));
+    }
+    copy->graph().set_colocated(*copy, names);
+  }
+}
+
 std::map<std::string, Node*, std::less<>> import_graph(Graph& to, const Graph& from,
                                                        const ImportOptions& options) {
   for (const auto& [name, function] : from.functions()) {
@@ -131,6 +155,7 @@ std::map<std::string, Node*, std::less<>> import_graph(Graph& to, const Graph& f
   for (const Node* node : topological_order(from)) {
     if (Node* copy = importer.add(*node)) added.emplace(node->name(), copy);
   }
+  colocate_copies(from, options.prefix, [&](const Node& node) { return importer.copy_of(node); });
   return added;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "framework/base/function_ref.h"
 #include "framework/graph/graph.h"
 
 namespace treenail {
@@ -30,9 +31,14 @@ std::map<std::string, Node*, std::less<>> import_graph(Graph& to, const Graph& f
 // The functions that the nodes of `to` call, and those that these call, as `from` has them.
 void copy_called_functions(const Graph& from, Graph& to);
 
-// A node of `to` like `node` of another graph, on these inputs, with its device, its place in the
+// A node of `to` like `node` of another graph, on these inputs, with its site, its place in the
 // program and what is known of its shapes. Errors: as Graph::add.
 Node& import_node(Graph& to, const Node& node, std::string_view name,
                   std::span<const Output> inputs, std::span<Node* const> control_inputs);
+
+// Once all of a graph's nodes have been copied to another: who must run beside a node runs beside
+// its copy. `copy_of`: null for a name of which there is none, which gets the prefix.
+void colocate_copies(const Graph& from, std::string_view prefix,
+                     FunctionRef<Node*(const Node&)> copy_of);
 
 }  // namespace treenail

@@ -31,6 +31,7 @@ Node& add_split(Graph& to, const Node& node, const char* op, std::vector<Output>
                 std::span<Node* const> before) {
   NodeSpec spec;
   spec.device = node.device();
+  spec.colocated = node.colocated_with();
   spec.creation = node.creation();
   spec.control_inputs = before;
   const NamedAttrs seeds = {{"seed", node.op().get_int("seed")},

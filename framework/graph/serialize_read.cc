@@ -112,6 +112,7 @@ class GraphReader {
   std::vector<FunctionArg> function_args(Reader& r);
   void nodes(Graph& graph, std::vector<Node*>& numbered, const std::string& payload);
   void node(Graph& graph, std::vector<Node*>& numbered, Reader& r);
+  void colocated(Graph& graph, const std::vector<Node*>& numbered, const std::string& payload);
   void tensor(Section& section);
   Tensor strings(Section& section, const Shape& shape);
   PartialShape shape(Reader& r);
@@ -369,6 +370,18 @@ void GraphReader::nodes(Graph& graph, std::vector<Node*>& numbered, const std::s
   r.expect_end();
 }
 
+void GraphReader::colocated(Graph& graph, const std::vector<Node*>& numbered,
+                            const std::string& payload) {
+  Reader r(payload);
+  for (size_t n = r.count(16); n > 0; --n) {
+    const auto number = r.number<uint64_t>();
+    if (number >= numbered.size())
+      throw data_loss("node ", number, " is colocated with others and is not there");
+    graph.set_colocated(*numbered[static_cast<size_t>(number)], elements<std::string>(r, 8, 0));
+  }
+  r.expect_end();
+}
+
 std::vector<FunctionArg> GraphReader::function_args(Reader& r) {
   std::vector<FunctionArg> args;
   for (size_t n = r.count(10); n > 0; --n) {
@@ -428,6 +441,8 @@ std::string GraphReader::body(Graph& graph, uint32_t end) {
       tensor(section);
     } else if (section.tag == wire::kNodes) {
       nodes(graph, numbered, section.payload());
+    } else if (section.tag == wire::kColocated) {
+      colocated(graph, numbered, section.payload());
     } else if (section.tag == wire::kFunction && end == wire::kEnd) {
       function(graph, section.payload());
     } else if ((section.tag & 0x20) != 0) {

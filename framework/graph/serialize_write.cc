@@ -45,6 +45,7 @@ class GraphWriter {
 
   void body(const Graph& graph);
   void function(const Function& function);
+  void colocated(const std::vector<Node*>& order);
   void node(Writer& w, const Node& node, const std::unordered_map<const Node*, uint64_t>& numbers);
   void shape(Writer& w, const PartialShape& shape);
   void value(Writer& w, const AttrValue& value);
@@ -256,7 +257,26 @@ void GraphWriter::body(const Graph& graph) {
     if (batch.bytes().size() >= kBatchBytes) flush();
   }
   flush();
+  colocated(order);
   num_nodes_ += order.size();
+}
+
+// Where nothing must run beside another the file is one that any release reads.
+void GraphWriter::colocated(const std::vector<Node*>& order) {
+  Writer list;
+  uint64_t count = 0;
+  for (size_t number = 0; number < order.size(); ++number) {
+    const std::span<const std::string> names = order[number]->colocated_with();
+    if (names.empty()) continue;
+    ++count;
+    list.number(static_cast<uint64_t>(number));
+    list.number(static_cast<uint64_t>(names.size()));
+    for (const std::string& name : names) list.text(name);
+  }
+  if (count == 0) return;
+  Writer payload;
+  payload.number(count);
+  section(wire::kColocated, payload.bytes() + list.bytes());
 }
 
 void GraphWriter::function(const Function& f) {

@@ -27,6 +27,7 @@ constexpr uint32_t tag(const char (&letters)[5]) {
 inline constexpr uint32_t kMeta = tag("META");
 inline constexpr uint32_t kTensor = tag("TENS");
 inline constexpr uint32_t kNodes = tag("NODE");
+inline constexpr uint32_t kColocated = tag("COLO");
 inline constexpr uint32_t kFunction = tag("FUNC");
 inline constexpr uint32_t kEndOfFunction = tag("FEND");
 inline constexpr uint32_t kEnd = tag("ENDG");

@@ -6,6 +6,7 @@
 
 #include "framework/base/error.h"
 #include "framework/graph/function_gradients.h"
+#include "framework/placement/companions.h"
 #include "framework/placement/device_choice.h"
 
 namespace treenail {
@@ -28,15 +29,22 @@ class Placer {
         soft_(soft),
         has_kernel_(has_kernel),
         home_of_(home_of),
+        companions_(graph),
+        held_(companions_.groups().size()),
         places_(static_cast<size_t>(graph.num_nodes()), kOpen) {}
 
   std::vector<int32_t> run() {
     each([&](const Node& node) { set(node, first_place(node)); });
-    // Of what makes a handle it is certain where it runs before who takes the handle follows.
-    each([&](const Node& node) {
-      follow_state(node);
-      check_kernel(node);
-    });
+    for (size_t group = 0; group < companions_.groups().size(); ++group) place_together(group);
+    // Of what makes a handle it is certain where it runs before who takes the handle follows, but
+    // where companions of later nodes move.
+    do {
+      moved_ = false;
+      each([&](const Node& node) {
+        follow_state(node);
+        check_kernel(node);
+      });
+    } while (moved_);
     each([&](const Node& node) {
       if (place_of(node) == kOpen && is_made_for_one(node))
         set(node, place_of(*node.consumers()[0]));
@@ -46,6 +54,12 @@ class Placer {
   }
 
  private:
+  // Why companions are where they are: the first that asks for it, or whose state is there.
+  struct Held {
+    const Node* node = nullptr;
+    bool by_state = false;
+  };
+
   template <class F>
   void each(F&& f) {
     for (int id = 0; id < graph_.num_nodes(); ++id) {
@@ -91,22 +105,112 @@ class Placer {
     return known->second;
   }
 
-  int32_t find(const Node& node) const {
-    DeviceName request;
+  static DeviceName request_of(const Node& node) {
     try {
-      request = parse_device_name(node.device());
+      return parse_device_name(node.device());
     } catch (const Error& error) {
       throw error.with_prefix(error_prefix(node.type(), node.original_name()));
     }
+  }
+
+  int32_t find(const Node& node) const {
+    const DeviceName request = request_of(node);
     if (const auto found = choose_device(devices_, request, soft_)) return *found;
     refuse(node, no_such_device(node.device(), "this session", devices_));
+  }
+
+  // On one device that satisfies all that any of them asks for. Whether what they ask for is there
+  // may be soft, that they run together is not.
+  void place_together(size_t number) {
+    const std::vector<const Node*>& nodes = companions_.groups()[number];
+    DeviceName all;
+    std::vector<const Node*> asking;
+    const Node* at_home = nullptr;
+    for (const Node* node : nodes) {
+      if (hands_on(*node)) continue;
+      if (home_of_(*node) != kNoHome && at_home == nullptr) at_home = node;
+      if (node->device().empty()) continue;
+      const DeviceName request = request_of(*node);
+      if (!agree(all, request)) refuse_together(*node, request, asking);
+      all = merge_device_names(all, request);
+      asking.push_back(node);
+    }
+    int32_t place = kOpen;
+    if (at_home != nullptr) {
+      place = place_of(*at_home);
+      for (const Node* node : asking) {
+        if (soft_ || satisfies(device(place).name, request_of(*node))) continue;
+        refuse(*node,
+               concat("cannot be placed on \"", node->device(), "\": \"", at_home->original_name(),
+                      "\", with which it is colocated, is on ", to_text(device(place).name)));
+      }
+    } else if (!asking.empty()) {
+      const auto found = choose_device(devices_, all, soft_);
+      if (!found) refuse(*asking[0], no_such_device(to_text(all), "this session", devices_));
+      place = *found;
+    }
+    if (!asking.empty()) held_[number] = {asking[0], false};
+    set_together(nodes, place);
+  }
+
+  void set_together(const std::vector<const Node*>& nodes, int32_t place) {
+    for (const Node* node : nodes) {
+      if (!hands_on(*node)) set(*node, place);
+    }
+  }
+
+  // Whether a device may satisfy both.
+  static bool agree(const DeviceName& a, const DeviceName& b) {
+    const auto same = [](const auto& x, const auto& y) { return !x || !y || *x == *y; };
+    const auto same_text = [](const std::string& x, const std::string& y) {
+      return x.empty() || y.empty() || x == y;
+    };
+    return same_text(a.job, b.job) && same(a.replica, b.replica) && same(a.task, b.task) &&
+           same_text(a.type, b.type) && same(a.index, b.index);
+  }
+
+  [[noreturn]] static void refuse_together(const Node& node, const DeviceName& request,
+                                           const std::vector<const Node*>& others) {
+    const auto against = [&](const Node* other) { return !agree(request_of(*other), request); };
+    const Node& other = **std::ranges::find_if(others, against);
+    refuse(node, concat("cannot be placed on \"", node.device(), "\": \"", other.original_name(),
+                        "\", with which it is colocated, asks for \"", other.device(), "\""));
+  }
+
+  // The node goes to what it works on, or to where it has a kernel (null), and with it its
+  // companions, but for those that are held where they are.
+  void move(const Node& node, int32_t place, const Node* handle) {
+    const int32_t group = companions_.group_of(node);
+    if (group < 0 || hands_on(node)) return set(node, place);
+    Held& held = held_[static_cast<size_t>(group)];
+    if (place_of(node) != place) {
+      const bool firm = held.by_state || (held.node != nullptr && !soft_);
+      if (firm && !(handle != nullptr && handle->type() == "_Arg" && !held.by_state))
+        refuse_move(node, place, handle, held);
+      set_together(companions_.groups()[static_cast<size_t>(group)], place);
+      moved_ = true;
+    }
+    if (handle != nullptr && !held.by_state) held = {&node, true};
+  }
+
+  [[noreturn]] void refuse_move(const Node& node, int32_t place, const Node* handle,
+                                const Held& held) const {
+    const std::string why = handle == nullptr
+                                ? "it has a kernel"
+                                : concat("what it works on, \"", handle->original_name(), "\", is");
+    const std::string there = held.by_state
+                                  ? concat("works on state on ", to_text(device_of(node).name))
+                                  : concat("asks for \"", held.node->device(), "\"");
+    refuse(node,
+           concat("cannot be placed on ", to_text(device(place).name), ", where ", why,
+                  ": it is colocated with \"", held.node->original_name(), "\", which ", there));
   }
 
   // The CPU's are looked for when the plan is made.
   void check_kernel(const Node& node) {
     if (device_of(node).is_host()) return;
     if (node.op().def().view_of >= 0 || has_kernel_(node.op(), device_of(node).kind())) return;
-    if (soft_ && !works_on_state(node)) return set(node, host_beside(place_of(node)));
+    if (soft_ && !works_on_state(node)) return move(node, host_beside(place_of(node)), nullptr);
     refuse(node, no_kernel_there(node.op(), device_of(node).name, works_on_state(node)));
   }
 
@@ -134,12 +238,12 @@ class Placer {
 
   void follow(const Node& node, const Node& handle) {
     const int32_t there = std::max(place_of(handle), 0);
-    const bool strict = !soft_ && handle.type() != "_Arg";
-    if (place_of(node) != kOpen && place_of(node) != there && strict) {
+    const bool strict = !soft_ && handle.type() != "_Arg" && !node.device().empty();
+    if (strict && place_of(node) != there) {
       refuse(node, concat("cannot be placed on \"", node.device(), "\": what it works on, \"",
                           handle.original_name(), "\", is on ", to_text(device(there).name)));
     }
-    set(node, there);
+    move(node, there, &handle);
   }
 
   static bool is_made_for_one(const Node& node) {
@@ -155,6 +259,9 @@ class Placer {
   const bool soft_;
   const HasKernel has_kernel_;
   const HomeOf home_of_;
+  const Companions companions_;
+  std::vector<Held> held_;  // by group
+  bool moved_ = false;      // companions of a node
   std::vector<int32_t> places_;
   std::unordered_map<std::string, int32_t> requests_;
 };

@@ -34,14 +34,17 @@ Error state_is_elsewhere(const Node& node, const DeviceName& home);
 // - one that calls functions only hands values on: on the first CPU of the task that it asks for,
 //   else on the first device, since what it calls has requests of its own;
 // - one that asks for a device, on the first that satisfies the request;
+// - those that must run beside one another (companions.h), on the first device that satisfies the
+//   requests of all, or where the state is that one of them works on;
 // - a value that is made of nothing for one reader alone, where its reader is;
 // - any other on the first device.
 //
 // Errors: InvalidArgument, naming node, request and the devices there are, for a request that no
 // device satisfies, for one that contradicts where the node's state is, and for a device whose kind
-// has no kernel for the node. With allow_soft_placement the first device of the same kind that has
-// a kernel, or the first CPU of the task, or the first of all, meets such a request, and state
-// comes first.
+// has no kernel for the node; naming two nodes, for colocated ones whose requests or whose state
+// contradict one another, whatever is allowed. With allow_soft_placement the first device of the
+// same kind that has a kernel, or the first CPU of the task, or the first of all, meets such a
+// request, and state comes first.
 std::vector<int32_t> place(const Graph& graph, std::span<const PlacementDevice> devices,
                            bool allow_soft_placement, HasKernel has_kernel, HomeOf home_of);
 

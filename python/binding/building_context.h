@@ -29,9 +29,10 @@ struct Controller {
 inline int contexts_with_device = 0;
 
 struct BuildingContext {
-  std::string scope;              // "" or "a/b/"
-  std::string device;             // set by ask_for_device()
-  bool device_functions = false;  // Python code chooses the device of each new node
+  std::string scope;                   // "" or "a/b/"
+  std::string device;                  // set by ask_for_device()
+  std::vector<std::string> colocated;  // nodes that new ones must run beside
+  bool device_functions = false;       // Python code chooses the device of each new node
   std::vector<Controller> controllers;
   // {op type: name of a gradient rule} for the nodes added from now on.
   std::map<std::string, std::string> gradient_map;
@@ -41,8 +42,8 @@ struct BuildingContext {
     device = name;
   }
   bool empty() const {
-    return scope.empty() && device.empty() && !device_functions && controllers.empty() &&
-           gradient_map.empty();
+    return scope.empty() && device.empty() && colocated.empty() && !device_functions &&
+           controllers.empty() && gradient_map.empty();
   }
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "framework/base/fork.h"
+#include "framework/graph/import.h"
 #include "framework/graph/serialize.h"
 #include "framework/io/checkpoint.h"
 #include "framework/io/file.h"
@@ -195,6 +196,7 @@ class GraphImport {
 
   void run() {
     for (const Node* node : topological_order(source_)) add(*node);
+    colocate_copies(source_, prefix_, [&](const Node& node) { return copies_.at(&node); });
   }
   Node* copy_of(const std::string& name) const {
     const Node* node = source_.find(name);

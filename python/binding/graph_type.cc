@@ -116,6 +116,25 @@ int set_device(PyObject* self, PyObject* value, void*) {
   });
 }
 
+PyObject* get_colocated(PyObject* self, void*) {
+  return guarded([&] {
+    const std::vector<std::string>& names = state_of(self).context().colocated;
+    Ref tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(names.size())));
+    for (size_t i = 0; i < names.size(); ++i)
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), text_object(names[i]).release());
+    return tuple.release();
+  });
+}
+int set_colocated(PyObject* self, PyObject* value, void*) {
+  return guarded_status([&] {
+    const Ref items = checked(PySequence_Tuple(value));
+    std::vector<std::string> names;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i)
+      names.emplace_back(text_of(PyTuple_GET_ITEM(items.get(), i), "an operation's name"));
+    state_of(self).context().colocated = std::move(names);
+  });
+}
+
 PyObject* get_device_functions(PyObject* self, void*) {
   return guarded([&] { return bool_object(state_of(self).context().device_functions); });
 }
@@ -286,6 +305,8 @@ PyObject* replace_default(PyObject*, PyObject* graph) {
 PyGetSetDef getset[] = {
     {"_scope", get_scope, set_scope, "The current name scope: '' or 'a/b/'.", nullptr},
     {"_device", get_device, set_device, "The device of new operations.", nullptr},
+    {"_colocated", get_colocated, set_colocated,
+     "Names of the operations that new ones must run beside.", nullptr},
     {"_asks_for_devices", get_device_functions, set_device_functions,
      "Whether _choose_device(operation) is called for each new operation.", nullptr},
     {"finalized", get_finalized, nullptr, "Whether the graph can no longer be changed.", nullptr},
@@ -414,6 +435,7 @@ Node& add_node(GraphObject* graph, const NewNode& node) {
   node_spec.arg_sizes = node.arg_sizes;
   node_spec.control_inputs = control_inputs;
   node_spec.device = s.context().device;
+  node_spec.colocated = s.context().colocated;
   node_spec.creation = capture_creation();
   Graph& g = *s.graph;
   Node& added = writing(g, [&]() -> Node& { return g.add(node_spec); });

@@ -60,6 +60,24 @@ PyObject* get_device(PyObject* self, void*) {
         .release();
   });
 }
+// Errors: none. As TensorFlow 1 gives them: [b"loc:@name"], of itself where it asks for none.
+PyObject* colocation_groups(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Node& node = node_of(self);
+    auto names = reading(graph_of(self), [&] {
+      return std::vector<std::string>(node.colocated_with().begin(), node.colocated_with().end());
+    });
+    if (names.empty()) names.push_back(node.name());
+    Ref list = checked(PyList_New(0));
+    for (const std::string& name : names) {
+      const std::string group = "loc:@" + name;
+      const Ref bytes =
+          checked(PyBytes_FromStringAndSize(group.data(), static_cast<Py_ssize_t>(group.size())));
+      checked(PyList_Append(list.get(), bytes.get()));
+    }
+    return list.release();
+  });
+}
 
 Ref tensor_list(GraphObject* graph, const std::vector<Output>& outputs) {
   Ref list = checked(PyList_New(static_cast<Py_ssize_t>(outputs.size())));
@@ -207,6 +225,10 @@ PyMethodDef methods[] = {
     {"get_attr", get_attr, METH_O,
      "get_attr($self, name, /)\n--\n\nThe value of an attribute. Raises ValueError when the op has "
      "none of that name."},
+    {"colocation_groups", colocation_groups, METH_NOARGS,
+     "colocation_groups($self, /)\n--\n\nWhat it must run beside: [b\"loc:@name\"], of itself "
+     "where "
+     "that is nothing else."},
     {"_add_control_input", add_control_input, METH_O, nullptr},
     {"_set_device", set_device, METH_O, nullptr},
     {"_set_shape_attr", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(set_shape_attr)),

@@ -40,6 +40,25 @@ class DeviceContext:
         self._graph._asks_for_devices = bool(stack)
 
 
+class ColocationContext:
+    """A DeviceContext in which new operations also ask to run beside those of some names."""
+
+    __slots__ = ("_graph", "_beside", "_old", "_around")
+
+    def __init__(self, graph: Any, device: str, beside: tuple, stack: tuple) -> None:
+        self._graph, self._beside = graph, beside
+        self._around = DeviceContext(graph, device, stack)
+
+    def __enter__(self) -> None:
+        self._around.__enter__()
+        self._old = self._graph._colocated
+        self._graph._colocated = self._beside
+
+    def __exit__(self, *unused) -> None:
+        self._graph._colocated = self._old
+        self._around.__exit__()
+
+
 def device_name(device: Any) -> str:
     """The name with a "/" before it. Raises TypeError for what is no str."""
     if not isinstance(device, str):

@@ -12,7 +12,8 @@ import threading
 
 from treenail import _treenail as _core
 from treenail._checks import having
-from treenail._devices import DeviceContext, DeviceFunctions, device_name, merged_device
+from treenail._devices import (ColocationContext, DeviceContext, DeviceFunctions, device_name,
+                               merged_device)
 from treenail._treenail import Operation, Tensor
 
 TYPE_CHECKING = False
@@ -277,10 +278,23 @@ class Graph(_core.GraphBase):
                             % (op_type_map,))
         return _GradientOverrideMap(self, op_type_map)
 
-    def colocate_with(self, op, ignore_existing: bool = False) -> _Restore:
-        """A context manager in which new operations ask for the device of `op`."""
+    def colocate_with(self, op, ignore_existing: bool = False) -> ColocationContext:
+        """A context manager in which new operations run on the device on which `op` runs.
+
+        op: an operation, tensor or variable of this graph; of another graph (around a function's
+        body) or of what runs at once the device that it asks for counts alone. Contexts within one
+        another add up, unless ignore_existing. The new operations ask for the device that `op` asks
+        for, whatever the contexts around ask for. One that then asks for another, or is colocated
+        with operations that do, is refused when it runs, also under soft placement.
+        """
+        around = "" if ignore_existing else self._device
         device = getattr(op, "device", "") or ""
-        return _Restore(self, "_device", device or ("" if ignore_existing else self._device), None)
+        owner = None if self._immediate else getattr(op, "op", op)
+        if not isinstance(owner, Operation) or owner.graph is not self:
+            return ColocationContext(self, device or around, self._colocated,
+                                     self._device_functions.stack)
+        beside = () if ignore_existing else self._colocated
+        return ColocationContext(self, device, beside + (owner.name,), ())
 
     # --- Operations -------------------------------------------------------------------------------
 
@@ -540,7 +554,7 @@ def control_dependencies(control_inputs) -> _ControlDependencies:
     return get_default_graph().control_dependencies(control_inputs)
 
 
-def colocate_with(op, ignore_existing: bool = False) -> _Restore:
+def colocate_with(op, ignore_existing: bool = False) -> ColocationContext:
     """`get_default_graph().colocate_with(...)`."""
     return get_default_graph().colocate_with(op, ignore_existing)
 

@@ -83,6 +83,9 @@ def _node(op: Any) -> bytes:
         value = _attr_value(kind, op.get_attr(name))
         if value:
             out.append(_attr(name, value))
+    beside = [group for group in op.colocation_groups() if group[5:].decode() != op.name]
+    if beside:
+        out.append(_attr("_class", _attr_value("list(string)", beside)))
     if op.outputs:
         shapes = b"".join(field(7, "bytes", _shape(t.shape)) for t in op.outputs)
         out.append(_attr("_output_shapes", field(1, "bytes", shapes)))

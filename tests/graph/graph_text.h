@@ -32,6 +32,7 @@ inline std::string graph_text(const Graph& graph) {
     for (const Node* before : node->control_inputs()) text += concat("^", before->name(), " ");
     text += ")";
     if (!node->device().empty()) text += " on " + node->device();
+    for (const std::string& name : node->colocated_with()) text += " beside " + name;
     for (size_t i = 0; i < node->op().attrs().size(); ++i) {
       text += concat(" ", node->op().def().attrs[i].name, "=", node->op().attrs()[i]);
     }

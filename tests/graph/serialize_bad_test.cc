@@ -55,7 +55,8 @@ std::string rich_file() {
   b.op("TestEveryAttr", {}, test::every_attr(), "attrs");
   const Output product = b.op("Mul", {x, w}, {}, "product");
   b.op("Reshape", {product, shape}, {}, "r", {s.node});
-  b.op("IdentityN", {x, s, w}, {}, "all");
+  b.graph->set_colocated(*b.op("IdentityN", {x, s, w}, {}, "all").node,
+                         std::vector<std::string>{"x", "product"});
   auto f = std::make_shared<Function>();
   f->name = "f";
   f->inputs = f->outputs = {{"x", DType::kFloat32, PartialShape({kUnknown})}};
@@ -114,6 +115,23 @@ TEST(BadGraphFile, OtherVersions) {
             "written by a newer one");
   EXPECT_EQ(loading(file_of_nodes({node_record("NoOp", 0, "n", bare())})),
             "DataLoss: [NoOp node \"n\"] an op has version 0");
+}
+
+TEST(BadGraphFile, ColocationsThatDoNotFit) {
+  const std::vector<FileSection> s = sections();
+  const auto with = [&](const std::string& payload) {
+    return loading(join_file({s[0], s[1], s[2], {"COLO", payload}, s[3]}));
+  };
+  const std::string one = little(1, 8), names = one + text_field("c");
+  EXPECT_EQ(with(one + little(1, 8) + names), "no error");
+  EXPECT_EQ(with(one + little(2, 8) + names),
+            "DataLoss: node 2 is colocated with others and is not there");
+  EXPECT_EQ(with(little(9, 8) + little(1, 8) + names),
+            "DataLoss: a list of 9 entries does not fit in the 25 bytes left of its section");
+  EXPECT_EQ(with(one + little(1, 8) + little(7, 8) + text_field("c")),
+            "DataLoss: a list of 7 entries does not fit in the 9 bytes left of its section");
+  EXPECT_EQ(with(one + little(1, 8) + names + "x"),
+            "DataLoss: 1 bytes are left over at the end of a section");
 }
 
 TEST(BadGraphFile, SectionsThatDoNotFit) {

@@ -43,12 +43,13 @@ GraphBuilder small_graph() {
 
 TEST(GraphFile, KeepsAnEmptyGraph) { expect_kept(Graph()); }
 
-TEST(GraphFile, KeepsNodesEdgesAndDevices) {
+TEST(GraphFile, KeepsNodesEdgesDevicesAndColocations) {
   GraphBuilder b = small_graph();
   Node& before = b.node("NoOp", {}, {}, "before");
   Node& product = *b.graph->find("scope/product");
   Node& sum = b.node("Add", {{&product, 0}, {&product, 0}}, {}, "sum", {&before, &product});
   b.graph->set_device(sum, "/job:worker/device:CPU:1");
+  b.graph->set_colocated(sum, std::vector<std::string>{"scope/product", "gone"});
   b.graph->has_seed = true;
   b.graph->seed = -5;
   expect_kept(*b.graph);

@@ -209,6 +209,90 @@ TEST_F(ManyDevices, ARequestThatNothingMeetsIsRefusedOrSoft) {
   EXPECT_EQ(place_of(c, true), 0);
 }
 
+class Colocated : public ManyDevices {
+ protected:
+  // `value` must run beside these.
+  Output beside(std::vector<std::string> names, Output value) {
+    b.graph->set_colocated(*value.node, names);
+    return value;
+  }
+  Output neg(const char* name) { return b.op("Neg", {input}, {}, name); }
+
+  const Output input = b.constant(one, "input");
+};
+
+TEST_F(Colocated, FollowWhatIsAskedForOrWhereStateIs) {
+  const Output x = beside({"y"}, neg("x"));  // before the node that it names
+  const Output y = at("/cpu:2", neg("y"));
+  const Output z = beside({"x"}, neg("z"));
+  EXPECT_EQ(place_of(x), 2);
+  EXPECT_EQ(place_of(z), 2);
+  const Output v = at("/cpu:3", b.variable(DType::kFloat32, {}, "v"));
+  const Output read = b.read(v, DType::kFloat32, "read");
+  const Output with_read = beside({"read"}, neg("with_read"));
+  const Output with_that = beside({"with_read"}, neg("with_that"));
+  EXPECT_EQ(place_of(read), 3);
+  EXPECT_EQ(place_of(with_that), 3);
+  EXPECT_EQ(place_of(y), 2);
+}
+
+TEST_F(Colocated, WhatIsNotThereHoldsTogether) {
+  const Output x = beside({"gone"}, neg("x"));
+  const Output y = at("/cpu:1", beside({"gone"}, neg("y")));
+  const Output z = neg("z");
+  EXPECT_EQ(place_of(x), 1);
+  EXPECT_EQ(place_of(y), 1);
+  EXPECT_EQ(place_of(z), 0);
+}
+
+TEST_F(Colocated, RequestsAreMetTogether) {
+  const Output x = at("/device:CPU:*", neg("x"));
+  const Output y = at("/job:localhost", beside({"x"}, neg("y")));
+  const Output z = at("/cpu:1", beside({"x"}, neg("z")));
+  EXPECT_EQ(place_of(x), 1);
+  EXPECT_EQ(place_of(y), 1);
+  EXPECT_EQ(place_of(z), 1);
+}
+
+TEST_F(Colocated, ContradictionsNameBothAlsoOverSoftPlacement) {
+  at("/cpu:1", neg("x"));
+  at("/cpu:2", beside({"x"}, neg("y")));
+  EXPECT_EQ(refusal(),
+            "[Neg node \"y\"] cannot be placed on \"/cpu:2\": \"x\", with which it is colocated, "
+            "asks for \"/cpu:1\"");
+  EXPECT_THROW(place(*b.graph, devices, true, everywhere, at_home), Error);
+}
+
+TEST_F(Colocated, StateOfTwoDevicesIsRefused) {
+  const Output v = at("/cpu:1", b.variable(DType::kFloat32, {}, "v"));
+  const Output w = at("/cpu:2", b.variable(DType::kFloat32, {}, "w"));
+  b.read(v, DType::kFloat32, "r");
+  beside({"r"}, b.read(w, DType::kFloat32, "q"));
+  EXPECT_EQ(refusal(),
+            "[ReadVariableOp node \"q\"] cannot be placed on /job:localhost/replica:0/task:0/"
+            "device:CPU:2, where what it works on, \"w\", is: it is colocated with \"r\", which "
+            "works on state on /job:localhost/replica:0/task:0/device:CPU:1");
+  EXPECT_THROW(place(*b.graph, devices, true, everywhere, at_home), Error);
+}
+
+TEST_F(Colocated, AHandleThatMovesTakesItsReadersAlong) {
+  const Output w = beside({"late"}, b.variable(DType::kFloat32, {}, "w"));
+  const Output read = b.read(w, DType::kFloat32);
+  const Output v = at("/cpu:3", b.variable(DType::kFloat32, {}, "v"));
+  beside({"late"}, b.read(v, DType::kFloat32));
+  EXPECT_EQ(place_of(w), 3);
+  EXPECT_EQ(place_of(read), 3);
+}
+
+TEST_F(OtherKind, CompanionsGoToTheCpuTogether) {
+  const Output neg = at("/device:OTHER:0", b.op("Neg", {b.constant(one)}, {}, "n"));
+  const Output exp = b.op("Exp", {neg}, {}, "e");
+  b.graph->set_colocated(*exp.node, std::vector<std::string>{"n"});
+  EXPECT_NE(refusal().find("[Exp node \"e\"] cannot be placed on"), std::string::npos);
+  EXPECT_EQ(number(exp, true), 0);
+  EXPECT_EQ(number(neg, true), 0);
+}
+
 // Two CPUs of a worker, and two workers with a device of another kind each.
 class ManyTasks : public ManyDevices {
  protected:

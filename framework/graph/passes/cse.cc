@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <string_view>
 #include <unordered_set>
 #include <vector>
 
@@ -73,7 +74,13 @@ class Merger {
   explicit Merger(Graph& graph)
       : graph_(graph),
         into_(static_cast<size_t>(graph.num_nodes())),
-        seen_(std::bit_ceil(2 * into_.size() + 1)) {}
+        seen_(std::bit_ceil(2 * into_.size() + 1)) {
+    for (int id = 0; id < graph.num_nodes(); ++id) {
+      const Node* const node = graph.node(id);
+      if (node == nullptr) continue;
+      for (const std::string& name : node->colocated_with()) named_.insert(name);
+    }
+  }
 
   int run(std::span<Node* const> keep) {
     const std::unordered_set<const Node*> kept(keep.begin(), keep.end());
@@ -143,7 +150,9 @@ class Merger {
     const OpInstance& x = a.node->op();
     const OpInstance& y = b.node->op();
     return &x.def() == &y.def() && a.writes_before == b.writes_before &&
-           a.node->device() == b.node->device() && std::ranges::equal(x.attrs(), y.attrs()) &&
+           a.node->device() == b.node->device() &&
+           std::ranges::equal(a.node->colocated_with(), b.node->colocated_with()) &&
+           std::ranges::equal(x.attrs(), y.attrs()) &&
            std::ranges::equal(x.output_types(), y.output_types()) && same_infos(*a.node, *b.node);
   }
 
@@ -152,6 +161,8 @@ class Merger {
     const StateUse use = state_use(node);
     if (use.writes) ++writes_;
     if (!mergeable(node, use)) return {};
+    // Who must run beside it must find it.
+    if (!named_.empty() && named_.contains(node.original_name())) return {};
     Candidate c{&node, use.reads ? writes_ : 0};
     c.kind = hash_combine(static_cast<uint64_t>(c.writes_before),
                           reinterpret_cast<uintptr_t>(&node.op().def()));
@@ -189,10 +200,11 @@ class Merger {
   }
 
   Graph& graph_;
-  std::vector<Node*> into_;  // by id: the twin that a node gives way to
-  std::vector<Key> keys_;    // of those that stay
-  std::vector<Seen> seen_;   // by hash, at most half full
-  int writes_ = 0;           // before the node whose turn it is
+  std::vector<Node*> into_;                     // by id: the twin that a node gives way to
+  std::vector<Key> keys_;                       // of those that stay
+  std::unordered_set<std::string_view> named_;  // nodes that others must run beside
+  std::vector<Seen> seen_;                      // by hash, at most half full
+  int writes_ = 0;                              // before the node whose turn it is
 };
 
 }  // namespace

@@ -107,7 +107,8 @@ class Folder {
                                    .inputs = {},
                                    .attrs = attrs,
                                    .control_inputs = before,
-                                   .device = node.device()});
+                                   .device = node.device(),
+                                   .colocated = node.colocated_with()});
       graph_.set_origin(constant, node);
       graph_.replace_uses({&node, static_cast<int>(i)}, {&constant, 0});
       if (i == 0) graph_.move_control_uses(node, constant);

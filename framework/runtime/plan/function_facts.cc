@@ -28,8 +28,8 @@ bool may_leave_host(const Node& node) {
   const auto has_handle = [](const auto& types) {
     return std::ranges::find(types, DType::kResource) != types.end();
   };
-  return !node.device().empty() || has_handle(node.op().input_types()) ||
-         has_handle(node.op().output_types());
+  return !node.device().empty() || !node.colocated_with().empty() ||
+         has_handle(node.op().input_types()) || has_handle(node.op().output_types());
 }
 
 }  // namespace

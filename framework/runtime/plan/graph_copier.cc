@@ -173,6 +173,11 @@ Node* GraphCopier::add(const Node& node, std::span<const Output> inputs,
   --calls_.most_nodes;
   Node& copy = target_.add_copy(node, inputs, control_inputs);
   target_.set_place(copy, call_->node, call_->path + node.original_name());
+  if (!node.colocated_with().empty()) {
+    std::vector<std::string> beside;
+    for (const std::string& name : node.colocated_with()) beside.push_back(call_->path + name);
+    target_.set_colocated(copy, beside);
+  }
   return &copy;
 }
 
