@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// A schedule that grows by one task at a time. It predicts as simulation.h does, but for who is
+// ready first: a task is put behind all that its device was given before.
+#include "framework/placement/greedy.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <unordered_map>
+#include <utility>
+
+#include "framework/base/interrupt.h"
+
+namespace treenail {
+namespace {
+
+using Problem = PlacementProblem;
+constexpr int32_t kOpen = -1;
+
+// Seconds from the start of each task to the end of the last behind it, by mean costs.
+std::vector<double> remaining_seconds(const Problem& p) {
+  double latency = 0, per_byte = 0;
+  for (const Problem::Link& link : p.links) {
+    latency += link.latency / static_cast<double>(p.links.size());
+    per_byte += link.seconds_per_byte / static_cast<double>(p.links.size());
+  }
+  // Of two ends of an edge that fall on any device alike, so many are apart.
+  const double memories = p.num_memories();
+  const double apart = (memories - 1) / memories;
+  std::vector<double> remaining(p.tasks.size(), 0);
+  for (size_t t = p.tasks.size(); t-- > 0;) {
+    for (const int32_t output : p.tasks[t].outputs) {
+      const Problem::Value& value = p.values[static_cast<size_t>(output)];
+      const double crossing = apart * (latency + static_cast<double>(value.bytes) * per_byte);
+      for (const int32_t consumer : value.consumers)
+        remaining[t] = std::max(remaining[t], crossing + remaining[static_cast<size_t>(consumer)]);
+    }
+    double mean = 0;
+    for (int32_t c = 0; c < p.cost_classes; ++c) {
+      mean += p.seconds[t * static_cast<size_t>(p.cost_classes) + static_cast<size_t>(c)] /
+              p.cost_classes;
+    }
+    remaining[t] += mean;
+  }
+  return remaining;
+}
+
+class Greedy {
+ public:
+  explicit Greedy(const Problem& problem)
+      : p_(problem),
+        places_(problem.units.size(), kOpen),
+        waiting_(problem.units.size()),
+        finish_(problem.tasks.size(), 0),
+        free_at_(problem.devices.size()),
+        unit_seconds_(problem.units.size() * static_cast<size_t>(problem.cost_classes), 0),
+        room_(problem.capacities) {
+    for (size_t d = 0; d < free_at_.size(); ++d)
+      free_at_[d].assign(static_cast<size_t>(problem.devices[d].slots), 0);
+    for (int64_t& room : room_) room = room == 0 ? std::numeric_limits<int64_t>::max() : room;
+    for (size_t t = 0; t < problem.tasks.size(); ++t) {
+      for (int32_t c = 0; c < problem.cost_classes; ++c)
+        unit_seconds(problem.tasks[t].unit, c) +=
+            problem.seconds[t * static_cast<size_t>(problem.cost_classes) + static_cast<size_t>(c)];
+    }
+  }
+
+  std::vector<int32_t> run(std::span<const int32_t> order) {
+    for (const int32_t task : order) {
+      poll_interrupt();
+      add(task);
+    }
+    for (const int32_t task : order) {
+      if (place_of(task) == kOpen) settle(task, best_device(task));
+    }
+    std::vector<int32_t> by_task(p_.tasks.size());
+    for (size_t t = 0; t < by_task.size(); ++t) by_task[t] = place_of(static_cast<int32_t>(t));
+    return by_task;
+  }
+
+ private:
+  struct Arrival {
+    double at = 0;
+    double channel_free = 0;
+    int64_t channel = -1;  // -1: nothing crosses
+  };
+
+  const Problem::Task& task_of(int32_t task) const { return p_.tasks[static_cast<size_t>(task)]; }
+  const Problem::Unit& unit_of(int32_t task) const {
+    return p_.units[static_cast<size_t>(task_of(task).unit)];
+  }
+  int32_t& place_of(int32_t task) { return places_[static_cast<size_t>(task_of(task).unit)]; }
+  double& unit_seconds(int32_t unit, int32_t cost_class) {
+    return unit_seconds_[static_cast<size_t>(unit) * static_cast<size_t>(p_.cost_classes) +
+                         static_cast<size_t>(cost_class)];
+  }
+
+  void add(int32_t task) {
+    if (place_of(task) != kOpen) return schedule(task);
+    if (hangs_on_nothing(task)) {
+      waiting_[static_cast<size_t>(task_of(task).unit)].push_back(task);
+      return;
+    }
+    const int32_t device = best_device(task);
+    for (const int32_t input : task_of(task).inputs) {
+      const int32_t producer = p_.values[static_cast<size_t>(input)].producer;
+      if (place_of(producer) == kOpen && task_of(producer).unit != task_of(task).unit)
+        settle(producer, may_run(producer, device) && fits(producer, device)
+                             ? device
+                             : best_device(producer));
+    }
+    settle(task, device);
+  }
+
+  // All that it needs comes of its own unit, or floats, too.
+  bool hangs_on_nothing(int32_t task) {
+    if (!task_of(task).floats) return false;
+    return std::ranges::all_of(task_of(task).inputs, [&](int32_t input) {
+      return place_of(p_.values[static_cast<size_t>(input)].producer) == kOpen;
+    });
+  }
+
+  // The unit of the task, with those of its tasks that wait for a place.
+  void settle(int32_t task, int32_t device) {
+    const auto unit = static_cast<size_t>(task_of(task).unit);
+    places_[unit] = device;
+    room_of(device) -= p_.units[unit].state_bytes;
+    const std::vector<int32_t> waiting = std::move(waiting_[unit]);
+    waiting_[unit].clear();
+    bool met = false;
+    for (const int32_t each : waiting) {
+      schedule(each);
+      met = met || each == task;
+    }
+    if (!met) schedule(task);
+  }
+
+  int64_t& room_of(int32_t device) { return room_[static_cast<size_t>(p_.memory_of(device))]; }
+  bool may_run(int32_t task, int32_t device) const {
+    const std::vector<int32_t>& allowed = unit_of(task).devices;
+    return allowed.empty() || std::ranges::binary_search(allowed, device);
+  }
+  bool fits(int32_t task, int32_t device) {
+    int64_t needed = unit_of(task).state_bytes;
+    for (const int32_t output : task_of(task).outputs)
+      needed += p_.values[static_cast<size_t>(output)].held;
+    return needed <= room_of(device);
+  }
+
+  int32_t best_device(int32_t task) {
+    int32_t best = kOpen;
+    double best_score = 0;
+    bool best_fits = false;
+    const auto look_at = [&](int32_t device) {
+      const bool fits = this->fits(task, device);
+      if (best != kOpen && best_fits && !fits) return;
+      const double score = predicted_finish(task, device);
+      if (best != kOpen && best_fits == fits && score >= best_score) return;
+      best = device;
+      best_score = score;
+      best_fits = fits;
+    };
+    const std::vector<int32_t>& allowed = unit_of(task).devices;
+    if (allowed.empty()) {
+      for (int32_t d = 0; d < static_cast<int32_t>(p_.devices.size()); ++d) look_at(d);
+    } else {
+      std::ranges::for_each(allowed, look_at);
+    }
+    return best;
+  }
+
+  // What else is in the unit runs there, too, sooner or later.
+  double predicted_finish(int32_t task, int32_t device) {
+    const Problem::Device& d = p_.devices[static_cast<size_t>(device)];
+    const double start = std::max(ready_at(task, device, false), *first_free(device));
+    const double rest = unit_seconds(task_of(task).unit, d.cost_class) - p_.cost(task, device);
+    return start + p_.cost(task, device) + std::max(0.0, rest) / d.slots;
+  }
+
+  std::vector<double>::iterator first_free(int32_t device) {
+    return std::ranges::min_element(free_at_[static_cast<size_t>(device)]);
+  }
+
+  // `cross`: what crosses does so from now on, else this is a question.
+  double ready_at(int32_t task, int32_t device, bool cross) {
+    const int32_t memory = p_.memory_of(device);
+    double ready = 0;
+    asked_.clear();
+    for (const int32_t input : task_of(task).inputs) {
+      const Arrival arrival = arrival_of(input, memory);
+      ready = std::max(ready, arrival.at);
+      if (arrival.channel < 0) continue;
+      if (cross) {
+        channels_[arrival.channel] = arrival.channel_free;
+        arrived_[key(input, memory)] = arrival.at;
+      } else {
+        asked_.emplace_back(arrival.channel, arrival.channel_free);
+      }
+    }
+    return ready;
+  }
+
+  Arrival arrival_of(int32_t number, int32_t memory) {
+    const Problem::Value& value = p_.values[static_cast<size_t>(number)];
+    const int32_t place = place_of(value.producer);
+    if (place == kOpen) return {};  // goes where it is wanted
+    const int32_t from = p_.memory_of(place);
+    const double made = finish_[static_cast<size_t>(value.producer)];
+    if (from == memory) return {made};
+    if (const auto known = arrived_.find(key(number, memory)); known != arrived_.end())
+      return {known->second};
+    const Problem::Link& link = p_.link(from, memory);
+    const int64_t channel = p_.channel(from, memory);
+    const auto found = channels_.find(channel);
+    double free = found == channels_.end() ? 0 : found->second;
+    for (const auto& [asked, until] : asked_) free = asked == channel ? until : free;
+    free = std::max(free, made) + static_cast<double>(value.bytes) * link.seconds_per_byte;
+    return {free + link.latency, free, channel};
+  }
+
+  void schedule(int32_t task) {
+    const int32_t device = place_of(task);
+    const auto slot = first_free(device);
+    const double seconds = p_.cost(task, device);
+    const double start = std::max(ready_at(task, device, true), *slot);
+    finish_[static_cast<size_t>(task)] = start + seconds;
+    // What takes no time takes no slot from who comes later and is ready earlier.
+    if (seconds > 0) *slot = start + seconds;
+    unit_seconds(task_of(task).unit, p_.devices[static_cast<size_t>(device)].cost_class) -= seconds;
+  }
+
+  static int64_t key(int32_t value, int32_t memory) {
+    return (static_cast<int64_t>(value) << 32) | static_cast<uint32_t>(memory);
+  }
+
+  const Problem& p_;
+  std::vector<int32_t> places_;                // by unit
+  std::vector<std::vector<int32_t>> waiting_;  // by unit: its tasks that have come so far
+  std::vector<double> finish_;                 // by task
+  std::vector<std::vector<double>> free_at_;   // by device: when each slot is free
+  std::vector<double> unit_seconds_;  // by unit and cost class, of tasks that are not placed
+  std::vector<int64_t> room_;         // by memory, beside state
+  std::unordered_map<int64_t, double> channels_, arrived_;
+  std::vector<std::pair<int64_t, double>> asked_;
+};
+
+}  // namespace
+
+std::vector<int32_t> place_greedily(const PlacementProblem& problem, GreedyOrder order) {
+  std::vector<int32_t> tasks(problem.tasks.size());
+  std::iota(tasks.begin(), tasks.end(), 0);
+  if (order == GreedyOrder::kCriticalPath) {
+    const std::vector<double> remaining = remaining_seconds(problem);
+    std::ranges::stable_sort(tasks, [&](int32_t a, int32_t b) {
+      return remaining[static_cast<size_t>(a)] > remaining[static_cast<size_t>(b)];
+    });
+  }
+  return Greedy(problem).run(tasks);
+}
+
+}  // namespace treenail
