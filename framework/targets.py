@@ -70,6 +70,12 @@ Component(name="info_tool", sources=["framework/tools/info.cc"],
 Program(name="treenail-info", component="info_tool", manual="docs/man/treenail-info.1",
         completion="framework/tools/treenail-info.bash")
 
+Component(name="worker_tool", sources=["framework/tools/worker.cc"],
+          needs=["distributed", "rpc_interface", "runtime", "device", "io", "tensor", "base"])
+Program(name="treenail-worker", component="worker_tool", manual="docs/man/treenail-worker.1",
+        completion="framework/tools/treenail-worker.bash",
+        unit="framework/tools/treenail-worker@.service", feature="grpc", part="worker")
+
 # Header only, over pybind11: functions on tensors for Python. No part of the C interface.
 Component(name="extension", headers=["framework/extension/include/treenail/*.hpp"],
           external=["pybind11", "python-dev"])

@@ -281,14 +281,16 @@ def _placed(context: Context, places: Dict[str, str], item: Installed) -> Dict[s
     folder = "%s/man%s" % (places["mandir"], where.rsplit(".", maxsplit=1)[-1])
     if kind == "completion":
         folder = places["datadir"] + "/bash-completion/completions"
+    if kind == "unit":
+        folder = places["prefix"] + "/lib/systemd/system"
     return {"from": context.source(path), "to": "%s/%s" % (folder, where), "kind": "file",
             "package": package}
 
 
 def manifest(context: Context) -> str:
     """JSON: every file of the installation, and the directory that holds ours alone. Each says
-    which part it belongs to: runtime, development, tools, python or license. Packages of
-    distributions are made of these parts."""
+    which part it belongs to: runtime, grpc, development, tools, worker, python or license. Packages
+    of distributions are made of these parts."""
     places = directories(context.options, context.facts)
     libdir = places["libdir"]
     entries = [_placed(context, places, item) for item in context.install

@@ -164,7 +164,8 @@ def plan_adapter(context: Context, adapter: records.Adapter, core: str) -> None:
          implicit=[script, core])
     context.products.append(output)
     context.objects[adapter.component] = objects
-    context.install.append(Installed("module", output, "libdir/%s/adapters" % context.private))
+    context.install.append(Installed("module", output, "libdir/%s/adapters" % context.private,
+                                     adapter.part))
 
 
 def plan_plugin(context: Context, plugin: records.Plugin, core: str) -> None:
@@ -226,6 +227,8 @@ def plan_extension(context: Context, extension: records.PythonExtension, core: s
 
 def plan_program(context: Context, program: records.Program, core: str) -> None:
     """Linked once to run in the build directory and once for where it is installed."""
+    if program.feature and not context.facts.externals[program.feature].found:
+        return
     objects = compile_sources(context, "programs", context.model.sources[program.component],
                               external_flags(context, program.component))
     for place, runpath in (("bin", "$ORIGIN/../lib"), ("relinked/bin", program_runpath(context))):
@@ -234,9 +237,12 @@ def plan_program(context: Context, program: records.Program, core: str) -> None:
         link(context, output, objects, (core,), flags, implicit=[core], shared=False)
         context.products.append(output)
     context.install += [
-        Installed("program", "relinked/bin/" + program.name, program.name, "tools"),
-        Installed("manual", program.manual, os.path.basename(program.manual), "tools"),
-        Installed("completion", program.completion, program.name, "tools")]
+        Installed("program", "relinked/bin/" + program.name, program.name, program.part),
+        Installed("manual", program.manual, os.path.basename(program.manual), program.part),
+        Installed("completion", program.completion, program.name, program.part)]
+    if program.unit:
+        context.install.append(
+            Installed("unit", program.unit, os.path.basename(program.unit), program.part))
 
 
 def plan_python_program(context: Context, program: records.PythonProgram) -> None:

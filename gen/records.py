@@ -65,12 +65,14 @@ class KernelLibrary:
 
 @dataclass(frozen=True)
 class Adapter:
-    """A component linked with one external library, opened on first use."""
+    """A component linked with one external library, opened on first use. part: of the installation
+    that it belongs to."""
 
     name: str
     component: str
     feature: str
     export: str
+    part: str = "runtime"
 
 
 @dataclass(frozen=True)
@@ -135,12 +137,16 @@ class Headers:
 @dataclass(frozen=True)
 class Program:
     """An installed program that links the library. manual: its page; completion: its words for
-    bash; both committed files."""
+    bash; unit: systemd's, where it has one; all are committed files. feature: without which it is
+    left out; part: of the installation that it belongs to."""
 
     name: str
     component: str
     manual: str
     completion: str
+    unit: str = ""
+    feature: str = ""
+    part: str = "tools"
 
 
 @dataclass(frozen=True)

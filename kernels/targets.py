@@ -60,6 +60,7 @@ Adapter(name="lapack", component="adapter_lapack", feature="lapack", export="tre
 Adapter(name="onednn", component="adapter_onednn", feature="onednn", export="treenail_adapter")
 Adapter(name="hdf5", component="adapter_hdf5", feature="hdf5", export="treenail_adapter")
 Adapter(name="jpeg", component="adapter_jpeg", feature="jpeg", export="treenail_adapter")
-Adapter(name="grpc", component="adapter_grpc", feature="grpc", export="treenail_adapter")
+Adapter(name="grpc", component="adapter_grpc", feature="grpc", export="treenail_adapter",
+        part="grpc")
 Adapter(name="png", component="adapter_png", feature="png", export="treenail_adapter")
 Adapter(name="re2", component="adapter_re2", feature="re2", export="treenail_adapter")

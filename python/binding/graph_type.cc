@@ -135,6 +135,14 @@ int set_colocated(PyObject* self, PyObject* value, void*) {
   });
 }
 
+PyObject* get_container(PyObject* self, void*) {
+  return guarded([&] { return text_object(state_of(self).context().container).release(); });
+}
+int set_container(PyObject* self, PyObject* value, void*) {
+  return guarded_status(
+      [&] { state_of(self).context().container = text_of(value, "a container"); });
+}
+
 PyObject* get_device_functions(PyObject* self, void*) {
   return guarded([&] { return bool_object(state_of(self).context().device_functions); });
 }
@@ -304,6 +312,8 @@ PyObject* replace_default(PyObject*, PyObject* graph) {
 
 PyGetSetDef getset[] = {
     {"_scope", get_scope, set_scope, "The current name scope: '' or 'a/b/'.", nullptr},
+    {"_container", get_container, set_container, "The container of new operations' state.",
+     nullptr},
     {"_device", get_device, set_device, "The device of new operations.", nullptr},
     {"_colocated", get_colocated, set_colocated,
      "Names of the operations that new ones must run beside.", nullptr},
@@ -419,6 +429,21 @@ Ref tensor_view(GraphObject* graph, Output output) {
   return Ref::borrow(PyList_GET_ITEM(views_of(graph, id).others, output.index - 1));
 }
 
+// The attributes, and the container of the context where the operation has one and names none.
+// `room`: for the longer list.
+std::span<const NamedAttr> in_container(const BuildingContext& context, const OpDef& def,
+                                        std::span<const NamedAttr> given, NamedAttrs& room) {
+  if (context.container.empty() || def.attr_index("container") < 0) return given;
+  room.assign(given.begin(), given.end());
+  const auto named = std::ranges::find(room, "container", &NamedAttr::first);
+  if (named == room.end()) {
+    room.emplace_back("container", context.container);
+  } else if (named->second.get<std::string>().empty()) {
+    named->second = context.container;
+  }
+  return room;
+}
+
 Node& add_node(GraphObject* graph, const NewNode& node) {
   GraphState& s = *graph->state;
   const std::string_view wanted = node.name.empty() ? std::string_view(node.def->name) : node.name;
@@ -426,12 +451,13 @@ Node& add_node(GraphObject* graph, const NewNode& node) {
   std::vector<Node*> control_inputs;
   if (!s.context().controllers.empty() || !node.control_inputs.empty())
     control_inputs = control_inputs_for(s, node);
+  NamedAttrs attrs;
   NodeSpec node_spec;
   node_spec.op = node.def->name;
   node_spec.name = name;
   node_spec.name_reserved = wanted.ends_with('/');
   node_spec.inputs = node.inputs;
-  node_spec.attrs = node.attrs;
+  node_spec.attrs = in_container(s.context(), *node.def, node.attrs, attrs);
   node_spec.arg_sizes = node.arg_sizes;
   node_spec.control_inputs = control_inputs;
   node_spec.device = s.context().device;

@@ -42,8 +42,9 @@ from treenail._eager import eager, enable_eager_execution
 from treenail._execute import execute, import_graph, load_graph
 from treenail._function import *  # noqa: F401,F403
 from treenail._framework import (Graph, GraphKeys, add_to_collection, add_to_collections,
-                                 colocate_with, control_dependencies, device, executing_eagerly,
-                                 get_collection, get_collection_ref, get_default_graph, get_seed,
+                                 colocate_with, container, control_dependencies, device,
+                                 executing_eagerly, get_collection, get_collection_ref,
+                                 get_default_graph, get_seed,
                                  init_scope, name_scope, reset_default_graph, set_random_seed)
 from treenail._functional import *  # noqa: F401,F403
 from treenail._gradient_rules import *  # noqa: F401,F403
@@ -164,7 +165,7 @@ __all__ = ["DType", "Operation", "Tensor", "as_dtype", "bfloat16", "bool", "comp
            "complex128", "float16", "float32", "float64", "int8", "int16", "int32", "int64",
            "resource", "string", "uint8", "uint16", "uint32", "uint64", "variant", "double", "half",
            "Graph", "GraphKeys", "add_to_collection", "add_to_collections", "colocate_with",
-           "control_dependencies", "device", "eager", "enable_eager_execution",
+           "container", "control_dependencies", "device", "eager", "enable_eager_execution",
            "executing_eagerly", "get_collection",
            "get_collection_ref", "get_default_graph", "get_seed", "init_scope", "name_scope",
            "reset_default_graph", "set_random_seed", "TensorShape", "IndexedSlices",

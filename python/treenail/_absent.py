@@ -46,7 +46,6 @@ _TOP = {
     "with a dict, and feed the numbers", "lookup": "map words to numbers with a dict, and feed the "
     "numbers", "add_check_numerics_ops": "use tn.check_numerics on the tensors in question",
     "resource_loader": "use os.path.dirname(__file__)", "config": "use tn.ConfigProto",
-    "container": "give variables names of their own with tn.variable_scope",
     "collective_reduce": _ONE_PROCESS, "distribute": _ONE_PROCESS, "distributions": _RANDOM,
     "random_gamma": _RANDOM, "random_poisson": _RANDOM, "dtypes": "dtypes are names of tn itself, "
     "such as tn.float32", "manip": "use tn.roll, tn.reverse, tn.gather_nd, ...",
@@ -60,7 +59,7 @@ _TOP = {
     "tn.sequence_mask, or use tn.SparseTensor", "merge_all_summaries": "use tn.summary.merge_all",
 }
 _TRAIN = {
-    "Server": _ONE_PROCESS, "ClusterSpec": _ONE_PROCESS, "Supervisor": _ONE_PROCESS
+    "ClusterSpec": _ONE_PROCESS, "Supervisor": _ONE_PROCESS
     + ": tn.Session, with tn.train.Saver", "replica_device_setter": _ONE_PROCESS,
     "SyncReplicasOptimizer": _ONE_PROCESS, "MonitoredTrainingSession": "use a tn.Session, and "
     "tn.train.Saver every so many steps", "MonitoredSession": "use a tn.Session",

@@ -278,6 +278,17 @@ class Graph(_core.GraphBase):
                             % (op_type_map,))
         return _GradientOverrideMap(self, op_type_map)
 
+    def container(self, container_name: str) -> _Restore:
+        """A context manager in which the state that new operations name (variables, queues,
+        tables, staging areas) is that of this container; "" is the default one.
+
+        Equal names in different containers are different state. tn.Session.reset() clears the
+        containers of a cluster by name.
+        """
+        if not isinstance(container_name, str):
+            raise TypeError("container_name must be a str, but got %r" % (container_name,))
+        return _Restore(self, "_container", container_name, container_name)
+
     def colocate_with(self, op, ignore_existing: bool = False) -> ColocationContext:
         """A context manager in which new operations run on the device on which `op` runs.
 
@@ -552,6 +563,11 @@ def device(device_name_or_function: str | Callable | None) -> DeviceContext:
 def control_dependencies(control_inputs) -> _ControlDependencies:
     """`get_default_graph().control_dependencies(...)`."""
     return get_default_graph().control_dependencies(control_inputs)
+
+
+def container(container_name: str) -> _Restore:
+    """`get_default_graph().container(...)`."""
+    return get_default_graph().container(container_name)
 
 
 def colocate_with(op, ignore_existing: bool = False) -> ColocationContext:
