@@ -17,15 +17,16 @@ from gen.ninja import Plan
 # Lowest first. A component may need components that stand before it, never one that stands after:
 # python -> capi -> (eager, distributed) -> runtime -> placement -> graph -> op -> tensor -> base.
 LAYERS = ("base", "device", "tensor", "io", "op", "ops", "graph", "placement", "kernel_api",
-          "runtime", "eager", "distributed", "capi", "extension", "info_tool",
-          "worker_tool", "binding")
+          "runtime", "eager", "rpc_interface", "distributed", "capi", "extension",
+          "info_tool", "worker_tool", "binding")
 
 EXTERNAL_HEADERS = {
     "pybind11/": "pybind11", "Python.h": "python-dev", "hdf5.h": "hdf5",
     "frameobject.h": "python-dev", "structmember.h": "python-dev", "datetime.h": "python-dev",
     "H5": "hdf5", "dnnl": "onednn", "oneapi/": "onednn", "cblas": "blas", "openblas": "blas",
     "re2/": "re2", "jpeglib.h": "jpeg", "jerror.h": "jpeg", "png.h": "png",
-    "Eigen/": "eigen", "grpcpp/": "grpc", "gtest/": "gtest", "gmock/": "gtest", "benchmark/": "benchmark",
+    "Eigen/": "eigen", "grpcpp/": "grpc", "gtest/": "gtest", "gmock/": "gtest",
+    "benchmark/": "benchmark",
 }
 SYSTEM_HEADERS = {
     "assert.h", "complex.h", "ctype.h", "dirent.h", "dlfcn.h", "elf.h", "errno.h", "execinfo.h",

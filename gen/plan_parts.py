@@ -227,8 +227,6 @@ def plan_extension(context: Context, extension: records.PythonExtension, core: s
 
 def plan_program(context: Context, program: records.Program, core: str) -> None:
     """Linked once to run in the build directory and once for where it is installed."""
-    if program.feature and not context.facts.externals[program.feature].found:
-        return
     objects = compile_sources(context, "programs", context.model.sources[program.component],
                               external_flags(context, program.component))
     for place, runpath in (("bin", "$ORIGIN/../lib"), ("relinked/bin", program_runpath(context))):
@@ -368,7 +366,8 @@ def plan_records(context: Context) -> Dict[str, str]:
         if model.present(plugin.component):
             plan_plugin(context, plugin, core)
     for program in model.of(records.Program):
-        if model.present(program.component):
+        needs = (program.feature,) if program.feature else ()
+        if model.present(program.component) and context.enabled(needs):
             plan_program(context, program, core)
     packages = {p.name: p for p in model.of(records.PythonPackage)}
     for extension in model.of(records.PythonExtension):

@@ -14,9 +14,11 @@ from gen.deps import FEATURES
 NOWHERE = "no package"
 PACKAGES = {
     "debian": {"runtime": "libtreenail%d", "development": "libtreenail-dev",
-               "python": "python3-treenail", "tools": "treenail-tools", "license": NOWHERE},
+               "python": "python3-treenail", "tools": "treenail-tools", "grpc": "libtreenail%d-grpc",
+               "worker": "treenail-worker", "license": NOWHERE},
     "fedora": {"runtime": "treenail-libs", "development": "treenail-devel",
-               "python": "python3-treenail", "tools": "treenail-tools", "license": NOWHERE},
+               "python": "python3-treenail", "tools": "treenail-tools", "grpc": "treenail-grpc",
+               "worker": "treenail-worker", "license": NOWHERE},
 }
 
 
@@ -30,7 +32,10 @@ def as_packaged(manifest, libdir, python):
     result = []
     for entry in manifest["entries"]:
         path = entry["to"]
-        moves = [(folder, python) for folder in pythons] + [(own, libdir), (prefix, "/usr")]
+        # Units of systemd lie beside no library: every architecture has them in one place.
+        units = prefix + "/lib/systemd"
+        moves = [(folder, python) for folder in pythons]
+        moves += [(units, "/usr/lib/systemd"), (own, libdir), (prefix, "/usr")]
         for old, new in moves:
             if path.startswith(old + "/"):
                 path = new + path[len(old):]
@@ -39,10 +44,15 @@ def as_packaged(manifest, libdir, python):
     return sorted(set(result))
 
 
-def not_built(pattern, features):
+# Packages that are empty without a feature.
+NEEDS = {"treenail-worker": "grpc"}
+
+
+def not_built(package, pattern, features):
     """Is it the file of an optional part that this build was made without?"""
     name = re.match(r"libtreenail-(\w+)\.so\Z", pattern.rsplit("/", 1)[-1])
-    return bool(name) and name.group(1) in {dep.name for dep in FEATURES} - set(features)
+    feature = name.group(1) if name else NEEDS.get(package, "")
+    return feature in {dep.name for dep in FEATURES} - set(features)
 
 
 def held_to_manifest(files, patterns, packages, features):
@@ -62,7 +72,7 @@ def held_to_manifest(files, patterns, packages, features):
         elif len(hits) > 1:
             found.append("%s: /%s is named more than once" % (where, path))
     for row in patterns:
-        if row not in used and not not_built(row[2], features):
+        if row not in used and not not_built(row[1], row[2], features):
             found.append("%s: %s matches no file of the manifest" % (row[0], row[2]))
     return found
 

@@ -19,6 +19,7 @@ SONAMES = {
     "lapack": ("liblapack.so.", "libblas.so.", "libflexiblas.so.", "libopenblas"),
     "onednn": ("libdnnl.so.",), "hdf5": ("libhdf5.so.", "libhdf5_serial.so."),
     "re2": ("libre2.so.",),
+    "grpc": ("libgrpc++.so.", "libgrpc.so.", "libgpr.so.", "libabsl_", "libprotobuf"),
     "jpeg": ("libjpeg.so.",), "png": ("libpng16.so.",),
 }
 # Mangled names of functions, variables and type information in namespaces of other people.

@@ -32,7 +32,7 @@ struct BuildingContext {
   std::string scope;                   // "" or "a/b/"
   std::string device;                  // set by ask_for_device()
   std::vector<std::string> colocated;  // nodes that new ones must run beside
-  std::string container;          // of the state that new nodes name
+  std::string container;               // of the state that new nodes name
   bool device_functions = false;       // Python code chooses the device of each new node
   std::vector<Controller> controllers;
   // {op type: name of a gradient rule} for the nodes added from now on.
@@ -43,8 +43,8 @@ struct BuildingContext {
     device = name;
   }
   bool empty() const {
-    return scope.empty() && device.empty() && container.empty() && colocated.empty() && !device_functions &&
-           controllers.empty() && gradient_map.empty();
+    return scope.empty() && device.empty() && container.empty() && colocated.empty() &&
+           !device_functions && controllers.empty() && gradient_map.empty();
   }
 };
 

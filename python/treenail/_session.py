@@ -42,7 +42,8 @@ class Session(_core.SessionBase):
     manager a session is the default one, its graph the default graph, and leaving closes it.
 
     target: '' (this process), or "grpc://host:port" of a server (tn.train.Server), whose cluster
-    runs the graph then, and keeps the variables beyond the session. graph: by default the default graph. config: a ConfigProto.
+    runs the graph then, and keeps the variables beyond the session. graph: by default the default
+    graph. config: a ConfigProto.
     """
 
     _closed = True  # until __init__ has opened it
