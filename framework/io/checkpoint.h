@@ -4,6 +4,9 @@
 // another ("w" and its slot "w/Momentum"), the later of the two places gets a "+", and the
 // attribute treenail_name holds the name; treenail_dtype holds the dtype of every dataset.
 //
+// A checkpoint may also be several such files, its shards, and an index that names them and has the
+// checkpoint's name (checkpoint_index.h); a reader takes either.
+//
 // A checkpoint appears under its name only when it is complete and on disk. Reading checks length
 // and checksum of the whole file before libhdf5 sees a byte. libhdf5 lies behind an adapter:
 // without it everything here throws Unimplemented.
@@ -40,6 +43,8 @@ class CheckpointWriter {
   // InvalidArgument otherwise.
   void add_slice(std::string_view name, const Tensor& tensor, const TensorSlice& slice);
   void finish();
+  // As finish(), of a file that is the index of others: of use to checkpoint_index.cc alone.
+  void finish_index();
 
  private:
   struct Impl;
@@ -60,7 +65,9 @@ class CheckpointReader {
   };
 
   // allow_foreign: also HDF5 files without Treenail's length and checksum. Only for files you
-  // trust. Errors: NotFound, PermissionDenied, DataLoss (truncated, damaged, no checkpoint),
+  // trust. Of several shards, each is looked for and held to the index here, and read as a whole to
+  // be checked when the first of its tensors is. Errors: NotFound, PermissionDenied, DataLoss
+  // (truncated, damaged, no checkpoint, a shard that is missing or another save's),
   // InvalidArgument (foreign, not allowed), ...
   explicit CheckpointReader(const std::string& path, bool allow_foreign = false);
   ~CheckpointReader();

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "framework/base/crc32c.h"
@@ -79,18 +80,20 @@ bool is_graph_file(Block block) {
 
 }  // namespace
 
-void seal_frame(const FileDescriptor& file, const std::string& path) {
+void seal_frame(const FileDescriptor& file, const std::string& path, FrameKind kind) {
   const int64_t size = file_size(file, path);
   Block block;
   std::copy(std::begin(kMagic), std::end(kMagic), block.bytes);
   block.put(8, kFormat, 4);
+  block.put(12, static_cast<uint64_t>(kind), 4);
   block.put(16, static_cast<uint64_t>(size - kFrameBytes), 8);
   block.put(24, crc_of_rest(file, size, path), 4);
   block.put(kCrcAt, block.crc(), 4);
   write_at(file, 0, block.bytes, sizeof block.bytes, path);
 }
 
-bool check_frame(const FileDescriptor& file, const std::string& path, bool allow_foreign) {
+std::optional<Frame> read_frame(const FileDescriptor& file, const std::string& path,
+                                bool allow_foreign) {
   const int64_t size = file_size(file, path);
   Block block;
   const size_t got = read_at(file, 0, block.bytes, sizeof block.bytes, path);
@@ -104,7 +107,7 @@ bool check_frame(const FileDescriptor& file, const std::string& path, bool allow
       throw data_loss(path,
                       " is no checkpoint: it is no HDF5 file and does not begin as Treenail's do");
     }
-    if (allow_foreign) return false;
+    if (allow_foreign) return std::nullopt;
     throw invalid_argument(
         path, " is an HDF5 file that Treenail did not write; allow_foreign reads it, which is ",
         "safe only for files you trust: libhdf5 can crash on a damaged one");
@@ -121,16 +124,29 @@ bool check_frame(const FileDescriptor& file, const std::string& path, bool allow
     throw failed_precondition(path, " has checkpoint format ", format,
                               "; this version of Treenail reads format ", kFormat);
   }
+  const uint64_t kind = block.get(12, 4);
+  if (kind > static_cast<uint64_t>(FrameKind::kIndex)) {
+    throw failed_precondition(path, " is a checkpoint of kind ", kind,
+                              "; this version of Treenail reads kinds 0 and 1");
+  }
   const uint64_t length = block.get(16, 8);
   if (length != static_cast<uint64_t>(size - kFrameBytes)) {
     const bool shorter = static_cast<uint64_t>(size - kFrameBytes) < length;
     throw data_loss(path, shorter ? " is truncated" : " is damaged", ": it has ", size,
                     " bytes, written were ", length + kFrameBytes);
   }
-  if (block.get(24, 4) != crc_of_rest(file, size, path)) {
+  return Frame{static_cast<FrameKind>(kind), length, static_cast<uint32_t>(block.get(24, 4))};
+}
+
+std::optional<Frame> check_frame(const FileDescriptor& file, const std::string& path,
+                                 bool allow_foreign) {
+  const std::optional<Frame> frame = read_frame(file, path, allow_foreign);
+  if (!frame) return frame;
+  const int64_t size = file_size(file, path);
+  if (frame->checksum != crc_of_rest(file, size, path)) {
     throw data_loss(path, " is damaged: the checksum of its ", size, " bytes is wrong");
   }
-  return true;
+  return frame;
 }
 
 }  // namespace treenail

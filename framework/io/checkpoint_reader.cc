@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading checkpoints: the frame is checked, the datasets are listed once, tensors are read
-// straight into their memory.
+// Reading checkpoints: one file, or an index and its shards, which are opened when it is and
+// checked as a whole when the first of their tensors is read.
 #include <algorithm>
-#include <exception>
-#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,151 +12,94 @@
 #include "framework/base/error.h"
 #include "framework/base/nearest_name.h"
 #include "framework/io/checkpoint.h"
+#include "framework/io/checkpoint_file.h"
 #include "framework/io/checkpoint_frame.h"
+#include "framework/io/checkpoint_index.h"
+#include "framework/io/checkpoint_parts.h"
 #include "framework/io/file.h"
-#include "framework/io/hdf5_file.h"
-#include "framework/tensor/string_element.h"
 #include "framework/tensor/truth_values.h"
 
 namespace treenail {
 namespace {
 
-constexpr std::string_view kDoing = "read checkpoint";
 constexpr size_t kNamesShown = 10;
 
-// One dataset: a whole tensor or a part of one.
-struct Part {
+// A shard of a checkpoint that is open, and may have been read.
+struct Shard {
   std::string path;
+  FileDescriptor descriptor;  // until it is read
+  std::unique_ptr<CheckpointFile> file;
+};
+
+Shard open_shard(const CheckpointIndex::Shard& wanted, const std::string& index) {
+  Shard shard;
+  shard.path = index.substr(0, index.rfind('/') + 1) + wanted.file;  // npos + 1 is 0
+  try {
+    shard.descriptor = open_for_reading(shard.path);
+  } catch (const Error& error) {
+    if (error.code() != Code::kNotFound) throw;
+    throw data_loss("checkpoint ", index, " is incomplete: its shard ", shard.path, " is missing");
+  }
+  if (read_frame(shard.descriptor, shard.path, false) != wanted.frame) {
+    throw data_loss("checkpoint ", index, " is incomplete: ", shard.path,
+                    " is not the shard that was saved with it, but of another save");
+  }
+  return shard;
+}
+
+// Where a tensor lies: the shards that have parts of it.
+struct Source {
   TensorSlice slice;
-};
-
-struct Stored {
-  CheckpointReader::Entry entry;
-  std::vector<Part> parts;
-  std::string type_text;  // where the dtype is invalid
-};
-
-FileDescriptor open_checked(const std::string& path, bool allow_foreign) {
-  FileDescriptor file = open_for_reading(path);
-  check_frame(file, path, allow_foreign);
-  return file;
-}
-
-Hdf5File* open(const FileDescriptor& file, const std::string& path) {
-  Hdf5Status status;
-  Hdf5File* hdf5 = hdf5_api().open(file.get(), &status);
-  check_hdf5(status, kDoing, path);
-  return hdf5;
-}
-
-// Collects what the adapter lists. Exceptions wait until HDF5 is done.
-struct Listing {
-  std::map<std::string, Stored> tensors;
-  std::exception_ptr error;
-
-  static void visit(void* argument, const Hdf5Dataset* dataset) {
-    auto* listing = static_cast<Listing*>(argument);
-    if (listing->error) return;
-    try {
-      listing->add(*dataset);
-    } catch (...) {
-      listing->error = std::current_exception();
-    }
-  }
-
-  void add(const Hdf5Dataset& dataset) {
-    const std::string name = dataset.name != nullptr ? dataset.name : dataset.path;
-    const auto dtype = static_cast<DType>(dataset.dtype);
-    const Shape shape = dtype == DType::kInvalid
-                            ? Shape()
-                            : Shape({dataset.dims, static_cast<size_t>(dataset.rank)});
-    TensorSlice slice = TensorSlice::whole(shape);
-    if (dataset.slice != nullptr) {
-      slice = TensorSlice::parse(dataset.slice);
-      if (!(slice.extent == shape)) {
-        throw data_loss("dataset ", dataset.path, " has shape ", shape, " and is called part \"",
-                        dataset.slice, "\"");
-      }
-    }
-    Stored& stored = tensors[name];
-    if (stored.parts.empty()) {
-      stored.entry = {name, dtype, slice.full, {}};
-      stored.type_text = dataset.type_text;
-    } else if (dataset.slice == nullptr || stored.entry.slices.empty() ||
-               stored.entry.dtype != dtype || !(stored.entry.shape == slice.full)) {
-      throw data_loss("datasets ", stored.parts[0].path, " and ", dataset.path,
-                      " are both called tensor \"", name, "\"");
-    }
-    if (dataset.slice != nullptr) stored.entry.slices.push_back(slice);
-    stored.parts.push_back({dataset.path, slice});
-  }
-};
-
-// Where the strings of a box go: the box's elements in row-major order, into a tensor of `memory`
-// extents.
-struct StringSink {
-  StringElement* elements;
-  const TensorSlice* box;  // in coordinates of the tensor in memory
-  std::exception_ptr error;
-
-  int64_t offset(int64_t index) const {
-    int64_t at = 0;
-    int64_t stride = 1;
-    for (int i = box->full.rank() - 1; i >= 0; --i) {
-      at += (box->start[i] + index % box->extent[i]) * stride;
-      index /= box->extent[i];
-      stride *= box->full[i];
-    }
-    return at;
-  }
-
-  static void visit(void* argument, int64_t index, const char* bytes, size_t size) {
-    auto* sink = static_cast<StringSink*>(argument);
-    if (sink->error) return;
-    try {
-      sink->elements[sink->offset(index)] = StringElement({bytes, size});
-    } catch (...) {
-      sink->error = std::current_exception();
-    }
-  }
+  size_t shard;
 };
 
 }  // namespace
 
 struct CheckpointReader::Impl {
-  Impl(const std::string& path, bool allow_foreign)
-      : path(path), file(open_checked(path, allow_foreign)), hdf5(open(file, path)) {
-    Listing listing;
-    Hdf5Status status;
-    hdf5_api().list(hdf5.get(), Listing::visit, &listing, &status);
-    try {
-      if (listing.error) std::rethrow_exception(listing.error);
-    } catch (const Error& error) {
-      throw error.with_prefix(concat("cannot ", kDoing, " ", path, ": "));
+  Impl(const std::string& path, bool allow_foreign) : path(path) {
+    auto file = std::make_unique<CheckpointFile>(open_for_reading(path), path, allow_foreign);
+    if (file->frame() && file->frame()->kind == FrameKind::kIndex) {
+      take(read_checkpoint_index(*file, path));
+      return;
     }
-    check_hdf5(status, kDoing, path);
-    for (auto& [name, stored] : listing.tensors) {
-      entries.push_back(stored.entry);
-      tensors.push_back(std::move(stored));
+    entries = file->entries();
+    for (const Entry& entry : entries) sources.push_back({{TensorSlice::whole(entry.shape), 0}});
+    shards.push_back({path, FileDescriptor(), std::move(file)});
+  }
+
+  // The entries of all shards.
+  void take(const CheckpointIndex& index) {
+    SavedParts saved;
+    for (const CheckpointIndex::Part& part : index.parts) {
+      if (entries.empty() || entries.back().name != part.tensor) {
+        entries.push_back({part.tensor, part.dtype, part.slice.full, {}});
+        sources.emplace_back();
+      }
+      saved.add(part.tensor, part.dtype, part.slice);
+      if (!part.slice.is_whole()) entries.back().slices.push_back(part.slice);
+      sources.back().push_back({part.slice, static_cast<size_t>(part.shard)});
     }
+    for (const CheckpointIndex::Shard& shard : index.shards)
+      shards.push_back(open_shard(shard, path));
   }
 
   std::string path;
-  FileDescriptor file;  // outlives hdf5
-  Hdf5Handle hdf5;
   std::vector<Entry> entries;
-  std::vector<Stored> tensors;  // of the same index
+  std::vector<std::vector<Source>> sources;  // of the same index
+  std::mutex mutex;                          // of the reading of shards
+  std::vector<Shard> shards;
 
-  // Index of the tensor, or -1.
-  int64_t position(std::string_view name) const {
-    const auto at = std::lower_bound(
-        entries.begin(), entries.end(), name,
-        [](const Entry& entry, std::string_view wanted) { return entry.name < wanted; });
-    return at != entries.end() && at->name == name ? at - entries.begin() : -1;
+  const CheckpointFile& file(size_t number) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    Shard& shard = shards[number];
+    if (!shard.file) {
+      shard.file = std::make_unique<CheckpointFile>(std::move(shard.descriptor), shard.path, false);
+    }
+    return *shard.file;
   }
 
   size_t position_or_throw(std::string_view name) const {
-    const int64_t found = position(name);
+    const int64_t found = entry_position(entries, name);
     if (found >= 0) return static_cast<size_t>(found);
     std::vector<std::string_view> names;
     std::string shown;
@@ -170,44 +112,22 @@ struct CheckpointReader::Impl {
                     "; it holds ", names.size(), names.empty() ? " tensors" : " tensors: ", shown);
   }
 
-  // Copies what `part` has of `wanted` into `result`; the number of elements.
-  int64_t read_part(const Stored& stored, const Part& part, const TensorSlice& wanted,
-                    Tensor* result) const {
-    TensorSlice common;
-    if (!TensorSlice::intersection(part.slice, wanted, &common)) return 0;
-    Extents start(common.start.size());
-    TensorSlice memory = TensorSlice::whole(wanted.extent);  // where it lies in `result`
-    memory.extent = common.extent;
-    for (size_t i = 0; i < start.size(); ++i) {
-      start[i] = common.start[i] - part.slice.start[i];
-      memory.start[i] = common.start[i] - wanted.start[i];
-    }
-    const Hdf5Box box = {common.full.rank(), start.data(), common.extent.dims().data(),
-                         memory.full.dims().data(), memory.start.data()};
-    Hdf5Status status;
-    if (stored.entry.dtype == DType::kString) {
-      StringSink sink{result->data<StringElement>(), &memory, nullptr};
-      hdf5_api().read_strings(hdf5.get(), part.path.c_str(), &box, StringSink::visit, &sink,
-                              &status);
-      if (sink.error) std::rethrow_exception(sink.error);
-    } else {
-      hdf5_api().read(hdf5.get(), part.path.c_str(), static_cast<int32_t>(stored.entry.dtype), &box,
-                      result->raw(), &status);
-    }
-    check_hdf5(status, kDoing, path);
-    return common.extent.num_elements();
-  }
-
-  Tensor read(const Stored& stored, const TensorSlice& wanted) const {
-    if (stored.entry.dtype == DType::kInvalid) {
-      throw unimplemented("tensor \"", stored.entry.name, "\" of ", path, " is a ",
-                          stored.type_text, ", which no dtype stands for");
-    }
-    Tensor result(stored.entry.dtype, wanted.extent);
+  Tensor read(size_t at, const TensorSlice& wanted) {
+    const Entry& entry = entries[at];
+    if (entry.dtype == DType::kInvalid) file(sources[at][0].shard).check_dtype(entry.name);
+    Tensor result(entry.dtype, wanted.extent);
     int64_t filled = 0;
-    for (const Part& part : stored.parts) filled += read_part(stored, part, wanted, &result);
+    std::vector<size_t> done;
+    for (const Source& source : sources[at]) {
+      TensorSlice common;
+      if (std::find(done.begin(), done.end(), source.shard) != done.end() ||
+          (!source.slice.is_whole() && !TensorSlice::intersection(source.slice, wanted, &common)))
+        continue;
+      done.push_back(source.shard);
+      filled += file(source.shard).read(entry.name, wanted, &result);
+    }
     if (filled != result.num_elements()) {
-      throw not_found("of tensor \"", stored.entry.name, "\", part \"", wanted.text(),
+      throw not_found("of tensor \"", entry.name, "\", part \"", wanted.text(),
                       "\" is not wholly in checkpoint ", path);
     }
     if (result.dtype() == DType::kBool) make_truth_values(result.raw(), result.bytes());
@@ -227,7 +147,7 @@ const std::vector<CheckpointReader::Entry>& CheckpointReader::entries() const {
 }
 
 const CheckpointReader::Entry* CheckpointReader::find(std::string_view name) const {
-  const int64_t at = impl_->position(name);
+  const int64_t at = entry_position(impl_->entries, name);
   return at < 0 ? nullptr : &impl_->entries[static_cast<size_t>(at)];
 }
 
@@ -236,13 +156,13 @@ const CheckpointReader::Entry& CheckpointReader::get(std::string_view name) cons
 }
 
 Tensor CheckpointReader::read(std::string_view name) const {
-  const Stored& stored = impl_->tensors[impl_->position_or_throw(name)];
-  return impl_->read(stored, TensorSlice::whole(stored.entry.shape));
+  const size_t at = impl_->position_or_throw(name);
+  return impl_->read(at, TensorSlice::whole(impl_->entries[at].shape));
 }
 
 Tensor CheckpointReader::read_rows(std::string_view name, int64_t begin, int64_t end) const {
-  const Stored& stored = impl_->tensors[impl_->position_or_throw(name)];
-  const Shape& shape = stored.entry.shape;
+  const size_t at = impl_->position_or_throw(name);
+  const Shape& shape = impl_->entries[at].shape;
   if (shape.rank() < 1 || begin < 0 || begin > end || end > shape[0]) {
     throw invalid_argument("rows [", begin, ", ", end, ") do not lie in tensor \"", name,
                            "\" of shape ", shape);
@@ -250,17 +170,17 @@ Tensor CheckpointReader::read_rows(std::string_view name, int64_t begin, int64_t
   TensorSlice slice = TensorSlice::whole(shape);
   slice.start[0] = begin;
   slice.extent = shape.with_dim(0, end - begin);
-  return impl_->read(stored, slice);
+  return impl_->read(at, slice);
 }
 
 Tensor CheckpointReader::read_slice(std::string_view name, const TensorSlice& slice) const {
-  const Stored& stored = impl_->tensors[impl_->position_or_throw(name)];
-  if (!(slice.full == stored.entry.shape)) {
+  const size_t at = impl_->position_or_throw(name);
+  const Shape& shape = impl_->entries[at].shape;
+  if (!(slice.full == shape)) {
     throw invalid_argument("slice \"", slice.text(), "\" is of a tensor of shape ", slice.full,
-                           "; \"", name, "\" in checkpoint ", impl_->path, " has shape ",
-                           stored.entry.shape);
+                           "; \"", name, "\" in checkpoint ", impl_->path, " has shape ", shape);
   }
-  return impl_->read(stored, slice);
+  return impl_->read(at, slice);
 }
 
 }  // namespace treenail

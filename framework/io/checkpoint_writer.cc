@@ -2,7 +2,6 @@
 // Writing checkpoints: HDF5 into a file beside the target, then checksum, sync and rename. Tensors
 // go from their own memory to the file; nothing is collected.
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,6 +12,7 @@
 #include "framework/io/checkpoint.h"
 #include "framework/io/checkpoint_frame.h"
 #include "framework/io/checkpoint_names.h"
+#include "framework/io/checkpoint_parts.h"
 #include "framework/io/file.h"
 #include "framework/io/hdf5_file.h"
 #include "framework/tensor/string_element.h"
@@ -30,33 +30,10 @@ Hdf5File* create(const AtomicFile& file) {
   return hdf5;
 }
 
-struct Saved {
-  DType dtype;
-  Shape full;
-  std::vector<TensorSlice> slices;  // empty: whole
-};
-
 void check_slice(std::string_view name, const Tensor& tensor, const TensorSlice& slice) {
   if (tensor.shape() == slice.extent) return;
   throw invalid_argument("tensor \"", name, "\" is ", tensor, ", the slice \"", slice.text(),
                          "\" has shape ", slice.extent);
-}
-
-void check_part(std::string_view name, const Saved& saved, DType dtype, const TensorSlice& slice) {
-  if (saved.slices.empty() || slice.is_whole()) {
-    throw invalid_argument("tensor \"", name, "\" is saved twice");
-  }
-  if (saved.dtype != dtype || !(saved.full == slice.full)) {
-    throw invalid_argument("tensor \"", name, "\" is saved as parts of ", saved.dtype, saved.full,
-                           " and of ", dtype, slice.full);
-  }
-  for (const TensorSlice& other : saved.slices) {
-    TensorSlice common;
-    if (TensorSlice::intersection(other, slice, &common)) {
-      throw invalid_argument("parts of tensor \"", name, "\" overlap: \"", other.text(),
-                             "\" and \"", slice.text(), "\"");
-    }
-  }
 }
 
 }  // namespace
@@ -68,21 +45,22 @@ struct CheckpointWriter::Impl {
   AtomicFile file;
   Hdf5Handle hdf5;
   CheckpointNames names;
-  std::map<std::string, Saved, std::less<>> saved;
+  SavedParts saved;
+
+  void finish(FrameKind kind) {
+    Hdf5Status status;
+    hdf5.close(&status);
+    check_hdf5(status, kDoing, file.path());
+    seal_frame(file.file(), file.path(), kind);
+    file.commit();
+  }
 
   // Remembers the tensor, and gives its place in the file.
   std::string enter(std::string_view name, DType dtype, const TensorSlice& slice) {
-    const auto at = saved.find(name);
-    if (at != saved.end()) check_part(name, at->second, dtype, slice);
-    std::string path = names.place(
-        slice.is_whole() ? std::string(name)
-                         : concat(name, "+", slice.text().substr(slice.text().rfind(' ') + 1)));
-    Saved& entry =
-        at != saved.end()
-            ? at->second
-            : saved.emplace(std::string(name), Saved{dtype, slice.full, {}}).first->second;
-    if (!slice.is_whole()) entry.slices.push_back(slice);
-    return path;
+    saved.add(name, dtype, slice);
+    return names.place(slice.is_whole()
+                           ? std::string(name)
+                           : concat(name, "+", slice.text().substr(slice.text().rfind(' ') + 1)));
   }
 
   void write(std::string_view name, const Tensor& tensor, const TensorSlice& slice) {
@@ -131,13 +109,9 @@ void CheckpointWriter::add_slice(std::string_view name, const Tensor& tensor,
   impl_->write(name, tensor, slice);
 }
 
-void CheckpointWriter::finish() {
-  Hdf5Status status;
-  impl_->hdf5.close(&status);
-  check_hdf5(status, kDoing, impl_->file.path());
-  seal_frame(impl_->file.file(), impl_->file.path());
-  impl_->file.commit();
-}
+void CheckpointWriter::finish() { impl_->finish(FrameKind::kTensors); }
+
+void CheckpointWriter::finish_index() { impl_->finish(FrameKind::kIndex); }
 
 void write_checkpoint(const std::string& path,
                       std::span<const std::pair<std::string, Tensor>> tensors) {

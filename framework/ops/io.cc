@@ -90,6 +90,7 @@ void register_io_ops(OpRegistry& r) {
       .input("checkpoint_prefixes: string")
       .input("destination_prefix: string")
       .attr("delete_old_dirs: bool = true")
+      .attr("by_reference: bool = false")
       .stateful()
       .shape(merge_shape)
       .not_differentiable()
@@ -97,8 +98,15 @@ void register_io_ops(OpRegistry& r) {
           "Puts the tensors of several checkpoint files, and the parts of tensors, into one file "
           "`destination_prefix`.\n\n"
           "delete_old_dirs: afterwards remove the files merged, and their directories where these "
-          "are then empty.\n\n"
-          "Errors: as Restore and Save; InvalidArgument when a tensor is in more than one file.");
+          "are then empty.\n"
+          "by_reference: instead check the files, leave them where they are, in the directory of "
+          "`destination_prefix`, and\n"
+          "write an index of them under that name, which Restore reads as one checkpoint: no "
+          "tensor is copied.\n\n"
+          "Errors: as Restore and Save; InvalidArgument when a tensor is in more than one file, "
+          "and "
+          "by_reference when a\n"
+          "file is in another directory.");
   r.op("ShardedFilename")
       .input("basename: string")
       .input("shard: int32")

@@ -2976,14 +2976,18 @@ mean = Mean
 
 
 def MergeCheckpoints(checkpoint_prefixes: TensorLike, destination_prefix: TensorLike,
-                     delete_old_dirs: bool = ..., name: str | None = ...) -> Operation:
+                     delete_old_dirs: bool = ..., by_reference: bool = ...,
+                     name: str | None = ...) -> Operation:
     """Puts the tensors of several checkpoint files, and the parts of tensors, into one file
     `destination_prefix`.
 
     delete_old_dirs: afterwards remove the files merged, and their directories where these are
-    then empty.
+    then empty. by_reference: instead check the files, leave them where they are, in the
+    directory of `destination_prefix`, and write an index of them under that name, which Restore
+    reads as one checkpoint: no tensor is copied.
 
-    Errors: as Restore and Save; InvalidArgument when a tensor is in more than one file.
+    Errors: as Restore and Save; InvalidArgument when a tensor is in more than one file, and
+    by_reference when a file is in another directory.
     """
 
 

@@ -109,6 +109,29 @@ TEST_F(IoOps, MergeKeepsSourcesWhenAskedTo) {
   EXPECT_EQ(restore("a", {"x"}, {DType::kFloat32})[0].shape(), Shape({4, 3}));
 }
 
+TEST_F(IoOps, AnIndexLeavesShardsWhereTheyAre) {
+  const Tensor top = Tensor::vector<float>({1, 2, 3});
+  const Tensor bottom = Tensor::vector<float>({4, 5});
+  save("a", {"v", "whole"}, {top, matrix()}, {"5 0,3", ""});
+  save("b", {"v"}, {bottom}, {"5 3,2"});
+  run("MergeCheckpoints", {strings({file("a"), file("b")}), string(file("m"))},
+      {{"by_reference", true}});
+  EXPECT_EQ(files(), 3);
+  const std::vector<Tensor> values =
+      restore("m", {"v", "whole", "v"}, {DType::kFloat32, DType::kFloat32, DType::kFloat32},
+              {"", "", "5 2,2"});
+  EXPECT_EQ(tensor_values(values[0]), "float32[5] [1, 2, 3, 4, 5]");
+  EXPECT_EQ(tensor_values(values[1], 2), "float32[4,3] [0, 1, ...]");
+  EXPECT_EQ(tensor_values(values[2]), "float32[2] [3, 4]");
+  const CheckpointReader reader(file("m"));
+  EXPECT_EQ(reader.get("v").slices.size(), 2u);
+  std::filesystem::remove(file("b"));
+  EXPECT_EQ(tensor_values(reader.read("v")), "float32[5] [1, 2, 3, 4, 5]");  // it is open
+  EXPECT_EQ(error_of([&] { CheckpointReader(file("m")); }), "DataLoss: checkpoint " + file("m") +
+                                                                " is incomplete: its shard " +
+                                                                file("b") + " is missing");
+}
+
 TEST_F(IoOps, FailedMergeTouchesNothing) {
   save("a", {"x"}, {matrix()});
   save("b", {"x"}, {matrix()});

@@ -12,6 +12,7 @@
 #include "framework/base/error.h"
 #include "framework/base/logging.h"
 #include "framework/io/checkpoint.h"
+#include "framework/io/checkpoint_index.h"
 #include "framework/runtime/kernel/kernel_poll.h"
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "framework/tensor/string_element.h"
@@ -109,6 +110,13 @@ void remove_source(const std::string& path) {
     ::rmdir(path.substr(0, slash).c_str());  // fails unless it is empty
 }
 
+// The files stay where they are: what is written says where their tensors are.
+void index(RunContext& c) {
+  std::vector<std::string> shards;
+  for (int64_t i = 0; i < c.input(0).num_elements(); ++i) shards.push_back(text(c.input(0), i));
+  index_checkpoints(shards, text(c.input(1)), [&] { poll(c); });
+}
+
 void merge(RunContext& c, bool remove_sources) {
   const std::string destination = text(c.input(1));
   const int64_t count = c.input(0).num_elements();
@@ -142,6 +150,7 @@ KernelPtr prepare_restore(const PrepareContext& p) {
 }
 
 KernelPtr prepare_merge(const PrepareContext& p) {
+  if (p.op().get_bool("by_reference")) return make_kernel(index, kFileCostNs);
   return make_kernel(
       [remove = p.op().get_bool("delete_old_dirs")](RunContext& c) { merge(c, remove); },
       kFileCostNs);

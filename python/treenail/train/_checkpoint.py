@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoint files, and the text file `checkpoint` that says which ones a directory holds.
 
-A checkpoint is one HDF5 file under the very name Saver.save gives back. The state file has
-TensorFlow 1's form:
+A checkpoint is one HDF5 file under the very name Saver.save gives back, or the index of several.
+The state file has TensorFlow 1's form:
 
     model_checkpoint_path: "model-200"
     all_model_checkpoint_paths: "model-100"
@@ -17,6 +17,7 @@ import sys
 from treenail import _treenail as _core
 from treenail import errors
 from treenail._checks import a_path
+from treenail.train._shards import remove_shards
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -172,11 +173,14 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Sequence) -> list:
 
 
 def remove_checkpoint(checkpoint_prefix: str) -> None:
-    """Deletes a checkpoint, if it is there."""
+    """Deletes a checkpoint, if it is there: an index before its shards, so that nobody finds half
+    of it."""
+    path = path_text(checkpoint_prefix)
     try:
-        os.remove(checkpoint_prefix)
+        os.remove(path)
     except FileNotFoundError:
         pass
+    remove_shards(path)
 
 
 def _resolved(path: str) -> str:

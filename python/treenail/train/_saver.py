@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from operator import index
 
@@ -22,6 +23,8 @@ from treenail._variables import Variable, global_variables
 from treenail.train._checkpoint import (check_state_file, checkpoint_exists, get_checkpoint_mtimes,
                                         path_text, remove_checkpoint, share_hdf5_lock,
                                         update_checkpoint_state)
+from treenail.train._shards import (ShardedOperations, new_shard_names, remove_abandoned_shards,
+                                    remove_shards)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,10 +47,13 @@ class Saver:
     var_list: a list of variables, or {name in the checkpoint: variable}; all global variables when
     None. max_to_keep: the oldest checkpoints are deleted beyond so many; None or 0 keeps all.
     keep_checkpoint_every_n_hours: one of that many hours is kept for good. reshape: restore into
-    another shape of as many elements. allow_empty: no variables are no error.
+    another shape of as many elements. allow_empty: no variables are no error. sharded: the
+    variables of each device are written into a file of their own, by the task that has them;
+    immediate execution has one task, and one file.
 
-    A checkpoint is one HDF5 file, readable by h5py and h5dump. It appears under its name only when
-    it is complete.
+    A checkpoint is one HDF5 file, readable by h5py and h5dump, or, sharded, an index of several
+    such files. It appears under its name only when it is complete. Whichever it is, any Saver
+    restores it. Several threads may save at once.
     """
 
     def __init__(self, var_list: Any = None, reshape: bool = False, sharded: bool = False,
@@ -62,7 +68,8 @@ class Saver:
         self._max_to_keep = max_to_keep or 0
         self._keep_seconds = keep_checkpoint_every_n_hours * 3600
         self._pad_step_number = pad_step_number
-        self._name = name
+        self._name, self._sharded = name, bool(sharded)
+        self._lock = threading.Lock()  # of what is known of the checkpoints there are
         self._filename = filename or "model"
         self._last: list = []  # (path, time written), oldest first
         self._next_kept = time.time() + self._keep_seconds
@@ -90,18 +97,29 @@ class Saver:
             return
         with graph.as_default(), graph.control_dependencies(None), graph.device(None), \
                 graph.name_scope(self._name or "save"):
-            names = list(named)
-            read = [v.value() for v in named.values()]
-            with graph.device("/cpu:0"):  # where files are written and read
-                self._path = placeholder_with_default(self._filename, shape=[], name="filename")
-                self._save_op = ops.Save(self._path, names, [""] * len(names), read, name="Save")
-                values = ops.Restore(self._path, names, [""] * len(names),
-                                     dtypes=[v.dtype for v in named.values()], name="Restore")
-            assigns = [assign for variable, value in zip(named.values(), values)
-                       for assign in self._assign(variable, value)]
+            self._path = placeholder_with_default(self._filename, shape=[], name="filename")
+            assigns = self._in_shards(graph) if self._sharded else self._in_one_file(graph)
             self._restore_op = group(*assigns, name="restore_all")
         self._graph: Graph = graph
         graph.add_to_collection(GraphKeys.SAVERS, self)
+
+    def _in_one_file(self, graph: Graph) -> list:
+        """Makes the operation that saves; the assignments that restore."""
+        names, variables = list(self._named), list(self._named.values())
+        read = [v.value() for v in variables]
+        with graph.device("/cpu:0"):  # where files are written and read
+            self._save_op = ops.Save(self._path, names, [""] * len(names), read, name="Save")
+            values = ops.Restore(self._path, names, [""] * len(names),
+                                 dtypes=[v.dtype for v in variables], name="Restore")
+        return [assign for variable, value in zip(variables, values)
+                for assign in self._assign(variable, value)]
+
+    def _in_shards(self, graph: Graph) -> list:
+        self._begin = placeholder_with_default(self._filename + ".shard-0-0-0", shape=[],
+                                               name="shards")
+        made = ShardedOperations(graph, self._named, self._path, self._begin, self._reshape)
+        self._save_op = made.save()
+        return made.restore()
 
     def _assign(self, variable: Any, value: Tensor) -> list:
         if self._reshape:
@@ -194,27 +212,43 @@ class Saver:
         if self._empty:
             return None
         share_hdf5_lock()
-        if self._immediate:
-            self._save_now(path)
-        else:
-            sess.run(self._save_op, {self._path: path})
+        self._write(sess, path)
         if write_state:
-            self._record(path)
-            update_checkpoint_state(directory, path, self.last_checkpoints, name)
+            with self._lock:
+                dropped = self._record(path)
+                update_checkpoint_state(directory, path, self.last_checkpoints, name)
+                for old in dropped:
+                    remove_checkpoint(old)
         return path
 
-    def _record(self, path: str) -> None:
-        """Remembers a new checkpoint and deletes the oldest beyond max_to_keep."""
+    def _write(self, sess: Any, path: str) -> None:
+        if self._immediate:
+            self._save_now(path)
+        elif not self._sharded:
+            sess.run(self._save_op, {self._path: path})
+            remove_shards(path)  # of a checkpoint in shards that had this name
+        else:
+            begin = new_shard_names(path)
+            try:
+                sess.run(self._save_op, {self._path: path, self._begin: begin})
+            except BaseException:
+                remove_shards(path, only=begin)
+                raise
+            remove_shards(path, but=begin)
+            remove_abandoned_shards(path)
+
+    def _record(self, path: str) -> list:
+        """Remembers a new checkpoint; the oldest ones beyond max_to_keep, which may go."""
         self._last = [entry for entry in self._last if entry[0] != path]
         self._last.append((path, time.time()))
-        if not self._max_to_keep:
-            return
-        while len(self._last) > self._max_to_keep:
+        dropped = []
+        while self._max_to_keep and len(self._last) > self._max_to_keep:
             oldest, written = self._last.pop(0)
             if written > self._next_kept:
                 self._next_kept += self._keep_seconds
                 continue
-            remove_checkpoint(oldest)
+            dropped.append(oldest)
+        return dropped
 
     @property
     def last_checkpoints(self) -> list:
