@@ -179,6 +179,8 @@ class Graph {
 
   // After this, add() and changes throw FailedPrecondition "the graph is finalized".
   void finalize() { finalized_ = true; }
+  // Takes that back: for who finalized a graph of somebody else's for a while.
+  void unfinalize() { finalized_ = false; }
   bool finalized() const { return finalized_; }
 
   // Graph-level random seed; none when has_seed is false.

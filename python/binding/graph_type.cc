@@ -227,6 +227,12 @@ PyObject* finalize(PyObject* self, PyObject*) {
   writing(graph, [&] { graph.finalize(); });
   return none();
 }
+// For a training session, which finalizes the program's graph while it lasts.
+PyObject* unfinalize(PyObject* self, PyObject*) {
+  Graph& graph = *state_of(self).graph;
+  writing(graph, [&] { graph.unfinalize(); });
+  return none();
+}
 PyObject* get_finalized(PyObject* self, void*) {
   return bool_object(state_of(self).graph->finalized());
 }
@@ -337,6 +343,7 @@ PyMethodDef methods[] = {
     {"_find_tensor", find_tensor, METH_O, nullptr},
     {"get_operations", get_operations, METH_NOARGS,
      "get_operations($self, /)\n--\n\nAll operations of the graph, in creation order."},
+    {"_unsafe_unfinalize", unfinalize, METH_NOARGS, nullptr},
     {"finalize", finalize, METH_NOARGS,
      "finalize($self, /)\n--\n\nForbids further changes: they raise FailedPreconditionError."},
     {nullptr, nullptr, 0, nullptr},

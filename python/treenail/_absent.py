@@ -59,11 +59,6 @@ _TOP = {
     "tn.sequence_mask, or use tn.SparseTensor", "merge_all_summaries": "use tn.summary.merge_all",
 }
 _TRAIN = {
-    "ClusterSpec": _ONE_PROCESS, "Supervisor": _ONE_PROCESS
-    + ": tn.Session, with tn.train.Saver", "replica_device_setter": _ONE_PROCESS,
-    "SyncReplicasOptimizer": _ONE_PROCESS, "MonitoredTrainingSession": "use a tn.Session, and "
-    "tn.train.Saver every so many steps", "MonitoredSession": "use a tn.Session",
-    "SessionRunHook": "call what is to be done from the training loop",
     "Checkpoint": "use tn.train.Saver", "NewCheckpointReader": "use tn.train.load_checkpoint",
     "import_meta_graph": _GRAPH_FILES, "export_meta_graph": _GRAPH_FILES,
     "write_graph": _GRAPH_FILES, "SummaryWriter": "use tn.summary.FileWriter",

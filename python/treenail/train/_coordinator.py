@@ -59,7 +59,7 @@ class Coordinator:
     def _exception(self, ex: Any) -> Any:
         if ex is None:
             return None
-        raised = ex[1] if isinstance(ex, tuple) else ex
+        raised = ex[1] if isinstance(ex, tuple) and len(ex) == 3 else ex
         if not isinstance(raised, BaseException):
             raise TypeError("ex must be an exception or what sys.exc_info() gives, not %r" % (ex,))
         return None if isinstance(raised, self._clean) else raised

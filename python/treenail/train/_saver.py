@@ -69,6 +69,7 @@ class Saver:
         self._keep_seconds = keep_checkpoint_every_n_hours * 3600
         self._pad_step_number = pad_step_number
         self._name, self._sharded = name, bool(sharded)
+        self._begin: Any = None  # in shards: the tensor with what their names begin with
         self._lock = threading.Lock()  # of what is known of the checkpoints there are
         self._filename = filename or "model"
         self._last: list = []  # (path, time written), oldest first
@@ -101,7 +102,6 @@ class Saver:
             assigns = self._in_shards(graph) if self._sharded else self._in_one_file(graph)
             self._restore_op = group(*assigns, name="restore_all")
         self._graph: Graph = graph
-        graph.add_to_collection(GraphKeys.SAVERS, self)
 
     def _in_one_file(self, graph: Graph) -> list:
         """Makes the operation that saves; the assignments that restore."""
@@ -115,10 +115,11 @@ class Saver:
                 for assign in self._assign(variable, value)]
 
     def _in_shards(self, graph: Graph) -> list:
-        self._begin = placeholder_with_default(self._filename + ".shard-0-0-0", shape=[],
-                                               name="shards")
-        made = ShardedOperations(graph, self._named, self._path, self._begin, self._reshape)
-        self._save_op = made.save()
+        begin = placeholder_with_default(self._filename + ".shard-0-0-0", shape=[], name="shards")
+        made = ShardedOperations(graph, self._named, self._path, begin, self._reshape)
+        if len(made.shards) == 1:  # which needs no index
+            begin = None
+        self._begin, self._save_op = begin, made.save()
         return made.restore()
 
     def _assign(self, variable: Any, value: Tensor) -> list:
@@ -224,7 +225,7 @@ class Saver:
     def _write(self, sess: Any, path: str) -> None:
         if self._immediate:
             self._save_now(path)
-        elif not self._sharded:
+        elif self._begin is None:
             sess.run(self._save_op, {self._path: path})
             remove_shards(path)  # of a checkpoint in shards that had this name
         else:

@@ -72,18 +72,25 @@ class ShardedOperations:
         self._graph, self._path, self._begin, self._reshape = graph, path, begin, reshape
 
     def save(self) -> Operation:
-        """One operation that writes every shard, and then the index."""
+        """One operation that writes every shard, and then the index; of one shard, that alone
+        under the checkpoint's name."""
+        if len(self.shards) == 1:
+            return self._written(0, self._path)
         files, written = [], []
-        for number, (device, pieces) in enumerate(self.shards):
-            values = [piece.variable.value() for piece in pieces]
+        for number, (device, _) in enumerate(self.shards):
             with self._graph.device(device):
-                file = ops.ShardedFilename(self._begin, number, len(self.shards))
-                files.append(file)
-                written.append(ops.Save(file, [piece.name for piece in pieces],
-                                        [piece.part for piece in pieces], values, name="Save"))
+                files.append(ops.ShardedFilename(self._begin, number, len(self.shards)))
+            written.append(self._written(number, files[-1]))
         with self._graph.device(self.shards[0][0]), self._graph.control_dependencies(written):
             return ops.MergeCheckpoints(stack(files), self._path, delete_old_dirs=False,
                                         by_reference=True, name="MergeCheckpoints")
+
+    def _written(self, number: int, file: Tensor) -> Operation:
+        device, pieces = self.shards[number]
+        values = [piece.variable.value() for piece in pieces]
+        with self._graph.device(device):
+            return ops.Save(file, [piece.name for piece in pieces],
+                            [piece.part for piece in pieces], values, name="Save")
 
     def restore(self) -> list:
         """The assignments of all values; none before all are read."""

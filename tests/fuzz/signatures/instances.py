@@ -25,6 +25,21 @@ def _queue_runner(_rng):
     return tn.train.QueueRunner(queue, [queue.enqueue([1.0])])
 
 
+def _step(_rng=None):
+    return tn.train.get_or_create_global_step()
+
+
+def _growing(made):
+    """What has finalized the graph, to which arguments are still to be added."""
+    tn.get_default_graph()._unsafe_unfinalize()
+    return made
+
+
+def _saving(_rng):
+    _step()
+    return tn.train.CheckpointSaverHook("run", save_steps=1, saver=tn.train.Saver())
+
+
 def _sparse_accumulator(_rng):
     return tn.SparseConditionalAccumulator(tn.float32, [2, 3])
 
@@ -130,6 +145,26 @@ MAKERS = {
     tn.seq2seq.TrainingHelper: lambda rng: tn.seq2seq.TrainingHelper(_memory(), [3, 2]),
     tn.train.Checkpoint: _checkpoint,
     tn.train.CheckpointManager: lambda rng: tn.train.CheckpointManager(_checkpoint(), "kept", 2),
+    tn.train.CheckpointSaverHook: _saving,
+    tn.train.ClusterSpec: lambda rng: tn.train.ClusterSpec({"ps": ["a:1", "b:1"]}),
+    tn.train.FeedFnHook: lambda rng: tn.train.FeedFnHook(dict),
+    tn.train.GreedyLoadBalancingStrategy: lambda rng: tn.train.GreedyLoadBalancingStrategy(
+        2, tn.train.byte_size_load_fn),
+    tn.train.LoggingTensorHook:
+        lambda rng: tn.train.LoggingTensorHook([tn.constant(1.0)], every_n_iter=1),
+    tn.train.MonitoredSession: lambda rng: _growing(tn.train.MonitoredSession()),
+    tn.train.SingularMonitoredSession:
+        lambda rng: _growing(tn.train.SingularMonitoredSession()),
+    tn.train.NanTensorHook: lambda rng: tn.train.NanTensorHook(tn.constant(1.0)),
+    tn.train.ProfilerHook: lambda rng: tn.train.ProfilerHook(save_steps=1, output_dir="traces"),
+    tn.train.RoundRobinStrategy: lambda rng: tn.train.RoundRobinStrategy(2),
+    tn.train.SecondOrStepTimer: lambda rng: tn.train.SecondOrStepTimer(every_steps=1),
+    tn.train.SessionRunContext: lambda rng: tn.train.SessionRunContext(
+        tn.train.SessionRunArgs(None), None),
+    tn.train.StopAtStepHook: lambda rng: tn.train.StopAtStepHook(last_step=1),
+    tn.train.SummarySaverHook:
+        lambda rng: tn.train.SummarySaverHook(save_steps=1, summary_op=tn.constant(b"")),
+    tn.train.Supervisor: lambda rng: _growing(tn.train.Supervisor()),
     tn.train.CheckpointStatus: lambda rng: _checkpoint().restore(None),
     tn.train.QueueRunner: _queue_runner,
     tn.train.Saver: _saver,

@@ -27,6 +27,9 @@ LEFT_OUT = {
     "treenail.StagingArea.get": "waits for a tuple",
     "treenail.StagingArea.peek": "waits for a tuple",
     "treenail.SparseConditionalAccumulator.take_grad": "waits for gradients",
+    "treenail.train.Supervisor.wait_for_stop": "waits for another thread",
+    "treenail.train.Supervisor.loop": "runs until another thread ends it",
+    "treenail.train.Supervisor.Loop": "runs until another thread ends it",
     "treenail.SparseConditionalAccumulator.take_indexed_slices_grad": "waits for gradients",
 }
 # Called, but what they give is not run: it waits for other runs.
@@ -99,8 +102,16 @@ def _public_values():
                 yield full, value
 
 
+# What a MonitoredSession calls on its hooks, and hooks on their listeners, in an order of its own.
+_OF_HOOKS = ("begin", "after_create_session", "before_run", "after_run", "end", "before_save",
+             "after_save")
+
+
 def _methods(cls):
+    hook = issubclass(cls, (tn.train.SessionRunHook, tn.train.CheckpointSaverListener))
     for name in dir(cls):
+        if hook and name in _OF_HOOKS:
+            continue
         if name.startswith("_") and name not in ("__call__", *_OPERATORS):
             continue
         value = getattr(cls, name)
@@ -164,6 +175,9 @@ def runnable(value):
 
 def _close(value):
     """Sessions and files do not outlive their call."""
+    if isinstance(value, (tn.train.MonitoredSession, tn.train.SingularMonitoredSession)):
+        if value.graph is not None:
+            value.close()
     if isinstance(value, (tn.Session, tn.summary.FileWriter)):
         value.close()
 
