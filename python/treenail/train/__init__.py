@@ -44,6 +44,7 @@ from treenail.train._session_manager import SessionManager
 from treenail.train._session_run_hook import (SessionRunArgs, SessionRunContext, SessionRunHook,
                                               SessionRunValues)
 from treenail.train._supervisor import Supervisor
+from treenail.train._sync_replicas import SyncReplicasOptimizer
 from treenail.train._training_session import MonitoredTrainingSession
 
 __all__ = ["Optimizer", "GradientDescentOptimizer", "MomentumOptimizer", "AdamOptimizer",
@@ -69,7 +70,7 @@ __all__ = ["Optimizer", "GradientDescentOptimizer", "MomentumOptimizer", "AdamOp
            "SummarySaverHook", "Scaffold", "SessionManager", "SessionRunArgs", "SessionRunContext",
            "SessionRunHook", "SessionRunValues", "Supervisor", "MonitoredTrainingSession",
            "ClusterSpec", "GreedyLoadBalancingStrategy", "RoundRobinStrategy", "byte_size_load_fn",
-           "replica_device_setter", "Server"]
+           "replica_device_setter", "SyncReplicasOptimizer", "Server"]
 
 
 def __getattr__(name: str):

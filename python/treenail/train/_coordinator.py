@@ -121,6 +121,21 @@ class Coordinator:
             raise RuntimeError("Coordinator stopped with threads still running: %s"
                                % " ".join(stragglers))
 
+    def end_fillers(self, close: Callable, grace_secs: float, patience_secs: float = 0.5) -> None:
+        """After the request to stop: waits for the registered threads, and where all that is left,
+        after patience_secs, only runs operations again and again (its attribute only_runs), calls
+        close(), which is to cancel these. Gives up after grace_secs."""
+        begun = time.monotonic()
+        while time.monotonic() - begun < grace_secs:
+            alive = [thread for thread in list(self._threads) if thread.is_alive()]
+            if not alive:
+                return
+            if time.monotonic() - begun >= patience_secs and all(
+                    getattr(thread, "only_runs", False) for thread in alive):
+                close()
+                return
+            alive[0].join(0.02)
+
     @property
     def joined(self) -> bool:
         """Whether join() has returned."""

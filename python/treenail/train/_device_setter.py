@@ -73,6 +73,13 @@ def byte_size_load_fn(op: Operation) -> float:
     return float(shape.num_elements() * (16 if dtype == _core.string else dtype.size))
 
 
+def _job(device: str) -> str | None:
+    for part in device.split("/"):
+        if part.startswith("job:"):
+            return part[4:]
+    return None
+
+
 class _ReplicaDeviceChooser:
     """Says the device of each operation."""
 
@@ -87,11 +94,10 @@ class _ReplicaDeviceChooser:
         if not self._merge and given:
             return given
         if self._ps_tasks and self._ps_device and op.type in self._ps_ops:
-            # A device that states its task already keeps it.
-            device = merged_device(self._ps_device, given)
-            if "/task:" not in device:
-                device = merged_device("/task:%d" % self._strategy(op), device)
-            return device
+            device = self._ps_device
+            if _job(device) and _job(given) in (None, _job(device)):
+                device = merged_device(device, "/task:%d" % self._strategy(op))
+            return merged_device(device, given)
         for tensor in op.inputs:
             if tensor.dtype == _core.resource and tensor.op.type in self._ps_ops:
                 return tensor.op.device  # works on a variable, so where that is
@@ -116,10 +122,10 @@ def replica_device_setter(ps_tasks: int = 0, ps_device: str = "/job:ps",
     """
     if cluster is not None:
         spec = ClusterSpec(cluster)
-        job = [part[4:] for part in device_name(ps_device).split("/") if part.startswith("job:")]
-        if not job or job[0] not in spec.jobs or not spec.num_tasks(job[0]):
+        job = _job(device_name(ps_device))
+        if job not in spec.jobs:
             return None
-        ps_tasks = spec.num_tasks(job[0])
+        ps_tasks = spec.num_tasks(job)
     if isinstance(ps_tasks, bool) or not hasattr(ps_tasks, "__index__") or ps_tasks < 0:
         raise TypeError("ps_tasks must be an int of at least 0, not %r" % (ps_tasks,))
     if not ps_tasks:

@@ -115,6 +115,7 @@ class QueueRunner:
             threads.append(self._thread(self._cancel_on_stop, (sess, coord), "close_on_stop"))
         for thread in threads:
             thread.daemon = daemon
+            thread.only_runs = True  # so that closing the session may end it
             if coord is not None:
                 coord.register_thread(thread)
             if start:

@@ -249,6 +249,9 @@ class Supervisor:
             self._coord.request_stop(error)
         finally:
             try:
+                self._coord.request_stop()
+                if session is not None:
+                    self._coord.end_fillers(session.close, self._stop_grace_secs)
                 self.stop(close_summary_writer=close_summary_writer)
             finally:
                 if session is not None:

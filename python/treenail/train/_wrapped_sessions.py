@@ -161,10 +161,14 @@ class CoordinatedSession(WrappedSession):
         return self._coord.should_stop()
 
     def close(self) -> None:
-        """Stops the threads, then closes the session. Raises what a thread has raised."""
+        """Stops the threads, then closes the session: earlier where nothing else ends a thread that
+        waits in a run of it. Raises what a thread has raised."""
         self._coord.request_stop()
+        begun = time.monotonic()
         try:
-            self._coord.join(stop_grace_period_secs=self._grace, ignore_live_threads=True)
+            self._coord.end_fillers(super().close, self._grace)
+            left = max(0.0, self._grace - (time.monotonic() - begun))
+            self._coord.join(stop_grace_period_secs=left, ignore_live_threads=True)
         finally:
             super().close()
 

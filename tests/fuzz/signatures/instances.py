@@ -162,6 +162,8 @@ MAKERS = {
     tn.train.SessionRunContext: lambda rng: tn.train.SessionRunContext(
         tn.train.SessionRunArgs(None), None),
     tn.train.StopAtStepHook: lambda rng: tn.train.StopAtStepHook(last_step=1),
+    tn.train.SyncReplicasOptimizer: lambda rng: tn.train.SyncReplicasOptimizer(
+        tn.train.GradientDescentOptimizer(0.1), 2),
     tn.train.SummarySaverHook:
         lambda rng: tn.train.SummarySaverHook(save_steps=1, summary_op=tn.constant(b"")),
     tn.train.Supervisor: lambda rng: _growing(tn.train.Supervisor()),
