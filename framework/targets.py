@@ -43,6 +43,13 @@ Component(name="distributed", sources=["framework/distributed/*.cc"],
           headers=["framework/distributed/*.h"],
           needs=["rpc_interface", "eager", "runtime", "kernel_api", "placement", "graph", "op",
                  "tensor", "device", "io", "base"])
+# Groups of processes and what they compute together; kernels use it.
+Component(name="collectives",
+          sources=["framework/distributed/shared_memory/*.cc",
+                   "framework/distributed/collectives/*.cc"],
+          headers=["framework/distributed/shared_memory/*.h",
+                   "framework/distributed/collectives/*.h"],
+          needs=["tensor", "device", "base"])
 Component(name="capi", sources=["framework/capi/**/*.cc"],
           headers=["framework/capi/**/*.h", "framework/capi/**/*.hpp"],
           needs=["eager", "runtime", "kernel_api", "placement", "graph", "op", "tensor", "io",
@@ -60,7 +67,8 @@ Registration(output="host_kernels_table.cc", sources="kernels/host/**/*.cc",
 SharedLibrary(
     name="treenail",
     components=["base", "device", "tensor", "op", "ops", "graph", "placement", "runtime", "eager",
-                "distributed", "io", "capi", "host_kernels", "eigen_decompositions"],
+                "collectives", "distributed", "io", "capi", "host_kernels",
+                "eigen_decompositions"],
     generated=["ops_table.cc", "host_kernels_table.cc"],
     precompiled=["framework/op/gradient.h", "framework/op/op_registry.h",
                  "framework/runtime/kernel/kernel_registry.h"])

@@ -17,8 +17,8 @@ from gen.ninja import Plan
 # Lowest first. A component may need components that stand before it, never one that stands after:
 # python -> capi -> (eager, distributed) -> runtime -> placement -> graph -> op -> tensor -> base.
 LAYERS = ("base", "device", "tensor", "io", "op", "ops", "graph", "placement", "kernel_api",
-          "runtime", "eager", "rpc_interface", "distributed", "capi", "extension",
-          "info_tool", "worker_tool", "binding")
+          "runtime", "eager", "collectives", "rpc_interface", "distributed", "capi",
+          "extension", "info_tool", "worker_tool", "binding")
 
 EXTERNAL_HEADERS = {
     "pybind11/": "pybind11", "Python.h": "python-dev", "hdf5.h": "hdf5",

@@ -9,8 +9,8 @@ Component(name="eigen_decompositions", sources=["kernels/eigen/*.cc"],
           headers=["kernels/eigen/*.h"], needs=["adapter_interfaces"], external=["eigen"],
           debug_variables=False)
 Component(name="host_kernels", sources=["kernels/host/**/*.cc"], headers=["kernels/host/**/*.h"],
-          needs=["kernel_api", "op", "tensor", "device", "io", "base", "adapter_interfaces",
-                 "eigen_decompositions"],
+          needs=["kernel_api", "collectives", "op", "tensor", "device", "io", "base",
+                 "adapter_interfaces", "eigen_decompositions"],
           debug_variables=False)
 
 Component(name="cpu_kernels", sources=["kernels/cpu/**/*.cc"], headers=["kernels/cpu/**/*.h"],

@@ -2,8 +2,8 @@
 """The Python package and its compiled module."""
 
 Component(name="binding", sources=["python/binding/**/*.cc"], headers=["python/binding/**/*.h"],
-          needs=["capi", "distributed", "eager", "runtime", "kernel_api", "placement", "graph",
-                 "op", "tensor", "device", "io", "base"],
+          needs=["capi", "distributed", "collectives", "eager", "runtime", "kernel_api",
+                 "placement", "graph", "op", "tensor", "device", "io", "base"],
           external=["pybind11", "python-dev"], debug_variables=False)
 PythonExtension(name="_treenail", component="binding")
 PythonPackage(name="treenail", root="python/treenail",

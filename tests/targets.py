@@ -51,6 +51,9 @@ Component(name="kernels_of_another_level",
 Component(name="simulated_device", sources=["tests/simulated/*.cc"],
           headers=["tests/simulated/*.h"],
           needs=["kernel_api", "op", "tensor", "device", "base"])
+Component(name="distributed_test", sources=["tests/distributed/*.cc"],
+          headers=["tests/distributed/*.h"],
+          needs=["test_support", "collectives", "tensor", "device", "base"], external=["gtest"])
 Component(name="eager_test", sources=["tests/eager/*.cc"], headers=["tests/eager/*.h"],
           needs=["test_support", "device_support", "eager", "runtime", "kernel_api", "graph",
                  "ops", "host_kernels", "op", "tensor", "device", "base"],
@@ -123,6 +126,8 @@ TestProgram(name="op", component="op_test")
 TestProgram(name="ops", component="ops_test")
 TestProgram(name="graph", component="graph_test")
 TestProgram(name="placement", component="placement_test")
+TestProgram(name="distributed", component="distributed_test",
+            checks=["address-undefined", "thread"])
 TestProgram(name="runtime", component="runtime_test", checks=["address-undefined", "thread"])
 TestProgram(name="eager", component="eager_test")
 TestProgram(name="distributed", component="distributed_test", adapters=["grpc"],

@@ -69,6 +69,7 @@ void add_functions(PyObject* module);
 void add_gradient_functions(PyObject* module);
 void add_dlpack(PyObject* module);
 void add_files(PyObject* module);
+void add_distributed(PyObject* module);
 void add_rare(PyObject* module);
 void add_cluster(PyObject* module);
 void add_py_func();

@@ -5,14 +5,14 @@ from typing import Any, Callable, Sequence
 
 from treenail._treenail import DType, Operation, Tensor  # noqa: F401
 from treenail._variables import Variable  # noqa: F401
-from treenail import (audio as audio, autograph as autograph, bitwise as bitwise, errors as errors,
-                      image as image, initializers as initializers, layers as layers,
-                      linalg as linalg, losses as losses, math as math, metrics as metrics,
-                      nn as nn, onnx as onnx, profiler as profiler, queue as queue,
-                      random as random, raw_ops as raw_ops, regularizers as regularizers,
-                      rnn as rnn, seq2seq as seq2seq, signal as signal, sparse as sparse,
-                      spectral as spectral, strings as strings, summary as summary, test as test,
-                      train as train)  # noqa: F401
+from treenail import (audio as audio, autograph as autograph, bitwise as bitwise,
+                      distributed as distributed, errors as errors, image as image,
+                      initializers as initializers, layers as layers, linalg as linalg,
+                      losses as losses, math as math, metrics as metrics, nn as nn, onnx as onnx,
+                      profiler as profiler, queue as queue, random as random, raw_ops as raw_ops,
+                      regularizers as regularizers, rnn as rnn, seq2seq as seq2seq,
+                      signal as signal, sparse as sparse, spectral as spectral, strings as strings,
+                      summary as summary, test as test, train as train)  # noqa: F401
 from treenail._accumulators import (ConditionalAccumulator as ConditionalAccumulator,
                                     ConditionalAccumulatorBase as ConditionalAccumulatorBase,
                                     SparseConditionalAccumulator as SparseConditionalAccumulator)  # noqa: F401
@@ -252,6 +252,13 @@ from treenail.raw_ops import (accumulator_apply_gradient as accumulator_apply_gr
                               broadcast_gradient_args as broadcast_gradient_args,
                               bucketize as bucketize, ceil as ceil,
                               check_numerics as check_numerics, cholesky as cholesky,
+                              collective_all_gather as collective_all_gather,
+                              collective_all_reduce as collective_all_reduce,
+                              collective_all_to_all as collective_all_to_all,
+                              collective_barrier as collective_barrier,
+                              collective_broadcast as collective_broadcast,
+                              collective_rank as collective_rank,
+                              collective_reduce_scatter as collective_reduce_scatter,
                               complex_abs as complex_abs,
                               compute_accidental_hits as compute_accidental_hits,
                               concat_offset as concat_offset,

@@ -890,6 +890,119 @@ def ClipByValue(t: TensorLike, clip_value_min: TensorLike, clip_value_max: Tenso
 clip_by_value = ClipByValue
 
 
+def CollectiveAllGather(input: TensorLike, key: str | bytes = ...,
+                        name: str | None = ...) -> Tensor:
+    """The inputs of all ranks in their order, joined along the first axis.
+
+    Shape: that of `input`, of which only the first extent may differ between ranks: their sum is
+    the output's.
+
+    key: what executions of all ranks have in common; empty: the node's name, in immediate
+    execution their order. At any time only one execution of a key may be waited for. Errors:
+    FailedPrecondition where the process has joined no group; InvalidArgument where ranks ask for
+    different things; Unavailable where a rank has ended; DeadlineExceeded where one does not
+    come in time.
+    """
+
+
+collective_all_gather = CollectiveAllGather
+
+
+def CollectiveAllReduce(values: Sequence[TensorLike], reduction: str | bytes = ...,
+                        key: str | bytes = ..., name: str | None = ...) -> list[Tensor]:
+    """Each value reduced over all ranks of the group, element by element and in the order of ranks:
+    the bits depend on the values alone. half and bfloat16 are reduced in float and rounded once.
+
+    Shapes are alike on all ranks, and as those of `values`. reduction: 'mean' is for floating
+    and complex dtypes, 'min' and 'max' are for real ones.
+
+    key: what executions of all ranks have in common; empty: the node's name, in immediate
+    execution their order. At any time only one execution of a key may be waited for. Errors:
+    FailedPrecondition where the process has joined no group; InvalidArgument where ranks ask for
+    different things; Unavailable where a rank has ended; DeadlineExceeded where one does not
+    come in time.
+    """
+
+
+collective_all_reduce = CollectiveAllReduce
+
+
+def CollectiveAllToAll(input: TensorLike, key: str | bytes = ..., name: str | None = ...) -> Tensor:
+    """Part r of the first axis goes to rank r; what comes is joined in the order of ranks.
+
+    Shape: that of `input`, alike on all ranks; the first extent is a multiple of the number of
+    ranks.
+
+    key: what executions of all ranks have in common; empty: the node's name, in immediate
+    execution their order. At any time only one execution of a key may be waited for. Errors:
+    FailedPrecondition where the process has joined no group; InvalidArgument where ranks ask for
+    different things; Unavailable where a rank has ended; DeadlineExceeded where one does not
+    come in time.
+    """
+
+
+collective_all_to_all = CollectiveAllToAll
+
+
+def CollectiveBarrier(key: str | bytes = ..., name: str | None = ...) -> Operation:
+    """Ends when all ranks have come to it.
+
+    key: what executions of all ranks have in common; empty: the node's name, in immediate
+    execution their order. At any time only one execution of a key may be waited for. Errors:
+    FailedPrecondition where the process has joined no group; InvalidArgument where ranks ask for
+    different things; Unavailable where a rank has ended; DeadlineExceeded where one does not
+    come in time.
+    """
+
+
+collective_barrier = CollectiveBarrier
+
+
+def CollectiveBroadcast(input: TensorLike, key: str | bytes = ..., root: int = ...,
+                        name: str | None = ...) -> Tensor:
+    """The input of rank `root`.
+
+    Shape: that of `input`, alike on all ranks.
+
+    key: what executions of all ranks have in common; empty: the node's name, in immediate
+    execution their order. At any time only one execution of a key may be waited for. Errors:
+    FailedPrecondition where the process has joined no group; InvalidArgument where ranks ask for
+    different things; Unavailable where a rank has ended; DeadlineExceeded where one does not
+    come in time.
+    """
+
+
+collective_broadcast = CollectiveBroadcast
+
+
+def CollectiveRank(name: str | None = ...) -> Any:
+    """The rank of this process in its group, and how many there are.
+
+    Errors: FailedPrecondition where it has joined none.
+    """
+
+
+collective_rank = CollectiveRank
+
+
+def CollectiveReduceScatter(input: TensorLike, reduction: str | bytes = ..., key: str | bytes = ...,
+                            name: str | None = ...) -> Tensor:
+    """The sum or mean over all ranks, of which rank r gets part r of the first axis.
+
+    Shape: that of `input`, alike on all ranks, with the first extent divided by the number of
+    ranks, of which it is a multiple.
+
+    key: what executions of all ranks have in common; empty: the node's name, in immediate
+    execution their order. At any time only one execution of a key may be waited for. Errors:
+    FailedPrecondition where the process has joined no group; InvalidArgument where ranks ask for
+    different things; Unavailable where a rank has ended; DeadlineExceeded where one does not
+    come in time.
+    """
+
+
+collective_reduce_scatter = CollectiveReduceScatter
+
+
 def Complex(real: TensorLike, imag: TensorLike, Tout: DTypeLike = ...,
             name: str | None = ...) -> Tensor:
     """Complex numbers from their real and imaginary parts.

@@ -19,7 +19,7 @@ ROWS = []
 EXCUSED = {}
 
 MODULES = ("", "nn", "layers", "image", "losses", "math", "strings", "audio", "signal", "random",
-           "train", "initializers", "regularizers", "seq2seq", "linalg", "metrics")
+           "train", "initializers", "regularizers", "seq2seq", "linalg", "metrics", "distributed")
 
 
 def row(name, build, shape, runs=True):

@@ -7,6 +7,7 @@ Whole programs that need them: test_shape_idioms.py.
 import pytest
 
 import shape_rows_array  # noqa: F401
+import shape_rows_distributed  # noqa: F401
 import shape_rows_image  # noqa: F401
 import shape_rows_linalg  # noqa: F401
 import shape_rows_math  # noqa: F401

@@ -28,6 +28,7 @@ EXCLUDED_FAMILIES: Dict[str, str] = {
     "summary": "strings", "random": "no oracle gives their bits",
     "candidate_sampling": "no oracle gives their bits",
     "training": "optimisers: tests/cases/test_training; the gradient descent step is generated",
+    "collective": "of several processes: tests/python/test_collectives",
     "barrier": "they wait: tests/python/test_barrier",
     "staging": "they wait: tests/python/test_staging",
     "map_staging": "they wait: tests/python/test_staging",

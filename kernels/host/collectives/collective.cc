@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of framework/ops/collective.cc: they hand their values to the process's group
+// (framework/distributed/collectives) and are ended by it. A run that is cancelled ends at once;
+// the group keeps this rank's part, so that the others get their results. What of end and
+// cancellation comes first takes the call (claim()), and drops the share that the cancellation's
+// callback stands for.
+#include "framework/distributed/collectives/collective.h"
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "framework/base/error.h"
+#include "framework/distributed/collectives/communicator.h"
+#include "framework/distributed/collectives/rank_order.h"
+#include "framework/runtime/kernel/kernel_registry.h"
+#include "kernels/host/state/async_lambda.h"
+
+namespace treenail::host {
+namespace {
+
+class Call final : public Collective {
+ public:
+  Call(const RunContext& context, const Done& done) : context_(context), done_(done) {}
+
+  void watch() {
+    ref();
+    cancellation_ = context_.token()->add_callback(cancelled, this);
+    if (cancellation_ != 0) return;
+    unref();
+    throw treenail::cancelled("the run was cancelled");
+  }
+  // Nobody is told any end; false where a cancellation has been.
+  bool forget() {
+    if (!claim()) return false;
+    context_.token()->remove_callback(cancellation_);
+    unref();
+    return true;
+  }
+
+  void ended(std::exception_ptr error) noexcept override {
+    const Done done = done_;
+    RunContext context = context_;
+    if (!forget()) return;
+    if (error != nullptr) return done.fail(std::move(error));
+    for (size_t i = 0; i < outputs.size(); ++i)
+      context.set_output(static_cast<int>(i), std::move(outputs[i]));
+    done();
+  }
+
+ private:
+  bool claim() { return !claimed_.exchange(true, std::memory_order_acq_rel); }
+
+  static void cancelled(void* argument) noexcept {
+    Call* const call = static_cast<Call*>(argument);
+    if (!call->claim()) return;
+    call->done_.fail(std::make_exception_ptr(treenail::cancelled("the run was cancelled")));
+    call->unref();
+  }
+
+  RunContext context_;
+  const Done done_;
+  std::atomic<bool> claimed_{false};
+  uint64_t cancellation_ = 0;
+};
+
+struct Wish {
+  CollectiveKind kind = CollectiveKind::kBarrier;
+  Reduction reduction = Reduction::kSum;
+  DType dtype = DType::kInvalid;
+  int32_t root = 0;
+  int inputs = 0;
+  std::string key;
+};
+
+void start(const Wish& wish, const RunContext& context, const Done& done) {
+  const std::shared_ptr<Communicator> group = current_communicator();
+  const auto call = make_counted<Call>(context, done);
+  call->kind = wish.kind;
+  call->reduction = wish.reduction;
+  call->dtype = wish.dtype;
+  call->root = wish.root;
+  call->key = wish.key;
+  for (int i = 0; i < wish.inputs; ++i) call->inputs.push_back(context.input(i));
+  call->watch();
+  try {
+    group->submit(call);
+  } catch (...) {
+    if (call->forget()) throw;
+  }
+}
+
+Wish wish_of(const PrepareContext& p, CollectiveKind kind) {
+  Wish wish;
+  wish.kind = kind;
+  wish.inputs = p.num_inputs();
+  if (wish.inputs > 0) wish.dtype = p.input_type(0);
+  const std::string& key = p.op().get_string("key");
+  wish.key = key.empty() ? std::string(p.node_name()) : key;
+  return wish;
+}
+
+std::unique_ptr<Kernel> make_call(const Wish& wish) {
+  return make_async_kernel([wish](const RunContext& c, const Done& done) { start(wish, c, done); });
+}
+
+template <CollectiveKind kind>
+std::unique_ptr<Kernel> prepare_moving(const PrepareContext& p) {
+  return make_call(wish_of(p, kind));
+}
+
+template <CollectiveKind kind>
+std::unique_ptr<Kernel> prepare_reducing(const PrepareContext& p) {
+  Wish wish = wish_of(p, kind);
+  wish.reduction = reduction_from_name(p.op().get_string("reduction"));
+  return make_call(wish);
+}
+
+std::unique_ptr<Kernel> prepare_broadcast(const PrepareContext& p) {
+  Wish wish = wish_of(p, CollectiveKind::kBroadcast);
+  wish.root = static_cast<int32_t>(p.op().get_int("root"));
+  return make_call(wish);
+}
+
+std::unique_ptr<Kernel> prepare_rank(const PrepareContext&) {
+  return make_kernel([](RunContext& c) {
+    const std::shared_ptr<Communicator> group = current_communicator();
+    *c.output(0).data<int32_t>() = group->rank();
+    *c.output(1).data<int32_t>() = group->size();
+  });
+}
+
+}  // namespace
+
+void register_collective_kernels(KernelRegistry& r) {
+  r.add("CollectiveAllReduce", {}, prepare_reducing<CollectiveKind::kAllReduce>);
+  r.add("CollectiveReduceScatter", {}, prepare_reducing<CollectiveKind::kReduceScatter>);
+  r.add("CollectiveBroadcast", {}, prepare_broadcast);
+  r.add("CollectiveAllGather", {}, prepare_moving<CollectiveKind::kAllGather>);
+  r.add("CollectiveAllToAll", {}, prepare_moving<CollectiveKind::kAllToAll>);
+  r.add("CollectiveBarrier", {}, prepare_moving<CollectiveKind::kBarrier>);
+  r.add("CollectiveRank", {}, prepare_rank);
+}
+
+}  // namespace treenail::host

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Joining and leaving a group of processes (framework/distributed/collectives), for
+// treenail.distributed.
+#include "framework/base/interrupt.h"
+#include "framework/distributed/collectives/communicator.h"
+#include "framework/distributed/collectives/shared_memory_communicator.h"
+#include "python/binding/gil.h"
+#include "python/binding/module.h"
+#include "python/binding/signals.h"
+
+namespace treenail::python {
+namespace {
+
+int64_t nanoseconds(double seconds) { return static_cast<int64_t>(seconds * 1e9); }
+
+// What join() gives becomes the group of this process. The GIL is free meanwhile.
+template <class Join>
+PyObject* joined(Join&& join) {
+  const InterruptScope interrupts(signal_poll());
+  const GilRelease released;
+  set_communicator(join());
+  return nullptr;
+}
+
+// join_single(): a group of this process alone.
+PyObject* join_single(PyObject*, PyObject*) {
+  return guarded([] {
+    joined(single_communicator);
+    return none();
+  });
+}
+
+// join_shared_memory(rank, size, directory, join timeout in s, timeout in s)
+PyObject* join_local(PyObject*, PyObject* args) {
+  return guarded([&] {
+    SharedMemoryGroup group;
+    const char* directory = nullptr;
+    double join_timeout = 0, timeout = 0;
+    if (PyArg_ParseTuple(args, "iisdd", &group.rank, &group.size, &directory, &join_timeout,
+                         &timeout) == 0)
+      throw PythonError();
+    group.directory = directory;
+    group.join_timeout_ns = nanoseconds(join_timeout);
+    group.timeout_ns = nanoseconds(timeout);
+    joined([&] { return join_shared_memory(group); });
+    return none();
+  });
+}
+
+PyObject* leave_group(PyObject*, PyObject*) {
+  return guarded([] {
+    {
+      const GilRelease released;
+      set_communicator(nullptr);
+    }
+    return none();
+  });
+}
+
+// group() -> (rank, size, transport), or None.
+PyObject* group(PyObject*, PyObject*) {
+  return guarded([] {
+    const std::shared_ptr<Communicator> found = find_communicator();
+    if (found == nullptr) return none();
+    return checked(Py_BuildValue("iis", found->rank(), found->size(), found->transport()))
+        .release();
+  });
+}
+
+}  // namespace
+
+void add_distributed(PyObject* module) {
+  static PyMethodDef functions[] = {
+      {"join_single", join_single, METH_NOARGS, nullptr},
+      {"join_shared_memory", join_local, METH_VARARGS, nullptr},
+      {"leave_group", leave_group, METH_NOARGS, nullptr},
+      {"group", group, METH_NOARGS, nullptr},
+      {nullptr, nullptr, 0, nullptr},
+  };
+  add_methods(module, functions);
+}
+
+}  // namespace treenail::python
