@@ -11,5 +11,8 @@ Component(name="kernels_bench", sources=["bench/kernels/*.cc"], headers=["bench/
                  "base"],
           external=["benchmark"])
 BenchProgram(name="kernels", component="kernels_bench")
+Component(name="collectives_bench", sources=["bench/collectives/*.cc"],
+          needs=["collectives", "tensor", "device", "base"])
+BenchProgram(name="collectives", component="collectives_bench")
 Script(name="bench", present="bench/run.py", arguments=["--build", "{build}"],
        needs=["all", "bench-programs"], help="the promised figures, side by side with peers")

@@ -32,6 +32,11 @@ class Communicator {
   // InvalidArgument.
   virtual void submit(IntrusivePtr<Collective> collective) = 0;
 
+  // Memory for a value that is going to be submitted, where the transport needs no copy of it.
+  // Whoever computes into it does so before submit(), and leaves it alone from then on. Errors:
+  // ResourceExhausted.
+  virtual Tensor allocate(DType dtype, const Shape& shape) { return Tensor(dtype, shape); }
+
   // Waits, 10 s at most, for what was submitted, then leaves the group: what is submitted later,
   // and what others submit that needs this rank, fails. In a child of fork() it does nothing.
   virtual void close() noexcept = 0;

@@ -14,8 +14,9 @@ namespace treenail {
 namespace {
 
 // How long a submitting thread helps, and the engine's own looks before it sleeps: about what
-// waking a thread costs.
+// waking a thread costs. It helps with no more than what is over soon.
 constexpr int64_t kHelpNs = 20'000;
+constexpr size_t kHelpBytes = 1 << 20;
 constexpr int64_t kSpinNs = 20'000;
 constexpr int64_t kLeaveNs = 10'000'000'000;
 constexpr int kCheckMs = 100;  // how often time limits are looked at
@@ -89,7 +90,8 @@ void Engine::enqueue(std::unique_ptr<Execution> execution) {
 
 // Small messages are often through before another thread would be awake.
 void Engine::help(size_t bytes, const Collective* collective) {
-  const int64_t until = monotonic_ns() + (bytes <= kSplitBytes ? kHelpNs : 0);
+  const int64_t until =
+      monotonic_ns() + (bytes <= kHelpBytes ? kHelpNs + static_cast<int64_t>(bytes / 8) : 0);
   bool over = false;
   do {
     Ends ends;
@@ -189,7 +191,7 @@ bool Engine::go_on(Execution& execution, bool small_only, Ends& ends) {
     }
     execution.agreed = true;
   }
-  if (small_only && input_bytes(execution.by_rank[0]) > kSplitBytes) return false;
+  if (small_only && input_bytes(execution.by_rank[0]) > kHelpBytes) return false;
   try {
     if (!advance(execution)) return false;
     finish(execution, nullptr, ends);

@@ -35,6 +35,7 @@ class SharedMemoryCommunicator final : public Engine {
     ::close(event_);
   }
   const char* transport() const override { return "shared_memory"; }
+  Tensor allocate(DType dtype, const Shape& shape) override;
 
  protected:
   struct Staged final : Execution {
@@ -110,6 +111,12 @@ void SharedMemoryCommunicator::stage(Execution& execution, Descriptor& own) {
   const SharedBlock block = pool_.allocate(bytes, users);
   pack_inputs(c, block.data);
   own.data = block.address;
+}
+
+Tensor SharedMemoryCommunicator::allocate(DType dtype, const Shape& shape) {
+  const size_t bytes = static_cast<size_t>(shape.num_elements()) * dtype_size(dtype);
+  if (bytes == 0) return Tensor(dtype, shape);
+  return Tensor(dtype, shape, shared_buffer(pool_.allocate(bytes, 1), bytes));
 }
 
 bool SharedMemoryCommunicator::post(Execution& execution) {
