@@ -27,6 +27,7 @@ EXTERNAL_HEADERS = {
     "re2/": "re2", "jpeglib.h": "jpeg", "jerror.h": "jpeg", "png.h": "png",
     "Eigen/": "eigen", "grpcpp/": "grpc", "gtest/": "gtest", "gmock/": "gtest",
     "benchmark/": "benchmark",
+    "mpi.h": "mpi",  # of any of the rows mpi-...
 }
 SYSTEM_HEADERS = {
     "assert.h", "complex.h", "ctype.h", "dirent.h", "dlfcn.h", "elf.h", "errno.h", "execinfo.h",
@@ -94,7 +95,8 @@ def _check_angled(model: Model, path: str, component: str, name: str) -> str:
     external = _external_of(name)
     if external == "?":
         return "%s includes <%s>, which no dependency of gen/deps.py covers" % (path, name)
-    if external and external not in model.components[component].external:
+    named = model.components[component].external
+    if external and not any((one + "-").startswith(external + "-") for one in named):
         return "%s includes <%s>, but %s does not name %s as external" % (
             path, name, component, external)
     return ""

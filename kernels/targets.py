@@ -55,6 +55,12 @@ Component(name="adapter_png", sources=["kernels/adapters/png/*.cc"],
 Component(name="adapter_grpc", sources=["kernels/adapters/grpc/*.cc"],
           headers=["kernels/adapters/grpc/*.h"], needs=["rpc_interface", "base"],
           external=["grpc"])
+Component(name="adapter_mpi", headers=["kernels/adapters/mpi/*.h"],
+          needs=["collectives", "base"], external=["mpi-openmpi"])
+Component(name="adapter_openmpi", sources=["kernels/adapters/mpi/openmpi.cc"],
+          needs=["adapter_mpi", "collectives", "base"], external=["mpi-openmpi"])
+Component(name="adapter_mpich", sources=["kernels/adapters/mpi/mpich.cc"],
+          needs=["adapter_mpi", "collectives", "base"], external=["mpi-mpich"])
 Adapter(name="blas", component="adapter_blas", feature="blas", export="treenail_adapter")
 Adapter(name="lapack", component="adapter_lapack", feature="lapack", export="treenail_adapter")
 Adapter(name="onednn", component="adapter_onednn", feature="onednn", export="treenail_adapter")
@@ -64,3 +70,7 @@ Adapter(name="grpc", component="adapter_grpc", feature="grpc", export="treenail_
         part="grpc")
 Adapter(name="png", component="adapter_png", feature="png", export="treenail_adapter")
 Adapter(name="re2", component="adapter_re2", feature="re2", export="treenail_adapter")
+Adapter(name="mpi-openmpi", component="adapter_openmpi", feature="mpi-openmpi",
+        export="treenail_adapter")
+Adapter(name="mpi-mpich", component="adapter_mpich", feature="mpi-mpich",
+        export="treenail_adapter")

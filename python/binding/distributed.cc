@@ -3,6 +3,7 @@
 // treenail.distributed.
 #include "framework/base/interrupt.h"
 #include "framework/distributed/collectives/communicator.h"
+#include "framework/distributed/collectives/mpi_exchange.h"
 #include "framework/distributed/collectives/shared_memory_communicator.h"
 #include "python/binding/gil.h"
 #include "python/binding/module.h"
@@ -47,6 +48,27 @@ PyObject* join_local(PyObject*, PyObject* args) {
   });
 }
 
+// join_mpi(announced, over shared memory, join timeout in s, timeout in s) -> (rank on this host,
+// ranks on this host)
+PyObject* join_by_mpi(PyObject*, PyObject* args) {
+  return guarded([&] {
+    MpiGroup group;
+    int prefer = 1;
+    double join_timeout = 0, timeout = 0;
+    if (PyArg_ParseTuple(args, "ipdd", &group.announced, &prefer, &join_timeout, &timeout) == 0)
+      throw PythonError();
+    group.prefer_shared_memory = prefer != 0;
+    group.join_timeout_ns = nanoseconds(join_timeout);
+    group.timeout_ns = nanoseconds(timeout);
+    MpiJoined place;
+    joined([&] {
+      place = join_mpi(group);
+      return place.communicator;
+    });
+    return checked(Py_BuildValue("ii", place.local_rank, place.local_size)).release();
+  });
+}
+
 PyObject* leave_group(PyObject*, PyObject*) {
   return guarded([] {
     {
@@ -73,6 +95,7 @@ void add_distributed(PyObject* module) {
   static PyMethodDef functions[] = {
       {"join_single", join_single, METH_NOARGS, nullptr},
       {"join_shared_memory", join_local, METH_VARARGS, nullptr},
+      {"join_mpi", join_by_mpi, METH_VARARGS, nullptr},
       {"leave_group", leave_group, METH_NOARGS, nullptr},
       {"group", group, METH_NOARGS, nullptr},
       {nullptr, nullptr, 0, nullptr},

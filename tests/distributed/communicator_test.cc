@@ -107,16 +107,16 @@ TEST(SharedMemoryGroup, SaysWhoDoesNotCome) {
         if (group.rank() == 0) {
           const auto waited = all_reduce(group, "k", Tensor::scalar<float>(1));
           EXPECT_ERROR(waited->wait(), Code::kDeadlineExceeded,
-                       "all_reduce 'k' (execution 0): rank 1, 2 has not asked for it within 0.2 s");
+                       "all_reduce 'k' (execution 0): rank 1, 2 has not asked for it within 1 s");
         }
-        ::usleep(400'000);
+        ::usleep(group.rank() == 0 ? 200'000 : 1'200'000);
         // It is still there for those who come late; and the group goes on.
         if (group.rank() != 0) {
           EXPECT_EQ(*all_reduce(group, "k", Tensor::scalar<float>(1))->wait().data<float>(), 3);
         }
         EXPECT_EQ(*all_reduce(group, "l", Tensor::scalar<float>(1))->wait().data<float>(), 3);
       },
-      kSecond / 5);
+      kSecond);
 }
 
 TEST(SharedMemoryGroup, NoticesWithinASecondThatARankWasKilled) {

@@ -76,7 +76,9 @@ def _join_stated(transport: str, rank: int | None, size: int | None, directory: 
 
 def _join_announced(transport: str, limits: tuple) -> None:
     said = None if transport == "none" else _launcher.announced()
-    if said is None or said.size == 1:
+    if said is None or (said.size == 1 and transport != "mpi"):
+        if transport == "mpi":
+            raise ValueError("no launcher has started this process; mpirun or srun is needed")
         if transport == "shared_memory":
             raise ValueError("no launcher says which ranks share memory: state rank, size and "
                              "directory")
@@ -90,16 +92,19 @@ def _join_announced(transport: str, limits: tuple) -> None:
                              "where the ranks meet, is needed as well")
         _join_stated("shared_memory", said.rank, said.size, directory, limits)
         return
-    _join_on_host(said, limits)
+    from treenail.errors import UnimplementedError
+    try:
+        place = _core.join_mpi(said.size, transport != "mpi", *limits)
+    except UnimplementedError:  # no MPI that this build knows
+        if transport == "mpi" or said.local_size != said.size or not said.job:
+            raise
+        _join_on_host(said, limits)
+        return
+    _place.update(local_rank=place[0], local_size=place[1])
 
 
 def _join_on_host(said: Any, limits: tuple) -> None:
     """Ranks of one host need nobody to bring them together: the launcher's job names the place."""
-    if said.local_size != said.size or not said.job:
-        from treenail.errors import FailedPreconditionError
-        raise FailedPreconditionError(
-            None, None, "%s announces %d processes, of which %s are on this host; ranks on several "
-            "hosts need MPI" % (said.launcher, said.size, said.local_size))
     base = os.environ.get("XDG_RUNTIME_DIR") or "/tmp"
     name = "treenail-%d-%s" % (os.getuid(), "".join(c if c.isalnum() else "-" for c in said.job))
     _join_stated("shared_memory", said.rank, said.size, os.path.join(base, name), limits)

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of an MPI adapter, compiled once per implementation (openmpi.cc, mpich.cc): an
+// implementation's mpi.h fits that one alone. MPI-3 calls only, and none that reduces: the order of
+// MPI_Allreduce is the implementation's business. A request is kept in the caller's 64 bits, which
+// hold Open MPI's pointer as well as MPICH's int.
+#pragma once
+
+// The C interface alone: Open MPI's for C++ would be a second library.
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+
+#include <mpi.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "build_info.h"
+#include "framework/distributed/collectives/mpi_api.h"
+
+namespace treenail {
+namespace {
+
+static_assert(sizeof(MPI_Request) <= sizeof(uint64_t));
+
+MPI_Comm world = MPI_COMM_NULL;  // a duplicate: our messages meet nobody else's
+bool initialized_here = false;
+
+MPI_Request request_of(uint64_t kept) {
+  MPI_Request request;
+  ::memcpy(&request, &kept, sizeof(request));
+  return request;
+}
+uint64_t kept(MPI_Request request) {
+  uint64_t bits = 0;
+  ::memcpy(&bits, &request, sizeof(request));
+  return bits;
+}
+
+int32_t on_this_host(MpiPlace* place) {
+  MPI_Comm host = MPI_COMM_NULL;
+  int result = MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+  if (result != MPI_SUCCESS) return result;
+  MPI_Comm_rank(host, &place->local_rank);
+  MPI_Comm_size(host, &place->local_size);
+  return MPI_Comm_free(&host);
+}
+
+int32_t initialize(MpiPlace* place) {
+  int there = 0, ended = 0, level = MPI_THREAD_SINGLE;
+  MPI_Initialized(&there);
+  MPI_Finalized(&ended);
+  if (ended != 0) return kMpiEnded;
+  if (there == 0) {
+    const int result = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
+    if (result != MPI_SUCCESS) return result;
+    initialized_here = true;
+  }
+  MPI_Query_thread(&level);
+  if (level < MPI_THREAD_SERIALIZED) return kMpiThreads;
+  int result = MPI_Comm_dup(MPI_COMM_WORLD, &world);
+  if (result != MPI_SUCCESS) return result;
+  MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(world, &place->rank);
+  MPI_Comm_size(world, &place->size);
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  MPI_Get_library_version(version, &length);
+  const size_t line = std::min(strcspn(version, ",\n"), sizeof(place->version) - 1);
+  ::memcpy(place->version, version, line);
+  place->version[line] = 0;
+  std::replace(place->version, place->version + line, '\t', ' ');  // "MPICH Version:      4.0.2"
+  return on_this_host(place);
+}
+
+int32_t send(const void* bytes, int32_t count, int32_t peer, int32_t tag, uint64_t* ticket) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int result = MPI_Isend(bytes, count, MPI_BYTE, peer, tag, world, &request);
+  *ticket = kept(request);
+  return result;
+}
+
+int32_t receive(void* bytes, int32_t count, int32_t peer, int32_t tag, uint64_t* ticket) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int result = MPI_Irecv(bytes, count, MPI_BYTE, peer, tag, world, &request);
+  *ticket = kept(request);
+  return result;
+}
+
+int32_t test(uint64_t* ticket, int32_t* done) {
+  MPI_Request request = request_of(*ticket);
+  int over = 0;
+  const int result = MPI_Test(&request, &over, MPI_STATUS_IGNORE);
+  *ticket = kept(request);
+  *done = over;
+  return result;
+}
+
+int32_t probe(int32_t tag, int32_t* peer, int32_t* count) {
+  int there = 0;
+  MPI_Status status;
+  const int result = MPI_Iprobe(MPI_ANY_SOURCE, tag, world, &there, &status);
+  *peer = -1;
+  if (result != MPI_SUCCESS || there == 0) return result;
+  *peer = status.MPI_SOURCE;
+  return MPI_Get_count(&status, MPI_BYTE, count);
+}
+
+int32_t finalize() {
+  int ended = 0;
+  MPI_Finalized(&ended);
+  if (ended != 0 || world == MPI_COMM_NULL) return MPI_SUCCESS;
+  MPI_Comm_free(&world);
+  return initialized_here ? MPI_Finalize() : MPI_SUCCESS;
+}
+
+void say(int32_t error, char* text, int32_t room) {
+  char whole[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  if (error < 0 || MPI_Error_string(error, whole, &length) != MPI_SUCCESS) whole[0] = 0;
+  ::strncpy(text, whole, static_cast<size_t>(room) - 1);
+  text[room - 1] = 0;
+}
+
+constexpr MpiApi kApi = {
+    {sizeof(MpiApi), build_info::kVersion}, initialize, send, receive, test, probe, finalize, say};
+
+}  // namespace
+}  // namespace treenail
+
+extern "C" const void* treenail_adapter() { return &treenail::kApi; }
