@@ -57,9 +57,9 @@ Component(name="adapter_grpc", sources=["kernels/adapters/grpc/*.cc"],
           external=["grpc"])
 Component(name="adapter_mpi", headers=["kernels/adapters/mpi/*.h"],
           needs=["collectives", "base"], external=["mpi-openmpi"])
-Component(name="adapter_openmpi", sources=["kernels/adapters/mpi/openmpi.cc"],
+Component(name="adapter_openmpi", sources=["kernels/adapters/mpi-openmpi/*.cc"],
           needs=["adapter_mpi", "collectives", "base"], external=["mpi-openmpi"])
-Component(name="adapter_mpich", sources=["kernels/adapters/mpi/mpich.cc"],
+Component(name="adapter_mpich", sources=["kernels/adapters/mpi-mpich/*.cc"],
           needs=["adapter_mpi", "collectives", "base"], external=["mpi-mpich"])
 Adapter(name="blas", component="adapter_blas", feature="blas", export="treenail_adapter")
 Adapter(name="lapack", component="adapter_lapack", feature="lapack", export="treenail_adapter")
@@ -71,6 +71,6 @@ Adapter(name="grpc", component="adapter_grpc", feature="grpc", export="treenail_
 Adapter(name="png", component="adapter_png", feature="png", export="treenail_adapter")
 Adapter(name="re2", component="adapter_re2", feature="re2", export="treenail_adapter")
 Adapter(name="mpi-openmpi", component="adapter_openmpi", feature="mpi-openmpi",
-        export="treenail_adapter")
+        export="treenail_adapter", part="openmpi")
 Adapter(name="mpi-mpich", component="adapter_mpich", feature="mpi-mpich",
-        export="treenail_adapter")
+        export="treenail_adapter", part="mpich")

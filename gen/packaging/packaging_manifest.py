@@ -13,12 +13,14 @@ from gen.deps import FEATURES
 
 NOWHERE = "no package"
 PACKAGES = {
-    "debian": {"runtime": "libtreenail%d", "development": "libtreenail-dev",
-               "python": "python3-treenail", "tools": "treenail-tools", "grpc": "libtreenail%d-grpc",
-               "worker": "treenail-worker", "license": NOWHERE},
-    "fedora": {"runtime": "treenail-libs", "development": "treenail-devel",
-               "python": "python3-treenail", "tools": "treenail-tools", "grpc": "treenail-grpc",
-               "worker": "treenail-worker", "license": NOWHERE},
+    "debian": {"runtime": "libtreenail%d", "grpc": "libtreenail%d-grpc",
+               "openmpi": "libtreenail%d-openmpi", "mpich": "libtreenail%d-mpich",
+               "development": "libtreenail-dev", "python": "python3-treenail",
+               "tools": "treenail-tools", "worker": "treenail-worker", "license": NOWHERE},
+    "fedora": {"runtime": "treenail-libs", "grpc": "treenail-grpc",
+               "openmpi": "treenail-openmpi", "mpich": "treenail-mpich",
+               "development": "treenail-devel", "python": "python3-treenail",
+               "tools": "treenail-tools", "worker": "treenail-worker", "license": NOWHERE},
 }
 
 
@@ -50,7 +52,7 @@ NEEDS = {"treenail-worker": "grpc"}
 
 def not_built(package, pattern, features):
     """Is it the file of an optional part that this build was made without?"""
-    name = re.match(r"libtreenail-(\w+)\.so\Z", pattern.rsplit("/", 1)[-1])
+    name = re.match(r"libtreenail-([\w-]+)\.so\Z", pattern.rsplit("/", 1)[-1])
     feature = name.group(1) if name else NEEDS.get(package, "")
     return feature in {dep.name for dep in FEATURES} - set(features)
 

@@ -21,6 +21,7 @@ SONAMES = {
     "re2": ("libre2.so.",),
     "grpc": ("libgrpc++.so.", "libgrpc.so.", "libgpr.so.", "libabsl_", "libprotobuf"),
     "jpeg": ("libjpeg.so.",), "png": ("libpng16.so.",),
+    "mpi-openmpi": ("libmpi.so.",), "mpi-mpich": ("libmpich.so.", "libmpi.so.12"),
 }
 # Mangled names of functions, variables and type information in namespaces of other people.
 FOREIGN = re.compile(r"_Z(?:GV|T[A-Z]|GR)?N?[KVrRO]*(?:St|S[absiod]|5Eigen|4absl|"
@@ -68,7 +69,7 @@ def exports(path):
 def may_need(name, number):
     """What a file of ours may need, by its place: (expression for ours, sonames of features)."""
     ours = "libtreenail.so.%d" % number
-    adapter = re.search(r"/adapters/libtreenail-(\w+)\.so\Z", name)
+    adapter = re.search(r"/adapters/libtreenail-([\w-]+)\.so\Z", name)
     if adapter:
         return ours, SONAMES.get(adapter.group(1), ())
     if os.path.basename(name).startswith("libtreenail.so."):

@@ -18,7 +18,7 @@ from proving import TOOLS, Failed, NotRun, proof, run
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 PACKAGE = "spdx-tools==0.8.5"
-PARTS = ("runtime", "grpc", "development", "tools", "worker", "python")
+PARTS = ("runtime", "grpc", "openmpi", "mpich", "development", "tools", "worker", "python")
 VALIDATE = """
 import json, sys
 from spdx_tools.spdx.jsonschema.document_converter import DocumentConverter

@@ -77,8 +77,8 @@ double, half = float64, float16
 build_info = _core.build_info
 
 # Loaded when first asked for.
-_SUBMODULES = ("audio", "autograph", "bitwise", "distributed", "errors", "image", "initializers",
-               "layers",
+_SUBMODULES = ("audio", "autograph", "bitwise", "compat", "distribute", "distributed", "errors",
+               "image", "initializers", "layers",
                "linalg", "losses", "math", "metrics", "nn", "onnx", "profiler", "queue", "random",
                "raw_ops", "regularizers", "rnn", "seq2seq", "signal", "sparse", "spectral",
                "strings", "summary", "test", "train")

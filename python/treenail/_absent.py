@@ -28,7 +28,6 @@ _TOP = {
     "gfile": _FILES, "io": _FILES + "; images are read by tn.image", "read_file": _FILES,
     "write_file": _FILES, "matching_files": "use glob.glob",
     "python_io": _EXAMPLES, "logging": "use Python's logging",
-    "compat": "str.encode and bytes.decode convert; names of version 1 stand in tn itself",
     "TestCase": "use unittest.TestCase",
     "print": "tn.Print writes values on their way",
     "disable_eager_execution": "it is off unless tn.enable_eager_execution() was called",
@@ -46,7 +45,7 @@ _TOP = {
     "with a dict, and feed the numbers", "lookup": "map words to numbers with a dict, and feed the "
     "numbers", "add_check_numerics_ops": "use tn.check_numerics on the tensors in question",
     "resource_loader": "use os.path.dirname(__file__)", "config": "use tn.ConfigProto",
-    "collective_reduce": _ONE_PROCESS, "distribute": _ONE_PROCESS, "distributions": _RANDOM,
+    "collective_reduce": "use tn.distributed.all_reduce", "distributions": _RANDOM,
     "random_gamma": _RANDOM, "random_poisson": _RANDOM, "dtypes": "dtypes are names of tn itself, "
     "such as tn.float32", "manip": "use tn.roll, tn.reverse, tn.gather_nd, ...",
     "debugging": "tn.Assert, tn.assert_equal and the like are in tn itself",

@@ -50,12 +50,24 @@ Depends: libtreenail1 (= ${binary:Version})
 Package: libtreenail1-grpc
 Depends: libtreenail1 (= ${binary:Version})
 
+Package: libtreenail1-openmpi
+Depends: libtreenail1 (= ${binary:Version})
+
+Package: libtreenail1-mpich
+Depends: libtreenail1 (= ${binary:Version})
+
 Package: treenail-worker
 Depends: libtreenail1 (= ${binary:Version})
 
 Package: treenail-doc
 Architecture: all
 Multi-Arch: foreign
+
+Package: libtreenail1-openmpi
+Depends: libtreenail1 (= ${binary:Version})
+
+Package: libtreenail1-mpich
+Depends: libtreenail1 (= ${binary:Version})
 """
 BUILD = """ cmake <!nocheck>,
  libblas-dev,
@@ -63,7 +75,7 @@ BUILD = """ cmake <!nocheck>,
  libeigen3-dev, libgrpc++-dev, libhdf5-dev, libjpeg-dev, liblapack-dev, libpng-dev, libre2-dev,
  libgtest-dev <!nocheck>, python3-pytest <!nocheck>, python3-numpy <!nocheck>,
  python3-hypothesis <!nocheck>, python3-scipy <!nocheck>, python3-h5py <!nocheck>,
- python3-venv <!nocheck>,
+ python3-venv <!nocheck>, libopenmpi-dev, libmpich-dev,
  libpython3-all-dev, python3-all-dev:any, ninja-build, pkgconf, pybind11-dev,"""
 SPEC = """Name: treenail
 Version: 1.0.0
@@ -73,7 +85,7 @@ Release: 1%%{?dist}
 BuildRequires: gcc-c++, ninja-build >= 1.10
 BuildRequires: pkgconf-pkg-config python3-devel pybind11-static
 BuildRequires: eigen3-static flexiblas-devel onednn-devel hdf5-devel re2-devel
-BuildRequires: libjpeg-turbo-devel libpng-devel grpc-devel
+BuildRequires: libjpeg-turbo-devel libpng-devel grpc-devel openmpi-devel mpich-devel
 %%if %%{with tests}
 BuildRequires: gtest-devel python3-pytest python3-numpy python3-hypothesis python3-scipy
 BuildRequires: python3-h5py python3-pip cmake binutils
@@ -248,9 +260,11 @@ def test_spec_dependencies_that_drifted(tree, old, new, sentence):
 
 RECORD = """build_packages:
   Debian: [ninja-build, pkgconf, python3-dev, pybind11-dev, libeigen3-dev,
-           libdnnl-dev, libgrpc++-dev, libre2-dev, libjpeg-dev, libpng-dev, python3-numpy]
+           libdnnl-dev, libgrpc++-dev, libre2-dev, libjpeg-dev, libpng-dev, libopenmpi-dev,
+           libmpich-dev, python3-numpy]
   RedHat: [ninja-build, pkgconf-pkg-config, python3-devel, pybind11-static, eigen3-static,
-           onednn-devel, grpc-devel, re2-devel, libjpeg-turbo-devel, libpng-devel, python3-numpy]
+           onednn-devel, grpc-devel, re2-devel, libjpeg-turbo-devel, libpng-devel, openmpi-devel,
+           mpich-devel, python3-numpy]
 suite:
   build:
     long:

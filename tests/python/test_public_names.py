@@ -29,6 +29,8 @@ MODULES = public_modules()
 def test_the_modules_are_these():
     named = {"treenail." + name for name in tn._SUBMODULES}
     assert set(MODULES) == named | {"treenail", "treenail.rnn.rnn_cell", "treenail.benchmark",
+                                    "treenail.compat.horovod",
+                                    "treenail.distribute.cluster_resolver",
                                     "treenail.autograph.experimental"}
 
 

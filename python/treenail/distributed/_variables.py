@@ -6,7 +6,7 @@ from __future__ import annotations
 from treenail._control import group
 from treenail._partitioned import without_parts
 from treenail._treenail import Operation
-from treenail._variables import global_variables
+from treenail._variables import Variable, global_variables
 from treenail.distributed._operations import broadcast
 
 TYPE_CHECKING = False
@@ -18,8 +18,11 @@ def broadcast_variables(variables: Sequence | None = None, root: int = 0,
                         name: str | None = None) -> Operation:
     """An operation that gives the variables, by default all global ones, the values that rank
     `root` has. They must be initialised, and be alike in number, order, shape and dtype on all
-    ranks."""
+    ranks. Raises TypeError for what is no variable."""
     chosen = global_variables() if variables is None else without_parts(variables)
+    for variable in chosen:
+        if not isinstance(variable, Variable):
+            raise TypeError("variables has %r; needed are Variables" % (variable,))
     return group(*[variable.assign(broadcast(variable.read_value(), root), read_value=False)
                    for variable in chosen], name=name or "broadcast_variables")
 
@@ -40,7 +43,8 @@ class BroadcastVariablesHook:
         """Runs it in a new session whose variables are initialised. Raises RuntimeError before
         begin()."""
         if self._operation is None:
-            raise RuntimeError("begin() must be called before a session is made")
+            raise RuntimeError("BroadcastVariablesHook.after_create_session(): begin() must be "
+                               "called before it is given a session, %r" % (session,))
         session.run(self._operation)
 
     def before_run(self, run_context: Any) -> None:

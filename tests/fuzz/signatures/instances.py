@@ -88,6 +88,10 @@ MAKERS = {
     tn.StagingArea: lambda rng: tn.StagingArea([tn.float32, tn.int32]),
     tn.MapStagingArea: lambda rng: tn.MapStagingArea([tn.float32, tn.int32]),
     tn.SparseConditionalAccumulator: _sparse_accumulator,
+    tn.distributed.DistributedOptimizer: lambda rng: tn.distributed.DistributedOptimizer(
+        tn.train.GradientDescentOptimizer(0.1)),
+    tn.distribute.cluster_resolver.SimpleClusterResolver:
+        lambda rng: tn.distribute.cluster_resolver.SimpleClusterResolver({"worker": ["a:1"]}),
     tn.DType: lambda rng: tn.float32,
     tn.Operation: lambda rng: tn.constant([1.0, 2.0]).op,
     tn.PartitionedVariable: _partitioned,
