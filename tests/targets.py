@@ -51,8 +51,8 @@ Component(name="kernels_of_another_level",
 Component(name="simulated_device", sources=["tests/simulated/*.cc"],
           headers=["tests/simulated/*.h"],
           needs=["kernel_api", "op", "tensor", "device", "base"])
-Component(name="distributed_test", sources=["tests/distributed/*.cc"],
-          headers=["tests/distributed/*.h"],
+Component(name="collectives_test", sources=["tests/collectives/*.cc"],
+          headers=["tests/collectives/*.h"],
           needs=["test_support", "collectives", "tensor", "device", "base"], external=["gtest"])
 Component(name="eager_test", sources=["tests/eager/*.cc"], headers=["tests/eager/*.h"],
           needs=["test_support", "device_support", "eager", "runtime", "kernel_api", "graph",
@@ -126,7 +126,7 @@ TestProgram(name="op", component="op_test")
 TestProgram(name="ops", component="ops_test")
 TestProgram(name="graph", component="graph_test")
 TestProgram(name="placement", component="placement_test")
-TestProgram(name="distributed", component="distributed_test",
+TestProgram(name="collectives", component="collectives_test",
             checks=["address-undefined", "thread"])
 TestProgram(name="runtime", component="runtime_test", checks=["address-undefined", "thread"])
 TestProgram(name="eager", component="eager_test")

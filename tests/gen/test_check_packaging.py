@@ -62,12 +62,6 @@ Depends: libtreenail1 (= ${binary:Version})
 Package: treenail-doc
 Architecture: all
 Multi-Arch: foreign
-
-Package: libtreenail1-openmpi
-Depends: libtreenail1 (= ${binary:Version})
-
-Package: libtreenail1-mpich
-Depends: libtreenail1 (= ${binary:Version})
 """
 BUILD = """ cmake <!nocheck>,
  libblas-dev,

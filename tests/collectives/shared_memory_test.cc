@@ -14,7 +14,7 @@
 #include "framework/base/spin.h"
 #include "framework/device/allocator.h"
 #include "framework/distributed/shared_memory/shared_link.h"
-#include "tests/distributed/expect.h"
+#include "tests/collectives/expect.h"
 #include "tests/support/temporary_directory.h"
 
 namespace treenail {

@@ -8,9 +8,9 @@
 #include <random>
 
 #include "framework/distributed/collectives/exchange_communicator.h"
-#include "tests/distributed/expect.h"
-#include "tests/distributed/mail.h"
-#include "tests/distributed/waited.h"
+#include "tests/collectives/expect.h"
+#include "tests/collectives/mail.h"
+#include "tests/collectives/waited.h"
 
 namespace treenail {
 namespace {

@@ -10,8 +10,8 @@
 #include <random>
 
 #include "framework/base/spin.h"
-#include "tests/distributed/expect.h"
-#include "tests/distributed/waited.h"
+#include "tests/collectives/expect.h"
+#include "tests/collectives/waited.h"
 #include "tests/support/child.h"
 #include "tests/support/temporary_directory.h"
 
