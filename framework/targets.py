@@ -13,7 +13,8 @@ Component(name="ops", sources=["framework/ops/**/*.cc"], headers=["framework/ops
 Component(name="graph", sources=["framework/graph/**/*.cc"], headers=["framework/graph/**/*.h"],
           needs=["op", "io", "tensor", "base"])
 Component(name="placement", sources=["framework/placement/**/*.cc"],
-          headers=["framework/placement/**/*.h"], needs=["graph", "op", "tensor", "device", "base"])
+          headers=["framework/placement/**/*.h"],
+          needs=["graph", "op", "io", "tensor", "device", "base"])
 
 # The kernel-side headers of runtime/: all that kernels may see of it.
 Component(name="kernel_api",

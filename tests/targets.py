@@ -35,8 +35,8 @@ Component(name="graph_test", sources=["tests/graph/**/*.cc"], headers=["tests/gr
           needs=["test_support", "graph_support", "graph", "ops", "op", "tensor", "base"],
           external=["gtest"])
 Component(name="placement_test", sources=["tests/placement/*.cc"], headers=["tests/placement/*.h"],
-          needs=["graph_support", "device_support", "placement", "graph", "ops", "op", "tensor",
-                 "device", "base"],
+          needs=["test_support", "graph_support", "device_support", "placement", "graph", "ops",
+                 "op", "tensor", "device", "base"],
           external=["gtest"])
 Component(name="runtime_test", sources=["tests/runtime/*/*.cc"], headers=["tests/runtime/*/*.h"],
           needs=["test_support", "graph_support", "simulated_device", "runtime", "kernel_api",

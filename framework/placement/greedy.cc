@@ -4,6 +4,7 @@
 #include "framework/placement/greedy.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -55,7 +56,8 @@ class Greedy {
         finish_(problem.tasks.size(), 0),
         free_at_(problem.devices.size()),
         unit_seconds_(problem.units.size() * static_cast<size_t>(problem.cost_classes), 0),
-        room_(problem.capacities) {
+        room_(problem.capacities),
+        reserved_(problem.devices.size(), 0) {
     for (size_t d = 0; d < free_at_.size(); ++d)
       free_at_[d].assign(static_cast<size_t>(problem.devices[d].slots), 0);
     for (int64_t& room : room_) room = room == 0 ? std::numeric_limits<int64_t>::max() : room;
@@ -63,6 +65,9 @@ class Greedy {
       for (int32_t c = 0; c < problem.cost_classes; ++c)
         unit_seconds(problem.tasks[t].unit, c) +=
             problem.seconds[t * static_cast<size_t>(problem.cost_classes) + static_cast<size_t>(c)];
+      const std::vector<int32_t>& allowed = unit_of(static_cast<int32_t>(t)).devices;
+      if (allowed.size() == 1)
+        reserved_[static_cast<size_t>(allowed[0])] += p_.cost(static_cast<int32_t>(t), allowed[0]);
     }
   }
 
@@ -82,8 +87,8 @@ class Greedy {
  private:
   struct Arrival {
     double at = 0;
-    double channel_free = 0;
-    int64_t channel = -1;  // -1: nothing crosses
+    double sent = 0;
+    std::array<int64_t, 2> channels = {-1, -1};  // -1: nothing crosses
   };
 
   const Problem::Task& task_of(int32_t task) const { return p_.tasks[static_cast<size_t>(task)]; }
@@ -106,7 +111,7 @@ class Greedy {
     for (const int32_t input : task_of(task).inputs) {
       const int32_t producer = p_.values[static_cast<size_t>(input)].producer;
       if (place_of(producer) == kOpen && task_of(producer).unit != task_of(task).unit)
-        settle(producer, may_run(producer, device) && fits(producer, device)
+        settle(producer, may_run(producer, device) && spare(producer, device) >= 0
                              ? device
                              : best_device(producer));
     }
@@ -141,25 +146,39 @@ class Greedy {
     const std::vector<int32_t>& allowed = unit_of(task).devices;
     return allowed.empty() || std::ranges::binary_search(allowed, device);
   }
-  bool fits(int32_t task, int32_t device) {
-    int64_t needed = unit_of(task).state_bytes;
+  bool may_lie_in(int32_t task, int32_t memory) const {
+    const std::vector<int32_t>& allowed = unit_of(task).devices;
+    return allowed.empty() || std::ranges::any_of(allowed, [&](int32_t device) {
+             return p_.memory_of(device) == memory;
+           });
+  }
+  // Bytes left in the device's memory beside state, the task's values and what must cross for it;
+  // negative: so many are wanting.
+  int64_t spare(int32_t task, int32_t device) {
+    const int32_t memory = p_.memory_of(device);
+    int64_t spare = room_[static_cast<size_t>(memory)] - unit_of(task).state_bytes;
     for (const int32_t output : task_of(task).outputs)
-      needed += p_.values[static_cast<size_t>(output)].held;
-    return needed <= room_of(device);
+      spare -= p_.values[static_cast<size_t>(output)].held;
+    for (const int32_t input : task_of(task).inputs) {
+      const Problem::Value& value = p_.values[static_cast<size_t>(input)];
+      const int32_t place = place_of(value.producer);
+      if (place != kOpen && p_.memory_of(place) != memory) spare -= value.bytes;
+    }
+    return spare;
   }
 
   int32_t best_device(int32_t task) {
     int32_t best = kOpen;
-    double best_score = 0;
-    bool best_fits = false;
+    std::pair<double, double> best_score;
+    int64_t best_spare = 0;
     const auto look_at = [&](int32_t device) {
-      const bool fits = this->fits(task, device);
-      if (best != kOpen && best_fits && !fits) return;
-      const double score = predicted_finish(task, device);
-      if (best != kOpen && best_fits == fits && score >= best_score) return;
+      const int64_t spare = std::min<int64_t>(this->spare(task, device), 0);
+      if (best != kOpen && spare < best_spare) return;
+      const std::pair score(predicted_finish(task, device), reserved_[static_cast<size_t>(device)]);
+      if (best != kOpen && spare == best_spare && score >= best_score) return;
       best = device;
       best_score = score;
-      best_fits = fits;
+      best_spare = spare;
     };
     const std::vector<int32_t>& allowed = unit_of(task).devices;
     if (allowed.empty()) {
@@ -173,7 +192,8 @@ class Greedy {
   // What else is in the unit runs there, too, sooner or later.
   double predicted_finish(int32_t task, int32_t device) {
     const Problem::Device& d = p_.devices[static_cast<size_t>(device)];
-    const double start = std::max(ready_at(task, device, false), *first_free(device));
+    double start = ready_at(task, device, false);
+    if (p_.cost(task, device) > 0) start = std::max(start, *first_free(device));
     const double rest = unit_seconds(task_of(task).unit, d.cost_class) - p_.cost(task, device);
     return start + p_.cost(task, device) + std::max(0.0, rest) / d.slots;
   }
@@ -190,44 +210,58 @@ class Greedy {
     for (const int32_t input : task_of(task).inputs) {
       const Arrival arrival = arrival_of(input, memory);
       ready = std::max(ready, arrival.at);
-      if (arrival.channel < 0) continue;
-      if (cross) {
-        channels_[arrival.channel] = arrival.channel_free;
-        arrived_[key(input, memory)] = arrival.at;
-      } else {
-        asked_.emplace_back(arrival.channel, arrival.channel_free);
+      if (arrival.channels[0] < 0) continue;
+      for (const int64_t channel : arrival.channels) {
+        if (cross) {
+          channels_[channel] = arrival.sent;
+        } else {
+          asked_.emplace_back(channel, arrival.sent);
+        }
       }
+      if (cross) arrived_[key(input, memory)] = arrival.at;
     }
     return ready;
   }
 
   Arrival arrival_of(int32_t number, int32_t memory) {
     const Problem::Value& value = p_.values[static_cast<size_t>(number)];
-    const int32_t place = place_of(value.producer);
-    if (place == kOpen) return {};  // goes where it is wanted
+    int32_t place = place_of(value.producer);
+    if (place == kOpen) {
+      if (may_lie_in(value.producer, memory)) return {};  // goes where it is wanted
+      place = unit_of(value.producer).devices[0];
+    }
     const int32_t from = p_.memory_of(place);
     const double made = finish_[static_cast<size_t>(value.producer)];
     if (from == memory) return {made};
     if (const auto known = arrived_.find(key(number, memory)); known != arrived_.end())
       return {known->second};
     const Problem::Link& link = p_.link(from, memory);
-    const int64_t channel = p_.channel(from, memory);
+    const std::array<int64_t, 2> channels = p_.channels(from, memory);
+    double start = made;
+    for (const int64_t channel : channels) start = std::max(start, free_again(channel));
+    const double sent = start + static_cast<double>(value.bytes) * link.seconds_per_byte;
+    return {sent + link.latency, sent, channels};
+  }
+
+  double free_again(int64_t channel) const {
     const auto found = channels_.find(channel);
     double free = found == channels_.end() ? 0 : found->second;
     for (const auto& [asked, until] : asked_) free = asked == channel ? until : free;
-    free = std::max(free, made) + static_cast<double>(value.bytes) * link.seconds_per_byte;
-    return {free + link.latency, free, channel};
+    return free;
   }
 
   void schedule(int32_t task) {
     const int32_t device = place_of(task);
-    const auto slot = first_free(device);
     const double seconds = p_.cost(task, device);
-    const double start = std::max(ready_at(task, device, true), *slot);
-    finish_[static_cast<size_t>(task)] = start + seconds;
-    // What takes no time takes no slot from who comes later and is ready earlier.
-    if (seconds > 0) *slot = start + seconds;
+    double& finish = finish_[static_cast<size_t>(task)];
+    finish = ready_at(task, device, true) + seconds;
+    if (seconds > 0) {
+      double& slot = *first_free(device);
+      finish = std::max(finish, slot + seconds);
+      slot = finish;
+    }
     unit_seconds(task_of(task).unit, p_.devices[static_cast<size_t>(device)].cost_class) -= seconds;
+    if (unit_of(task).devices.size() == 1) reserved_[static_cast<size_t>(device)] -= seconds;
   }
 
   static int64_t key(int32_t value, int32_t memory) {
@@ -241,6 +275,8 @@ class Greedy {
   std::vector<std::vector<double>> free_at_;   // by device: when each slot is free
   std::vector<double> unit_seconds_;  // by unit and cost class, of tasks that are not placed
   std::vector<int64_t> room_;         // by memory, beside state
+  std::vector<double>
+      reserved_;  // by device: seconds of what can run nowhere else and has not come
   std::unordered_map<int64_t, double> channels_, arrived_;
   std::vector<std::pair<int64_t, double>> asked_;
 };

@@ -18,7 +18,8 @@ enum class GreedyOrder : uint8_t {
 
 // By task, the number of its device. A unit goes where its first task goes, for which what else is
 // in the unit counts, too; tasks that float, and units of such, go to who reads them first. Where
-// devices are equally good the first is taken. State and what a task hands on fit the memory that
+// devices are equally good that is taken on which less waits that can run nowhere else, then the
+// first. State and what a task hands on fit the memory that
 // is left, where that is possible anywhere.
 std::vector<int32_t> place_greedily(const PlacementProblem& problem, GreedyOrder order);
 

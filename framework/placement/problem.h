@@ -4,6 +4,7 @@
 // a good one is found: search.h.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -43,6 +44,7 @@ struct PlacementProblem {
     kPair,         // those from one memory to one other
     kSource,       // all that leave the memory
     kDestination,  // all that go there
+    kBoth,         // all that leave the one, and all that go to the other
   };
   struct Link {
     double latency = 0;           // seconds from the last byte sent to the value there
@@ -70,18 +72,21 @@ struct PlacementProblem {
     return links[static_cast<size_t>(
         link_of[static_cast<size_t>(from) * capacities.size() + static_cast<size_t>(to)])];
   }
-  // Transfers with the same number wait for one another.
-  int64_t channel(int32_t from, int32_t to) const {
-    const int64_t memories = num_memories();
+  // Transfers of which one number is the same wait for one another; the two may be the same.
+  std::array<int64_t, 2> channels(int32_t from, int32_t to) const {
+    const int64_t memories = num_memories(), source = from, destination = memories + to;
+    const int64_t pair = (2 + source) * memories + to;
     switch (link(from, to).sharing) {
       case Sharing::kSource:
-        return from;
+        return {source, source};
       case Sharing::kDestination:
-        return memories + to;
+        return {destination, destination};
+      case Sharing::kBoth:
+        return {source, destination};
       case Sharing::kPair:
         break;
     }
-    return (2 + static_cast<int64_t>(from)) * memories + to;
+    return {pair, pair};
   }
 };
 

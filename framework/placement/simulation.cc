@@ -74,13 +74,19 @@ class Simulation {
     peak = std::max(peak, live);
   }
 
+  bool takes_slot(int32_t task) const { return p_.cost(task, device(task)) > 0; }
+
   void make_ready(int32_t task) {
+    if (!takes_slot(task)) return immediate_.push_back(task);
     const auto d = static_cast<size_t>(device(task));
     ready_[d].emplace(now_, task);
     if (free_slots_[d] > 0) touched_.push_back(device(task));
   }
 
   void start_ready() {
+    std::ranges::sort(immediate_);
+    for (const int32_t task : immediate_) start(task);
+    immediate_.clear();
     std::ranges::sort(touched_);
     for (const int32_t d : touched_) {
       auto& ready = ready_[static_cast<size_t>(d)];
@@ -112,9 +118,10 @@ class Simulation {
   }
 
   void end(int32_t task) {
-    const int32_t d = device(task);
-    ++free_slots_[static_cast<size_t>(d)];
-    touched_.push_back(d);
+    if (takes_slot(task)) {
+      ++free_slots_[static_cast<size_t>(device(task))];
+      touched_.push_back(device(task));
+    }
     for (const int32_t input : task_of(task).inputs) release(input, memory(task));
     for (const int32_t output : task_of(task).outputs) hand_on(output);
   }
@@ -147,10 +154,11 @@ class Simulation {
 
   void send(int32_t value, int32_t from, int32_t to) {
     const Problem::Link& link = p_.link(from, to);
-    double& free = channels_[p_.channel(from, to)];
-    const double start = std::max(now_, free);
-    free = start + static_cast<double>(value_of(value).bytes) * link.seconds_per_byte;
-    const double there = free + link.latency;
+    const auto [first, second] = p_.channels(from, to);
+    const double start = std::max({now_, channels_[first], channels_[second]});
+    const double sent = start + static_cast<double>(value_of(value).bytes) * link.seconds_per_byte;
+    channels_[first] = channels_[second] = sent;
+    const double there = sent + link.latency;
     arrivals_.emplace(there, static_cast<int32_t>(timeline_.transfers.size()));
     timeline_.transfers.push_back({value, from, to, start, there});
   }
@@ -201,6 +209,7 @@ class Simulation {
   std::vector<int32_t> missing_;                  // by task: values that are not there yet
   std::vector<int32_t> free_slots_;               // by device
   std::vector<Events> ready_;                     // by device: tasks, by when they became ready
+  std::vector<int32_t> immediate_;                // tasks that take no time and may start
   std::vector<int32_t> touched_;                  // devices that may start a task
   Events ends_, arrivals_;                        // of tasks, of transfers
   std::unordered_map<int64_t, double> channels_;  // when each is free again

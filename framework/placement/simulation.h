@@ -3,12 +3,13 @@
 // at once. The rules, which a test holds against a second simulator:
 //
 // - A task is ready when all of its values are there. A device runs as many tasks at once as it has
-//   slots; a free slot takes the task that has been ready longest, of those the lowest.
+//   slots; a free slot takes the task that has been ready longest, of those the lowest. A task that
+//   takes no time needs no slot.
 // - A value is there for tasks in its own memory when its producer ends, elsewhere when its
 //   transfer has arrived: one for each memory where it is wanted. Transfers that share a channel
-//   occupy it one after the other, bytes times seconds per byte each, in the order in which the
-//   values were made, then by producer, output and destination; each arrives the link's latency
-//   later. They overlap whatever devices do.
+//   (of two, either) occupy it one after the other, bytes times seconds per byte each, in the order
+//   in which the values were made, then by producer, output and destination; each arrives the
+//   link's latency later. They overlap whatever devices do.
 // - A value holds memory from the start of its producer until the last task that takes it there has
 //   ended and what is sent from it has arrived; what has arrived, until the last that takes it
 //   there has ended. State holds its memory throughout. At one time what ends comes before what

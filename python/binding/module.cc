@@ -141,6 +141,7 @@ int execute_module(PyObject* module) {
     add_gradient_functions(module);
     add_files(module);
     add_distributed(module);
+    add_placement(module);
     add_dlpack(module);
     add_rare(module);
     add_cluster(module);

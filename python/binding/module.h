@@ -72,6 +72,7 @@ void add_files(PyObject* module);
 void add_distributed(PyObject* module);
 void add_rare(PyObject* module);
 void add_cluster(PyObject* module);
+void add_placement(PyObject* module);
 void add_py_func();
 
 // Makes a heap type, once per process. `instantiable`: calling it makes an object.

@@ -16,6 +16,7 @@
 #include "python/binding/graph_lock.h"
 #include "python/binding/module.h"
 #include "python/binding/numpy.h"
+#include "python/binding/placement.h"
 #include "python/binding/signals.h"
 #include "python/binding/tensor_type.h"
 
@@ -323,10 +324,11 @@ std::shared_ptr<Session> open_session(const std::shared_ptr<Graph>& graph,
 }
 
 // _open(graph, fold_constants, merge_common_subexpressions, allow_soft_placement,
-//       fuse_elementwise, {kind of device: most of them}, log_placement, target)
+//       fuse_elementwise, {kind of device: most of them}, log_placement, target,
+//       cost model or None)
 PyObject* open(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
-    if (nargs != 8) throw_type_error("_open() takes a graph and seven options");
+    if (nargs != 9) throw_type_error("_open() takes a graph and eight options");
     GraphObject* graph = graph_from(args[0]);
     SessionOptions options;
     options.fold_constants = checked(PyObject_IsTrue(args[1])) == 1;
@@ -336,6 +338,7 @@ PyObject* open(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
     options.device_count = device_count_from(args[5]);
     options.log_placement = checked(PyObject_IsTrue(args[6])) == 1;
     options.target = text_of(args[7], "target");
+    options.placement = cost_model_from(args[8]);
     SessionState& s = *cast(self)->state;
     if (s.session) throw_python(PyExc_RuntimeError, "the session is open already");
     s.session = open_session(graph->state->graph, options);

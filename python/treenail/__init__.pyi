@@ -9,11 +9,11 @@ from treenail import (audio as audio, autograph as autograph, bitwise as bitwise
                       distribute as distribute, distributed as distributed, errors as errors,
                       image as image, initializers as initializers, layers as layers,
                       linalg as linalg, losses as losses, math as math, metrics as metrics,
-                      nn as nn, onnx as onnx, profiler as profiler, queue as queue,
-                      random as random, raw_ops as raw_ops, regularizers as regularizers,
-                      rnn as rnn, seq2seq as seq2seq, signal as signal, sparse as sparse,
-                      spectral as spectral, strings as strings, summary as summary, test as test,
-                      train as train)  # noqa: F401
+                      nn as nn, onnx as onnx, placement as placement, profiler as profiler,
+                      queue as queue, random as random, raw_ops as raw_ops,
+                      regularizers as regularizers, rnn as rnn, seq2seq as seq2seq,
+                      signal as signal, sparse as sparse, spectral as spectral, strings as strings,
+                      summary as summary, test as test, train as train)  # noqa: F401
 from treenail._accumulators import (ConditionalAccumulator as ConditionalAccumulator,
                                     ConditionalAccumulatorBase as ConditionalAccumulatorBase,
                                     SparseConditionalAccumulator as SparseConditionalAccumulator)  # noqa: F401

@@ -7,6 +7,7 @@ from collections import namedtuple
 from operator import index
 
 from treenail._messages import run_metadata_message
+from treenail._placement import Options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,10 +19,11 @@ class _Options:
     set."""
 
     _TYPES: dict = {}
+    _OPTIONAL: tuple = ()  # these may be None
 
     def __setattr__(self, name: str, value: Any) -> None:
         kind = self._TYPES.get(name)
-        if kind is not None:
+        if kind is not None and not (value is None and name in self._OPTIONAL):
             value = self._converted(kind, name, value)
         object.__setattr__(self, name, value)
 
@@ -74,12 +76,19 @@ class OptimizerOptions(_Options):
 
 
 class GraphOptions(_Options):
-    """Options of a session that concern its graph."""
+    """Options of a session that concern its graph.
 
-    _TYPES = {"optimizer_options": OptimizerOptions}
+    placement: a tn.placement.Options; on which of several devices operations run that ask for none
+    is then predicted. By default they run on the first.
+    """
 
-    def __init__(self, *, optimizer_options: OptimizerOptions | None = None) -> None:
+    _TYPES = {"optimizer_options": OptimizerOptions, "placement": Options}
+    _OPTIONAL = ("placement",)
+
+    def __init__(self, *, optimizer_options: OptimizerOptions | None = None,
+                 placement: Options | None = None) -> None:
         self.optimizer_options = optimizer_options or OptimizerOptions()
+        self.placement = placement
 
 
 class GPUOptions(_Options):

@@ -103,12 +103,18 @@ class PlainSimulator {
   using Key = std::pair<int32_t, int32_t>;  // value, memory
 
   void step(double now) {
+    for (size_t t = 0; t < p_.tasks.size(); ++t) {
+      const auto task = static_cast<int32_t>(t);
+      if (result_.start[t] < 0 && p_.cost(task, places_[t]) == 0 && ready_at(task) <= now)
+        start(task, now);
+    }
     for (size_t d = 0; d < p_.devices.size(); ++d) {
       for (;;) {
         int running = 0;
         std::vector<std::pair<double, int32_t>> ready;
         for (size_t t = 0; t < p_.tasks.size(); ++t) {
           if (places_[t] != static_cast<int32_t>(d)) continue;
+          if (p_.cost(static_cast<int32_t>(t), places_[t]) == 0) continue;
           if (result_.start[t] >= 0) {
             running += !ended_[t];
           } else if (const double at = ready_at(static_cast<int32_t>(t)); at <= now) {
@@ -160,12 +166,17 @@ class PlainSimulator {
         const Problem::Link& link = p_.links[static_cast<size_t>(
             p_.link_of[static_cast<size_t>(from) * p_.capacities.size() +
                        static_cast<size_t>(to)])];
-        const auto channel =
-            std::tuple(link.sharing, link.sharing == Problem::Sharing::kDestination ? -1 : from,
-                       link.sharing == Problem::Sharing::kSource ? -1 : to);
-        double& free = free_[channel];
-        free = std::max(free, now) + static_cast<double>(value.bytes) * link.seconds_per_byte;
-        arrival_[{v, to}] = free + link.latency;
+        using Sharing = Problem::Sharing;
+        const auto own = link.sharing == Sharing::kPair ? to : -1;
+        std::vector<double*> queues;
+        if (link.sharing != Sharing::kDestination) queues.push_back(&free_[{0, from, own}]);
+        if (link.sharing == Sharing::kDestination || link.sharing == Sharing::kBoth)
+          queues.push_back(&free_[{1, to, -1}]);
+        double start = now;
+        for (const double* queue : queues) start = std::max(start, *queue);
+        const double sent = start + static_cast<double>(value.bytes) * link.seconds_per_byte;
+        for (double* queue : queues) *queue = sent;
+        arrival_[{v, to}] = sent + link.latency;
       }
     }
   }
@@ -206,7 +217,7 @@ class PlainSimulator {
   std::vector<bool> ended_;
   std::map<Key, double> arrival_;
   std::set<Key> there_;
-  std::map<std::tuple<Problem::Sharing, int32_t, int32_t>, double> free_;
+  std::map<std::tuple<int, int32_t, int32_t>, double> free_;  // when a queue is free
   std::vector<int64_t> state_;
 };
 
@@ -237,7 +248,7 @@ class RandomProblems {
     for (int i = 0; i < memories * memories; ++i) {
       p.link_of.push_back(static_cast<int32_t>(p.links.size()));
       p.links.push_back({scale * to(0, 2), scale * to(1, 4),
-                         rich ? static_cast<Problem::Sharing>(to(0, 2)) : Problem::Sharing::kPair});
+                         rich ? static_cast<Problem::Sharing>(to(0, 3)) : Problem::Sharing::kPair});
     }
   }
 

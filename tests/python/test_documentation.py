@@ -69,8 +69,19 @@ def test_the_page_on_control_flow_can_be_typed_in(tmp_path):
     assert [list(v) if getattr(v, "ndim", 0) else v for v in got] == [6.5, 2, [0, 4, 16], 0.0]
 
 
+def test_the_page_on_placement_can_be_typed_in(tmp_path, monkeypatch):
+    text = (SOURCE / "docs/placement.md").read_text(encoding="utf-8")
+    program = "".join(re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+    monkeypatch.chdir(tmp_path)
+    told = io.StringIO()
+    with tn.Graph().as_default(), contextlib.redirect_stdout(told):
+        exec(compile(program, "placement.md", "exec"), {})  # pylint: disable=exec-used
+    assert told.getvalue().splitlines() == expected_of(program)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["step.json", "step.profile"]
+
+
 def test_no_line_of_the_guide_is_too_long_to_be_seen_at_once():
-    for name in ("guide.md", "control-flow.md", "differences.md"):
+    for name in ("guide.md", "control-flow.md", "placement.md", "differences.md"):
         text = (SOURCE / "docs" / name).read_text(encoding="utf-8")
         for block in re.findall(r"^```\w*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
             assert max(map(len, block.splitlines())) <= 100

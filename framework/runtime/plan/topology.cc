@@ -11,8 +11,9 @@
 #include "framework/graph/passes/cse.h"
 #include "framework/graph/passes/prune.h"
 #include "framework/placement/placer.h"
-#include "framework/runtime/kernel/kernel_registry.h"
+#include "framework/runtime/plan/cost_placement.h"
 #include "framework/runtime/plan/fold.h"
+#include "framework/runtime/plan/function_facts.h"
 #include "framework/runtime/plan/graph_copier.h"
 #include "framework/runtime/plan/transfers.h"
 #include "framework/runtime/plan/variable_order.h"
@@ -51,6 +52,25 @@ int32_t home_of_argument(const Topology& topology, const Node& node,
   const auto device = std::ranges::find(options.devices, home);
   if (device == options.devices.end()) throw state_is_elsewhere(node, home->name());
   return static_cast<int32_t>(device - options.devices.begin());
+}
+
+// What no pass may take away.
+std::vector<Node*> kept_nodes(const Topology& topology) {
+  std::vector<Node*> keep = topology.targets;
+  keep.insert(keep.end(), topology.retvals.begin(), topology.retvals.end());
+  for (Node* arg : topology.args) {
+    if (arg != nullptr) keep.push_back(arg);
+  }
+  return keep;
+}
+
+std::vector<int32_t> places_by_cost(const Graph& whole, const Graph& copy, HomeOf home,
+                                    const TopologyOptions& options) {
+  options.by_cost->settle(whole);
+  const auto find = [&](std::string_view name) -> const Function* {
+    return options.facts == nullptr ? nullptr : options.facts->find(name);
+  };
+  return options.by_cost->places(copy, home, find);
 }
 
 // Nodes that only give handles of state, evaluated once: state is resolved when the plan is made.
@@ -117,11 +137,10 @@ int32_t Topology::memory_of(const Output& value) const {
   return memory(place_of(*value.node));
 }
 
-std::shared_ptr<const Topology> make_topology(const Graph& graph, std::span<const Output> feeds,
-                                              std::span<const Output> fetches,
-                                              std::span<Node* const> targets,
-                                              ResourceManager& resources,
-                                              const TopologyOptions& options) {
+std::shared_ptr<Topology> copy_for_topology(const Graph& graph, std::span<const Output> feeds,
+                                            std::span<const Output> fetches,
+                                            std::span<Node* const> targets,
+                                            const TopologyOptions& options) {
   auto topology = std::make_shared<Topology>();
   topology->graph = std::make_unique<Graph>(Graph::Names::kAny);
   topology->epoch = graph.epoch();
@@ -145,27 +164,40 @@ std::shared_ptr<const Topology> make_topology(const Graph& graph, std::span<cons
     topology->retvals.push_back(&retval);
   }
   for (const Node* target : targets) topology->targets.push_back(copier.copy_of(*target));
+  if (options.merge_common_subexpressions)
+    merge_common_subexpressions(*topology->graph, kept_nodes(*topology));
+  return topology;
+}
 
-  std::vector<Node*> keep = topology->targets;
-  keep.insert(keep.end(), topology->retvals.begin(), topology->retvals.end());
-  for (Node* arg : topology->args) {
-    if (arg != nullptr) keep.push_back(arg);
-  }
-  if (options.merge_common_subexpressions) merge_common_subexpressions(*topology->graph, keep);
-  const auto has_kernel = [](const OpInstance& op, const std::string& kind) {
-    return op.def().any_device || KernelRegistry::instance().serves(op, kind);
-  };
+bool fold_and_prune(Topology& topology, FunctionRef<bool(const Node&)> folds,
+                    const TopologyOptions& options) {
+  const std::vector<Node*> keep = kept_nodes(topology);
+  const bool folded = options.fold_constants && fold_constants(*topology.graph, keep, folds) > 0;
+  prune(*topology.graph, keep);
+  return folded;
+}
+
+std::shared_ptr<const Topology> make_topology(const Graph& graph, std::span<const Output> feeds,
+                                              std::span<const Output> fetches,
+                                              std::span<Node* const> targets,
+                                              ResourceManager& resources,
+                                              const TopologyOptions& options) {
+  const std::shared_ptr<Topology> topology =
+      copy_for_topology(graph, feeds, fetches, targets, options);
   const auto home = [&](const Node& node) { return home_of_argument(*topology, node, options); };
   const std::vector<PlacementDevice> devices = placement_devices(options.devices, options.task);
   const auto places = [&] {
-    return place(*topology->graph, devices, options.allow_soft_placement, has_kernel, home);
+    return place(*topology->graph, devices, options.allow_soft_placement, has_kernel_on, home);
   };
   topology->devices = options.devices;
   topology->places = places();  // before a node that asks for what is not there has been folded
   const auto folds = [&](const Node& node) { return topology->device_of(node).folds(); };
-  const bool folded = options.fold_constants && fold_constants(*topology->graph, keep, folds) > 0;
-  prune(*topology->graph, keep);
-  if (folded) topology->places = places();
+  const bool folded = fold_and_prune(*topology, folds, options);
+  if (options.by_cost != nullptr) {
+    topology->places = places_by_cost(graph, *topology->graph, home, options);
+  } else if (folded) {
+    topology->places = places();
+  }
   resolve_handles(*topology, resources, options.handles);
   find_awaited(*topology);
   insert_copies(*topology);

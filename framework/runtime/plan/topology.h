@@ -12,12 +12,14 @@
 #include <unordered_set>
 #include <vector>
 
+#include "framework/base/function_ref.h"
 #include "framework/device/device.h"
 #include "framework/graph/graph.h"
 #include "framework/runtime/state/variable.h"
 
 namespace treenail {
 
+class CostPlacements;
 class FunctionCaller;
 class FunctionFacts;
 class ResourceManager;
@@ -36,6 +38,8 @@ struct TopologyOptions {
   std::string call_path = {};
   std::vector<Tensor> handles = {};
   DeviceName task = {};  // as SessionOptions
+  // Null: what asks for no device is on the first. Bodies stay with their calls, there.
+  CostPlacements* by_cost = nullptr;
 };
 
 struct Topology {
@@ -82,5 +86,16 @@ std::shared_ptr<const Topology> make_topology(const Graph& graph, std::span<cons
                                               std::span<Node* const> targets,
                                               ResourceManager& resources,
                                               const TopologyOptions& options);
+
+// Its first two steps, for who asks what a run would be like. The private copy, cut and with common
+// subexpressions merged; no node has a place. The caller holds the
+// graph's lock as above.
+std::shared_ptr<Topology> copy_for_topology(const Graph& graph, std::span<const Output> feeds,
+                                            std::span<const Output> fetches,
+                                            std::span<Node* const> targets,
+                                            const TopologyOptions& options);
+// Whether anything was folded.
+bool fold_and_prune(Topology& topology, FunctionRef<bool(const Node&)> folds,
+                    const TopologyOptions& options);
 
 }  // namespace treenail

@@ -20,6 +20,7 @@
 namespace treenail {
 
 class Exchange;  // kernel/kernel_exchange.h
+struct CostModel;
 class FunctionCaller;
 class ResourceManager;
 
@@ -34,6 +35,9 @@ struct SessionOptions {
   // A node that asks for a device that is not there runs on the CPU instead of being refused.
   bool allow_soft_placement = false;
   bool fuse_elementwise = true;
+  // What nodes ask for comes first; null: what asks for nothing is on the first device, else where
+  // this predicts runs to end first (plan/cost_placement.h).
+  std::shared_ptr<const CostModel> placement;
   // Another session's state (same task); null: state of its own.
   std::shared_ptr<ResourceManager> resources;
   // Job and task that its devices go by in requests, where they are a cluster's; empty: the

@@ -12,6 +12,7 @@
 #include "framework/base/fork.h"
 #include "framework/base/hash.h"
 #include "framework/base/small_vector.h"
+#include "framework/runtime/plan/cost_placement.h"
 #include "framework/runtime/plan/plan.h"
 #include "framework/runtime/run/arena_pool.h"
 #include "framework/runtime/run/partial_run.h"
@@ -27,6 +28,7 @@ struct Session::Impl {
   SessionOptions options;
   std::vector<Device*> devices;  // the host's CPUs first
   PlacementLog placements;
+  std::unique_ptr<CostPlacements> by_cost;  // null: nodes run where they ask to
   std::shared_ptr<ResourceManager> resources;
   std::vector<std::unique_ptr<ArenaPool>> arenas;  // by device, in its memory
 

@@ -156,6 +156,7 @@ void Session::Signature::renew_topology(const Planning& planning) {
   TopologyOptions made{options.fold_constants, options.merge_common_subexpressions,
                        options.allow_soft_placement, options.fuse_elementwise, session.devices};
   made.task = options.task;
+  if (planning.body == nullptr) made.by_cost = session.by_cost.get();
   if (planning.body != nullptr) {
     made.functions = planning.body->functions;
     made.facts = &planning.body->facts;

@@ -80,6 +80,10 @@ def _matrix():
     return tn.linalg.LinearOperatorFullMatrix(tn.constant([[2.0, 1.0], [1.0, 3.0]]))
 
 
+def _explained(_rng=None):
+    return tn.placement.explain(fetches=tn.exp(tn.constant([1.0])))
+
+
 # Classes that no program constructs, or that need something in the graph first.
 MAKERS = {
     tn.Barrier: lambda rng: tn.Barrier([tn.float32, tn.string]),
@@ -126,6 +130,10 @@ MAKERS = {
     tn.linalg.LinearOperatorScaledIdentity:
         lambda rng: tn.linalg.LinearOperatorScaledIdentity(2, 3.0),
     tn.linalg.LinearOperatorZeros: lambda rng: tn.linalg.LinearOperatorZeros(2, 3),
+    tn.placement.DeviceModel: lambda rng: tn.placement.DeviceModel("/job:worker"),
+    tn.placement.Explanation: _explained,
+    tn.placement.Link: lambda rng: tn.placement.Link("/job:a", "/job:b", latency=0,
+                                                     bytes_per_second=1e9),
     tn.rnn.GRUBlockCellV2: lambda rng: tn.rnn.GRUBlockCellV2(2),
     tn.seq2seq.AttentionWrapper: _attending,
     tn.seq2seq.AttentionWrapperState: lambda rng: _attending(rng).zero_state(2, tn.float32),

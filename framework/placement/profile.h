@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long nodes took in runs that were traced, kept in a file that is read only when somebody asks
+// for it: a placement never changes by itself. The format: docs/formats/placement-profile.md.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+namespace treenail {
+
+class PlacementProfile {
+ public:
+  // One kernel: a node, or several that were fused, of which the last gives the name.
+  struct Entry {
+    std::string kind;  // of devices: "CPU"
+    std::string name;  // with the calls around, "a/b/"
+    std::vector<std::string> fused;
+    int64_t count = 0;  // of executions
+    int64_t total_ns = 0;
+  };
+
+  // Adds an execution. Errors: InvalidArgument for names that a file cannot hold, and a negative
+  // time.
+  void add(std::string_view kind, std::string_view name, std::span<const std::string> fused,
+           int64_t ns);
+  void end_run() { ++runs_; }
+
+  int64_t runs() const { return runs_; }
+  // By kind, name and what was fused.
+  std::vector<Entry> entries() const;
+
+  std::string to_text() const;
+  // Errors: InvalidArgument, with the line, for what is no profile; DataLoss for one that was cut
+  // short.
+  static PlacementProfile from_text(std::string_view text);
+  // Errors: as throw_file_error (io/file.h); from a file also as from_text, with the path.
+  void save(const std::string& path) const;
+  static PlacementProfile load(const std::string& path);
+
+ private:
+  struct Sum {
+    int64_t count = 0, total_ns = 0;
+  };
+  std::map<std::tuple<std::string, std::string, std::vector<std::string>>, Sum> sums_;
+  int64_t runs_ = 0;
+};
+
+}  // namespace treenail

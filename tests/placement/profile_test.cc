@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/placement/profile.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "tests/support/expect_error.h"
+
+namespace treenail {
+namespace {
+
+using testing::error_of;
+
+PlacementProfile some_profile() {
+  PlacementProfile profile;
+  for (const int64_t ns : {100, 300}) {
+    profile.add("CPU", "dense/MatMul", {}, ns);
+    profile.add("CPU", "Relu", std::vector<std::string>{"Add", "Mul"}, 2 * ns);
+    profile.end_run();
+  }
+  profile.add("GPU", "Relu", {}, 7);
+  return profile;
+}
+
+constexpr const char* kText =
+    "treenail-placement-profile 1\n"
+    "runs 2\n"
+    "kernel CPU Relu 2 800 Add Mul\n"
+    "kernel CPU dense/MatMul 2 400\n"
+    "kernel GPU Relu 1 7\n"
+    "end 3\n";
+
+TEST(PlacementProfile, IsALineForEachKernel) {
+  EXPECT_EQ(some_profile().to_text(), kText);
+  const PlacementProfile read = PlacementProfile::from_text(kText);
+  EXPECT_EQ(read.to_text(), kText);
+  EXPECT_EQ(read.runs(), 2);
+  ASSERT_EQ(read.entries().size(), 3U);
+  EXPECT_EQ(read.entries()[0].fused, (std::vector<std::string>{"Add", "Mul"}));
+}
+
+TEST(PlacementProfile, GoesToDiskAndBack) {
+  const std::string path = ::testing::TempDir() + "placement.profile";
+  some_profile().save(path);
+  EXPECT_EQ(PlacementProfile::load(path).to_text(), kText);
+  EXPECT_NE(error_of([] { PlacementProfile::load("/there/is/none"); }).find("NotFound"),
+            std::string::npos);
+}
+
+TEST(PlacementProfile, RefusesOthersWithTheLine) {
+  const auto reading = [](const std::string& text) {
+    return error_of([&] { PlacementProfile::from_text(text); });
+  };
+  const std::string head = "treenail-placement-profile 1\nruns 1\n";
+  const std::string what =
+      ": a line is \"runs N\", \"kernel KIND NAME COUNT NANOSECONDS FUSED...\" or \"end N\"";
+  const auto line = [&](const std::string& text, const std::string& why) {
+    EXPECT_EQ(reading(head + text + "\nend 1\n"),
+              "InvalidArgument: line 3 of a placement profile, \"" + text + "\": " + why);
+  };
+  EXPECT_EQ(reading(""),
+            "InvalidArgument: it is no placement profile that this Treenail knows: it does not "
+            "begin with the line \"treenail-placement-profile 1\"");
+  EXPECT_EQ(reading("treenail-placement-profile 2\n").find("InvalidArgument"), 0U);
+  EXPECT_EQ(reading(head + "hello\nend 0\n"),
+            "InvalidArgument: line 3 of a placement profile, \"hello\"" + what);
+  line("kernel CPU a 0 5", "the count must be a whole number of at least 1");
+  line("kernel CPU a 1 -5", "the time in ns must be a whole number of at least 0");
+  line("kernel CPU a 1 5x", "the time in ns must be a whole number of at least 0");
+  line("kernel CPU a 1 99999999999999999999",
+       "the time in ns must be a whole number of at least 0");
+  line("kernel CPU  1 5", "words are separated by single spaces");
+  EXPECT_EQ(reading(head + "kernel CPU a 1 5\nkernel CPU a 1 6\nend 2\n"),
+            "InvalidArgument: line 4 of a placement profile, \"kernel CPU a 1 6\": the same kernel "
+            "stands twice");
+  EXPECT_EQ(reading(head), "DataLoss: a placement profile has no end: it was cut short");
+  EXPECT_EQ(reading(head + "end 4\n"),
+            "DataLoss: a placement profile has 0 kernels, and its end tells 4");
+  EXPECT_EQ(reading(head + "end 0\nend 0\n"),
+            "InvalidArgument: line 4 of a placement profile, \"end 0\": nothing may follow the "
+            "end");
+  EXPECT_THROW(PlacementProfile().add("CPU", "a b", {}, 1), Error);
+}
+
+// Cut anywhere, or with any byte changed: an Error, or another profile that writes itself again.
+TEST(PlacementProfile, NothingElseHappensToChangedFiles) {
+  const std::string text = kText;
+  for (size_t end = 0; end < text.size(); ++end)
+    EXPECT_NE(error_of([&] { PlacementProfile::from_text(text.substr(0, end)); }), "no error")
+        << end;
+  std::mt19937 random(3);
+  for (int i = 0; i < 20'000; ++i) {
+    std::string changed = text;
+    for (int n = 0; n < 1 + i % 3; ++n)
+      changed[random() % changed.size()] = static_cast<char>(random() % 256);
+    try {
+      const PlacementProfile read = PlacementProfile::from_text(changed);
+      EXPECT_EQ(PlacementProfile::from_text(read.to_text()).to_text(), read.to_text());
+    } catch (const Error&) {
+      continue;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace treenail
