@@ -18,6 +18,7 @@ from typing import Callable, Dict, List, NamedTuple, Tuple
 import figure_build
 import figure_callers
 import figure_calls
+import figure_collectives
 import figure_contention
 import figure_executor
 import figure_fourier
@@ -65,12 +66,15 @@ FAMILIES = {
     "immediate": Family("Immediate execution",
                         lambda a: figure_immediate.measure(a.rounds, a.guests)),
     "contention": Family("Beside a busy process", lambda a: figure_contention.measure(a.rounds)),
+    "collectives": Family("Two processes", lambda a: figure_collectives.measure(
+        a.build, a.rounds, a.guests)),
     "callers": Family("Two callers at once", lambda a: figure_callers.measure(a.rounds)),
     "size": Family("Size", lambda a: figure_size.measure(a.build)),
     "executor": Family("The executor, from C++",
                        lambda a: figure_executor.measure(a.build, a.rounds)),
 }
-WITH_GUESTS = ("works", "linalg", "training", "inference", "loops", "immediate")
+WITH_GUESTS = ("works", "linalg", "training", "inference", "loops", "immediate",
+               "collectives")
 BESIDE_GUESTS = ", beside packages from PyPI"  # sections of their own
 HEADINGS = [family.title + more for family in FAMILIES.values() for more in ("", BESIDE_GUESTS)]
 

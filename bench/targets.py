@@ -14,5 +14,7 @@ BenchProgram(name="kernels", component="kernels_bench")
 Component(name="collectives_bench", sources=["bench/collectives/*.cc"],
           needs=["collectives", "tensor", "device", "base"])
 BenchProgram(name="collectives", component="collectives_bench")
+Excluded(files=["bench/workers/all_reduce_mpi.c"],
+         reason="compiled by bench/figure_collectives.py, with mpicc, as the peer over MPI")
 Script(name="bench", present="bench/run.py", arguments=["--build", "{build}"],
        needs=["all", "bench-programs"], help="the promised figures, side by side with peers")

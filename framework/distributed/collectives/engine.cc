@@ -18,6 +18,7 @@ namespace {
 constexpr int64_t kHelpNs = 20'000;
 constexpr size_t kHelpBytes = 1 << 20;
 constexpr int64_t kSpinNs = 20'000;
+constexpr int64_t kUnderWayNs = 2'000'000;  // where all ranks are there and values are moving
 constexpr int64_t kLeaveNs = 10'000'000'000;
 constexpr int kCheckMs = 100;  // how often time limits are looked at
 
@@ -265,6 +266,13 @@ void Engine::fail_late(Ends& ends) {
   }
 }
 
+bool Engine::under_way() const {
+  for (const auto& [key, execution] : executions_) {
+    if (execution->phase > 0) return true;
+  }
+  return false;
+}
+
 bool Engine::outstanding() const {
   for (const auto& [key, execution] : executions_) {
     if (execution->collective != nullptr) return true;
@@ -281,10 +289,11 @@ void Engine::run() {
   bool all = true;
   while (!stopping_.load()) {
     Ends ends;
-    bool moved = false;
+    bool moved = false, moving = false;
     {
       const std::lock_guard lock(mutex_);
       moved = turn(false, all, ends);
+      moving = under_way();
       const int64_t now = monotonic_ns();
       if (now - checked > kCheckMs * int64_t{1'000'000}) {
         checked = now;
@@ -295,7 +304,7 @@ void Engine::run() {
     tell(ends);
     all = false;
     if (moved) {
-      spin_until = monotonic_ns() + kSpinNs;
+      spin_until = monotonic_ns() + (moving ? kUnderWayNs : kSpinNs);
     } else if (monotonic_ns() < spin_until) {
       ::sched_yield();
     } else {

@@ -95,6 +95,7 @@ class Engine : public Communicator {
   void fail_lost(Ends& ends);
   void fail_late(Ends& ends);
   bool outstanding() const;
+  bool under_way() const;
   void run();
   void rest(int64_t* spin_until);
   void tell(Ends& ends) noexcept;

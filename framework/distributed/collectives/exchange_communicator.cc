@@ -38,6 +38,20 @@ int tag_of(uint64_t place, int phase) {
   return static_cast<int>(1 + place % (2 * kMostOutstanding) * 2) + phase;
 }
 
+// Bytes of a rank: uninitialised memory that is used again, or what a note has brought.
+struct Values {
+  Tensor memory;
+  std::vector<std::byte> brought;
+
+  void allocate(size_t bytes) {
+    memory = Tensor(DType::kUInt8, Shape({static_cast<int64_t>(bytes)}));
+  }
+  std::span<std::byte> bytes() {
+    if (!memory.defined()) return brought;
+    return {static_cast<std::byte*>(memory.raw()), memory.bytes()};
+  }
+};
+
 class ExchangeCommunicator final : public Engine {
  public:
   ExchangeCommunicator(std::unique_ptr<ByteExchange> exchange, int64_t timeout_ns)
@@ -51,8 +65,8 @@ class ExchangeCommunicator final : public Engine {
 
  protected:
   struct Moving final : Execution {
-    std::vector<std::byte> packed;  // this rank's values
-    std::vector<std::vector<std::byte>> received;
+    Values packed;  // this rank's
+    std::vector<Values> received;
     std::vector<ByteExchange::Ticket> tickets;
     IntrusivePtr<Buffer> result;  // of a split all-reduce
   };
@@ -68,11 +82,11 @@ class ExchangeCommunicator final : public Engine {
   void leave() noexcept override;
 
  private:
-  std::span<const std::byte> own_part(const Moving& e, int peer) const;
+  std::span<const std::byte> own_part(Moving& e, int peer) const;
   bool all_done(Moving& e);
   void begin_transfer(Moving& e);
   void begin_gather(Moving& e);
-  std::vector<const std::byte*> sources(const Moving& e) const;
+  std::vector<const std::byte*> sources(Moving& e) const;
 
   const std::unique_ptr<ByteExchange> exchange_;
   std::map<std::pair<int, uint64_t>, std::vector<std::byte>> brought_;  // by notes: rank, place
@@ -88,16 +102,16 @@ class ExchangeCommunicator final : public Engine {
 
 void ExchangeCommunicator::stage(Execution& execution, Descriptor&) {
   auto& e = static_cast<Moving&>(execution);
-  e.packed.resize(e.collective->input_bytes());
-  pack_inputs(*e.collective, e.packed.data());
+  e.packed.allocate(e.collective->input_bytes());
+  pack_inputs(*e.collective, e.packed.bytes().data());
 }
 
 // What `peer` needs of this rank's values.
-std::span<const std::byte> ExchangeCommunicator::own_part(const Moving& e, int peer) const {
+std::span<const std::byte> ExchangeCommunicator::own_part(Moving& e, int peer) const {
   const Descriptor& d = e.by_rank[static_cast<size_t>(rank())];
   const Part part = needed_part(d, rank(), peer, size());
   const size_t element = dtype_size(d.dtype);
-  return {e.packed.data() + static_cast<size_t>(part.begin) * element,
+  return {e.packed.bytes().data() + static_cast<size_t>(part.begin) * element,
           static_cast<size_t>(part.count) * element};
 }
 
@@ -159,11 +173,11 @@ void ExchangeCommunicator::begin_transfer(Moving& e) {
     if (peer == rank()) continue;
     if (!is_eager(d)) {
       const Part part = needed_part(d, peer, rank(), size());
-      e.received[p].resize(static_cast<size_t>(part.count) * dtype_size(d.dtype));
+      e.received[p].allocate(static_cast<size_t>(part.count) * dtype_size(d.dtype));
       if (part.count > 0)
-        e.tickets.push_back(exchange_->receive(peer, tag_of(e.place[p], 0), e.received[p]));
+        e.tickets.push_back(exchange_->receive(peer, tag_of(e.place[p], 0), e.received[p].bytes()));
     } else {
-      e.received[p] = std::move(brought_[{peer, e.place[p]}]);
+      e.received[p].brought = std::move(brought_[{peer, e.place[p]}]);
     }
   }
   if (is_eager(e.by_rank[r])) return;
@@ -174,13 +188,13 @@ void ExchangeCommunicator::begin_transfer(Moving& e) {
 }
 
 // Where the parts that this rank needs lie.
-std::vector<const std::byte*> ExchangeCommunicator::sources(const Moving& e) const {
+std::vector<const std::byte*> ExchangeCommunicator::sources(Moving& e) const {
   std::vector<const std::byte*> from;
   for (int peer = 0; peer < size(); ++peer) {
     const auto p = static_cast<size_t>(peer);
     const Descriptor& d = e.by_rank[p];
     const std::span<const std::byte> part =
-        peer == rank() ? own_part(e, rank()) : std::span<const std::byte>(e.received[p]);
+        peer == rank() ? own_part(e, rank()) : std::span<const std::byte>(e.received[p].bytes());
     const auto needed = static_cast<size_t>(needed_part(d, peer, rank(), size()).count);
     if (part.size() != needed * dtype_size(d.dtype)) {
       throw invalid_argument("rank ", peer, " has sent ", part.size(), " bytes instead of ",
