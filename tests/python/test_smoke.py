@@ -8,10 +8,13 @@ import importlib.util
 import io
 import os
 import struct
+import subprocess
 import sys
 
 import numpy as np
 import pytest
+
+import treenail as tn
 
 SMOKE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))),
                      "smoke")
@@ -159,3 +162,14 @@ def test_bad_arguments(arguments, text, capsys, monkeypatch):
     except SystemExit as error:
         status = error.code
     assert status == 2 and text in capsys.readouterr().err
+
+
+def test_a_training_that_is_killed_goes_on_to_the_same_bits():
+    if "hdf5" not in tn.build_info()["features"]:
+        pytest.skip("this build has no HDF5")
+    done = subprocess.run([sys.executable, os.path.join(SMOKE, "survive.py"), "--steps", "100",
+                           "--kills", "2", "--every", "10"], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.splitlines()[-1] == ("the same bits: True; went on from checkpoints: True; "
+                                            "accuracy reached: True")

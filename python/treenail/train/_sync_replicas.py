@@ -3,9 +3,9 @@
 
 Who computes a gradient gives it to an accumulator of its variable, with the worker's local step;
 the chief's queue runner takes the mean of enough of them, updates the variables, and puts a token
-with the new global step into a queue for each worker. A worker ends its step by taking a token, which is
-its next local step; a gradient of an older one is dropped (Chen et al., Revisiting Distributed
-Synchronous SGD, 2016).
+with the new global step into a queue for each worker. A worker ends its step by taking a token,
+which is its next local step; a gradient of an older one is dropped (Chen et al., Revisiting
+Distributed Synchronous SGD, 2016).
 """
 
 from __future__ import annotations
