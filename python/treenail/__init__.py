@@ -78,10 +78,9 @@ build_info = _core.build_info
 
 # Loaded when first asked for.
 _SUBMODULES = ("audio", "autograph", "bitwise", "compat", "distribute", "distributed", "errors",
-               "image", "initializers", "layers",
-               "linalg", "losses", "math", "metrics", "nn", "onnx", "placement", "profiler",
-               "queue", "random", "raw_ops", "regularizers", "rnn", "seq2seq", "signal", "sparse", "spectral",
-               "strings", "summary", "test", "train")
+               "image", "initializers", "layers", "linalg", "losses", "math", "metrics", "nn",
+               "onnx", "placement", "profiler", "queue", "random", "raw_ops", "regularizers", "rnn",
+               "seq2seq", "signal", "sparse", "spectral", "strings", "summary", "test", "train")
 # Names that live in such a submodule.
 _ELSEWHERE = {
     "zeros_initializer": ("initializers", "Zeros"), "ones_initializer": ("initializers", "Ones"),

@@ -59,7 +59,6 @@ _TOP = {
 }
 _TRAIN = {
     "Checkpoint": "use tn.train.Saver", "NewCheckpointReader": "use tn.train.load_checkpoint",
-    "import_meta_graph": _GRAPH_FILES, "export_meta_graph": _GRAPH_FILES,
     "write_graph": _GRAPH_FILES, "SummaryWriter": "use tn.summary.FileWriter",
     "Example": _EXAMPLES, "SequenceExample": _EXAMPLES, "Feature": _EXAMPLES,
     "Features": _EXAMPLES, "BytesList": _EXAMPLES, "FloatList": _EXAMPLES, "Int64List": _EXAMPLES,

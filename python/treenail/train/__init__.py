@@ -21,6 +21,7 @@ from treenail.train._input import (batch, batch_join, input_producer, limit_epoc
                                    maybe_batch_join, maybe_shuffle_batch, maybe_shuffle_batch_join,
                                    range_input_producer, shuffle_batch, shuffle_batch_join,
                                    slice_input_producer, string_input_producer)
+from treenail.train._meta_graph import export_meta_graph, import_meta_graph
 from treenail.train._monitored_session import (ChiefSessionCreator, MonitoredSession,
                                                SessionCreator, SingularMonitoredSession,
                                                WorkerSessionCreator)
@@ -70,7 +71,8 @@ __all__ = ["Optimizer", "GradientDescentOptimizer", "MomentumOptimizer", "AdamOp
            "SummarySaverHook", "Scaffold", "SessionManager", "SessionRunArgs", "SessionRunContext",
            "SessionRunHook", "SessionRunValues", "Supervisor", "MonitoredTrainingSession",
            "ClusterSpec", "GreedyLoadBalancingStrategy", "RoundRobinStrategy", "byte_size_load_fn",
-           "replica_device_setter", "SyncReplicasOptimizer", "Server"]
+           "replica_device_setter", "SyncReplicasOptimizer", "export_meta_graph",
+           "import_meta_graph", "Server"]
 
 
 def __getattr__(name: str):

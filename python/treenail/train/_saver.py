@@ -329,6 +329,18 @@ class Saver:
                                                   "in checkpoint %s it has shape %s"
                                                   % (own, wanted, path, given))
 
+    def export_meta_graph(self, filename: Any, collection_list: Sequence | None = None,
+                          clear_devices: bool = False) -> None:
+        """Writes the saver's graph and its collections, as tn.train.export_meta_graph()."""
+        from treenail.train._meta_graph import export_meta_graph
+        if not self._built and not self._empty:
+            self.build()
+        if self._immediate:
+            raise RuntimeError("export_meta_graph() writes a graph, and there is none in immediate "
+                               "execution")
+        graph = get_default_graph() if self._empty else self._graph
+        export_meta_graph(filename, graph, collection_list, clear_devices)
+
     def __repr__(self) -> str:
         if not self._built:
             return "<tn.train.Saver, not built yet>"
