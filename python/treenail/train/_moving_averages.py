@@ -10,6 +10,7 @@ from treenail._framework import GraphKeys, add_to_collection, get_collection, na
 from treenail._initializer_values import ZEROS
 from treenail._math import cast
 from treenail._ops import ops
+from treenail._partitioned import without_parts
 from treenail._shown import public_name
 from treenail._treenail import Operation, Tensor
 from treenail._variable_scope import _true_getter, get_variable, variable_scope
@@ -91,6 +92,10 @@ class ExponentialMovingAverage:
                                 auxiliary_name_scope=False) as scope:
                 average = _true_getter(scope.name, dtype=value.dtype, initializer=initial,
                                        reuse=scope.reuse, trainable=False)
+            info = getattr(value, "_slice_info", None)
+            if info is not None:  # of a part: in checkpoints the averages stand as one, too
+                own = average._shared_name[len(value.op.name):]
+                average._slice_info = info._replace(full_name=info.full_name + own)
             self._averages[value] = average
             if self._zero_debias and not isinstance(value, Variable):
                 with variable_scope(average.op.name, auxiliary_name_scope=False):
@@ -126,12 +131,25 @@ class ExponentialMovingAverage:
     def variables_to_restore(self, moving_avg_variables: Sequence | None = None) -> dict:
         """{name: variable} for a Saver that loads averages in place of the variables they belong
         to: these variables (the trainable ones and those in MOVING_AVERAGE_VARIABLES) by the names
-        of their averages, all other global variables but the averages by their own."""
+        of their averages, all other global variables but the averages by their own. Parts of a
+        variable stand together, in a list, by the name of the whole."""
         if moving_avg_variables is None:
             moving_avg_variables = trainable_variables() + moving_average_variables()
-        averaged = dict.fromkeys(moving_avg_variables)
-        names = {self.average_name(v): v for v in averaged}
+        averaged = dict.fromkeys(without_parts(moving_avg_variables))
+        names: dict = {}
+        for v in averaged:
+            _enter(names, v, self.average_name(v)[len(v.op.name):])
+        others: dict = {}
         for v in global_variables():
             if v not in averaged:
-                names.setdefault(v.op.name, v)
-        return names
+                _enter(others, v, "")
+        return {**others, **names}
+
+
+def _enter(names: dict, variable: Any, suffix: str) -> None:
+    """Enters a variable by its name in checkpoints with `suffix`."""
+    info = getattr(variable, "_slice_info", None)
+    if info is None:
+        names[variable.op.name + suffix] = variable
+    else:
+        names.setdefault(info.full_name + suffix, []).append(variable)
