@@ -60,7 +60,7 @@ Component(name="eager_test", sources=["tests/eager/*.cc"], headers=["tests/eager
           external=["gtest"])
 Component(name="distributed_test", sources=["tests/distributed/*.cc"],
           headers=["tests/distributed/*.h"],
-          needs=["test_support", "graph_support", "distributed", "rpc_interface", "eager",
+          needs=["test_support", "graph_support", "capi", "distributed", "rpc_interface", "eager",
                  "runtime", "kernel_api", "placement", "graph", "ops", "host_kernels",
                  "cpu_kernels", "op", "tensor", "device", "io", "base"],
           external=["gtest"])

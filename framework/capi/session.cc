@@ -102,6 +102,11 @@ tn_session* tn_session_new(tn_graph* graph, const tn_session_options* options,
     wanted.merge_common_subexpressions = given.merge_common_subexpressions != 0;
     wanted.allow_soft_placement = given.allow_soft_placement != 0;
     wanted.fuse_elementwise = given.fuse_elementwise != 0;
+    if (given.target != nullptr) wanted.target = given.target;
+    if (given.share_state_with != nullptr && !wanted.target.empty()) {
+      throw treenail::invalid_argument(
+          "share_state_with and target exclude each other: at a server all sessions share state");
+    }
     wanted.resources = given.share_state_with != nullptr
                            ? given.share_state_with->resources
                            : std::make_shared<treenail::ResourceManager>();

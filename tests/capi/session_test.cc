@@ -68,6 +68,24 @@ TEST(CSession, OptionsSayWhichFieldsThereAre) {
   EXPECT_EQ(status.said(), "Ok");
 }
 
+TEST(CSession, TargetsAreServersOrRefused) {
+  const Doubler d;
+  Status status;
+  tn_session_options options = TN_SESSION_OPTIONS_INIT;
+  options.target = "localhost:2222";
+  EXPECT_EQ(tn_session_new(d.g.get(), &options, status), nullptr);
+  EXPECT_EQ(status.said(),
+            "InvalidArgument: a session's target is \"\" (this process) or \"grpc://host:port\", "
+            "not \"localhost:2222\"");
+  const Session own(tn_session_new(d.g.get(), nullptr, status));
+  options.target = "grpc://localhost:2222";
+  options.share_state_with = own.get();
+  EXPECT_EQ(tn_session_new(d.g.get(), &options, status), nullptr);
+  EXPECT_EQ(status.said(),
+            "InvalidArgument: share_state_with and target exclude each other: at a server all "
+            "sessions share state");
+}
+
 TEST(CSession, ErrorsLeaveNoResult) {
   const Doubler d;
   Status status;
