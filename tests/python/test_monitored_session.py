@@ -265,6 +265,13 @@ def test_a_second_program_goes_on(tmp_path):
                 while not session.should_stop():
                     session.run(train)
     assert tn.train.load_variable(str(tmp_path), "total") == 14.0
+    with tn.Graph().as_default():  # a third one has nothing to do
+        counting()
+        with tn.train.MonitoredTrainingSession(
+                checkpoint_dir=str(tmp_path),
+                hooks=[tn.train.StopAtStepHook(last_step=7)]) as session:
+            assert session.should_stop()
+    assert tn.train.load_variable(str(tmp_path), "total") == 14.0
 
 
 def test_a_session_that_is_lost_while_it_is_made():

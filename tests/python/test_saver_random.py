@@ -98,7 +98,8 @@ OPTIMIZERS = {
     "Momentum": lambda: tn.train.MomentumOptimizer(0.1, 0.9),
     "Adam": lambda: tn.train.AdamOptimizer(0.1), "Adagrad": lambda: tn.train.AdagradOptimizer(0.1),
     "RMSProp": lambda: tn.train.RMSPropOptimizer(0.1, momentum=0.5, centered=True),
-    "Ftrl": lambda: tn.train.FtrlOptimizer(0.1), "Adadelta": lambda: tn.train.AdadeltaOptimizer(0.1),
+    "Ftrl": lambda: tn.train.FtrlOptimizer(0.1),
+    "Adadelta": lambda: tn.train.AdadeltaOptimizer(0.1),
     "ProximalGradientDescent": lambda: tn.train.ProximalGradientDescentOptimizer(0.1),
     "ProximalAdagrad": lambda: tn.train.ProximalAdagradOptimizer(0.1),
 }

@@ -151,8 +151,8 @@ class LoggingTensorHook(SessionRunHook):
 
 
 class StopAtStepHook(SessionRunHook):
-    """Asks to stop after so many steps of this loop, or at a step. Exactly one of num_steps and
-    last_step is given."""
+    """Asks to stop after so many steps of this loop, or at a step: at once where a session begins
+    there. Exactly one of num_steps and last_step is given."""
 
     def __init__(self, num_steps: int | None = None, last_step: int | None = None) -> None:
         if (num_steps is None) == (last_step is None):
@@ -171,8 +171,11 @@ class StopAtStepHook(SessionRunHook):
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Finds the last step, the first time."""
+        step = int(session.run(self._step))
         if self._last_step is None:
-            self._last_step = int(session.run(self._step)) + self._num_steps
+            self._last_step = step + self._num_steps
+        if step >= self._last_step:  # a training that was complete already
+            coord.request_stop()
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         """Fetches the global step."""

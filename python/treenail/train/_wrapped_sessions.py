@@ -102,6 +102,7 @@ class HookedSession(WrappedSession):
     def __init__(self, session: Any, hooks: Sequence) -> None:
         super().__init__(session)
         self._hooks = hooks
+        self._plain = RunOptions()  # of runs for which nobody asks for more
         self._stop = False
 
     def check_stop(self) -> bool:
@@ -116,7 +117,7 @@ class HookedSession(WrappedSession):
             raise RuntimeError("Run called even after should_stop requested.")
         context = SessionRunContext(SessionRunArgs(fetches, feed_dict), self._session)
         requests = [hook.before_run(context) for hook in self._hooks]
-        options, run_metadata = options or RunOptions(), run_metadata or RunMetadata()
+        options, run_metadata = options or self._plain, run_metadata or RunMetadata()
         asked = [fetches]
         feeds = dict(feed_dict or {})
         for hook, request in zip(self._hooks, requests):
