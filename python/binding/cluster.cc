@@ -71,11 +71,13 @@ void reset(const std::string& target, const py::list& names) {
   reset_cluster(target, containers);
 }
 
-}  // namespace
-
-void add_cluster(PyObject* module) {
-  auto m = py::reinterpret_borrow<py::module_>(module);
-  py::class_<ServerHandle>(m, "ClusterServer", "The core of treenail.train.Server.")
+// Made once, however often the module is imported anew.
+PyObject* server_class(PyObject* module) {
+  static PyObject* made = nullptr;
+  if (made != nullptr) return made;
+  py::class_<ServerHandle> server(py::handle(module), "ClusterServer",
+                                  "The core of treenail.train.Server.");
+  server
       .def(py::init([](const py::list& tasks, const std::string& job, int index,
                        const std::string& listen, bool plain_text, const py::dict& device_count) {
         return std::make_unique<ServerHandle>(
@@ -85,6 +87,15 @@ void add_cluster(PyObject* module) {
       .def_property_readonly("running", &ServerHandle::running)
       .def_property_readonly("target", &ServerHandle::target)
       .def_property_readonly("port", &ServerHandle::port);
+  made = server.inc_ref().ptr();
+  return made;
+}
+
+}  // namespace
+
+void add_cluster(PyObject* module) {
+  auto m = py::reinterpret_borrow<py::module_>(module);
+  m.attr("ClusterServer") = py::handle(server_class(module));
   m.def("reset_cluster", reset, py::arg("target"), py::arg("containers"));
 }
 
