@@ -24,8 +24,8 @@ RANKS = 2
 LIMITS_US = {1 << 10: 30.0}
 PLANNED, COPIED = 1.3, 4.0  # of two concurrent memcpys, for 64 MiB
 SCALING = 1.8
-BUSY = ("Other programs ran meanwhile (load %.1f): what waits for another process waits for its turn "
-        "on a processor as well, so that these figures say little of the targets.")
+BUSY = ("Other programs ran meanwhile (load %.1f): what waits for another process waits for its "
+        "turn on a processor as well, so that these figures say little of the targets.")
 SMALL = "Over MPI, small values: what Session.run takes by itself, some microseconds, is counted."
 OPENMPI = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", str(RANKS)]
 
