@@ -102,8 +102,8 @@ class ClientSession final : public RemoteSession {
     const protocol::Settings settings{options.fold_constants, options.merge_common_subexpressions,
                                       options.fuse_elementwise, options.allow_soft_placement,
                                       options.log_placement};
-    const Message reply = remote_->peer.call(
-        protocol::master::kOpenSession, protocol::write(settings), {}, {.wait_for_ready = true});
+    const Message reply =
+        remote_->peer.call(protocol::master::kOpenSession, protocol::write(settings), {}, {});
     const auto opened = protocol::read<protocol::SessionOpened>(reply.fields());
     remote_->session = opened.session;
     devices_ = opened.devices;

@@ -299,6 +299,9 @@ def test_what_a_server_is_refused():
         tn.train.Server({"w": ["localhost"]})
     with pytest.raises(tn.errors.InvalidArgumentError, match="target is"):
         tn.Session("localhost:2222")
+    port, = free_ports(1)
+    with pytest.raises(tn.errors.UnavailableError, match="the server localhost:%d" % port):
+        tn.Session("grpc://localhost:%d" % port)
     with pytest.raises(TypeError, match="config must be"):
         tn.train.Server({"w": ["localhost:0"]}, config=3)
 

@@ -183,8 +183,8 @@ def test_configuration():
         tn.Session(config={})
     with pytest.raises(TypeError, match="graph must be"):
         tn.Session(graph=3)
-    with pytest.raises(ValueError, match="target must be ''"):
-        tn.Session("grpc://host:1")
+    with pytest.raises(TypeError, match='target must be \'\' or "grpc://host:port"'):
+        tn.Session(3)
 
 
 def _slow_graph(seconds=30):
