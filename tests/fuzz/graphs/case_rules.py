@@ -44,7 +44,8 @@ EXCLUDED_FAMILIES: Dict[str, str] = {
     "matrix_functions": "likewise, and branches: tests/python/test_matrix_functions",
     "linalg_factors": "signs and phases are no function of the input: tests/python/test_linalg",
     "linalg_banded": "conditions of random matrices have no bound: tests/cases/linalg_banded",
-    "internal": "never in a user's graph", "sparse": "its shape checks need sorted indices",
+    "internal": "never in a user's graph", "exchange": "never in a user's graph",
+    "sparse": "its shape checks need sorted indices",
 }
 EXCLUDED_OPS: Dict[str, str] = {
     "Bitcast": "its oracle sees numbers, not bytes: tests/cases/cast.py",

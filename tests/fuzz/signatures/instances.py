@@ -92,6 +92,7 @@ MAKERS = {
     tn.StagingArea: lambda rng: tn.StagingArea([tn.float32, tn.int32]),
     tn.MapStagingArea: lambda rng: tn.MapStagingArea([tn.float32, tn.int32]),
     tn.SparseConditionalAccumulator: _sparse_accumulator,
+    tn.train.Server: lambda rng: tn.train.Server({"worker": ["localhost:0"]}, start=False),
     tn.distributed.DistributedOptimizer: lambda rng: tn.distributed.DistributedOptimizer(
         tn.train.GradientDescentOptimizer(0.1)),
     tn.distribute.cluster_resolver.SimpleClusterResolver:
