@@ -213,7 +213,9 @@ row("train.get_global_step", lambda p: tn.identity((tn.train.create_global_step(
 excuse("train.add_queue_runner train.assert_global_step train.checkpoint_exists "
        "train.get_checkpoint_mtimes train.get_checkpoint_state train.global_step "
        "train.latest_checkpoint train.list_variables train.load_checkpoint train.load_variable "
-       "train.remove_checkpoint train.start_queue_runners train.update_checkpoint_state",
+       "train.remove_checkpoint train.start_queue_runners train.update_checkpoint_state "
+       "train.MonitoredTrainingSession train.byte_size_load_fn train.export_meta_graph "
+       "train.import_meta_graph train.replica_device_setter",
        "gives no tensor")
 
 # --- Input from queues. What they give waits for queue runners: it is not run here.
