@@ -255,8 +255,8 @@ row("scan", lambda p: tn.scan(lambda total, row: total + row[0], p.f(4, 3), p.f(
 excuse("add_to_collection add_to_collections all_variables as_dtype broadcast_static_shape "
        "build_info colocate_with container control_dependencies device executing_eagerly "
        "get_collection get_collection_ref get_default_graph get_default_session get_seed "
-       "get_variable_scope global_variables_initializer group import_graph initialize_variables is_tensor "
-       "load_graph load_op_library load_pluggable_device_library local_variables "
+       "get_variable_scope global_variables_initializer group import_graph initialize_variables "
+       "is_tensor load_graph load_op_library load_pluggable_device_library local_variables "
        "local_variables_initializer model_variables moving_average_variables no_op "
        "reset_default_graph set_random_seed trainable_variables NoGradient", "gives no tensor")
 excuse("execute make_template cond case switch_case while_loop",
