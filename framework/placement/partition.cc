@@ -65,7 +65,11 @@ class Partitioner {
 
   Node* anywhere(const Node& node, int32_t part) {
     Node*& known = anywhere_[{node.id(), part}];
-    if (known == nullptr) known = &add(node, part);
+    if (known != nullptr) return known;
+    known = &add(node, part);
+    // What it asks for is for where it was placed.
+    graph_of(part).set_device(*known, "");
+    graph_of(part).set_colocated(*known, {});
     return known;
   }
 

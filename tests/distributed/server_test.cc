@@ -102,6 +102,18 @@ TEST_F(Servers, OrderNodesOfDifferentTasks) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(first(session.run({}, {"y:0"})), -4);
 }
 
+// A constant stands wherever it is read, whatever it asks for.
+TEST_F(Servers, ReadAConstantOfAnotherTask) {
+  begin(2);
+  if (IsSkipped()) return;
+  GraphBuilder b;
+  const Output two = at(kWorker[1], b.constant(Tensor::scalar(2.0f), "two"));
+  at(kPs, b.op("Neg", {two}, {}, "there"));
+  at(kWorker[1], b.op("Neg", {two}, {}, "here"));
+  Session session(b.graph, at_worker());
+  EXPECT_EQ(first(session.run({}, {"there:0", "here:0", "two:0"})), -2);
+}
+
 TEST_F(Servers, SendEveryKindOfValue) {
   begin(2);
   if (IsSkipped()) return;
