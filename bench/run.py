@@ -18,6 +18,7 @@ from typing import Callable, Dict, List, NamedTuple, Tuple
 import figure_build
 import figure_callers
 import figure_calls
+import figure_clusters
 import figure_collectives
 import figure_contention
 import figure_executor
@@ -66,6 +67,7 @@ FAMILIES = {
     "immediate": Family("Immediate execution",
                         lambda a: figure_immediate.measure(a.rounds, a.guests)),
     "contention": Family("Beside a busy process", lambda a: figure_contention.measure(a.rounds)),
+    "clusters": Family("Sessions at servers", lambda a: figure_clusters.measure(a.rounds)),
     "collectives": Family("Two processes", lambda a: figure_collectives.measure(
         a.build, a.rounds, a.guests)),
     "callers": Family("Two callers at once", lambda a: figure_callers.measure(a.rounds)),

@@ -16,5 +16,7 @@ Component(name="collectives_bench", sources=["bench/collectives/*.cc"],
 BenchProgram(name="collectives", component="collectives_bench")
 Excluded(files=["bench/workers/all_reduce_mpi.c"],
          reason="compiled by bench/figure_collectives.py, with mpicc, as the peer over MPI")
+Excluded(files=["bench/workers/rpc_raw.cc"],
+         reason="compiled by bench/figure_clusters.py, as what gRPC itself takes")
 Script(name="bench", present="bench/run.py", arguments=["--build", "{build}"],
        needs=["all", "bench-programs"], help="the promised figures, side by side with peers")

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What sessions at servers take: an empty run, and tensors that go from one task to another.
+
+`serve CLUSTER JOB` runs a task and says when; `ask CLUSTER` prints a line of JSON for each figure.
+"""
+
+import json
+import sys
+import time
+
+import treenail as tn
+
+
+def serve(cluster, job):
+    server = tn.train.Server(cluster, job)
+    print("listens", flush=True)
+    server.join()
+
+
+def median(run, count):
+    took = []
+    for _ in range(count):
+        begun = time.perf_counter()
+        run()
+        took.append(time.perf_counter() - begun)
+    return sorted(took)[count // 2]
+
+
+def ask(cluster):
+    def say(name, size, seconds):
+        print(json.dumps({"name": name, "bytes": size, "seconds": seconds}), flush=True)
+
+    target = "grpc://" + cluster["worker"][0]
+    nothing = tn.no_op()
+    moved = {}
+    for size in (1 << 20, 16 << 20, 64 << 20):
+        with tn.device("/job:ps"):
+            there = tn.get_variable("v%d" % size, [size // 4], initializer=tn.ones_initializer())
+        with tn.device("/job:worker"):
+            moved[size] = tn.identity(there.read_value()).op
+    with tn.Session(target) as session:
+        session.run(tn.global_variables_initializer())
+        session.run(nothing)
+        say("empty", 0, median(session.make_callable(nothing), 2000))
+        for size, operation in moved.items():
+            run = session.make_callable(operation)
+            run()
+            say("moved", size, median(run, 40))
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "serve":
+        serve(json.loads(sys.argv[2]), sys.argv[3])
+    else:
+        ask(json.loads(sys.argv[2]))

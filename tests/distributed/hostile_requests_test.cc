@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests that no client of ours makes: a server answers each, or refuses it, and goes on.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/distributed/protocol.h"
+#include "framework/distributed/rpc.h"
+#include "framework/graph/serialize.h"
+#include "tests/distributed/in_process_cluster.h"
+#include "tests/support/graph_builder.h"
+
+namespace treenail {
+namespace {
+
+using namespace protocol;  // NOLINT(google-build-using-namespace): of the messages under test
+
+class HostileRequests : public test::InProcessCluster {
+ protected:
+  static ProtoWriter raw(const std::string& bytes) {
+    ProtoWriter head;
+    head.raw_bytes(bytes);
+    return head;
+  }
+  // Heads that a client could send, to begin from.
+  static std::vector<std::string> heads(const std::string& session) {
+    test::GraphBuilder b;
+    const Output x = b.placeholder(DType::kFloat32, {kUnknown}, "x");
+    b.op("Neg", {x}, {}, "y");
+    const Program program{session, graph_to_bytes(*b.graph), {"x:0"}, {"y:0"}, {"y"}, {}};
+    return {write(Settings{}).text(),
+            write(program).text(),
+            write(Handle{session, 1}).text(),
+            write(RunRequest{session, 1, 100, 7, 0}).text(),
+            write(ReceiveRequest{7, 0, "key"}).text(),
+            write(ResetRequest{{"none"}}).text()};
+  }
+  static std::string mutated(std::string head, std::mt19937& random) {
+    for (int change = 0; change < 1 + static_cast<int>(random() % 3); ++change) {
+      const size_t at = head.empty() ? 0 : random() % head.size();
+      switch (random() % 3) {
+        case 0:
+          if (!head.empty()) head[at] = static_cast<char>(random());
+          break;
+        case 1:
+          head.resize(at);
+          break;
+        default:
+          head.insert(at, 1 + random() % 4, static_cast<char>(random()));
+      }
+    }
+    return head;
+  }
+};
+
+TEST_F(HostileRequests, LeaveTheServerServing) {
+  begin(1);
+  if (IsSkipped()) return;
+  const RpcPeer peer("the server", cluster.address({"worker", 0}));
+  const auto opened =
+      read<SessionOpened>(peer.call(master::kOpenSession, write(Settings{}), {}, {}).fields());
+  const std::vector<std::string> sound = heads(opened.session);
+  const char* const kPaths[] = {
+      master::kMakePlan,       master::kRun,           master::kForgetPlan, master::kCloseSession,
+      worker::kGetStatus,      worker::kRegisterPiece, worker::kRunPiece,   worker::kForgetPiece,
+      worker::kGiveUpStep,     worker::kCloseSession,  worker::kReset,      worker::kReceive,
+      "/treenail.Worker/None", master::kListDevices};
+  const Tensor tensors[] = {test::floats({1, 2}), Tensor::scalar(int64_t{3})};
+  std::mt19937 random(11);
+  int answered = 0, refused = 0;
+  for (int round = 0; round < 1500; ++round) {
+    const char* const path = kPaths[random() % std::size(kPaths)];
+    const std::string head = mutated(sound[random() % sound.size()], random);
+    try {
+      peer.call(path, raw(head), std::span(tensors, random() % 3), {.timeout_ms = 50});
+      ++answered;
+    } catch (const Error& error) {
+      EXPECT_NE(error.code(), Code::kUnavailable) << error.what();
+      ++refused;
+    }
+  }
+  EXPECT_GT(answered, 50);
+  EXPECT_GT(refused, 50);
+  test::GraphBuilder b;
+  b.op("Neg", {b.constant(Tensor::scalar(2.0f), "two")}, {}, "y");
+  Session session(b.graph, at_worker());
+  EXPECT_EQ(session.run({}, {"y:0"})[0].data<float>()[0], -2);
+}
+
+}  // namespace
+}  // namespace treenail
