@@ -9,6 +9,7 @@
 
 #include "framework/base/error.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/temporary_directory.h"
 
 namespace treenail {
 namespace {
@@ -44,7 +45,8 @@ TEST(PlacementProfile, IsALineForEachKernel) {
 }
 
 TEST(PlacementProfile, GoesToDiskAndBack) {
-  const std::string path = ::testing::TempDir() + "placement.profile";
+  const test::TemporaryDirectory directory;
+  const std::string path = directory.file("placement.profile");
   some_profile().save(path);
   EXPECT_EQ(PlacementProfile::load(path).to_text(), kText);
   EXPECT_NE(error_of([] { PlacementProfile::load("/there/is/none"); }).find("NotFound"),

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups that mpirun starts, for each MPI that is here: as many ranks, and the same bits as in
-shared memory. What all operations compute: tests/distributed/exchange_test.cc."""
+shared memory. What all operations compute: tests/collectives/exchange_test.cc."""
 
 import functools
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import numpy as np
 import pytest
@@ -50,9 +51,11 @@ def launched(implementation, ranks, program, *arguments, **environment):
         pytest.skip("this build has no adapter of %s" % implementation)
     if shutil.which(command[0]) is None:
         pytest.skip("%s is not installed" % command[0])
-    return subprocess.run(command + [str(ranks), sys.executable, "-c", program, *arguments],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=90,
-                          check=False, env={**os.environ, **environment})
+    with tempfile.TemporaryDirectory() as own:  # Open MPI leaves files behind
+        return subprocess.run(command + [str(ranks), sys.executable, "-c", program, *arguments],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=90, check=False,
+                              env={**os.environ, "OMPI_MCA_orte_tmpdir_base": own, **environment})
 
 
 def normal(rank, n):
