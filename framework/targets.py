@@ -53,8 +53,8 @@ Component(name="collectives",
           needs=["tensor", "device", "base"])
 Component(name="capi", sources=["framework/capi/**/*.cc"],
           headers=["framework/capi/**/*.h", "framework/capi/**/*.hpp"],
-          needs=["eager", "runtime", "kernel_api", "placement", "graph", "op", "tensor", "io",
-                 "base"])
+          needs=["distributed", "eager", "runtime", "kernel_api", "placement", "graph", "op",
+                 "tensor", "io", "base"])
 
 Registration(output="ops_table.cc", sources="framework/ops/*.cc", function="register_*_ops",
              namespace="treenail", table="treenail::register_all_ops",

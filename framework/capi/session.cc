@@ -9,6 +9,7 @@
 
 #include "framework/base/cancellation.h"
 #include "framework/capi/graph_handles.h"
+#include "framework/distributed/client.h"
 #include "framework/runtime/state/resource_manager.h"
 
 using treenail::Session;
@@ -102,14 +103,16 @@ tn_session* tn_session_new(tn_graph* graph, const tn_session_options* options,
     wanted.merge_common_subexpressions = given.merge_common_subexpressions != 0;
     wanted.allow_soft_placement = given.allow_soft_placement != 0;
     wanted.fuse_elementwise = given.fuse_elementwise != 0;
-    if (given.target != nullptr) wanted.target = given.target;
-    if (given.share_state_with != nullptr && !wanted.target.empty()) {
+    const std::string target = given.target == nullptr ? "" : given.target;
+    if (given.share_state_with != nullptr && !target.empty()) {
       throw treenail::invalid_argument(
           "share_state_with and target exclude each other: at a server all sessions share state");
     }
     wanted.resources = given.share_state_with != nullptr
                            ? given.share_state_with->resources
                            : std::make_shared<treenail::ResourceManager>();
+    if (!target.empty())
+      wanted.remote = treenail::open_remote_session(target, graph->state->shared(), wanted);
     return new tn_session{graph->state, wanted.resources, Session(graph->state->shared(), wanted)};
   });
 }

@@ -187,10 +187,10 @@ std::string address_of(const std::string& target) {
 
 }  // namespace
 
-std::unique_ptr<RemoteSession> open_remote_session(const std::string& target,
+std::shared_ptr<RemoteSession> open_remote_session(const std::string& target,
                                                    const std::shared_ptr<Graph>& graph,
                                                    const SessionOptions& options) {
-  return std::make_unique<ClientSession>(address_of(target), graph, options);
+  return std::make_shared<ClientSession>(address_of(target), graph, options);
 }
 
 void reset_cluster(const std::string& target, const std::vector<std::string>& containers) {

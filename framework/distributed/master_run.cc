@@ -82,7 +82,7 @@ class Master::Run {
   struct Asked final : RpcPeer::Answer {
     Asked(Run& run, const PlanPiece& piece) : run(run), piece(piece) {}
     void answered(std::exception_ptr error, const Message* reply) noexcept override {
-      run.answered(*this, std::move(error), reply);
+      run.answered(*this, error, reply);
     }
     Run& run;
     const PlanPiece& piece;
@@ -122,7 +122,7 @@ class Master::Run {
     }
   }
 
-  void answered(Asked& asked, std::exception_ptr error, const Message* reply) {
+  void answered(const Asked& asked, const std::exception_ptr& error, const Message* reply) {
     try {
       if (error != nullptr) std::rethrow_exception(error);
       take(asked.piece, reply->tensors, protocol::read<protocol::RunReply>(reply->fields()));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/base/interrupt.h"
+#include "framework/distributed/client.h"
 #include "framework/runtime/run/session.h"
 #include "python/binding/attributes.h"
 #include "python/binding/dtypes.h"
@@ -315,12 +316,13 @@ PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
 }
 
 // A server may let it wait.
-std::shared_ptr<Session> open_session(const std::shared_ptr<Graph>& graph,
-                                      const SessionOptions& options) {
-  if (options.target.empty()) return std::make_shared<Session>(graph, options);
+std::shared_ptr<Session> open_session(const std::shared_ptr<Graph>& graph, SessionOptions options,
+                                      const std::string& target) {
+  if (target.empty()) return std::make_shared<Session>(graph, std::move(options));
   const InterruptScope interrupts(signal_poll());
   const GilRelease release;
-  return std::make_shared<Session>(graph, options);
+  options.remote = open_remote_session(target, graph, options);
+  return std::make_shared<Session>(graph, std::move(options));
 }
 
 // _open(graph, fold_constants, merge_common_subexpressions, allow_soft_placement,
@@ -337,11 +339,11 @@ PyObject* open(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
     options.fuse_elementwise = checked(PyObject_IsTrue(args[4])) == 1;
     options.device_count = device_count_from(args[5]);
     options.log_placement = checked(PyObject_IsTrue(args[6])) == 1;
-    options.target = text_of(args[7], "target");
+    const std::string target(text_of(args[7], "target"));
     options.placement = cost_model_from(args[8]);
     SessionState& s = *cast(self)->state;
     if (s.session) throw_python(PyExc_RuntimeError, "the session is open already");
-    s.session = open_session(graph->state->graph, options);
+    s.session = open_session(graph->state->graph, options, target);
     s.graph = reinterpret_cast<GraphObject*>(new_ref(args[0]));
     return none();
   });

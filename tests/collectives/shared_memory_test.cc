@@ -147,8 +147,10 @@ TEST(SharedLink, RefusesWhatAPeerMakesUp) {
   SharedNote note{1, 0, block.address};
   ASSERT_TRUE(a.send(pool, note));
   ASSERT_EQ(b.receive(&note), LocalConnection::Received::kMessage);
+  SharedLink& receiver = b;
   const auto refused = [&](uint64_t offset, uint64_t bytes, uint32_t segment) {
-    EXPECT_ERROR(b.block({offset, bytes, segment, 0}), Code::kInvalidArgument, "has not offered");
+    EXPECT_ERROR(receiver.block({offset, bytes, segment, 0}), Code::kInvalidArgument,
+                 "has not offered");
   };
   refused(64, 1000, 1);
   refused(64, 1000, ~0U);

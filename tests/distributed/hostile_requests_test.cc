@@ -86,7 +86,7 @@ TEST_F(HostileRequests, LeaveTheServerServing) {
   EXPECT_GT(refused, 50);
   test::GraphBuilder b;
   b.op("Neg", {b.constant(Tensor::scalar(2.0f), "two")}, {}, "y");
-  Session session(b.graph, at_worker());
+  Session session(b.graph, at_worker(b.graph));
   EXPECT_EQ(session.run({}, {"y:0"})[0].data<float>()[0], -2);
 }
 

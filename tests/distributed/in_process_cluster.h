@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/distributed/client.h"
 #include "framework/distributed/server.h"
 #include "framework/runtime/run/session.h"
 
@@ -54,9 +55,9 @@ class InProcessCluster : public ::testing::Test {
   }
 
   // At the first worker.
-  SessionOptions at_worker() const {
+  SessionOptions at_worker(const std::shared_ptr<Graph>& graph) const {
     SessionOptions options;
-    options.target = servers[1]->target();
+    options.remote = open_remote_session(servers[1]->target(), graph, options);
     return options;
   }
 

@@ -50,7 +50,7 @@ TEST_F(Servers, RunAGraphThatLiesAcrossThem) {
   begin(2);
   if (IsSkipped()) return;
   GraphBuilder b = across();
-  Session session(b.graph, at_worker());
+  Session session(b.graph, at_worker(b.graph));
   EXPECT_EQ(session.devices().size(), 3u);
   for (int round = 0; round < 20; ++round) {
     const auto x = static_cast<float>(round);
@@ -72,17 +72,17 @@ TEST_F(Servers, KeepVariablesBeyondASession) {
   b.node("AssignAddVariableOp", {v, b.constant(floats({1, 1}), "step")}, {}, "add");
   b.read(v, DType::kFloat32, "read");
   {
-    Session session(b.graph, at_worker());
+    Session session(b.graph, at_worker(b.graph));
     EXPECT_NE(error_of([&] { session.run({}, {"read:0"}); }).find("FailedPrecondition: [Read"),
               std::string::npos);
     session.run({}, {}, {"assign"});
     session.run({}, {}, {"add"});
   }
-  Session another(b.graph, at_worker());
+  Session another(b.graph, at_worker(b.graph));
   EXPECT_EQ(first(another.run({}, {"read:0"})), 2);
   reset_cluster(servers[1]->target(), {});
   EXPECT_NE(error_of([&] { another.run({}, {"read:0"}); }).find("Aborted: "), std::string::npos);
-  Session third(b.graph, at_worker());
+  Session third(b.graph, at_worker(b.graph));
   EXPECT_NE(error_of([&] { third.run({}, {"read:0"}); }).find("FailedPrecondition: [Read"),
             std::string::npos);
 }
@@ -98,7 +98,7 @@ TEST_F(Servers, OrderNodesOfDifferentTasks) {
   const Output read =
       b.op("ReadVariableOp", {v}, {{"dtype", DType::kFloat32}}, "read", {nothing.node});
   at(kWorker[0], b.op("Neg", {read}, {}, "y"));
-  Session session(b.graph, at_worker());
+  Session session(b.graph, at_worker(b.graph));
   for (int i = 0; i < 10; ++i) EXPECT_EQ(first(session.run({}, {"y:0"})), -4);
 }
 
@@ -110,7 +110,7 @@ TEST_F(Servers, ReadAConstantOfAnotherTask) {
   const Output two = at(kWorker[1], b.constant(Tensor::scalar(2.0f), "two"));
   at(kPs, b.op("Neg", {two}, {}, "there"));
   at(kWorker[1], b.op("Neg", {two}, {}, "here"));
-  Session session(b.graph, at_worker());
+  Session session(b.graph, at_worker(b.graph));
   EXPECT_EQ(first(session.run({}, {"there:0", "here:0", "two:0"})), -2);
 }
 
@@ -135,7 +135,7 @@ TEST_F(Servers, SendEveryKindOfValue) {
     fetches.push_back("back_" + name + ":0");
   }
   for (auto& [name, tensor] : feeds) b.graph->set_shape(b.graph->find_output(name), {});
-  Session session(b.graph, at_worker());
+  Session session(b.graph, at_worker(b.graph));
   const auto got = session.run(feeds, fetches);
   for (size_t i = 0; i < types.size(); ++i) {
     ASSERT_EQ(got[i].dtype(), types[i]);
@@ -153,7 +153,7 @@ TEST_F(Servers, ReportTheErrorThatOthersFollowFrom) {
   const Output x = b.placeholder(DType::kFloat32, {kUnknown}, "x");
   const Output bad = at(kPs, b.op("CheckNumerics", {x}, {{"message", std::string("here")}}, "bad"));
   at(kWorker[1], b.op("Neg", {bad}, {}, "y"));
-  Session session(b.graph, at_worker());
+  Session session(b.graph, at_worker(b.graph));
   for (int i = 0; i < 20; ++i) {
     const std::string said = error_of([&] { session.run({{"x:0", floats({1, NAN})}}, {"y:0"}); });
     EXPECT_TRUE(said.starts_with("InvalidArgument: [CheckNumerics node \"bad\"] here")) << said;
@@ -165,7 +165,7 @@ TEST_F(Servers, RunSeveralStepsAtOnce) {
   begin(2);
   if (IsSkipped()) return;
   GraphBuilder b = across();
-  Session session(b.graph, at_worker());
+  Session session(b.graph, at_worker(b.graph));
   std::vector<std::thread> threads;
   std::atomic<int> right{0};
   for (int t = 0; t < 4; ++t) {
@@ -190,7 +190,7 @@ TEST_F(Servers, EndARunThatNobodyWaitsFor) {
   const Output got = b.op("QueueDequeueV2", {queue},
                           {{"component_types", std::vector<DType>{DType::kFloat32}}}, "got");
   at(kWorker[1], b.op("Neg", {got}, {}, "y"));
-  Session session(b.graph, at_worker());
+  Session session(b.graph, at_worker(b.graph));
   RunOptions options;
   options.timeout_ms = 200;
   EXPECT_TRUE(
@@ -210,7 +210,7 @@ TEST_F(Servers, NameTheTaskThatIsLost) {
   begin(2);
   if (IsSkipped()) return;
   GraphBuilder b = across();
-  Session session(b.graph, at_worker());
+  Session session(b.graph, at_worker(b.graph));
   session.run({{"x:0", floats({1})}}, {"y:0"});
   servers[2].reset();
   const std::string lost = error_of([&] { session.run({{"x:0", floats({1})}}, {"y:0"}); });
@@ -224,7 +224,7 @@ TEST_F(Servers, NameTheTaskThatIsLost) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   EXPECT_TRUE(said.starts_with("Aborted: /job:worker/replica:0/task:1 was restarted")) << said;
-  Session fresh(b.graph, at_worker());
+  Session fresh(b.graph, at_worker(b.graph));
   EXPECT_EQ(first(fresh.run({{"x:0", floats({1})}}, {"y:0"})), 6);
 }
 
@@ -232,7 +232,7 @@ TEST_F(Servers, FollowAGraphThatGrowsAndChanges) {
   begin(2);
   if (IsSkipped()) return;
   GraphBuilder b = across();
-  Session session(b.graph, at_worker());
+  Session session(b.graph, at_worker(b.graph));
   EXPECT_EQ(first(session.run({{"x:0", floats({1})}}, {"y:0"})), 6);
   at(kPs, b.op("Neg", {b.graph->find_output("y:0")}, {}, "z"));
   EXPECT_EQ(first(session.run({{"x:0", floats({1})}}, {"z:0"})), -6);
@@ -273,10 +273,8 @@ TEST(Server, SaysWhatItCannotBe) {
 
 TEST(ClientSession, SaysWhatIsNoTarget) {
   GraphBuilder b;
-  SessionOptions options;
   for (const char* target : {"localhost:1", "grpc://host", "http://host:1"}) {
-    options.target = target;
-    EXPECT_EQ(error_of([&] { Session(b.graph, options); }),
+    EXPECT_EQ(error_of([&] { open_remote_session(target, b.graph, {}); }),
               concat("InvalidArgument: a session's target is \"\" (this process) or "
                      "\"grpc://host:port\", not \"",
                      target, "\""));

@@ -29,10 +29,4 @@ class RemotePlan {
   virtual ~RemotePlan();
 };
 
-// Errors: InvalidArgument for a target that is none, Unavailable, Unimplemented where this
-// Treenail has no gRPC. Defined in distributed/.
-std::unique_ptr<RemoteSession> open_remote_session(const std::string& target,
-                                                   const std::shared_ptr<Graph>& graph,
-                                                   const SessionOptions& options);
-
 }  // namespace treenail

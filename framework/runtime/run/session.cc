@@ -81,7 +81,7 @@ Session::Session(std::shared_ptr<Graph> graph, SessionOptions options)
   impl_->devices = session_devices(options.device_count);
   for (Device* device : impl_->devices)
     impl_->arenas.push_back(std::make_unique<ArenaPool>(*device));
-  if (!options.target.empty()) impl_->remote = open_remote_session(options.target, graph_, options);
+  impl_->remote = options.remote;
   if (options.placement != nullptr && impl_->devices.size() > 1) {
     impl_->by_cost = std::make_unique<CostPlacements>(
         *options.placement, placement_devices(impl_->devices), options.allow_soft_placement);

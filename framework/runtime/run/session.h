@@ -19,7 +19,8 @@
 
 namespace treenail {
 
-class Exchange;  // kernel/kernel_exchange.h
+class Exchange;       // kernel/kernel_exchange.h
+class RemoteSession;  // remote_session.h
 struct CostModel;
 class FunctionCaller;
 class ResourceManager;
@@ -43,8 +44,8 @@ struct SessionOptions {
   // Job and task that its devices go by in requests, where they are a cluster's; empty: the
   // devices' own names.
   DeviceName task;
-  // A server that runs what the session is asked for, "grpc://host:port"; empty: this process.
-  std::string target;
+  // Where a server runs what the session is asked for (distributed/client.h); null: this process.
+  std::shared_ptr<RemoteSession> remote;
 };
 
 struct RunOptions {

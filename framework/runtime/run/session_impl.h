@@ -32,7 +32,7 @@ struct Session::Impl {
   std::shared_ptr<ResourceManager> resources;
   std::vector<std::unique_ptr<ArenaPool>> arenas;  // by device, in its memory
 
-  std::unique_ptr<RemoteSession> remote;  // where a server runs what it is asked for
+  std::shared_ptr<RemoteSession> remote;  // where a server runs what it is asked for
   std::atomic<bool> closed{false};
 
   ForkMutex mutex;  // guards what follows
