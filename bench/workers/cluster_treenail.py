@@ -36,8 +36,9 @@ def ask(cluster):
     for size in (1 << 20, 16 << 20, 64 << 20):
         with tn.device("/job:ps"):
             there = tn.get_variable("v%d" % size, [size // 4], initializer=tn.ones_initializer())
+            value = there.read_value()
         with tn.device("/job:worker"):
-            moved[size] = tn.identity(there.read_value()).op
+            moved[size] = tn.identity(value).op
     with tn.Session(target) as session:
         session.run(tn.global_variables_initializer())
         session.run(nothing)
