@@ -7,29 +7,12 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/graph/function_calls.h"
 #include "framework/graph/loop_gradients.h"
 #include "framework/graph/row_gradients.h"
 
 namespace treenail {
 namespace {
-
-bool is_function(const AttrValue& attr) {
-  return attr.kind() == AttrKind::kFunction || attr.kind() == AttrKind::kFunctionList;
-}
-
-// The functions that the op may call, in the order of its attributes.
-std::vector<std::string> functions_of(const OpInstance& op) {
-  std::vector<std::string> names;
-  for (const AttrValue& attr : op.attrs()) {
-    if (attr.kind() == AttrKind::kFunction) {
-      names.push_back(attr.get<FunctionAttr>().name);
-    } else if (attr.kind() == AttrKind::kFunctionList) {
-      for (const FunctionAttr& each : attr.get<std::vector<FunctionAttr>>())
-        names.push_back(each.name);
-    }
-  }
-  return names;
-}
 
 // The op's function attributes with these names instead, and what its outputs are.
 NamedAttrs calling(const OpInstance& op, const std::vector<std::string>& names,
@@ -93,7 +76,7 @@ class ChoiceGradient {
         library_(setting.library),
         e_(emitter),
         op_(node.op()),
-        names_(functions_of(op_)),
+        names_(functions_called(op_)),
         first_(op_.input_range(static_cast<int>(op_.def().inputs.size()) - 1).first) {
     for (size_t i = 0; i < output_gradients.size(); ++i) {
       with_gradient_.push_back(output_gradients[i].kind != Gradient::Kind::kNone);
@@ -335,8 +318,6 @@ std::vector<Value> ChoiceGradient::call_backward() {
 }
 
 }  // namespace
-
-bool calls_functions(const OpInstance& op) { return std::ranges::any_of(op.attrs(), is_function); }
 
 void function_gradients(Node& node, const BodySetting& setting, GraphEmitter& emitter,
                         std::span<const Gradient> output_gradients, std::span<const bool> needed,

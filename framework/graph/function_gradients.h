@@ -14,8 +14,6 @@
 
 namespace treenail {
 
-bool calls_functions(const OpInstance& op);
-
 // One gradient per input where `needed`. The node and the emitter are of one graph; the caller
 // holds its mutex and the library's. Errors: Unimplemented (a value between the parts that is
 // neither number nor bool nor string), as add_gradients.

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "framework/base/error.h"
+#include "framework/graph/function_calls.h"
 #include "framework/graph/function_gradients.h"
 #include "framework/graph/graph_emitter.h"
 #include "framework/graph/row_gradients.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/graph/import.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "framework/base/error.h"
 #include "framework/graph/function.h"
+#include "framework/graph/function_calls.h"
 
 namespace treenail {
 namespace {
@@ -101,22 +101,17 @@ Node& import_node(Graph& to, const Node& node, std::string_view name,
 
 void copy_called_functions(const Graph& from, Graph& to) {
   std::vector<const Graph*> open{&to};
-  const auto note = [&](const FunctionAttr& attr) {
-    const auto found = from.functions().find(attr.name);
-    if (found == from.functions().end()) return;
-    if (!to.functions().emplace(attr.name, found->second).second) return;
-    if (found->second->body != nullptr) open.push_back(found->second->body.get());
-  };
   while (!open.empty()) {
     const Graph& calling = *open.back();
     open.pop_back();
     for (int id = 0; id < calling.num_nodes(); ++id) {
       const Node* const node = calling.node(id);
       if (node == nullptr) continue;
-      for (const AttrValue& attr : node->op().attrs()) {
-        if (attr.kind() == AttrKind::kFunction) note(attr.get<FunctionAttr>());
-        if (attr.kind() == AttrKind::kFunctionList)
-          std::ranges::for_each(attr.get<std::vector<FunctionAttr>>(), note);
+      for (const std::string& name : functions_called(node->op())) {
+        const auto found = from.functions().find(name);
+        const bool there = found != from.functions().end();
+        if (there && to.functions().insert(*found).second && found->second->body != nullptr)
+          open.push_back(found->second->body.get());
       }
     }
   }

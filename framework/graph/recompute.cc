@@ -9,6 +9,7 @@
 
 #include "framework/base/error.h"
 #include "framework/graph/function.h"
+#include "framework/graph/function_calls.h"
 #include "framework/graph/import.h"
 
 namespace treenail {
@@ -64,17 +65,6 @@ bool has_effects(const OpInstance& op) {
     reads = true;
   }
   return !reads;
-}
-
-std::vector<std::string> functions_called(const OpInstance& op) {
-  std::vector<std::string> names;
-  for (const AttrValue& attr : op.attrs()) {
-    if (attr.kind() == AttrKind::kFunction) names.push_back(attr.get<FunctionAttr>().name);
-    if (attr.kind() != AttrKind::kFunctionList) continue;
-    for (const FunctionAttr& each : attr.get<std::vector<FunctionAttr>>())
-      names.push_back(each.name);
-  }
-  return names;
 }
 
 // Functions that are being looked at count as good: those that call them decide.

@@ -5,7 +5,7 @@
 
 #include "framework/base/error.h"
 #include "framework/device/device.h"
-#include "framework/graph/function_gradients.h"
+#include "framework/graph/function_calls.h"
 #include "framework/op/flops.h"
 #include "framework/tensor/tensor_bytes.h"
 
@@ -113,13 +113,7 @@ NodeCosts::Work NodeCosts::work_of(const Function& function, int depth) {
 // A loop's functions run as often as it goes round, of several branches one runs.
 NodeCosts::Work NodeCosts::work_of_call(const Node& node, int depth) {
   const OpInstance& op = node.op();
-  std::vector<std::string> names;
-  for (const AttrValue& attr : op.attrs()) {
-    if (attr.kind() == AttrKind::kFunction) names.push_back(attr.get<FunctionAttr>().name);
-    if (attr.kind() != AttrKind::kFunctionList) continue;
-    for (const FunctionAttr& each : attr.get<std::vector<FunctionAttr>>())
-      names.push_back(each.name);
-  }
+  const std::vector<std::string> names = functions_called(op);
   const bool loops = op.def().attr_index("body") >= 0;
   const double times = loops ? options_.trip_count : 1.0 / static_cast<double>(names.size());
   Work sum;

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "framework/graph/function_gradients.h"
+#include "framework/graph/function_calls.h"
 #include "framework/placement/companions.h"
 
 namespace treenail {

@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "framework/base/error.h"
-#include "framework/graph/function_gradients.h"
+#include "framework/graph/function_calls.h"
 #include "framework/placement/companions.h"
 #include "framework/placement/device_choice.h"
 

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "framework/base/error.h"
+#include "framework/graph/function_calls.h"
 
 namespace treenail {
 namespace {
@@ -79,14 +80,7 @@ Access FunctionFacts::argument_access(const OpInstance& op, int argument) const 
 
 std::vector<const Function*> FunctionFacts::called_by(const OpInstance& op) const {
   std::vector<const Function*> called;
-  for (const AttrValue& attr : op.attrs()) {
-    if (attr.kind() == AttrKind::kFunction) {
-      called.push_back(&function(attr.get<FunctionAttr>().name));
-    } else if (attr.kind() == AttrKind::kFunctionList) {
-      for (const FunctionAttr& each : attr.get<std::vector<FunctionAttr>>())
-        called.push_back(&function(each.name));
-    }
-  }
+  for (const std::string& name : functions_called(op)) called.push_back(&function(name));
   return called;
 }
 

@@ -10,7 +10,7 @@
 #include "framework/base/error.h"
 #include "framework/base/interrupt.h"
 #include "framework/base/thread_pool.h"
-#include "framework/graph/function_gradients.h"
+#include "framework/graph/function_calls.h"
 #include "framework/runtime/kernel/async_kernel.h"
 #include "framework/runtime/kernel/kernel_functions.h"
 #include "framework/runtime/kernel/kernel_registry.h"
