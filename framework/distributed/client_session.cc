@@ -20,26 +20,9 @@ namespace treenail {
 namespace {
 
 constexpr std::string_view kScheme = "grpc://";
-// For what is asked when nobody would wait for the answer.
-constexpr int64_t kGoodbyeMs = 2000;
-
-class Unheard final : public RpcPeer::Answer {
- public:
-  void answered(std::exception_ptr, const Message*) noexcept override {}
-};
-
 // The server that the client's sessions are at, and what it calls the session.
 struct Remote {
   explicit Remote(const std::string& address) : peer(concat("the server ", address), address) {}
-
-  // Whoever is not there has nothing to forget.
-  void tell(const char* path, const protocol::Handle& handle) const noexcept {
-    static Unheard unheard;
-    try {
-      peer.start(path, protocol::write(handle), {}, kGoodbyeMs, unheard);
-    } catch (const Error&) {
-    }
-  }
 
   const RpcPeer peer;
   std::string session;
@@ -50,7 +33,8 @@ class ClientPlan final : public RemotePlan {
   ClientPlan(std::shared_ptr<const Remote> remote, uint64_t number, int64_t epoch)
       : remote_(std::move(remote)), number(number), epoch(epoch) {}
   ~ClientPlan() override {
-    remote_->tell(protocol::master::kForgetPlan, {remote_->session, number});
+    remote_->peer.tell(protocol::master::kForgetPlan,
+                       protocol::write(protocol::Handle{remote_->session, number}));
   }
 
  private:
@@ -139,7 +123,8 @@ class ClientSession final : public RemoteSession {
   void close() override {
     const std::lock_guard lock(mutex_);
     if (std::exchange(closed_, true)) return;
-    remote_->tell(protocol::master::kCloseSession, {remote_->session, 0});
+    remote_->peer.tell(protocol::master::kCloseSession,
+                       protocol::write(protocol::Handle{remote_->session, 0}));
   }
 
  private:

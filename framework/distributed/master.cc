@@ -48,14 +48,8 @@ Output stand_in(Graph& graph, const Output& fed) {
 }
 
 void copy_whole(WholeProgram& whole, const protocol::Program& program) {
-  std::vector<Output> feeds, fetches;
-  std::vector<Node*> targets;
-  for (const std::string& name : program.feeds) feeds.push_back(whole.given->find_output(name));
-  for (const std::string& name : program.fetches) fetches.push_back(whole.given->find_output(name));
-  for (const std::string& name : program.targets) {
-    targets.push_back(whole.given->find(name));
-    if (targets.back() == nullptr) throw not_found("the graph has no node \"", name, "\" to run");
-  }
+  const protocol::ProgramValues given = protocol::values_of(program, *whole.given);
+  const std::vector<Output>& feeds = given.feeds;
   whole.feeds.resize(feeds.size());
   const FunctionFacts facts(whole.given->functions(), false);
   GraphCopier::Calls calls{&facts};
@@ -64,11 +58,11 @@ void copy_whole(WholeProgram& whole, const protocol::Program& program) {
     return whole.feeds[i];
   };
   GraphCopier copier(*whole.given, feeds, whole.graph, calls, feed);
-  for (const Output& fetch : fetches) copier.need(fetch);
-  for (const Node* target : targets) copier.need(*target);
+  for (const Output& fetch : given.fetches) copier.need(fetch);
+  for (const Node* target : given.targets) copier.need(*target);
   copier.copy_needed();
-  for (const Output& fetch : fetches) whole.fetches.push_back(copier.copy_of(fetch));
-  for (const Node* target : targets) whole.targets.push_back(copier.copy_of(*target));
+  for (const Output& fetch : given.fetches) whole.fetches.push_back(copier.copy_of(fetch));
+  for (const Node* target : given.targets) whole.targets.push_back(copier.copy_of(*target));
   whole.graph.functions() = whole.given->functions();
 }
 
@@ -207,26 +201,6 @@ uint64_t Master::give_piece(const TaskName& task, const protocol::Program& piece
   return protocol::read<protocol::Handle>(reply.fields()).number;
 }
 
-namespace {
-
-// Of a message that nobody waits for.
-class Unheard final : public RpcPeer::Answer {
- public:
-  void answered(std::exception_ptr, const Message*) noexcept override {}
-};
-
-}  // namespace
-
-// Whoever is not there has nothing to forget.
-void Master::tell(const TaskName& task, const char* path, const ProtoWriter& head) {
-  static Unheard unheard;
-  constexpr int64_t kPatienceMs = 10'000;
-  try {
-    own_.peer(task).start(path, head, {}, kPatienceMs, unheard);
-  } catch (const Error&) {
-  }
-}
-
 void Master::forget_plan(const protocol::Handle& handle) {
   const std::shared_ptr<Session> found = session(handle.session);
   std::shared_ptr<Plan> plan;
@@ -242,7 +216,7 @@ void Master::forget_plan(const protocol::Handle& handle) {
     if (piece.task == own_.task()) {
       own_.forget_piece(gone);
     } else {
-      tell(piece.task, protocol::worker::kForgetPiece, protocol::write(gone));
+      own_.peer(piece.task).tell(protocol::worker::kForgetPiece, protocol::write(gone));
     }
   }
 }
@@ -259,7 +233,8 @@ void Master::close_session(const std::string& handle) {
   own_.close_session(handle);
   for (const auto& [task, incarnation] : found->incarnations) {
     if (task != own_.task())
-      tell(task, protocol::worker::kCloseSession, protocol::write(protocol::Handle{handle, 0}));
+      own_.peer(task).tell(protocol::worker::kCloseSession,
+                           protocol::write(protocol::Handle{handle, 0}));
   }
 }
 

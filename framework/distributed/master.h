@@ -49,7 +49,6 @@ class Master {
   std::vector<protocol::TaskStatus> statuses();
   std::unique_ptr<Plan> placed_plan(const Session& session, const protocol::Program& program);
   uint64_t give_piece(const TaskName& task, const protocol::Program& piece);
-  void tell(const TaskName& task, const char* path, const ProtoWriter& head);
 
   Worker& own_;
   std::mutex mutex_;  // guards what follows

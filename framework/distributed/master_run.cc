@@ -142,8 +142,7 @@ class Master::Run {
     try {
       const std::vector<Tensor> values =
           master_.own_.run_piece(request_for(piece), feeds_of(piece), own, did);
-      take(piece, values,
-           {did.nodes_executed, did.arena_bytes, did.peak_bytes, did.cost_ns, did.specialized});
+      take(piece, values, protocol::reply_of(did));
     } catch (...) {
       fail(std::current_exception());
     }
@@ -190,8 +189,8 @@ class Master::Run {
 
   void give_up(const PlanPiece& piece) {
     if (piece.task == master_.own_.task()) return master_.own_.give_up_step(step_);
-    master_.tell(piece.task, protocol::worker::kGiveUpStep,
-                 protocol::write(protocol::Handle{"", step_}));
+    master_.own_.peer(piece.task)
+        .tell(protocol::worker::kGiveUpStep, protocol::write(protocol::Handle{"", step_}));
   }
 
   Master& master_;

@@ -2,7 +2,8 @@
 #include "framework/distributed/protocol.h"
 
 #include <bit>
-#include <type_traits>
+
+#include "framework/base/error.h"
 
 namespace treenail::protocol {
 namespace {
@@ -60,8 +61,7 @@ void fields(RunReply& s, F&& f) {
 template <class F>
 void fields(ReceiveRequest& s, F&& f) {
   f(1, s.step);
-  f(2, s.incarnation);
-  f(3, s.key);
+  f(2, s.key);
 }
 template <class F>
 void fields(ResetRequest& s, F&& f) {
@@ -108,6 +108,22 @@ struct FieldReader {
 };
 
 }  // namespace
+
+ProgramValues values_of(const Program& program, const Graph& graph) {
+  ProgramValues values;
+  for (const std::string& name : program.feeds) values.feeds.push_back(graph.find_output(name));
+  for (const std::string& name : program.fetches) values.fetches.push_back(graph.find_output(name));
+  for (const std::string& name : program.targets) {
+    values.targets.push_back(graph.find(name));
+    if (values.targets.back() == nullptr)
+      throw not_found("the graph has no node \"", name, "\" to run");
+  }
+  return values;
+}
+
+RunReply reply_of(const RunMetadata& did) {
+  return {did.nodes_executed, did.arena_bytes, did.peak_bytes, did.cost_ns, did.specialized};
+}
 
 template <class T>
 ProtoWriter write(const T& value) {

@@ -43,6 +43,14 @@ struct Program {
   Settings settings;
 };
 
+// What its names stand for in a graph.
+struct ProgramValues {
+  std::vector<Output> feeds, fetches;
+  std::vector<Node*> targets;
+};
+// Errors: NotFound, InvalidArgument, as Graph::find_output().
+ProgramValues values_of(const Program& program, const Graph& graph);
+
 // Names what a call returned before: a session, a plan or a piece.
 struct Handle {
   std::string session;
@@ -65,9 +73,10 @@ struct RunReply {
   bool specialized = false;
 };
 
+RunReply reply_of(const RunMetadata& did);
+
 struct ReceiveRequest {
   uint64_t step = 0;
-  uint64_t incarnation = 0;
   std::string key;
 };
 

@@ -19,7 +19,6 @@ class Receives {
   Receives(const Receives&) = delete;
   Receives& operator=(const Receives&) = delete;
 
-  // Errors: Aborted, as Worker::receive(); else it is answered.
   void begin(const protocol::ReceiveRequest& request, const RpcAsked& asked);
   // Nobody waits for the answer.
   void cancelled(const RpcAsked& asked);

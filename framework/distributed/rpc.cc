@@ -84,8 +84,7 @@ struct RpcListener::Impl {
 RpcListener::RpcListener(RpcHandler& handler, const std::string& address,
                          const RpcPatience& patience)
     : impl_(std::make_unique<Impl>()) {
-  for (const RpcHandler::Method& method : handler.methods())
-    impl_->methods.push_back({method.path, method.deferred});
+  impl_->methods = handler.methods();
   const auto handle = [](void* self, size_t method, RpcCall* call, const RpcView* views,
                          size_t count) {
     const RpcAsked asked(call);
@@ -226,6 +225,24 @@ std::unique_ptr<RpcCalling> RpcPeer::start(const char* path, ProtoWriter head,
   const RpcRequest request{path, slices.data(), slices.size(), timeout_ms, false};
   const RpcAnswer told{new Told{who_, answer}, Told::answered};
   return std::make_unique<RpcCalling>(rpc_api().start(channel_, &request, &told));
+}
+
+namespace {
+
+class Unheard final : public RpcPeer::Answer {
+ public:
+  void answered(std::exception_ptr, const Message*) noexcept override {}
+};
+
+}  // namespace
+
+void RpcPeer::tell(const char* path, ProtoWriter head) const noexcept {
+  constexpr int64_t kPatienceMs = 10'000;
+  static Unheard unheard;
+  try {
+    start(path, std::move(head), {}, kPatienceMs, unheard);
+  } catch (...) {
+  }
 }
 
 }  // namespace treenail

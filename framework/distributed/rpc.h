@@ -39,11 +39,8 @@ class RpcAsked {
 class RpcHandler {
  public:
   virtual ~RpcHandler();
-  struct Method {
-    const char* path;
-    bool deferred;  // as RpcMethod
-  };
-  virtual std::vector<Method> methods() const = 0;
+  // Called once; the paths stay.
+  virtual std::vector<RpcMethod> methods() const = 0;
   // Answers now or later; what it throws is the answer.
   virtual void handle(size_t method, const Message& request, const RpcAsked& asked) = 0;
   // Of a deferred method: nobody waits any more; it still has to be answered.
@@ -112,6 +109,9 @@ class RpcPeer {
   std::unique_ptr<RpcCalling> start(const char* path, ProtoWriter head,
                                     std::span<const Tensor> tensors, int64_t timeout_ms,
                                     Answer& answer) const;
+  // What nobody waits for: that something is to be forgotten. Whoever is not there has nothing to
+  // forget.
+  void tell(const char* path, ProtoWriter head) const noexcept;
 
  private:
   void check_process() const;

@@ -97,8 +97,6 @@ struct RpcApi {
   void (*refuse)(RpcCall* call, int32_t code, const char* text, size_t text_bytes);
   // Whether nobody waits for the answer any more.
   bool (*abandoned)(const RpcCall* call);
-  // Whoever it is that called: "ipv4:127.0.0.1:40312".
-  const char* (*peer)(const RpcCall* call);
 
   RpcChannel* (*connect)(const RpcChannelOptions* options, RpcStatus* status);
   // What was begun with it goes on.

@@ -34,10 +34,6 @@ class Answering {
 };
 thread_local const RpcAsked* Answering::current = nullptr;
 
-protocol::RunReply reply_of(const RunMetadata& did) {
-  return {did.nodes_executed, did.arena_bytes, did.peak_bytes, did.cost_ns, did.specialized};
-}
-
 // "host" of "host:port".
 std::string host_of(const std::string& address) {
   const size_t colon = address.rfind(':');
@@ -67,8 +63,8 @@ class Services final : public RpcHandler {
  public:
   explicit Services(Worker& worker) : worker_(worker), master_(worker), receives_(worker) {}
 
-  std::vector<Method> methods() const override {
-    std::vector<Method> all;
+  std::vector<RpcMethod> methods() const override {
+    std::vector<RpcMethod> all;
     for (const Entry& entry : kEntries) all.push_back({entry.path, entry.deferred});
     return all;
   }
@@ -92,6 +88,18 @@ class Services final : public RpcHandler {
     return protocol::read<T>(request.fields());
   }
 
+  // By a member of `who` that runs a plan, or a piece.
+  template <class Who, class Run>
+  static void answer_run(Who& who, Run run, const Message& request, const RpcAsked& asked) {
+    const Answering scope(asked);
+    RunOptions options;
+    options.poll = Answering::poll;
+    RunMetadata did;
+    const std::vector<Tensor> values =
+        (who.*run)(head<protocol::RunRequest>(request), request.tensors, options, did);
+    asked.reply(protocol::write(protocol::reply_of(did)), values);
+  }
+
   // --- The master's
   void open_session(const Message& request, const RpcAsked& asked) {
     const Answering scope(asked);
@@ -103,13 +111,7 @@ class Services final : public RpcHandler {
     asked.reply(protocol::write(protocol::Handle{program.session, master_.make_plan(program)}));
   }
   void run(const Message& request, const RpcAsked& asked) {
-    const Answering scope(asked);
-    RunOptions options;
-    options.poll = Answering::poll;
-    RunMetadata did;
-    const std::vector<Tensor> values =
-        master_.run(head<protocol::RunRequest>(request), request.tensors, options, did);
-    asked.reply(protocol::write(reply_of(did)), values);
+    answer_run(master_, &Master::run, request, asked);
   }
   void forget_plan(const Message& request, const RpcAsked& asked) {
     master_.forget_plan(head<protocol::Handle>(request));
@@ -139,13 +141,7 @@ class Services final : public RpcHandler {
         protocol::write(protocol::Handle{program.session, worker_.register_piece(program)}));
   }
   void run_piece(const Message& request, const RpcAsked& asked) {
-    const Answering scope(asked);
-    RunOptions options;
-    options.poll = Answering::poll;
-    RunMetadata did;
-    const std::vector<Tensor> values =
-        worker_.run_piece(head<protocol::RunRequest>(request), request.tensors, options, did);
-    asked.reply(protocol::write(reply_of(did)), values);
+    answer_run(worker_, &Worker::run_piece, request, asked);
   }
   void forget_piece(const Message& request, const RpcAsked& asked) {
     worker_.forget_piece(head<protocol::Handle>(request));

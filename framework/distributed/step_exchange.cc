@@ -97,7 +97,7 @@ class Receiving final : public RpcPeer::Answer {
 void StepExchange::send(std::string_view key, Tensor value) { own_.send(key, std::move(value)); }
 
 void StepExchange::receive(std::string_view key, std::string_view from, RunContext c, Done done) {
-  Receiving::begin(peer_(from), {step_, 0, std::string(key)}, c, done);
+  Receiving::begin(peer_(from), {step_, std::string(key)}, c, done);
 }
 
 }  // namespace treenail

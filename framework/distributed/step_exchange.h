@@ -15,7 +15,7 @@ namespace treenail {
 
 class StepExchange final : public Exchange {
  public:
-  // `peer`: by the name of its task; `incarnation`: 0 where it is not known.
+  // `peer`: by the name of its task.
   using PeerOf = FunctionRef<const RpcPeer&(std::string_view task)>;
   StepExchange(uint64_t step, Rendezvous& own, PeerOf peer) : step_(step), own_(own), peer_(peer) {}
 

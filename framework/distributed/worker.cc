@@ -40,14 +40,7 @@ SessionOptions session_options(const protocol::Settings& settings, const Worker:
 struct Worker::Piece {
   Piece(const protocol::Program& program, const SessionOptions& options)
       : graph(graph_from_bytes(program.graph, Exchanges::kAllowed)), session(graph, options) {
-    std::vector<Output> feeds, fetches;
-    std::vector<Node*> targets;
-    for (const std::string& name : program.feeds) feeds.push_back(graph->find_output(name));
-    for (const std::string& name : program.fetches) fetches.push_back(graph->find_output(name));
-    for (const std::string& name : program.targets) {
-      targets.push_back(graph->find(name));
-      if (targets.back() == nullptr) throw not_found("the piece has no node \"", name, "\"");
-    }
+    const auto [feeds, fetches, targets] = protocol::values_of(program, *graph);
     signature = session.signature(feeds, fetches, targets);
   }
 
@@ -191,7 +184,6 @@ std::vector<Tensor> Worker::run_piece(const protocol::RunRequest& request,
 }
 
 void Worker::receive(const protocol::ReceiveRequest& request, Rendezvous::Receiver& receiver) {
-  check_incarnation(request.incarnation);
   StepUse(*this, request.step).rendezvous().receive(request.key, receiver);
 }
 

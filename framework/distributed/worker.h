@@ -53,7 +53,7 @@ class Worker {
   // piece that is not there; Aborted where `request` is for a worker that was here before.
   std::vector<Tensor> run_piece(const protocol::RunRequest& request, std::span<const Tensor> feeds,
                                 const RunOptions& options, RunMetadata& metadata);
-  // The next value that the step sends under the key. Errors: Aborted, as above.
+  // The next value that the step sends under the key.
   void receive(const protocol::ReceiveRequest& request, Rendezvous::Receiver& receiver);
   bool forget(uint64_t step, const Rendezvous::Receiver& receiver);
   // Of a step that has failed elsewhere: what it has left here goes.

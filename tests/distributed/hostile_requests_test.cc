@@ -35,7 +35,7 @@ class HostileRequests : public test::InProcessCluster {
             write(program).text(),
             write(Handle{session, 1}).text(),
             write(RunRequest{session, 1, 100, 7, 0}).text(),
-            write(ReceiveRequest{7, 0, "key"}).text(),
+            write(ReceiveRequest{7, "key"}).text(),
             write(ResetRequest{{"none"}}).text()};
   }
   static std::string mutated(std::string head, std::mt19937& random) {

@@ -17,7 +17,6 @@ const void* treenail_adapter(void) {
       reply,
       refuse,
       abandoned,
-      peer,
       connect,
       disconnect,
       call,

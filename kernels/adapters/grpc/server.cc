@@ -22,11 +22,9 @@
 namespace treenail {
 
 struct RpcCall {
-  explicit RpcCall(grpc::ServerContextBase& context) : peer(context.peer()) {}
   virtual ~RpcCall() = default;
   virtual void answer(grpc::ByteBuffer reply, const grpc::Status& status) = 0;
   virtual bool abandoned() const = 0;
-  const std::string peer;
 };
 
 namespace {
@@ -34,7 +32,7 @@ namespace {
 // The thread that it came on waits for the answer.
 class WaitedCall final : public RpcCall {
  public:
-  explicit WaitedCall(grpc::ServerContext& context) : RpcCall(context), context_(context) {}
+  explicit WaitedCall(grpc::ServerContext& context) : context_(context) {}
 
   void answer(grpc::ByteBuffer reply, const grpc::Status& status) override {
     const std::lock_guard lock(mutex_);
@@ -66,7 +64,7 @@ class DeferredCall final : public grpc::ServerUnaryReactor, public RpcCall {
  public:
   DeferredCall(const RpcService& service, grpc::CallbackServerContext& context,
                grpc::ByteBuffer* reply)
-      : RpcCall(context), service_(service), context_(context), reply_(reply) {}
+      : service_(service), context_(context), reply_(reply) {}
 
   void answer(grpc::ByteBuffer reply, const grpc::Status& status) override {
     *reply_ = std::move(reply);
@@ -177,7 +175,6 @@ void refuse(RpcCall* call, int32_t code, const char* text, size_t text_bytes) {
 }
 
 bool abandoned(const RpcCall* call) { return call->abandoned(); }
-const char* peer(const RpcCall* call) { return call->peer.c_str(); }
 
 }  // namespace grpc_adapter
 }  // namespace treenail

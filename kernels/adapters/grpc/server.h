@@ -12,6 +12,5 @@ void stop(RpcServer* server, int64_t grace_ms);
 void reply(RpcCall* call, const RpcSlice* slices, size_t num_slices);
 void refuse(RpcCall* call, int32_t code, const char* text, size_t text_bytes);
 bool abandoned(const RpcCall* call);
-const char* peer(const RpcCall* call);
 
 }  // namespace treenail::grpc_adapter
