@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of Python functions, for the kernel of PyFunc (kernels/host/state/py_func.cc). One runs on
 // a thread of its own, which takes the GIL; a run that is cancelled does not wait for the
-// function's end, and then nobody looks at its results. What of end and cancellation comes first
-// takes the call (claim()), and drops the share that the cancellation's callback stands for.
-#include <atomic>
+// function's end, and then nobody looks at its results.
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "framework/base/blocking_work.h"
-#include "framework/base/cancellation.h"
 #include "framework/base/error.h"
+#include "framework/runtime/kernel/kernel_end.h"
 #include "framework/runtime/kernel/kernel_py_func.h"
 #include "framework/runtime/state/stored_value.h"
 #include "python/binding/dtypes.h"
@@ -25,25 +23,10 @@ namespace {
 
 class Call final : public RefCounted {
  public:
-  Call(const PyFunction& function, RunContext context, Done done)
-      : function_(function), context_(context), done_(done) {
+  Call(const PyFunction& function, const RunContext& context, Done done)
+      : end(context, done), function_(function) {
     // The function may keep them for longer than the run lasts.
     for (int i = 0; i < function.num_inputs; ++i) inputs_.push_back(stored_value(context.input(i)));
-  }
-
-  void watch() {
-    ref();
-    cancellation_ = context_.token()->add_callback(cancelled, this);
-    if (cancellation_ != 0) return;
-    unref();
-    throw treenail::cancelled("the run was cancelled");
-  }
-  // Nobody is told any end; false where a cancellation has been.
-  bool forget() {
-    if (!claim()) return false;
-    context_.token()->remove_callback(cancellation_);
-    unref();
-    return true;
   }
 
   void run() noexcept {
@@ -56,34 +39,18 @@ class Call final : public RefCounted {
       park_if_thread_ends();
       error = std::current_exception();
     }
-    const Done done = done_;
-    RunContext context = context_;
-    if (!forget()) return;
-    if (error != nullptr) return done.fail(std::move(error));
-    for (size_t i = 0; i < outputs.size(); ++i)
-      context.set_output(static_cast<int>(i), std::move(outputs[i]));
-    done();
+    if (error != nullptr) return end.fail(std::move(error));
+    end.end(std::move(outputs));
   }
+
+  CancellableEnd end;
 
  private:
-  bool claim() { return !claimed_.exchange(true, std::memory_order_acq_rel); }
-
-  static void cancelled(void* argument) noexcept {
-    Call* const call = static_cast<Call*>(argument);
-    if (!call->claim()) return;
-    call->done_.fail(std::make_exception_ptr(treenail::cancelled("the run was cancelled")));
-    call->unref();
-  }
-
   std::vector<Tensor> call();
   std::vector<Tensor> results(PyObject* values) const;
 
   const PyFunction function_;
-  RunContext context_;
-  const Done done_;
   std::vector<Tensor> inputs_;
-  std::atomic<bool> claimed_{false};
-  uint64_t cancellation_ = 0;
 };
 
 // (values, None) or (None, (code, text)), as the package's call_py_func says.
@@ -145,11 +112,11 @@ class CallWork final : public BlockingWork {
 
 void start(const PyFunction& function, RunContext context, Done done) {
   const auto call = make_counted<Call>(function, context, done);
-  call->watch();
+  call->end.watch(*call);
   try {
     run_blocking(std::make_unique<CallWork>(call));
   } catch (...) {
-    if (call->forget()) throw;
+    if (call->end.forget()) throw;
   }
 }
 

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of framework/ops/collective.cc: they hand their values to the process's group
 // (framework/distributed/collectives) and are ended by it. A run that is cancelled ends at once;
-// the group keeps this rank's part, so that the others get their results. What of end and
-// cancellation comes first takes the call (claim()), and drops the share that the cancellation's
-// callback stands for.
+// the group keeps this rank's part, so that the others get their results.
 #include "framework/distributed/collectives/collective.h"
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "framework/base/error.h"
 #include "framework/distributed/collectives/communicator.h"
 #include "framework/distributed/collectives/rank_order.h"
+#include "framework/runtime/kernel/kernel_end.h"
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/host/state/async_lambda.h"
 
@@ -22,47 +19,14 @@ namespace {
 
 class Call final : public Collective {
  public:
-  Call(const RunContext& context, const Done& done) : context_(context), done_(done) {}
-
-  void watch() {
-    ref();
-    cancellation_ = context_.token()->add_callback(cancelled, this);
-    if (cancellation_ != 0) return;
-    unref();
-    throw treenail::cancelled("the run was cancelled");
-  }
-  // Nobody is told any end; false where a cancellation has been.
-  bool forget() {
-    if (!claim()) return false;
-    context_.token()->remove_callback(cancellation_);
-    unref();
-    return true;
-  }
+  Call(const RunContext& context, const Done& done) : end(context, done) {}
 
   void ended(std::exception_ptr error) noexcept override {
-    const Done done = done_;
-    RunContext context = context_;
-    if (!forget()) return;
-    if (error != nullptr) return done.fail(std::move(error));
-    for (size_t i = 0; i < outputs.size(); ++i)
-      context.set_output(static_cast<int>(i), std::move(outputs[i]));
-    done();
+    if (error != nullptr) return end.fail(std::move(error));
+    end.end(std::move(outputs));
   }
 
- private:
-  bool claim() { return !claimed_.exchange(true, std::memory_order_acq_rel); }
-
-  static void cancelled(void* argument) noexcept {
-    Call* const call = static_cast<Call*>(argument);
-    if (!call->claim()) return;
-    call->done_.fail(std::make_exception_ptr(treenail::cancelled("the run was cancelled")));
-    call->unref();
-  }
-
-  RunContext context_;
-  const Done done_;
-  std::atomic<bool> claimed_{false};
-  uint64_t cancellation_ = 0;
+  CancellableEnd end;
 };
 
 struct Wish {
@@ -83,11 +47,11 @@ void start(const Wish& wish, const RunContext& context, const Done& done) {
   call->root = wish.root;
   call->key = wish.key;
   for (int i = 0; i < wish.inputs; ++i) call->inputs.push_back(context.input(i));
-  call->watch();
+  call->end.watch(*call);
   try {
     group->submit(call);
   } catch (...) {
-    if (call->forget()) throw;
+    if (call->end.forget()) throw;
   }
 }
 
