@@ -13,6 +13,7 @@ import sys
 import pytest
 
 import treenail as tn
+from needs import needs_hdf5
 
 SHIM = r"""
 #define _GNU_SOURCE
@@ -69,15 +70,7 @@ print(json.dumps(found))
 REFUSALS = {errno.ENOLCK: "No locks available", errno.ENOSYS: "Function not implemented",
             errno.EOPNOTSUPP: "Operation not supported"}
 
-
-def _has_hdf5():
-    try:
-        return bool(tn._core.hdf5_version())
-    except tn.errors.UnimplementedError:
-        return False
-
-
-pytestmark = pytest.mark.skipif(not _has_hdf5(), reason="this build has no HDF5")
+pytestmark = needs_hdf5
 
 
 @pytest.fixture(scope="module")

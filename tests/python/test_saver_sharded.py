@@ -16,18 +16,12 @@ import numpy as np
 import pytest
 
 import treenail as tn
+from needs import needs_hdf5
 
 DEVICES = 3
 
 
-def _has_hdf5():
-    try:
-        return bool(tn._core.hdf5_version())
-    except tn.errors.UnimplementedError:
-        return False
-
-
-pytestmark = pytest.mark.skipif(not _has_hdf5(), reason="this build has no HDF5")
+pytestmark = needs_hdf5
 
 
 def session():
