@@ -51,7 +51,8 @@ void declaring(F&& body) {
 }
 
 void declare(OpRegistry& registry, const PluginOp& op) {
-  OpDeclaration d = registry.op(op.name);
+  // What a plugin's code does in this process nobody can know.
+  OpDeclaration d = registry.op(op.name, HostAccess::kProcess);
   for (const std::string& spec : op.inputs) d.input(spec);
   for (const std::string& spec : op.outputs) d.output(spec);
   for (const std::string& spec : op.attrs) d.attr(spec);

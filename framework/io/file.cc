@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/io/file_place.h"
 #include "framework/io/temporary_name.h"
 
 namespace treenail {
@@ -47,24 +48,11 @@ Code code_of(int error) {
   }
 }
 
-std::string directory_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-}
-
-int open_retrying(const char* path, int flags, mode_t mode = 0) {
-  int fd;
-  do {
-    fd = ::open(path, flags | O_CLOEXEC, mode);
-  } while (fd < 0 && errno == EINTR);
-  return fd;
-}
-
 // What is no regular file is something that others hold open or depend on: a pipe, a socket, a
 // device. A file in its place would cut them off.
-void check_replaceable(const std::string& path) {
+void check_replaceable(const FilePlace& place, const std::string& path) {
   struct stat status = {};
-  if (::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return;
+  if (place.status(status) != 0 || S_ISREG(status.st_mode) || S_ISLNK(status.st_mode)) return;
   if (S_ISDIR(status.st_mode)) throw_file_error(EISDIR, "write", path);
   const char* kind = S_ISFIFO(status.st_mode)   ? "a named pipe"
                      : S_ISSOCK(status.st_mode) ? "a socket"
@@ -96,7 +84,7 @@ void FileDescriptor::reset() {
 
 FileDescriptor open_for_reading(const std::string& path) {
   // O_NONBLOCK: opening a pipe nobody writes to must not wait.
-  FileDescriptor file(open_retrying(path.c_str(), O_RDONLY | O_NONBLOCK));
+  FileDescriptor file(FilePlace(path).open(O_RDONLY | O_NONBLOCK));
   if (file.get() < 0) throw_file_error(errno, "open", path);
   struct stat status = {};
   if (::fstat(file.get(), &status) != 0) throw_file_error(errno, "examine", path);
@@ -139,34 +127,49 @@ void write_at(const FileDescriptor& file, int64_t offset, const void* data, size
   }
 }
 
+bool same_file(const std::string& a, const std::string& b) {
+  struct stat first = {};
+  struct stat second = {};
+  return FilePlace(a).status(first) == 0 && FilePlace(b).status(second) == 0 &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+void remove_file(const std::string& path) {
+  if (FilePlace(path).remove() != 0) throw_file_error(errno, "remove", path);
+}
+
+void remove_empty_directory(const std::string& path) { FilePlace(path).remove_directory(); }
+
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
-  if (path_.empty() || path_.find('\0') != std::string::npos) {
-    throw invalid_argument("\"", path_, "\" is no file name");
-  }
-  check_replaceable(path_);
+  check_replaceable(FilePlace(path_), path_);
   remove_abandoned(path_);
   do {
     temporary_ = temporary_name(path_);
-    file_ = FileDescriptor(open_retrying(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL, 0666));
+    file_ = FileDescriptor(FilePlace(temporary_).open(O_RDWR | O_CREAT | O_EXCL, 0666));
   } while (file_.get() < 0 &&
            errno == EEXIST);  // left by a process of the same number that was killed
   if (file_.get() < 0) throw_file_error(errno, "write", path_);
 }
 
 AtomicFile::~AtomicFile() {
-  if (!done_) ::unlink(temporary_.c_str());
+  if (done_) return;
+  try {
+    FilePlace(temporary_).remove();
+  } catch (const Error&) {
+    // Its directory has gone, and it with that.
+  }
 }
 
 void AtomicFile::commit() {
   if (::fsync(file_.get()) != 0) throw_file_error(errno, "write", path_);
-  check_replaceable(path_);
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw_file_error(errno, "replace", path_);
+  const FilePlace place(path_);
+  check_replaceable(place, path_);
+  if (place.replace_by(FilePlace(temporary_)) != 0) throw_file_error(errno, "replace", path_);
   done_ = true;
   file_.reset();
   // The new name is in the directory's data. Some file systems cannot sync a directory; the file is
   // complete either way.
-  const FileDescriptor directory(
-      open_retrying(directory_of(path_).c_str(), O_RDONLY | O_DIRECTORY));
+  const FileDescriptor directory(place.open_directory());
   if (directory.get() >= 0) ::fsync(directory.get());
 }
 

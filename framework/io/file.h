@@ -40,6 +40,13 @@ size_t read_at(const FileDescriptor& file, int64_t offset, void* data, size_t by
 void write_at(const FileDescriptor& file, int64_t offset, const void* data, size_t bytes,
               const std::string& path);
 
+// Whether both are there, and one file.
+bool same_file(const std::string& a, const std::string& b);
+// Errors: as throw_file_error.
+void remove_file(const std::string& path);
+// Leaves it where it is not empty, or none.
+void remove_empty_directory(const std::string& path);
+
 // A new file beside `path`, under a name of its own until commit() puts it in place of whatever is
 // there, if that is a file. Unless committed, nothing is left and `path` is untouched; what a
 // killed process left of an earlier attempt is removed.

@@ -17,6 +17,7 @@
 
 #include "framework/base/crc32c.h"
 #include "framework/base/text.h"
+#include "framework/io/file_place.h"
 
 namespace treenail {
 namespace {
@@ -78,17 +79,20 @@ std::string temporary_name(const std::string& path) {
 
 void remove_abandoned(const std::string& path) {
   const size_t slash = path.rfind('/');
-  const std::string directory = slash == std::string::npos ? "./" : path.substr(0, slash + 1);
+  const std::string directory = slash == std::string::npos ? "" : path.substr(0, slash + 1);
   const std::string host = host_text();
   const std::string_view name = std::string_view(path).substr(slash + 1);  // npos + 1 is 0
   const std::string_view stem = without_step(name);
-  const std::unique_ptr<DIR, CloseDirectory> listing(::opendir(directory.c_str()));
+  FileDescriptor opened(FilePlace(path).open_directory());
+  if (opened.get() < 0) return;
+  const std::unique_ptr<DIR, CloseDirectory> listing(::fdopendir(opened.get()));
   if (!listing) return;
+  static_cast<void>(opened.release());  // the listing's from here on
   std::vector<std::string> found;
   while (const dirent* entry = ::readdir(listing.get())) {
     if (is_abandoned(entry->d_name, stem, host)) found.push_back(directory + entry->d_name);
   }
-  for (const std::string& file : found) ::unlink(file.c_str());
+  for (const std::string& file : found) FilePlace(file).remove();
 }
 
 }  // namespace treenail

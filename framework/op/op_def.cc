@@ -25,6 +25,11 @@ int arg_of(const std::vector<int>& begin, int i) {
 
 }  // namespace
 
+std::string_view to_text(HostAccess access) {
+  constexpr std::string_view kNames[] = {"none", "files", "process", "network", "python"};
+  return kNames[static_cast<size_t>(access)];
+}
+
 int OpDef::input_index(std::string_view arg) const { return index_of(inputs, arg); }
 int OpDef::output_index(std::string_view arg) const { return index_of(outputs, arg); }
 int OpDef::attr_index(std::string_view attr) const { return index_of(attrs, attr); }

@@ -34,6 +34,14 @@ using UpgradeFn = void (*)(NamedAttrs& attrs);
 
 enum class Access : uint8_t { kNone, kRead, kWrite, kOpaque };
 
+// What a kernel may reach besides its inputs and the state of the session: nothing; files that its
+// inputs or attributes name; this process and its surroundings (its standard error, code that is
+// not ours); other processes; the Python interpreter. What others may have a server run depends on
+// it (distributed/access.h).
+enum class HostAccess : uint8_t { kNone, kFiles, kProcess, kNetwork, kPython };
+// "files"
+std::string_view to_text(HostAccess access);
+
 // One input or output declaration: "x: T", "values: N * T", "args: Targs", "handle: resource".
 struct ArgDef {
   std::string name;
@@ -69,6 +77,7 @@ struct OpDef {
   std::vector<ArgDef> inputs;
   std::vector<ArgDef> outputs;
   std::vector<AttrDef> attrs;
+  HostAccess host_access = HostAccess::kNone;
   int version = 1;
   ShapeFn shape_fn = nullptr;
   GradientFn gradient_fn = nullptr;
@@ -165,7 +174,8 @@ OpInstance resolve_op(const OpDef& def, std::span<const DType> input_types,
                       std::span<const NamedAttr> attrs, std::span<const int> arg_sizes = {});
 
 // Declares one op:
-//   r.op("MatMul").input("a: T").input("b: T").output("product: T")
+//   r.op("MatMul", HostAccess::kNone)
+//       .input("a: T").input("b: T").output("product: T")
 //       .attr("transpose_a: bool = false").attr("T: {half, bfloat16, float, double}")
 //       .shape(matmul_shape).gradient(matmul_gradient, {"a", "b"}).doc("...");
 // Grammar of TensorFlow: "x: N * T", "T: {float, double} = float", "N: int >= 2", "axes: list(int)

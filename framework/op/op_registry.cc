@@ -72,7 +72,7 @@ OpRegistry& OpRegistry::instance() {
   });
 }
 
-OpDeclaration OpRegistry::op(std::string_view name) {
+OpDeclaration OpRegistry::op(std::string_view name, HostAccess access) {
   std::unique_lock lock(impl_->mutex);
   const bool is_open = std::any_of(impl_->open.begin(), impl_->open.end(),
                                    [name](const OpDef* def) { return def->name == name; });
@@ -81,6 +81,7 @@ OpDeclaration OpRegistry::op(std::string_view name) {
   }
   OpDef& def = impl_->defs.emplace_back();
   def.name = name;
+  def.host_access = access;
   impl_->open.push_back(&def);
   return OpDeclaration(def);
 }

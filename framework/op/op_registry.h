@@ -24,7 +24,7 @@ class OpRegistry {
   OpRegistry& operator=(const OpRegistry&) = delete;
 
   // Begins a declaration. Errors: AlreadyExists.
-  OpDeclaration op(std::string_view name);
+  OpDeclaration op(std::string_view name, HostAccess access);
   // Checks every declaration begun since the last call (shape rule present, gradient declared or
   // refused). Errors: Internal.
   void finish(std::string_view family);

@@ -16,7 +16,7 @@ constexpr char kReals[] = "T: realnumbertype";
 constexpr char kFloats[] = "T: {half, bfloat16, float, double}";
 
 OpDeclaration activation(OpRegistry& r, const char* name, const char* types, const char* doc) {
-  OpDeclaration d = r.op(name);
+  OpDeclaration d = r.op(name, HostAccess::kNone);
   d.input("features: T").output("activations: T").attr(types).shape(unchanged_shape).elementwise();
   d.in_place("features", "activations").doc(doc);
   return d;
@@ -24,7 +24,7 @@ OpDeclaration activation(OpRegistry& r, const char* name, const char* types, con
 
 // XGrad(gradients, features or outputs) → backprops.
 OpDeclaration backprop(OpRegistry& r, const char* name, const char* types, const char* second) {
-  OpDeclaration d = r.op(name);
+  OpDeclaration d = r.op(name, HostAccess::kNone);
   d.input("gradients: T").input(second).output("backprops: T").attr(types).elementwise();
   d.shape([](ShapeContext& c) {
     c.set_output(0, ShapeContext::merge(c.input(0), c.input(1),

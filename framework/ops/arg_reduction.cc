@@ -30,7 +30,7 @@ void arg_shape(ShapeContext& c) {
 }
 
 void arg_op(OpRegistry& r, const char* name, const std::string& which) {
-  r.op(name)
+  r.op(name, HostAccess::kNone)
       .input("input: T")
       .input("dimension: Tidx")
       .output("output: output_type")

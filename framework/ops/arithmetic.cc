@@ -18,7 +18,7 @@ constexpr char kFloatsAndComplex[] = "T: {half, bfloat16, float, double, complex
 
 OpDeclaration binary(OpRegistry& r, const char* name, const char* types,
                      void (*shape)(ShapeContext&) = broadcast_binary_shape) {
-  OpDeclaration d = r.op(name);
+  OpDeclaration d = r.op(name, HostAccess::kNone);
   d.input("x: T").input("y: T").output("z: T").attr(types).shape(shape).elementwise();
   d.in_place("x", "z").in_place("y", "z");
   return d;
@@ -209,7 +209,7 @@ void declare_sums(OpRegistry& r) {
       .doc(
           "Square of the difference, (x - y)(x - y).\n\n"
           "Shapes broadcast as in NumPy. Integers wrap around.");
-  r.op("AddN")
+  r.op("AddN", HostAccess::kNone)
       .input("inputs: N * T")
       .output("sum: T")
       .attr("N: int >= 1")
@@ -249,7 +249,7 @@ void declare_products(OpRegistry& r) {
       .doc(
           "Product x * y, and 0 where y is 0, even if x is infinite or NaN.\n\n"
           "Shapes broadcast as in NumPy.");
-  OpDeclaration quotient = r.op("QuotientGrad");
+  OpDeclaration quotient = r.op("QuotientGrad", HostAccess::kNone);
   quotient.input("dy: T")
       .input("divisor: T")
       .output("dx: T")
@@ -291,7 +291,7 @@ void declare_products(OpRegistry& r) {
 }
 
 void declare_next_after(OpRegistry& r) {
-  OpDeclaration d = r.op("NextAfter");
+  OpDeclaration d = r.op("NextAfter", HostAccess::kNone);
   d.input("x1: T")
       .input("x2: T")
       .output("output: T")
@@ -338,7 +338,7 @@ void declare_others(OpRegistry& r) {
           "x * log(y), and 0 where x is 0, whatever y is.\n\n"
           "Shapes broadcast as in NumPy.");
   declare_next_after(r);
-  OpDeclaration atan2 = r.op("Atan2");
+  OpDeclaration atan2 = r.op("Atan2", HostAccess::kNone);
   atan2.input("y: T")
       .input("x: T")
       .output("z: T")

@@ -208,7 +208,7 @@ void ensure_shape_shape(ShapeContext& c) {
 }
 
 void register_sources(OpRegistry& r) {
-  r.op("Const")
+  r.op("Const", HostAccess::kNone)
       .output("output: dtype")
       .attr("value: tensor")
       .attr("dtype: type")
@@ -218,7 +218,7 @@ void register_sources(OpRegistry& r) {
       .not_differentiable()
       .allocates_outputs()
       .doc("A constant tensor.\n\nvalue: the tensor; dtype: its element type.");
-  r.op("Placeholder")
+  r.op("Placeholder", HostAccess::kNone)
       .output("output: dtype")
       .attr("dtype: type")
       .attr("shape: shape = { unknown_rank: true }")
@@ -232,7 +232,7 @@ void register_sources(OpRegistry& r) {
           "A value that every run must feed.\n\nshape: what fed values must match; unknown rank "
           "accepts any.\n"
           "Errors: InvalidArgument when it is used without being fed.");
-  r.op("PlaceholderWithDefault")
+  r.op("PlaceholderWithDefault", HostAccess::kNone)
       .input("input: dtype")
       .output("output: dtype")
       .attr("dtype: type")
@@ -247,7 +247,7 @@ void register_sources(OpRegistry& r) {
 }
 
 void register_hand_on(OpRegistry& r) {
-  r.op("Identity")
+  r.op("Identity", HostAccess::kNone)
       .input("input: T")
       .output("output: T")
       .attr("T: type")
@@ -255,7 +255,7 @@ void register_hand_on(OpRegistry& r) {
       .view_of("input")
       .gradient(identity_gradient)
       .doc("The same value, under a name of its own.");
-  r.op("EnsureShape")
+  r.op("EnsureShape", HostAccess::kNone)
       .input("input: T")
       .output("output: T")
       .attr("shape: shape")
@@ -267,14 +267,14 @@ void register_hand_on(OpRegistry& r) {
           "The same value, whose shape is checked in every run.\n\nshape: what it must match; "
           "unknown extents match any. The result's shape is known as far as either is. Errors: "
           "InvalidArgument where the shapes do not match.");
-  r.op("IdentityN")
+  r.op("IdentityN", HostAccess::kNone)
       .input("input: T")
       .output("output: T")
       .attr("T: list(type)")
       .shape(identity_shape)
       .gradient(identity_gradient)
       .doc("The same values: output i is input i, available once all inputs are.");
-  r.op("CustomGradient")
+  r.op("CustomGradient", HostAccess::kNone)
       .input("values: T")
       .input("arguments: Targuments")
       .output("outputs: T")
@@ -287,7 +287,7 @@ void register_hand_on(OpRegistry& r) {
           "The same values; their gradient is the program's own, which gives one for each of "
           "`arguments` (tn.custom_gradient).\n\nfunction: what the program knows it by. A run "
           "computes no `arguments` for this operation.");
-  r.op("StopGradient")
+  r.op("StopGradient", HostAccess::kNone)
       .input("input: T")
       .output("output: T")
       .attr("T: type")
@@ -295,7 +295,7 @@ void register_hand_on(OpRegistry& r) {
       .view_of("input")
       .not_differentiable()
       .doc("The same value, taken as a constant by gradients.");
-  r.op("PreventGradient")
+  r.op("PreventGradient", HostAccess::kNone)
       .input("input: T")
       .output("output: T")
       .attr("T: type")
@@ -309,7 +309,7 @@ void register_hand_on(OpRegistry& r) {
 }
 
 void register_fills(OpRegistry& r) {
-  r.op("Fill")
+  r.op("Fill", HostAccess::kNone)
       .input("dims: index_type")
       .input("value: T")
       .output("output: T")
@@ -319,7 +319,7 @@ void register_fills(OpRegistry& r) {
       .shape(fill_shape)
       .gradient(fill_gradient)
       .doc("A tensor of shape `dims` in which every element is the scalar `value`.");
-  r.op("ZerosLike")
+  r.op("ZerosLike", HostAccess::kNone)
       .input("x: T")
       .output("y: T")
       .attr("T: type")
@@ -329,7 +329,7 @@ void register_fills(OpRegistry& r) {
           "Zeros (false, empty strings) in the shape of `x`, whose value is not read; of a list, "
           "as "
           "many elements that are not set.");
-  r.op("OnesLike")
+  r.op("OnesLike", HostAccess::kNone)
       .input("x: T")
       .output("y: T")
       .attr(
@@ -341,7 +341,7 @@ void register_fills(OpRegistry& r) {
 }
 
 void register_sequences(OpRegistry& r) {
-  r.op("Range")
+  r.op("Range", HostAccess::kNone)
       .input("start: Tidx")
       .input("limit: Tidx")
       .input("delta: Tidx")
@@ -355,7 +355,7 @@ void register_sequences(OpRegistry& r) {
       .doc(
           "The numbers start, start + delta, start + 2 delta, ... up to but without `limit`.\n\n"
           "Errors: InvalidArgument when delta is 0 or leads away from `limit`.");
-  r.op("LinSpace")
+  r.op("LinSpace", HostAccess::kNone)
       .input("start: T")
       .input("stop: T")
       .input("num: Tidx")
@@ -368,7 +368,7 @@ void register_sequences(OpRegistry& r) {
       .doc(
           "`num` evenly spaced numbers from `start` to `stop`, both included.\n\nErrors: "
           "InvalidArgument unless num > 0.");
-  r.op("OneHot")
+  r.op("OneHot", HostAccess::kNone)
       .input("indices: TI")
       .input("depth: int32")
       .input("on_value: T")

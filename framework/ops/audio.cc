@@ -71,7 +71,7 @@ void mfcc_shape(ShapeContext& c) {
 }  // namespace
 
 void register_audio_ops(OpRegistry& r) {
-  r.op("DecodeWav")
+  r.op("DecodeWav", HostAccess::kNone)
       .input("contents: string")
       .output("audio: float")
       .output("sample_rate: int32")
@@ -87,7 +87,7 @@ void register_audio_ops(OpRegistry& r) {
           "fewer; desired_samples: the sound cropped, or silence at its end; -1: as in the "
           "file.\n\nErrors: InvalidArgument for bytes that are no WAV file, end early or hold "
           "another coding.");
-  r.op("EncodeWav")
+  r.op("EncodeWav", HostAccess::kNone)
       .input("audio: float")
       .input("sample_rate: int32")
       .output("contents: string")
@@ -97,7 +97,7 @@ void register_audio_ops(OpRegistry& r) {
           "Sound [samples, channels] as the bytes of a 16-bit PCM WAV file.\n\n"
           "1.0 is full scale; what is louder is clipped, NaN is silence. Errors: InvalidArgument "
           "for a rate, a number of channels or a length that the format does not hold.");
-  r.op("AudioSpectrogram")
+  r.op("AudioSpectrogram", HostAccess::kNone)
       .input("input: float")
       .output("spectrogram: float")
       .attr("window_size: int")
@@ -113,7 +113,7 @@ void register_audio_ops(OpRegistry& r) {
           "The result is [channels, windows, n / 2 + 1]; magnitude_squared: the squares. "
           "tn.signal.stft is differentiable and has more choices.\n\nErrors: InvalidArgument for "
           "a window_size outside [2, 2^30] or a stride below 1.");
-  r.op("Mfcc")
+  r.op("Mfcc", HostAccess::kNone)
       .input("spectrogram: float")
       .input("sample_rate: int32")
       .output("output: float")

@@ -45,7 +45,7 @@ void handle_alone_shape(ShapeContext& c) {
 }
 
 void register_making_and_closing(OpRegistry& r) {
-  r.op("Barrier")
+  r.op("Barrier", HostAccess::kNone)
       .output("handle: resource")
       .attr("component_types: list(type) >= 1")
       .attr("shapes: list(shape) = []")
@@ -63,7 +63,7 @@ barriers hold as much as they are given.
 container: barriers of the same name in different containers are different.
 In immediate execution an empty name gives a new barrier each time, which lives as long as its handle.
 Errors: InvalidArgument when the name belongs to a barrier of other components.)");
-  r.op("BarrierClose")
+  r.op("BarrierClose", HostAccess::kNone)
       .input("handle: resource")
       .attr("cancel_pending_enqueues: bool = false")
       .stateful()
@@ -77,7 +77,7 @@ Errors: Cancelled when it is closed already, unless only now with cancel_pending
 }
 
 void register_moving(OpRegistry& r) {
-  r.op("BarrierInsertMany")
+  r.op("BarrierInsertMany", HostAccess::kNone)
       .input("handle: resource")
       .input("keys: string")
       .input("values: T")
@@ -93,7 +93,7 @@ void register_moving(OpRegistry& r) {
 keys: [n]. values: [n, ...], n > 0 of elements that are not empty.
 Errors: InvalidArgument for a component that is there already, another dtype or shape; Cancelled when the barrier is
 closed, unless the elements have begun and pending insertions are not cancelled.)");
-  r.op("BarrierTakeMany")
+  r.op("BarrierTakeMany", HostAccess::kNone)
       .input("handle: resource")
       .input("num_elements: int32")
       .output("indices: int64")
@@ -120,7 +120,7 @@ between elements.)");
 
 void register_sizes(OpRegistry& r) {
   const auto declare = [&](const char* name, const char* doc) {
-    r.op(name)
+    r.op(name, HostAccess::kNone)
         .input("handle: resource")
         .output("size: int32")
         .stateful()

@@ -19,7 +19,7 @@ void gather_tree_shape(ShapeContext& c) {
 }  // namespace
 
 void register_beam_search_ops(OpRegistry& r) {
-  r.op("GatherTree")
+  r.op("GatherTree", HostAccess::kNone)
       .input("step_ids: T")
       .input("parent_ids: T")
       .input("max_sequence_lengths: int32")

@@ -55,7 +55,7 @@ void bias_add_grad_gradient(GradientContext& c) {
 }  // namespace
 
 void register_bias_ops(OpRegistry& r) {
-  r.op("BiasAdd")
+  r.op("BiasAdd", HostAccess::kNone)
       .input("value: T")
       .input("bias: T")
       .output("output: T")
@@ -70,7 +70,7 @@ value has rank 2 or more; its channels are the last axis, or axis 1 with data_fo
 element per channel. The output has the shape of value. Integers wrap around.
 Errors: InvalidArgument for other ranks or another number of elements than channels.)");
 
-  r.op("BiasAddGrad")
+  r.op("BiasAddGrad", HostAccess::kNone)
       .input("out_backprop: T")
       .output("output: T")
       .attr("T: numbertype")

@@ -10,7 +10,7 @@ namespace {
 constexpr char kIntegers[] = "T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64}";
 
 OpDeclaration binary(OpRegistry& r, const char* name) {
-  OpDeclaration d = r.op(name);
+  OpDeclaration d = r.op(name, HostAccess::kNone);
   d.input("x: T")
       .input("y: T")
       .output("z: T")
@@ -49,10 +49,10 @@ void register_bitwise_ops(OpRegistry& r) {
       .commutative()
       .doc("The bits that are set in exactly one of x and y.\n\nShapes broadcast as in NumPy.");
   declare_shifts(r);
-  OpDeclaration invert = r.op("Invert");
+  OpDeclaration invert = r.op("Invert", HostAccess::kNone);
   invert.input("x: T").output("y: T").attr(kIntegers).shape(unchanged_shape).elementwise();
   invert.in_place("x", "y").not_differentiable().doc("Every bit of x the other way.");
-  r.op("PopulationCount")
+  r.op("PopulationCount", HostAccess::kNone)
       .input("x: T")
       .output("y: uint8")
       .attr(kIntegers)

@@ -40,7 +40,7 @@ void reduction_order_shape(ShapeContext& c) {
 }  // namespace
 
 void register_broadcast_gradient_ops(OpRegistry& r) {
-  r.op("BroadcastGradientArgs")
+  r.op("BroadcastGradientArgs", HostAccess::kNone)
       .input("s0: T")
       .input("s1: T")
       .output("r0: T")
@@ -55,7 +55,7 @@ void register_broadcast_gradient_ops(OpRegistry& r) {
           "r0 and r1: the axes of the broadcast shape along which operand 0 and 1 were stretched. "
           "Errors: InvalidArgument "
           "for shapes that do not broadcast.");
-  r.op("ReducedShape")
+  r.op("ReducedShape", HostAccess::kNone)
       .input("shape: T")
       .input("axes: Tidx")
       .output("kept: T")
@@ -67,7 +67,7 @@ void register_broadcast_gradient_ops(OpRegistry& r) {
           "The shape of a reduction that keeps its axes: shape with 1 at each of axes.\n\n"
           "axes: a scalar or vector in [-rank, rank). Errors: InvalidArgument for an axis out of "
           "range or named twice.");
-  r.op("ReductionOrder")
+  r.op("ReductionOrder", HostAccess::kNone)
       .input("shape: T")
       .input("axes: Tidx")
       .output("order: T")

@@ -49,8 +49,9 @@ constexpr char kSamplerDoc[] =
     "Generator: Philox4x32-10 (Salmon et al., SC 2011).";
 
 void declare_sampler(OpRegistry& r, const char* name, bool range, const char* doc,
-                     std::initializer_list<const char*> more = {}) {
-  OpDeclaration op = r.op(name);
+                     std::initializer_list<const char*> more = {},
+                     HostAccess access = HostAccess::kNone) {
+  OpDeclaration op = r.op(name, access);
   op.input("true_classes: int64")
       .output("sampled_candidates: int64")
       .output("true_expected_count: float")
@@ -93,14 +94,15 @@ void register_candidate_sampling_ops(OpRegistry& r) {
       "number is `shard` modulo num_shards count, then weights whose number, counted on from "
       "there, is; and all are numbered anew. There must be range_max of both together.",
       {"vocab_file: string = ''", "distortion: float = 1.0", "num_reserved_ids: int >= 0 = 0",
-       "num_shards: int >= 1 = 1", "shard: int >= 0 = 0", "unigrams: list(float) = []"});
+       "num_shards: int >= 1 = 1", "shard: int >= 0 = 0", "unigrams: list(float) = []"},
+      HostAccess::kFiles);
   declare_sampler(r, "AllCandidateSampler", false,
                   "Gives all classes [0, num_sampled), each of them expected once.\n\n"
                   "For tests, and losses that are to be compared with sampled ones. seed, seed2 "
                   "and unique have no effect. true_classes is [batch, num_true].\n"
                   "Errors: InvalidArgument for a true class outside [0, num_sampled).");
 
-  r.op("ComputeAccidentalHits")
+  r.op("ComputeAccidentalHits", HostAccess::kNone)
       .input("true_classes: int64")
       .input("sampled_candidates: int64")
       .output("indices: int32")

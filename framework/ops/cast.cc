@@ -56,7 +56,7 @@ void check_numerics_gradient(GradientContext& c) {
 }  // namespace
 
 void register_cast_ops(OpRegistry& r) {
-  r.op("Cast")
+  r.op("Cast", HostAccess::kNone)
       .input("x: SrcT")
       .output("y: DstT")
       .attr("SrcT: {numbertype, bool}")
@@ -73,7 +73,7 @@ void register_cast_ops(OpRegistry& r) {
           "(docs/decisions/float-to-integer.md). Between integers: modulo 2^bits. "
           "To bool: whether not "
           "zero. From complex numbers the real part is taken (to bool: both parts count).");
-  r.op("Bitcast")
+  r.op("Bitcast", HostAccess::kNone)
       .input("input: T")
       .output("output: type")
       .attr("T: {numbertype, bool}")
@@ -87,7 +87,7 @@ void register_cast_ops(OpRegistry& r) {
           "extent must be the ratio of "
           "the sizes. To bool, "
           "a byte other than 0 is true.");
-  r.op("CheckNumerics")
+  r.op("CheckNumerics", HostAccess::kNone)
       .input("tensor: T")
       .output("output: T")
       .attr("T: {half, bfloat16, float, double}")

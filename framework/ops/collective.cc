@@ -145,7 +145,7 @@ void all_to_all_gradient(GradientContext& c) {
 // ---------------------------------------------------------------------------------
 
 void register_reducing(OpRegistry& r) {
-  r.op("CollectiveAllReduce")
+  r.op("CollectiveAllReduce", HostAccess::kNetwork)
       .input("values: N * T")
       .output("reduced: N * T")
       .attr("reduction: {'sum', 'mean', 'min', 'max', 'product'} = 'sum'")
@@ -162,7 +162,7 @@ void register_reducing(OpRegistry& r) {
                        "and as those of `values`. reduction: 'mean' is for floating and complex "
                        "dtypes, 'min' and 'max' are for real ones.") +
            kKey);
-  r.op("CollectiveReduceScatter")
+  r.op("CollectiveReduceScatter", HostAccess::kNetwork)
       .input("input: T")
       .output("output: T")
       .attr("reduction: {'sum', 'mean'} = 'sum'")
@@ -181,7 +181,7 @@ void register_reducing(OpRegistry& r) {
 
 void register_moving(OpRegistry& r) {
   const auto declare = [&](const char* name, ShapeFn shape, GradientFn gradient, const char* doc) {
-    return r.op(name)
+    return r.op(name, HostAccess::kNetwork)
         .input("input: T")
         .output("output: T")
         .attr("key: string = ''")
@@ -211,7 +211,7 @@ void register_moving(OpRegistry& r) {
 void register_collective_ops(OpRegistry& r) {
   register_reducing(r);
   register_moving(r);
-  r.op("CollectiveBarrier")
+  r.op("CollectiveBarrier", HostAccess::kNetwork)
       .attr("key: string = ''")
       .stateful()
       .asynchronous()
@@ -219,7 +219,7 @@ void register_collective_ops(OpRegistry& r) {
       .not_differentiable()
       .shape(no_outputs_shape)
       .doc(std::string("Ends when all ranks have come to it.") + kKey);
-  r.op("CollectiveRank")
+  r.op("CollectiveRank", HostAccess::kNetwork)
       .output("rank: int32")
       .output("size: int32")
       .stateful()

@@ -10,7 +10,7 @@ namespace {
 
 void compare(OpRegistry& r, const char* name, const char* types, bool commutative,
              const char* doc) {
-  OpDeclaration d = r.op(name);
+  OpDeclaration d = r.op(name, HostAccess::kNone);
   d.input("x: T")
       .input("y: T")
       .output("z: bool")
@@ -22,13 +22,13 @@ void compare(OpRegistry& r, const char* name, const char* types, bool commutativ
 }
 
 void logical(OpRegistry& r, const char* name, const char* doc) {
-  OpDeclaration d = r.op(name);
+  OpDeclaration d = r.op(name, HostAccess::kNone);
   d.input("x: bool").input("y: bool").output("z: bool").shape(broadcast_binary_shape).elementwise();
   d.commutative().in_place("x", "z").in_place("y", "z").not_differentiable().doc(doc);
 }
 
 void question(OpRegistry& r, const char* name, const char* doc) {
-  OpDeclaration d = r.op(name);
+  OpDeclaration d = r.op(name, HostAccess::kNone);
   d.input("x: T")
       .output("y: bool")
       .attr("T: {half, bfloat16, float, double}")
@@ -54,7 +54,7 @@ void register_comparison_ops(OpRegistry& r) {
           "Whether x > y.\n\nShapes broadcast as in NumPy. False for NaN.");
   compare(r, "GreaterEqual", kReals, false,
           "Whether x >= y.\n\nShapes broadcast as in NumPy. False for NaN.");
-  r.op("ApproximateEqual")
+  r.op("ApproximateEqual", HostAccess::kNone)
       .input("x: T")
       .input("y: T")
       .output("z: bool")
@@ -69,7 +69,7 @@ void register_comparison_ops(OpRegistry& r) {
           "integers is taken in their type.");
   logical(r, "LogicalAnd", "Whether both x and y are true.\n\nShapes broadcast as in NumPy.");
   logical(r, "LogicalOr", "Whether x or y is true.\n\nShapes broadcast as in NumPy.");
-  r.op("LogicalNot")
+  r.op("LogicalNot", HostAccess::kNone)
       .input("x: bool")
       .output("y: bool")
       .shape(unchanged_shape)

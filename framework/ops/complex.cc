@@ -61,7 +61,7 @@ void complex_abs_gradient(GradientContext& c) {
 }
 
 OpDeclaration part(OpRegistry& r, const char* name, const char* doc) {
-  OpDeclaration d = r.op(name);
+  OpDeclaration d = r.op(name, HostAccess::kNone);
   d.input("input: T").output("output: Tout").attr("T: {complex64, complex128} = complex64");
   d.attr("Tout: {float, double} = float").shape(part_shape).elementwise().doc(doc);
   return d;
@@ -70,7 +70,7 @@ OpDeclaration part(OpRegistry& r, const char* name, const char* doc) {
 }  // namespace
 
 void register_complex_ops(OpRegistry& r) {
-  r.op("Complex")
+  r.op("Complex", HostAccess::kNone)
       .input("real: T")
       .input("imag: T")
       .output("out: Tout")
@@ -91,7 +91,7 @@ void register_complex_ops(OpRegistry& r) {
       .gradient(angle_gradient, {"input"});
   part(r, "ComplexAbs", "Absolute value.\n\nTout is float32 for complex64, float64 for complex128.")
       .gradient(complex_abs_gradient, {"input", "output"});
-  r.op("Conj")
+  r.op("Conj", HostAccess::kNone)
       .input("input: T")
       .output("output: T")
       .attr("T: {complex64, complex128} = complex64")

@@ -67,7 +67,7 @@ void sparse_take_shape(ShapeContext& c) {
 }
 
 void register_common(OpRegistry& r) {
-  r.op("AccumulatorNumAccumulated")
+  r.op("AccumulatorNumAccumulated", HostAccess::kNone)
       .input("handle: resource")
       .output("num_accumulated: int32")
       .stateful()
@@ -77,7 +77,7 @@ void register_common(OpRegistry& r) {
       .doc(
           "How many gradients an accumulator, dense or sparse, holds: a scalar. Dropped ones do "
           "not count.");
-  r.op("AccumulatorSetGlobalStep")
+  r.op("AccumulatorSetGlobalStep", HostAccess::kNone)
       .input("handle: resource")
       .input("new_global_step: int64")
       .stateful()
@@ -91,7 +91,7 @@ void register_common(OpRegistry& r) {
 
 // Of a handle, less its doc.
 OpDeclaration accumulator(OpRegistry& r, const char* name) {
-  return r.op(name)
+  return r.op(name, HostAccess::kNone)
       .output("handle: resource")
       .attr("dtype: numbertype")
       .attr("shape: shape")
@@ -115,7 +115,7 @@ void register_dense(OpRegistry& r) {
           "long as its handle.\n"
           "Errors: InvalidArgument when the name belongs to an accumulator of another dtype, shape "
           "or reduction.");
-  r.op("AccumulatorApplyGradient")
+  r.op("AccumulatorApplyGradient", HostAccess::kNone)
       .input("handle: resource")
       .input("local_step: int64")
       .input("gradient: dtype")
@@ -129,7 +129,7 @@ void register_dense(OpRegistry& r) {
           "Adds a gradient to an accumulator, unless local_step, a scalar, is below the "
           "accumulator's step: then the gradient is dropped.\n\n"
           "Errors: InvalidArgument for another dtype or shape than the accumulator's.");
-  r.op("AccumulatorTakeGradient")
+  r.op("AccumulatorTakeGradient", HostAccess::kNone)
       .input("handle: resource")
       .input("num_required: int32")
       .output("average: dtype")
@@ -153,7 +153,7 @@ void register_sparse(OpRegistry& r) {
           "As ConditionalAccumulator, of gradients that are slices: some indices of the first axis "
           "and what stands there.\n\n"
           "The mean of an index is over the gradients that have it.");
-  r.op("SparseAccumulatorApplyGradient")
+  r.op("SparseAccumulatorApplyGradient", HostAccess::kNone)
       .input("handle: resource")
       .input("local_step: int64")
       .input("gradient_indices: int64")
@@ -172,7 +172,7 @@ void register_sparse(OpRegistry& r) {
           "[n, ...]. gradient_shape: the whole gradient's, looked at where has_known_shape.\n"
           "Errors: InvalidArgument for another dtype or shape than the accumulator's, and for "
           "indices outside of it.");
-  r.op("SparseAccumulatorTakeGradient")
+  r.op("SparseAccumulatorTakeGradient", HostAccess::kNone)
       .input("handle: resource")
       .input("num_required: int32")
       .output("indices: int64")

@@ -6,7 +6,7 @@
 namespace treenail {
 
 void register_control_ops(OpRegistry& r) {
-  r.op("NoOp")
+  r.op("NoOp", HostAccess::kNone)
       .any_device()
       .shape(no_outputs_shape)
       .not_differentiable()

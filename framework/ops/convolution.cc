@@ -212,7 +212,7 @@ void declare_filter_gradient(OpDeclaration op, const char* doc, int spatial = 2)
 
 void register_convolution_ops(OpRegistry& r) {
   declare_forward(
-      r.op("Conv2D"),
+      r.op("Conv2D", HostAccess::kNone),
       R"(Convolves images with a bank of filters (a cross-correlation: filters are not flipped).
 
 input is [batch, height, width, in_channels] ("NHWC") or [batch, in_channels, height, width] ("NCHW"); filter is
@@ -221,42 +221,43 @@ for batch and channels. padding "SAME" pads with zeros so that the output has ce
 extra one goes behind), "VALID" does not pad, "EXPLICIT" pads by explicit_paddings, two numbers per axis.
 Errors: InvalidArgument for other ranks, differing channels, or a window that does not fit.)");
 
-  declare_input_gradient(r.op("Conv2DBackpropInput"),
+  declare_input_gradient(r.op("Conv2DBackpropInput", HostAccess::kNone),
                          R"(Computes the gradient of Conv2D with respect to its input.
 
 input_sizes is the shape of that input, filter its filter, out_backprop the gradient of its output; the attributes are those
 of the Conv2D. Also known as transposed convolution. The output has shape input_sizes.
 Errors: InvalidArgument when out_backprop has not the shape that Conv2D would give.)");
 
-  declare_filter_gradient(r.op("Conv2DBackpropFilter"),
+  declare_filter_gradient(r.op("Conv2DBackpropFilter", HostAccess::kNone),
                           R"(Computes the gradient of Conv2D with respect to its filter.
 
 input is the input of that Conv2D, filter_sizes the shape of its filter, out_backprop the gradient of its output; the
 attributes are those of the Conv2D. The output has shape filter_sizes.
 Errors: InvalidArgument when out_backprop has not the shape that Conv2D would give.)");
 
-  declare_forward(r.op("DepthwiseConv2dNative"), R"(Convolves each channel with filters of its own.
+  declare_forward(r.op("DepthwiseConv2dNative", HostAccess::kNone),
+                  R"(Convolves each channel with filters of its own.
 
 filter is [filter_height, filter_width, channels, multiplier]: channel c of the input gives the output channels
 c * multiplier ... c * multiplier + multiplier - 1. Layouts, strides, padding and dilations are those of Conv2D.
 Errors: InvalidArgument for other ranks, differing channels, or a window that does not fit.)");
 
   declare_input_gradient(
-      r.op("DepthwiseConv2dNativeBackpropInput"),
+      r.op("DepthwiseConv2dNativeBackpropInput", HostAccess::kNone),
       R"(Computes the gradient of DepthwiseConv2dNative with respect to its input.
 
 input_sizes is the shape of that input; the attributes are those of the DepthwiseConv2dNative.
 Errors: InvalidArgument when out_backprop has not the shape that DepthwiseConv2dNative would give.)");
 
   declare_filter_gradient(
-      r.op("DepthwiseConv2dNativeBackpropFilter"),
+      r.op("DepthwiseConv2dNativeBackpropFilter", HostAccess::kNone),
       R"(Computes the gradient of DepthwiseConv2dNative with respect to its filter.
 
 filter_sizes is the shape of that filter; the attributes are those of the DepthwiseConv2dNative.
 Errors: InvalidArgument when out_backprop has not the shape that DepthwiseConv2dNative would give.)");
 
   declare_forward(
-      r.op("Conv3D"),
+      r.op("Conv3D", HostAccess::kNone),
       R"(Convolves volumes with a bank of filters (a cross-correlation: filters are not flipped).
 
 input is [batch, depth, height, width, in_channels] ("NDHWC") or [batch, in_channels, depth, height, width] ("NCDHW");
@@ -265,7 +266,7 @@ per axis of the input, 1 for batch and channels; padding is "SAME" or "VALID" as
 Errors: InvalidArgument for other ranks, differing channels, or a window that does not fit.)",
       3);
 
-  declare_input_gradient(r.op("Conv3DBackpropInput"),
+  declare_input_gradient(r.op("Conv3DBackpropInput", HostAccess::kNone),
                          R"(Computes the gradient of Conv3D with respect to its input.
 
 input_sizes is the shape of that input, filter its filter, out_backprop the gradient of its output; the attributes are those
@@ -273,7 +274,7 @@ of the Conv3D. Also known as transposed convolution. The output has shape input_
 Errors: InvalidArgument when out_backprop has not the shape that Conv3D would give.)",
                          3);
 
-  declare_filter_gradient(r.op("Conv3DBackpropFilter"),
+  declare_filter_gradient(r.op("Conv3DBackpropFilter", HostAccess::kNone),
                           R"(Computes the gradient of Conv3D with respect to its filter.
 
 input is the input of that Conv3D, filter_sizes the shape of its filter, out_backprop the gradient of its output; the

@@ -72,7 +72,7 @@ void nth_element_gradient(GradientContext& c) {
 }  // namespace
 
 void register_counting_ops(OpRegistry& r) {
-  r.op("Bincount")
+  r.op("Bincount", HostAccess::kNone)
       .input("arr: int32")
       .input("size: int32")
       .input("weights: T")
@@ -86,7 +86,7 @@ void register_counting_ops(OpRegistry& r) {
           "the sum of the weights of its occurrences.\n\n"
           "weights: of arr's shape, or of shape [0] for none. Values of `size` or more are left "
           "out.\nErrors: InvalidArgument for a negative value.");
-  r.op("HistogramFixedWidth")
+  r.op("HistogramFixedWidth", HostAccess::kNone)
       .input("values: T")
       .input("value_range: T")
       .input("nbins: int32")
@@ -101,7 +101,7 @@ void register_counting_ops(OpRegistry& r) {
           "and value_range[1].\n\n"
           "Values below the range count in the first bin, those above it in the last; NaN counts "
           "in none.\nErrors: InvalidArgument unless value_range[0] < value_range[1], both finite.");
-  r.op("Bucketize")
+  r.op("Bucketize", HostAccess::kNone)
       .input("input: T")
       .output("output: int32")
       .attr("T: {int32, int64, float, double}")
@@ -112,7 +112,7 @@ void register_counting_ops(OpRegistry& r) {
           "For each element the number of `boundaries` that it reaches: boundaries [0, 10] make "
           "(-inf, 0) 0, [0, 10) 1 and [10, inf) 2; NaN reaches all.\n\n"
           "Errors: InvalidArgument unless boundaries ascend.");
-  r.op("NthElement")
+  r.op("NthElement", HostAccess::kNone)
       .input("input: T")
       .input("n: int32")
       .output("values: T")

@@ -104,7 +104,7 @@ void image_gradient_gradient(GradientContext& c) {
 }  // namespace
 
 void register_crop_and_resize_ops(OpRegistry& r) {
-  r.op("CropAndResize")
+  r.op("CropAndResize", HostAccess::kNone)
       .input("image: T")
       .input("boxes: float")
       .input("box_ind: int32")
@@ -124,7 +124,7 @@ and width of the crops, [num_boxes, crop height, crop width, channels]. y1 > y2 
 image gives extrapolation_value. A crop of one row or column is taken from the middle of the box.
 Errors: InvalidArgument for a box_ind outside [0, batch), an empty image, a crop_size that is not positive.)");
 
-  r.op("CropAndResizeGradImage")
+  r.op("CropAndResizeGradImage", HostAccess::kNone)
       .input("grads: float")
       .input("boxes: float")
       .input("box_ind: int32")
@@ -141,7 +141,7 @@ grads is the gradient of the crops, image_size the shape of the image; boxes and
 float16 is summed in float32.
 Errors: InvalidArgument for a box_ind outside [0, batch) or shapes that do not fit.)");
 
-  r.op("CropAndResizeGradBoxes")
+  r.op("CropAndResizeGradBoxes", HostAccess::kNone)
       .input("grads: float")
       .input("image: T")
       .input("boxes: float")

@@ -37,7 +37,7 @@ void cross_gradient(GradientContext& c) {
 }  // namespace
 
 void register_cross_ops(OpRegistry& r) {
-  r.op("Cross")
+  r.op("Cross", HostAccess::kNone)
       .input("a: T")
       .input("b: T")
       .output("product: T")

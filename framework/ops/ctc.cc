@@ -80,7 +80,7 @@ constexpr const char* kInputs =
 }  // namespace
 
 void register_ctc_ops(OpRegistry& r) {
-  r.op("CTCLoss")
+  r.op("CTCLoss", HostAccess::kNone)
       .input("inputs: T")
       .input("labels_indices: int64")
       .input("labels_values: int32")
@@ -107,7 +107,7 @@ void register_ctc_ops(OpRegistry& r) {
           "Errors: InvalidArgument for a length beyond max_time, labels out of order or negative, "
           "or more labels than steps. Source: Graves et al., Connectionist Temporal "
           "Classification, 2006."));
-  r.op("CTCGreedyDecoder")
+  r.op("CTCGreedyDecoder", HostAccess::kNone)
       .input("inputs: T")
       .input("sequence_length: int32")
       .output("decoded_indices: int64")
@@ -124,7 +124,7 @@ void register_ctc_ops(OpRegistry& r) {
                   "labels are a sparse matrix [batch, longest]; log_probability [batch, 1] is the "
                   "negative sum of the largest logits.\n\n"
                   "Errors: InvalidArgument for a length beyond max_time."));
-  r.op("CTCBeamSearchDecoder")
+  r.op("CTCBeamSearchDecoder", HostAccess::kNone)
       .input("inputs: T")
       .input("sequence_length: int32")
       .output("decoded_indices: top_paths * int64")

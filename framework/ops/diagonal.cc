@@ -113,7 +113,7 @@ void matrix_band_part_gradient(GradientContext& c) {
 }  // namespace
 
 void register_diagonal_ops(OpRegistry& r) {
-  r.op("Diag")
+  r.op("Diag", HostAccess::kNone)
       .input("diagonal: T")
       .output("output: T")
       .attr("T: type")
@@ -122,7 +122,7 @@ void register_diagonal_ops(OpRegistry& r) {
       .doc(
           "Zeros with `diagonal` on the diagonal: output[i..., i...] = diagonal[i...]; the rank is "
           "doubled.");
-  r.op("DiagPart")
+  r.op("DiagPart", HostAccess::kNone)
       .input("input: T")
       .output("diagonal: T")
       .attr("T: type")
@@ -131,21 +131,21 @@ void register_diagonal_ops(OpRegistry& r) {
       .doc(
           "The diagonal of a tensor whose shape is some shape twice: diagonal[i...] = input[i..., "
           "i...].");
-  r.op("MatrixDiag")
+  r.op("MatrixDiag", HostAccess::kNone)
       .input("diagonal: T")
       .output("output: T")
       .attr("T: type")
       .shape(matrix_diag_shape)
       .gradient(matrix_diag_gradient)
       .doc("Square matrices in the last two axes, zero but for the given diagonals.");
-  r.op("MatrixDiagPart")
+  r.op("MatrixDiagPart", HostAccess::kNone)
       .input("input: T")
       .output("diagonal: T")
       .attr("T: type")
       .shape(matrix_diag_part_shape)
       .gradient(matrix_diag_part_gradient)
       .doc("The main diagonals of the matrices in the last two axes, square or not.");
-  r.op("MatrixSetDiag")
+  r.op("MatrixSetDiag", HostAccess::kNone)
       .input("input: T")
       .input("diagonal: T")
       .output("output: T")
@@ -154,7 +154,7 @@ void register_diagonal_ops(OpRegistry& r) {
       .shape(matrix_set_diag_shape)
       .gradient(matrix_set_diag_gradient)
       .doc("`input` with the main diagonals of its matrices replaced by `diagonal`.");
-  r.op("MatrixBandPart")
+  r.op("MatrixBandPart", HostAccess::kNone)
       .input("input: T")
       .input("num_lower: Tindex")
       .input("num_upper: Tindex")

@@ -165,7 +165,7 @@ void matrix_set_diag_gradient(GradientContext& c) {
 }  // namespace
 
 void register_diagonal_bands_ops(OpRegistry& r) {
-  r.op("MatrixDiagV2")
+  r.op("MatrixDiagV2", HostAccess::kNone)
       .input("diagonal: T")
       .input("k: int32")
       .input("num_rows: int32")
@@ -185,7 +185,7 @@ diagonal is [..., L], or [..., n, L] where there are n > 1, the highest first, e
 is not read. num_rows and num_cols, -1 where not given, are by default the least that have room, equal ones where neither is
 given.
 Errors: InvalidArgument for k out of bound, sides that are too small, and such that no diagonal would be complete.)");
-  r.op("MatrixDiagPartV2")
+  r.op("MatrixDiagPartV2", HostAccess::kNone)
       .input("input: T")
       .input("k: int32")
       .input("padding_value: T")
@@ -199,7 +199,7 @@ Errors: InvalidArgument for k out of bound, sides that are too small, and such t
 k is a number, or the lowest and the highest of several neighbouring diagonals. Shorter ones are completed by
 `padding_value`.
 Errors: InvalidArgument for k out of bound.)");
-  r.op("MatrixSetDiagV2")
+  r.op("MatrixSetDiagV2", HostAccess::kNone)
       .input("input: T")
       .input("diagonal: T")
       .input("k: int32")

@@ -17,7 +17,7 @@ void parse_tensor_shape(ShapeContext& c) {
 }
 
 void register_bytes(OpRegistry& r) {
-  r.op("DecodeRaw")
+  r.op("DecodeRaw", HostAccess::kNone)
       .input("bytes: string")
       .output("output: out_type")
       .attr(
@@ -33,7 +33,7 @@ void register_bytes(OpRegistry& r) {
           "+ [length / size of out_type].\nlittle_endian: the order of bytes in each number. Of "
           "bool any byte but 0 is true.\n\n"
           "Errors: InvalidArgument for lengths that differ or are no multiple of the size.");
-  r.op("EncodeBase64")
+  r.op("EncodeBase64", HostAccess::kNone)
       .input("input: string")
       .output("output: string")
       .attr("pad: bool = false")
@@ -43,7 +43,7 @@ void register_bytes(OpRegistry& r) {
           "Each string in web-safe base64 (RFC 4648 section 5: - and _ instead of + and /). pad: "
           "to "
           "a multiple of 4 characters, with =.");
-  r.op("DecodeBase64")
+  r.op("DecodeBase64", HostAccess::kNone)
       .input("input: string")
       .output("output: string")
       .shape(unchanged_shape)
@@ -55,7 +55,7 @@ void register_bytes(OpRegistry& r) {
 }
 
 void register_serialized(OpRegistry& r) {
-  r.op("SerializeTensor")
+  r.op("SerializeTensor", HostAccess::kNone)
       .input("tensor: T")
       .output("serialized: string")
       .attr("T: type")
@@ -64,7 +64,7 @@ void register_serialized(OpRegistry& r) {
       .doc(
           "The tensor as a TensorProto message, TensorFlow's, in a scalar string.\n\nErrors: "
           "InvalidArgument for resources and variants and beyond 2 GiB.");
-  r.op("ParseTensor")
+  r.op("ParseTensor", HostAccess::kNone)
       .input("serialized: string")
       .output("output: out_type")
       .attr("out_type: type")

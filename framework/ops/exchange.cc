@@ -12,7 +12,7 @@ void receive_shape(ShapeContext& c) { c.set_output(0, c.op().get<PartialShape>("
 }  // namespace
 
 void register_exchange_ops(OpRegistry& r) {
-  r.op("_Send")
+  r.op("_Send", HostAccess::kNetwork)
       .input("value: T")
       .attr("T: type")
       .attr("key: string")
@@ -23,7 +23,7 @@ void register_exchange_ops(OpRegistry& r) {
       .asynchronous()
       .not_differentiable()
       .doc("Gives the value to the task `to`, which asks for it by `key`.");
-  r.op("_Recv")
+  r.op("_Recv", HostAccess::kNetwork)
       .output("value: T")
       .attr("T: type")
       .attr("shape: shape")

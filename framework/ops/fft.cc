@@ -172,7 +172,7 @@ void complex_transforms(OpRegistry& r) {
       ". Source: Cooley and Tukey, An Algorithm for the Machine Calculation of Complex Fourier "
       "Series, 1965.");
   for (const bool inverse : {false, true}) {
-    r.op(op_name(inverse ? "IFFT" : "FFT", kAxes))
+    r.op(op_name(inverse ? "IFFT" : "FFT", kAxes), HostAccess::kNone)
         .input("input: Tcomplex")
         .output("output: Tcomplex")
         .attr("Tcomplex: {complex64, complex128} = complex64")
@@ -196,7 +196,7 @@ void real_transforms(OpRegistry& r) {
       " Errors: InvalidArgument for a rank below ", kAxes,
       ", another shape of fft_length, a negative length, or types that do not belong together "
       "(float32 and complex64, float64 and complex128).");
-  r.op(op_name("RFFT", kAxes))
+  r.op(op_name("RFFT", kAxes), HostAccess::kNone)
       .input("input: Treal")
       .input("fft_length: int32")
       .output("output: Tcomplex")
@@ -209,7 +209,7 @@ void real_transforms(OpRegistry& r) {
       .doc(concat("Discrete Fourier transform of real numbers: of the last axis only the "
                   "frequencies 0 to n / 2, for the others are their conjugates.\n\n",
                   fit, ". The last axis of the result has n / 2 + 1 elements.", errors));
-  r.op(op_name("IRFFT", kAxes))
+  r.op(op_name("IRFFT", kAxes), HostAccess::kNone)
       .input("input: Tcomplex")
       .input("fft_length: int32")
       .output("output: Treal")

@@ -78,7 +78,7 @@ void finish(OpDeclaration& op, ShapeFn shape, const char* doc, bool stateful) {
 }
 
 void declare_call(OpRegistry& r, const char* name, bool stateful) {
-  OpDeclaration op = r.op(name);
+  OpDeclaration op = r.op(name, HostAccess::kNone);
   op.input("args: Tin")
       .output("output: Tout")
       .attr("Tin: list(type) >= 0")
@@ -90,7 +90,7 @@ void declare_call(OpRegistry& r, const char* name, bool stateful) {
 }
 
 void declare_if(OpRegistry& r, const char* name, bool stateful) {
-  OpDeclaration op = r.op(name);
+  OpDeclaration op = r.op(name, HostAccess::kNone);
   op.input("cond: Tcond")
       .input("input: Tin")
       .output("output: Tout")
@@ -104,7 +104,7 @@ void declare_if(OpRegistry& r, const char* name, bool stateful) {
 }
 
 void declare_case(OpRegistry& r, const char* name, bool stateful) {
-  OpDeclaration op = r.op(name);
+  OpDeclaration op = r.op(name, HostAccess::kNone);
   op.input("branch_index: int32")
       .input("input: Tin")
       .output("output: Tout")
@@ -116,7 +116,7 @@ void declare_case(OpRegistry& r, const char* name, bool stateful) {
 }
 
 void declare_while(OpRegistry& r, const char* name, bool stateful) {
-  OpDeclaration op = r.op(name);
+  OpDeclaration op = r.op(name, HostAccess::kNone);
   op.input("input: T")
       .stored("input")
       .output("output: T")

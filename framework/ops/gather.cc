@@ -232,7 +232,7 @@ void tensor_add_gradient(GradientContext& c) {
 }
 
 void register_gathers(OpRegistry& r) {
-  r.op("Gather")
+  r.op("Gather", HostAccess::kNone)
       .input("params: Tparams")
       .input("indices: Tindices")
       .input("axis: Taxis")
@@ -251,7 +251,7 @@ void register_gathers(OpRegistry& r) {
           "batch_dims: leading axes that "
           "params and indices share.\nAlong axis 0 the gradient is slices. Errors: InvalidArgument "
           "for an index outside the axis.");
-  r.op("GatherNd")
+  r.op("GatherNd", HostAccess::kNone)
       .input("params: Tparams")
       .input("indices: Tindices")
       .output("output: Tparams")
@@ -267,7 +267,7 @@ void register_gathers(OpRegistry& r) {
 }
 
 void register_scatters(OpRegistry& r) {
-  r.op("ScatterNd")
+  r.op("ScatterNd", HostAccess::kNone)
       .input("indices: Tindices")
       .input("updates: T")
       .input("shape: Tindices")
@@ -296,7 +296,7 @@ void register_scatters(OpRegistry& r) {
        "`tensor` with updates[i, ...] subtracted at indices[i]."},
   };
   for (const auto& scatter : scatters) {
-    r.op(scatter.name)
+    r.op(scatter.name, HostAccess::kNone)
         .input("tensor: T")
         .input("indices: Tindices")
         .input("updates: T")
@@ -329,7 +329,7 @@ void register_variable_scatters(OpRegistry& r) {
        "the other."},
   };
   for (const auto& scatter : scatters) {
-    r.op(scatter.name)
+    r.op(scatter.name, HostAccess::kNone)
         .input("resource: resource")
         .input("indices: Tindices")
         .input("updates: dtype")

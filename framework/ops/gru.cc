@@ -123,7 +123,7 @@ void add_layer_outputs(OpDeclaration& op) {
 }
 
 void declare_sequence_grad(OpRegistry& r) {
-  OpDeclaration op = r.op("BlockGRUGrad");
+  OpDeclaration op = r.op("BlockGRUGrad", HostAccess::kNone);
   op.input("seq_len_max: int64");
   add_layer_inputs(op);
   for (const char* input : {"r: T", "u: T", "c: T", "h: T", "h_grad: T", "gate_grads: N * T"})
@@ -145,7 +145,7 @@ void declare_sequence_grad(OpRegistry& r) {
 }  // namespace
 
 void register_gru_ops(OpRegistry& r) {
-  OpDeclaration cell = r.op("GRUBlockCell");
+  OpDeclaration cell = r.op("GRUBlockCell", HostAccess::kNone);
   add_layer_inputs(cell);
   add_layer_outputs(cell);
   cell.shape(cell_shape)
@@ -155,7 +155,7 @@ void register_gru_ops(OpRegistry& r) {
                   "x is [batch, input]; h_prev and the outputs are [batch, cell].\n"
                   "Errors: InvalidArgument for shapes that do not agree."));
 
-  OpDeclaration sequence = r.op("BlockGRU");
+  OpDeclaration sequence = r.op("BlockGRU", HostAccess::kNone);
   sequence.input("seq_len_max: int64");
   add_layer_inputs(sequence);
   add_layer_outputs(sequence);

@@ -73,7 +73,7 @@ void sample_shape(ShapeContext& c) {
 }  // namespace
 
 void register_image_boxes_ops(OpRegistry& r) {
-  r.op("NonMaxSuppression")
+  r.op("NonMaxSuppression", HostAccess::kNone)
       .input("boxes: T")
       .input("scores: T")
       .input("max_output_size: int32")
@@ -93,7 +93,7 @@ the area that they cover together. Of equal scores the lower index comes first. 
 numbers of boxes at most, the best first.
 Errors: InvalidArgument for a negative max_output_size or an iou_threshold outside [0, 1].)");
 
-  r.op("DrawBoundingBoxes")
+  r.op("DrawBoundingBoxes", HostAccess::kNone)
       .input("images: T")
       .input("boxes: float")
       .input("colors: float")
@@ -108,7 +108,7 @@ and 1 the last row or column; colors is [n, channels or more]: box i gets color 
 drawn, nor a box that is not a number or upside down.
 Errors: InvalidArgument for other shapes or too few channels of colors.)");
 
-  r.op("SampleDistortedBoundingBox")
+  r.op("SampleDistortedBoundingBox", HostAccess::kNone)
       .input("image_size: T")
       .input("bounding_boxes: float")
       .input("min_object_covered: float")

@@ -68,7 +68,7 @@ void encode_jpeg_shape(ShapeContext& c) {
 }
 
 void declare_decoders(OpRegistry& r) {
-  r.op("DecodeJpeg")
+  r.op("DecodeJpeg", HostAccess::kNone)
       .input("contents: string")
       .output("image: uint8")
       .attr("channels: int = 0")
@@ -88,7 +88,7 @@ try_recover_truncated: a file that ends early gives what there is, black below, 
 rows is there. dct_method: the transform, by default the library's choice.
 Errors: InvalidArgument for what is no JPEG or ends early, Unimplemented in a build without libjpeg.)");
 
-  r.op("ExtractJpegShape")
+  r.op("ExtractJpegShape", HostAccess::kNone)
       .input("contents: string")
       .output("image_shape: output_type")
       .attr("output_type: {int32, int64} = int32")
@@ -98,7 +98,7 @@ Errors: InvalidArgument for what is no JPEG or ends early, Unimplemented in a bu
 
 Errors: InvalidArgument for what is no JPEG, Unimplemented in a build without libjpeg.)");
 
-  r.op("DecodePng")
+  r.op("DecodePng", HostAccess::kNone)
       .input("contents: string")
       .output("image: dtype")
       .attr("channels: int = 0")
@@ -112,7 +112,7 @@ channels: 1 for grey, 3 for red, green and blue, 4 with alpha, 0 for what the fi
 uint16 keeps all of 16-bit pixels and multiplies others by 257.
 Errors: InvalidArgument for what is no PNG, Unimplemented in a build without libpng.)");
 
-  r.op("DecodeBmp")
+  r.op("DecodeBmp", HostAccess::kNone)
       .input("contents: string")
       .output("image: uint8")
       .attr("channels: int = 0")
@@ -125,7 +125,7 @@ Errors: InvalidArgument for what is no PNG, Unimplemented in a build without lib
 channels: 1, 3 or 4, and then the file must have as many; 0 for what the file holds.
 Errors: InvalidArgument for what is no such file.)");
 
-  r.op("DecodeImage")
+  r.op("DecodeImage", HostAccess::kNone)
       .input("contents: string")
       .output("image: dtype")
       .attr("channels: int = 0")
@@ -144,7 +144,7 @@ Errors: InvalidArgument for another format or a file that cannot be decoded, Uni
 void register_image_codecs_ops(OpRegistry& r) {
   declare_decoders(r);
 
-  r.op("EncodeJpeg")
+  r.op("EncodeJpeg", HostAccess::kNone)
       .input("image: uint8")
       .output("contents: string")
       .attr("format: {'', 'grayscale', 'rgb'} = ''")
@@ -166,7 +166,7 @@ count pixels per density_unit. xmp_metadata goes into the file's header.
 Errors: InvalidArgument for other channels, an empty image or one of more than 65500 rows or columns, Unimplemented in a build
 without libjpeg.)");
 
-  r.op("EncodePng")
+  r.op("EncodePng", HostAccess::kNone)
       .input("image: T")
       .output("contents: string")
       .attr("compression: int = -1")

@@ -176,7 +176,7 @@ void adjust_saturation_gradient(GradientContext& c) {
 }
 
 void declare_adjustments(OpRegistry& r) {
-  r.op("AdjustContrast")
+  r.op("AdjustContrast", HostAccess::kNone)
       .input("images: T")
       .input("contrast_factor: float")
       .output("output: T")
@@ -189,7 +189,7 @@ images is [..., height, width, channels]; the mean is that of each channel of ea
 is a scalar.
 Errors: InvalidArgument for a rank below 3.)");
 
-  r.op("AdjustHue")
+  r.op("AdjustHue", HostAccess::kNone)
       .input("images: T")
       .input("delta: float")
       .output("output: T")
@@ -201,7 +201,7 @@ Errors: InvalidArgument for a rank below 3.)");
 images is [..., height, width, 3], red, green and blue. Hue as in RGBToHSV; saturation and value stay.
 Errors: InvalidArgument for a rank below 3 or other than 3 channels.)");
 
-  r.op("AdjustSaturation")
+  r.op("AdjustSaturation", HostAccess::kNone)
       .input("images: T")
       .input("scale: float")
       .output("output: T")
@@ -219,7 +219,7 @@ Errors: InvalidArgument for a rank below 3 or other than 3 channels.)");
 void register_image_color_ops(OpRegistry& r) {
   declare_adjustments(r);
 
-  r.op("RGBToHSV")
+  r.op("RGBToHSV", HostAccess::kNone)
       .input("images: T")
       .output("output: T")
       .attr("T: {half, bfloat16, float, double} = float")
@@ -231,7 +231,7 @@ The last axis holds the 3 channels. The value is the largest of them, the satura
 for black; the hue is in [0, 1), 0 for red, 1/3 for green, 2/3 for blue and for what has no colour 0 (Smith 1978).
 Errors: InvalidArgument for a scalar or other than 3 channels.)");
 
-  r.op("HSVToRGB")
+  r.op("HSVToRGB", HostAccess::kNone)
       .input("images: T")
       .output("output: T")
       .attr("T: {half, bfloat16, float, double} = float")

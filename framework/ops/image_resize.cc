@@ -148,7 +148,7 @@ void declare_gradient(OpDeclaration op, bool centers, const std::string& of) {
 }
 
 void declare_nearest(OpRegistry& r) {
-  OpDeclaration forward = r.op("ResizeNearestNeighbor");
+  OpDeclaration forward = r.op("ResizeNearestNeighbor", HostAccess::kNone);
   forward.input("images: T")
       .input("size: int32")
       .output("resized_images: T")
@@ -163,7 +163,7 @@ away from zero; otherwise a pixel lies at i * old / new rounded down, with half_
 rounded down.)" +
            kErrors);
 
-  OpDeclaration gradient = r.op("ResizeNearestNeighborGrad");
+  OpDeclaration gradient = r.op("ResizeNearestNeighborGrad", HostAccess::kNone);
   gradient.input("grads: T")
       .input("size: int32")
       .output("output: T")
@@ -184,22 +184,22 @@ rounded down.)" +
 }  // namespace
 
 void register_image_resize_ops(OpRegistry& r) {
-  declare_resize(r.op("ResizeBilinear"), true,
+  declare_resize(r.op("ResizeBilinear", HostAccess::kNone), true,
                  std::string("Resizes images by bilinear interpolation.") + kSampling + kCenters +
                      ". Beyond the border lies\nthe border's pixel.");
-  declare_gradient(r.op("ResizeBilinearGrad"), true, "ResizeBilinear");
+  declare_gradient(r.op("ResizeBilinearGrad", HostAccess::kNone), true, "ResizeBilinear");
   declare_resize(
-      r.op("ResizeBicubic"), true,
+      r.op("ResizeBicubic", HostAccess::kNone), true,
       std::string("Resizes images by bicubic interpolation (Keys 1981).") + kSampling + kCenters +
           ". The\nkernel's parameter is -3/4 and pixels beyond the border are those of the "
           "border; with half_pixel_centers it is -1/2\nand pixels beyond the border take "
           "no part.");
-  declare_gradient(r.op("ResizeBicubicGrad"), true, "ResizeBicubic");
+  declare_gradient(r.op("ResizeBicubicGrad", HostAccess::kNone), true, "ResizeBicubic");
   declare_resize(
-      r.op("ResizeArea"), false,
+      r.op("ResizeArea", HostAccess::kNone), false,
       std::string("Resizes images by the mean over the area that each new pixel covers.") +
           kSampling + ". A pixel\ncovers what lies between it and the next one's place.");
-  declare_gradient(r.op("ResizeAreaGrad"), false, "ResizeArea");
+  declare_gradient(r.op("ResizeAreaGrad", HostAccess::kNone), false, "ResizeArea");
   declare_nearest(r);
   r.finish("image_resize");
 }

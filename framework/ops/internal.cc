@@ -13,7 +13,7 @@ void arg_shape(ShapeContext& c) { c.set_output(0, c.op().get<PartialShape>("shap
 }  // namespace
 
 void register_internal_ops(OpRegistry& r) {
-  r.op("_Arg")
+  r.op("_Arg", HostAccess::kNone)
       .output("value: T")
       .attr("index: int >= 0")
       .attr("T: type")
@@ -24,7 +24,7 @@ void register_internal_ops(OpRegistry& r) {
       .stateful()
       .not_differentiable()
       .doc("A fed value: the run's argument number `index`.");
-  r.op("_Retval")
+  r.op("_Retval", HostAccess::kNone)
       .input("value: T")
       .attr("index: int >= 0")
       .attr("T: type")
@@ -32,7 +32,7 @@ void register_internal_ops(OpRegistry& r) {
       .stateful()
       .not_differentiable()
       .doc("A fetched value: the run's result number `index`.");
-  r.op("_Copy")
+  r.op("_Copy", HostAccess::kNone)
       .input("value: T")
       .output("copy: T")
       .attr("T: type")
@@ -42,7 +42,7 @@ void register_internal_ops(OpRegistry& r) {
       .asynchronous()
       .not_differentiable()
       .doc("The value in the memory of the device that the operation is placed on.");
-  r.op("_Wait")
+  r.op("_Wait", HostAccess::kNone)
       .shape(no_outputs_shape)
       .any_device()
       .asynchronous()

@@ -45,7 +45,7 @@ void sharded_filename_shape(ShapeContext& c) {
 }  // namespace
 
 void register_io_ops(OpRegistry& r) {
-  r.op("Save")
+  r.op("Save", HostAccess::kFiles)
       .input("prefix: string")
       .input("tensor_names: string")
       .input("shape_and_slices: string")
@@ -65,7 +65,7 @@ void register_io_ops(OpRegistry& r) {
           "InvalidArgument (a name\n"
           "twice, parts that overlap, dtype resource or variant), Unimplemented (built without "
           "HDF5).");
-  r.op("Restore")
+  r.op("Restore", HostAccess::kFiles)
       .input("prefix: string")
       .input("tensor_names: string")
       .input("shape_and_slices: string")
@@ -86,7 +86,7 @@ void register_io_ops(OpRegistry& r) {
           "from the file's, foreign\n"
           "file), DataLoss (truncated or damaged), PermissionDenied, Unimplemented (built without "
           "HDF5).");
-  r.op("MergeCheckpoints")
+  r.op("MergeCheckpoints", HostAccess::kFiles)
       .input("checkpoint_prefixes: string")
       .input("destination_prefix: string")
       .attr("delete_old_dirs: bool = true")
@@ -107,7 +107,7 @@ void register_io_ops(OpRegistry& r) {
           "and "
           "by_reference when a\n"
           "file is in another directory.");
-  r.op("ShardedFilename")
+  r.op("ShardedFilename", HostAccess::kNone)
       .input("basename: string")
       .input("shard: int32")
       .input("num_shards: int32")

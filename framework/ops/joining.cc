@@ -261,7 +261,7 @@ void unpack_gradient(GradientContext& c) {
 }  // namespace
 
 void register_joining_ops(OpRegistry& r) {
-  r.op("Concat")
+  r.op("Concat", HostAccess::kNone)
       .input("values: N * T")
       .input("axis: Tidx")
       .output("output: T")
@@ -274,7 +274,7 @@ void register_joining_ops(OpRegistry& r) {
       .doc(
           "The tensors joined along an existing axis.\n\naxis: negative counts from the end. All "
           "other extents must agree.");
-  r.op("Split")
+  r.op("Split", HostAccess::kNone)
       .input("split_dim: int32")
       .input("value: T")
       .output("output: num_split * T")
@@ -286,7 +286,7 @@ void register_joining_ops(OpRegistry& r) {
       .doc(
           "The tensor cut into `num_split` equal parts along axis `split_dim`.\n\n"
           "Errors: InvalidArgument when the extent is not divisible.");
-  r.op("SplitV")
+  r.op("SplitV", HostAccess::kNone)
       .input("value: T")
       .input("size_splits: Tlen")
       .input("split_dim: int32")
@@ -301,7 +301,7 @@ void register_joining_ops(OpRegistry& r) {
       .doc(
           "The tensor cut along axis `split_dim` into parts of the given sizes, one of which may "
           "be -1: what is left.");
-  r.op("Pack")
+  r.op("Pack", HostAccess::kNone)
       .input("values: N * T")
       .output("output: T")
       .attr("N: int >= 1")
@@ -312,7 +312,7 @@ void register_joining_ops(OpRegistry& r) {
       .doc(
           "Tensors of one shape side by side along a new axis.\n\naxis: its place, negative counts "
           "from the end of the result.");
-  r.op("Unpack")
+  r.op("Unpack", HostAccess::kNone)
       .input("value: T")
       .output("output: num * T")
       .attr("num: int >= 0")

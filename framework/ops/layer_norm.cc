@@ -137,7 +137,7 @@ void layer_norm_grad_gradient(GradientContext& c) {
 }  // namespace
 
 void register_layer_norm_ops(OpRegistry& r) {
-  r.op("LayerNorm")
+  r.op("LayerNorm", HostAccess::kNone)
       .input("x: T")
       .input("scale: U")
       .input("offset: U")
@@ -159,7 +159,7 @@ is double. Every output passes gradients on.
 Source: Ba, Kiros and Hinton, Layer Normalization, 2016 (arXiv 1607.06450).
 Errors: InvalidArgument for a scalar x, or vectors of another size than x's last axis.)");
 
-  r.op("LayerNormGrad")
+  r.op("LayerNormGrad", HostAccess::kNone)
       .input("y_backprop: T")
       .input("x: T")
       .input("scale: U")

@@ -314,7 +314,7 @@ void roll_gradient(GradientContext& c) {
 void register_permuting(OpRegistry& r) {
   for (const char* name : {"Transpose", "ConjugateTranspose"}) {
     const bool conjugate = std::string_view(name) == "ConjugateTranspose";
-    r.op(name)
+    r.op(name, HostAccess::kNone)
         .input("x: T")
         .input("perm: Tperm")
         .output("y: T")
@@ -331,7 +331,7 @@ void register_permuting(OpRegistry& r) {
 }
 
 void register_borders(OpRegistry& r) {
-  r.op("Pad")
+  r.op("Pad", HostAccess::kNone)
       .input("input: T")
       .input("paddings: Tpaddings")
       .input("constant_values: T")
@@ -344,7 +344,7 @@ void register_borders(OpRegistry& r) {
       .doc(
           "`input` with paddings[i, 0] elements before and paddings[i, 1] after it along axis i, "
           "all the scalar `constant_values`.");
-  r.op("MirrorPad")
+  r.op("MirrorPad", HostAccess::kNone)
       .input("input: T")
       .input("paddings: Tpaddings")
       .output("output: T")
@@ -359,7 +359,7 @@ void register_borders(OpRegistry& r) {
           "c: c b | a b c | b a), SYMMETRIC "
           "repeats them (b a | a b c | c b). Errors: InvalidArgument when a border is longer than "
           "what it mirrors.");
-  r.op("MirrorPadGrad")
+  r.op("MirrorPadGrad", HostAccess::kNone)
       .input("input: T")
       .input("paddings: Tpaddings")
       .output("output: T")
@@ -375,7 +375,7 @@ void register_borders(OpRegistry& r) {
 }
 
 void register_moves(OpRegistry& r) {
-  r.op("Tile")
+  r.op("Tile", HostAccess::kNone)
       .input("input: T")
       .input("multiples: Tmultiples")
       .output("output: T")
@@ -385,7 +385,7 @@ void register_moves(OpRegistry& r) {
       .shape(tile_shape)
       .gradient(tile_gradient, {"multiples"})
       .doc("`input` repeated multiples[i] times along axis i.");
-  r.op("Reverse")
+  r.op("Reverse", HostAccess::kNone)
       .input("tensor: T")
       .input("axis: Tidx")
       .output("output: T")
@@ -397,7 +397,7 @@ void register_moves(OpRegistry& r) {
       .doc(
           "`tensor` with the order of elements reversed along each of the axes in `axis`, a "
           "vector.");
-  r.op("ReverseSequence")
+  r.op("ReverseSequence", HostAccess::kNone)
       .input("input: T")
       .input("seq_lengths: Tlen")
       .output("output: T")
@@ -411,7 +411,7 @@ void register_moves(OpRegistry& r) {
           "For each entry i along `batch_dim`, the first seq_lengths[i] elements along `seq_dim` "
           "reversed; the rest stays.\n\n"
           "Errors: InvalidArgument for a length outside [0, extent of seq_dim].");
-  r.op("Roll")
+  r.op("Roll", HostAccess::kNone)
       .input("input: T")
       .input("shift: Tshift")
       .input("axis: Taxis")

@@ -178,7 +178,7 @@ double banded_triangular_flops(const OpInstance& op, std::span<const Shape> inpu
 }
 
 void tridiagonal_ops(OpRegistry& r) {
-  r.op("TridiagonalSolve")
+  r.op("TridiagonalSolve", HostAccess::kNone)
       .input("diagonals: T")
       .input("rhs: T")
       .output("output: T")
@@ -195,7 +195,7 @@ above and the first one below are not read. rhs and output are [..., M, K]. Gaus
 or without it (Thomas's algorithm), which is faster and safe for diagonally dominant or positive definite matrices.
 Errors: InvalidArgument for shapes that do not go together; "The matrix is not invertible", naming the first such matrix
 of the batch, where a pivot is zero. Without pivoting it may be invertible nevertheless.)");
-  r.op("TridiagonalMatMul")
+  r.op("TridiagonalMatMul", HostAccess::kNone)
       .input("superdiag: T")
       .input("maindiag: T")
       .input("subdiag: T")
@@ -216,7 +216,7 @@ Errors: InvalidArgument for shapes that do not go together.)");
 
 void register_linalg_banded_ops(OpRegistry& r) {
   tridiagonal_ops(r);
-  r.op("BandedTriangularSolve")
+  r.op("BandedTriangularSolve", HostAccess::kNone)
       .input("matrix: T")
       .input("rhs: T")
       .output("output: T")

@@ -74,7 +74,7 @@ void eig_gradient(GradientContext& c) {
 }  // namespace
 
 void register_linalg_eig_ops(OpRegistry& r) {
-  r.op("Eig")
+  r.op("Eig", HostAccess::kNone)
       .input("input: T")
       .output("e: Tout")
       .output("v: Tout")

@@ -187,7 +187,7 @@ void svd_gradient(GradientContext& c) {
 }  // namespace
 
 void register_linalg_factors_ops(OpRegistry& r) {
-  r.op("Qr")
+  r.op("Qr", HostAccess::kNone)
       .input("input: T")
       .output("q: T")
       .output("r: T")
@@ -202,7 +202,7 @@ input is [..., m, n]. With k = min(m, n), q is [..., m, k] and r [..., k, n]; wi
 [..., m, n]. The diagonal of r is real, of either sign. The gradient (Walter and Lehmann 2018; Roberts and Roberts 2020)
 needs the first k columns of the input to be independent.
 Errors: InvalidArgument for a rank below 2; Unimplemented for the gradient with full_matrices and m > n.)");
-  r.op("SelfAdjointEig")
+  r.op("SelfAdjointEig", HostAccess::kNone)
       .input("input: T")
       .output("e: T")
       .output("v: T")
@@ -217,7 +217,7 @@ are orthonormal; without compute_v v is empty. The gradient (Giles 2008) is that
 eigenvalue that occurs twice are no function of the input: their turns among themselves have no gradient.
 Errors: InvalidArgument for matrices that are not square; "Self-adjoint eigen decomposition was not successful", naming
 the first such matrix of the batch, where one holds NaN or infinity.)");
-  r.op("Svd")
+  r.op("Svd", HostAccess::kNone)
       .input("input: T")
       .output("s: T")
       .output("u: T")

@@ -165,7 +165,7 @@ void as_pseudoinverse_gradient(GradientContext& c) {
 }  // namespace
 
 void register_linalg_least_squares_ops(OpRegistry& r) {
-  r.op("MatrixSolveLs")
+  r.op("MatrixSolveLs", HostAccess::kNone)
       .input("matrix: T")
       .input("rhs: T")
       .input("l2_regularizer: double")
@@ -186,7 +186,7 @@ respect to matrix and rhs (without fast: Golub and Pereyra 1973) takes the rank 
 to l2_regularizer. Where the shape is not known while the graph is built, it goes by singular values.
 Errors: InvalidArgument for shapes that do not go together, for a negative l2_regularizer, and, with fast, "Input matrix was
 rank deficient or ill-conditioned", naming the first such matrix of the batch.)");
-  r.op("AsPseudoInverse")
+  r.op("AsPseudoInverse", HostAccess::kNone)
       .input("matrix: T")
       .input("inverse: T")
       .output("output: T")

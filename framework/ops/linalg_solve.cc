@@ -161,7 +161,7 @@ double solve_flops(const OpInstance& op, std::span<const Shape> inputs,
 }
 
 void factor_ops(OpRegistry& r) {
-  r.op("Cholesky")
+  r.op("Cholesky", HostAccess::kNone)
       .input("input: T")
       .output("output: T")
       .attr(kLinalgTypes)
@@ -174,7 +174,7 @@ input is [..., n, n]; of each matrix the lower triangle is read, and the factor 
 diagonal. The gradient is that of the Hermitian matrix, shared by both triangles (Murray 2016).
 Errors: InvalidArgument for matrices that are not square; "Cholesky decomposition was not successful", naming the first
 such matrix of the batch, where one is not positive definite or holds NaN.)");
-  r.op("Lu")
+  r.op("Lu", HostAccess::kNone)
       .input("input: T")
       .output("lu: T")
       .output("p: output_idx_type")
@@ -191,7 +191,7 @@ batch, where a pivot is zero.)");
 }
 
 void solution_ops(OpRegistry& r) {
-  r.op("MatrixTriangularSolve")
+  r.op("MatrixTriangularSolve", HostAccess::kNone)
       .input("matrix: T")
       .input("rhs: T")
       .output("output: T")
@@ -207,7 +207,7 @@ matrix is [..., n, n], rhs and output are [..., n, k]. Of each matrix the lower 
 lower is false; with adjoint the system is matrix^H output = rhs.
 Errors: InvalidArgument for matrices that are not square or do not go with rhs; "Input matrix is not invertible", naming
 the first such matrix of the batch, where a diagonal element is zero.)");
-  r.op("MatrixSolve")
+  r.op("MatrixSolve", HostAccess::kNone)
       .input("matrix: T")
       .input("rhs: T")
       .output("output: T")
@@ -221,7 +221,7 @@ the first such matrix of the batch, where a diagonal element is zero.)");
 matrix is [..., n, n], rhs and output are [..., n, k]; with adjoint the system is matrix^H output = rhs.
 Errors: InvalidArgument for matrices that are not square or do not go with rhs; "Input matrix is not invertible", naming
 the first such matrix of the batch, where a pivot is zero.)");
-  r.op("MatrixInverse")
+  r.op("MatrixInverse", HostAccess::kNone)
       .input("input: T")
       .output("output: T")
       .attr("adjoint: bool = false")
@@ -237,7 +237,7 @@ batch, where a pivot is zero.)");
 }
 
 void determinant_ops(OpRegistry& r) {
-  r.op("MatrixDeterminant")
+  r.op("MatrixDeterminant", HostAccess::kNone)
       .input("input: T")
       .output("output: T")
       .attr(kLinalgTypes)
@@ -250,7 +250,7 @@ determinant does.
 
 input is [..., n, n], output [...]; 1 where n is 0. The gradient needs invertible matrices.
 Errors: InvalidArgument for matrices that are not square.)");
-  r.op("LogMatrixDeterminant")
+  r.op("LogMatrixDeterminant", HostAccess::kNone)
       .input("input: T")
       .output("sign: T")
       .output("log_abs_determinant: T")

@@ -15,7 +15,7 @@ void print_gradient(GradientContext& c) { c.set(0, c.gradient()); }
 }  // namespace
 
 void register_logging_ops(OpRegistry& r) {
-  r.op("Assert")
+  r.op("Assert", HostAccess::kNone)
       .input("condition: bool")
       .input("data: T")
       .attr("T: list(type)")
@@ -27,7 +27,7 @@ void register_logging_ops(OpRegistry& r) {
 
 data are shown in the error, the first `summarize` elements of each; all where it is below 0.
 Errors: InvalidArgument where the condition is false.)");
-  r.op("Print")
+  r.op("Print", HostAccess::kProcess)
       .input("input: T")
       .input("data: U")
       .output("output: T")

@@ -182,7 +182,7 @@ void add_layer_outputs(OpDeclaration& op) {
 }
 
 void declare_sequence_grad(OpRegistry& r) {
-  OpDeclaration op = r.op("BlockLSTMGrad");
+  OpDeclaration op = r.op("BlockLSTMGrad", HostAccess::kNone);
   op.input("seq_len_max: int64");
   add_layer_inputs(op);
   for (const char* input : {"i: T", "cs: T", "f: T", "o: T", "ci: T", "co: T", "h: T", "cs_grad: T",
@@ -209,7 +209,7 @@ void declare_sequence_grad(OpRegistry& r) {
 }  // namespace
 
 void register_lstm_ops(OpRegistry& r) {
-  OpDeclaration cell = r.op("LSTMBlockCell");
+  OpDeclaration cell = r.op("LSTMBlockCell", HostAccess::kNone);
   add_layer_inputs(cell);
   add_layer_outputs(cell);
   cell.shape(cell_shape)
@@ -220,7 +220,7 @@ void register_lstm_ops(OpRegistry& r) {
                   "x is [batch, input]; states and outputs are [batch, cell].\n"
                   "Errors: InvalidArgument for shapes that do not agree."));
 
-  OpDeclaration sequence = r.op("BlockLSTM");
+  OpDeclaration sequence = r.op("BlockLSTM", HostAccess::kNone);
   sequence.input("seq_len_max: int64");
   add_layer_inputs(sequence);
   add_layer_outputs(sequence);

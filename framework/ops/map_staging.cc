@@ -33,7 +33,7 @@ void any_key_shape(ShapeContext& c) {
 std::string documented(const std::string& text) { return text + kDoc; }
 
 void register_putting(OpRegistry& r, const std::string& prefix) {
-  with_area(r.op(prefix + "Stage")
+  with_area(r.op(prefix + "Stage", HostAccess::kNone)
                 .input("key: int64")
                 .input("indices: int32")
                 .input("values: fake_dtypes"),
@@ -52,24 +52,28 @@ void register_putting(OpRegistry& r, const std::string& prefix) {
 }
 
 void register_taking(OpRegistry& r, const std::string& prefix, const std::string& any) {
-  with_area(
-      r.op(prefix + "Peek").input("key: int64").input("indices: int32").output("values: dtypes"),
-      kStagedTypes)
+  with_area(r.op(prefix + "Peek", HostAccess::kNone)
+                .input("key: int64")
+                .input("indices: int32")
+                .output("values: dtypes"),
+            kStagedTypes)
       .asynchronous()
       .stateful()
       .shape(keyed_shape)
       .doc(documented("Tensors of the tuple of a key, a scalar, in a staging area, where they "
                       "stay, once it is there."));
-  with_area(
-      r.op(prefix + "Unstage").input("key: int64").input("indices: int32").output("values: dtypes"),
-      kStagedTypes)
+  with_area(r.op(prefix + "Unstage", HostAccess::kNone)
+                .input("key: int64")
+                .input("indices: int32")
+                .output("values: dtypes"),
+            kStagedTypes)
       .asynchronous()
       .stateful()
       .shape(keyed_shape)
       .doc(documented("Takes tensors of the tuple of a key, a scalar, out of a staging area, once "
                       "it is there.\n\n"
                       "Errors also: InvalidArgument for what was taken already."));
-  with_area(r.op(prefix + "UnstageNoKey")
+  with_area(r.op(prefix + "UnstageNoKey", HostAccess::kNone)
                 .input("indices: int32")
                 .output("key: int64")
                 .output("values: dtypes"),
@@ -84,15 +88,16 @@ void register_taking(OpRegistry& r, const std::string& prefix, const std::string
 }
 
 void register_the_rest(OpRegistry& r, const std::string& prefix) {
-  with_area(r.op(prefix + "Size").output("size: int32"), kAnyStagedTypes)
+  with_area(r.op(prefix + "Size", HostAccess::kNone).output("size: int32"), kAnyStagedTypes)
       .stateful()
       .shape(scalar_shape)
       .doc("How many complete tuples a staging area with keys holds, a scalar.");
-  with_area(r.op(prefix + "IncompleteSize").output("size: int32"), kAnyStagedTypes)
+  with_area(r.op(prefix + "IncompleteSize", HostAccess::kNone).output("size: int32"),
+            kAnyStagedTypes)
       .stateful()
       .shape(scalar_shape)
       .doc("How many tuples of a staging area with keys lack a part, a scalar.");
-  auto clear = r.op(prefix + "Clear");
+  auto clear = r.op(prefix + "Clear", HostAccess::kNone);
   with_area(clear, kAnyStagedTypes)
       .stateful()
       .shape(no_outputs_shape)

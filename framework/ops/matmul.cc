@@ -131,7 +131,7 @@ double batch_matmul_flops(const OpInstance& op, std::span<const Shape> inputs,
 }  // namespace
 
 void register_matmul_ops(OpRegistry& r) {
-  r.op("MatMul")
+  r.op("MatMul", HostAccess::kNone)
       .input("a: T")
       .input("b: T")
       .output("product: T")
@@ -148,7 +148,7 @@ first, without conjugation. The product is [m, n]; where k is 0 it is zero. floa
 integers wrap around.
 Errors: InvalidArgument for another rank than 2 or differing inner dimensions.)");
 
-  r.op("SparseMatMul")
+  r.op("SparseMatMul", HostAccess::kNone)
       .input("a: Ta")
       .input("b: Tb")
       .output("product: float")
@@ -168,7 +168,7 @@ a_is_sparse and b_is_sparse say that many elements are zero. The result does not
 matrices is the faster one until nearly all elements are zero.
 Errors: InvalidArgument for another rank than 2 or differing inner dimensions.)");
 
-  r.op("BatchMatMul")
+  r.op("BatchMatMul", HostAccess::kNone)
       .input("x: T")
       .input("y: T")
       .output("output: T")

@@ -36,7 +36,7 @@ void function_gradient(GradientContext& c) {
 }
 
 OpDeclaration function(OpRegistry& r, const char* name) {
-  OpDeclaration d = r.op(name);
+  OpDeclaration d = r.op(name, HostAccess::kNone);
   d.input("input: T").output("output: T").attr(kLinalgTypes).shape(function_shape);
   d.gradient(function_gradient, {"input"});
   return d;

@@ -244,7 +244,7 @@ void batch_norm_grad_gradient(GradientContext& c) {
 }
 
 void declare_batch_norm(OpRegistry& r) {
-  r.op("FusedBatchNorm")
+  r.op("FusedBatchNorm", HostAccess::kNone)
       .input("x: T")
       .input("scale: U")
       .input("offset: U")
@@ -277,7 +277,7 @@ are the mean and the (biased) variance used, for FusedBatchNormGrad. Every outpu
 Source: Ioffe and Szegedy, Batch Normalization, 2015.
 Errors: InvalidArgument for another rank of x, or vectors of another size than channels.)");
 
-  r.op("FusedBatchNormGrad")
+  r.op("FusedBatchNormGrad", HostAccess::kNone)
       .input("y_backprop: T")
       .input("x: T")
       .input("scale: U")
@@ -390,7 +390,7 @@ void lrn_grad_gradient(GradientContext& c) {
 }
 
 void declare_lrn(OpRegistry& r) {
-  r.op("LRN")
+  r.op("LRN", HostAccess::kNone)
       .input("input: T")
       .output("output: T")
       .attr("depth_radius: int = 5")
@@ -406,7 +406,7 @@ input is [batch, height, width, channels]; sqr_sum is the sum of squares over th
 Source: Krizhevsky, Sutskever and Hinton, ImageNet classification with deep convolutional neural networks, 2012.
 Errors: InvalidArgument for another rank.)");
 
-  r.op("LRNGrad")
+  r.op("LRNGrad", HostAccess::kNone)
       .input("input_grads: T")
       .input("input_image: T")
       .input("output_image: T")

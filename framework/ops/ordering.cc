@@ -78,7 +78,7 @@ void list_diff_shape(ShapeContext& c) {
 }  // namespace
 
 void register_ordering_ops(OpRegistry& r) {
-  r.op("TopK")
+  r.op("TopK", HostAccess::kNone)
       .input("input: T")
       .input("k: Tk")
       .output("values: T")
@@ -94,7 +94,7 @@ void register_ordering_ops(OpRegistry& r) {
           "The larger comes first, of equal ones that with the lower index; NaN counts as larger "
           "than any number. sorted: false "
           "allows any order.\nErrors: InvalidArgument when the axis has fewer than k elements.");
-  r.op("InTopK")
+  r.op("InTopK", HostAccess::kNone)
       .input("predictions: float")
       .input("targets: T")
       .input("k: T")
@@ -108,7 +108,7 @@ void register_ordering_ops(OpRegistry& r) {
           "larger.\n\n"
           "predictions: [batch, classes]; targets: [batch]. False for a target out of range and "
           "for a row that is not finite.");
-  r.op("Where")
+  r.op("Where", HostAccess::kNone)
       .input("input: T")
       .output("index: int64")
       .attr("T: {numbertype, bool} = bool")
@@ -118,7 +118,7 @@ void register_ordering_ops(OpRegistry& r) {
       .doc(
           "The coordinates of the elements that are not zero (false), in row-major order: an int64 "
           "matrix [count, rank].");
-  r.op("Unique")
+  r.op("Unique", HostAccess::kNone)
       .input("x: T")
       .output("y: T")
       .output("idx: out_idx")
@@ -131,7 +131,7 @@ void register_ordering_ops(OpRegistry& r) {
           "The different elements of a vector in the order of their first occurrence, and for each "
           "element of `x` its place "
           "there: x[i] = y[idx[i]]. Every NaN is different.");
-  r.op("UniqueWithCounts")
+  r.op("UniqueWithCounts", HostAccess::kNone)
       .input("x: T")
       .output("y: T")
       .output("idx: out_idx")
@@ -142,7 +142,7 @@ void register_ordering_ops(OpRegistry& r) {
       .shape(unique_shape)
       .not_differentiable()
       .doc("As Unique, and how often each different element occurs.");
-  r.op("ListDiff")
+  r.op("ListDiff", HostAccess::kNone)
       .input("x: T")
       .input("y: T")
       .output("out: T")

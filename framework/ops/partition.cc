@@ -86,7 +86,7 @@ void dynamic_stitch_gradient(GradientContext& c) {
 }  // namespace
 
 void register_partition_ops(OpRegistry& r) {
-  r.op("DynamicPartition")
+  r.op("DynamicPartition", HostAccess::kNone)
       .input("data: T")
       .input("partitions: int32")
       .output("outputs: num_partitions * T")
@@ -100,7 +100,7 @@ void register_partition_ops(OpRegistry& r) {
           "partitions[i], in order.\n\n"
           "partitions: its shape is a prefix of data.shape. Errors: InvalidArgument for a number "
           "outside [0, num_partitions).");
-  r.op("DynamicStitch")
+  r.op("DynamicStitch", HostAccess::kNone)
       .input("indices: N * int32")
       .input("data: N * T")
       .output("merged: T")

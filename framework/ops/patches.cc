@@ -65,7 +65,7 @@ OpDeclaration& attributes(OpDeclaration& op) {
 }  // namespace
 
 void register_patches_ops(OpRegistry& r) {
-  OpDeclaration patches = r.op("ExtractImagePatches");
+  OpDeclaration patches = r.op("ExtractImagePatches", HostAccess::kNone);
   patches.input("images: T").output("patches: T").attr("T: realnumbertype");
   attributes(patches)
       .shape(patches_shape)
@@ -78,7 +78,7 @@ windows across, rows * columns * channels], the pixels of a window row by row. p
 image, as Conv2D does.
 Errors: InvalidArgument for another rank, or a window that does not fit.)");
 
-  OpDeclaration gradient = r.op("ExtractImagePatchesGrad");
+  OpDeclaration gradient = r.op("ExtractImagePatchesGrad", HostAccess::kNone);
   gradient.input("orig_input_shape: int64")
       .input("grad: T")
       .output("output: T")

@@ -181,65 +181,73 @@ void declare_avg_pool_grad(OpDeclaration op, bool volumes, const char* doc) {
 }
 
 void declare_image_pools(OpRegistry& r) {
-  declare_max_pool(r.op("MaxPool"), false, R"(Takes the maximum of each window of the images.
+  declare_max_pool(r.op("MaxPool", HostAccess::kNone), false,
+                   R"(Takes the maximum of each window of the images.
 
 input is [batch, height, width, channels] ("NHWC") or [batch, channels, height, width] ("NCHW"); ksize and strides have one
 element per axis of the input, 1 for batch and channels. padding is that of Conv2D; padding takes no part in a maximum. A
 window with a NaN gives NaN.
 Errors: InvalidArgument for another rank, or a window that does not fit.)");
 
-  declare_max_pool_grad(r.op("MaxPoolGrad"), false, R"(Computes the gradient of MaxPool.
+  declare_max_pool_grad(r.op("MaxPoolGrad", HostAccess::kNone), false,
+                        R"(Computes the gradient of MaxPool.
 
 orig_input and orig_output are its input and output, grad the gradient of its output. Each element of grad goes to the first
 element of its window (rows first) that equals the maximum, or is NaN where the maximum is.)");
 
   declare_max_pool_grad_grad(
-      r.op("MaxPoolGradGrad"), false,
+      r.op("MaxPoolGradGrad", HostAccess::kNone), false,
       R"(Picks, for each window of a MaxPool, the element of grad where that window has its first maximum.
 
 orig_input and orig_output are input and output of the MaxPool; grad has the shape of orig_input: it is the gradient of what
 MaxPoolGrad gives.)");
 
-  declare_avg_pool(r.op("AvgPool"), false, R"(Takes the average of each window of the images.
+  declare_avg_pool(r.op("AvgPool", HostAccess::kNone), false,
+                   R"(Takes the average of each window of the images.
 
 value is [batch, height, width, channels] ("NHWC") or [batch, channels, height, width] ("NCHW"); ksize and strides have one
 element per axis, 1 for batch and channels. padding is that of Conv2D; an average is over the elements inside the image.
 Errors: InvalidArgument for another rank, or a window that does not fit.)");
 
-  declare_avg_pool_grad(r.op("AvgPoolGrad"), false, R"(Computes the gradient of AvgPool.
+  declare_avg_pool_grad(r.op("AvgPoolGrad", HostAccess::kNone), false,
+                        R"(Computes the gradient of AvgPool.
 
 orig_input_shape is the shape of its input, grad the gradient of its output: each element of grad is shared out evenly over
 its window.)");
 }
 
 void declare_volume_pools(OpRegistry& r) {
-  declare_max_pool(r.op("MaxPool3D"), true, R"(Takes the maximum of each window of the volumes.
+  declare_max_pool(r.op("MaxPool3D", HostAccess::kNone), true,
+                   R"(Takes the maximum of each window of the volumes.
 
 input is [batch, depth, height, width, channels] ("NDHWC") or [batch, channels, depth, height, width] ("NCDHW"); ksize and
 strides have one element per axis of the input, 1 for batch and channels. padding is "SAME" or "VALID" as in Conv3D and takes
 no part in a maximum. A window with a NaN gives NaN.
 Errors: InvalidArgument for another rank, or a window that does not fit.)");
 
-  declare_max_pool_grad(r.op("MaxPool3DGrad"), true, R"(Computes the gradient of MaxPool3D.
+  declare_max_pool_grad(r.op("MaxPool3DGrad", HostAccess::kNone), true,
+                        R"(Computes the gradient of MaxPool3D.
 
 orig_input and orig_output are its input and output, grad the gradient of its output. Each element of grad goes to the first
 element of its window (planes first, then rows) that equals the maximum, or is NaN where the maximum is.)");
 
   declare_max_pool_grad_grad(
-      r.op("MaxPool3DGradGrad"), true,
+      r.op("MaxPool3DGradGrad", HostAccess::kNone), true,
       R"(Picks, for each window of a MaxPool3D, the element of grad where that window has its first maximum.
 
 orig_input and orig_output are input and output of the MaxPool3D; grad has the shape of orig_input: it is the gradient of
 what MaxPool3DGrad gives.)");
 
-  declare_avg_pool(r.op("AvgPool3D"), true, R"(Takes the average of each window of the volumes.
+  declare_avg_pool(r.op("AvgPool3D", HostAccess::kNone), true,
+                   R"(Takes the average of each window of the volumes.
 
 input is [batch, depth, height, width, channels] ("NDHWC") or [batch, channels, depth, height, width] ("NCDHW"); ksize and
 strides have one element per axis, 1 for batch and channels. padding is "SAME" or "VALID" as in Conv3D; an average is over the
 elements inside the volume.
 Errors: InvalidArgument for another rank, or a window that does not fit.)");
 
-  declare_avg_pool_grad(r.op("AvgPool3DGrad"), true, R"(Computes the gradient of AvgPool3D.
+  declare_avg_pool_grad(r.op("AvgPool3DGrad", HostAccess::kNone), true,
+                        R"(Computes the gradient of AvgPool3D.
 
 orig_input_shape is the shape of its input, grad the gradient of its output: each element of grad is shared out evenly over
 its window.)");
@@ -251,7 +259,7 @@ void register_pooling_ops(OpRegistry& r) {
   declare_image_pools(r);
   declare_volume_pools(r);
 
-  r.op("MaxPoolWithArgmax")
+  r.op("MaxPoolWithArgmax", HostAccess::kNone)
       .input("input: T")
       .output("output: T")
       .output("argmax: Targmax")

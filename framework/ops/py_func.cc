@@ -7,7 +7,7 @@ namespace treenail {
 
 void register_py_func_ops(OpRegistry& r) {
   const auto declare = [&](const char* name, bool stateful, const char* doc) {
-    OpDeclaration op = r.op(name);
+    OpDeclaration op = r.op(name, HostAccess::kPython);
     op.input("input: Tin")
         .output("output: Tout")
         .attr("token: string")

@@ -103,7 +103,7 @@ constexpr char kOfAll[] =
 
 void register_queues(OpRegistry& r) {
   const auto declare = [&](const char* name, const char* types, const std::string& doc) {
-    return r.op(name)
+    return r.op(name, HostAccess::kNone)
         .output("handle: resource")
         .attr(types)
         .attr("shapes: list(shape) >= 0 = []")
@@ -146,7 +146,7 @@ constexpr char kDequeued[] =
 
 void register_enqueues(OpRegistry& r) {
   const auto declare = [&](const char* name, ShapeFn rule, const char* doc) {
-    return r.op(name)
+    return r.op(name, HostAccess::kNone)
         .input("handle: resource")
         .input("components: Tcomponents")
         .attr("Tcomponents: list(type) >= 1")
@@ -166,7 +166,7 @@ void register_enqueues(OpRegistry& r) {
 
 void register_dequeues(OpRegistry& r) {
   const auto declare = [&](const char* name, ShapeFn rule, bool many, const char* doc) {
-    OpDeclaration op = r.op(name);
+    OpDeclaration op = r.op(name, HostAccess::kNone);
     op.input("handle: resource");
     if (many) op.input("n: int32").host("n");
     op.output("components: component_types")
@@ -190,7 +190,7 @@ void register_dequeues(OpRegistry& r) {
 }
 
 void register_rest(OpRegistry& r) {
-  r.op("QueueCloseV2")
+  r.op("QueueCloseV2", HostAccess::kNone)
       .input("handle: resource")
       .attr("cancel_pending_enqueues: bool = false")
       .asynchronous()
@@ -203,14 +203,14 @@ void register_rest(OpRegistry& r) {
           "cancel_pending_enqueues: enqueues that wait for room fail, too; else this waits until "
           "they are done.\n"
           "Errors: Cancelled when it is closed already, unless they are cancelled.");
-  r.op("QueueIsClosedV2")
+  r.op("QueueIsClosedV2", HostAccess::kNone)
       .input("handle: resource")
       .output("is_closed: bool")
       .stateful()
       .not_differentiable()
       .shape(of_handle_shape)
       .doc("Whether a queue is closed, a scalar.");
-  r.op("QueueSizeV2")
+  r.op("QueueSizeV2", HostAccess::kNone)
       .input("handle: resource")
       .output("size: int32")
       .stateful()

@@ -86,7 +86,7 @@ void register_stateful(OpRegistry& r) {
        "Numbers from the standard normal distribution, those of magnitude 2 and more drawn again."},
   };
   for (const auto& real : reals) {
-    r.op(real.name)
+    r.op(real.name, HostAccess::kNone)
         .input("shape: T")
         .output("output: dtype")
         .attr("seed: int = 0")
@@ -99,7 +99,7 @@ void register_stateful(OpRegistry& r) {
         .not_differentiable()
         .doc(concat(real.doc, "\n", kSeedDoc));
   }
-  r.op("RandomUniformInt")
+  r.op("RandomUniformInt", HostAccess::kNone)
       .input("shape: T")
       .input("minval: Tout")
       .input("maxval: Tout")
@@ -118,7 +118,7 @@ void register_stateful(OpRegistry& r) {
                   "- minval) / 2^32 (2^64 for int64) "
                   "at most.\n\nErrors: InvalidArgument unless minval < maxval.",
                   kSeedDoc));
-  r.op("RandomStream")
+  r.op("RandomStream", HostAccess::kNone)
       .input("shape: T")
       .output("stream: uint32")
       .attr("seed: int = 0")
@@ -132,7 +132,7 @@ void register_stateful(OpRegistry& r) {
           concat("Where the numbers of the next tensor of that shape begin in a stream, six words: "
                  "a stateless operation gives them for it as `seed`.\n",
                  kSeedDoc));
-  r.op("RandomShuffle")
+  r.op("RandomShuffle", HostAccess::kNone)
       .input("value: T")
       .output("output: T")
       .attr("seed: int = 0")
@@ -143,7 +143,7 @@ void register_stateful(OpRegistry& r) {
       .not_differentiable()
       .doc(
           concat("The rows of `value` (slices along its first axis) in random order.\n", kSeedDoc));
-  r.op("Multinomial")
+  r.op("Multinomial", HostAccess::kNone)
       .input("logits: T")
       .input("num_samples: int32")
       .output("output: output_dtype")
@@ -173,7 +173,7 @@ void register_stateless(OpRegistry& r) {
        "Standard normal numbers, those of magnitude 2 and more drawn again; a function of `seed`."},
   };
   for (const auto& real : reals) {
-    r.op(real.name)
+    r.op(real.name, HostAccess::kNone)
         .input("shape: T")
         .input("seed: Tseed")
         .output("output: dtype")
@@ -185,7 +185,7 @@ void register_stateless(OpRegistry& r) {
         .not_differentiable()
         .doc(concat(real.doc, "\n", kStatelessDoc));
   }
-  r.op("StatelessRandomUniformInt")
+  r.op("StatelessRandomUniformInt", HostAccess::kNone)
       .input("shape: T")
       .input("seed: Tseed")
       .input("minval: dtype")

@@ -168,7 +168,7 @@ void value_reduction_shape(ShapeContext& c) {
 
 OpDeclaration reduction(OpRegistry& r, const char* name, const char* types, const std::string& what,
                         void (*shape)(ShapeContext&) = reduction_shape) {
-  OpDeclaration d = r.op(name);
+  OpDeclaration d = r.op(name, HostAccess::kNone);
   if (types != nullptr) {
     d.input("input: T").input("reduction_indices: Tidx").output("output: T").attr(types);
   } else {
@@ -250,7 +250,7 @@ void register_reduction_ops(OpRegistry& r) {
       .not_differentiable();
   reduction(r, "Any", nullptr, "Whether any element along axes is true; false of none.")
       .not_differentiable();
-  r.op("L2Loss")
+  r.op("L2Loss", HostAccess::kNone)
       .input("t: T")
       .output("output: T")
       .attr("T: {half, bfloat16, float, double}")

@@ -24,7 +24,7 @@ constexpr char kErrors[] =
 }  // namespace
 
 void register_regex_ops(OpRegistry& r) {
-  r.op("RegexReplace")
+  r.op("RegexReplace", HostAccess::kNone)
       .input("input: string")
       .input("pattern: string")
       .input("rewrite: string")
@@ -33,7 +33,7 @@ void register_regex_ops(OpRegistry& r) {
       .shape(pattern_shape)
       .not_differentiable()
       .doc(concat(kReplaceDoc, kErrors));
-  r.op("StaticRegexReplace")
+  r.op("StaticRegexReplace", HostAccess::kNone)
       .input("input: string")
       .output("output: string")
       .attr("pattern: string")
@@ -42,14 +42,14 @@ void register_regex_ops(OpRegistry& r) {
       .shape(pattern_shape)
       .not_differentiable()
       .doc(concat(kReplaceDoc, " Pattern and rewrite are compiled once.", kErrors));
-  r.op("RegexFullMatch")
+  r.op("RegexFullMatch", HostAccess::kNone)
       .input("input: string")
       .input("pattern: string")
       .output("output: bool")
       .shape(pattern_shape)
       .not_differentiable()
       .doc(concat(kMatchDoc, kErrors));
-  r.op("StaticRegexFullMatch")
+  r.op("StaticRegexFullMatch", HostAccess::kNone)
       .input("input: string")
       .output("output: bool")
       .attr("pattern: string")

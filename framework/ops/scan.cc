@@ -97,7 +97,7 @@ void recurrence_gradient(GradientContext& c) {
 }
 
 OpDeclaration scan(OpRegistry& r, const char* name, const char* types = "T: numbertype") {
-  OpDeclaration d = r.op(name);
+  OpDeclaration d = r.op(name, HostAccess::kNone);
   d.input("x: T")
       .input("axis: Tidx")
       .output("out: T")
@@ -132,7 +132,7 @@ void register_scan_ops(OpRegistry& r) {
           "exclusive: without x[i] itself, so the first is the lowest finite number of the dtype, "
           "as in TensorFlow. reverse: from the end. axis: a scalar in [-rank, rank). Errors: "
           "InvalidArgument for an axis out of range.");
-  r.op("LinearRecurrence")
+  r.op("LinearRecurrence", HostAccess::kNone)
       .input("x: T")
       .input("decay: T")
       .input("axis: Tidx")

@@ -190,7 +190,7 @@ void declare_gradient(OpDeclaration& op, const Reduction& reduction) {
 
 void register_segment_ops(OpRegistry& r) {
   for (const Reduction& reduction : {kSum, kProd, kMax, kMin, kMean}) {
-    OpDeclaration op = r.op(concat("Segment", reduction.name));
+    OpDeclaration op = r.op(concat("Segment", reduction.name), HostAccess::kNone);
     op.input("data: T")
         .input("segment_ids: Tindices")
         .output("output: T")
@@ -216,7 +216,7 @@ void register_segment_ops(OpRegistry& r) {
        {Sparse{"Sum", sparse_sum_gradient, "Sums"}, Sparse{"Mean", sparse_mean_gradient, "Means"},
         Sparse{"SqrtN", sparse_sqrt_n_gradient,
                "Sums, divided by the square root of the number,"}}) {
-    r.op(concat("SparseSegment", sparse.name))
+    r.op(concat("SparseSegment", sparse.name), HostAccess::kNone)
         .input("data: T")
         .input("indices: Tidx")
         .input("segment_ids: Tindices")
@@ -236,7 +236,7 @@ void register_segment_ops(OpRegistry& r) {
             "InvalidArgument when an index is out of range or ids decrease."));
   }
   for (const Reduction& reduction : {kSum, kProd, kMax, kMin}) {
-    OpDeclaration op = r.op(concat("UnsortedSegment", reduction.name));
+    OpDeclaration op = r.op(concat("UnsortedSegment", reduction.name), HostAccess::kNone);
     op.input("data: T")
         .input("segment_ids: Tindices")
         .input("num_segments: Tnumsegments")

@@ -50,7 +50,7 @@ void clip_gradient(GradientContext& c) {
 }  // namespace
 
 void register_selection_ops(OpRegistry& r) {
-  r.op("Select")
+  r.op("Select", HostAccess::kNone)
       .input("condition: bool")
       .input("x: T")
       .input("y: T")
@@ -64,7 +64,7 @@ void register_selection_ops(OpRegistry& r) {
       .doc(
           "Elements of x where condition is true, of y elsewhere.\n\n"
           "The three shapes broadcast as in NumPy (numpy.where).");
-  r.op("ClipByValue")
+  r.op("ClipByValue", HostAccess::kNone)
       .input("t: T")
       .input("clip_value_min: T")
       .input("clip_value_max: T")

@@ -262,7 +262,7 @@ void unravel_index_shape(ShapeContext& c) {
 }
 
 void register_asking(OpRegistry& r) {
-  r.op("Shape")
+  r.op("Shape", HostAccess::kNone)
       .input("input: T")
       .anywhere("input")
       .output("output: out_type")
@@ -273,7 +273,7 @@ void register_asking(OpRegistry& r) {
       .any_device()
       .host("output")
       .doc("The shape of `input`, an integer vector. The value of `input` is not read.");
-  r.op("ShapeN")
+  r.op("ShapeN", HostAccess::kNone)
       .input("input: N * T")
       .anywhere("input")
       .output("output: N * out_type")
@@ -285,7 +285,7 @@ void register_asking(OpRegistry& r) {
       .any_device()
       .host("output")
       .doc("The shapes of several tensors: output i is the shape of input i.");
-  r.op("Size")
+  r.op("Size", HostAccess::kNone)
       .input("input: T")
       .anywhere("input")
       .output("output: out_type")
@@ -296,7 +296,7 @@ void register_asking(OpRegistry& r) {
       .any_device()
       .host("output")
       .doc("The number of elements of `input`, a scalar.");
-  r.op("Rank")
+  r.op("Rank", HostAccess::kNone)
       .input("input: T")
       .anywhere("input")
       .output("output: int32")
@@ -309,7 +309,7 @@ void register_asking(OpRegistry& r) {
 }
 
 void register_views(OpRegistry& r) {
-  r.op("Reshape")
+  r.op("Reshape", HostAccess::kNone)
       .input("tensor: T")
       .input("shape: Tshape")
       .output("output: T")
@@ -323,7 +323,7 @@ void register_views(OpRegistry& r) {
           "The same elements, in the same order, under another shape.\n\n"
           "shape: the extents; one of them may be -1 and is then inferred.\n"
           "Errors: InvalidArgument when the number of elements differs.");
-  r.op("ExpandDims")
+  r.op("ExpandDims", HostAccess::kNone)
       .input("input: T")
       .input("dim: Tdim")
       .output("output: T")
@@ -334,7 +334,7 @@ void register_views(OpRegistry& r) {
       .view_of("input")
       .gradient(reshape_gradient)
       .doc("A new axis of extent 1 at place `dim` (negative: counted from the end of the result).");
-  r.op("Squeeze")
+  r.op("Squeeze", HostAccess::kNone)
       .input("input: T")
       .output("output: T")
       .attr("T: type")
@@ -346,7 +346,7 @@ void register_views(OpRegistry& r) {
 }
 
 void register_shape_arithmetic(OpRegistry& r) {
-  r.op("BroadcastTo")
+  r.op("BroadcastTo", HostAccess::kNone)
       .input("input: T")
       .input("shape: Tidx")
       .output("output: T")
@@ -358,7 +358,7 @@ void register_shape_arithmetic(OpRegistry& r) {
       .doc(
           "`input` repeated along axes of extent 1, and along new leading axes, to fill `shape` "
           "(NumPy's broadcasting).");
-  r.op("BroadcastArgs")
+  r.op("BroadcastArgs", HostAccess::kNone)
       .input("s0: T")
       .input("s1: T")
       .output("r0: T")
@@ -368,7 +368,7 @@ void register_shape_arithmetic(OpRegistry& r) {
       .shape(broadcast_args_shape)
       .not_differentiable()
       .doc("The shape to which shapes `s0` and `s1` broadcast together.");
-  r.op("InvertPermutation")
+  r.op("InvertPermutation", HostAccess::kNone)
       .input("x: T")
       .output("y: T")
       .attr("T: {int32, int64} = int32")
@@ -377,7 +377,7 @@ void register_shape_arithmetic(OpRegistry& r) {
       .doc(
           "The inverse of a permutation of 0 ... n-1: y[x[i]] = i.\n\nErrors: InvalidArgument when "
           "`x` is no permutation.");
-  r.op("ConcatOffset")
+  r.op("ConcatOffset", HostAccess::kNone)
       .input("concat_dim: int32")
       .input("shape: N * int32")
       .output("offset: N * int32")
@@ -389,7 +389,7 @@ void register_shape_arithmetic(OpRegistry& r) {
       .doc(
           "Where each of N tensors of the given shapes begins in their concatenation along "
           "`concat_dim`.");
-  r.op("UnravelIndex")
+  r.op("UnravelIndex", HostAccess::kNone)
       .input("indices: Tidx")
       .input("dims: Tidx")
       .output("output: Tidx")

@@ -204,7 +204,7 @@ void declare_masks(OpDeclaration op, std::string_view elements = "T: type") {
 }  // namespace
 
 void register_slicing_ops(OpRegistry& r) {
-  r.op("Slice")
+  r.op("Slice", HostAccess::kNone)
       .input("input: T")
       .input("begin: Index")
       .input("size: Index")
@@ -220,7 +220,7 @@ void register_slicing_ops(OpRegistry& r) {
           "that is left along an axis.\n"
           "Errors: InvalidArgument when the part is not inside `input`.");
 
-  OpDeclaration slice = r.op("StridedSlice");
+  OpDeclaration slice = r.op("StridedSlice", HostAccess::kNone);
   slice.input("input: T")
       .input("begin: Index")
       .input("end: Index")
@@ -234,7 +234,7 @@ void register_slicing_ops(OpRegistry& r) {
                   "\nErrors: InvalidArgument for a stride of 0, more ranges than axes, or an index "
                   "out of bounds."));
 
-  OpDeclaration gradient = r.op("StridedSliceGrad");
+  OpDeclaration gradient = r.op("StridedSliceGrad", HostAccess::kNone);
   gradient.input("shape: Index")
       .input("begin: Index")
       .input("end: Index")
@@ -249,7 +249,7 @@ void register_slicing_ops(OpRegistry& r) {
                   "ranges takes.\n\n",
                   kMaskDoc));
 
-  OpDeclaration add = r.op("TensorStridedSliceAdd");
+  OpDeclaration add = r.op("TensorStridedSliceAdd", HostAccess::kNone);
   add.input("input: T")
       .input("begin: Index")
       .input("end: Index")
@@ -267,7 +267,7 @@ void register_slicing_ops(OpRegistry& r) {
                   "\nErrors: InvalidArgument for a stride of 0, more ranges than axes, an index "
                   "out of bounds or a value of another shape."));
 
-  OpDeclaration assign = r.op("ResourceStridedSliceAssign");
+  OpDeclaration assign = r.op("ResourceStridedSliceAssign", HostAccess::kNone);
   assign.input("resource: resource")
       .input("begin: Index")
       .input("end: Index")

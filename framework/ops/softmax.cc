@@ -97,7 +97,7 @@ void sparse_cross_entropy_gradient(GradientContext& c) {
 }  // namespace
 
 void register_softmax_ops(OpRegistry& r) {
-  r.op("Softmax")
+  r.op("Softmax", HostAccess::kNone)
       .input("logits: T")
       .output("softmax: T")
       .attr("T: {half, bfloat16, float, double}")
@@ -109,7 +109,7 @@ void register_softmax_ops(OpRegistry& r) {
 logits has rank 1 or more; the output has its shape and each row sums to 1. The row's maximum is subtracted first, so that
 nothing overflows; a row with NaN or +inf becomes NaN.)");
 
-  r.op("LogSoftmax")
+  r.op("LogSoftmax", HostAccess::kNone)
       .input("logits: T")
       .output("logsoftmax: T")
       .attr("T: {half, bfloat16, float, double}")
@@ -120,7 +120,7 @@ nothing overflows; a row with NaN or +inf becomes NaN.)");
 
 logits has rank 1 or more; the output has its shape. More accurate than Log of Softmax where probabilities are small.)");
 
-  r.op("SoftmaxCrossEntropyWithLogits")
+  r.op("SoftmaxCrossEntropyWithLogits", HostAccess::kNone)
       .input("features: T")
       .input("labels: T")
       .output("loss: T")
@@ -136,7 +136,7 @@ features and labels are [batch, classes]; each row of labels is a distribution: 
 [batch, classes], is softmax(features) - labels, the gradient of each loss with respect to its row of features.
 Errors: InvalidArgument when the shapes differ or are not of rank 2.)");
 
-  r.op("SparseSoftmaxCrossEntropyWithLogits")
+  r.op("SparseSoftmaxCrossEntropyWithLogits", HostAccess::kNone)
       .input("features: T")
       .input("labels: Tlabels")
       .output("loss: T")

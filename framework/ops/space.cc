@@ -182,7 +182,7 @@ void depth_to_space_gradient(GradientContext& c) {
 }  // namespace
 
 void register_space_ops(OpRegistry& r) {
-  r.op("SpaceToBatchND")
+  r.op("SpaceToBatchND", HostAccess::kNone)
       .input("input: T")
       .input("block_shape: Tblock_shape")
       .input("paddings: Tpaddings")
@@ -199,7 +199,7 @@ void register_space_ops(OpRegistry& r) {
           "spatial..., rest...] becomes "
           "[block_0 * block_1 * ... * batch, padded_i / block_i..., rest...].\n\n"
           "Errors: InvalidArgument when a padded extent is not divisible by its block.");
-  r.op("BatchToSpaceND")
+  r.op("BatchToSpaceND", HostAccess::kNone)
       .input("input: T")
       .input("block_shape: Tblock_shape")
       .input("crops: Tcrops")
@@ -215,7 +215,7 @@ void register_space_ops(OpRegistry& r) {
           "The inverse of SpaceToBatchND: parts of the batch axis laid out as blocks of the "
           "spatial axes, then cropped.");
   for (const bool to_depth : {true, false}) {
-    r.op(to_depth ? "SpaceToDepth" : "DepthToSpace")
+    r.op(to_depth ? "SpaceToDepth" : "DepthToSpace", HostAccess::kNone)
         .input("input: T")
         .output("output: T")
         .attr("T: type")

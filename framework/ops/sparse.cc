@@ -100,7 +100,7 @@ void edit_distance_shape(ShapeContext& c) {
 }  // namespace
 
 void register_sparse_ops(OpRegistry& r) {
-  r.op("SparseToDense")
+  r.op("SparseToDense", HostAccess::kNone)
       .input("sparse_indices: Tindices")
       .input("output_shape: Tindices")
       .input("sparse_values: T")
@@ -120,7 +120,7 @@ void register_sparse_ops(OpRegistry& r) {
           "order, none twice; otherwise the last value at a place stays (the gradient assumes "
           "that none is repeated).\n\nErrors: InvalidArgument for an index outside output_shape, "
           "out of order or repeated.");
-  r.op("EditDistance")
+  r.op("EditDistance", HostAccess::kNone)
       .input("hypothesis_indices: int64")
       .input("hypothesis_values: T")
       .input("hypothesis_shape: int64")

@@ -15,7 +15,7 @@ namespace treenail {
 namespace {
 
 OpDeclaration unary(OpRegistry& r, const char* name) {
-  OpDeclaration d = r.op(name);
+  OpDeclaration d = r.op(name, HostAccess::kNone);
   d.input("x: T")
       .output("y: T")
       .attr("T: {half, bfloat16, float, double}")
@@ -26,7 +26,7 @@ OpDeclaration unary(OpRegistry& r, const char* name) {
 }
 
 OpDeclaration binary(OpRegistry& r, const char* name, const char* first, const char* second) {
-  OpDeclaration d = r.op(name);
+  OpDeclaration d = r.op(name, HostAccess::kNone);
   d.input(std::string(first) + ": T")
       .input(std::string(second) + ": T")
       .output("z: T")
@@ -180,7 +180,7 @@ void declare_incomplete(OpRegistry& r) {
           "Second derivative of Igamma with respect to a, of which there is no further one: "
           "Unimplemented.\n\n"
           "Shapes broadcast as in NumPy.");
-  OpDeclaration beta = r.op("Betainc");
+  OpDeclaration beta = r.op("Betainc", HostAccess::kNone);
   beta.input("a: T").input("b: T").input("x: T").output("z: T").attr("T: {float, double}");
   beta.shape(betainc_shape).elementwise().in_place("a", "z").in_place("b", "z").in_place("x", "z");
   beta.gradient(betainc_gradient, {"a", "b", "x"})

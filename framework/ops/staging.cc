@@ -18,21 +18,22 @@ void staged_shape(ShapeContext&) {}
 void peek_shape(ShapeContext& c) { c.with_rank(0, 0); }
 
 void register_waiting(OpRegistry& r) {
-  with_area(r.op("Stage").input("values: dtypes"), kStagedTypes)
+  with_area(r.op("Stage", HostAccess::kNone).input("values: dtypes"), kStagedTypes)
       .stored("values")
       .asynchronous()
       .stateful()
       .shape(no_outputs_shape)
       .doc(std::string("Puts a tuple of tensors into a staging area, once there is room.") + kDoc +
            "\nErrors also: ResourceExhausted for a tuple larger than memory_limit.");
-  with_area(r.op("Unstage").output("values: dtypes"), kStagedTypes)
+  with_area(r.op("Unstage", HostAccess::kNone).output("values: dtypes"), kStagedTypes)
       .asynchronous()
       .stateful()
       .shape(staged_shape)
       .doc(std::string("Takes the tuple that was put first out of a staging area, once there is "
                        "one. Who waits longest is served first.") +
            kDoc);
-  with_area(r.op("StagePeek").input("index: int32").output("values: dtypes"), kStagedTypes)
+  with_area(r.op("StagePeek", HostAccess::kNone).input("index: int32").output("values: dtypes"),
+            kStagedTypes)
       .asynchronous()
       .stateful()
       .shape(peek_shape)
@@ -45,11 +46,11 @@ void register_waiting(OpRegistry& r) {
 
 void register_staging_ops(OpRegistry& r) {
   register_waiting(r);
-  with_area(r.op("StageSize").output("size: int32"), kAnyStagedTypes)
+  with_area(r.op("StageSize", HostAccess::kNone).output("size: int32"), kAnyStagedTypes)
       .stateful()
       .shape(scalar_shape)
       .doc(std::string("How many tuples a staging area holds, a scalar.") + kDoc);
-  auto clear = r.op("StageClear");
+  auto clear = r.op("StageClear", HostAccess::kNone);
   with_area(clear, kAnyStagedTypes)
       .stateful()
       .shape(no_outputs_shape)

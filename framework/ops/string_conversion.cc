@@ -40,7 +40,7 @@ void strong_hash_shape(ShapeContext& c) {
 }
 
 void register_text(OpRegistry& r) {
-  r.op("StringToNumber")
+  r.op("StringToNumber", HostAccess::kNone)
       .input("string_tensor: string")
       .output("output: out_type")
       .attr("out_type: {float, double, int32, int64} = float")
@@ -52,7 +52,7 @@ void register_text(OpRegistry& r) {
           "The "
           "program's locale does not matter.\n\nErrors: InvalidArgument for what is no number, and "
           "for integers that do not fit.");
-  r.op("AsString")
+  r.op("AsString", HostAccess::kNone)
       .input("input: T")
       .output("output: string")
       .attr(
@@ -75,7 +75,7 @@ void register_text(OpRegistry& r) {
 }
 
 void register_hashes(OpRegistry& r) {
-  r.op("StringToHashBucketFast")
+  r.op("StringToHashBucketFast", HostAccess::kNone)
       .input("input: string")
       .output("output: int64")
       .attr("num_buckets: int >= 1")
@@ -84,7 +84,7 @@ void register_hashes(OpRegistry& r) {
       .doc(
           "A number in [0, num_buckets) for each string: FarmHash's Fingerprint64, which never "
           "changes, modulo num_buckets. Who may\nchoose the strings may choose the bucket, too.");
-  r.op("StringToHashBucketStrong")
+  r.op("StringToHashBucketStrong", HostAccess::kNone)
       .input("input: string")
       .output("output: int64")
       .attr("num_buckets: int >= 1")
@@ -95,7 +95,7 @@ void register_hashes(OpRegistry& r) {
           "A number in [0, num_buckets) for each string: SipHash-2-4 under a key of two integers "
           "(Aumasson, Bernstein: SipHash, 2012),\nmodulo num_buckets. Without the key nobody can "
           "choose buckets.");
-  r.op("StringToHashBucket")
+  r.op("StringToHashBucket", HostAccess::kNone)
       .input("string_tensor: string")
       .output("output: int64")
       .attr("num_buckets: int >= 1")

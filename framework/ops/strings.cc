@@ -48,7 +48,7 @@ void letter_case_shape(ShapeContext& c) {
 }
 
 void register_joining(OpRegistry& r) {
-  r.op("StringJoin")
+  r.op("StringJoin", HostAccess::kNone)
       .input("inputs: N * string")
       .output("output: string")
       .attr("N: int >= 1")
@@ -58,7 +58,7 @@ void register_joining(OpRegistry& r) {
       .doc(
           "The strings of all inputs at each place one after the other, `separator` between them. "
           "Inputs have one shape; scalars\ngo with each place.");
-  r.op("ReduceJoin")
+  r.op("ReduceJoin", HostAccess::kNone)
       .input("inputs: string")
       .input("reduction_indices: int32")
       .output("output: string")
@@ -72,7 +72,7 @@ void register_joining(OpRegistry& r) {
           "joined first, so along it neighbours\nstay neighbours: [[\"a\", \"b\"], [\"c\", \"d\"]] "
           "gives \"acbd\" for [0, 1] and \"abcd\" for [1, 0]. Negative axes count from\nthe end; "
           "keep_dims: they stay, with extent 1.");
-  r.op("StringSplit")
+  r.op("StringSplit", HostAccess::kNone)
       .input("input: string")
       .input("sep: string")
       .output("indices: int64")
@@ -93,7 +93,7 @@ void register_joining(OpRegistry& r) {
 }
 
 void register_parts(OpRegistry& r) {
-  r.op("StringLength")
+  r.op("StringLength", HostAccess::kNone)
       .input("input: string")
       .output("output: int32")
       .attr("unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'")
@@ -102,7 +102,7 @@ void register_parts(OpRegistry& r) {
       .doc(
           "The length of each string, in bytes or in UTF-8 characters (bytes that continue none "
           "count).\n\nErrors: InvalidArgument for 2^31 and more.");
-  r.op("Substr")
+  r.op("Substr", HostAccess::kNone)
       .input("input: string")
       .input("pos: T")
       .input("len: T")
@@ -121,7 +121,7 @@ void register_parts(OpRegistry& r) {
 
 void register_letters(OpRegistry& r) {
   for (const auto& [name, what] : {std::pair{"StringLower", "lower"}, {"StringUpper", "upper"}}) {
-    r.op(name)
+    r.op(name, HostAccess::kNone)
         .input("input: string")
         .output("output: string")
         .attr("encoding: string = ''")
@@ -132,7 +132,7 @@ void register_letters(OpRegistry& r) {
                     "mapping (version 14,\nno language's own rules); what is no UTF-8 becomes "
                     "U+FFFD."));
   }
-  r.op("StringStrip")
+  r.op("StringStrip", HostAccess::kNone)
       .input("input: string")
       .output("output: string")
       .shape(unchanged_shape)

@@ -56,7 +56,7 @@ void audio_summary_shape(ShapeContext& c) {
 void merge_summary_shape(ShapeContext& c) { c.set_output(0, Shape()); }
 
 void register_values(OpRegistry& r) {
-  r.op("ScalarSummary")
+  r.op("ScalarSummary", HostAccess::kNone)
       .input("tags: string")
       .input("values: T")
       .output("summary: string")
@@ -66,7 +66,7 @@ void register_values(OpRegistry& r) {
       .doc(
           "A summary of numbers: for each element of `values` (as float32) one value with the tag "
           "at the same place of\n`tags`. The result is a scalar.");
-  r.op("HistogramSummary")
+  r.op("HistogramSummary", HostAccess::kNone)
       .input("tag: string")
       .input("values: T")
       .output("summary: string")
@@ -79,7 +79,7 @@ void register_values(OpRegistry& r) {
           "and how many lie in each\nof TensorFlow's buckets, whose limits grow by a tenth from "
           "1e-12 to 1e20 on either side of zero. Runs of empty\nbuckets are one bucket.\n\n"
           "Errors: InvalidArgument for NaN and infinities.");
-  r.op("TensorSummary")
+  r.op("TensorSummary", HostAccess::kNone)
       .input("tag: string")
       .input("tensor: T")
       .input("serialized_summary_metadata: string")
@@ -92,7 +92,7 @@ void register_values(OpRegistry& r) {
           "which "
           "says how it is shown.\n\nErrors: InvalidArgument where the metadata are no message, for "
           "resources and variants, and beyond 2 GiB.");
-  r.op("MergeSummary")
+  r.op("MergeSummary", HostAccess::kNone)
       .input("inputs: N * string")
       .output("summary: string")
       .attr("N: int >= 1")
@@ -104,7 +104,7 @@ void register_values(OpRegistry& r) {
 }
 
 void register_media(OpRegistry& r) {
-  r.op("ImageSummary")
+  r.op("ImageSummary", HostAccess::kNone)
       .input("tag: string")
       .input("tensor: T")
       .output("summary: string")
@@ -124,7 +124,7 @@ void register_media(OpRegistry& r) {
           "... "
           "when max_images is more than 1.\n\nErrors: InvalidArgument for other shapes and for "
           "images without pixels.");
-  r.op("AudioSummary")
+  r.op("AudioSummary", HostAccess::kNone)
       .input("tag: string")
       .input("tensor: float")
       .input("sample_rate: float")

@@ -12,7 +12,7 @@ constexpr char kElement[] = "element_dtype: type";
 constexpr char kShapeType[] = "shape_type: {int32, int64}";
 
 void declare_makers(OpRegistry& r) {
-  r.op("EmptyTensorList")
+  r.op("EmptyTensorList", HostAccess::kNone)
       .input("element_shape: shape_type")
       .input("max_num_elements: int32")
       .output("handle: variant")
@@ -25,7 +25,7 @@ void declare_makers(OpRegistry& r) {
           "An empty list of tensors.\n\n"
           "element_shape: what holds for every element, -1 where an extent is unknown, or the "
           "scalar -1. max_num_elements: how many may be pushed; -1: any number.");
-  r.op("TensorListReserve")
+  r.op("TensorListReserve", HostAccess::kNone)
       .input("element_shape: shape_type")
       .input("num_elements: int32")
       .output("handle: variant")
@@ -39,7 +39,7 @@ void declare_makers(OpRegistry& r) {
           "element_shape: what holds for every element, -1 where an extent is unknown, or the "
           "scalar -1. An element that is not set reads as zeros where the shape is known. Errors: "
           "InvalidArgument for a negative number.");
-  r.op("TensorListFromTensor")
+  r.op("TensorListFromTensor", HostAccess::kNone)
       .input("tensor: element_dtype")
       .input("element_shape: shape_type")
       .output("output_handle: variant")
@@ -56,7 +56,7 @@ void declare_makers(OpRegistry& r) {
 }
 
 void declare_items(OpRegistry& r) {
-  r.op("TensorListGetItem")
+  r.op("TensorListGetItem", HostAccess::kNone)
       .input("input_handle: variant")
       .input("index: int32")
       .input("element_shape: int32")
@@ -70,7 +70,7 @@ void declare_items(OpRegistry& r) {
           "element_shape: what is known of its shape. Errors: InvalidArgument for an index "
           "outside the list, an element of another shape, and one that is not set where neither "
           "element_shape nor another element tells its shape.");
-  r.op("TensorListSetItem")
+  r.op("TensorListSetItem", HostAccess::kNone)
       .input("input_handle: variant")
       .input("index: int32")
       .input("item: element_dtype")
@@ -84,7 +84,7 @@ void declare_items(OpRegistry& r) {
           "The list with `item` as element `index`.\n\n"
           "Where nothing else reads the list, it is changed in place. Errors: InvalidArgument for "
           "an index outside the list, or an item of another dtype or shape.");
-  r.op("TensorListUnset")
+  r.op("TensorListUnset", HostAccess::kNone)
       .input("input_handle: variant")
       .input("indices: int32")
       .output("output_handle: variant")
@@ -98,7 +98,7 @@ void declare_items(OpRegistry& r) {
 }
 
 void declare_ends(OpRegistry& r) {
-  r.op("TensorListPushBack")
+  r.op("TensorListPushBack", HostAccess::kNone)
       .input("input_handle: variant")
       .input("tensor: element_dtype")
       .output("output_handle: variant")
@@ -111,7 +111,7 @@ void declare_ends(OpRegistry& r) {
           "The list with one more element.\n\n"
           "Where nothing else reads the list, it is changed in place. Errors: InvalidArgument for "
           "a full list, and for a tensor of another dtype or shape.");
-  r.op("TensorListPopBack")
+  r.op("TensorListPopBack", HostAccess::kNone)
       .input("input_handle: variant")
       .input("element_shape: int32")
       .output("output_handle: variant")
@@ -124,7 +124,7 @@ void declare_ends(OpRegistry& r) {
           "The list without its last element, and that element; zeros where it is not set.\n\n"
           "element_shape: what is known of its shape. Errors: InvalidArgument for an empty list; "
           "as TensorListGetItem.");
-  r.op("TensorListResize")
+  r.op("TensorListResize", HostAccess::kNone)
       .input("input_handle: variant")
       .input("size: int32")
       .output("output_handle: variant")
@@ -137,14 +137,14 @@ void declare_ends(OpRegistry& r) {
 }
 
 void declare_questions(OpRegistry& r) {
-  r.op("TensorListLength")
+  r.op("TensorListLength", HostAccess::kNone)
       .input("input_handle: variant")
       .output("length: int32")
       .allocates_outputs()
       .shape(tensor_list::length_shape)
       .not_differentiable()
       .doc("How many elements a list has.");
-  r.op("TensorListElementShape")
+  r.op("TensorListElementShape", HostAccess::kNone)
       .input("input_handle: variant")
       .output("element_shape: shape_type")
       .attr(kShapeType)
@@ -157,7 +157,7 @@ void declare_questions(OpRegistry& r) {
 }
 
 void declare_stacks(OpRegistry& r) {
-  r.op("TensorListStack")
+  r.op("TensorListStack", HostAccess::kNone)
       .input("input_handle: variant")
       .input("element_shape: int32")
       .output("tensor: element_dtype")
@@ -171,7 +171,7 @@ void declare_stacks(OpRegistry& r) {
           "element_shape: what is known of their shape. num_elements: how many there must be; -1: "
           "any number. Errors: InvalidArgument for elements of different shapes, and where "
           "nothing tells the shape of a row.");
-  r.op("TensorListGather")
+  r.op("TensorListGather", HostAccess::kNone)
       .input("input_handle: variant")
       .input("indices: int32")
       .input("element_shape: int32")
@@ -188,7 +188,7 @@ void declare_stacks(OpRegistry& r) {
 
 void declare_scatters(OpRegistry& r) {
   for (const bool sized : {false, true}) {
-    OpDeclaration op = r.op(sized ? "TensorListScatterV2" : "TensorListScatter");
+    OpDeclaration op = r.op(sized ? "TensorListScatterV2" : "TensorListScatter", HostAccess::kNone);
     op.input("tensor: element_dtype").input("indices: int32").input("element_shape: shape_type");
     if (sized) op.input("num_elements: int32");
     op.output("output_handle: variant")
@@ -205,7 +205,7 @@ void declare_scatters(OpRegistry& r) {
              "Errors: InvalidArgument for a negative index" +
              (sized ? ", one beyond the length," : "") + " and for rows of another shape.");
   }
-  r.op("TensorListScatterIntoExistingList")
+  r.op("TensorListScatterIntoExistingList", HostAccess::kNone)
       .input("input_handle: variant")
       .input("tensor: element_dtype")
       .input("indices: int32")
@@ -230,7 +230,7 @@ void declare_joins(OpRegistry& r) {
       "element_shape: what is known of their shapes. Errors: InvalidArgument for scalars, for "
       "elements that differ in other extents, and where nothing tells the shape of an element that "
       "is not set";
-  r.op("TensorListConcat")
+  r.op("TensorListConcat", HostAccess::kNone)
       .input("input_handle: variant")
       .output("tensor: element_dtype")
       .output("lengths: int64")
@@ -240,7 +240,7 @@ void declare_joins(OpRegistry& r) {
       .shape(tensor_list::concat_shape)
       .gradient(tensor_list::concat_gradient, {"lengths"})
       .doc(std::string(kDoc) + ".");
-  r.op("TensorListConcatV2")
+  r.op("TensorListConcatV2", HostAccess::kNone)
       .input("input_handle: variant")
       .input("element_shape: shape_type")
       .input("leading_dims: int64")
@@ -252,7 +252,7 @@ void declare_joins(OpRegistry& r) {
       .shape(tensor_list::concat_shape)
       .gradient(tensor_list::concat_gradient, {"lengths"})
       .doc(std::string(kDoc) + ". leading_dims: the first extents of elements that are not set.");
-  r.op("TensorListSplit")
+  r.op("TensorListSplit", HostAccess::kNone)
       .input("tensor: element_dtype")
       .input("element_shape: shape_type")
       .input("lengths: int64")
@@ -267,7 +267,7 @@ void declare_joins(OpRegistry& r) {
           "The list of pieces of `tensor`, of `lengths` rows each, which share its memory.\n\n"
           "element_shape: what must hold for every piece. Errors: InvalidArgument for lengths "
           "that are negative or do not add up to the rows there are.");
-  r.op("TensorListConcatLists")
+  r.op("TensorListConcatLists", HostAccess::kNone)
       .input("input_a: variant")
       .input("input_b: variant")
       .output("output: variant")

@@ -74,7 +74,8 @@ void add_inputs(OpDeclaration& op, std::string_view names, std::string_view type
 }
 
 void declare(OpRegistry& r, const Update& update, bool sparse) {
-  OpDeclaration op = r.op(concat(sparse ? "ResourceSparseApply" : "ResourceApply", update.name));
+  OpDeclaration op = r.op(concat(sparse ? "ResourceSparseApply" : "ResourceApply", update.name),
+                          HostAccess::kNone);
   const std::string_view gradient =
       std::string_view(update.name) == "GradientDescent" ||
               (std::string_view(update.name) == "ProximalGradientDescent" && !sparse)
@@ -147,7 +148,7 @@ constexpr Update kUpdates[] = {
 };
 
 void declare_sparse_adam(OpRegistry& r) {
-  OpDeclaration op = r.op("ResourceSparseApplyAdam");
+  OpDeclaration op = r.op("ResourceSparseApplyAdam", HostAccess::kNone);
   add_inputs(op, "var m v", "resource", true);
   add_inputs(op, "beta1_power beta2_power lr beta1 beta2 epsilon grad", "T", false);
   op.input("indices: Tindices")

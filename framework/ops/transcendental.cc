@@ -17,7 +17,7 @@ constexpr char kFloatsAndComplex[] = "T: {half, bfloat16, float, double, complex
 constexpr char kFloats[] = "T: {half, bfloat16, float, double}";
 
 OpDeclaration function(OpRegistry& r, const char* name, const char* types, const char* doc) {
-  OpDeclaration d = r.op(name);
+  OpDeclaration d = r.op(name, HostAccess::kNone);
   d.input("x: T")
       .output("y: T")
       .attr(types)
@@ -125,7 +125,7 @@ void erfc_gradient(GradientContext& c) { error_function_gradient(c, -1); }
 // TanhGrad(y, dy) = dy (1 - y²) and SigmoidGrad(y, dy) = dy y (1 - y): one sweep through memory
 // instead of three.
 OpDeclaration output_gradient(OpRegistry& r, const char* name) {
-  OpDeclaration d = r.op(name);
+  OpDeclaration d = r.op(name, HostAccess::kNone);
   d.input("y: T").input("dy: T").output("dx: T").attr(kFloatsAndComplex).elementwise();
   d.shape([](ShapeContext& c) {
     c.set_output(0, ShapeContext::merge(c.input(0), c.input(1), "the shapes of y and dy"));

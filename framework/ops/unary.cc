@@ -19,7 +19,7 @@ constexpr char kFloats[] = "T: {half, bfloat16, float, double}";
 
 OpDeclaration unary(OpRegistry& r, const char* name, const char* types,
                     void (*shape)(ShapeContext&) = unchanged_shape) {
-  OpDeclaration d = r.op(name);
+  OpDeclaration d = r.op(name, HostAccess::kNone);
   d.input("x: T").output("y: T").attr(types).shape(shape).elementwise().in_place("x", "y");
   return d;
 }

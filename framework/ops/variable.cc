@@ -106,7 +106,7 @@ constexpr char kReals[] =
     "{bfloat16, half, float, double, int8, uint8, int16, uint16, int32, uint32, int64, uint64}";
 
 void register_state(OpRegistry& r) {
-  r.op("VarHandleOp")
+  r.op("VarHandleOp", HostAccess::kNone)
       .output("resource: resource")
       .attr("container: string = ''")
       .attr("shared_name: string = ''")
@@ -124,7 +124,7 @@ void register_state(OpRegistry& r) {
           "container: variables of the same name in different containers are different.\n"
           "In immediate execution an empty name gives a new variable each time, which lives as "
           "long as its handle.");
-  r.op("ReadVariableOp")
+  r.op("ReadVariableOp", HostAccess::kNone)
       .input("resource: resource")
       .output("value: dtype")
       .attr("dtype: type")
@@ -137,7 +137,7 @@ void register_state(OpRegistry& r) {
       .doc(
           "The value of a variable. Later writes to the variable do not change it.\n\n"
           "Errors: FailedPrecondition when the variable is uninitialised.");
-  r.op("VariableShape")
+  r.op("VariableShape", HostAccess::kNone)
       .input("input: resource")
       .output("output: out_type")
       .attr("out_type: {int32, int64} = int32")
@@ -151,7 +151,7 @@ void register_state(OpRegistry& r) {
       .doc(
           "The shape of a variable's value, an integer vector.\n\nErrors: FailedPrecondition when "
           "the variable is uninitialised.");
-  r.op("VarIsInitializedOp")
+  r.op("VarIsInitializedOp", HostAccess::kNone)
       .input("resource: resource")
       .output("is_initialized: bool")
       .stateful()
@@ -161,7 +161,7 @@ void register_state(OpRegistry& r) {
       .shape(is_initialized_shape)
       .not_differentiable()
       .doc("Whether the variable has a value, a scalar.");
-  r.op("InitializedValue")
+  r.op("InitializedValue", HostAccess::kNone)
       .input("resource: resource")
       .input("initial: dtype")
       .output("value: dtype")
@@ -175,7 +175,7 @@ void register_state(OpRegistry& r) {
       .doc(
           "The value of a variable, and `initial` while it has none.\n\n"
           "For the initial value of another variable.");
-  r.op("DestroyResourceOp")
+  r.op("DestroyResourceOp", HostAccess::kNone)
       .input("resource: resource")
       .attr("ignore_lookup_error: bool = true")
       .stateful()
@@ -190,7 +190,7 @@ void register_state(OpRegistry& r) {
 
 void register_assignments(OpRegistry& r) {
   const auto declare = [&](const char* name, std::string_view types, const char* doc) {
-    return r.op(name)
+    return r.op(name, HostAccess::kNone)
         .input("resource: resource")
         .input("value: dtype")
         .attr(concat("dtype: ", types))
@@ -214,7 +214,7 @@ void register_assignments(OpRegistry& r) {
 }
 
 void register_counter(OpRegistry& r) {
-  r.op("ResourceCountUpTo")
+  r.op("ResourceCountUpTo", HostAccess::kNone)
       .input("resource: resource")
       .output("output: T")
       .attr("limit: int")
@@ -230,7 +230,7 @@ void register_counter(OpRegistry& r) {
 }
 
 void register_rows(OpRegistry& r) {
-  r.op("ResourceGather")
+  r.op("ResourceGather", HostAccess::kNone)
       .input("resource: resource")
       .input("indices: Tindices")
       .output("output: dtype")
@@ -262,7 +262,7 @@ void register_rows(OpRegistry& r) {
       {"ResourceScatterMax", kReals, "Raises rows of a variable to at least updates[i, ...]."},
   };
   for (const auto& scatter : scatters) {
-    r.op(scatter.name)
+    r.op(scatter.name, HostAccess::kNone)
         .input("resource: resource")
         .input("indices: Tindices")
         .input("updates: dtype")

@@ -234,6 +234,9 @@ def op_section(op: dict) -> list:
     facts.append("gradient: %s" % ("yes" if op["differentiable"] else "none by nature"))
     if op["stateful"]:
         facts.append("stateful: never folded, merged or left out when asked for")
+    if op["host_access"] != "none":
+        facts.append("host access: %s; servers refuse it unless told otherwise"
+                     % op["host_access"])
     if op["data_dependent_shape"]:
         facts.append("the shape of its result depends on values")
     for fact in facts:

@@ -21,25 +21,25 @@ void axis_to_axes(NamedAttrs& attrs) {
 
 void declare() {
   OpRegistry& r = OpRegistry::instance();
-  OpDeclaration every = r.op("TestEveryAttr");
+  OpDeclaration every = r.op("TestEveryAttr", HostAccess::kNone);
   for (const char* kind : {"int", "float", "bool", "string", "type", "shape", "tensor", "func"}) {
     every.attr(concat("one_", kind, ": ", kind)).attr(concat("some_", kind, ": list(", kind, ")"));
   }
   every.shape(no_outputs_shape).not_differentiable();
-  r.op("TestTwoLists")
+  r.op("TestTwoLists", HostAccess::kNone)
       .input("a: A")
       .input("b: B")
       .attr("A: list(type)")
       .attr("B: list(type)")
       .shape(no_outputs_shape)
       .not_differentiable();
-  r.op("TestVersioned")
+  r.op("TestVersioned", HostAccess::kNone)
       .attr("axes: list(int)")
       .attr("keep: bool = true")
       .version(2, {axis_to_axes})
       .shape(no_outputs_shape)
       .not_differentiable();
-  r.op("TestManyOutputs")
+  r.op("TestManyOutputs", HostAccess::kNone)
       .output("out: num * float")
       .attr("num: int")
       .shape(unknown_shape)

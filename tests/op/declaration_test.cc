@@ -202,7 +202,7 @@ TEST(Declaration, ArgumentMistakes) {
 
 TEST(OpRegistry, FindsWhatIsFinished) {
   OpRegistry r;
-  r.op("Add")
+  r.op("Add", HostAccess::kNone)
       .input("a: T")
       .input("b: T")
       .output("c: T")
@@ -213,7 +213,11 @@ TEST(OpRegistry, FindsWhatIsFinished) {
   r.finish("binary");
   ASSERT_NE(r.find("Add"), nullptr);
   EXPECT_EQ(r.get("Add").family, "binary");
-  r.op("Abs").input("a: float").output("b: float").shape(unchanged_shape).not_differentiable();
+  r.op("Abs", HostAccess::kNone)
+      .input("a: float")
+      .output("b: float")
+      .shape(unchanged_shape)
+      .not_differentiable();
   r.finish("unary");
   std::string names;
   for (const OpDef* def : r.all()) names += def->name + " ";
@@ -222,7 +226,7 @@ TEST(OpRegistry, FindsWhatIsFinished) {
 
 TEST(OpRegistry, UnknownNamesGetANearOne) {
   OpRegistry r;
-  r.op("MatMul").shape(no_outputs_shape).not_differentiable();
+  r.op("MatMul", HostAccess::kNone).shape(no_outputs_shape).not_differentiable();
   r.finish("matmul");
   EXPECT_EQ(error_of([&] { r.get("Matmul"); }),
             "NotFound: no op \"Matmul\" is registered; did you mean \"MatMul\"?");
@@ -233,7 +237,7 @@ TEST(OpRegistry, UnknownNamesGetANearOne) {
 TEST(OpRegistry, RefusesIncompleteDeclarations) {
   const auto finish = [](auto declare) {
     OpRegistry r;
-    auto d = r.op("X");
+    auto d = r.op("X", HostAccess::kNone);
     declare(d);
     return error_of([&] { r.finish("x"); });
   };
@@ -252,12 +256,14 @@ TEST(OpRegistry, RefusesIncompleteDeclarations) {
 
 TEST(OpRegistry, RefusesTheSameNameTwiceAndForgetsWhatFailed) {
   OpRegistry r;
-  r.op("X").shape(no_outputs_shape);
-  EXPECT_EQ(error_of([&] { r.op("X"); }), "AlreadyExists: op \"X\" is registered already");
+  r.op("X", HostAccess::kNone).shape(no_outputs_shape);
+  EXPECT_EQ(error_of([&] { r.op("X", HostAccess::kNone); }),
+            "AlreadyExists: op \"X\" is registered already");
   r.abandon();
-  r.op("X").shape(no_outputs_shape).not_differentiable();
+  r.op("X", HostAccess::kNone).shape(no_outputs_shape).not_differentiable();
   r.finish("x");
-  EXPECT_EQ(error_of([&] { r.op("X"); }), "AlreadyExists: op \"X\" is registered already");
+  EXPECT_EQ(error_of([&] { r.op("X", HostAccess::kNone); }),
+            "AlreadyExists: op \"X\" is registered already");
 }
 
 }  // namespace

@@ -18,61 +18,61 @@ ResourceManager& ResourceManager::process() {
 
 IntrusivePtr<Resource> ResourceManager::find(std::string_view container,
                                              std::string_view name) const {
-  const std::shared_lock lock(mutex_);
-  const auto it = resources_.find(Less::View(container, name));
-  return it == resources_.end() ? nullptr : it->second;
+  const std::shared_lock lock(state_->mutex);
+  const auto it = state_->resources.find(Less::View(container, name));
+  return it == state_->resources.end() ? nullptr : it->second;
 }
 
 IntrusivePtr<Resource> ResourceManager::find_or_insert(std::string_view container,
                                                        std::string_view name,
                                                        FunctionRef<IntrusivePtr<Resource>()> make) {
   if (IntrusivePtr<Resource> there = find(container, name)) return there;
-  const std::unique_lock lock(mutex_);
-  const auto it = resources_.find(Less::View(container, name));
-  if (it != resources_.end()) return it->second;
+  const std::unique_lock lock(state_->mutex);
+  const auto it = state_->resources.find(Less::View(container, name));
+  if (it != state_->resources.end()) return it->second;
   IntrusivePtr<Resource> made = make();
-  resources_.emplace(Key(container, name), made);
+  state_->resources.emplace(Key(container, name), made);
   return made;
 }
 
 bool ResourceManager::remove(std::string_view container, std::string_view name) {
   IntrusivePtr<Resource> last;  // released after the lock
-  const std::unique_lock lock(mutex_);
-  const auto it = resources_.find(Less::View(container, name));
-  if (it == resources_.end()) return false;
+  const std::unique_lock lock(state_->mutex);
+  const auto it = state_->resources.find(Less::View(container, name));
+  if (it == state_->resources.end()) return false;
   last = std::move(it->second);
-  resources_.erase(it);
+  state_->resources.erase(it);
   return true;
 }
 
 void ResourceManager::remove_all(std::string_view container, std::string_view prefix) {
   std::vector<IntrusivePtr<Resource>> last;  // released after the lock
-  const std::unique_lock lock(mutex_);
-  auto it = resources_.lower_bound(Less::View(container, prefix));
-  while (it != resources_.end() && it->first.first == container &&
+  const std::unique_lock lock(state_->mutex);
+  auto it = state_->resources.lower_bound(Less::View(container, prefix));
+  while (it != state_->resources.end() && it->first.first == container &&
          it->first.second.starts_with(prefix)) {
     last.push_back(std::move(it->second));
-    it = resources_.erase(it);
+    it = state_->resources.erase(it);
   }
 }
 
 std::vector<ResourceEntry> ResourceManager::list() const {
-  const std::shared_lock lock(mutex_);
+  const std::shared_lock lock(state_->mutex);
   std::vector<ResourceEntry> entries;
-  entries.reserve(resources_.size());
-  for (const auto& [key, resource] : resources_)
+  entries.reserve(state_->resources.size());
+  for (const auto& [key, resource] : state_->resources)
     entries.push_back({key.first, key.second, resource});
   return entries;
 }
 
 void ResourceManager::clear() {
   std::map<Key, IntrusivePtr<Resource>, Less> last;
-  const std::unique_lock lock(mutex_);
-  last.swap(resources_);
+  const std::unique_lock lock(state_->mutex);
+  last.swap(state_->resources);
 }
 
 void ResourceManager::detach() {
-  if (users_.fetch_sub(1, std::memory_order_acq_rel) == 1) clear();
+  if (state_->users.fetch_sub(1, std::memory_order_acq_rel) == 1) clear();
 }
 
 void ResourceManager::throw_not_found(std::string_view container, std::string_view name) {

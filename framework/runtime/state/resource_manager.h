@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -21,6 +22,8 @@
 
 namespace treenail {
 
+class FileRoots;  // io/file_place.h
+
 struct ResourceEntry {
   std::string container;
   std::string name;
@@ -29,7 +32,10 @@ struct ResourceEntry {
 
 class ResourceManager {
  public:
-  ResourceManager() = default;
+  ResourceManager() : state_(std::make_shared<State>()) {}
+  // The state of `other`, for sessions that name files below `file_roots` alone, which outlives it.
+  ResourceManager(const ResourceManager& other, const FileRoots* file_roots)
+      : state_(other.state_), file_roots_(file_roots) {}
   ResourceManager(const ResourceManager&) = delete;
   ResourceManager& operator=(const ResourceManager&) = delete;
 
@@ -64,9 +70,11 @@ class ResourceManager {
   // Sorted by container and name.
   std::vector<ResourceEntry> list() const;
   void clear();
+  // Null: files may be named anywhere.
+  const FileRoots* file_roots() const { return file_roots_; }
 
   // The sessions whose state this is; when the last is closed, its state goes.
-  void attach() { users_.fetch_add(1, std::memory_order_relaxed); }
+  void attach() { state_->users.fetch_add(1, std::memory_order_relaxed); }
   void detach();
 
  private:
@@ -91,9 +99,13 @@ class ResourceManager {
     return IntrusivePtr<T>(typed);
   }
 
-  mutable ForkSharedMutex mutex_;
-  std::map<Key, IntrusivePtr<Resource>, Less> resources_;
-  std::atomic<int> users_{0};
+  struct State {
+    ForkSharedMutex mutex;
+    std::map<Key, IntrusivePtr<Resource>, Less> resources;
+    std::atomic<int> users{0};
+  };
+  const std::shared_ptr<State> state_;
+  const FileRoots* const file_roots_ = nullptr;
 };
 
 // The counter of the stateful random op whose original node has that name, made at first use.

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of framework/ops/io.cc: one checkpoint file per run, tensors moved one at a time.
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -13,6 +9,9 @@
 #include "framework/base/logging.h"
 #include "framework/io/checkpoint.h"
 #include "framework/io/checkpoint_index.h"
+#include "framework/io/file.h"
+#include "framework/io/file_place.h"
+#include "framework/runtime/kernel/kernel_files.h"
 #include "framework/runtime/kernel/kernel_poll.h"
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "framework/tensor/string_element.h"
@@ -92,22 +91,16 @@ void copy_tensors(RunContext& c, const CheckpointReader& reader, CheckpointWrite
   }
 }
 
-bool same_file(const std::string& a, const std::string& b) {
-  struct stat first = {};
-  struct stat second = {};
-  return ::stat(a.c_str(), &first) == 0 && ::stat(b.c_str(), &second) == 0 &&
-         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
-}
-
 // The merged checkpoint is complete: what cannot be removed is no failure of the merge.
 void remove_source(const std::string& path) {
-  if (::unlink(path.c_str()) != 0) {
-    log(LogLevel::kWarning, "cannot remove merged checkpoint ", path, ": ", std::strerror(errno));
+  try {
+    remove_file(path);
+  } catch (const Error& error) {
+    log(LogLevel::kWarning, "the merged checkpoint stays: ", error.message());
     return;
   }
   const size_t slash = path.rfind('/');
-  if (slash != std::string::npos && slash > 0)
-    ::rmdir(path.substr(0, slash).c_str());  // fails unless it is empty
+  if (slash != std::string::npos && slash > 0) remove_empty_directory(path.substr(0, slash));
 }
 
 // The files stay where they are: what is written says where their tensors are.
@@ -136,24 +129,33 @@ void sharded_filename(RunContext& c) {
   *c.output(0).data<StringElement>() = StringElement(text(c.input(0)) + suffix);
 }
 
+// Where the session may name files.
+template <class Run>
+KernelPtr make_file_kernel(const PrepareContext& p, Run run) {
+  return make_kernel(
+      [roots = file_roots_of(p), run](RunContext& c) {
+        const FileScope scope(roots);
+        run(c);
+      },
+      kFileCostNs);
+}
+
 KernelPtr prepare_save(const PrepareContext& p) {
-  return make_kernel([tensors = p.num_inputs() - 3](RunContext& c) { save(c, tensors); },
-                     kFileCostNs);
+  return make_file_kernel(p, [tensors = p.num_inputs() - 3](RunContext& c) { save(c, tensors); });
 }
 
 KernelPtr prepare_restore(const PrepareContext& p) {
   const std::span<const DType> types = p.op().output_types();
-  return make_kernel(
-      [dtypes = std::vector<DType>(types.begin(), types.end()),
-       foreign = p.op().get_bool("allow_foreign")](RunContext& c) { restore(c, dtypes, foreign); },
-      kFileCostNs);
+  return make_file_kernel(p, [dtypes = std::vector<DType>(types.begin(), types.end()),
+                              foreign = p.op().get_bool("allow_foreign")](RunContext& c) {
+    restore(c, dtypes, foreign);
+  });
 }
 
 KernelPtr prepare_merge(const PrepareContext& p) {
-  if (p.op().get_bool("by_reference")) return make_kernel(index, kFileCostNs);
-  return make_kernel(
-      [remove = p.op().get_bool("delete_old_dirs")](RunContext& c) { merge(c, remove); },
-      kFileCostNs);
+  if (p.op().get_bool("by_reference")) return make_file_kernel(p, index);
+  return make_file_kernel(
+      p, [remove = p.op().get_bool("delete_old_dirs")](RunContext& c) { merge(c, remove); });
 }
 
 KernelPtr prepare_sharded_filename(const PrepareContext&) {

@@ -8,7 +8,9 @@
 #include <unordered_set>
 
 #include "framework/base/error.h"
+#include "framework/io/file_place.h"
 #include "framework/op/index_check.h"
+#include "framework/runtime/kernel/kernel_files.h"
 #include "framework/runtime/kernel/kernel_poll.h"
 #include "framework/runtime/kernel/kernel_random.h"
 #include "framework/runtime/kernel/kernel_registry.h"
@@ -102,6 +104,7 @@ KernelPtr prepare_log_uniform(const PrepareContext& p) {
 }
 
 KernelPtr prepare_fixed_unigram(const PrepareContext& p) {
+  const FileScope scope(file_roots_of(p));
   const OpInstance& op = p.op();
   const auto& unigrams = op.get<std::vector<double>>("unigrams");
   return fixed_kernel(

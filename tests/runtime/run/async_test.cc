@@ -119,7 +119,7 @@ void same_shape(ShapeContext& c) { c.set_output(0, c.input(0)); }
 void register_test_ops() {
   OpRegistry& r = OpRegistry::instance();
   for (const char* name : {"TestPass", "TestAtOnce"}) {
-    r.op(name)
+    r.op(name, HostAccess::kNone)
         .input("x: float")
         .output("y: float")
         .asynchronous()
@@ -128,7 +128,7 @@ void register_test_ops() {
         .not_differentiable()
         .doc("For tests.");
   }
-  r.op("TestFail")
+  r.op("TestFail", HostAccess::kNone)
       .input("x: float")
       .output("y: float")
       .attr("how: string")
@@ -137,14 +137,14 @@ void register_test_ops() {
       .shape(same_shape)
       .not_differentiable()
       .doc("For tests.");
-  r.op("TestOpen")
+  r.op("TestOpen", HostAccess::kNone)
       .input("x: float")
       .output("y: float")
       .stateful()
       .shape(same_shape)
       .not_differentiable()
       .doc("For tests.");
-  r.op("TestRaise")
+  r.op("TestRaise", HostAccess::kNone)
       .input("x: float")
       .output("y: float")
       .stateful()

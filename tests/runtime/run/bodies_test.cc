@@ -59,13 +59,13 @@ void register_ops() {
   static bool registered = false;  // where tests are repeated
   if (std::exchange(registered, true)) return;
   OpRegistry& r = OpRegistry::instance();
-  r.op("TestBusy")
+  r.op("TestBusy", HostAccess::kNone)
       .input("x: int32")
       .output("y: int32")
       .shape([](ShapeContext& c) { c.set_output(0, c.input(0)); })
       .not_differentiable()
       .doc("For tests.");
-  r.op("TestLater")
+  r.op("TestLater", HostAccess::kNone)
       .input("x: int32")
       .output("y: int32")
       .asynchronous()
