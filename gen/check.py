@@ -25,8 +25,8 @@ EXTERNAL_HEADERS = {
     "frameobject.h": "python-dev", "structmember.h": "python-dev", "datetime.h": "python-dev",
     "H5": "hdf5", "dnnl": "onednn", "oneapi/": "onednn", "cblas": "blas", "openblas": "blas",
     "re2/": "re2", "jpeglib.h": "jpeg", "jerror.h": "jpeg", "png.h": "png",
-    "Eigen/": "eigen", "grpcpp/": "grpc", "gtest/": "gtest", "gmock/": "gtest",
-    "benchmark/": "benchmark",
+    "Eigen/": "eigen", "grpcpp/": "grpc", "grpc/": "grpc", "openssl/": "grpc",
+    "gtest/": "gtest", "gmock/": "gtest", "benchmark/": "benchmark",
     "mpi.h": "mpi",  # of any of the rows mpi-...
 }
 SYSTEM_HEADERS = {

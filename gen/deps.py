@@ -93,7 +93,7 @@ DEPENDENCIES = (
                modules=("libpng",), header="png.h", libs=("-lpng",), minimum="1.5",
                versions=_v("1.6.39", "1.6.48", "1.6.37", "1.6.47")),
     Dependency("grpc", "feature", "clusters of several processes by gRPC", "libgrpc++-dev",
-               "grpc-devel", modules=("grpc++",), header="grpcpp/grpcpp.h", minimum="1.41",
+               "grpc-devel", modules=("grpc++",), header="grpcpp/grpcpp.h", minimum="1.46",
                versions=_v("1.51.1", "1.51.1", "epel 1.46.7", "1.48.4")),
     Dependency("mpi-openmpi", "feature", "groups of processes over Open MPI", "libopenmpi-dev",
                "openmpi-devel", modules=("ompi-c",), header="mpi.h", minimum="4.0",

@@ -111,8 +111,11 @@ tn_session* tn_session_new(tn_graph* graph, const tn_session_options* options,
     wanted.resources = given.share_state_with != nullptr
                            ? given.share_state_with->resources
                            : std::make_shared<treenail::ResourceManager>();
-    if (!target.empty())
-      wanted.remote = treenail::open_remote_session(target, graph->state->shared(), wanted);
+    const std::string credentials = given.credentials == nullptr ? "" : given.credentials;
+    if (!target.empty()) {
+      wanted.remote =
+          treenail::open_remote_session(target, graph->state->shared(), wanted, credentials);
+    }
     return new tn_session{graph->state, wanted.resources, Session(graph->state->shared(), wanted)};
   });
 }

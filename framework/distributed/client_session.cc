@@ -10,6 +10,7 @@
 #include "framework/distributed/client.h"
 #include "framework/distributed/protocol.h"
 #include "framework/distributed/rpc.h"
+#include "framework/distributed/server.h"
 #include "framework/graph/import.h"
 #include "framework/graph/serialize.h"
 #include "framework/runtime/plan/graph_copier.h"
@@ -20,9 +21,29 @@ namespace treenail {
 namespace {
 
 constexpr std::string_view kScheme = "grpc://";
+
+std::string address_of(const std::string& target) {
+  if (!target.starts_with(kScheme) || target.find(':', kScheme.size()) == std::string::npos) {
+    throw invalid_argument(
+        "a session's target is \"\" (this process) or \"grpc://host:port\", not "
+        "\"",
+        target, "\"");
+  }
+  return target.substr(kScheme.size());
+}
+
+// A server of this process needs to be told nothing of its own.
+std::shared_ptr<const Credentials> shown_to(const std::string& target,
+                                            const std::string& credentials) {
+  const Server::Own own = Server::own(target);
+  if (credentials.empty() && own.credentials != nullptr) return own.credentials;
+  return credentials_from(credentials);
+}
+
 // The server that the client's sessions are at, and what it calls the session.
 struct Remote {
-  explicit Remote(const std::string& address) : peer(concat("the server ", address), address) {}
+  Remote(const std::string& address, std::shared_ptr<const Credentials> credentials)
+      : peer(concat("the server ", address), address, {}, std::move(credentials)) {}
 
   const RpcPeer peer;
   std::string session;
@@ -80,12 +101,13 @@ protocol::Program program_of(const Graph& graph, const Session::Signature& signa
 
 class ClientSession final : public RemoteSession {
  public:
-  ClientSession(const std::string& address, std::shared_ptr<Graph> graph,
-                const SessionOptions& options)
-      : remote_(std::make_shared<Remote>(address)), graph_(std::move(graph)) {
-    const protocol::Settings settings{options.fold_constants, options.merge_common_subexpressions,
+  ClientSession(const std::string& target, const std::string& credentials,
+                std::shared_ptr<Graph> graph, const SessionOptions& options)
+      : remote_(std::make_shared<Remote>(address_of(target), shown_to(target, credentials))),
+        graph_(std::move(graph)) {
+    const protocol::Settings settings{options.fold_constants,   options.merge_common_subexpressions,
                                       options.fuse_elementwise, options.allow_soft_placement,
-                                      options.log_placement};
+                                      options.log_placement,    Server::own(target).secret};
     const Message reply =
         remote_->peer.call(protocol::master::kOpenSession, protocol::write(settings), {}, {});
     const auto opened = protocol::read<protocol::SessionOpened>(reply.fields());
@@ -158,30 +180,18 @@ class ClientSession final : public RemoteSession {
 
 }  // namespace
 
-namespace {
-
-std::string address_of(const std::string& target) {
-  if (!target.starts_with(kScheme) || target.find(':', kScheme.size()) == std::string::npos) {
-    throw invalid_argument(
-        "a session's target is \"\" (this process) or \"grpc://host:port\", not "
-        "\"",
-        target, "\"");
-  }
-  return target.substr(kScheme.size());
-}
-
-}  // namespace
-
 std::shared_ptr<RemoteSession> open_remote_session(const std::string& target,
                                                    const std::shared_ptr<Graph>& graph,
-                                                   const SessionOptions& options) {
-  return std::make_shared<ClientSession>(address_of(target), graph, options);
+                                                   const SessionOptions& options,
+                                                   const std::string& credentials) {
+  return std::make_shared<ClientSession>(target, credentials, graph, options);
 }
 
-void reset_cluster(const std::string& target, const std::vector<std::string>& containers) {
-  const Remote remote(address_of(target));
-  remote.peer.call(protocol::master::kReset, protocol::write(protocol::ResetRequest{containers}),
-                   {}, {});
+void reset_cluster(const std::string& target, const std::vector<std::string>& containers,
+                   const std::string& credentials) {
+  const Remote remote(address_of(target), shown_to(target, credentials));
+  const protocol::ResetRequest request{containers, ""};
+  remote.peer.call(protocol::master::kReset, protocol::write(request), {}, {});
 }
 
 }  // namespace treenail

@@ -3,12 +3,14 @@
 #include "framework/distributed/master.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "framework/base/error.h"
 #include "framework/base/interrupt.h"
-#include "framework/base/system_seed.h"
+#include "framework/base/random_token.h"
 #include "framework/distributed/master_plan.h"
+#include "framework/graph/function.h"
 #include "framework/graph/passes/cse.h"
 #include "framework/graph/serialize.h"
 #include "framework/placement/partition.h"
@@ -18,17 +20,6 @@
 
 namespace treenail {
 namespace {
-
-// Nobody guesses it.
-std::string random_handle() {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string handle;
-  for (int word = 0; word < 2; ++word) {
-    uint64_t bits = system_seed();
-    for (int i = 0; i < 16; ++i, bits >>= 4) handle += kDigits[bits & 15];
-  }
-  return handle;
-}
 
 // A program's graph as its pieces are cut from it: calls have given way to what they call.
 struct WholeProgram {
@@ -89,9 +80,9 @@ std::vector<int32_t> parts_of(const std::vector<int32_t>& places,
 }
 
 protocol::Program program_of(const Piece& piece, const std::string& session,
-                             const protocol::Settings& settings) {
-  protocol::Program program{session, graph_to_bytes(*piece.graph, Exchanges::kAllowed), {}, {}, {},
-                            settings};
+                             const protocol::Settings& settings, const std::string& owner) {
+  protocol::Program program{
+      session, graph_to_bytes(*piece.graph, Exchanges::kAllowed), {}, {}, {}, settings, owner};
   for (const auto& [number, value] : piece.feeds) program.feeds.push_back(to_text(value));
   for (const auto& [number, value] : piece.fetches) program.fetches.push_back(to_text(value));
   for (const auto& [number, node] : piece.targets) program.targets.push_back(node->name());
@@ -99,14 +90,26 @@ protocol::Program program_of(const Piece& piece, const std::string& session,
   return program;
 }
 
+void check_nodes(const Graph& graph, int64_t most) {
+  int64_t nodes = graph.num_nodes();
+  for (const auto& [name, function] : graph.functions()) nodes += function->body->num_nodes();
+  if (nodes <= most) return;
+  throw error_of(Code::kResourceExhausted,
+                 {"the run needs ", nodes, " nodes, with those of functions; this server takes ",
+                  most, " (--max-nodes)"});
+}
+
 }  // namespace
 
 Master::~Master() = default;
 
-std::shared_ptr<Master::Session> Master::session(const std::string& handle) {
+std::shared_ptr<Master::Session> Master::session(const Caller& caller, const std::string& handle) {
   const std::lock_guard lock(mutex_);
   const auto found = sessions_.find(handle);
-  if (found != sessions_.end()) return found->second;
+  if (found != sessions_.end() && found->second->owner == caller.identity) {
+    found->second->used = Session::Clock::now();
+    return found->second;
+  }
   throw error_of(Code::kAborted, {"this server has no such session: it was closed or reset, or the "
                                   "server was restarted"});
 }
@@ -126,10 +129,40 @@ std::vector<protocol::TaskStatus> Master::statuses() {
   return found;
 }
 
-protocol::SessionOpened Master::open_session(const protocol::Settings& settings) {
+// Room is made by what nobody has used for long, maybe since its client ended without a word.
+void Master::add_session(const std::string& handle, std::shared_ptr<Session> made) {
+  const Limits& limits = own_.limits();
+  const auto expired = Session::Clock::now() - std::chrono::seconds(limits.idle_seconds);
+  std::map<std::string, std::shared_ptr<Session>> gone;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto at = sessions_.begin(); at != sessions_.end();) {
+      const bool idle = at->second.use_count() == 1 && at->second->used.load() < expired;
+      if (idle) gone.insert(*at);
+      at = idle ? sessions_.erase(at) : std::next(at);
+    }
+    const auto open = std::ranges::count_if(
+        sessions_, [&](const auto& each) { return each.second->owner == made->owner; });
+    if (open >= limits.sessions) {
+      throw error_of(
+          Code::kResourceExhausted,
+          {"there are ", static_cast<int64_t>(open), " open sessions at this server",
+           made->owner.empty() ? "" : " of \"", made->owner, made->owner.empty() ? "" : "\"",
+           ", and it takes no more (--max-sessions): close those that are not needed"});
+    }
+    sessions_.emplace(handle, std::move(made));
+  }
+  for (const auto& [name, session] : gone) close(name, *session);
+}
+
+protocol::SessionOpened Master::open_session(const Caller& caller,
+                                             const protocol::Settings& settings) {
   auto made = std::make_shared<Session>();
   made->settings = settings;
-  protocol::SessionOpened opened{random_handle(), {}};
+  made->settings.secret.clear();
+  made->owner = caller.identity;
+  if (are_equal_secrets(settings.secret, secret_)) made->trust = Worker::Trust::kOwnProcess;
+  protocol::SessionOpened opened{random_token(), {}};
   std::vector<DeviceName> names;
   for (const protocol::TaskStatus& status : statuses()) {
     made->incarnations[task_of(parse_device_name(status.name))] = status.incarnation;
@@ -139,8 +172,7 @@ protocol::SessionOpened Master::open_session(const protocol::Settings& settings)
     }
   }
   made->devices = placement_devices(names);
-  const std::lock_guard lock(mutex_);
-  sessions_.emplace(opened.session, std::move(made));
+  add_session(opened.session, std::move(made));
   return opened;
 }
 
@@ -151,10 +183,21 @@ std::vector<std::string> Master::devices() {
   return names;
 }
 
-uint64_t Master::make_plan(const protocol::Program& program) {
-  const std::shared_ptr<Session> found = session(program.session);
+uint64_t Master::make_plan(const Caller& caller, const protocol::Program& program) {
+  const std::shared_ptr<Session> found = session(caller, program.session);
+  const auto check_room = [&] {
+    if (static_cast<int64_t>(found->plans.size()) < own_.limits().plans) return;
+    throw error_of(Code::kResourceExhausted,
+                   {"the session has plans for ", found->plans.size(),
+                    " sets of feeds, fetches and targets, and may have no more (--max-plans)"});
+  };
+  {
+    const std::lock_guard lock(found->mutex);
+    check_room();
+  }
   const std::shared_ptr<Plan> plan = placed_plan(*found, program);
   const std::lock_guard lock(found->mutex);
+  check_room();
   found->plans.emplace(++found->last_plan, plan);
   return found->last_plan;
 }
@@ -163,6 +206,7 @@ std::unique_ptr<Master::Plan> Master::placed_plan(const Session& session,
                                                   const protocol::Program& program) {
   WholeProgram whole;
   whole.given = graph_from_bytes(program.graph);
+  check_nodes(*whole.given, own_.limits().nodes);
   copy_whole(whole, program);
   if (session.settings.merge_common_subexpressions) merge(whole);
   const auto has_kernel = [](const OpInstance& op, const std::string& kind) {
@@ -189,20 +233,22 @@ std::unique_ptr<Master::Plan> Master::placed_plan(const Session& session,
     for (const auto& [number, value] : pieces[part].feeds) made.feeds.push_back(number);
     for (const auto& [number, value] : pieces[part].fetches) made.fetches.push_back(number);
     made.number =
-        give_piece(made.task, program_of(pieces[part], program.session, session.settings));
+        give_piece(session, made.task,
+                   program_of(pieces[part], program.session, session.settings, session.owner));
   }
   return plan;
 }
 
-uint64_t Master::give_piece(const TaskName& task, const protocol::Program& piece) {
-  if (task == own_.task()) return own_.register_piece(piece);
+uint64_t Master::give_piece(const Session& session, const TaskName& task,
+                            const protocol::Program& piece) {
+  if (task == own_.task()) return own_.register_piece(piece, session.trust);
   const Message reply =
       own_.peer(task).call(protocol::worker::kRegisterPiece, protocol::write(piece), {}, {});
   return protocol::read<protocol::Handle>(reply.fields()).number;
 }
 
-void Master::forget_plan(const protocol::Handle& handle) {
-  const std::shared_ptr<Session> found = session(handle.session);
+void Master::forget_plan(const Caller& caller, const protocol::Handle& handle) {
+  const std::shared_ptr<Session> found = session(caller, handle.session);
   std::shared_ptr<Plan> plan;
   {
     const std::lock_guard lock(found->mutex);
@@ -221,34 +267,40 @@ void Master::forget_plan(const protocol::Handle& handle) {
   }
 }
 
-void Master::close_session(const std::string& handle) {
+void Master::close_session(const Caller& caller, const std::string& handle) {
   std::shared_ptr<Session> found;
   {
     const std::lock_guard lock(mutex_);
     const auto at = sessions_.find(handle);
-    if (at == sessions_.end()) return;
+    if (at == sessions_.end() || at->second->owner != caller.identity) return;
     found = std::move(at->second);
     sessions_.erase(at);
   }
+  close(handle, *found);
+}
+
+void Master::close(const std::string& handle, const Session& session) {
   own_.close_session(handle);
-  for (const auto& [task, incarnation] : found->incarnations) {
+  for (const auto& [task, incarnation] : session.incarnations) {
     if (task != own_.task())
       own_.peer(task).tell(protocol::worker::kCloseSession,
                            protocol::write(protocol::Handle{handle, 0}));
   }
 }
 
-void Master::reset(const protocol::ResetRequest& request) {
+void Master::reset(const Caller& caller, const protocol::ResetRequest& request) {
   std::vector<std::string> handles;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& [handle, session] : sessions_) handles.push_back(handle);
+    for (const auto& [handle, session] : sessions_)
+      if (session->owner == caller.identity) handles.push_back(handle);
   }
-  for (const std::string& handle : handles) close_session(handle);
-  own_.reset(request);
+  for (const std::string& handle : handles) close_session(caller, handle);
+  const protocol::ResetRequest own{request.containers, caller.identity};
+  own_.reset(own);
   for (const auto& [task, address] : own_.cluster().tasks()) {
     if (task != own_.task())
-      own_.peer(task).call(protocol::worker::kReset, protocol::write(request), {}, {});
+      own_.peer(task).call(protocol::worker::kReset, protocol::write(own), {}, {});
   }
 }
 

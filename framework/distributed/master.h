@@ -10,8 +10,10 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "framework/distributed/callers.h"
 #include "framework/distributed/protocol.h"
 #include "framework/distributed/worker.h"
 
@@ -20,37 +22,46 @@ namespace treenail {
 class Master {
  public:
   // `own`: the worker of the same process, which takes part without messages. Outlives it.
-  explicit Master(Worker& own) : own_(own) {}
+  // `secret`: by which clients of this process are known.
+  Master(Worker& own, std::string secret) : own_(own), secret_(std::move(secret)) {}
   ~Master();
   Master(const Master&) = delete;
   Master& operator=(const Master&) = delete;
 
-  // Waits until all tasks of the cluster are there. Errors: Cancelled, by poll_interrupt().
-  protocol::SessionOpened open_session(const protocol::Settings& settings);
-  // Its number. Errors: NotFound for a session that is not there; as placing and cutting a graph
-  // throw; Unavailable.
-  uint64_t make_plan(const protocol::Program& program);
-  void forget_plan(const protocol::Handle& plan);
+  // `caller`: whose session it is, which nobody else can use. Of others it is as if it were not
+  // there.
+
+  // Waits until all tasks of the cluster are there. Errors: Cancelled, by poll_interrupt();
+  // ResourceExhausted where he has too many.
+  protocol::SessionOpened open_session(const Caller& caller, const protocol::Settings& settings);
+  // Its number. Errors: Aborted for a session that is not there; as placing and cutting a graph
+  // throw; Unavailable; ResourceExhausted.
+  uint64_t make_plan(const Caller& caller, const protocol::Program& program);
+  void forget_plan(const Caller& caller, const protocol::Handle& plan);
   // Errors: what a piece throws, the first of them that does not follow from another; Unavailable
   // and Aborted, naming the task; NotFound.
-  std::vector<Tensor> run(const protocol::RunRequest& request, std::span<const Tensor> feeds,
-                          const RunOptions& options, RunMetadata& metadata);
-  void close_session(const std::string& session);
+  std::vector<Tensor> run(const Caller& caller, const protocol::RunRequest& request,
+                          std::span<const Tensor> feeds, const RunOptions& options,
+                          RunMetadata& metadata);
+  void close_session(const Caller& caller, const std::string& session);
   std::vector<std::string> devices();
-  // Of all tasks, and all sessions end.
-  void reset(const protocol::ResetRequest& request);
+  // His state at all tasks, and all his sessions end.
+  void reset(const Caller& caller, const protocol::ResetRequest& request);
 
  private:
   struct Session;
   struct Plan;
   class Run;
 
-  std::shared_ptr<Session> session(const std::string& handle);
+  std::shared_ptr<Session> session(const Caller& caller, const std::string& handle);
+  void add_session(const std::string& handle, std::shared_ptr<Session> made);
+  void close(const std::string& handle, const Session& session);
   std::vector<protocol::TaskStatus> statuses();
   std::unique_ptr<Plan> placed_plan(const Session& session, const protocol::Program& program);
-  uint64_t give_piece(const TaskName& task, const protocol::Program& piece);
+  uint64_t give_piece(const Session& session, const TaskName& task, const protocol::Program& piece);
 
   Worker& own_;
+  const std::string secret_;
   std::mutex mutex_;  // guards what follows
   std::map<std::string, std::shared_ptr<Session>> sessions_;
 };

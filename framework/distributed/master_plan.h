@@ -2,10 +2,13 @@
 // What a master keeps of a session and of a plan. For master.cc and master_run.cc.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "framework/distributed/cluster.h"
@@ -27,7 +30,12 @@ struct Master::Plan {
 };
 
 struct Master::Session {
+  using Clock = std::chrono::steady_clock;
+
   protocol::Settings settings;
+  std::string owner;
+  Worker::Trust trust = Worker::Trust::kOthers;  // of what runs on the master's own task
+  std::atomic<Clock::time_point> used{Clock::now()};
   std::map<TaskName, uint64_t> incarnations;  // of its tasks
   std::vector<PlacementDevice> devices;       // of the master's own task first
   std::mutex mutex;                           // guards what follows

@@ -210,9 +210,14 @@ class Master::Run {
   bool failed_ = false;
 };
 
-std::vector<Tensor> Master::run(const protocol::RunRequest& request, std::span<const Tensor> feeds,
-                                const RunOptions& options, RunMetadata& metadata) {
-  const std::shared_ptr<Session> found = session(request.session);
+std::vector<Tensor> Master::run(const Caller& caller, const protocol::RunRequest& given,
+                                std::span<const Tensor> feeds, const RunOptions& options,
+                                RunMetadata& metadata) {
+  const std::shared_ptr<Session> found = session(caller, given.session);
+  protocol::RunRequest request = given;
+  if (const int64_t most = own_.limits().step_seconds * 1000;
+      most > 0 && (request.timeout_ms <= 0 || request.timeout_ms > most))
+    request.timeout_ms = most;
   std::shared_ptr<Plan> plan;
   {
     const std::lock_guard lock(found->mutex);

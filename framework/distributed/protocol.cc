@@ -16,6 +16,7 @@ void fields(Settings& s, F&& f) {
   f(3, s.fuse_elementwise);
   f(4, s.allow_soft_placement);
   f(5, s.log_placement);
+  f(6, s.secret);
 }
 template <class F>
 void fields(TaskStatus& s, F&& f) {
@@ -36,6 +37,7 @@ void fields(Program& s, F&& f) {
   f(4, s.fetches);
   f(5, s.targets);
   f(6, s.settings);
+  f(7, s.owner);
 }
 template <class F>
 void fields(Handle& s, F&& f) {
@@ -66,6 +68,7 @@ void fields(ReceiveRequest& s, F&& f) {
 template <class F>
 void fields(ResetRequest& s, F&& f) {
   f(1, s.containers);
+  f(2, s.owner);
 }
 
 struct FieldWriter {

@@ -21,6 +21,7 @@ struct Settings {
   bool fuse_elementwise = true;
   bool allow_soft_placement = false;
   bool log_placement = false;
+  std::string secret;  // of the server that runs in the client's own process
 };
 
 struct TaskStatus {
@@ -41,6 +42,7 @@ struct Program {
   std::string graph;  // a graph file's bytes
   std::vector<std::string> feeds, fetches, targets;
   Settings settings;
+  std::string owner;  // of a master's: whose session it is
 };
 
 // What its names stand for in a graph.
@@ -82,6 +84,7 @@ struct ReceiveRequest {
 
 struct ResetRequest {
   std::vector<std::string> containers;  // none: all
+  std::string owner;                    // of a master's: whose state
 };
 
 // Errors of reading: InvalidArgument.

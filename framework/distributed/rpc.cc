@@ -15,6 +15,28 @@ namespace {
 // gRPC's lengths are ints.
 constexpr int64_t kMostBytes = std::numeric_limits<int32_t>::max();
 
+RpcTls tls_of(const CredentialFiles& files) {
+  return {files.certificate.c_str(), files.key.c_str(), files.authority.c_str(),
+          files.revoked.c_str()};
+}
+
+// What a process shows besides its certificate.
+std::string token_of(const Credentials* credentials) {
+  const bool none = credentials == nullptr || credentials->tokens() == nullptr;
+  return none ? std::string() : credentials->tokens()->own();
+}
+
+RpcView view_of(std::string_view text) { return {text.data(), text.size()}; }
+std::string_view text_of(const RpcView& view) {
+  return {static_cast<const char*>(view.data), view.bytes};
+}
+
+void set_status(RpcStatus* status, Code code, std::string_view text) {
+  status->code = static_cast<int32_t>(code);
+  const size_t bytes = text.copy(status->text, sizeof status->text - 1);
+  status->text[bytes] = '\0';
+}
+
 const RpcApi& rpc_api() {
   static const auto* const kApi = static_cast<const RpcApi*>(
       open_adapter({"grpc", sizeof(RpcApi), "clusters of processes",
@@ -32,10 +54,17 @@ void check(const RpcStatus& status) {
 }
 
 // What the connection says itself names nobody.
-Error named(const std::string& who, int32_t code, bool theirs, std::string_view text) {
+Error named(const std::string& who, bool encrypted, int32_t code, bool theirs,
+            std::string_view text) {
   const auto known = static_cast<Code>(theirs ? 0 : code);
-  if (known == Code::kUnavailable)
-    return error_of(known, {"lost ", who, " or could not reach it: ", text});
+  if (known == Code::kUnavailable) {
+    // A connection that ends before it is one: by gRPC a server says no more of what it misses.
+    const bool refused = text.find("failed to connect") != std::string_view::npos;
+    return error_of(known, {"lost ", who, " or could not reach it: ", text,
+                            !refused    ? ""
+                            : encrypted ? ". One of the two may not accept the other's certificate"
+                                        : ". If that is encrypted, credentials are needed"});
+  }
   if (known == Code::kDeadlineExceeded)
     return error_of(known, {who, " did not answer in time: ", text});
   return error_from(code, std::string(text));
@@ -81,15 +110,35 @@ struct RpcListener::Impl {
   std::vector<RpcMethod> methods;
 };
 
+namespace {
+
+void admit(void* self, const RpcCaller* caller, RpcStatus* status) {
+  try {
+    std::vector<std::string_view> names;
+    for (size_t i = 0; i < caller->num_names; ++i) names.push_back(text_of(caller->names[i]));
+    const Caller known = static_cast<RpcHandler*>(self)->admit(names, text_of(caller->token));
+    set_status(status, Code::kOk, Admission::to_text(known));
+  } catch (const Error& error) {
+    set_status(status, error.code(), error.message());
+  } catch (...) {
+    set_status(status, Code::kInternal, "the caller could not be examined");
+  }
+}
+
+}  // namespace
+
 RpcListener::RpcListener(RpcHandler& handler, const std::string& address,
-                         const RpcPatience& patience)
+                         const RpcListenerOptions& options)
     : impl_(std::make_unique<Impl>()) {
   impl_->methods = handler.methods();
-  const auto handle = [](void* self, size_t method, RpcCall* call, const RpcView* views,
-                         size_t count) {
+  const auto handle = [](void* self, size_t method, RpcView caller, RpcCall* call,
+                         const RpcView* views, size_t count) {
     const RpcAsked asked(call);
     try {
-      static_cast<RpcHandler*>(self)->handle(method, Message({views, count}), asked);
+      auto* const all = static_cast<RpcHandler*>(self);
+      const Caller known = Admission::from_text(text_of(caller));
+      all->check_method(method, known);
+      all->handle(method, known, Message({views, count}), asked);
     } catch (...) {
       asked.refuse(std::current_exception());
     }
@@ -97,12 +146,18 @@ RpcListener::RpcListener(RpcHandler& handler, const std::string& address,
   const auto cancelled = [](void* self, RpcCall* call) {
     static_cast<RpcHandler*>(self)->cancelled(RpcAsked(call));
   };
-  const RpcService service{&handler, impl_->methods.data(), impl_->methods.size(), handle,
+  const RpcService service{&handler, impl_->methods.data(), impl_->methods.size(), admit, handle,
                            cancelled};
-  const RpcServerOptions options{address.c_str(), patience.keepalive_ms, patience.keepalive_wait_ms,
-                                 kMostBytes};
+  const Credentials* const shown = options.credentials.get();
+  const RpcTls tls = shown == nullptr ? RpcTls{} : tls_of(shown->files());
+  const RpcServerOptions wanted{address.c_str(),
+                                options.patience.keepalive_ms,
+                                options.patience.keepalive_wait_ms,
+                                options.most_bytes,
+                                shown == nullptr ? nullptr : &tls,
+                                shown != nullptr && shown->tokens() == nullptr};
   RpcStatus status;
-  impl_->server = rpc_api().serve(&options, &service, &status);
+  impl_->server = rpc_api().serve(&wanted, &service, &status);
   check(status);
 }
 
@@ -117,10 +172,13 @@ int RpcListener::port() const { return rpc_api().port(impl_->server); }
 RpcCalling::~RpcCalling() { rpc_api().forget(pending_); }
 void RpcCalling::cancel() const { rpc_api().cancel(pending_); }
 
-RpcPeer::RpcPeer(std::string who, const std::string& address, const RpcPatience& patience)
-    : who_(std::move(who)), generation_(fork_generation()) {
+RpcPeer::RpcPeer(std::string who, const std::string& address, const RpcPatience& patience,
+                 std::shared_ptr<const Credentials> credentials)
+    : who_(std::move(who)), credentials_(std::move(credentials)), generation_(fork_generation()) {
+  const RpcTls tls = credentials_ == nullptr ? RpcTls{} : tls_of(credentials_->files());
   const RpcChannelOptions options{address.c_str(), patience.keepalive_ms,
-                                  patience.keepalive_wait_ms, kMostBytes};
+                                  patience.keepalive_wait_ms, kMostBytes,
+                                  credentials_ == nullptr ? nullptr : &tls};
   RpcStatus status;
   channel_ = rpc_api().connect(&options, &status);
   check(status);
@@ -161,7 +219,7 @@ struct Waited {
   }
   void answered(int32_t code, bool theirs, std::string_view text, std::span<const RpcView> views) {
     try {
-      if (code != 0) throw named(peer.who(), code, theirs, text);
+      if (code != 0) throw named(peer.who(), peer.encrypted(), code, theirs, text);
       reply = std::make_unique<Message>(views);
     } catch (...) {
       error = std::current_exception();
@@ -177,8 +235,9 @@ Message RpcPeer::call(const char* path, ProtoWriter head, std::span<const Tensor
   Waited waited{*this, options.token, nullptr, nullptr, nullptr};
   OutgoingMessage message(std::move(head), tensors);
   const std::vector<RpcSlice> slices = message.take_slices();
-  const RpcRequest request{path, slices.data(), slices.size(), options.timeout_ms,
-                           options.wait_for_ready};
+  const std::string token = token_of(credentials_.get());
+  const RpcRequest request{path,           slices.data(),         slices.size(), options.timeout_ms,
+                           view_of(token), options.wait_for_ready};
   const auto answered = [](void* self, int32_t code, bool theirs, const char* text, size_t bytes,
                            const RpcView* views, size_t count) {
     static_cast<Waited*>(self)->answered(code, theirs, {text, bytes}, {views, count});
@@ -197,6 +256,7 @@ namespace {
 // The answer to a call that was started; frees itself.
 struct Told {
   std::string who;
+  bool encrypted;
   RpcPeer::Answer& answer;
 
   static void answered(void* self, int32_t code, bool theirs, const char* text, size_t bytes,
@@ -205,7 +265,7 @@ struct Told {
     std::exception_ptr error;
     std::unique_ptr<Message> reply;
     try {
-      if (code != 0) throw named(told->who, code, theirs, {text, bytes});
+      if (code != 0) throw named(told->who, told->encrypted, code, theirs, {text, bytes});
       reply = std::make_unique<Message>(std::span(views, count));
     } catch (...) {
       error = std::current_exception();
@@ -222,8 +282,9 @@ std::unique_ptr<RpcCalling> RpcPeer::start(const char* path, ProtoWriter head,
   check_process();
   OutgoingMessage message(std::move(head), tensors);
   const std::vector<RpcSlice> slices = message.take_slices();
-  const RpcRequest request{path, slices.data(), slices.size(), timeout_ms, false};
-  const RpcAnswer told{new Told{who_, answer}, Told::answered};
+  const std::string token = token_of(credentials_.get());
+  const RpcRequest request{path, slices.data(), slices.size(), timeout_ms, view_of(token), false};
+  const RpcAnswer told{new Told{who_, encrypted(), answer}, Told::answered};
   return std::make_unique<RpcCalling>(rpc_api().start(channel_, &request, &told));
 }
 

@@ -4,13 +4,17 @@
 
 #include <cstdint>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "framework/base/cancellation.h"
 #include "framework/base/function_ref.h"
+#include "framework/distributed/callers.h"
+#include "framework/distributed/credentials.h"
 #include "framework/distributed/message.h"
 
 namespace treenail {
@@ -41,17 +45,30 @@ class RpcHandler {
   virtual ~RpcHandler();
   // Called once; the paths stay.
   virtual std::vector<RpcMethod> methods() const = 0;
+  // Of callers over encrypted connections, before their messages are read. Errors: a refusal.
+  virtual Caller admit(std::span<const std::string_view> names, std::string_view token) = 0;
   // Answers now or later; what it throws is the answer.
-  virtual void handle(size_t method, const Message& request, const RpcAsked& asked) = 0;
+  virtual void handle(size_t method, const Caller& caller, const Message& request,
+                      const RpcAsked& asked) = 0;
+  // Whether the caller may use that method. Errors: a refusal.
+  virtual void check_method(size_t method, const Caller& caller) = 0;
   // Of a deferred method: nobody waits any more; it still has to be answered.
   virtual void cancelled(const RpcAsked& asked) = 0;
+};
+
+struct RpcListenerOptions {
+  RpcPatience patience;
+  int64_t most_bytes = std::numeric_limits<int32_t>::max();  // of one request
+  // Null: nothing is encrypted, and every caller is the same one to the handler.
+  std::shared_ptr<const Credentials> credentials;
 };
 
 class RpcListener {
  public:
   // Listens at once. Errors: Unimplemented without the adapter, Unavailable where the address
   // cannot be had.
-  RpcListener(RpcHandler& handler, const std::string& address, const RpcPatience& patience = {});
+  RpcListener(RpcHandler& handler, const std::string& address,
+              const RpcListenerOptions& options = {});
   // Cancels what runs, and returns when all is answered.
   ~RpcListener();
   RpcListener(const RpcListener&) = delete;
@@ -79,12 +96,15 @@ class RpcCalling {
 // A server as its clients see it; connects when it is first called, and again after a failure.
 class RpcPeer {
  public:
-  // `who`: "the task /job:ps/task:0 (127.0.0.1:2222)", for errors. Errors: Unimplemented.
-  RpcPeer(std::string who, const std::string& address, const RpcPatience& patience = {});
+  // `who`: "the task /job:ps/task:0 (127.0.0.1:2222)", for errors. `credentials`: null where
+  // nothing is encrypted. Errors: Unimplemented.
+  RpcPeer(std::string who, const std::string& address, const RpcPatience& patience = {},
+          std::shared_ptr<const Credentials> credentials = nullptr);
   ~RpcPeer();
   RpcPeer(const RpcPeer&) = delete;
   RpcPeer& operator=(const RpcPeer&) = delete;
   const std::string& who() const { return who_; }
+  bool encrypted() const { return credentials_ != nullptr; }
 
   struct Options {
     int64_t timeout_ms = 0;       // <= 0: none
@@ -116,6 +136,7 @@ class RpcPeer {
  private:
   void check_process() const;
   const std::string who_;
+  const std::shared_ptr<const Credentials> credentials_;
   RpcChannel* channel_;
   const uint32_t generation_;
 };

@@ -45,14 +45,34 @@ struct RpcMethod {
   bool deferred;
 };
 
+// Names of files, all PEM; "": none.
+struct RpcTls {
+  const char* certificate;  // a chain, the own one first
+  const char* key;
+  const char* authority;  // certificates of those who sign what others show
+  const char* revoked;    // a directory of lists of revoked certificates
+};
+
+// Who calls, as his connection knows him.
+struct RpcCaller {
+  const RpcView* names;  // the alternative names of the certificate that he showed
+  size_t num_names;
+  RpcView token;
+};
+
 struct RpcService {
   void* self;
   const RpcMethod* methods;
   size_t num_methods;
+  // Of each call to a server with TLS, before its message is read. The status has a refusal, or
+  // code 0 and the text by which handle() is to know the caller.
+  void (*admit)(void* self, const RpcCaller* caller, RpcStatus* status);
   // On a thread of the adapter. `call` is answered once, by reply() or refuse(), from any thread,
   // and is there until then; a deferred one is also told by cancelled() when nobody waits for the
   // answer any more, maybe while it is answered: after that call it still has to be answered.
-  void (*handle)(void* self, size_t method, RpcCall* call, const RpcView* request, size_t views);
+  // `caller`: what admit() said of him; empty without TLS.
+  void (*handle)(void* self, size_t method, RpcView caller, RpcCall* call, const RpcView* request,
+                 size_t views);
   void (*cancelled)(void* self, RpcCall* call);
 };
 
@@ -61,6 +81,8 @@ struct RpcServerOptions {
   int64_t keepalive_ms;       // a silent connection is asked after so long ...
   int64_t keepalive_wait_ms;  // ... and given up when it does not answer
   int64_t most_bytes;         // of one request
+  const RpcTls* tls;          // null: nothing is encrypted, and nobody known
+  bool certificate_needed;    // whoever shows none is refused before he can call
 };
 
 struct RpcChannelOptions {
@@ -68,6 +90,7 @@ struct RpcChannelOptions {
   int64_t keepalive_ms;
   int64_t keepalive_wait_ms;
   int64_t most_bytes;  // of one reply
+  const RpcTls* tls;   // null: nothing is encrypted
 };
 
 struct RpcRequest {
@@ -75,6 +98,7 @@ struct RpcRequest {
   const RpcSlice* slices;
   size_t num_slices;
   int64_t timeout_ms;   // <= 0: none
+  RpcView token;        // shown over an encrypted connection alone
   bool wait_for_ready;  // for a connection, instead of Unavailable where none can be made
 };
 

@@ -2,10 +2,14 @@
 #include "framework/distributed/server.h"
 
 #include <array>
+#include <map>
+#include <mutex>
 #include <utility>
 
 #include "framework/base/error.h"
 #include "framework/base/interrupt.h"
+#include "framework/base/random_token.h"
+#include "framework/distributed/callers.h"
 #include "framework/distributed/master.h"
 #include "framework/distributed/receives.h"
 #include "framework/distributed/worker.h"
@@ -50,18 +54,80 @@ std::string checked_address(const ServerOptions& options) {
   std::string address = options.listen;
   if (address.empty()) address = options.cluster.address(options.task);
   const std::string host = host_of(address);
-  if (is_loopback(host) || options.plain_text) return address;
+  if (is_loopback(host) || options.credentials != nullptr || options.plain_text) return address;
   throw Error(
       Code::kPermissionDenied,
-      concat("refuses to listen on ", address, ": whoever reaches that port could run what ",
-             "he likes here, and nothing on the way is encrypted. Listen on localhost, or ",
+      concat("refuses to listen on ", address, ": whoever reaches that port could use the server, ",
+             "and nothing on the way is encrypted. Give it a certificate, listen on localhost, or ",
              "say plain_text where the network and all who are in it are trusted"));
 }
+
+// Callers have to be known, or there is no use in encryption.
+void check_credentials(const Credentials* credentials) {
+  if (credentials == nullptr) return;
+  const CredentialFiles& files = credentials->files();
+  if (files.certificate.empty()) throw invalid_argument("a server needs a certificate and its key");
+  if (files.authority.empty() && files.token_file.empty()) {
+    throw invalid_argument(
+        "a server with a certificate needs to know its callers: by certificates that an authority "
+        "has signed, or by tokens (token-file)");
+  }
+}
+
+// The servers of this process, by target.
+class OwnServers {
+ public:
+  // Not where the secret would pass a network in plain text.
+  static void add(const std::string& target, Server::Own own) {
+    const std::lock_guard lock(mutex());
+    all()[key_of(target)] = std::move(own);
+  }
+  static void remove(const std::string& target) {
+    const std::lock_guard lock(mutex());
+    all().erase(key_of(target));
+  }
+  static Server::Own find(const std::string& target) {
+    const std::lock_guard lock(mutex());
+    const auto found = all().find(key_of(target));
+    return found == all().end() ? Server::Own{} : found->second;
+  }
+
+ private:
+  // This machine has several names.
+  static std::string key_of(const std::string& target) {
+    const size_t host = target.find("://") + 3;
+    const size_t colon = target.rfind(':');
+    const bool here = colon >= host && is_loopback(target.substr(host, colon - host));
+    return here ? target.substr(colon) : target;
+  }
+  static std::mutex& mutex() {
+    static auto* const made = new std::mutex;
+    return *made;
+  }
+  static std::map<std::string, Server::Own>& all() {
+    static auto* const made = new std::map<std::string, Server::Own>;
+    return *made;
+  }
+};
 
 // Requests by method, answered by a worker and a master.
 class Services final : public RpcHandler {
  public:
-  explicit Services(Worker& worker) : worker_(worker), master_(worker), receives_(worker) {}
+  Services(Worker& worker, const ServerOptions& options, const std::string& secret)
+      : worker_(worker),
+        master_(worker, secret),
+        receives_(worker),
+        admission_(options.cluster, options.credentials, options.open_to) {}
+
+  Caller admit(std::span<const std::string_view> names, std::string_view token) override {
+    return admission_.admit(names, token);
+  }
+  void check_method(size_t method, const Caller& caller) override {
+    if (kEntries[method].whose == Whose::kAll || caller.is_task) return;
+    throw error_of(Code::kPermissionDenied,
+                   {kEntries[method].path, " is for the tasks of the cluster alone, and \"",
+                    caller.identity, "\" is none"});
+  }
 
   std::vector<RpcMethod> methods() const override {
     std::vector<RpcMethod> all;
@@ -69,121 +135,134 @@ class Services final : public RpcHandler {
     return all;
   }
 
-  void handle(size_t method, const Message& request, const RpcAsked& asked) override {
-    (this->*kEntries[method].answer)(request, asked);
+  void handle(size_t method, const Caller& caller, const Message& request,
+              const RpcAsked& asked) override {
+    (this->*kEntries[method].answer)({caller, request, asked});
   }
   void cancelled(const RpcAsked& asked) override { receives_.cancelled(asked); }
 
  private:
-  using AnswerFn = void (Services::*)(const Message&, const RpcAsked&);
+  struct Request {
+    const Caller& caller;
+    const Message& message;
+    const RpcAsked& asked;
+    template <class T>
+    T head() const {
+      return protocol::read<T>(message.fields());
+    }
+  };
+  using AnswerFn = void (Services::*)(const Request&);
+  enum class Whose { kAll, kTasks };  // who may ask
   struct Entry {
     const char* path;
     AnswerFn answer;
+    Whose whose;
     bool deferred = false;
   };
   static const std::array<Entry, 15> kEntries;
 
-  template <class T>
-  static T head(const Message& request) {
-    return protocol::read<T>(request.fields());
-  }
-
-  // By a member of `who` that runs a plan, or a piece.
-  template <class Who, class Run>
-  static void answer_run(Who& who, Run run, const Message& request, const RpcAsked& asked) {
-    const Answering scope(asked);
+  // By `run`, of a plan or a piece.
+  template <class Run>
+  static void answer_run(const Request& request, Run run) {
+    const Answering scope(request.asked);
     RunOptions options;
     options.poll = Answering::poll;
     RunMetadata did;
-    const std::vector<Tensor> values =
-        (who.*run)(head<protocol::RunRequest>(request), request.tensors, options, did);
-    asked.reply(protocol::write(protocol::reply_of(did)), values);
+    const std::vector<Tensor> values = run(request.head<protocol::RunRequest>(), options, did);
+    request.asked.reply(protocol::write(protocol::reply_of(did)), values);
   }
 
   // --- The master's
-  void open_session(const Message& request, const RpcAsked& asked) {
-    const Answering scope(asked);
-    asked.reply(protocol::write(master_.open_session(head<protocol::Settings>(request))));
+  void open_session(const Request& request) {
+    const Answering scope(request.asked);
+    request.asked.reply(
+        protocol::write(master_.open_session(request.caller, request.head<protocol::Settings>())));
   }
-  void make_plan(const Message& request, const RpcAsked& asked) {
-    const Answering scope(asked);
-    const auto program = head<protocol::Program>(request);
-    asked.reply(protocol::write(protocol::Handle{program.session, master_.make_plan(program)}));
+  void make_plan(const Request& request) {
+    const Answering scope(request.asked);
+    const auto program = request.head<protocol::Program>();
+    request.asked.reply(protocol::write(
+        protocol::Handle{program.session, master_.make_plan(request.caller, program)}));
   }
-  void run(const Message& request, const RpcAsked& asked) {
-    answer_run(master_, &Master::run, request, asked);
+  void run(const Request& request) {
+    answer_run(request, [&](const auto& wanted, const RunOptions& options, RunMetadata& did) {
+      return master_.run(request.caller, wanted, request.message.tensors, options, did);
+    });
   }
-  void forget_plan(const Message& request, const RpcAsked& asked) {
-    master_.forget_plan(head<protocol::Handle>(request));
-    asked.reply({});
+  void forget_plan(const Request& request) {
+    master_.forget_plan(request.caller, request.head<protocol::Handle>());
+    request.asked.reply({});
   }
-  void close_session(const Message& request, const RpcAsked& asked) {
-    master_.close_session(head<protocol::Handle>(request).session);
-    asked.reply({});
+  void close_session(const Request& request) {
+    master_.close_session(request.caller, request.head<protocol::Handle>().session);
+    request.asked.reply({});
   }
-  void list_devices(const Message&, const RpcAsked& asked) {
-    const Answering scope(asked);
-    asked.reply(protocol::write(protocol::SessionOpened{"", master_.devices()}));
+  void list_devices(const Request& request) {
+    const Answering scope(request.asked);
+    request.asked.reply(protocol::write(protocol::SessionOpened{"", master_.devices()}));
   }
-  void reset(const Message& request, const RpcAsked& asked) {
-    const Answering scope(asked);
-    master_.reset(head<protocol::ResetRequest>(request));
-    asked.reply({});
+  void reset(const Request& request) {
+    const Answering scope(request.asked);
+    master_.reset(request.caller, request.head<protocol::ResetRequest>());
+    request.asked.reply({});
   }
 
   // --- The worker's
-  void get_status(const Message&, const RpcAsked& asked) {
-    asked.reply(protocol::write(worker_.status()));
+  void get_status(const Request& request) {
+    request.asked.reply(protocol::write(worker_.status()));
   }
-  void register_piece(const Message& request, const RpcAsked& asked) {
-    const auto program = head<protocol::Program>(request);
-    asked.reply(
-        protocol::write(protocol::Handle{program.session, worker_.register_piece(program)}));
+  void register_piece(const Request& request) {
+    const auto program = request.head<protocol::Program>();
+    request.asked.reply(protocol::write(protocol::Handle{
+        program.session, worker_.register_piece(program, Worker::Trust::kOthers)}));
   }
-  void run_piece(const Message& request, const RpcAsked& asked) {
-    answer_run(worker_, &Worker::run_piece, request, asked);
+  void run_piece(const Request& request) {
+    answer_run(request, [&](const auto& wanted, const RunOptions& options, RunMetadata& did) {
+      return worker_.run_piece(wanted, request.message.tensors, options, did);
+    });
   }
-  void forget_piece(const Message& request, const RpcAsked& asked) {
-    worker_.forget_piece(head<protocol::Handle>(request));
-    asked.reply({});
+  void forget_piece(const Request& request) {
+    worker_.forget_piece(request.head<protocol::Handle>());
+    request.asked.reply({});
   }
-  void receive(const Message& request, const RpcAsked& asked) {
-    receives_.begin(head<protocol::ReceiveRequest>(request), asked);
+  void receive(const Request& request) {
+    receives_.begin(request.head<protocol::ReceiveRequest>(), request.asked);
   }
-  void give_up_step(const Message& request, const RpcAsked& asked) {
-    worker_.give_up_step(head<protocol::Handle>(request).number);
-    asked.reply({});
+  void give_up_step(const Request& request) {
+    worker_.give_up_step(request.head<protocol::Handle>().number);
+    request.asked.reply({});
   }
-  void close_pieces(const Message& request, const RpcAsked& asked) {
-    worker_.close_session(head<protocol::Handle>(request).session);
-    asked.reply({});
+  void close_pieces(const Request& request) {
+    worker_.close_session(request.head<protocol::Handle>().session);
+    request.asked.reply({});
   }
-  void reset_state(const Message& request, const RpcAsked& asked) {
-    worker_.reset(head<protocol::ResetRequest>(request));
-    asked.reply({});
+  void reset_state(const Request& request) {
+    worker_.reset(request.head<protocol::ResetRequest>());
+    request.asked.reply({});
   }
 
   Worker& worker_;
   Master master_;
   Receives receives_;
+  const Admission admission_;
 };
 
 const std::array<Services::Entry, 15> Services::kEntries = {{
-    {protocol::master::kOpenSession, &Services::open_session},
-    {protocol::master::kMakePlan, &Services::make_plan},
-    {protocol::master::kRun, &Services::run},
-    {protocol::master::kForgetPlan, &Services::forget_plan},
-    {protocol::master::kCloseSession, &Services::close_session},
-    {protocol::master::kListDevices, &Services::list_devices},
-    {protocol::master::kReset, &Services::reset},
-    {protocol::worker::kGetStatus, &Services::get_status},
-    {protocol::worker::kRegisterPiece, &Services::register_piece},
-    {protocol::worker::kRunPiece, &Services::run_piece},
-    {protocol::worker::kForgetPiece, &Services::forget_piece},
-    {protocol::worker::kReceive, &Services::receive, true},
-    {protocol::worker::kGiveUpStep, &Services::give_up_step},
-    {protocol::worker::kCloseSession, &Services::close_pieces},
-    {protocol::worker::kReset, &Services::reset_state},
+    {protocol::master::kOpenSession, &Services::open_session, Whose::kAll},
+    {protocol::master::kMakePlan, &Services::make_plan, Whose::kAll},
+    {protocol::master::kRun, &Services::run, Whose::kAll},
+    {protocol::master::kForgetPlan, &Services::forget_plan, Whose::kAll},
+    {protocol::master::kCloseSession, &Services::close_session, Whose::kAll},
+    {protocol::master::kListDevices, &Services::list_devices, Whose::kAll},
+    {protocol::master::kReset, &Services::reset, Whose::kAll},
+    {protocol::worker::kGetStatus, &Services::get_status, Whose::kTasks},
+    {protocol::worker::kRegisterPiece, &Services::register_piece, Whose::kTasks},
+    {protocol::worker::kRunPiece, &Services::run_piece, Whose::kTasks},
+    {protocol::worker::kForgetPiece, &Services::forget_piece, Whose::kTasks},
+    {protocol::worker::kReceive, &Services::receive, Whose::kTasks, true},
+    {protocol::worker::kGiveUpStep, &Services::give_up_step, Whose::kTasks},
+    {protocol::worker::kCloseSession, &Services::close_pieces, Whose::kTasks},
+    {protocol::worker::kReset, &Services::reset_state, Whose::kTasks},
 }};
 
 }  // namespace
@@ -191,22 +270,36 @@ const std::array<Services::Entry, 15> Services::kEntries = {{
 struct Server::Impl {
   explicit Impl(const ServerOptions& options)
       : address(checked_address(options)),
-        worker({options.cluster, options.task, options.device_count, options.patience}),
-        services(worker),
-        listener(services, address, options.patience) {}
+        secret(random_token()),
+        worker({options.cluster, options.task, options.device_count, options.patience,
+                options.credentials, options.access, options.limits}),
+        services(worker, options, secret),
+        listener(services, address,
+                 {options.patience, options.limits.message_bytes, options.credentials}) {
+    if (options.credentials != nullptr || is_loopback(host_of(address)))
+      OwnServers::add(target(), {secret, options.credentials});
+  }
+  ~Impl() { OwnServers::remove(target()); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  std::string target() const { return concat("grpc://", host_of(address), ":", listener.port()); }
 
   const std::string address;
+  const std::string secret;
   Worker worker;
   Services services;
   RpcListener listener;
 };
 
-Server::Server(const ServerOptions& options) : impl_(std::make_unique<Impl>(options)) {}
+Server::Server(const ServerOptions& options) {
+  check_credentials(options.credentials.get());
+  impl_ = std::make_unique<Impl>(options);
+}
 Server::~Server() = default;
 
 int Server::port() const { return impl_->listener.port(); }
-std::string Server::target() const {
-  return concat("grpc://", host_of(impl_->address), ":", port());
-}
+std::string Server::target() const { return impl_->target(); }
+Server::Own Server::own(const std::string& target) { return OwnServers::find(target); }
 
 }  // namespace treenail

@@ -6,8 +6,12 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "framework/distributed/access.h"
 #include "framework/distributed/cluster.h"
+#include "framework/distributed/credentials.h"
+#include "framework/distributed/limits.h"
 #include "framework/distributed/rpc.h"
 
 namespace treenail {
@@ -17,9 +21,14 @@ struct ServerOptions {
   TaskName task;
   // Where it listens, "host:port"; empty: at its address in the cluster. Port 0: any that is free.
   std::string listen;
-  // Beyond this machine anybody who reaches the port could run what he likes: such an address is
+  // With a certificate all that passes is encrypted, and callers are known. Null: neither.
+  std::shared_ptr<const Credentials> credentials;
+  // Without, anybody who reaches the port can use the server: an address beyond this machine is
   // refused unless this says that the network is trusted.
   bool plain_text = false;
+  std::vector<std::string> open_to;  // identities of clients; none: all that are known
+  AccessRules access;
+  Limits limits;
   std::map<std::string, int> device_count;  // as SessionOptions
   RpcPatience patience;
 };
@@ -27,7 +36,8 @@ struct ServerOptions {
 class Server {
  public:
   // Listens from here on. Errors: NotFound and InvalidArgument (a task that the cluster does not
-  // have, an address that is none), PermissionDenied (beyond loopback without plain_text),
+  // have, an address that is none, credentials without a certificate or a way to know callers; as
+  // AccessCheck), PermissionDenied (beyond loopback without credentials and without plain_text),
   // Unavailable (the address is taken), Unimplemented (no gRPC).
   explicit Server(const ServerOptions& options);
   // Steps that run here are cancelled.
@@ -38,6 +48,13 @@ class Server {
   int port() const;
   // What a session of this process or another is opened with: "grpc://localhost:2222".
   std::string target() const;
+
+  // What a client in the same process needs to be known as such by the server of that target.
+  struct Own {
+    std::string secret;  // "": there is no such server here
+    std::shared_ptr<const Credentials> credentials;
+  };
+  static Own own(const std::string& target);
 
  private:
   struct Impl;

@@ -37,9 +37,25 @@ SessionOptions session_options(const protocol::Settings& settings, const Worker:
 
 }  // namespace
 
+// What sessions of one owner have here; it lasts as long as the worker.
+struct Worker::State {
+  explicit State(const FileRoots* roots)
+      : full(std::make_shared<ResourceManager>()),
+        confined(std::make_shared<ResourceManager>(*full, roots)) {
+    full->attach();
+  }
+  ~State() { full->detach(); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  // The same state for sessions of the server's own process, and of others.
+  const std::shared_ptr<ResourceManager> full, confined;
+};
+
 struct Worker::Piece {
-  Piece(const protocol::Program& program, const SessionOptions& options)
-      : graph(graph_from_bytes(program.graph, Exchanges::kAllowed)), session(graph, options) {
+  Piece(std::shared_ptr<Graph> given, const protocol::Program& program,
+        const SessionOptions& options)
+      : graph(std::move(given)), session(graph, options) {
     const auto [feeds, fetches, targets] = protocol::values_of(program, *graph);
     signature = session.signature(feeds, fetches, targets);
   }
@@ -82,27 +98,33 @@ class Worker::StepUse {
 };
 
 Worker::Worker(Options options)
-    : options_(std::move(options)),
-      incarnation_(system_seed()),
-      resources_(std::make_shared<ResourceManager>()) {
+    : options_(std::move(options)), incarnation_(system_seed()), access_(options_.access) {
   static_cast<void>(options_.cluster.address(options_.task));
-  resources_->attach();  // its state lasts as long as it does
   for (const Device* device : session_devices(options_.device_count))
     devices_.push_back(treenail::to_text(device_of_task(options_.task, device->name())));
 }
 
-Worker::~Worker() {
-  sessions_.clear();
-  resources_->detach();
-}
+Worker::~Worker() { sessions_.clear(); }
 
 protocol::TaskStatus Worker::status() const {
   return {treenail::to_text(options_.task), incarnation_, devices_};
 }
 
-uint64_t Worker::register_piece(const protocol::Program& program) {
-  const auto made =
-      std::make_shared<Piece>(program, session_options(program.settings, options_, resources_));
+std::shared_ptr<Worker::State> Worker::state_of(const std::string& owner) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<State>& state = states_[owner];
+  if (state == nullptr) state = std::make_shared<State>(access_.file_roots());
+  return state;
+}
+
+uint64_t Worker::register_piece(const protocol::Program& program, Trust trust) {
+  std::shared_ptr<Graph> graph = graph_from_bytes(program.graph, Exchanges::kAllowed);
+  const bool own = trust == Trust::kOwnProcess;
+  if (!own) access_.check(*graph);
+  const std::shared_ptr<State> state = state_of(program.owner);
+  const auto made = std::make_shared<Piece>(
+      std::move(graph), program,
+      session_options(program.settings, options_, own ? state->full : state->confined));
   const std::lock_guard lock(mutex_);
   sessions_[program.session].emplace(++next_piece_, made);
   return next_piece_;
@@ -132,8 +154,9 @@ void Worker::close_session(std::string_view session) {
 }
 
 void Worker::reset(const protocol::ResetRequest& request) {
-  if (request.containers.empty()) return resources_->clear();
-  for (const std::string& container : request.containers) resources_->remove_all(container, "");
+  ResourceManager& resources = *state_of(request.owner)->full;
+  if (request.containers.empty()) return resources.clear();
+  for (const std::string& container : request.containers) resources.remove_all(container, "");
 }
 
 std::shared_ptr<Worker::Piece> Worker::piece(const std::string& session, uint64_t number) {
@@ -175,6 +198,7 @@ std::vector<Tensor> Worker::run_piece(const protocol::RunRequest& request,
   RunOptions run_options = options;
   run_options.exchange = &exchange;
   run_options.timeout_ms = request.timeout_ms;
+  run_options.most_bytes = options_.limits.memory_bytes;
   try {
     return found->session.run(found->signature, feeds, run_options, &metadata);
   } catch (...) {
@@ -205,7 +229,7 @@ const RpcPeer& Worker::peer(const TaskName& task) {
   if (known == nullptr) {
     known =
         std::make_unique<RpcPeer>(concat("the task ", treenail::to_text(task), " (", address, ")"),
-                                  address, options_.patience);
+                                  address, options_.patience, options_.credentials);
   }
   return *known;
 }

@@ -13,7 +13,10 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/distributed/access.h"
 #include "framework/distributed/cluster.h"
+#include "framework/distributed/credentials.h"
+#include "framework/distributed/limits.h"
 #include "framework/distributed/protocol.h"
 #include "framework/distributed/rendezvous.h"
 #include "framework/distributed/rpc.h"
@@ -29,8 +32,13 @@ class Worker {
     TaskName task;
     std::map<std::string, int> device_count;  // as SessionOptions
     RpcPatience patience;
+    std::shared_ptr<const Credentials> credentials;  // for calls of other tasks; null: plain text
+    AccessRules access;
+    Limits limits;
   };
-  // Errors: NotFound for a task that the cluster does not have.
+  // Whether those who give it a piece are of this very process, which may do anything, or others.
+  enum class Trust : uint8_t { kOthers, kOwnProcess };
+  // Errors: NotFound for a task that the cluster does not have; as AccessCheck.
   explicit Worker(Options options);
   ~Worker();
   Worker(const Worker&) = delete;
@@ -38,15 +46,16 @@ class Worker {
 
   const TaskName& task() const { return options_.task; }
   const ClusterSpec& cluster() const { return options_.cluster; }
-  const RpcPatience& patience() const { return options_.patience; }
+  const Limits& limits() const { return options_.limits; }
   protocol::TaskStatus status() const;
 
-  // Its number. Errors: as graph_from_bytes, and for names that the graph does not have.
-  uint64_t register_piece(const protocol::Program& program);
+  // Its number. Errors: as graph_from_bytes, and for names that the graph does not have;
+  // PermissionDenied for what others may not have it run.
+  uint64_t register_piece(const protocol::Program& program, Trust trust);
   // Where there is such a piece.
   void forget_piece(const protocol::Handle& piece);
   void close_session(std::string_view session);
-  // The state of these containers goes, or of all.
+  // The owner's state in these containers goes, or in all.
   void reset(const protocol::ResetRequest& request);
 
   // Runs the piece's part of the step, on this thread. Errors: as Session::run; NotFound for a
@@ -65,19 +74,22 @@ class Worker {
 
  private:
   struct Piece;
+  struct State;
   struct Step;
   class StepUse;
 
+  std::shared_ptr<State> state_of(const std::string& owner);
   std::shared_ptr<Piece> piece(const std::string& session, uint64_t number);
   void drop_idle(uint64_t number);
   void check_incarnation(uint64_t wanted) const;
 
   const Options options_;
   const uint64_t incarnation_;
-  const std::shared_ptr<ResourceManager> resources_;
+  const AccessCheck access_;
   std::vector<std::string> devices_;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;                                      // guards what follows
+  std::map<std::string, std::shared_ptr<State>> states_;  // by owner
   uint64_t next_piece_ = 0;
   std::map<std::string, std::map<uint64_t, std::shared_ptr<Piece>>, std::less<>> sessions_;
   std::map<uint64_t, std::shared_ptr<Step>> steps_;

@@ -4,16 +4,21 @@
 // to --help.
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <iterator>
+#include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "framework/base/error.h"
 #include "framework/base/nearest_name.h"
+#include "framework/base/settings_file.h"
+#include "framework/distributed/credentials.h"
 #include "framework/distributed/server.h"
+#include "framework/op/op_registry.h"
 #include "framework/runtime/process_info.h"
 
 namespace treenail {
@@ -29,13 +34,36 @@ constexpr char kHelp[] =
     "  --job=NAME        this task's job ...\n"
     "  --task=N          ... and its number in it, from 0; may be left out of a job of one\n"
     "  --listen=ADDRESS  host:port to listen on instead of the task's own address\n"
-    "  --plain-text      listen beyond this machine without encryption: whoever reaches\n"
-    "                    the port can run what he likes here\n"
     "  --cpus=N          so many CPU devices, which share the machine's threads (1)\n"
     "  --keepalive=S     a peer that is silent for S seconds and then for as long again\n"
     "                    is lost (5)\n"
     "  --config=FILE     read options from lines like cluster = ps=host:2222; those of the\n"
     "                    command line come first\n"
+    "\n"
+    "Who may use it. Without a certificate it listens on this machine alone, for all who are\n"
+    "on it.\n"
+    "  --certificate=F   its certificates in PEM, its own first: all is encrypted\n"
+    "  --key=F           the key of that, which nobody else can read\n"
+    "  --authority=F     certificates of those who sign what clients and other tasks show\n"
+    "  --revoked=DIR     lists of revoked certificates, named as by openssl rehash\n"
+    "  --token-file=F    lines NAME TOKEN, the task's own first, which nobody else can read:\n"
+    "                    whoever shows one needs no certificate\n"
+    "  --open-to=NAMES   only these clients, as NAME,NAME: a certificate's first alternative\n"
+    "                    name, or a token's (all who are known)\n"
+    "  --plain-text      listen beyond this machine without a certificate: whoever reaches\n"
+    "                    the port can use it\n"
+    "\n"
+    "What they may do.\n"
+    "  --allow-path=DIRS operations may read and write files below these, as /a,/b (nowhere)\n"
+    "  --allow-ops=NAMES operations that reach beyond the session, as Print,NAME (none)\n"
+    "  --max-sessions=N  open at once, of each client (1000)\n"
+    "  --max-plans=N     sets of feeds, fetches and targets of one session (1000)\n"
+    "  --max-nodes=N     operations that one of them needs (1000000)\n"
+    "  --max-memory-bytes=N   that a step plans to hold here (no limit)\n"
+    "  --max-step-seconds=N   that a step takes (no limit)\n"
+    "  --max-idle-seconds=N   after which an unused session may be closed (86400)\n"
+    "  --max-message-bytes=N  of one request (2147483647)\n"
+    "\n"
     "  --check           say what would be open to whom, and end\n"
     "  --version         the version alone\n"
     "  --help            this text\n"
@@ -54,20 +82,32 @@ struct Options {
   bool check = false;
 };
 
-constexpr std::string_view kValues[] = {"cluster", "job",       "task",  "listen",
-                                        "cpus",    "keepalive", "config"};
 constexpr std::string_view kSwitches[] = {"plain-text", "check"};
 
-int number(std::string_view name, const std::string& text, int least) {
+// All that has a value.
+const std::vector<std::string>& value_names() {
+  static const auto* const kNames = [] {
+    auto* const names = new std::vector<std::string>{
+        "cluster",   "job",        "task",        "listen",     "cpus",
+        "keepalive", "config",     "certificate", "key",        "authority",
+        "revoked",   "token-file", "open-to",     "allow-path", "allow-ops"};
+    for (const std::string_view limit : Limits::names()) names->push_back(concat("max-", limit));
+    return names;
+  }();
+  return *kNames;
+}
+
+template <class Number = int>
+Number number(std::string_view name, const std::string& text, Number least) {
   size_t used = 0;
-  int value = least - 1;
+  int64_t value = least - 1;
   try {
-    value = std::stoi(text, &used);
+    value = std::stoll(text, &used);
   } catch (const std::exception&) {
   }
-  if (used != text.size() || value < least)
+  if (used != text.size() || value < least || value > std::numeric_limits<Number>::max())
     throw UsageError{concat(name, " is a number from ", least, ", not \"", text, "\"")};
-  return value;
+  return static_cast<Number>(value);
 }
 
 bool truth(std::string_view name, const std::string& text) {
@@ -76,7 +116,7 @@ bool truth(std::string_view name, const std::string& text) {
   throw UsageError{concat(name, " is yes or no, not \"", text, "\"")};
 }
 
-// By name, which is one of kValues or kSwitches; earlier ones stay.
+// By name, which is one of value_names() or kSwitches; earlier ones stay.
 class Settings {
  public:
   void add(const std::string& name, std::string value) {
@@ -98,7 +138,7 @@ class Settings {
 };
 
 void check_name(std::string_view name, std::string_view where) {
-  std::vector<std::string_view> known(std::begin(kValues), std::end(kValues));
+  std::vector<std::string_view> known(value_names().begin(), value_names().end());
   known.insert(known.end(), std::begin(kSwitches), std::end(kSwitches));
   for (const std::string_view each : known)
     if (each == name) return;
@@ -106,29 +146,11 @@ void check_name(std::string_view name, std::string_view where) {
       concat("\"", name, "\" ", where, " is not understood", did_you_mean(name, known))};
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && std::string_view(" \t\r").find(text.front()) != std::string_view::npos)
-    text.remove_prefix(1);
-  while (!text.empty() && std::string_view(" \t\r").find(text.back()) != std::string_view::npos)
-    text.remove_suffix(1);
-  return text;
-}
-
 Settings read_file(const std::string& path) {
   Settings settings;
-  std::ifstream file(path);
-  if (!file) throw UsageError{concat("cannot read the file \"", path, "\"")};
-  std::string line;
-  for (int n = 1; std::getline(file, line); ++n) {
-    const std::string_view text = trimmed(line);
-    if (text.empty() || text.front() == '#') continue;
-    const size_t equals = text.find('=');
-    const std::string where = concat("in line ", n, " of ", path);
-    const std::string_view name = trimmed(text.substr(0, equals));
-    check_name(name, where);
-    if (equals == std::string_view::npos)
-      throw UsageError{concat(where, " stands no \"=\": ", text)};
-    settings.add(std::string(name), std::string(trimmed(text.substr(equals + 1))));
+  for (const Setting& line : read_settings(path)) {
+    check_name(line.name, line.where);
+    settings.add(line.name, line.value);
   }
   return settings;
 }
@@ -167,6 +189,39 @@ int task_number(const Settings& settings, const ServerOptions& server) {
   return 0;
 }
 
+// "a,b" as its parts.
+std::vector<std::string> list(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    if (end > begin) parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+// Who may use the server, and what they may do.
+void set_access(const Settings& settings, ServerOptions& server) {
+  CredentialFiles files;
+  bool any = false;
+  for (const char* const name : {"certificate", "key", "authority", "revoked", "token-file"}) {
+    const std::string* const file = settings.find(name);
+    if (file == nullptr) continue;
+    files.set(name, *file);
+    any = true;
+  }
+  if (any) server.credentials = std::make_shared<const Credentials>(std::move(files));
+  if (const std::string* text = settings.find("open-to")) server.open_to = list(*text);
+  if (const std::string* text = settings.find("allow-path"))
+    server.access.allow_paths = list(*text);
+  if (const std::string* text = settings.find("allow-ops")) server.access.allow_ops = list(*text);
+  for (const std::string_view limit : Limits::names()) {
+    const std::string name = concat("max-", limit);
+    if (const std::string* text = settings.find(name))
+      server.limits.set(limit, number<int64_t>(name, *text, 0));
+  }
+}
+
 Options options_of(const Settings& settings) {
   Options options;
   ServerOptions& server = options.server;
@@ -182,17 +237,50 @@ Options options_of(const Settings& settings) {
     server.patience.keepalive_ms = 1000 * int64_t{number("keepalive", *text, 1)};
     server.patience.keepalive_wait_ms = server.patience.keepalive_ms;
   }
+  set_access(settings, server);
   if (const std::string* text = settings.find("check")) options.check = truth("check", *text);
   return options;
 }
 
+std::string joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += concat(text.empty() ? "" : ", ", part);
+  return text;
+}
+
+std::string limit_text(int64_t value) { return value == 0 ? "none" : concat(value); }
+
+std::string callers_text(const ServerOptions& options) {
+  if (options.credentials == nullptr) {
+    return options.plain_text ? "whoever reaches the address, without a password and unencrypted"
+                              : "the users and programs of this machine, without a password";
+  }
+  const CredentialFiles& files = options.credentials->files();
+  std::string text = options.open_to.empty() ? "all" : joined(options.open_to);
+  text += " with ";
+  if (!files.authority.empty()) text += concat("a certificate that is signed by ", files.authority);
+  if (!files.authority.empty() && !files.token_file.empty()) text += " or ";
+  if (!files.token_file.empty()) text += concat("a token of ", files.token_file);
+  return text + "; encrypted";
+}
+
 // Of what --check prints.
 std::string exposure(const Server& server, const ServerOptions& options) {
+  std::string reaching;
+  for (const OpDef* op : OpRegistry::instance().all())
+    if (op->host_access != HostAccess::kNone)
+      reaching += concat(reaching.empty() ? "" : " ", op->name);
+  const Limits& limits = options.limits;
+  const std::string paths = joined(options.access.allow_paths);
+  const std::string ops = joined(options.access.allow_ops);
   return concat(
       "task     ", to_text(options.task), "\n", "target   ", server.target(), "\n", "open to  ",
-      options.plain_text ? "whoever reaches the address, without a password and unencrypted\n"
-                         : "the users and programs of this machine, without a password\n",
-      "they can run any operation there is, and read and write files as this user can\n");
+      callers_text(options), "\n", "files    ", paths.empty() ? "none" : concat("below ", paths),
+      "\n", "may run  all operations but those that reach further",
+      ops.empty() ? "" : concat("; of these ", ops), "\n", "         (", reaching, ")\n",
+      "limits   sessions ", limits.sessions, ", plans ", limits.plans, ", nodes ", limits.nodes,
+      ", memory ", limit_text(limits.memory_bytes), ", step ", limit_text(limits.step_seconds),
+      ", idle ", limits.idle_seconds, ", message ", limits.message_bytes, "\n");
 }
 
 int run(const std::vector<std::string_view>& arguments) {

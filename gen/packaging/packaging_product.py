@@ -19,7 +19,8 @@ SONAMES = {
     "lapack": ("liblapack.so.", "libblas.so.", "libflexiblas.so.", "libopenblas"),
     "onednn": ("libdnnl.so.",), "hdf5": ("libhdf5.so.", "libhdf5_serial.so."),
     "re2": ("libre2.so.",),
-    "grpc": ("libgrpc++.so.", "libgrpc.so.", "libgpr.so.", "libabsl_", "libprotobuf"),
+    "grpc": ("libgrpc++.so.", "libgrpc.so.", "libgpr.so.", "libabsl_", "libprotobuf",
+             "libcrypto.so."),
     "jpeg": ("libjpeg.so.",), "png": ("libpng16.so.",),
     "mpi-openmpi": ("libmpi.so.",), "mpi-mpich": ("libmpich.so.", "libmpi.so.12"),
 }

@@ -2,6 +2,7 @@
 // Servers of a cluster. By pybind11, as what is called rarely is (rare.cc).
 #include <pybind11/pybind11.h>
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -24,9 +25,18 @@ std::string text(const py::handle& value, const char* what) {
   return std::string(text_of(value.ptr(), what));
 }
 
+std::vector<std::string> texts(const py::list& values, const char* what) {
+  std::vector<std::string> all;
+  for (const py::handle value : values) all.push_back(text(value, what));
+  return all;
+}
+
 // `tasks`: (job, number, address) of each.
 ServerOptions options_of(const py::list& tasks, const std::string& job, int index,
-                         const std::string& listen, bool plain_text, const py::dict& device_count) {
+                         const std::string& listen, bool plain_text, const py::dict& device_count,
+                         const std::string& credentials, const py::list& open_to,
+                         const py::list& allow_ops, const py::list& allow_paths,
+                         const py::dict& limits) {
   ServerOptions options;
   for (const py::handle each : tasks) {
     const auto task = py::reinterpret_borrow<py::tuple>(each);
@@ -37,6 +47,11 @@ ServerOptions options_of(const py::list& tasks, const std::string& job, int inde
   options.plain_text = plain_text;
   for (const auto& [kind, most] : device_count)
     options.device_count[text(kind, "a kind of device")] = most.cast<int>();
+  options.credentials = credentials_from(credentials);
+  options.open_to = texts(open_to, "an identity");
+  options.access = {texts(allow_ops, "an operation"), texts(allow_paths, "a directory")};
+  for (const auto& [name, value] : limits)
+    options.limits.set(text(name, "a limit"), value.cast<int64_t>());
   return options;
 }
 
@@ -63,12 +78,11 @@ class ServerHandle {
   std::unique_ptr<Server> server_;
 };
 
-void reset(const std::string& target, const py::list& names) {
-  std::vector<std::string> containers;
-  for (const py::handle name : names) containers.push_back(text(name, "a container"));
+void reset(const std::string& target, const std::string& credentials, const py::list& names) {
+  const std::vector<std::string> containers = texts(names, "a container");
   const InterruptScope interrupts(signal_poll());
   const GilRelease release;
-  reset_cluster(target, containers);
+  reset_cluster(target, containers, credentials);
 }
 
 // Made once, however often the module is imported anew.
@@ -79,9 +93,13 @@ PyObject* server_class(PyObject* module) {
                                   "The core of treenail.train.Server.");
   server
       .def(py::init([](const py::list& tasks, const std::string& job, int index,
-                       const std::string& listen, bool plain_text, const py::dict& device_count) {
-        return std::make_unique<ServerHandle>(
-            options_of(tasks, job, index, listen, plain_text, device_count));
+                       const std::string& listen, bool plain_text, const py::dict& device_count,
+                       const std::string& credentials, const py::list& open_to,
+                       const py::list& allow_ops, const py::list& allow_paths,
+                       const py::dict& limits) {
+        return std::make_unique<ServerHandle>(options_of(tasks, job, index, listen, plain_text,
+                                                         device_count, credentials, open_to,
+                                                         allow_ops, allow_paths, limits));
       }))
       .def("stop", &ServerHandle::stop)
       .def_property_readonly("running", &ServerHandle::running)
@@ -96,7 +114,7 @@ PyObject* server_class(PyObject* module) {
 void add_cluster(PyObject* module) {
   auto m = py::reinterpret_borrow<py::module_>(module);
   m.attr("ClusterServer") = py::handle(server_class(module));
-  m.def("reset_cluster", reset, py::arg("target"), py::arg("containers"));
+  m.def("reset_cluster", reset, py::arg("target"), py::arg("credentials"), py::arg("containers"));
 }
 
 }  // namespace treenail::python

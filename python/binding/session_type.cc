@@ -317,20 +317,20 @@ PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
 
 // A server may let it wait.
 std::shared_ptr<Session> open_session(const std::shared_ptr<Graph>& graph, SessionOptions options,
-                                      const std::string& target) {
+                                      const std::string& target, const std::string& credentials) {
   if (target.empty()) return std::make_shared<Session>(graph, std::move(options));
   const InterruptScope interrupts(signal_poll());
   const GilRelease release;
-  options.remote = open_remote_session(target, graph, options);
+  options.remote = open_remote_session(target, graph, options, credentials);
   return std::make_shared<Session>(graph, std::move(options));
 }
 
 // _open(graph, fold_constants, merge_common_subexpressions, allow_soft_placement,
 //       fuse_elementwise, {kind of device: most of them}, log_placement, target,
-//       cost model or None)
+//       cost model or None, credentials)
 PyObject* open(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
-    if (nargs != 9) throw_type_error("_open() takes a graph and eight options");
+    if (nargs != 10) throw_type_error("_open() takes a graph and nine options");
     GraphObject* graph = graph_from(args[0]);
     SessionOptions options;
     options.fold_constants = checked(PyObject_IsTrue(args[1])) == 1;
@@ -341,9 +341,10 @@ PyObject* open(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
     options.log_placement = checked(PyObject_IsTrue(args[6])) == 1;
     const std::string target(text_of(args[7], "target"));
     options.placement = cost_model_from(args[8]);
+    const std::string credentials(text_of(args[9], "credentials"));
     SessionState& s = *cast(self)->state;
     if (s.session) throw_python(PyExc_RuntimeError, "the session is open already");
-    s.session = open_session(graph->state->graph, options, target);
+    s.session = open_session(graph->state->graph, options, target, credentials);
     s.graph = reinterpret_cast<GraphObject*>(new_ref(args[0]));
     return none();
   });

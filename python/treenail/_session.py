@@ -72,7 +72,8 @@ class Session(_core.SessionBase):
                    config.allow_soft_placement,
                    options.do_elementwise_fusion and not plain,
                    device_limits(config.device_count), config.log_device_placement, target,
-                   config.graph_options.placement and config.graph_options.placement._model())
+                   config.graph_options.placement and config.graph_options.placement._model(),
+                   config.credentials)
         self._default_options = None
         if config.operation_timeout_in_ms:
             self._default_options = RunOptions(timeout_in_ms=config.operation_timeout_in_ms)
@@ -93,10 +94,11 @@ class Session(_core.SessionBase):
         """Removes the variables, queues and tables of `containers` (all, where None) from every
         task of the cluster that `target` is of, and ends the sessions there.
 
-        target: "grpc://host:port". Raises InvalidArgumentError for another, UnavailableError where
-        nothing answers there.
+        target: "grpc://host:port". config: a ConfigProto, for its credentials. Raises
+        InvalidArgumentError for another target, UnavailableError where nothing answers there.
         """
-        _core.reset_cluster(target, [] if containers is None else list(containers))
+        _core.reset_cluster(target, config.credentials if config is not None else "",
+                            [] if containers is None else list(containers))
 
     @property
     def graph_def(self) -> Graph:

@@ -116,20 +116,22 @@ class ConfigProto(_Options):
     where operations run, each once, before the first run that has it. device_count: {"CPU": n}
     gives the session the devices /cpu:0 to /cpu:n-1, which share threads and memory: a value goes
     from one to another without a copy; 1 by default. inter_op_... and gpu_options are accepted and
-    change nothing on CPUs. Raises TypeError, naming the field, for a value of another type, here
-    and where a field is set.
+    change nothing on CPUs. credentials: of a session at a server, a file that says what is shown to
+    it and asked of it (lines such as "authority = ca.pem", see docs/security.md); "": the one that
+    the variable TREENAIL_CREDENTIALS names, or none. Raises TypeError, naming the field, for a
+    value of another type, here and where a field is set.
     """
 
     _TYPES = {"intra_op_parallelism_threads": int, "inter_op_parallelism_threads": int,
               "allow_soft_placement": bool, "log_device_placement": bool, "device_count": dict,
               "graph_options": GraphOptions, "gpu_options": GPUOptions,
-              "operation_timeout_in_ms": int}
+              "operation_timeout_in_ms": int, "credentials": str}
 
     def __init__(self, *, intra_op_parallelism_threads: int = 0,
                  inter_op_parallelism_threads: int = 0, allow_soft_placement: bool = False,
                  log_device_placement: bool = False, device_count: dict | None = None,
                  graph_options: GraphOptions | None = None, gpu_options: GPUOptions | None = None,
-                 operation_timeout_in_ms: int = 0) -> None:
+                 operation_timeout_in_ms: int = 0, credentials: str = "") -> None:
         self.intra_op_parallelism_threads = intra_op_parallelism_threads
         self.inter_op_parallelism_threads = inter_op_parallelism_threads
         self.allow_soft_placement = allow_soft_placement
@@ -138,6 +140,7 @@ class ConfigProto(_Options):
         self.graph_options = graph_options or GraphOptions()
         self.gpu_options = gpu_options or GPUOptions()
         self.operation_timeout_in_ms = operation_timeout_in_ms
+        self.credentials = credentials
 
 
 def device_limits(device_count: dict) -> dict[str, int]:

@@ -9,9 +9,10 @@ import sys
 
 SERVE = """
 import sys
+import tempfile
 import treenail as tn
 cluster, job, index = eval(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-server = tn.train.Server(cluster, job, index)
+server = tn.train.Server(cluster, job, index, allow_paths=[tempfile.gettempdir()])
 print("listens", flush=True)
 sys.stdin.read()
 """

@@ -256,6 +256,17 @@ Tensor fetched(const Frame& frame, int32_t slot) {
   return own ? value : value.deep_copy();
 }
 
+namespace {
+
+void check_bytes(const Plan& plan, const RunOptions& options) {
+  const int64_t needed = plan.memories[0].peak_bytes;
+  if (options.most_bytes <= 0 || needed <= options.most_bytes) return;
+  throw error_of(Code::kResourceExhausted,
+                 {"the run needs ", needed, " bytes at once, and may hold ", options.most_bytes});
+}
+
+}  // namespace
+
 std::vector<Tensor> Session::run(const std::shared_ptr<Signature>& signature,
                                  std::span<const Tensor> feeds, const RunOptions& options,
                                  RunMetadata* metadata) {
@@ -278,6 +289,7 @@ std::vector<Tensor> Session::run(const std::shared_ptr<Signature>& signature,
   }
   limits.end_planning();
   if (metadata != nullptr) *metadata = planned_metadata(*plan, specialized);
+  check_bytes(*plan, options);
   FrameLease lease(*impl_, *signature, *plan);
   Frame& frame = *lease;
   for (size_t i = 0; i < feeds.size(); ++i) {

@@ -55,6 +55,7 @@ struct RunOptions {
   // exception thrown there cancels the run and leaves run(). (Python: signal handlers.)
   void (*poll)() = nullptr;
   bool trace = false;            // RunMetadata::nodes is wanted
+  int64_t most_bytes = 0;        // that the plan may hold (RunMetadata::peak_bytes); 0: any
   Exchange* exchange = nullptr;  // with other tasks' runs of the same step; outlives the run
 };
 

@@ -13,6 +13,7 @@
 
 #include "kernels/adapters/grpc/buffers.h"
 #include "kernels/adapters/grpc/callback_threads.h"
+#include "kernels/adapters/grpc/tls.h"
 
 namespace treenail {
 
@@ -27,6 +28,11 @@ constexpr std::chrono::milliseconds kPollPeriod{50};
 
 void prepare(grpc::ClientContext& context, const RpcRequest& request) {
   context.set_wait_for_ready(request.wait_for_ready);
+  if (request.token.bytes > 0) {
+    context.AddMetadata(
+        grpc_adapter::kTokenKey,
+        std::string(static_cast<const char*>(request.token.data), request.token.bytes));
+  }
   if (request.timeout_ms > 0) {
     context.set_deadline(std::chrono::system_clock::now() +
                          std::chrono::milliseconds(request.timeout_ms));
@@ -82,7 +88,7 @@ RpcChannel* connect(const RpcChannelOptions* options, RpcStatus* status) {
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   status->code = 0;
   return new RpcChannel(
-      grpc::CreateCustomChannel(options->address, grpc::InsecureChannelCredentials(), arguments));
+      grpc::CreateCustomChannel(options->address, channel_credentials(options->tls), arguments));
 }
 
 void disconnect(RpcChannel* channel) { delete channel; }

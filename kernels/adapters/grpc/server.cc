@@ -18,6 +18,7 @@
 
 #include "kernels/adapters/grpc/buffers.h"
 #include "kernels/adapters/grpc/callback_threads.h"
+#include "kernels/adapters/grpc/tls.h"
 
 namespace treenail {
 
@@ -28,6 +29,8 @@ struct RpcCall {
 };
 
 namespace {
+
+constexpr int kHandshakeMs = 10'000;
 
 // The thread that it came on waits for the answer.
 class WaitedCall final : public RpcCall {
@@ -82,7 +85,7 @@ class DeferredCall final : public grpc::ServerUnaryReactor, public RpcCall {
 
 class Methods final : public grpc::Service {
  public:
-  explicit Methods(const RpcService& service) : service_(service) {
+  Methods(const RpcService& service, bool encrypted) : service_(service), encrypted_(encrypted) {
     for (size_t i = 0; i < service_.num_methods; ++i) {
       const RpcMethod& method = service_.methods[i];
       AddMethod(new grpc::internal::RpcServiceMethod(method.path,
@@ -100,9 +103,7 @@ class Methods final : public grpc::Service {
         [method](Methods* self, grpc::ServerContext* context, const Buffer* request,
                  Buffer* reply) {
           WaitedCall call(*context);
-          const Views views(*request);
-          const RpcService& service = self->service_;
-          service.handle(service.self, method, &call, views.data(), views.size());
+          self->handle(method, *context, &call, *request);
           return call.wait(reply);
         },
         this);
@@ -112,13 +113,21 @@ class Methods final : public grpc::Service {
     return new grpc::internal::CallbackUnaryHandler<Buffer, Buffer>(
         [this, method](grpc::CallbackServerContext* context, const Buffer* request, Buffer* reply) {
           auto* const call = new DeferredCall(service_, *context, reply);
-          const Views views(*request);
-          service_.handle(service_.self, method, call, views.data(), views.size());
+          handle(method, *context, call, *request);
           return call;
         });
   }
 
+  void handle(size_t method, const grpc::ServerContextBase& context, RpcCall* call,
+              const Buffer& request) {
+    const std::string caller = encrypted_ ? grpc_adapter::caller_of(*context.auth_context()) : "";
+    const Views views(request);
+    service_.handle(service_.self, method, {caller.data(), caller.size()}, call, views.data(),
+                    views.size());
+  }
+
   const RpcService service_;
+  const bool encrypted_;
 };
 
 }  // namespace
@@ -134,9 +143,9 @@ namespace grpc_adapter {
 RpcServer* serve(const RpcServerOptions* options, const RpcService* service, RpcStatus* status) {
   keep_callback_threads();
   auto made = std::make_unique<RpcServer>();
-  made->methods = std::make_unique<Methods>(*service);
+  made->methods = std::make_unique<Methods>(*service, options->tls != nullptr);
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(options->address, grpc::InsecureServerCredentials(), &made->port);
+  builder.AddListeningPort(options->address, server_credentials(*options, *service), &made->port);
   builder.RegisterService(made->methods.get());
   builder.SetMaxReceiveMessageSize(static_cast<int>(options->most_bytes));
   builder.SetMaxSendMessageSize(-1);
@@ -146,6 +155,7 @@ RpcServer* serve(const RpcServerOptions* options, const RpcService* service, Rpc
                              static_cast<int>(options->keepalive_wait_ms));
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 500);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
   made->server = builder.BuildAndStart();
   if (made->server == nullptr) {
     set_status(status, static_cast<int32_t>(grpc::StatusCode::UNAVAILABLE),

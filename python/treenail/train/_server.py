@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from operator import index
 
@@ -11,6 +12,7 @@ from treenail._session_options import ConfigProto, device_limits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
 
@@ -46,6 +48,12 @@ def _the_one(tasks: list, job: str | None, number: int | None) -> tuple:
     return job, index(number)
 
 
+def _names(what: str, names: Any) -> list:
+    if isinstance(names, str):
+        raise TypeError("%s is a list of names, but got the str %r" % (what, names))
+    return [os.fspath(name) for name in names]
+
+
 class Server:
     """A task of a cluster: its devices and variables, and a master for sessions.
 
@@ -54,18 +62,30 @@ class Server:
     protocol: "grpc" or None. config: a ConfigProto, for device_count. start: listen at once.
     listen: "host:port" to listen on instead of the task's own address; port 0 takes any that is
     free.
-    plain_text: beyond this machine anybody who reaches the port could run what he likes, so that
-    such an address is refused unless this says that the network and all in it are trusted.
+    credentials: a file that says by which certificate or token this server and its callers know
+    each other, and then all is encrypted; "": the one that TREENAIL_CREDENTIALS names, or none.
+    open_to: names of clients that are let in besides the cluster's tasks; none: all who are known.
+    plain_text: without credentials anybody who reaches the port can use the server, so that an
+    address beyond this machine is refused unless this says that the network and all in it are
+    trusted.
+    allow_ops, allow_paths: what clients of other processes may have it run besides what computes:
+    operations by name, and those on files below these directories. Sessions of this process may do
+    all that it can do, here.
+    limits: {name: number}, of "sessions" (1000 of each client), "plans" (1000 of each session),
+    "nodes" (1000000 of a plan), "memory_bytes", "step_seconds" (0: none), "idle_seconds" (86400),
+    "message_bytes" (2147483647).
 
-    Raises NotFoundError and InvalidArgumentError for a task or an address that is none,
-    PermissionDeniedError as above, UnavailableError where the address is taken, UnimplementedError
-    without gRPC.
+    docs/security.md has more. Raises NotFoundError and InvalidArgumentError for a task, an address,
+    a file or a name that is none, PermissionDeniedError as above and for secrets that others can
+    read, UnavailableError where the address is taken, UnimplementedError without gRPC.
     """
 
     def __init__(self, server_or_cluster_def: Any, job_name: str | None = None,
                  task_index: int | None = None, protocol: str | None = None,
                  config: ConfigProto | None = None, start: bool = True, listen: str = "",
-                 plain_text: bool = False) -> None:
+                 plain_text: bool = False, credentials: str = "", open_to: Sequence[str] = (),
+                 allow_ops: Sequence[str] = (), allow_paths: Sequence[str] = (),
+                 limits: dict[str, int] | None = None) -> None:
         if protocol not in (None, "grpc"):
             raise ValueError('protocol must be "grpc", not %r' % (protocol,))
         if config is not None and not isinstance(config, ConfigProto):
@@ -75,8 +95,10 @@ class Server:
         tasks = _tasks_of(server_or_cluster_def)
         self._cluster = server_or_cluster_def
         self._job, self._index = _the_one(tasks, job_name, task_index)
-        limits = device_limits((config or ConfigProto()).device_count)
-        self._arguments = (tasks, self._job, self._index, listen, plain_text, limits)
+        devices = device_limits((config or ConfigProto()).device_count)
+        self._arguments = (tasks, self._job, self._index, listen, plain_text, devices, credentials,
+                           _names("open_to", open_to), _names("allow_ops", allow_ops),
+                           _names("allow_paths", allow_paths), dict(limits or {}))
         self._server: Any = None
         self._stopped = threading.Event()
         if start:

@@ -440,11 +440,13 @@ typedef struct tn_session_options {
   int32_t allow_soft_placement;        /* default 0: a device that is not there is an error */
   int32_t fuse_elementwise;            /* default 1: groups of them run as one kernel */
   tn_session* share_state_with;        /* its variables are this session's; default NULL */
-  const char* target; /* "grpc://host:port" of a server whose cluster runs the graph,
-                       * and keeps the variables; default NULL: this process */
+  const char* target;      /* "grpc://host:port" of a server whose cluster runs the graph,
+                            * and keeps the variables; default NULL: this process */
+  const char* credentials; /* a file that says what is shown to it (docs/security.md);
+                            * default NULL: the one that TREENAIL_CREDENTIALS names */
 } tn_session_options;
 #define TN_SESSION_OPTIONS_INIT \
-  { sizeof(tn_session_options), 1, 1, 0, 1, NULL, NULL }
+  { sizeof(tn_session_options), 1, 1, 0, 1, NULL, NULL, NULL }
 
 /* `options` may be NULL. The graph may be deleted before the session. */
 TN_API tn_session* tn_session_new(tn_graph* graph, const tn_session_options* options,

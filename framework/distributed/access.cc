@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/distributed/access.h"
+
+#include <algorithm>
+
+#include "framework/base/error.h"
+#include "framework/graph/function.h"
+#include "framework/graph/serialize.h"
+#include "framework/op/op_registry.h"
+
+namespace treenail {
+namespace {
+
+std::string_view reach_of(HostAccess access) {
+  switch (access) {
+    case HostAccess::kNone:
+      return "computes";
+    case HostAccess::kFiles:
+      return "reads or writes files";
+    case HostAccess::kProcess:
+      return "reaches the server's process";
+    case HostAccess::kNetwork:
+      return "speaks with other processes";
+    case HostAccess::kPython:
+      return "runs Python";
+  }
+  return "reaches further";
+}
+
+}  // namespace
+
+AccessCheck::AccessCheck(const AccessRules& rules) : rules_(rules), roots_(rules.allow_paths) {
+  for (const std::string& op : rules_.allow_ops) static_cast<void>(OpRegistry::instance().get(op));
+}
+
+void AccessCheck::check(const Node& node, const std::string& function) const {
+  const OpDef& op = node.op().def();
+  if (op.host_access == HostAccess::kNone) return;
+  // Between the pieces of one graph; clients' graphs have none.
+  if (may_be_stored(op.name, Exchanges::kAllowed) && !may_be_stored(op.name, Exchanges::kRefused))
+    return;
+  const bool files = op.host_access == HostAccess::kFiles;
+  if (files && !rules_.allow_paths.empty()) return;
+  if (std::ranges::find(rules_.allow_ops, op.name) != rules_.allow_ops.end()) return;
+  throw error_of(
+      Code::kPermissionDenied,
+      {"the server does not run operation \"", op.name, "\", of node \"", node.name(), "\"",
+       function.empty() ? "" : concat(" in function \"", function, "\""), ", for its clients: it ",
+       reach_of(op.host_access), ". Needed is that the server is started with --allow-",
+       files ? "path=DIRECTORY" : concat("ops=", op.name), " (Python: allow_",
+       files ? "paths" : "ops", ")"});
+}
+
+void AccessCheck::check(const Graph& graph) const {
+  for (int id = 0; id < graph.num_nodes(); ++id)
+    if (const Node* const node = graph.node(id)) check(*node, "");
+  for (const auto& [name, function] : graph.functions()) {
+    const Graph& body = *function->body;
+    for (int id = 0; id < body.num_nodes(); ++id)
+      if (const Node* const node = body.node(id)) check(*node, name);
+  }
+}
+
+}  // namespace treenail

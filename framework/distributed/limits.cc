@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/distributed/limits.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "framework/base/error.h"
+#include "framework/base/nearest_name.h"
+
+namespace treenail {
+namespace {
+
+struct Field {
+  std::string_view name;
+  int64_t Limits::*value;
+  int64_t least;
+};
+constexpr std::array<Field, 7> kFields = {{{"sessions", &Limits::sessions, 1},
+                                           {"plans", &Limits::plans, 1},
+                                           {"nodes", &Limits::nodes, 1},
+                                           {"memory-bytes", &Limits::memory_bytes, 0},
+                                           {"step-seconds", &Limits::step_seconds, 0},
+                                           {"idle-seconds", &Limits::idle_seconds, 1},
+                                           {"message-bytes", &Limits::message_bytes, 1}}};
+
+}  // namespace
+
+void Limits::set(std::string_view name, int64_t value) {
+  std::string dashed(name);
+  std::ranges::replace(dashed, '_', '-');
+  for (const Field& field : kFields) {
+    if (field.name != dashed) continue;
+    const int64_t most = field.value == &Limits::message_bytes
+                             ? std::numeric_limits<int32_t>::max()
+                             : std::numeric_limits<int64_t>::max() / 1000;
+    if (value < field.least || value > most) {
+      throw invalid_argument("the limit of ", dashed, " is a number in [", field.least, ", ", most,
+                             "], not ", value);
+    }
+    this->*field.value = value;
+    return;
+  }
+  throw invalid_argument("there is no limit of \"", name, "\"", did_you_mean(dashed, names()));
+}
+
+std::vector<std::string_view> Limits::names() {
+  std::vector<std::string_view> all;
+  for (const Field& field : kFields) all.push_back(field.name);
+  return all;
+}
+
+}  // namespace treenail

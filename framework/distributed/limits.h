@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much of a server each of those may take whom it tells apart (callers.h); where it knows
+// nobody, all together.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+namespace treenail {
+
+struct Limits {
+  int64_t sessions = 1000;        // open at once
+  int64_t plans = 1000;           // of one session: sets of feeds, fetches and targets
+  int64_t nodes = 1'000'000;      // of what one of them needs, with functions
+  int64_t memory_bytes = 0;       // that a step plans to hold on a task; 0: no limit
+  int64_t step_seconds = 0;       // that one step takes; 0: no limit
+  int64_t idle_seconds = 86'400;  // after which an unused session may be closed
+  int64_t message_bytes = std::numeric_limits<int32_t>::max();  // gRPC's own limit
+
+  // By its name above, with "-" or "_". Errors: InvalidArgument for a name or a number that is
+  // none.
+  void set(std::string_view name, int64_t value);
+  // With "-".
+  static std::vector<std::string_view> names();
+};
+
+}  // namespace treenail
