@@ -299,6 +299,80 @@ class OneServer : public ::testing::Test {
   std::unique_ptr<RpcPeer> peer;
 };
 
+// A server with a certificate of its own making, which knows a task and alice by their tokens.
+class TokenServer : public CredentialFilesTest {
+ protected:
+  void begin() {
+    const std::string made = concat(
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "
+        "/CN=own -addext subjectAltName=DNS:localhost -keyout ",
+        path("key"), " -out ", path("pem"), " 2>/dev/null");
+    if (std::system(made.c_str()) != 0) GTEST_SKIP() << "needs the openssl program";
+    write_file(path("tokens"), "cluster clustercluster00\nalice alicealicealice00\n");
+    write_file(path("cluster"), "cluster clustercluster00\n");
+    write_file(path("alice"), "alice alicealicealice00\n");
+    ServerOptions options;
+    options.cluster.add({"w", 0}, "localhost:0");
+    options.task = {"w", 0};
+    options.credentials = std::make_shared<const Credentials>(CredentialFiles{
+        .certificate = path("pem"), .key = path("key"), .token_file = path("tokens")});
+    try {
+      server = std::make_unique<Server>(options);
+    } catch (const Error& error) {
+      if (error.code() != Code::kUnimplemented) throw;
+      GTEST_SKIP() << error.message();
+    }
+  }
+  std::unique_ptr<RpcPeer> peer(const std::string& who) const {
+    return std::make_unique<RpcPeer>("the server", concat("localhost:", server->port()),
+                                     RpcPatience{},
+                                     std::make_shared<const Credentials>(CredentialFiles{
+                                         .authority = path("pem"), .token_file = path(who)}));
+  }
+  std::unique_ptr<Server> server;
+};
+
+TEST_F(TokenServer, WorkersMethodsAreForTasks) {
+  begin();
+  if (server == nullptr) return;
+  for (const char* const method :
+       {protocol::worker::kGetStatus, protocol::worker::kRegisterPiece, protocol::worker::kRunPiece,
+        protocol::worker::kForgetPiece, protocol::worker::kReceive, protocol::worker::kGiveUpStep,
+        protocol::worker::kCloseSession, protocol::worker::kReset}) {
+    EXPECT_EQ(error_of([&] { peer("alice")->call(method, {}, {}, {}); }),
+              concat("PermissionDenied: ", method,
+                     " is for the tasks of the cluster alone, and \"alice\" is none"));
+  }
+  const Message reply = peer("cluster")->call(protocol::worker::kGetStatus, {}, {}, {});
+  EXPECT_EQ(protocol::read<protocol::TaskStatus>(reply.fields()).name, "/job:w/replica:0/task:0");
+}
+
+TEST_F(TokenServer, AnothersSessionIsNotThere) {
+  begin();
+  if (server == nullptr) return;
+  const auto alice = peer("alice"), task = peer("cluster");
+  const Message reply =
+      alice->call(protocol::master::kOpenSession, protocol::write(protocol::Settings{}), {}, {});
+  const std::string session = protocol::read<protocol::SessionOpened>(reply.fields()).session;
+  GraphBuilder b;
+  b.constant(floats({1}), "one");
+  // A client's word about the owner counts for nothing.
+  const protocol::Program program{session, graph_to_bytes(*b.graph), {}, {}, {"one"}, {}, "root"};
+  const std::string wanted = "Aborted: this server has no such session";
+  EXPECT_TRUE(error_of([&] {
+                task->call(protocol::master::kMakePlan, protocol::write(program), {}, {});
+              }).starts_with(wanted));
+  alice->call(protocol::master::kMakePlan, protocol::write(program), {}, {});
+  const protocol::RunRequest run{session, 1, 0, 0, 0};
+  EXPECT_TRUE(error_of([&] {
+                task->call(protocol::master::kRun, protocol::write(run), {}, {});
+              }).starts_with(wanted));
+  task->call(protocol::master::kCloseSession, protocol::write(protocol::Handle{session, 0}), {},
+             {});
+  task->call(protocol::master::kReset, protocol::write(protocol::ResetRequest{}), {}, {});
+  alice->call(protocol::master::kRun, protocol::write(run), {}, {});
+}
+
 TEST_F(OneServer, TenThousandSessionsLeaveItServing) {
   begin({});
   if (server == nullptr) return;
