@@ -19,9 +19,8 @@ from runner import (
     GradientCheck,
     case_attrs,
     describe,
-    dtypes,
     error_attrs,
-    executed,
+    executed_in_all,
     gradient_dtype,
 )
 
@@ -161,7 +160,7 @@ def check_function(case: Case, immediate: Results) -> None:
 
 def check(case: Case) -> Results:
     """What immediate execution gives, and every other mode too."""
-    immediate = {dtype: executed(case, dtype) for dtype in dtypes(case)}
+    immediate = executed_in_all(case)
     check_graph(case, immediate)
     check_function(case, immediate)
     return immediate

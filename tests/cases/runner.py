@@ -150,6 +150,11 @@ def executed(case: Case, dtype: str) -> List[np.ndarray]:
     return backend.execute(case.op.name, case.values(dtype), case_attrs(case, dtype))
 
 
+def executed_in_all(case: Case) -> Dict[str, List[np.ndarray]]:
+    """The same, by dtype."""
+    return {dtype: executed(case, dtype) for dtype in dtypes(case)}
+
+
 def check_forward(case: Case, dtype: str, actual: Sequence[np.ndarray]) -> None:
     """Against the oracle."""
     values = case.values(dtype)

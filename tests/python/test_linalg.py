@@ -384,7 +384,8 @@ import json, sys, numpy as np, treenail as tn
 tn.enable_eager_execution()
 rng = np.random.default_rng(1)
 results = {}
-for n, count in ((5, 1000), (8, 3001), (24, 200), (100, 9), (300, 1)):
+sizes = ((5, 1000), (8, 3001), (24, 200), (100, 9), (300, 1))
+for n, count in sizes[:int(sys.argv[1])]:
     for dtype in ("float32", "float64", "complex64", "complex128"):
         a = rng.normal(size=(count, n, n)).astype(dtype) + n * np.eye(n, dtype=dtype)
         if dtype.startswith("complex"):
@@ -411,8 +412,8 @@ json.dump(results, sys.stdout)
 """
 
 
-def results_with(**environment):
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True,
+def results_with(sizes=5, **environment):
+    done = subprocess.run([sys.executable, "-c", PROGRAM, str(sizes)], capture_output=True, text=True,
                           check=True, env=dict(os.environ, PYTHONHASHSEED="0", **environment))
     assert done.stderr == ""
     return json.loads(done.stdout)
@@ -421,8 +422,9 @@ def results_with(**environment):
 def test_the_bits_do_not_depend_on_threads_and_hardly_on_the_library():
     one, three = (results_with(TREENAIL_NUM_THREADS=n) for n in ("1", "3"))
     assert one == three
-    own = results_with(TREENAIL_LINALG="builtin")
-    assert own.keys() == one.keys()
+    # The largest is blocked as the one before it is, and costs all the others' time five times over.
+    own = results_with(4, TREENAIL_LINALG="builtin")
+    assert len(own) == len(one) // 5 * 4 and own.keys() <= one.keys()
     for key, (_, real, imaginary) in own.items():
         tolerance = 2e-4 if key.endswith(("float32", "complex64")) else 1e-11
         np.testing.assert_allclose(one[key][1], real, rtol=tolerance, atol=tolerance, err_msg=key)
