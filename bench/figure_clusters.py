@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions at servers beside what gRPC itself takes (workers/rpc_raw.cc, compiled here): an empty
-run, and tensors from one task to another. Every process is on this machine."""
+run, and tensors from one task to another, by gRPC and lent in shared memory. Every process is on
+this machine."""
 
 import contextlib
 import json
@@ -16,6 +17,8 @@ from harness import BENCH, Outcome, Row
 WORKERS = os.path.join(BENCH, "workers")
 OURS = os.path.join(WORKERS, "cluster_treenail.py")
 EMPTY, STREAM = 1.5, 0.95  # of an empty call's time, and of a stream's rate
+LENT = 4e3  # bytes in a microsecond
+WAYS = {"gRPC": "no", "lent": ""}  # TREENAIL_SHARED_MEMORY
 
 Figures = Dict[Tuple[str, int], List[float]]
 
@@ -33,9 +36,11 @@ def compiled(directory: str) -> str:
 
 
 @contextlib.contextmanager
-def serving(commands: List[List[str]]) -> Iterator[List[str]]:
+def serving(commands: List[List[str]], memory: str = "") -> Iterator[List[str]]:
     """The first line that each of them prints; they end with the block."""
-    started = [subprocess.Popen(c, stdout=subprocess.PIPE, text=True) for c in commands]
+    environment = {**os.environ, "TREENAIL_SHARED_MEMORY": memory}
+    started = [subprocess.Popen(c, stdout=subprocess.PIPE, text=True, env=environment)
+               for c in commands]
     try:
         yield [process.stdout.readline().strip() for process in started]
     finally:
@@ -44,11 +49,12 @@ def serving(commands: List[List[str]]) -> Iterator[List[str]]:
             process.communicate()
 
 
-def collect(into: Figures, command: List[str]) -> None:
+def collect(into: Figures, command: List[str], way: str = "") -> None:
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=300, check=True)
     for line in done.stdout.splitlines():
         found = json.loads(line)
-        into.setdefault((found["name"], found["bytes"]), []).append(found["seconds"] * 1e6)
+        name = found["name"] + (way and ", " + way)
+        into.setdefault((name, found["bytes"]), []).append(found["seconds"] * 1e6)
 
 
 def ports(count: int) -> List[int]:
@@ -69,24 +75,31 @@ def measure(rounds: int) -> Outcome:
         if not raw:
             outcome.skipped.append("sessions at servers: no headers of gRPC")
             return outcome
-        cluster = json.dumps({job: ["localhost:%d" % port]
-                              for job, port in zip(("ps", "worker"), ports(2))})
         python = [sys.executable, "-B", OURS]
-        with serving([[raw, "serve"]] + [python + ["serve", cluster, job]
-                                         for job in ("ps", "worker")]) as said:
+        with contextlib.ExitStack() as running:
+            said = running.enter_context(serving([[raw, "serve"]]))
+            clusters = {}
+            for way, memory in WAYS.items():
+                clusters[way] = json.dumps({job: ["localhost:%d" % port]
+                                            for job, port in zip(("ps", "worker"), ports(2))})
+                running.enter_context(serving([python + ["serve", clusters[way], job]
+                                               for job in ("ps", "worker")], memory))
             for _ in range(rounds):
                 collect(found, [raw, "ask", said[0]])
-                collect(found, python + ["ask", cluster])
+                for way, cluster in clusters.items():
+                    collect(found, python + ["ask", cluster], way)
     medians = {key: sorted(values)[len(values) // 2] for key, values in found.items()}
     calls = {name: medians[name, 0] for name in ("empty, synchronous", "empty, callback")}
-    row = Row("an empty run at a server", medians["empty", 0], "µs",
+    row = Row("an empty run at a server", medians["empty, gRPC", 0], "µs",
               limit=round(EMPTY * min(calls.values()), 1))
     row.beside({"gRPC, %s" % name: took for name, took in calls.items()})
     outcome.rows.append(row)
     for (name, size), took in sorted(medians.items(), key=lambda item: item[0][1]):
-        if name == "moved":
-            row = Row("a run that moves %d MiB to another task" % (size >> 20), took, "µs",
-                      wanted=STREAM, note="%.2f GB/s" % (size / took / 1e3))
+        if name.startswith("moved"):
+            lent = name.endswith("lent")
+            row = Row("a run that moves %d MiB to another task%s" % (size >> 20, name[5:]), took,
+                      "µs", note="%.2f GB/s" % (size / took / 1e3),
+                      **({"limit": round(size / LENT, 1)} if lent else {"wanted": STREAM}))
             row.beside({"gRPC, a stream": medians["stream", size]})
             outcome.rows.append(row)
     return outcome

@@ -42,8 +42,8 @@ Component(name="io", sources=["framework/io/**/*.cc"], headers=["framework/io/**
 Component(name="rpc_interface", headers=["framework/distributed/rpc_api.h"], needs=["base"])
 Component(name="distributed", sources=["framework/distributed/*.cc"],
           headers=["framework/distributed/*.h"],
-          needs=["rpc_interface", "eager", "runtime", "kernel_api", "placement", "graph", "op",
-                 "tensor", "device", "io", "base"])
+          needs=["rpc_interface", "collectives", "eager", "runtime", "kernel_api", "placement",
+                 "graph", "op", "tensor", "device", "io", "base"])
 # Groups of processes and what they compute together; kernels use it.
 Component(name="collectives",
           sources=["framework/distributed/shared_memory/*.cc",

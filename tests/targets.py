@@ -60,9 +60,9 @@ Component(name="eager_test", sources=["tests/eager/*.cc"], headers=["tests/eager
           external=["gtest"])
 Component(name="distributed_test", sources=["tests/distributed/*.cc"],
           headers=["tests/distributed/*.h"],
-          needs=["test_support", "graph_support", "capi", "distributed", "rpc_interface", "eager",
-                 "runtime", "kernel_api", "placement", "graph", "ops", "host_kernels",
-                 "cpu_kernels", "op", "tensor", "device", "io", "base"],
+          needs=["test_support", "graph_support", "capi", "distributed", "rpc_interface",
+                 "collectives", "eager", "runtime", "kernel_api", "placement", "graph", "ops",
+                 "host_kernels", "cpu_kernels", "op", "tensor", "device", "io", "base"],
           external=["gtest"])
 Component(name="io_test", sources=["tests/io/*.cc"], headers=["tests/io/*.h"],
           needs=["test_support", "io_support", "adapter_interfaces", "io", "tensor", "device",

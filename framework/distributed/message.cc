@@ -90,29 +90,6 @@ uint64_t take_number(Taker& bytes, size_t size) {
   return number;
 }
 
-struct Description {
-  DType dtype = DType::kInvalid;
-  Shape shape;
-};
-
-Description read_description(std::string_view bytes) {
-  ProtoReader reader(bytes);
-  ProtoField field;
-  Description found;
-  std::vector<int64_t> dims;
-  while (reader.next(&field)) {
-    if (field.number == kDTypeField && field.value < kNumDTypes &&
-        dtype_is_valid(static_cast<int>(field.value)))
-      found.dtype = static_cast<DType>(field.value);
-    if (field.number == kDimsField) dims.push_back(static_cast<int64_t>(field.value));
-  }
-  const bool fits = std::ranges::all_of(dims, [](int64_t dim) { return dim >= 0; });
-  if (found.dtype == DType::kInvalid || !fits || dims.size() > kMaxRank)
-    throw invalid_argument("a message describes a tensor that there cannot be");
-  found.shape = Shape(dims);
-  return found;
-}
-
 void take_strings(Taker& bytes, Tensor& tensor) {
   for (StringElement& each :
        std::span(tensor.data<StringElement>(), static_cast<size_t>(tensor.num_elements()))) {
@@ -131,7 +108,7 @@ void make_truth_values(Tensor& tensor) {
   for (int64_t i = 0; i < tensor.num_elements(); ++i) bytes[i] = bytes[i] != 0 ? 1 : 0;
 }
 
-Tensor take_tensor(Taker& bytes, const Description& wanted) {
+Tensor take_tensor(Taker& bytes, const TensorDescription& wanted) {
   const bool strings = wanted.dtype == DType::kString;
   if (!strings && !is_plain(wanted.dtype))
     throw invalid_argument("a message holds a tensor of dtype ", wanted.dtype,
@@ -154,18 +131,55 @@ Tensor take_tensor(Taker& bytes, const Description& wanted) {
 
 }  // namespace
 
+ProtoWriter write_description(const TensorDescription& tensor) {
+  ProtoWriter description;
+  description.varint(kDTypeField, static_cast<uint64_t>(tensor.dtype));
+  for (const int64_t dim : tensor.shape.dims()) description.signed_number(kDimsField, dim);
+  return description;
+}
+
+TensorDescription read_description(std::string_view bytes) {
+  ProtoReader reader(bytes);
+  ProtoField field;
+  TensorDescription found;
+  std::vector<int64_t> dims;
+  while (reader.next(&field)) {
+    if (field.number == kDTypeField && field.value < kNumDTypes &&
+        dtype_is_valid(static_cast<int>(field.value)))
+      found.dtype = static_cast<DType>(field.value);
+    if (field.number == kDimsField) dims.push_back(static_cast<int64_t>(field.value));
+  }
+  const bool fits = std::ranges::all_of(dims, [](int64_t dim) { return dim >= 0; });
+  if (found.dtype == DType::kInvalid || !fits || dims.size() > kMaxRank)
+    throw invalid_argument("a message describes a tensor that there cannot be");
+  found.shape = Shape(dims);
+  return found;
+}
+
 OutgoingMessage::OutgoingMessage(ProtoWriter head, std::span<const Tensor> tensors) {
   for (const Tensor& tensor : tensors) {
-    ProtoWriter description;
-    description.varint(kDTypeField, static_cast<uint64_t>(tensor.dtype()));
-    for (const int64_t dim : tensor.shape().dims()) description.signed_number(kDimsField, dim);
-    head.message(kTensorsField, description);
+    head.message(kTensorsField, write_description({tensor.dtype(), tensor.shape()}));
     payload_.push_back(payload_of(tensor));
   }
   ProtoWriter framed;
   framed.raw_fixed(head.text().size(), kLengthBytes);
   framed.raw_bytes(head.text());
   head_ = framed.text();
+}
+
+size_t OutgoingMessage::bytes() const {
+  size_t bytes = head_.size();
+  for (const Tensor& tensor : payload_) bytes += tensor.bytes();
+  return bytes;
+}
+
+void OutgoingMessage::copy_to(std::byte* to) const {
+  std::memcpy(to, head_.data(), head_.size());
+  to += head_.size();
+  for (const Tensor& tensor : payload_) {
+    if (tensor.bytes() > 0) std::memcpy(to, tensor.raw(), tensor.bytes());
+    to += tensor.bytes();
+  }
 }
 
 std::vector<RpcSlice> OutgoingMessage::take_slices() {

@@ -6,6 +6,7 @@
 // head's field kTensorsField describes the tensors: dtype, dimensions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -28,10 +29,23 @@ class OutgoingMessage {
   // Each has to be given to a function of rpc_api.h once, which releases what it refers to.
   std::vector<RpcSlice> take_slices();
 
+  // The same as one row of bytes.
+  size_t bytes() const;
+  void copy_to(std::byte* to) const;
+
  private:
   std::string head_;
   std::vector<Tensor> payload_;  // bytes
 };
+
+// What a message says of a tensor whose bytes are elsewhere: the field kTensorsField.
+struct TensorDescription {
+  DType dtype = DType::kInvalid;
+  Shape shape;
+};
+ProtoWriter write_description(const TensorDescription& tensor);
+// Errors: InvalidArgument.
+TensorDescription read_description(std::string_view bytes);
 
 // A message that came; of its own memory. Errors of the constructor: InvalidArgument for what is
 // none (no length is believed before it has been held against the bytes that are there),

@@ -298,6 +298,7 @@ Server::Server(const ServerOptions& options) {
 }
 Server::~Server() = default;
 
+std::vector<Transport> Server::transports() const { return impl_->worker.transports(); }
 int Server::port() const { return impl_->listener.port(); }
 std::string Server::target() const { return impl_->target(); }
 Server::Own Server::own(const std::string& target) { return OwnServers::find(target); }

@@ -12,6 +12,7 @@
 #include "framework/distributed/cluster.h"
 #include "framework/distributed/credentials.h"
 #include "framework/distributed/limits.h"
+#include "framework/distributed/neighbours.h"
 #include "framework/distributed/rpc.h"
 
 namespace treenail {
@@ -48,6 +49,8 @@ class Server {
   int port() const;
   // What a session of this process or another is opened with: "grpc://localhost:2222".
   std::string target() const;
+  // How values come from the tasks that this one has received from.
+  std::vector<Transport> transports() const;
 
   // What a client in the same process needs to be known as such by the server of that target.
   struct Own {

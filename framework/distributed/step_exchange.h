@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Exchange of a piece's run: what it sends waits in this task's rendezvous, what it receives is
-// asked for at the task that sends it.
+// asked for at the task that sends it, by shared memory where that is on this host, else by
+// message.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
 #include "framework/base/function_ref.h"
+#include "framework/distributed/neighbours.h"
 #include "framework/distributed/rendezvous.h"
 #include "framework/distributed/rpc.h"
 #include "framework/runtime/kernel/kernel_exchange.h"
@@ -17,7 +19,8 @@ class StepExchange final : public Exchange {
  public:
   // `peer`: by the name of its task.
   using PeerOf = FunctionRef<const RpcPeer&(std::string_view task)>;
-  StepExchange(uint64_t step, Rendezvous& own, PeerOf peer) : step_(step), own_(own), peer_(peer) {}
+  StepExchange(uint64_t step, Rendezvous& own, Neighbours& neighbours, PeerOf peer)
+      : step_(step), own_(own), neighbours_(neighbours), peer_(peer) {}
 
   void send(std::string_view key, Tensor value) override;
   void receive(std::string_view key, std::string_view from, RunContext c, Done done) override;
@@ -25,6 +28,7 @@ class StepExchange final : public Exchange {
  private:
   const uint64_t step_;
   Rendezvous& own_;
+  Neighbours& neighbours_;
   const PeerOf peer_;
 };
 

@@ -102,9 +102,13 @@ Worker::Worker(Options options)
   static_cast<void>(options_.cluster.address(options_.task));
   for (const Device* device : session_devices(options_.device_count))
     devices_.push_back(treenail::to_text(device_of_task(options_.task, device->name())));
+  neighbours_ = std::make_unique<Neighbours>(*this, incarnation_);
 }
 
-Worker::~Worker() { sessions_.clear(); }
+Worker::~Worker() {
+  neighbours_.reset();
+  sessions_.clear();
+}
 
 protocol::TaskStatus Worker::status() const {
   return {treenail::to_text(options_.task), incarnation_, devices_};
@@ -194,7 +198,7 @@ std::vector<Tensor> Worker::run_piece(const protocol::RunRequest& request,
   const std::shared_ptr<Piece> found = piece(request.session, request.number);
   StepUse use(*this, request.step);
   const auto peer_of = [this](std::string_view task) -> const RpcPeer& { return peer(task); };
-  StepExchange exchange(request.step, use.rendezvous(), peer_of);
+  StepExchange exchange(request.step, use.rendezvous(), *neighbours_, peer_of);
   RunOptions run_options = options;
   run_options.exchange = &exchange;
   run_options.timeout_ms = request.timeout_ms;
@@ -213,6 +217,10 @@ void Worker::receive(const protocol::ReceiveRequest& request, Rendezvous::Receiv
 
 bool Worker::forget(uint64_t step, const Rendezvous::Receiver& receiver) {
   return StepUse(*this, step).rendezvous().forget(receiver);
+}
+
+void Worker::send_again(const protocol::ReceiveRequest& request, Tensor value) {
+  StepUse(*this, request.step).rendezvous().send(request.key, std::move(value));
 }
 
 void Worker::give_up_step(uint64_t step) {

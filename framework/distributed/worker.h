@@ -17,6 +17,7 @@
 #include "framework/distributed/cluster.h"
 #include "framework/distributed/credentials.h"
 #include "framework/distributed/limits.h"
+#include "framework/distributed/neighbours.h"
 #include "framework/distributed/protocol.h"
 #include "framework/distributed/rendezvous.h"
 #include "framework/distributed/rpc.h"
@@ -25,7 +26,7 @@
 
 namespace treenail {
 
-class Worker {
+class Worker final : public ValueSource {
  public:
   struct Options {
     ClusterSpec cluster;
@@ -40,7 +41,7 @@ class Worker {
   enum class Trust : uint8_t { kOthers, kOwnProcess };
   // Errors: NotFound for a task that the cluster does not have; as AccessCheck.
   explicit Worker(Options options);
-  ~Worker();
+  ~Worker() override;
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
@@ -62,15 +63,17 @@ class Worker {
   // piece that is not there; Aborted where `request` is for a worker that was here before.
   std::vector<Tensor> run_piece(const protocol::RunRequest& request, std::span<const Tensor> feeds,
                                 const RunOptions& options, RunMetadata& metadata);
-  // The next value that the step sends under the key.
-  void receive(const protocol::ReceiveRequest& request, Rendezvous::Receiver& receiver);
-  bool forget(uint64_t step, const Rendezvous::Receiver& receiver);
+  void receive(const protocol::ReceiveRequest& request, Rendezvous::Receiver& receiver) override;
+  bool forget(uint64_t step, const Rendezvous::Receiver& receiver) override;
+  void send_again(const protocol::ReceiveRequest& request, Tensor value) override;
   // Of a step that has failed elsewhere: what it has left here goes.
   void give_up_step(uint64_t step);
 
   // Another task of the cluster, as this one calls it. Errors: NotFound, Unimplemented.
   const RpcPeer& peer(const TaskName& task);
   const RpcPeer& peer(std::string_view task_text);
+  // How values come from the tasks that this one has received from.
+  std::vector<Transport> transports() const { return neighbours_->transports(); }
 
  private:
   struct Piece;
@@ -94,6 +97,7 @@ class Worker {
   std::map<std::string, std::map<uint64_t, std::shared_ptr<Piece>>, std::less<>> sessions_;
   std::map<uint64_t, std::shared_ptr<Step>> steps_;
   std::map<TaskName, std::unique_ptr<RpcPeer>> peers_;
+  std::unique_ptr<Neighbours> neighbours_;  // uses what stands before
 };
 
 }  // namespace treenail

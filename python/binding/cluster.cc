@@ -73,6 +73,15 @@ class ServerHandle {
   bool running() const { return server_ != nullptr; }
   std::string target() const { return server_ ? server_->target() : ""; }
   int port() const { return server_ ? server_->port() : 0; }
+  // (task, by shared memory, why not, values, bytes lent) of each.
+  py::list transports() const {
+    py::list all;
+    if (server_ == nullptr) return all;
+    for (const Transport& one : server_->transports())
+      all.append(
+          py::make_tuple(one.task, one.shared_memory, one.reason, one.values, one.lent_bytes));
+    return all;
+  }
 
  private:
   std::unique_ptr<Server> server_;
@@ -104,7 +113,8 @@ PyObject* server_class(PyObject* module) {
       .def("stop", &ServerHandle::stop)
       .def_property_readonly("running", &ServerHandle::running)
       .def_property_readonly("target", &ServerHandle::target)
-      .def_property_readonly("port", &ServerHandle::port);
+      .def_property_readonly("port", &ServerHandle::port)
+      .def_property_readonly("transports", &ServerHandle::transports);
   made = server.inc_ref().ptr();
   return made;
 }

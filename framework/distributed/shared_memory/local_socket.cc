@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "framework/base/error.h"
@@ -109,7 +111,16 @@ bool LocalConnection::send(std::span<const std::byte> message, int passed) const
 
 LocalConnection::Received LocalConnection::receive(std::span<std::byte> message,
                                                    int* passed) const {
-  iovec part{message.data(), message.size()};
+  size_t bytes = 0;
+  const Received got = receive_any(message, &bytes, passed);
+  if (got != Received::kMessage || bytes == message.size()) return got;
+  if (*passed >= 0) ::close(std::exchange(*passed, -1));
+  return Received::kClosed;
+}
+
+LocalConnection::Received LocalConnection::receive_any(std::span<std::byte> buffer, size_t* bytes,
+                                                       int* passed) const {
+  iovec part{buffer.data(), buffer.size()};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
   msghdr header{};
   header.msg_iov = &part;
@@ -123,8 +134,8 @@ LocalConnection::Received LocalConnection::receive(std::span<std::byte> message,
   *passed = -1;
   if (got < 0) return errno == EAGAIN ? Received::kNothing : Received::kClosed;
   *passed = passed_descriptor(header);
-  if (got == static_cast<ssize_t>(message.size()) && (header.msg_flags & MSG_TRUNC) == 0)
-    return Received::kMessage;
+  *bytes = static_cast<size_t>(got);
+  if (got > 0 && (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0) return Received::kMessage;
   if (*passed >= 0) ::close(std::exchange(*passed, -1));
   return Received::kClosed;
 }
@@ -174,6 +185,24 @@ LocalConnection LocalListener::accept(int64_t deadline) {
     if (fd >= 0) return LocalConnection(fd);
   }
   throw deadline_exceeded("no further process has connected to \"", path_, "\"");
+}
+
+void remove_dead_sockets(const std::string& directory) {
+  constexpr time_t kYoung = 10;  // one that is bound may not listen yet
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
+    const std::string path = entry.path().string();
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode)) continue;
+    if (::time(nullptr) - status.st_mtime < kYoung) continue;
+    const sockaddr_un address = address_of(path);
+    const int fd = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) return;
+    const auto* const where = reinterpret_cast<const sockaddr*>(&address);
+    const bool dead = ::connect(fd, where, sizeof(address)) != 0 && errno == ECONNREFUSED;
+    ::close(fd);
+    if (dead) ::unlink(path.c_str());
+  }
 }
 
 LocalConnection connect_local(const std::string& directory, const std::string& name,

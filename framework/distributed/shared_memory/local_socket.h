@@ -23,6 +23,8 @@ class LocalConnection {
   ~LocalConnection();
 
   int fd() const { return fd_; }
+  // It is not closed: in this process the number may be of something else.
+  void forget() { fd_ = -1; }
   int peer_process() const { return process_; }  // its id, as this process's namespace has it
 
   // Never waits: false where the peer does not read and its queue is full, or where it is gone.
@@ -32,7 +34,9 @@ class LocalConnection {
   // Never waits. `message` is filled and *passed set to the descriptor that came along, or -1: the
   // caller owns it. A message of another size counts as kClosed: such a peer is none of ours.
   Received receive(std::span<std::byte> message, int* passed) const;
-  // The same, but waits until monotonic_ns() is `deadline`; then kNothing.
+  // The same for a message of whatever size up to the buffer's, which *bytes tells: not 0.
+  Received receive_any(std::span<std::byte> buffer, size_t* bytes, int* passed) const;
+  // As receive(), but waits until monotonic_ns() is `deadline`; then kNothing.
   Received receive_until(std::span<std::byte> message, int* passed, int64_t deadline) const;
 
  private:
@@ -54,6 +58,8 @@ class LocalListener {
   LocalListener(const LocalListener&) = delete;
   LocalListener& operator=(const LocalListener&) = delete;
 
+  // To be polled; it can be read when a peer is there.
+  int fd() const { return fd_; }
   // Waits for a peer until the deadline. Errors: DeadlineExceeded; as of LocalConnection.
   LocalConnection accept(int64_t deadline);
 
@@ -61,6 +67,9 @@ class LocalListener {
   std::string path_;
   int fd_ = -1;
 };
+
+// Removes sockets of processes that are gone, where they are older than ten seconds.
+void remove_dead_sockets(const std::string& directory);
 
 // Tries until the deadline. Errors: Unavailable, saying what the last attempt met.
 LocalConnection connect_local(const std::string& directory, const std::string& name,

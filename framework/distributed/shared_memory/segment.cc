@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <utility>
 
 #include "framework/base/error.h"
 #include "framework/device/allocator.h"
@@ -62,14 +63,24 @@ Segment::Segment(int fd, size_t bytes, bool own) : fd_(fd), bytes_(bytes), own_(
 
 Segment::~Segment() {
   ::munmap(data_, bytes_);
-  ::close(fd_);
+  close_fd();
   if (own_) created -= static_cast<int64_t>(bytes_);
+}
+
+void Segment::close_fd() {
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
 }
 
 IntrusivePtr<Segment> Segment::create(size_t bytes) {
   const size_t whole = (bytes + kPage - 1) / kPage * kPage;
   check_limit(whole);
   return IntrusivePtr<Segment>(new Segment(sealed_memory(whole), whole, true));
+}
+
+IntrusivePtr<Segment> Segment::open(int fd) {
+  struct stat status {};
+  const bool known = ::fstat(fd, &status) == 0 && status.st_size > 0;
+  return open(fd, known ? static_cast<size_t>(status.st_size) : 1);
 }
 
 IntrusivePtr<Segment> Segment::open(int fd, size_t bytes) {

@@ -20,10 +20,15 @@ class Segment final : public RefCounted {
   // A segment of another process. Takes `fd`, also when it throws. Errors: InvalidArgument where it
   // is not sealed or has fewer than `bytes` bytes.
   static IntrusivePtr<Segment> open(int fd, size_t bytes);
+  // All that there is of it.
+  static IntrusivePtr<Segment> open(int fd);
 
   std::byte* data() const { return data_; }
   size_t bytes() const { return bytes_; }
   int fd() const { return fd_; }
+  // When no further process is to be passed it: descriptors are few. Not while another thread
+  // passes it.
+  void close_fd();
 
   // Of all segments that this process has created and not yet freed.
   static int64_t created_bytes();

@@ -11,26 +11,18 @@
 namespace treenail {
 namespace {
 
-constexpr size_t kHeader = 64;                // before each block's bytes
 constexpr size_t kSmallest = 4096;            // with the header
 constexpr size_t kSegment = size_t{4} << 20;  // for blocks of at most an eighth of that
 constexpr size_t kOwnSegment = kSegment / 8;  // from here on a block has a segment of its own
 
-struct BlockHeader {
+struct BlockSharedHeader {
   std::atomic<uint32_t> users;
 };
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
-static_assert(sizeof(BlockHeader) <= kHeader);
+static_assert(sizeof(BlockSharedHeader) <= kSharedHeader);
 
-BlockHeader& header_of(const SharedBlock& block) {
-  return *reinterpret_cast<BlockHeader*>(block.data - kHeader);
-}
-
-// Steps of an eighth: at most 12.5 % is lost.
-size_t size_class(size_t bytes) {
-  const size_t whole = std::max(bytes + kHeader, kSmallest);
-  const size_t step = std::max(std::bit_floor(whole) / 8, kHeader);
-  return (whole + step - 1) / step * step;
+BlockSharedHeader& header_of(const SharedBlock& block) {
+  return *reinterpret_cast<BlockSharedHeader*>(block.data - kSharedHeader);
 }
 
 struct Loan {
@@ -51,6 +43,21 @@ void SharedBlock::release() const {
   header_of(*this).users.fetch_sub(1, std::memory_order_release);
 }
 
+uint32_t SharedBlock::users() const {
+  return header_of(*this).users.load(std::memory_order_acquire);
+}
+
+void SharedBlock::set_users(uint32_t users) const {
+  header_of(*this).users.store(users, std::memory_order_relaxed);
+}
+
+// Steps of an eighth: at most 12.5 % is lost.
+size_t shared_block_size(size_t bytes) {
+  const size_t whole = std::max(bytes + kSharedHeader, kSmallest);
+  const size_t step = std::max(std::bit_floor(whole) / 8, kSharedHeader);
+  return (whole + step - 1) / step * step;
+}
+
 IntrusivePtr<Buffer> shared_buffer(const SharedBlock& block, size_t bytes) {
   return Buffer::borrow(block.data, bytes, end_loan, new Loan{block, fork_generation()});
 }
@@ -63,7 +70,7 @@ SharedBlock SharedPool::block_at(const Block& block, size_t bytes) const {
 SharedPool::Block SharedPool::carve(size_t bytes) {
   const bool own = bytes >= kOwnSegment;
   if (!own && has_open_ && open_offset_ + bytes <= segments_[open_segment_]->bytes()) {
-    const Block block{open_offset_ + kHeader, open_segment_};
+    const Block block{open_offset_ + kSharedHeader, open_segment_};
     open_offset_ += bytes;
     return block;
   }
@@ -74,22 +81,22 @@ SharedPool::Block SharedPool::carve(size_t bytes) {
     open_segment_ = number;
     open_offset_ = bytes;
   }
-  return {kHeader, number};
+  return {kSharedHeader, number};
 }
 
 SharedBlock SharedPool::allocate(size_t bytes, uint32_t users) {
-  const size_t needed = size_class(bytes);
+  const size_t needed = shared_block_size(bytes);
   const std::unique_lock lock(mutex_);
   std::vector<Block>& known = blocks_[needed];
   for (const Block& block : known) {
     const SharedBlock found = block_at(block, bytes);
-    if (header_of(found).users.load(std::memory_order_acquire) != 0) continue;
-    header_of(found).users.store(users, std::memory_order_relaxed);
+    if (found.users() != 0) continue;
+    found.set_users(users);
     return found;
   }
   known.push_back(carve(needed));
   const SharedBlock fresh = block_at(known.back(), bytes);
-  header_of(fresh).users.store(users, std::memory_order_relaxed);
+  fresh.set_users(users);
   return fresh;
 }
 
@@ -119,7 +126,7 @@ std::vector<IntrusivePtr<Segment>> SharedPool::segments_from(size_t first) {
 SharedBlock PeerSegments::at(const SharedAddress& address) const {
   if (knows(address.segment)) {
     const IntrusivePtr<Segment>& segment = segments_[address.segment];
-    if (address.offset >= kHeader && address.offset <= segment->bytes() &&
+    if (address.offset >= kSharedHeader && address.offset <= segment->bytes() &&
         address.bytes <= segment->bytes() - address.offset)
       return {address, segment->data() + address.offset, segment};
   }

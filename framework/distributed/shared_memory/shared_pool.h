@@ -33,7 +33,14 @@ struct SharedBlock {
 
   // One user of the block less, counted over all processes.
   void release() const;
+  // For who owns the segment: how many there are, and that there are so many.
+  uint32_t users() const;
+  void set_users(uint32_t users) const;
 };
+// What stands before each block's bytes.
+inline constexpr size_t kSharedHeader = 64;
+// What a block of so many bytes takes of a segment, header included.
+size_t shared_block_size(size_t bytes);
 
 // As memory of a tensor, which is not written: its end is one user less.
 IntrusivePtr<Buffer> shared_buffer(const SharedBlock& block, size_t bytes);

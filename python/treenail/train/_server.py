@@ -118,6 +118,18 @@ class Server:
             raise RuntimeError("the server does not run: call start()")
         return self._server.target
 
+    @property
+    def transports(self) -> dict:
+        """How values come from the tasks that this one has received from: {"/job:ps/...": text}.
+
+        "shared memory, n values, b bytes lent" from a task on this host; else "messages", with the
+        reason where one is known. Raises RuntimeError before start() and after stop()."""
+        if self._server is None:
+            raise RuntimeError("the server does not run: call start()")
+        return {task: "shared memory, %d values, %d bytes lent" % (values, lent) if shared
+                else "messages" + (": " + reason if reason else "")
+                for task, shared, reason, values, lent in self._server.transports}
+
     def start(self) -> None:
         """Listens; nothing where it does so already."""
         if self._server is None:

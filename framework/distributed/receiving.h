@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asking another task for a value by a message.
+#pragma once
+
+#include "framework/distributed/protocol.h"
+#include "framework/distributed/rpc.h"
+#include "framework/runtime/kernel/async_kernel.h"
+
+namespace treenail {
+
+// As AsyncKernel::start(): sets output 0. What the other task has failed with is the error.
+void receive_by_message(const RpcPeer& peer, const protocol::ReceiveRequest& request,
+                        const RunContext& c, const Done& done);
+
+}  // namespace treenail
