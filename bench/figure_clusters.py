@@ -102,4 +102,9 @@ def measure(rounds: int) -> Outcome:
                       **({"limit": round(size / LENT, 1)} if lent else {"wanted": STREAM}))
             row.beside({"gRPC, a stream": medians["stream", size]})
             outcome.rows.append(row)
+    for way in WAYS:
+        row = Row("a run that moves 200 values of 256 bytes to another task, " + way,
+                  medians["small, together, " + way, 200], "µs")
+        row.beside({"of unknown size, one by one": medians["small, one by one, " + way, 200]})
+        outcome.rows.append(row)
     return outcome

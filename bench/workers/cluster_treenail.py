@@ -10,6 +10,8 @@ import time
 
 import treenail as tn
 
+SMALL = 200  # values of 64 elements
+
 
 def serve(cluster, job):
     server = tn.train.Server(cluster, job)
@@ -39,6 +41,13 @@ def ask(cluster):
             value = there.read_value()
         with tn.device("/job:worker"):
             moved[size] = tn.identity(value).op
+    small = {}
+    for name, shape in (("together", [64]), ("one by one", [None])):  # only of a known size
+        with tn.device("/job:ps"):
+            value = tn.placeholder_with_default(tn.ones([64]), shape)
+            values = [value + float(i) for i in range(SMALL)]
+        with tn.device("/job:worker"):
+            small[name] = tn.group(*[tn.identity(each) for each in values])
     with tn.Session(target) as session:
         session.run(tn.global_variables_initializer())
         session.run(nothing)
@@ -47,6 +56,10 @@ def ask(cluster):
             run = session.make_callable(operation)
             run()
             say("moved", size, median(run, 40))
+        for name, operation in small.items():
+            run = session.make_callable(operation)
+            run()
+            say("small, " + name, SMALL, median(run, 40))
 
 
 if __name__ == "__main__":

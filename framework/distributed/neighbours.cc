@@ -24,6 +24,9 @@
 #include "framework/distributed/wake_event.h"
 
 namespace treenail {
+
+LaterWork::~LaterWork() = default;
+
 namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
@@ -63,6 +66,13 @@ class Neighbours::Core : public std::enable_shared_from_this<Core> {
   // Null: by message.
   std::shared_ptr<Borrower> borrower(std::string_view task, const RpcPeer& peer);
   std::vector<Transport> transports() const;
+  void later(std::shared_ptr<LaterWork> work) {
+    {
+      const std::lock_guard lock(mutex_);
+      works_.push_back(std::move(work));
+    }
+    event_->wake();
+  }
 
  private:
   struct Peer {
@@ -77,6 +87,7 @@ class Neighbours::Core : public std::enable_shared_from_this<Core> {
   void start();
   void run();
   void turn();
+  void work();
   void accept();
   template <class Link>
   void hear_each(std::vector<std::shared_ptr<Link>>& links, const pollfd* polled);
@@ -97,6 +108,7 @@ class Neighbours::Core : public std::enable_shared_from_this<Core> {
   std::vector<std::shared_ptr<Lender>> lenders_;  // of the thread
   mutable std::mutex mutex_;                      // guards what follows
   std::map<std::string, Peer, std::less<>> peers_;
+  std::vector<std::shared_ptr<LaterWork>> works_;
 };
 
 // Asks a task who it is; frees itself.
@@ -153,6 +165,7 @@ void Neighbours::Core::stop() {
   stopped_ = true;
   event_->wake();
   thread_->join();
+  work();
   for (const auto& lender : lenders_) lender->close();
   lenders_.clear();
   decltype(peers_) gone;
@@ -195,9 +208,19 @@ void Neighbours::Core::turn() {
   for (const auto& borrower : borrowers) add(borrower);
   if (::poll(polled.data(), polled.size(), kPollMs) <= 0) return;
   if (polled[0].revents != 0) event_->clear();
+  work();
   hear_each(borrowers, polled.data() + 2 + lenders.size());
   hear_each(lenders, polled.data() + 2);
   if (polled[1].revents != 0) accept();
+}
+
+void Neighbours::Core::work() {
+  std::vector<std::shared_ptr<LaterWork>> works;
+  {
+    const std::lock_guard lock(mutex_);
+    works.swap(works_);
+  }
+  for (const auto& each : works) each->run();
 }
 
 template <class Link>
@@ -328,6 +351,7 @@ bool Neighbours::receive(std::string_view from, const RpcPeer& peer,
   return borrower != nullptr && borrower->ask(request, c, done);
 }
 
+void Neighbours::later(std::shared_ptr<LaterWork> work) { core_->later(std::move(work)); }
 std::vector<Transport> Neighbours::transports() const { return core_->transports(); }
 
 }  // namespace treenail

@@ -28,6 +28,14 @@ struct Transport {
   uint64_t lent_bytes = 0;  // of them in shared memory
 };
 
+// What the thread of a Neighbours does soon.
+class LaterWork {
+ public:
+  virtual ~LaterWork();
+  // Does not wait.
+  virtual void run() noexcept = 0;
+};
+
 class Neighbours {
  public:
   // `own`: whom others may ask. Never throws for what the host refuses.
@@ -43,6 +51,8 @@ class Neighbours {
                const RunContext& c, const Done& done);
 
   std::vector<Transport> transports() const;
+  // For what is done once for several that come shortly one after the other.
+  void later(std::shared_ptr<LaterWork> work);
 
  private:
   class Core;

@@ -66,6 +66,15 @@ void fields(ReceiveRequest& s, F&& f) {
   f(2, s.key);
 }
 template <class F>
+void fields(ReceiveSomeRequest& s, F&& f) {
+  f(1, s.step);
+  f(2, s.keys);
+}
+template <class F>
+void fields(ReceivedSome& s, F&& f) {
+  f(1, s.keys);
+}
+template <class F>
 void fields(ResetRequest& s, F&& f) {
   f(1, s.containers);
   f(2, s.owner);
@@ -154,6 +163,8 @@ TREENAIL_MESSAGE(Handle)
 TREENAIL_MESSAGE(RunRequest)
 TREENAIL_MESSAGE(RunReply)
 TREENAIL_MESSAGE(ReceiveRequest)
+TREENAIL_MESSAGE(ReceiveSomeRequest)
+TREENAIL_MESSAGE(ReceivedSome)
 TREENAIL_MESSAGE(ResetRequest)
 #undef TREENAIL_MESSAGE
 

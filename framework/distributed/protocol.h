@@ -82,6 +82,16 @@ struct ReceiveRequest {
   std::string key;
 };
 
+// For values of which those that are there come in one answer; the others are to be asked for
+// again.
+struct ReceiveSomeRequest {
+  uint64_t step = 0;
+  std::vector<std::string> keys;
+};
+struct ReceivedSome {
+  std::vector<std::string> keys;  // of the values, in their order
+};
+
 struct ResetRequest {
   std::vector<std::string> containers;  // none: all
   std::string owner;                    // of a master's: whose state
@@ -109,6 +119,7 @@ inline constexpr const char* kRegisterPiece = "/treenail.Worker/RegisterPiece";
 inline constexpr const char* kRunPiece = "/treenail.Worker/RunPiece";
 inline constexpr const char* kForgetPiece = "/treenail.Worker/ForgetPiece";
 inline constexpr const char* kReceive = "/treenail.Worker/Receive";
+inline constexpr const char* kReceiveSome = "/treenail.Worker/ReceiveSome";
 inline constexpr const char* kGiveUpStep = "/treenail.Worker/GiveUpStep";
 inline constexpr const char* kCloseSession = "/treenail.Worker/CloseSession";
 inline constexpr const char* kReset = "/treenail.Worker/Reset";

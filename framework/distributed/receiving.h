@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asking another task for a value by a message.
+// Asking another task for a value by a message. For several at once: small_receives.h.
 #pragma once
 
 #include "framework/distributed/protocol.h"

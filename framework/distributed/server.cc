@@ -12,6 +12,7 @@
 #include "framework/distributed/callers.h"
 #include "framework/distributed/master.h"
 #include "framework/distributed/receives.h"
+#include "framework/distributed/receives_some.h"
 #include "framework/distributed/worker.h"
 
 namespace treenail {
@@ -117,6 +118,7 @@ class Services final : public RpcHandler {
       : worker_(worker),
         master_(worker, secret),
         receives_(worker),
+        some_(worker),
         admission_(options.cluster, options.credentials, options.open_to) {}
 
   Caller admit(std::span<const std::string_view> names, std::string_view token) override {
@@ -139,7 +141,10 @@ class Services final : public RpcHandler {
               const RpcAsked& asked) override {
     (this->*kEntries[method].answer)({caller, request, asked});
   }
-  void cancelled(const RpcAsked& asked) override { receives_.cancelled(asked); }
+  void cancelled(const RpcAsked& asked) override {
+    receives_.cancelled(asked);
+    some_.cancelled(asked);
+  }
 
  private:
   struct Request {
@@ -159,7 +164,7 @@ class Services final : public RpcHandler {
     Whose whose;
     bool deferred = false;
   };
-  static const std::array<Entry, 15> kEntries;
+  static const std::array<Entry, 16> kEntries;
 
   // By `run`, of a plan or a piece.
   template <class Run>
@@ -228,6 +233,9 @@ class Services final : public RpcHandler {
   void receive(const Request& request) {
     receives_.begin(request.head<protocol::ReceiveRequest>(), request.asked);
   }
+  void receive_some(const Request& request) {
+    some_.begin(request.head<protocol::ReceiveSomeRequest>(), request.asked);
+  }
   void give_up_step(const Request& request) {
     worker_.give_up_step(request.head<protocol::Handle>().number);
     request.asked.reply({});
@@ -244,10 +252,11 @@ class Services final : public RpcHandler {
   Worker& worker_;
   Master master_;
   Receives receives_;
+  ReceivesSome some_;
   const Admission admission_;
 };
 
-const std::array<Services::Entry, 15> Services::kEntries = {{
+const std::array<Services::Entry, 16> Services::kEntries = {{
     {protocol::master::kOpenSession, &Services::open_session, Whose::kAll},
     {protocol::master::kMakePlan, &Services::make_plan, Whose::kAll},
     {protocol::master::kRun, &Services::run, Whose::kAll},
@@ -260,6 +269,7 @@ const std::array<Services::Entry, 15> Services::kEntries = {{
     {protocol::worker::kRunPiece, &Services::run_piece, Whose::kTasks},
     {protocol::worker::kForgetPiece, &Services::forget_piece, Whose::kTasks},
     {protocol::worker::kReceive, &Services::receive, Whose::kTasks, true},
+    {protocol::worker::kReceiveSome, &Services::receive_some, Whose::kTasks, true},
     {protocol::worker::kGiveUpStep, &Services::give_up_step, Whose::kTasks},
     {protocol::worker::kCloseSession, &Services::close_pieces, Whose::kTasks},
     {protocol::worker::kReset, &Services::reset_state, Whose::kTasks},

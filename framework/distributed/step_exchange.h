@@ -5,12 +5,17 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
 #include <string_view>
 
 #include "framework/base/function_ref.h"
 #include "framework/distributed/neighbours.h"
 #include "framework/distributed/rendezvous.h"
 #include "framework/distributed/rpc.h"
+#include "framework/distributed/small_receives.h"
 #include "framework/runtime/kernel/kernel_exchange.h"
 
 namespace treenail {
@@ -19,17 +24,23 @@ class StepExchange final : public Exchange {
  public:
   // `peer`: by the name of its task.
   using PeerOf = FunctionRef<const RpcPeer&(std::string_view task)>;
-  StepExchange(uint64_t step, Rendezvous& own, Neighbours& neighbours, PeerOf peer)
-      : step_(step), own_(own), neighbours_(neighbours), peer_(peer) {}
+  // `small`: of the piece.
+  StepExchange(uint64_t step, Rendezvous& own, Neighbours& neighbours, const SmallReceives& small,
+               PeerOf peer)
+      : step_(step), own_(own), neighbours_(neighbours), small_(small), peer_(peer) {}
 
   void send(std::string_view key, Tensor value) override;
   void receive(std::string_view key, std::string_view from, RunContext c, Done done) override;
 
  private:
+  ReceiveCollector* collector(std::string_view key, std::string_view from, const RpcPeer& peer);
   const uint64_t step_;
   Rendezvous& own_;
   Neighbours& neighbours_;
+  const SmallReceives& small_;
   const PeerOf peer_;
+  std::mutex mutex_;  // guards what follows
+  std::map<std::string, std::shared_ptr<ReceiveCollector>, std::less<>> collectors_;  // by task
 };
 
 }  // namespace treenail

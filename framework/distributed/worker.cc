@@ -7,6 +7,7 @@
 #include "framework/base/error.h"
 #include "framework/base/system_seed.h"
 #include "framework/device/device.h"
+#include "framework/distributed/small_receives.h"
 #include "framework/distributed/step_exchange.h"
 #include "framework/graph/serialize.h"
 
@@ -58,11 +59,13 @@ struct Worker::Piece {
       : graph(std::move(given)), session(graph, options) {
     const auto [feeds, fetches, targets] = protocol::values_of(program, *graph);
     signature = session.signature(feeds, fetches, targets);
+    receives = small_receives(*graph);
   }
 
   const std::shared_ptr<Graph> graph;
   Session session;
   std::shared_ptr<Session::Signature> signature;
+  SmallReceives receives;
 };
 
 struct Worker::Step {
@@ -198,7 +201,7 @@ std::vector<Tensor> Worker::run_piece(const protocol::RunRequest& request,
   const std::shared_ptr<Piece> found = piece(request.session, request.number);
   StepUse use(*this, request.step);
   const auto peer_of = [this](std::string_view task) -> const RpcPeer& { return peer(task); };
-  StepExchange exchange(request.step, use.rendezvous(), *neighbours_, peer_of);
+  StepExchange exchange(request.step, use.rendezvous(), *neighbours_, found->receives, peer_of);
   RunOptions run_options = options;
   run_options.exchange = &exchange;
   run_options.timeout_ms = request.timeout_ms;

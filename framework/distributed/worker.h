@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "framework/distributed/access.h"
@@ -72,6 +73,7 @@ class Worker final : public ValueSource {
   // Another task of the cluster, as this one calls it. Errors: NotFound, Unimplemented.
   const RpcPeer& peer(const TaskName& task);
   const RpcPeer& peer(std::string_view task_text);
+  void later(std::shared_ptr<LaterWork> work) { neighbours_->later(std::move(work)); }
   // How values come from the tasks that this one has received from.
   std::vector<Transport> transports() const { return neighbours_->transports(); }
 
