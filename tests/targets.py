@@ -58,10 +58,13 @@ Component(name="eager_test", sources=["tests/eager/*.cc"], headers=["tests/eager
           needs=["test_support", "device_support", "eager", "runtime", "kernel_api", "graph",
                  "ops", "host_kernels", "op", "tensor", "device", "base"],
           external=["gtest"])
+Component(name="memory_transport", sources=["tests/transport/*.cc"],
+          headers=["tests/transport/*.h"], needs=["rpc_interface", "base"])
 Component(name="distributed_test", sources=["tests/distributed/*.cc"],
           headers=["tests/distributed/*.h"],
-          needs=["test_support", "graph_support", "capi", "distributed", "rpc_interface",
-                 "collectives", "eager", "runtime", "kernel_api", "placement", "graph", "ops",
+          needs=["test_support", "graph_support", "memory_transport", "capi", "distributed",
+                 "rpc_interface", "collectives", "eager", "runtime", "kernel_api", "placement",
+                 "graph", "ops",
                  "host_kernels", "cpu_kernels", "op", "tensor", "device", "io", "base"],
           external=["gtest"])
 Component(name="io_test", sources=["tests/io/*.cc"], headers=["tests/io/*.h"],
@@ -117,6 +120,8 @@ Plugin(name="of-another-build", component="kernels_of_another_build",
 Plugin(name="of-another-level", component="kernels_of_another_level",
        export="treenail_kernel_library", install=False)
 Plugin(name="simulated-device", component="simulated_device", export="", install=False, own=True)
+Plugin(name="memory-transport", component="memory_transport", export="treenail_adapter",
+       install=False)
 Plugin(name="allocation-counter", component="allocation_counter", export="", install=False)
 
 TestProgram(name="base", component="base_test", checks=["address-undefined", "thread"])

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/distributed/rpc.h"
 
+#include <atomic>
 #include <limits>
 #include <new>
 #include <utility>
@@ -36,8 +37,10 @@ void set_status(RpcStatus* status, Code code, std::string_view text) {
   const size_t bytes = text.copy(status->text, sizeof status->text - 1);
   status->text[bytes] = '\0';
 }
+std::atomic<const RpcApi*> given_api{nullptr};
 
 const RpcApi& rpc_api() {
+  if (const RpcApi* given = given_api.load(std::memory_order_acquire)) return *given;
   static const auto* const kApi = static_cast<const RpcApi*>(
       open_adapter({"grpc", sizeof(RpcApi), "clusters of processes",
                     "gRPC (Debian: libtreenail1-grpc, Fedora: treenail-grpc)"}));
@@ -71,6 +74,8 @@ Error named(const std::string& who, bool encrypted, int32_t code, bool theirs,
 }
 
 }  // namespace
+
+void set_rpc_api(const RpcApi* api) { given_api.store(api, std::memory_order_release); }
 
 // --- Servers -------------------------------------------------------------------------------------
 

@@ -19,6 +19,10 @@
 
 namespace treenail {
 
+// What carries messages from here on instead of the adapter: for tests without a network, which
+// hold no listener and no peer at that time. Null: the adapter.
+void set_rpc_api(const RpcApi* api);
+
 // How long a connection may be silent before it is asked whether it is there, and for the answer.
 // A closed connection is noticed at once.
 struct RpcPatience {

@@ -13,7 +13,7 @@ namespace {
 
 class CClient : public test::InProcessCluster {};
 
-TEST_F(CClient, RunsAGraphAtAServer) {
+TEST_P(CClient, RunsAGraphAtAServer) {
   begin(1);
   if (IsSkipped()) return;
   tn::Graph graph;
@@ -28,6 +28,10 @@ TEST_F(CClient, RunsAGraphAtAServer) {
       session.run({{x, tn::Tensor::of<float>({1, 2.5F}, {2})}}, {y});
   EXPECT_EQ(got[0].data<float>()[1], 5);
 }
+
+INSTANTIATE_TEST_SUITE_P(By, CClient,
+                         ::testing::Values(test::Transport::kGrpc, test::Transport::kMemory),
+                         test::name_of);
 
 }  // namespace
 }  // namespace treenail

@@ -56,7 +56,7 @@ class HostileRequests : public test::InProcessCluster {
   }
 };
 
-TEST_F(HostileRequests, LeaveTheServerServing) {
+TEST_P(HostileRequests, LeaveTheServerServing) {
   begin(1);
   if (IsSkipped()) return;
   const RpcPeer peer("the server", cluster.address({"worker", 0}));
@@ -89,6 +89,10 @@ TEST_F(HostileRequests, LeaveTheServerServing) {
   Session session(b.graph, at_worker(b.graph));
   EXPECT_EQ(session.run({}, {"y:0"})[0].data<float>()[0], -2);
 }
+
+INSTANTIATE_TEST_SUITE_P(By, HostileRequests,
+                         ::testing::Values(test::Transport::kGrpc, test::Transport::kMemory),
+                         test::name_of);
 
 }  // namespace
 }  // namespace treenail

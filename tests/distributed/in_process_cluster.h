@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers of one process that know each other over loopback, skipped without gRPC.
+// Servers of one process that know each other, over loopback (skipped without gRPC) or by a
+// transport without a network.
 #pragma once
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -15,8 +17,11 @@
 
 #include "framework/base/error.h"
 #include "framework/distributed/client.h"
+#include "framework/distributed/rpc.h"
 #include "framework/distributed/server.h"
 #include "framework/runtime/run/session.h"
+#include "tests/support/plugin_path.h"
+#include "tests/transport/memory_transport.h"
 
 namespace treenail::test {
 
@@ -33,8 +38,31 @@ inline int free_port() {
   return ntohs(address.sin_port);
 }
 
-class InProcessCluster : public ::testing::Test {
+inline const MemoryTransport& memory_transport() {
+  static const auto* const kTransport = [] {
+    void* const library = ::dlopen(plugin_path("memory-transport").c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) throw internal_error(::dlerror());
+    const auto entry = reinterpret_cast<const void* (*)()>(::dlsym(library, "treenail_adapter"));
+    return static_cast<const MemoryTransport*>(entry());
+  }();
+  return *kTransport;
+}
+
+enum class Transport { kGrpc, kMemory };
+
+class InProcessCluster : public ::testing::TestWithParam<Transport> {
  protected:
+  void SetUp() override {
+    if (GetParam() == Transport::kMemory) set_rpc_api(&memory_transport().rpc);
+  }
+  void TearDown() override {
+    servers.clear();
+    if (GetParam() == Transport::kMemory) {
+      EXPECT_TRUE(memory_transport().settle());
+    }
+    set_rpc_api(nullptr);
+  }
+
   // A parameter server and some workers.
   void begin(int workers) {
     add({"ps", 0});
@@ -67,5 +95,9 @@ class InProcessCluster : public ::testing::Test {
  private:
   void add(const TaskName& task) { cluster.add(task, "localhost:" + std::to_string(free_port())); }
 };
+
+inline std::string name_of(const ::testing::TestParamInfo<Transport>& info) {
+  return info.param == Transport::kGrpc ? "Grpc" : "Memory";
+}
 
 }  // namespace treenail::test

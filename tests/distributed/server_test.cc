@@ -46,7 +46,7 @@ class Servers : public test::InProcessCluster {
   }
 };
 
-TEST_F(Servers, RunAGraphThatLiesAcrossThem) {
+TEST_P(Servers, RunAGraphThatLiesAcrossThem) {
   begin(2);
   if (IsSkipped()) return;
   GraphBuilder b = across();
@@ -63,7 +63,7 @@ TEST_F(Servers, RunAGraphThatLiesAcrossThem) {
   EXPECT_EQ(first(got), 5);
 }
 
-TEST_F(Servers, KeepVariablesBeyondASession) {
+TEST_P(Servers, KeepVariablesBeyondASession) {
   begin(1);
   if (IsSkipped()) return;
   GraphBuilder b;
@@ -87,7 +87,7 @@ TEST_F(Servers, KeepVariablesBeyondASession) {
             std::string::npos);
 }
 
-TEST_F(Servers, OrderNodesOfDifferentTasks) {
+TEST_P(Servers, OrderNodesOfDifferentTasks) {
   begin(2);
   if (IsSkipped()) return;
   GraphBuilder b;
@@ -103,7 +103,7 @@ TEST_F(Servers, OrderNodesOfDifferentTasks) {
 }
 
 // A constant stands wherever it is read, whatever it asks for.
-TEST_F(Servers, ReadAConstantOfAnotherTask) {
+TEST_P(Servers, ReadAConstantOfAnotherTask) {
   begin(2);
   if (IsSkipped()) return;
   GraphBuilder b;
@@ -114,7 +114,7 @@ TEST_F(Servers, ReadAConstantOfAnotherTask) {
   EXPECT_EQ(first(session.run({}, {"there:0", "here:0", "two:0"})), -2);
 }
 
-TEST_F(Servers, SendEveryKindOfValue) {
+TEST_P(Servers, SendEveryKindOfValue) {
   begin(2);
   if (IsSkipped()) return;
   GraphBuilder b;
@@ -146,7 +146,7 @@ TEST_F(Servers, SendEveryKindOfValue) {
   }
 }
 
-TEST_F(Servers, ReportTheErrorThatOthersFollowFrom) {
+TEST_P(Servers, ReportTheErrorThatOthersFollowFrom) {
   begin(2);
   if (IsSkipped()) return;
   GraphBuilder b;
@@ -161,7 +161,7 @@ TEST_F(Servers, ReportTheErrorThatOthersFollowFrom) {
   EXPECT_EQ(first(session.run({{"x:0", floats({1})}}, {"y:0"})), -1);
 }
 
-TEST_F(Servers, RunSeveralStepsAtOnce) {
+TEST_P(Servers, RunSeveralStepsAtOnce) {
   begin(2);
   if (IsSkipped()) return;
   GraphBuilder b = across();
@@ -180,7 +180,7 @@ TEST_F(Servers, RunSeveralStepsAtOnce) {
   EXPECT_EQ(right, 100);
 }
 
-TEST_F(Servers, EndARunThatNobodyWaitsFor) {
+TEST_P(Servers, EndARunThatNobodyWaitsFor) {
   begin(2);
   if (IsSkipped()) return;
   GraphBuilder b;
@@ -206,7 +206,7 @@ TEST_F(Servers, EndARunThatNobodyWaitsFor) {
   canceller.join();
 }
 
-TEST_F(Servers, NameTheTaskThatIsLost) {
+TEST_P(Servers, NameTheTaskThatIsLost) {
   begin(2);
   if (IsSkipped()) return;
   GraphBuilder b = across();
@@ -228,7 +228,7 @@ TEST_F(Servers, NameTheTaskThatIsLost) {
   EXPECT_EQ(first(fresh.run({{"x:0", floats({1})}}, {"y:0"})), 6);
 }
 
-TEST_F(Servers, FollowAGraphThatGrowsAndChanges) {
+TEST_P(Servers, FollowAGraphThatGrowsAndChanges) {
   begin(2);
   if (IsSkipped()) return;
   GraphBuilder b = across();
@@ -280,6 +280,10 @@ TEST(ClientSession, SaysWhatIsNoTarget) {
                      target, "\""));
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(By, Servers,
+                         ::testing::Values(test::Transport::kGrpc, test::Transport::kMemory),
+                         test::name_of);
 
 }  // namespace
 }  // namespace treenail
