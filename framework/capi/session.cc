@@ -111,10 +111,10 @@ tn_session* tn_session_new(tn_graph* graph, const tn_session_options* options,
     wanted.resources = given.share_state_with != nullptr
                            ? given.share_state_with->resources
                            : std::make_shared<treenail::ResourceManager>();
-    const std::string credentials = given.credentials == nullptr ? "" : given.credentials;
+    treenail::ClientOptions client;
+    if (given.credentials != nullptr) client.credentials = given.credentials;
     if (!target.empty()) {
-      wanted.remote =
-          treenail::open_remote_session(target, graph->state->shared(), wanted, credentials);
+      wanted.remote = treenail::open_remote_session(target, graph->state->shared(), wanted, client);
     }
     return new tn_session{graph->state, wanted.resources, Session(graph->state->shared(), wanted)};
   });

@@ -42,8 +42,9 @@ std::shared_ptr<const Credentials> shown_to(const std::string& target,
 
 // The server that the client's sessions are at, and what it calls the session.
 struct Remote {
-  Remote(const std::string& address, std::shared_ptr<const Credentials> credentials)
-      : peer(concat("the server ", address), address, {}, std::move(credentials)) {}
+  Remote(const std::string& address, std::shared_ptr<const Credentials> credentials,
+         const RpcPatience& patience = {})
+      : peer(concat("the server ", address), address, patience, std::move(credentials)) {}
 
   const RpcPeer peer;
   std::string session;
@@ -101,15 +102,17 @@ protocol::Program program_of(const Graph& graph, const Session::Signature& signa
 
 class ClientSession final : public RemoteSession {
  public:
-  ClientSession(const std::string& target, const std::string& credentials,
-                std::shared_ptr<Graph> graph, const SessionOptions& options)
-      : remote_(std::make_shared<Remote>(address_of(target), shown_to(target, credentials))),
+  ClientSession(const std::string& target, std::shared_ptr<Graph> graph,
+                const SessionOptions& options, const ClientOptions& client)
+      : remote_(std::make_shared<Remote>(address_of(target), shown_to(target, client.credentials),
+                                         client.patience)),
         graph_(std::move(graph)) {
     const protocol::Settings settings{options.fold_constants,   options.merge_common_subexpressions,
                                       options.fuse_elementwise, options.allow_soft_placement,
-                                      options.log_placement,    Server::own(target).secret};
-    const Message reply =
-        remote_->peer.call(protocol::master::kOpenSession, protocol::write(settings), {}, {});
+                                      options.log_placement,    Server::own(target).secret,
+                                      client.device_filters};
+    const Message reply = remote_->peer.call(protocol::master::kOpenSession,
+                                             protocol::write(settings), {}, {.repeatable = true});
     const auto opened = protocol::read<protocol::SessionOpened>(reply.fields());
     remote_->session = opened.session;
     devices_ = opened.devices;
@@ -163,8 +166,8 @@ class ClientSession final : public RemoteSession {
       program = program_of(*graph_, signature);
     }
     program.session = remote_->session;
-    const Message reply =
-        remote_->peer.call(protocol::master::kMakePlan, protocol::write(program), {}, {});
+    const Message reply = remote_->peer.call(protocol::master::kMakePlan, protocol::write(program),
+                                             {}, {.repeatable = true});
     const uint64_t number = protocol::read<protocol::Handle>(reply.fields()).number;
     const auto made = std::make_shared<const ClientPlan>(remote_, number, epoch);
     signature.remote = made;
@@ -183,15 +186,15 @@ class ClientSession final : public RemoteSession {
 std::shared_ptr<RemoteSession> open_remote_session(const std::string& target,
                                                    const std::shared_ptr<Graph>& graph,
                                                    const SessionOptions& options,
-                                                   const std::string& credentials) {
-  return std::make_shared<ClientSession>(target, credentials, graph, options);
+                                                   const ClientOptions& client) {
+  return std::make_shared<ClientSession>(target, graph, options, client);
 }
 
 void reset_cluster(const std::string& target, const std::vector<std::string>& containers,
                    const std::string& credentials) {
   const Remote remote(address_of(target), shown_to(target, credentials));
   const protocol::ResetRequest request{containers, ""};
-  remote.peer.call(protocol::master::kReset, protocol::write(request), {}, {});
+  remote.peer.call(protocol::master::kReset, protocol::write(request), {}, {.repeatable = true});
 }
 
 }  // namespace treenail

@@ -99,6 +99,15 @@ void check_nodes(const Graph& graph, int64_t most) {
                   most, " (--max-nodes)"});
 }
 
+// Whether a name of `known` is of its devices, or there is none.
+bool covered(const TaskName& task, const std::vector<DeviceName>& known) {
+  const auto agrees = [&](const DeviceName& name) {
+    return (name.job.empty() || name.job == task.job) && name.replica.value_or(0) == 0 &&
+           name.task.value_or(task.index) == task.index;
+  };
+  return known.empty() || std::ranges::any_of(known, agrees);
+}
+
 }  // namespace
 
 Master::~Master() = default;
@@ -114,13 +123,16 @@ std::shared_ptr<Master::Session> Master::session(const Caller& caller, const std
                                   "server was restarted"});
 }
 
-std::vector<protocol::TaskStatus> Master::statuses() {
+std::vector<protocol::TaskStatus> Master::statuses(const std::vector<std::string>& filters) {
+  std::vector<DeviceName> known;
+  for (const std::string& filter : filters) known.push_back(parse_device_name(filter));
   std::vector<protocol::TaskStatus> found{own_.status()};
   for (const auto& [task, address] : own_.cluster().tasks()) {
-    if (task == own_.task()) continue;
+    if (task == own_.task() || !covered(task, known)) continue;
     poll_interrupt();
     const RpcPeer& peer = own_.peer(task);
-    const Message reply = peer.call(protocol::worker::kGetStatus, {}, {}, {.wait_for_ready = true});
+    const Message reply = peer.call(protocol::worker::kGetStatus, {}, {},
+                                    {.wait_for_ready = true, .repeatable = true});
     found.push_back(protocol::read<protocol::TaskStatus>(reply.fields()));
     if (found.back().name == to_text(task)) continue;
     throw failed_precondition(peer.who(), " says that it is ", found.back().name,
@@ -164,7 +176,7 @@ protocol::SessionOpened Master::open_session(const Caller& caller,
   if (are_equal_secrets(settings.secret, secret_)) made->trust = Worker::Trust::kOwnProcess;
   protocol::SessionOpened opened{random_token(), {}};
   std::vector<DeviceName> names;
-  for (const protocol::TaskStatus& status : statuses()) {
+  for (const protocol::TaskStatus& status : statuses(settings.device_filters)) {
     made->incarnations[task_of(parse_device_name(status.name))] = status.incarnation;
     for (const std::string& device : status.devices) {
       opened.devices.push_back(device);
@@ -242,8 +254,8 @@ std::unique_ptr<Master::Plan> Master::placed_plan(const Session& session,
 uint64_t Master::give_piece(const Session& session, const TaskName& task,
                             const protocol::Program& piece) {
   if (task == own_.task()) return own_.register_piece(piece, session.trust);
-  const Message reply =
-      own_.peer(task).call(protocol::worker::kRegisterPiece, protocol::write(piece), {}, {});
+  const Message reply = own_.peer(task).call(protocol::worker::kRegisterPiece,
+                                             protocol::write(piece), {}, {.repeatable = true});
   return protocol::read<protocol::Handle>(reply.fields()).number;
 }
 
@@ -300,7 +312,8 @@ void Master::reset(const Caller& caller, const protocol::ResetRequest& request) 
   own_.reset(own);
   for (const auto& [task, address] : own_.cluster().tasks()) {
     if (task != own_.task())
-      own_.peer(task).call(protocol::worker::kReset, protocol::write(own), {}, {});
+      own_.peer(task).call(protocol::worker::kReset, protocol::write(own), {},
+                           {.repeatable = true});
   }
 }
 

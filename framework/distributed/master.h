@@ -31,8 +31,9 @@ class Master {
   // `caller`: whose session it is, which nobody else can use. Of others it is as if it were not
   // there.
 
-  // Waits until all tasks of the cluster are there. Errors: Cancelled, by poll_interrupt();
-  // ResourceExhausted where he has too many.
+  // Waits until all tasks that it is to know are there. Errors: Cancelled, by poll_interrupt();
+  // InvalidArgument for a filter that is no name of a device; ResourceExhausted where he has too
+  // many.
   protocol::SessionOpened open_session(const Caller& caller, const protocol::Settings& settings);
   // Its number. Errors: Aborted for a session that is not there; as placing and cutting a graph
   // throw; Unavailable; ResourceExhausted.
@@ -56,7 +57,8 @@ class Master {
   std::shared_ptr<Session> session(const Caller& caller, const std::string& handle);
   void add_session(const std::string& handle, std::shared_ptr<Session> made);
   void close(const std::string& handle, const Session& session);
-  std::vector<protocol::TaskStatus> statuses();
+  // Of the own task, and of the others that a filter covers, or of all where there is none.
+  std::vector<protocol::TaskStatus> statuses(const std::vector<std::string>& filters = {});
   std::unique_ptr<Plan> placed_plan(const Session& session, const protocol::Program& program);
   uint64_t give_piece(const Session& session, const TaskName& task, const protocol::Program& piece);
 

@@ -190,7 +190,7 @@ class Master::Run {
   void give_up(const PlanPiece& piece) {
     if (piece.task == master_.own_.task()) return master_.own_.give_up_step(step_);
     master_.own_.peer(piece.task)
-        .tell(protocol::worker::kGiveUpStep, protocol::write(protocol::Handle{"", step_}));
+        .tell(protocol::worker::kGiveUpStep, protocol::write(protocol::Handle{"", step_}), true);
   }
 
   Master& master_;

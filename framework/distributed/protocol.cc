@@ -17,6 +17,7 @@ void fields(Settings& s, F&& f) {
   f(4, s.allow_soft_placement);
   f(5, s.log_placement);
   f(6, s.secret);
+  f(7, s.device_filters);
 }
 template <class F>
 void fields(TaskStatus& s, F&& f) {

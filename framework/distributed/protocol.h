@@ -22,6 +22,9 @@ struct Settings {
   bool allow_soft_placement = false;
   bool log_placement = false;
   std::string secret;  // of the server that runs in the client's own process
+  // Tasks that the session knows beside the server's own: those that a name of these covers
+  // ("/job:ps"); none: all.
+  std::vector<std::string> device_filters;
 };
 
 struct TaskStatus {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/distributed/rpc.h"
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <limits>
 #include <new>
+#include <thread>
 #include <utility>
 
 #include "framework/base/error.h"
@@ -201,15 +204,15 @@ void RpcPeer::check_process() const {
                             "the child, before anything connects in the parent");
 }
 
-namespace {
-
 // The answer to a call that is waited for.
-struct Waited {
-  const RpcPeer& peer;
+struct RpcPeer::Waited {
+  const std::string& who;
+  bool encrypted;
   const CancellationToken* token;
   std::exception_ptr interrupted;
   std::exception_ptr error;
   std::unique_ptr<Message> reply;
+  bool lost = false;  // nobody has answered: there is no connection, or none any more
 
   bool poll() {
     if (interrupted != nullptr) return false;
@@ -224,25 +227,24 @@ struct Waited {
   }
   void answered(int32_t code, bool theirs, std::string_view text, std::span<const RpcView> views) {
     try {
-      if (code != 0) throw named(peer.who(), peer.encrypted(), code, theirs, text);
+      lost = !theirs && code == static_cast<int32_t>(Code::kUnavailable);
+      if (code != 0) throw named(who, encrypted, code, theirs, text);
       reply = std::make_unique<Message>(views);
     } catch (...) {
       error = std::current_exception();
     }
   }
+  // Whether the pause was had.
+  bool pause(std::chrono::milliseconds time) {
+    constexpr std::chrono::milliseconds kPollPeriod{50};
+    for (; time.count() > 0 && !poll() && interrupted == nullptr; time -= kPollPeriod)
+      std::this_thread::sleep_for(std::min(time, kPollPeriod));
+    return interrupted == nullptr;
+  }
 };
 
-}  // namespace
-
-Message RpcPeer::call(const char* path, ProtoWriter head, std::span<const Tensor> tensors,
-                      const Options& options) const {
-  check_process();
-  Waited waited{*this, options.token, nullptr, nullptr, nullptr};
-  OutgoingMessage message(std::move(head), tensors);
-  const std::vector<RpcSlice> slices = message.take_slices();
-  const std::string token = token_of(credentials_.get());
-  const RpcRequest request{path,           slices.data(),         slices.size(), options.timeout_ms,
-                           view_of(token), options.wait_for_ready};
+void RpcPeer::call_once(const RpcRequest& request, Waited& waited) const {
+  waited.error = nullptr;
   const auto answered = [](void* self, int32_t code, bool theirs, const char* text, size_t bytes,
                            const RpcView* views, size_t count) {
     static_cast<Waited*>(self)->answered(code, theirs, {text, bytes}, {views, count});
@@ -251,6 +253,22 @@ Message RpcPeer::call(const char* path, ProtoWriter head, std::span<const Tensor
   rpc_api().call(
       channel_, &request, &answer,
       [](void* argument) { return static_cast<Waited*>(argument)->poll(); }, &waited);
+}
+
+Message RpcPeer::call(const char* path, ProtoWriter head, std::span<const Tensor> tensors,
+                      const Options& options) const {
+  check_process();
+  constexpr std::chrono::milliseconds kFirstPause{50}, kLastPause{200};
+  Waited waited{who_, encrypted(), options.token, nullptr, nullptr, nullptr};
+  for (auto pause = kFirstPause;; pause *= 2) {
+    OutgoingMessage message(ProtoWriter(head), tensors);
+    const std::vector<RpcSlice> slices = message.take_slices();
+    const std::string token = token_of(credentials_.get());
+    call_once({path, slices.data(), slices.size(), options.timeout_ms, view_of(token),
+               options.wait_for_ready},
+              waited);
+    if (!options.repeatable || !waited.lost || pause > kLastPause || !waited.pause(pause)) break;
+  }
   if (waited.interrupted != nullptr) std::rethrow_exception(waited.interrupted);
   if (waited.error != nullptr) std::rethrow_exception(waited.error);
   return std::move(*waited.reply);
@@ -283,12 +301,13 @@ struct Told {
 
 std::unique_ptr<RpcCalling> RpcPeer::start(const char* path, ProtoWriter head,
                                            std::span<const Tensor> tensors, int64_t timeout_ms,
-                                           Answer& answer) const {
+                                           Answer& answer, bool wait_for_ready) const {
   check_process();
   OutgoingMessage message(std::move(head), tensors);
   const std::vector<RpcSlice> slices = message.take_slices();
   const std::string token = token_of(credentials_.get());
-  const RpcRequest request{path, slices.data(), slices.size(), timeout_ms, view_of(token), false};
+  const RpcRequest request{path,       slices.data(),  slices.size(),
+                           timeout_ms, view_of(token), wait_for_ready};
   const RpcAnswer told{new Told{who_, encrypted(), answer}, Told::answered};
   return std::make_unique<RpcCalling>(rpc_api().start(channel_, &request, &told));
 }
@@ -302,11 +321,11 @@ class Unheard final : public RpcPeer::Answer {
 
 }  // namespace
 
-void RpcPeer::tell(const char* path, ProtoWriter head) const noexcept {
+void RpcPeer::tell(const char* path, ProtoWriter head, bool insist) const noexcept {
   constexpr int64_t kPatienceMs = 10'000;
   static Unheard unheard;
   try {
-    start(path, std::move(head), {}, kPatienceMs, unheard);
+    start(path, std::move(head), {}, kPatienceMs, unheard, insist);
   } catch (...) {
   }
 }

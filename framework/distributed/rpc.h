@@ -29,6 +29,10 @@ struct RpcPatience {
   int64_t keepalive_ms = 5000;
   int64_t keepalive_wait_ms = 5000;
 };
+// With which a silent connection is given up after so long.
+inline RpcPatience patience_of(int64_t silence_ms) {
+  return {(silence_ms + 1) / 2, (silence_ms + 1) / 2};
+}
 
 // A request that a server answers once, from any thread.
 class RpcAsked {
@@ -114,6 +118,9 @@ class RpcPeer {
     int64_t timeout_ms = 0;       // <= 0: none
     bool wait_for_ready = false;  // for a server that is still to come
     const CancellationToken* token = nullptr;
+    // Having been called twice leaves no more than once: where the connection was lost, or there
+    // is none, it is called again, three times, after ever longer pauses.
+    bool repeatable = false;
   };
   // Waits; polls (base/interrupt.h) meanwhile, and what that throws cancels the call. Errors: what
   // the server answered; Unavailable and DeadlineExceeded, which name it; Cancelled;
@@ -132,12 +139,14 @@ class RpcPeer {
   // Does not wait. Errors: InvalidArgument, FailedPrecondition, as call(); then nobody is told.
   std::unique_ptr<RpcCalling> start(const char* path, ProtoWriter head,
                                     std::span<const Tensor> tensors, int64_t timeout_ms,
-                                    Answer& answer) const;
+                                    Answer& answer, bool wait_for_ready = false) const;
   // What nobody waits for: that something is to be forgotten. Whoever is not there has nothing to
-  // forget.
-  void tell(const char* path, ProtoWriter head) const noexcept;
+  // forget; with `insist` a lost connection is made anew, within ten seconds, to say it.
+  void tell(const char* path, ProtoWriter head, bool insist = false) const noexcept;
 
  private:
+  struct Waited;
+  void call_once(const RpcRequest& request, Waited& waited) const;
   void check_process() const;
   const std::string who_;
   const std::shared_ptr<const Credentials> credentials_;

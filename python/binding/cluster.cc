@@ -34,9 +34,9 @@ std::vector<std::string> texts(const py::list& values, const char* what) {
 // `tasks`: (job, number, address) of each.
 ServerOptions options_of(const py::list& tasks, const std::string& job, int index,
                          const std::string& listen, bool plain_text, const py::dict& device_count,
-                         const std::string& credentials, const py::list& open_to,
-                         const py::list& allow_ops, const py::list& allow_paths,
-                         const py::dict& limits) {
+                         int64_t silence_ms, const std::string& credentials,
+                         const py::list& open_to, const py::list& allow_ops,
+                         const py::list& allow_paths, const py::dict& limits) {
   ServerOptions options;
   for (const py::handle each : tasks) {
     const auto task = py::reinterpret_borrow<py::tuple>(each);
@@ -45,6 +45,7 @@ ServerOptions options_of(const py::list& tasks, const std::string& job, int inde
   options.task = {job, index};
   options.listen = listen;
   options.plain_text = plain_text;
+  if (silence_ms > 0) options.patience = patience_of(silence_ms);
   for (const auto& [kind, most] : device_count)
     options.device_count[text(kind, "a kind of device")] = most.cast<int>();
   options.credentials = credentials_from(credentials);
@@ -103,12 +104,12 @@ PyObject* server_class(PyObject* module) {
   server
       .def(py::init([](const py::list& tasks, const std::string& job, int index,
                        const std::string& listen, bool plain_text, const py::dict& device_count,
-                       const std::string& credentials, const py::list& open_to,
+                       int64_t silence_ms, const std::string& credentials, const py::list& open_to,
                        const py::list& allow_ops, const py::list& allow_paths,
                        const py::dict& limits) {
         return std::make_unique<ServerHandle>(options_of(tasks, job, index, listen, plain_text,
-                                                         device_count, credentials, open_to,
-                                                         allow_ops, allow_paths, limits));
+                                                         device_count, silence_ms, credentials,
+                                                         open_to, allow_ops, allow_paths, limits));
       }))
       .def("stop", &ServerHandle::stop)
       .def_property_readonly("running", &ServerHandle::running)

@@ -315,22 +315,32 @@ PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
   });
 }
 
+ClientOptions client_options_from(PyObject* filters, PyObject* silence_ms) {
+  ClientOptions client;
+  for (Py_ssize_t i = 0; i < PyTuple_Size(filters); ++i)
+    client.device_filters.emplace_back(text_of(PyTuple_GET_ITEM(filters, i), "a device filter"));
+  const int64_t most = PyLong_AsLongLong(silence_ms);
+  if (most > 0) client.patience = patience_of(most);
+  return client;
+}
+
 // A server may let it wait.
 std::shared_ptr<Session> open_session(const std::shared_ptr<Graph>& graph, SessionOptions options,
-                                      const std::string& target, const std::string& credentials) {
+                                      const std::string& target, const ClientOptions& client) {
   if (target.empty()) return std::make_shared<Session>(graph, std::move(options));
   const InterruptScope interrupts(signal_poll());
   const GilRelease release;
-  options.remote = open_remote_session(target, graph, options, credentials);
+  options.remote = open_remote_session(target, graph, options, client);
   return std::make_shared<Session>(graph, std::move(options));
 }
 
 // _open(graph, fold_constants, merge_common_subexpressions, allow_soft_placement,
 //       fuse_elementwise, {kind of device: most of them}, log_placement, target,
-//       cost model or None, credentials)
+//       cost model or None, (name of a device that is known, ...), milliseconds for which a
+//       connection may be silent, or 0, credentials)
 PyObject* open(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
-    if (nargs != 10) throw_type_error("_open() takes a graph and nine options");
+    if (nargs != 12) throw_type_error("_open() takes a graph and eleven options");
     GraphObject* graph = graph_from(args[0]);
     SessionOptions options;
     options.fold_constants = checked(PyObject_IsTrue(args[1])) == 1;
@@ -341,10 +351,11 @@ PyObject* open(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
     options.log_placement = checked(PyObject_IsTrue(args[6])) == 1;
     const std::string target(text_of(args[7], "target"));
     options.placement = cost_model_from(args[8]);
-    const std::string credentials(text_of(args[9], "credentials"));
+    ClientOptions client = client_options_from(args[9], args[10]);
+    client.credentials = std::string(text_of(args[11], "credentials"));
     SessionState& s = *cast(self)->state;
     if (s.session) throw_python(PyExc_RuntimeError, "the session is open already");
-    s.session = open_session(graph->state->graph, options, target, credentials);
+    s.session = open_session(graph->state->graph, options, target, client);
     s.graph = reinterpret_cast<GraphObject*>(new_ref(args[0]));
     return none();
   });

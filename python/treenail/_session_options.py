@@ -115,23 +115,37 @@ class ConfigProto(_Options):
     instead of raising InvalidArgumentError. log_device_placement: a table on standard error says
     where operations run, each once, before the first run that has it. device_count: {"CPU": n}
     gives the session the devices /cpu:0 to /cpu:n-1, which share threads and memory: a value goes
-    from one to another without a copy; 1 by default. inter_op_... and gpu_options are accepted and
-    change nothing on CPUs. credentials: of a session at a server, a file that says what is shown to
-    it and asked of it (lines such as "authority = ca.pem", see docs/security.md); "": the one that
-    the variable TREENAIL_CREDENTIALS names, or none. Raises TypeError, naming the field, for a
-    value of another type, here and where a field is set.
+    from one to another without a copy; 1 by default. device_filters: a session at a server knows of
+    the cluster's tasks the server's own and those that one of these names covers, such as
+    "/job:ps", and waits for no other; [] is all. keepalive_in_ms: a connection between sessions and
+    servers, or servers, that is silent for so long is lost; 0 is 10,000. credentials: of a session
+    at a server, a file that says what is shown to it and asked of it (lines such as "authority =
+    ca.pem", see docs/security.md); "": the one that the variable TREENAIL_CREDENTIALS names, or
+    none. inter_op_... and gpu_options are accepted and change nothing on CPUs. Raises TypeError,
+    naming the field, for a value of another type, here and where a field is set.
     """
 
     _TYPES = {"intra_op_parallelism_threads": int, "inter_op_parallelism_threads": int,
               "allow_soft_placement": bool, "log_device_placement": bool, "device_count": dict,
               "graph_options": GraphOptions, "gpu_options": GPUOptions,
-              "operation_timeout_in_ms": int, "credentials": str}
+              "operation_timeout_in_ms": int, "device_filters": list, "keepalive_in_ms": int,
+              "credentials": str}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name == "device_filters" and not all(isinstance(each, str) for each in value):
+            raise TypeError("ConfigProto.device_filters must be a list of str such as '/job:ps', "
+                            "not %r" % (value,))
+        if name == "keepalive_in_ms" and not 0 <= value <= 86_400_000:
+            raise ValueError("ConfigProto.keepalive_in_ms must be in [0, 86400000], got %r"
+                             % (value,))
 
     def __init__(self, *, intra_op_parallelism_threads: int = 0,
                  inter_op_parallelism_threads: int = 0, allow_soft_placement: bool = False,
                  log_device_placement: bool = False, device_count: dict | None = None,
                  graph_options: GraphOptions | None = None, gpu_options: GPUOptions | None = None,
-                 operation_timeout_in_ms: int = 0, credentials: str = "") -> None:
+                 operation_timeout_in_ms: int = 0, device_filters: list | None = None,
+                 keepalive_in_ms: int = 0, credentials: str = "") -> None:
         self.intra_op_parallelism_threads = intra_op_parallelism_threads
         self.inter_op_parallelism_threads = inter_op_parallelism_threads
         self.allow_soft_placement = allow_soft_placement
@@ -140,6 +154,8 @@ class ConfigProto(_Options):
         self.graph_options = graph_options or GraphOptions()
         self.gpu_options = gpu_options or GPUOptions()
         self.operation_timeout_in_ms = operation_timeout_in_ms
+        self.device_filters = device_filters or []
+        self.keepalive_in_ms = keepalive_in_ms
         self.credentials = credentials
 
 

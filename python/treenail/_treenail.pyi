@@ -170,7 +170,7 @@ class OpFunction:
 class ClusterServer:
     """The core of treenail.train.Server."""
     def __init__(self, tasks: list[tuple[str, int, str]], job: str, index: int, listen: str,
-                 plain_text: Any, device_count: dict[str, int], credentials: str,
+                 plain_text: Any, device_count: dict[str, int], silence_ms: int, credentials: str,
                  open_to: list[str], allow_ops: list[str], allow_paths: list[str],
                  limits: dict[str, int], /) -> None: ...
     def stop(self) -> None: ...

@@ -280,6 +280,37 @@ def test_a_session_waits_for_servers_that_are_still_to_come():
         server.target
 
 
+def test_a_session_waits_for_those_tasks_alone_that_it_is_to_know():
+    ports = free_ports(3)
+    spec = {"ps": ["localhost:%d" % ports[0]],
+            "worker": ["localhost:%d" % port for port in ports[1:]]}  # the second never comes
+    with tn.device("/job:ps/task:0"):
+        v = tn.get_variable("v", [], initializer=tn.ones_initializer())
+    servers = [tn.train.Server(spec, job, 0) for job in spec]
+    config = tn.ConfigProto(device_filters=["/job:ps"])
+    with tn.Session(servers[1].target, config=config) as session:
+        assert sorted(device.name for device in session.list_devices()) == [
+            "/job:ps/replica:0/task:0/device:CPU:0", "/job:worker/replica:0/task:0/device:CPU:0"]
+        session.run(v.initializer)
+        assert session.run(v) == 1
+        with tn.device("/job:worker/task:1"):
+            there = v + 1
+        with pytest.raises(tn.errors.InvalidArgumentError, match="cannot be placed on"):
+            session.run(there)
+    with pytest.raises(tn.errors.InvalidArgumentError, match="ps"):
+        tn.Session(servers[1].target, config=tn.ConfigProto(device_filters=["ps"]))
+    for server in servers:
+        server.stop()
+
+
+@pytest.mark.parametrize("wrong, kind", [
+    ({"device_filters": "/job:ps"}, TypeError), ({"device_filters": [1]}, TypeError),
+    ({"keepalive_in_ms": -1}, ValueError), ({"keepalive_in_ms": 1.5}, TypeError)])
+def test_options_of_sessions_at_servers_are_checked(wrong, kind):
+    with pytest.raises(kind, match="ConfigProto.%s must be" % next(iter(wrong))):
+        tn.ConfigProto(**wrong)
+
+
 def test_what_a_server_is_refused():
     with pytest.raises(ValueError, match='protocol must be "grpc"'):
         tn.train.Server({"w": ["localhost:0"]}, protocol="http")

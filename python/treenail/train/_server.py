@@ -59,7 +59,8 @@ class Server:
 
     server_or_cluster_def: the cluster, a tn.train.ClusterSpec or {job: [address, ...]}.
     job_name, task_index: which task of it this process is; may be left out where there is but one.
-    protocol: "grpc" or None. config: a ConfigProto, for device_count. start: listen at once.
+    protocol: "grpc" or None. config: a ConfigProto, for device_count and keepalive_in_ms.
+    start: listen at once.
     listen: "host:port" to listen on instead of the task's own address; port 0 takes any that is
     free.
     credentials: a file that says by which certificate or token this server and its callers know
@@ -95,10 +96,12 @@ class Server:
         tasks = _tasks_of(server_or_cluster_def)
         self._cluster = server_or_cluster_def
         self._job, self._index = _the_one(tasks, job_name, task_index)
-        devices = device_limits((config or ConfigProto()).device_count)
-        self._arguments = (tasks, self._job, self._index, listen, plain_text, devices, credentials,
-                           _names("open_to", open_to), _names("allow_ops", allow_ops),
-                           _names("allow_paths", allow_paths), dict(limits or {}))
+        config = config or ConfigProto()
+        devices = device_limits(config.device_count)
+        self._arguments = (tasks, self._job, self._index, listen, plain_text, devices,
+                           config.keepalive_in_ms, credentials, _names("open_to", open_to),
+                           _names("allow_ops", allow_ops), _names("allow_paths", allow_paths),
+                           dict(limits or {}))
         self._server: Any = None
         self._stopped = threading.Event()
         if start:
