@@ -79,6 +79,7 @@ class InProcessCluster : public ::testing::TestWithParam<Transport> {
     ServerOptions options;
     options.cluster = cluster;
     options.task = task;
+    options.patience = patience;
     return std::make_unique<Server>(options);
   }
 
@@ -89,6 +90,7 @@ class InProcessCluster : public ::testing::TestWithParam<Transport> {
     return options;
   }
 
+  RpcPatience patience;  // of servers
   ClusterSpec cluster;
   std::vector<std::unique_ptr<Server>> servers;  // the parameter server's first
 
