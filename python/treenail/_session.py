@@ -81,8 +81,12 @@ class Session(_core.SessionBase):
 
     def _run_with_options(self, fetches: Any, feed_dict: Any = None, options: Any = None,
                           run_metadata: Any = None) -> Any:
-        return _core.SessionBase.run(self, fetches, feed_dict, options or self._default_options,
-                                     run_metadata)
+        limit = self._default_options.timeout_in_ms
+        if options is None:
+            options = self._default_options
+        elif isinstance(options, RunOptions) and options.timeout_in_ms == 0:
+            options = RunOptions(trace_level=options.trace_level, timeout_in_ms=limit)
+        return _core.SessionBase.run(self, fetches, feed_dict, options, run_metadata)
 
     @property
     def sess_str(self) -> str:

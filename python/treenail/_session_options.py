@@ -121,8 +121,9 @@ class ConfigProto(_Options):
     servers, or servers, that is silent for so long is lost; 0 is 10,000. credentials: of a session
     at a server, a file that says what is shown to it and asked of it (lines such as "authority =
     ca.pem", see docs/security.md); "": the one that the variable TREENAIL_CREDENTIALS names, or
-    none. inter_op_... and gpu_options are accepted and change nothing on CPUs. Raises TypeError,
-    naming the field, for a value of another type, here and where a field is set.
+    none. operation_timeout_in_ms: of runs whose RunOptions have none. inter_op_... and gpu_options
+    are accepted and change nothing on CPUs. Raises TypeError, naming the field, for a value of
+    another type, here and where a field is set.
     """
 
     _TYPES = {"intra_op_parallelism_threads": int, "inter_op_parallelism_threads": int,

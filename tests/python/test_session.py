@@ -465,6 +465,14 @@ def test_placement_is_logged(capfd):
     assert capfd.readouterr().err == ""
 
 
+def test_a_sessions_time_limit_is_that_of_runs_whose_options_have_none():
+    x, slow = _slow_graph()
+    with tn.Session(config=tn.ConfigProto(operation_timeout_in_ms=100)) as sess:
+        for options in (None, tn.RunOptions()):
+            with pytest.raises(tn.errors.DeadlineExceededError):
+                sess.run(slow, {x: np.zeros((800, 800))}, options=options)
+
+
 def test_placement_is_logged_with_a_time_limit(capfd):
     config = tn.ConfigProto(log_device_placement=True, operation_timeout_in_ms=100)
     x, slow = _slow_graph()
