@@ -12,7 +12,9 @@ import sys
 import tempfile
 import treenail as tn
 cluster, job, index = eval(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-server = tn.train.Server(cluster, job, index, allow_paths=[tempfile.gettempdir()])
+keepalive, plain_text = int(sys.argv[4]), sys.argv[5] == "plain"
+server = tn.train.Server(cluster, job, index, config=tn.ConfigProto(keepalive_in_ms=keepalive),
+                         plain_text=plain_text, allow_paths=[tempfile.gettempdir()])
 print("listens", flush=True)
 sys.stdin.read()
 """
@@ -29,24 +31,33 @@ def free_ports(count):
     return ports
 
 
-class Cluster:
-    """{job: number of tasks}, each task a process that ends when this is closed."""
+def serving(spec, job, index, keepalive_in_ms=0, plain_text=False, within=()):
+    """A process that is this task of the cluster, started by the command `within` ahead of it."""
+    return subprocess.Popen(
+        [*within, sys.executable, "-c", SERVE, repr(spec), job, str(index), str(keepalive_in_ms),
+         "plain" if plain_text else ""], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def __init__(self, **tasks):
+
+class Cluster:
+    """{job: number of tasks}, each task a process that ends when this is closed.
+
+    absent: tasks, (job, index), that are started later. keepalive_in_ms: as of tn.ConfigProto."""
+
+    def __init__(self, keepalive_in_ms=0, absent=(), **tasks):
         ports = iter(free_ports(sum(tasks.values())))
         self.spec = {job: ["localhost:%d" % next(ports) for _ in range(count)]
                      for job, count in tasks.items()}
+        self._keepalive_in_ms = keepalive_in_ms
         self._processes = {}
         for job, count in tasks.items():
             for index in range(count):
-                self.start(job, index)
+                if (job, index) not in absent:
+                    self.start(job, index)
         for task in self._processes:
             self.wait(*task)
 
     def start(self, job, index):
-        self._processes[job, index] = subprocess.Popen(
-            [sys.executable, "-c", SERVE, repr(self.spec), job, str(index)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._processes[job, index] = serving(self.spec, job, index, self._keepalive_in_ms)
 
     def wait(self, job, index):
         """Until it listens."""
