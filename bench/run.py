@@ -29,6 +29,7 @@ import figure_import
 import figure_kernels
 import figure_loops
 import figure_networks
+import figure_recovery
 import figure_size
 import figure_works
 import pypi
@@ -68,6 +69,7 @@ FAMILIES = {
                         lambda a: figure_immediate.measure(a.rounds, a.guests)),
     "contention": Family("Beside a busy process", lambda a: figure_contention.measure(a.rounds)),
     "clusters": Family("Sessions at servers", lambda a: figure_clusters.measure(a.rounds)),
+    "recovery": Family("Processes that are killed", lambda a: figure_recovery.measure(a.rounds)),
     "collectives": Family("Two processes", lambda a: figure_collectives.measure(
         a.build, a.rounds, a.guests)),
     "callers": Family("Two callers at once", lambda a: figure_callers.measure(a.rounds)),
