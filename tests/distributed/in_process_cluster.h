@@ -48,11 +48,14 @@ inline const MemoryTransport& memory_transport() {
   return *kTransport;
 }
 
-enum class Transport { kGrpc, kMemory };
+// Values between tasks are lent in shared memory, or go by messages: gRPC's, or those of a
+// transport without a network.
+enum class Transport { kLent, kGrpc, kMemory };
 
 class InProcessCluster : public ::testing::TestWithParam<Transport> {
  protected:
   void SetUp() override {
+    if (GetParam() != Transport::kLent) ::setenv("TREENAIL_SHARED_MEMORY", "no", 1);
     if (GetParam() == Transport::kMemory) set_rpc_api(&memory_transport().rpc);
   }
   void TearDown() override {
@@ -61,6 +64,7 @@ class InProcessCluster : public ::testing::TestWithParam<Transport> {
       EXPECT_TRUE(memory_transport().settle());
     }
     set_rpc_api(nullptr);
+    ::unsetenv("TREENAIL_SHARED_MEMORY");
   }
 
   // A parameter server and some workers.
@@ -99,7 +103,8 @@ class InProcessCluster : public ::testing::TestWithParam<Transport> {
 };
 
 inline std::string name_of(const ::testing::TestParamInfo<Transport>& info) {
-  return info.param == Transport::kGrpc ? "Grpc" : "Memory";
+  constexpr const char* kNames[] = {"Lent", "Grpc", "Memory"};
+  return kNames[static_cast<int>(info.param)];
 }
 
 }  // namespace treenail::test

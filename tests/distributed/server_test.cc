@@ -282,7 +282,8 @@ TEST(ClientSession, SaysWhatIsNoTarget) {
 }
 
 INSTANTIATE_TEST_SUITE_P(By, Servers,
-                         ::testing::Values(test::Transport::kGrpc, test::Transport::kMemory),
+                         ::testing::Values(test::Transport::kLent, test::Transport::kGrpc,
+                                           test::Transport::kMemory),
                          test::name_of);
 
 }  // namespace

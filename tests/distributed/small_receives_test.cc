@@ -2,7 +2,6 @@
 // Many small values between tasks, asked for together by message, or one by one from a task of the
 // same host: the same values, and none waits for another.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <chrono>
 #include <string>
@@ -26,14 +25,12 @@ constexpr const char* kPs = "/job:ps/task:0";
 constexpr const char* kWorker = "/job:worker/task:0";
 
 // By message, and by local sockets.
-class SmallReceive : public test::InProcessCluster,
-                     public ::testing::WithParamInterface<const char*> {
+class SmallReceive : public test::InProcessCluster {
  protected:
   void SetUp() override {
-    ::setenv("TREENAIL_SHARED_MEMORY", GetParam(), 1);
+    InProcessCluster::SetUp();
     begin(1);
   }
-  void TearDown() override { ::unsetenv("TREENAIL_SHARED_MEMORY"); }
 
   static Output at(const char* device, Output value) {
     value.node->graph().set_device(*value.node, device);
@@ -131,7 +128,9 @@ TEST_P(SmallReceive, EndsWhenItIsCancelled) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, SmallReceive, ::testing::Values("no", ""));
+INSTANTIATE_TEST_SUITE_P(Ways, SmallReceive,
+                         ::testing::Values(test::Transport::kLent, test::Transport::kGrpc),
+                         test::name_of);
 
 TEST(SmallReceives, AreThoseWhoseSizeIsKnownToBeSmall) {
   Graph graph;
