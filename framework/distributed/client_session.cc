@@ -8,9 +8,9 @@
 #include "framework/base/error.h"
 #include "framework/base/interrupt.h"
 #include "framework/distributed/client.h"
+#include "framework/distributed/own_servers.h"
 #include "framework/distributed/protocol.h"
 #include "framework/distributed/rpc.h"
-#include "framework/distributed/server.h"
 #include "framework/graph/import.h"
 #include "framework/graph/serialize.h"
 #include "framework/runtime/plan/graph_copier.h"
@@ -35,7 +35,7 @@ std::string address_of(const std::string& target) {
 // A server of this process needs to be told nothing of its own.
 std::shared_ptr<const Credentials> shown_to(const std::string& target,
                                             const std::string& credentials) {
-  const Server::Own own = Server::own(target);
+  const OwnServer own = own_server(address_of(target));
   if (credentials.empty() && own.credentials != nullptr) return own.credentials;
   return credentials_from(credentials);
 }
@@ -107,10 +107,11 @@ class ClientSession final : public RemoteSession {
       : remote_(std::make_shared<Remote>(address_of(target), shown_to(target, client.credentials),
                                          client.patience)),
         graph_(std::move(graph)) {
-    const protocol::Settings settings{options.fold_constants,   options.merge_common_subexpressions,
-                                      options.fuse_elementwise, options.allow_soft_placement,
-                                      options.log_placement,    Server::own(target).secret,
-                                      client.device_filters};
+    const protocol::Settings settings{
+        options.fold_constants,   options.merge_common_subexpressions,
+        options.fuse_elementwise, options.allow_soft_placement,
+        options.log_placement,    own_server(address_of(target)).secret,
+        client.device_filters};
     const Message reply = remote_->peer.call(protocol::master::kOpenSession,
                                              protocol::write(settings), {}, {.repeatable = true});
     const auto opened = protocol::read<protocol::SessionOpened>(reply.fields());

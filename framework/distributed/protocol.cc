@@ -39,6 +39,7 @@ void fields(Program& s, F&& f) {
   f(5, s.targets);
   f(6, s.settings);
   f(7, s.owner);
+  f(8, s.secret);
 }
 template <class F>
 void fields(Handle& s, F&& f) {

@@ -45,7 +45,8 @@ struct Program {
   std::string graph;  // a graph file's bytes
   std::vector<std::string> feeds, fetches, targets;
   Settings settings;
-  std::string owner;  // of a master's: whose session it is
+  std::string owner;   // of a master's: whose session it is
+  std::string secret;  // of a master's, whose client is of the process that the worker is in
 };
 
 // What its names stand for in a graph.

@@ -2,8 +2,6 @@
 #include "framework/distributed/server.h"
 
 #include <array>
-#include <map>
-#include <mutex>
 #include <utility>
 
 #include "framework/base/error.h"
@@ -11,6 +9,7 @@
 #include "framework/base/random_token.h"
 #include "framework/distributed/callers.h"
 #include "framework/distributed/master.h"
+#include "framework/distributed/own_servers.h"
 #include "framework/distributed/receives.h"
 #include "framework/distributed/receives_some.h"
 #include "framework/distributed/worker.h"
@@ -47,10 +46,6 @@ std::string host_of(const std::string& address) {
   return address.substr(0, colon);
 }
 
-bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "[::1]" || host.starts_with("127.");
-}
-
 std::string checked_address(const ServerOptions& options) {
   std::string address = options.listen;
   if (address.empty()) address = options.cluster.address(options.task);
@@ -75,47 +70,12 @@ void check_credentials(const Credentials* credentials) {
   }
 }
 
-// The servers of this process, by target.
-class OwnServers {
- public:
-  // Not where the secret would pass a network in plain text.
-  static void add(const std::string& target, Server::Own own) {
-    const std::lock_guard lock(mutex());
-    all()[key_of(target)] = std::move(own);
-  }
-  static void remove(const std::string& target) {
-    const std::lock_guard lock(mutex());
-    all().erase(key_of(target));
-  }
-  static Server::Own find(const std::string& target) {
-    const std::lock_guard lock(mutex());
-    const auto found = all().find(key_of(target));
-    return found == all().end() ? Server::Own{} : found->second;
-  }
-
- private:
-  // This machine has several names.
-  static std::string key_of(const std::string& target) {
-    const size_t host = target.find("://") + 3;
-    const size_t colon = target.rfind(':');
-    const bool here = colon >= host && is_loopback(target.substr(host, colon - host));
-    return here ? target.substr(colon) : target;
-  }
-  static std::mutex& mutex() {
-    static auto* const made = new std::mutex;
-    return *made;
-  }
-  static std::map<std::string, Server::Own>& all() {
-    static auto* const made = new std::map<std::string, Server::Own>;
-    return *made;
-  }
-};
-
 // Requests by method, answered by a worker and a master.
 class Services final : public RpcHandler {
  public:
   Services(Worker& worker, const ServerOptions& options, const std::string& secret)
       : worker_(worker),
+        secret_(secret),
         master_(worker, secret),
         receives_(worker),
         some_(worker),
@@ -218,8 +178,10 @@ class Services final : public RpcHandler {
   }
   void register_piece(const Request& request) {
     const auto program = request.head<protocol::Program>();
-    request.asked.reply(protocol::write(protocol::Handle{
-        program.session, worker_.register_piece(program, Worker::Trust::kOthers)}));
+    const bool own = are_equal_secrets(program.secret, secret_);
+    const auto trust = own ? Worker::Trust::kOwnProcess : Worker::Trust::kOthers;
+    request.asked.reply(
+        protocol::write(protocol::Handle{program.session, worker_.register_piece(program, trust)}));
   }
   void run_piece(const Request& request) {
     answer_run(request, [&](const auto& wanted, const RunOptions& options, RunMetadata& did) {
@@ -250,6 +212,7 @@ class Services final : public RpcHandler {
   }
 
   Worker& worker_;
+  const std::string secret_;
   Master master_;
   Receives receives_;
   ReceivesSome some_;
@@ -286,20 +249,20 @@ struct Server::Impl {
         services(worker, options, secret),
         listener(services, address,
                  {options.patience, options.limits.message_bytes, options.credentials}) {
-    if (options.credentials != nullptr || is_loopback(host_of(address)))
-      OwnServers::add(target(), {secret, options.credentials});
+    if (options.credentials == nullptr && !is_loopback(host_of(address))) return;
+    own = std::make_unique<OwnServerEntry>(reached_at(), OwnServer{secret, options.credentials});
   }
-  ~Impl() { OwnServers::remove(target()); }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  std::string target() const { return concat("grpc://", host_of(address), ":", listener.port()); }
+  std::string reached_at() const { return concat(host_of(address), ":", listener.port()); }
 
   const std::string address;
   const std::string secret;
   Worker worker;
   Services services;
   RpcListener listener;
+  std::unique_ptr<OwnServerEntry> own;
 };
 
 Server::Server(const ServerOptions& options) {
@@ -310,7 +273,6 @@ Server::~Server() = default;
 
 std::vector<Transport> Server::transports() const { return impl_->worker.transports(); }
 int Server::port() const { return impl_->listener.port(); }
-std::string Server::target() const { return impl_->target(); }
-Server::Own Server::own(const std::string& target) { return OwnServers::find(target); }
+std::string Server::target() const { return concat("grpc://", impl_->reached_at()); }
 
 }  // namespace treenail

@@ -52,13 +52,6 @@ class Server {
   // How values come from the tasks that this one has received from.
   std::vector<Transport> transports() const;
 
-  // What a client in the same process needs to be known as such by the server of that target.
-  struct Own {
-    std::string secret;  // "": there is no such server here
-    std::shared_ptr<const Credentials> credentials;
-  };
-  static Own own(const std::string& target);
-
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
