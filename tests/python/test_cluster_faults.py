@@ -106,8 +106,9 @@ def test_training_goes_on_when_its_master_or_another_worker_is_killed(task, tmp_
 
 
 @pytest.fixture
-def linked():
+def linked(monkeypatch):
     """A parameter server that the others reach over a SlowLink: (its link, the worker's target)."""
+    monkeypatch.setenv("TREENAIL_SHARED_MEMORY", "no")  # which would go round it
     ps, worker = free_ports(2)
     with SlowLink(ps) as link:
         seen = {"ps": ["localhost:%d" % link.port], "worker": ["localhost:%d" % worker]}
