@@ -51,9 +51,11 @@ Component(name="kernels_of_another_level",
 Component(name="simulated_device", sources=["tests/simulated/*.cc"],
           headers=["tests/simulated/*.h"],
           needs=["kernel_api", "op", "tensor", "device", "base"])
-Component(name="collectives_test", sources=["tests/collectives/*.cc"],
-          headers=["tests/collectives/*.h"],
+Component(name="collectives_support", headers=["tests/collectives/*.h"],
           needs=["test_support", "collectives", "tensor", "device", "base"], external=["gtest"])
+Component(name="collectives_test", sources=["tests/collectives/*.cc"],
+          needs=["collectives_support", "test_support", "collectives", "tensor", "device", "base"],
+          external=["gtest"])
 Component(name="eager_test", sources=["tests/eager/*.cc"], headers=["tests/eager/*.h"],
           needs=["test_support", "device_support", "eager", "runtime", "kernel_api", "graph",
                  "ops", "host_kernels", "op", "tensor", "device", "base"],
@@ -62,10 +64,10 @@ Component(name="memory_transport", sources=["tests/transport/*.cc"],
           headers=["tests/transport/*.h"], needs=["rpc_interface", "base"])
 Component(name="distributed_test", sources=["tests/distributed/*.cc"],
           headers=["tests/distributed/*.h"],
-          needs=["test_support", "graph_support", "memory_transport", "capi", "distributed",
-                 "rpc_interface", "collectives", "eager", "runtime", "kernel_api", "placement",
-                 "graph", "ops",
-                 "host_kernels", "cpu_kernels", "op", "tensor", "device", "io", "base"],
+          needs=["test_support", "graph_support", "memory_transport", "collectives_support",
+                 "capi", "distributed", "rpc_interface", "collectives", "eager", "runtime",
+                 "kernel_api", "placement", "graph", "ops", "host_kernels", "cpu_kernels", "op",
+                 "tensor", "device", "io", "base"],
           external=["gtest"])
 Component(name="io_test", sources=["tests/io/*.cc"], headers=["tests/io/*.h"],
           needs=["test_support", "io_support", "adapter_interfaces", "io", "tensor", "device",

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/distributed/server_address.h"
 
 namespace treenail {
 namespace {
@@ -14,9 +15,9 @@ bool has(const All& all, std::string_view one) {
   return std::ranges::find(all, one) != all.end();
 }
 
-// "host" of "host:port", "::1" of "[::1]:port".
+// As certificates have it: "::1" of "[::1]:port".
 std::string host_of_address(const std::string& address) {
-  std::string host = address.substr(0, address.rfind(':'));
+  std::string host = host_of(address);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   return host;
 }
@@ -27,6 +28,12 @@ Admission::Admission(const ClusterSpec& cluster, std::shared_ptr<const Credentia
                      std::vector<std::string> open_to)
     : credentials_(std::move(credentials)), open_to_(std::move(open_to)) {
   for (const auto& [task, address] : cluster.tasks()) hosts_.push_back(host_of_address(address));
+}
+
+Admission::Admission(std::span<const std::string> addresses,
+                     std::shared_ptr<const Credentials> credentials)
+    : credentials_(std::move(credentials)) {
+  for (const std::string& address : addresses) hosts_.push_back(host_of_address(address));
 }
 
 bool Admission::is_task(std::span<const std::string_view> names) const {

@@ -27,6 +27,8 @@ class Admission {
   // authority has signed, or who have a token. `credentials`: null where nobody is known.
   Admission(const ClusterSpec& cluster, std::shared_ptr<const Credentials> credentials,
             std::vector<std::string> open_to);
+  // `addresses`: those of the tasks.
+  Admission(std::span<const std::string> addresses, std::shared_ptr<const Credentials> credentials);
 
   // `names`: the alternative names of the certificate that was shown. Errors: Unauthenticated,
   // PermissionDenied.

@@ -50,39 +50,7 @@ Tensor payload_of(const Tensor& tensor) {
   return swapped;
 }
 
-// Takes the bytes of a message from the slices that hold them.
-class Taker {
- public:
-  explicit Taker(std::span<const RpcView> views) : views_(views) {
-    for (const RpcView& view : views) left_ += view.bytes;
-  }
-  size_t left() const { return left_; }
-
-  void take(void* to, size_t bytes) {
-    if (bytes > left_)
-      throw invalid_argument("a message ends within its contents: ", bytes,
-                             " more bytes are announced, ", left_, " are there");
-    left_ -= bytes;
-    for (auto* at = static_cast<char*>(to); bytes > 0;) {
-      const RpcView& view = views_.front();
-      const size_t part = std::min(bytes, view.bytes - offset_);
-      if (part > 0) std::memcpy(at, static_cast<const char*>(view.data) + offset_, part);
-      at += part;
-      bytes -= part;
-      offset_ += part;
-      if (offset_ < view.bytes) continue;
-      views_ = views_.subspan(1);
-      offset_ = 0;
-    }
-  }
-
- private:
-  std::span<const RpcView> views_;
-  size_t offset_ = 0;  // in the first of them
-  size_t left_ = 0;
-};
-
-uint64_t take_number(Taker& bytes, size_t size) {
+uint64_t take_number(MessageBytes& bytes, size_t size) {
   unsigned char raw[8] = {};
   bytes.take(raw, size);
   uint64_t number = 0;
@@ -90,7 +58,7 @@ uint64_t take_number(Taker& bytes, size_t size) {
   return number;
 }
 
-void take_strings(Taker& bytes, Tensor& tensor) {
+void take_strings(MessageBytes& bytes, Tensor& tensor) {
   for (StringElement& each :
        std::span(tensor.data<StringElement>(), static_cast<size_t>(tensor.num_elements()))) {
     const uint64_t size = take_number(bytes, 8);
@@ -108,7 +76,7 @@ void make_truth_values(Tensor& tensor) {
   for (int64_t i = 0; i < tensor.num_elements(); ++i) bytes[i] = bytes[i] != 0 ? 1 : 0;
 }
 
-Tensor take_tensor(Taker& bytes, const TensorDescription& wanted) {
+Tensor take_tensor(MessageBytes& bytes, const TensorDescription& wanted) {
   const bool strings = wanted.dtype == DType::kString;
   if (!strings && !is_plain(wanted.dtype))
     throw invalid_argument("a message holds a tensor of dtype ", wanted.dtype,
@@ -156,6 +124,36 @@ TensorDescription read_description(std::string_view bytes) {
   return found;
 }
 
+MessageBytes::MessageBytes(std::span<const RpcView> views) : views_(views) {
+  for (const RpcView& view : views) left_ += view.bytes;
+}
+
+void MessageBytes::take(void* to, size_t bytes) {
+  if (bytes > left_)
+    throw invalid_argument("a message ends within its contents: ", bytes,
+                           " more bytes are announced, ", left_, " are there");
+  left_ -= bytes;
+  for (auto* at = static_cast<char*>(to); bytes > 0;) {
+    const RpcView& view = views_.front();
+    const size_t part = std::min(bytes, view.bytes - offset_);
+    if (part > 0) std::memcpy(at, static_cast<const char*>(view.data) + offset_, part);
+    at += part;
+    bytes -= part;
+    offset_ += part;
+    if (offset_ < view.bytes) continue;
+    views_ = views_.subspan(1);
+    offset_ = 0;
+  }
+}
+
+std::string MessageBytes::take_head() {
+  const uint64_t length = take_number(*this, kLengthBytes);
+  if (length > left_) throw invalid_argument("a message ends within its head");
+  std::string head(length, '\0');
+  take(head.data(), head.size());
+  return head;
+}
+
 OutgoingMessage::OutgoingMessage(ProtoWriter head, std::span<const Tensor> tensors) {
   for (const Tensor& tensor : tensors) {
     head.message(kTensorsField, write_description({tensor.dtype(), tensor.shape()}));
@@ -198,11 +196,8 @@ std::vector<RpcSlice> OutgoingMessage::take_slices() {
 }
 
 Message::Message(std::span<const RpcView> views) {
-  Taker bytes(views);
-  const uint64_t length = take_number(bytes, kLengthBytes);
-  if (length > bytes.left()) throw invalid_argument("a message ends within its head");
-  head.resize(length);
-  bytes.take(head.data(), head.size());
+  MessageBytes bytes(views);
+  head = bytes.take_head();
   ProtoReader reader = fields();
   ProtoField field;
   while (reader.next(&field)) {

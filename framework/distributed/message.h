@@ -47,6 +47,22 @@ ProtoWriter write_description(const TensorDescription& tensor);
 // Errors: InvalidArgument.
 TensorDescription read_description(std::string_view bytes);
 
+// Takes the bytes of a message that came from the slices that hold them, for who knows where its
+// contents belong. Errors: InvalidArgument where it ends too soon.
+class MessageBytes {
+ public:
+  explicit MessageBytes(std::span<const RpcView> views);
+  size_t left() const { return left_; }
+  void take(void* to, size_t bytes);
+  // What it begins with.
+  std::string take_head();
+
+ private:
+  std::span<const RpcView> views_;
+  size_t offset_ = 0;  // in the first of them
+  size_t left_ = 0;
+};
+
 // A message that came; of its own memory. Errors of the constructor: InvalidArgument for what is
 // none (no length is believed before it has been held against the bytes that are there),
 // ResourceExhausted.

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <utility>
 
+#include "framework/distributed/server_address.h"
+
 namespace treenail {
 namespace {
 
@@ -25,10 +27,6 @@ std::string key_of(const std::string& address) {
 }
 
 }  // namespace
-
-bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "[::1]" || host.starts_with("127.");
-}
 
 OwnServerEntry::OwnServerEntry(std::string address, OwnServer server)
     : address_(std::move(address)) {

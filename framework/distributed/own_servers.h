@@ -29,7 +29,5 @@ class OwnServerEntry {
 
 // "host:port", of which this machine has several.
 OwnServer own_server(const std::string& address);
-// Whether the host is this machine, whatever its network is.
-bool is_loopback(const std::string& host);
 
 }  // namespace treenail

@@ -81,6 +81,24 @@ void fields(ResetRequest& s, F&& f) {
   f(1, s.containers);
   f(2, s.owner);
 }
+template <class F>
+void fields(RankHello& s, F&& f) {
+  f(1, s.version);
+  f(2, s.group);
+  f(3, s.rank);
+  f(4, s.size);
+  f(5, s.token);
+  f(6, s.host);
+}
+template <class F>
+void fields(RankBytes& s, F&& f) {
+  f(1, s.token);
+  f(2, s.rank);
+  f(3, s.tag);
+  f(4, s.number);
+  f(5, s.offset);
+  f(6, s.total);
+}
 
 struct FieldWriter {
   ProtoWriter& out;
@@ -168,6 +186,8 @@ TREENAIL_MESSAGE(ReceiveRequest)
 TREENAIL_MESSAGE(ReceiveSomeRequest)
 TREENAIL_MESSAGE(ReceivedSome)
 TREENAIL_MESSAGE(ResetRequest)
+TREENAIL_MESSAGE(RankHello)
+TREENAIL_MESSAGE(RankBytes)
 #undef TREENAIL_MESSAGE
 
 }  // namespace treenail::protocol

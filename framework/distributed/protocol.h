@@ -101,6 +101,25 @@ struct ResetRequest {
   std::string owner;                    // of a master's: whose state
 };
 
+// A rank of a group of processes, as it begins; the reply says the same of who is asked.
+struct RankHello {
+  std::string version;  // of Treenail
+  uint64_t group = 0;   // of the addresses of all ranks
+  uint64_t rank = 0, size = 0;
+  std::string token;  // what others have to show to this rank
+  std::string host;   // equal on ranks of one kernel and one user
+};
+
+// Bytes from rank to rank: a note, or a part of a transfer.
+struct RankBytes {
+  std::string token;  // of the rank that is told
+  uint64_t rank = 0;  // who tells
+  uint64_t tag = 0;
+  uint64_t number = 0;  // of the transfers of one tag, or of the notes
+  uint64_t offset = 0;  // where the part belongs
+  uint64_t total = 0;   // bytes of the transfer
+};
+
 // Errors of reading: InvalidArgument.
 template <class T>
 ProtoWriter write(const T& value);
@@ -128,5 +147,12 @@ inline constexpr const char* kGiveUpStep = "/treenail.Worker/GiveUpStep";
 inline constexpr const char* kCloseSession = "/treenail.Worker/CloseSession";
 inline constexpr const char* kReset = "/treenail.Worker/Reset";
 }  // namespace worker
+
+namespace ranks {
+inline constexpr const char* kHello = "/treenail.Ranks/Hello";
+inline constexpr const char* kWatch = "/treenail.Ranks/Watch";  // answered when the rank leaves
+inline constexpr const char* kNote = "/treenail.Ranks/Note";
+inline constexpr const char* kPart = "/treenail.Ranks/Part";
+}  // namespace ranks
 
 }  // namespace treenail::protocol

@@ -84,6 +84,11 @@ void set_rpc_api(const RpcApi* api) { given_api.store(api, std::memory_order_rel
 
 RpcHandler::~RpcHandler() = default;
 
+void RpcHandler::handle_bytes(size_t method, const Caller& caller, std::span<const RpcView> request,
+                              const RpcAsked& asked) {
+  handle(method, caller, Message(request), asked);
+}
+
 void RpcAsked::reply(ProtoWriter head, std::span<const Tensor> tensors) const noexcept {
   try {
     OutgoingMessage message(std::move(head), tensors);
@@ -146,7 +151,7 @@ RpcListener::RpcListener(RpcHandler& handler, const std::string& address,
       auto* const all = static_cast<RpcHandler*>(self);
       const Caller known = Admission::from_text(text_of(caller));
       all->check_method(method, known);
-      all->handle(method, known, Message({views, count}), asked);
+      all->handle_bytes(method, known, {views, count}, asked);
     } catch (...) {
       asked.refuse(std::current_exception());
     }

@@ -58,6 +58,9 @@ class RpcHandler {
   // Answers now or later; what it throws is the answer.
   virtual void handle(size_t method, const Caller& caller, const Message& request,
                       const RpcAsked& asked) = 0;
+  // The same, before the request is read; for who reads it itself.
+  virtual void handle_bytes(size_t method, const Caller& caller, std::span<const RpcView> request,
+                            const RpcAsked& asked);
   // Whether the caller may use that method. Errors: a refusal.
   virtual void check_method(size_t method, const Caller& caller) = 0;
   // Of a deferred method: nobody waits any more; it still has to be answered.

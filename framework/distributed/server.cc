@@ -12,6 +12,7 @@
 #include "framework/distributed/own_servers.h"
 #include "framework/distributed/receives.h"
 #include "framework/distributed/receives_some.h"
+#include "framework/distributed/server_address.h"
 #include "framework/distributed/worker.h"
 
 namespace treenail {
@@ -38,24 +39,10 @@ class Answering {
 };
 thread_local const RpcAsked* Answering::current = nullptr;
 
-// "host" of "host:port".
-std::string host_of(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  if (colon == std::string::npos)
-    throw invalid_argument("cannot listen on \"", address, "\"; needed is \"host:port\"");
-  return address.substr(0, colon);
-}
-
-std::string checked_address(const ServerOptions& options) {
-  std::string address = options.listen;
-  if (address.empty()) address = options.cluster.address(options.task);
-  const std::string host = host_of(address);
-  if (is_loopback(host) || options.credentials != nullptr || options.plain_text) return address;
-  throw Error(
-      Code::kPermissionDenied,
-      concat("refuses to listen on ", address, ": whoever reaches that port could use the server, ",
-             "and nothing on the way is encrypted. Give it a certificate, listen on localhost, or ",
-             "say plain_text where the network and all who are in it are trusted"));
+std::string address_of(const ServerOptions& options) {
+  const std::string& address =
+      options.listen.empty() ? options.cluster.address(options.task) : options.listen;
+  return listening_address(address, options.credentials != nullptr, options.plain_text);
 }
 
 // Callers have to be known, or there is no use in encryption.
@@ -242,7 +229,7 @@ const std::array<Services::Entry, 16> Services::kEntries = {{
 
 struct Server::Impl {
   explicit Impl(const ServerOptions& options)
-      : address(checked_address(options)),
+      : address(address_of(options)),
         secret(random_token()),
         worker({options.cluster, options.task, options.device_count, options.patience,
                 options.credentials, options.access, options.limits}),

@@ -5,6 +5,8 @@
 #include "framework/distributed/collectives/communicator.h"
 #include "framework/distributed/collectives/mpi_exchange.h"
 #include "framework/distributed/collectives/shared_memory_communicator.h"
+#include "framework/distributed/credentials.h"
+#include "framework/distributed/rank_group.h"
 #include "python/binding/gil.h"
 #include "python/binding/module.h"
 #include "python/binding/signals.h"
@@ -69,6 +71,39 @@ PyObject* join_by_mpi(PyObject*, PyObject* args) {
   });
 }
 
+std::vector<std::string> texts(PyObject* list) {
+  std::vector<std::string> found;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i)
+    found.emplace_back(text_of(PyList_GET_ITEM(list, i), "an address"));
+  return found;
+}
+
+// join_ranks(rank, [address of each rank], plain text, over shared memory, join timeout in s,
+// timeout in s) -> as join_mpi()
+PyObject* join_by_rpc(PyObject*, PyObject* args) {
+  return guarded([&] {
+    RankGroup group;
+    PyObject* addresses = nullptr;
+    int plain_text = 0, prefer = 1;
+    double join_timeout = 0, timeout = 0;
+    if (PyArg_ParseTuple(args, "iO!ppdd", &group.rank, &PyList_Type, &addresses, &plain_text,
+                         &prefer, &join_timeout, &timeout) == 0)
+      throw PythonError();
+    group.addresses = texts(addresses);
+    group.plain_text = plain_text != 0;
+    group.credentials = credentials_from("");
+    group.prefer_shared_memory = prefer != 0;
+    group.join_timeout_ns = nanoseconds(join_timeout);
+    group.timeout_ns = nanoseconds(timeout);
+    RanksJoined place;
+    joined([&] {
+      place = join_ranks(group);
+      return place.communicator;
+    });
+    return checked(Py_BuildValue("ii", place.local_rank, place.local_size)).release();
+  });
+}
+
 PyObject* leave_group(PyObject*, PyObject*) {
   return guarded([] {
     {
@@ -96,6 +131,7 @@ void add_distributed(PyObject* module) {
       {"join_single", join_single, METH_NOARGS, nullptr},
       {"join_shared_memory", join_local, METH_VARARGS, nullptr},
       {"join_mpi", join_by_mpi, METH_VARARGS, nullptr},
+      {"join_ranks", join_by_rpc, METH_VARARGS, nullptr},
       {"leave_group", leave_group, METH_NOARGS, nullptr},
       {"group", group, METH_NOARGS, nullptr},
       {nullptr, nullptr, 0, nullptr},

@@ -30,12 +30,14 @@ class Mail final : public ByteExchange {
       : ByteExchange(rank, size), post_(std::move(post)), random_(static_cast<unsigned>(rank)) {}
   const char* name() const override { return "mail"; }
 
-  Ticket send(int peer, int tag, std::span<const std::byte> bytes) override {
+  Ticket send(int peer, int tag, std::span<const std::byte> bytes,
+              const IntrusivePtr<Buffer>& /*memory*/) override {
     const std::lock_guard lock(post_->mutex);
     post_->sent[{rank(), peer, tag}].emplace_back(bytes.begin(), bytes.end());
     return ++last_;
   }
-  Ticket receive(int peer, int tag, std::span<std::byte> bytes) override {
+  Ticket receive(int peer, int tag, std::span<std::byte> bytes,
+                 const IntrusivePtr<Buffer>& /*memory*/) override {
     awaited_[++last_] = {{peer, rank(), tag}, bytes};
     return last_;
   }
@@ -53,7 +55,7 @@ class Mail final : public ByteExchange {
     awaited_.erase(found);
     return true;
   }
-  void send_note(int peer, std::span<const std::byte> bytes) override { send(peer, 0, bytes); }
+  void send_note(int peer, std::span<const std::byte> bytes) override { send(peer, 0, bytes, {}); }
   bool take_note(int* peer, std::vector<std::byte>* bytes) override {
     const std::lock_guard lock(post_->mutex);
     const int first = static_cast<int>(random_() % static_cast<unsigned>(size()));

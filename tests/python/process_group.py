@@ -16,6 +16,10 @@ rank, size, where = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 tn.set_num_threads(1) if hasattr(tn, "set_num_threads") else None
 
 def join(**more):
+    if "TEST_ADDRESSES" in os.environ:
+        tn.distributed.init("grpc", rank=rank, cluster=os.environ["TEST_ADDRESSES"].split(","),
+                            join_timeout=30, **more)
+        return
     tn.distributed.init(rank=rank, size=size, directory=os.path.join(where, "group"),
                         join_timeout=30, **more)
 
@@ -60,6 +64,12 @@ class Group:
             return None
         with open(path, "rb") as stream:
             return pickle.load(stream)
+
+
+def by_grpc(size):
+    """The environment in which processes meet by gRPC."""
+    from cluster_processes import free_ports
+    return {"TEST_ADDRESSES": ",".join("127.0.0.1:%d" % port for port in free_ports(size))}
 
 
 def run(directory, program, size, environment=None, timeout=60):

@@ -50,17 +50,22 @@ struct Values {
     if (!memory.defined()) return brought;
     return {static_cast<std::byte*>(memory.raw()), memory.bytes()};
   }
+  const IntrusivePtr<Buffer>& buffer() const { return memory.buffer(); }
 };
 
-class ExchangeCommunicator final : public Engine {
+class ExchangeCommunicator final : public Engine, private ByteExchange::Listener {
  public:
   ExchangeCommunicator(std::unique_ptr<ByteExchange> exchange, int64_t timeout_ns)
       : Engine(exchange->rank(), exchange->size(), timeout_ns),
         exchange_(std::move(exchange)),
         left_(static_cast<size_t>(size())) {
+    notified_ = exchange_->notify(this);
     start();
   }
-  ~ExchangeCommunicator() override { stop(); }
+  ~ExchangeCommunicator() override {
+    stop();
+    exchange_->notify(nullptr);
+  }
   const char* transport() const override { return exchange_->name(); }
 
  protected:
@@ -82,6 +87,7 @@ class ExchangeCommunicator final : public Engine {
   void leave() noexcept override;
 
  private:
+  void told() noexcept override { wake(); }
   std::span<const std::byte> own_part(Moving& e, int peer) const;
   bool all_done(Moving& e);
   void begin_transfer(Moving& e);
@@ -89,6 +95,7 @@ class ExchangeCommunicator final : public Engine {
   std::vector<const std::byte*> sources(Moving& e) const;
 
   const std::unique_ptr<ByteExchange> exchange_;
+  bool notified_ = false;
   std::map<std::pair<int, uint64_t>, std::vector<std::byte>> brought_;  // by notes: rank, place
   std::vector<bool> left_;
   uint64_t posted_ = 0;
@@ -153,6 +160,12 @@ bool ExchangeCommunicator::poll(bool) {
     brought_[{peer, note.place}].assign(bytes.begin() + sizeof(note), bytes.end());
     arrived(peer, note.place, note.descriptor);
   }
+  for (std::string why; exchange_->take_loss(&peer, &why);) {
+    moved = true;
+    if (left_[static_cast<size_t>(peer)]) continue;
+    left_[static_cast<size_t>(peer)] = true;
+    departed(peer, false, why);
+  }
   return moved;
 }
 
@@ -175,7 +188,8 @@ void ExchangeCommunicator::begin_transfer(Moving& e) {
       const Part part = needed_part(d, peer, rank(), size());
       e.received[p].allocate(static_cast<size_t>(part.count) * dtype_size(d.dtype));
       if (part.count > 0)
-        e.tickets.push_back(exchange_->receive(peer, tag_of(e.place[p], 0), e.received[p].bytes()));
+        e.tickets.push_back(exchange_->receive(peer, tag_of(e.place[p], 0), e.received[p].bytes(),
+                                               e.received[p].buffer()));
     } else {
       e.received[p].brought = std::move(brought_[{peer, e.place[p]}]);
     }
@@ -183,7 +197,8 @@ void ExchangeCommunicator::begin_transfer(Moving& e) {
   if (is_eager(e.by_rank[r])) return;
   for (int peer = 0; peer < size(); ++peer) {
     if (peer == rank() || own_part(e, peer).empty()) continue;
-    e.tickets.push_back(exchange_->send(peer, tag_of(e.place[r], 0), own_part(e, peer)));
+    e.tickets.push_back(
+        exchange_->send(peer, tag_of(e.place[r], 0), own_part(e, peer), e.packed.buffer()));
   }
 }
 
@@ -222,10 +237,10 @@ void ExchangeCommunicator::begin_gather(Moving& e) {
     if (peer == rank()) continue;
     const auto p = static_cast<size_t>(peer);
     if (!place(peer).empty())
-      e.tickets.push_back(exchange_->receive(peer, tag_of(e.place[p], 1), place(peer)));
+      e.tickets.push_back(exchange_->receive(peer, tag_of(e.place[p], 1), place(peer), e.result));
     if (own.empty()) continue;
     const uint64_t ours = e.place[static_cast<size_t>(rank())];
-    e.tickets.push_back(exchange_->send(peer, tag_of(ours, 1), own));
+    e.tickets.push_back(exchange_->send(peer, tag_of(ours, 1), own, e.result));
   }
 }
 
@@ -255,7 +270,7 @@ void ExchangeCommunicator::finished(Execution& e) noexcept {
     brought_.erase({peer, e.place[static_cast<size_t>(peer)]});
 }
 
-// What comes from a peer wakes nobody: while something is awaited it is looked for, ever less
+// Where what comes from a peer wakes nobody, it is looked for while something is awaited, ever less
 // often; else the thread sleeps until it is woken.
 void ExchangeCommunicator::sleep(int milliseconds) {
   std::unique_lock lock(sleep_mutex_);
@@ -263,7 +278,7 @@ void ExchangeCommunicator::sleep(int milliseconds) {
   if (milliseconds < 0) {
     awake_.wait(lock, woken);
   } else {
-    awake_.wait_for(lock, pause_, woken);
+    awake_.wait_for(lock, notified_ ? std::chrono::milliseconds(milliseconds) : pause_, woken);
   }
   pause_ = woken_ || milliseconds < 0 ? kLeast : std::min(pause_ * 2, kMost);
   woken_ = false;
@@ -284,7 +299,8 @@ void ExchangeCommunicator::leave() noexcept {
     }
     // The others' farewells are on the way: what is not received would be lost with a warning.
     const int64_t until = monotonic_ns() + kFarewellNs;
-    while (std::count(left_.begin(), left_.end(), true) < size() - 1 && monotonic_ns() < until) {
+    while (exchange_->ends_together() &&
+           std::count(left_.begin(), left_.end(), true) < size() - 1 && monotonic_ns() < until) {
       if (poll(true)) continue;
       const timespec moment{0, 1'000'000};
       ::nanosleep(&moment, nullptr);

@@ -15,7 +15,7 @@
 #include "framework/base/loaded_libraries.h"
 #include "framework/distributed/collectives/exchange_communicator.h"
 #include "framework/distributed/collectives/mpi_api.h"
-#include "framework/distributed/collectives/mpi_on_one_host.h"
+#include "framework/distributed/collectives/on_one_host.h"
 
 namespace treenail {
 namespace {
@@ -55,12 +55,14 @@ class MpiExchange final : public ByteExchange {
       : ByteExchange(place.rank, place.size), api_(api) {}
   const char* name() const override { return "mpi"; }
 
-  Ticket send(int peer, int tag, std::span<const std::byte> bytes) override {
+  Ticket send(int peer, int tag, std::span<const std::byte> bytes,
+              const IntrusivePtr<Buffer>& /*memory*/) override {
     return begin(bytes.size(), [&](size_t at, int32_t count, uint64_t* ticket) {
       return api_.send(bytes.data() + at, count, peer, tag, ticket);
     });
   }
-  Ticket receive(int peer, int tag, std::span<std::byte> bytes) override {
+  Ticket receive(int peer, int tag, std::span<std::byte> bytes,
+                 const IntrusivePtr<Buffer>& /*memory*/) override {
     return begin(bytes.size(), [&](size_t at, int32_t count, uint64_t* ticket) {
       return api_.receive(bytes.data() + at, count, peer, tag, ticket);
     });
@@ -175,7 +177,7 @@ MpiJoined join_mpi(const MpiGroup& group) {
   joined.local_size = place.local_size;
   std::unique_ptr<ByteExchange> exchange = std::make_unique<MpiExchange>(api, place);
   if (group.prefer_shared_memory && place.size > 1 && place.local_size == place.size) {
-    joined.communicator = try_on_one_host(&exchange, group);
+    joined.communicator = try_on_one_host(&exchange, {group.join_timeout_ns, group.timeout_ns});
     if (joined.communicator != nullptr) return joined;
   }
   joined.communicator = exchange_communicator(std::move(exchange), group.timeout_ns);

@@ -8,32 +8,40 @@ import os
 
 from treenail import _treenail as _core
 from treenail.distributed import _launcher
+from treenail.distributed._addresses import of_cluster, of_environment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_TRANSPORTS = ("auto", "shared_memory", "mpi", "none")
+_TRANSPORTS = ("auto", "shared_memory", "mpi", "grpc", "none")
 _place: dict = {}  # local_rank and local_size of the group that was joined
 _registered: list = []
 
 
 def init(transport: str = "auto", rank: int | None = None, size: int | None = None,
          directory: str | None = None, timeout: float | None = None,
-         join_timeout: float = 60.0) -> None:
-    """Joins the group of processes that a launcher started, or one of this process alone.
+         join_timeout: float = 60.0, cluster: Any = None, plain_text: bool = False) -> None:
+    """Joins the group of processes that a launcher started, or TF_CONFIG tells of, or one of this
+    process alone.
 
-    transport: "auto" takes what the launcher offers: MPI under mpirun and srun, shared memory where
-    all ranks are on one host; "shared_memory" and "mpi" insist; "none" is a group of one process.
+    transport: "auto" takes what the launcher offers: MPI under mpirun and srun, gRPC where there is
+    none, shared memory where all ranks are on one host; "shared_memory", "mpi" and "grpc" insist;
+    "none" is a group of one process.
     rank, size, directory: of a group in shared memory, where no launcher says so (or the variables
     TREENAIL_RANK, TREENAIL_SIZE and TREENAIL_GROUP_DIRECTORY do). The directory is made; it is this
     group's alone. timeout: seconds that a collective may wait for other ranks (by default
     TREENAIL_COLLECTIVE_TIMEOUT, else 600; 0: for as long as they live). join_timeout: seconds until
-    all must have joined.
+    all must have joined. cluster: of a group that meets by gRPC, a tn.distribute.cluster_resolver,
+    or the addresses "host:port" of all ranks in a list, or a tn.train.ClusterSpec (or dict) whose
+    jobs "chief" and "worker" are the ranks, in this order; with the last two `rank` says which this
+    is. Each rank listens at its address, by plain text: beyond this machine only where plain_text
+    says that the network and all in it are trusted.
 
     Nothing happens where the process has joined already. Raises ValueError for arguments that do
     not go together, FailedPreconditionError where the launcher announces several processes but
-    they cannot be brought together, DeadlineExceededError and UnavailableError where not all come.
+    they cannot be brought together, PermissionDeniedError as above, DeadlineExceededError and
+    UnavailableError where not all come.
     """
     if transport not in _TRANSPORTS:
         raise ValueError("transport is %r; needed is one of %s"
@@ -41,10 +49,15 @@ def init(transport: str = "auto", rank: int | None = None, size: int | None = No
     if _core.group() is not None:
         return
     limits = float(join_timeout), _collective_timeout(timeout)
-    if rank is not None or size is not None or directory is not None:
+    if cluster is not None:
+        if directory is not None or transport not in ("auto", "grpc"):
+            raise ValueError("cluster is of transport 'grpc', not %r, and needs no directory"
+                             % transport)
+        _join_cluster(of_cluster(cluster, rank), transport, plain_text, limits)
+    elif rank is not None or size is not None or directory is not None:
         _join_stated(transport, rank, size, directory, limits)
     else:
-        _join_announced(transport, limits)
+        _join_announced(transport, plain_text, limits)
     if not _registered:
         _registered.append(atexit.register(shutdown))
 
@@ -74,8 +87,19 @@ def _join_stated(transport: str, rank: int | None, size: int | None, directory: 
     _place.update(local_rank=rank, local_size=size)
 
 
-def _join_announced(transport: str, limits: tuple) -> None:
+def _join_cluster(found: tuple, transport: str, plain_text: bool, limits: tuple) -> None:
+    addresses, rank = found
+    place = _core.join_ranks(rank, addresses, bool(plain_text), transport != "grpc", *limits)
+    _place.update(local_rank=place[0], local_size=place[1])
+
+
+def _join_announced(transport: str, plain_text: bool, limits: tuple) -> None:
     said = None if transport == "none" else _launcher.announced()
+    if transport == "grpc" or (said is None and transport == "auto"):
+        found = of_environment(required=transport == "grpc")
+        if found is not None:
+            _join_cluster(found, transport, plain_text, limits)
+            return
     if said is None or (said.size == 1 and transport != "mpi"):
         if transport == "mpi":
             raise ValueError("no launcher has started this process; mpirun or srun is needed")
@@ -96,9 +120,15 @@ def _join_announced(transport: str, limits: tuple) -> None:
     try:
         place = _core.join_mpi(said.size, transport != "mpi", *limits)
     except UnimplementedError:  # no MPI that this build knows
-        if transport == "mpi" or said.local_size != said.size or not said.job:
+        if transport == "mpi":
             raise
-        _join_on_host(said, limits)
+        if said.local_size == said.size and said.job:
+            _join_on_host(said, limits)
+            return
+        found = of_environment(required=False)
+        if found is None:
+            raise
+        _join_cluster(found, transport, plain_text, limits)
         return
     _place.update(local_rank=place[0], local_size=place[1])
 
@@ -143,7 +173,7 @@ def size() -> int:
 
 
 def transport() -> str:
-    """How the group's bytes travel: "shared_memory", "mpi", or "none" in a group of one."""
+    """How the group's bytes travel: "shared_memory", "mpi", "grpc", or "none" in a group of one."""
     return _group()[2]
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/distributed/collectives/mpi_on_one_host.h"
+#include "framework/distributed/collectives/on_one_host.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -13,13 +13,14 @@
 
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
+#include "framework/base/interrupt.h"
 #include "framework/base/spin.h"
 #include "framework/distributed/collectives/shared_memory_communicator.h"
 
 namespace treenail {
 namespace {
 
-// Shared memory within, MPI around: it ends when the group is left.
+// Shared memory within, an exchange around: it ends when the group is left.
 class OnOneHost final : public Communicator {
  public:
   OnOneHost(std::shared_ptr<Communicator> within, std::unique_ptr<ByteExchange> around)
@@ -48,8 +49,11 @@ class OnOneHost final : public Communicator {
 std::vector<std::byte> await_note(ByteExchange& exchange, int* peer, int64_t deadline) {
   std::vector<std::byte> bytes;
   while (!exchange.take_note(peer, &bytes)) {
+    if (std::string why; exchange.take_loss(peer, &why))
+      throw Error(Code::kUnavailable, concat(why, ", while the group was forming"));
+    poll_interrupt();
     if (monotonic_ns() > deadline)
-      throw deadline_exceeded("a rank has not answered over MPI in time");
+      throw deadline_exceeded("a rank has not answered in time while the group was forming");
     const timespec moment{0, 100'000};
     ::nanosleep(&moment, nullptr);
   }
@@ -88,15 +92,15 @@ bool all_agree(ByteExchange& exchange, bool own, int64_t deadline) {
   return all;
 }
 
-std::shared_ptr<Communicator> try_join(const ByteExchange& exchange, const MpiGroup& group,
+std::shared_ptr<Communicator> try_join(const ByteExchange& exchange, const OneHostLimits& limits,
                                        const std::string& directory) {
   SharedMemoryGroup where;
   where.rank = exchange.rank();
   where.size = exchange.size();
   where.directory = directory;
-  where.timeout_ns = group.timeout_ns;
+  where.timeout_ns = limits.timeout_ns;
   // All are there: who cannot connect by then will not.
-  where.join_timeout_ns = std::min<int64_t>(group.join_timeout_ns, int64_t{20} * 1'000'000'000);
+  where.join_timeout_ns = std::min<int64_t>(limits.join_timeout_ns, int64_t{20} * 1'000'000'000);
   try {
     return directory.empty() ? nullptr : join_shared_memory(where);
   } catch (const Error&) {
@@ -107,10 +111,10 @@ std::shared_ptr<Communicator> try_join(const ByteExchange& exchange, const MpiGr
 }  // namespace
 
 std::shared_ptr<Communicator> try_on_one_host(std::unique_ptr<ByteExchange>* exchange,
-                                              const MpiGroup& group) {
-  const int64_t deadline = monotonic_ns() + group.join_timeout_ns;
+                                              const OneHostLimits& limits) {
+  const int64_t deadline = monotonic_ns() + limits.join_timeout_ns;
   const std::string directory = meeting_place(**exchange, deadline);
-  std::shared_ptr<Communicator> within = try_join(**exchange, group, directory);
+  std::shared_ptr<Communicator> within = try_join(**exchange, limits, directory);
   const bool all = all_agree(**exchange, within != nullptr, deadline);
   if ((*exchange)->rank() == 0 && !directory.empty()) ::rmdir(directory.c_str());
   if (all) return std::make_shared<OnOneHost>(std::move(within), std::move(*exchange));

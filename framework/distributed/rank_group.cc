@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/distributed/rank_group.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <utility>
+
+#include "build_info.h"
+#include "framework/base/error.h"
+#include "framework/base/hash.h"
+#include "framework/base/random_token.h"
+#include "framework/base/spin.h"
+#include "framework/base/text.h"
+#include "framework/distributed/collectives/exchange_communicator.h"
+#include "framework/distributed/collectives/on_one_host.h"
+#include "framework/distributed/rank_exchange.h"
+#include "framework/distributed/server_address.h"
+
+namespace treenail {
+namespace {
+
+// What ranks of one running kernel and one user have in common. Whether they can share memory they
+// find out.
+std::string host_name() {
+  std::string boot;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
+  return concat(boot.empty() ? "unknown" : boot, "/", ::getuid());
+}
+
+uint64_t hash_addresses(const std::vector<std::string>& addresses) {
+  uint64_t hash = addresses.size();
+  for (const std::string& address : addresses)
+    hash = hash_bytes(address.data(), address.size(), hash);
+  return hash;
+}
+
+void check(const RankGroup& group) {
+  const int size = static_cast<int>(group.addresses.size());
+  if (group.rank < 0 || group.rank >= size)
+    throw invalid_argument("rank ", group.rank, " is not in [0, ", size,
+                           "), the ranks that have addresses");
+  std::set<std::string> seen;
+  for (const std::string& address : group.addresses) {
+    host_of(address);
+    if (!seen.insert(address).second)
+      throw invalid_argument("the address ", address, " is given for two ranks");
+  }
+}
+
+class Joining {
+ public:
+  explicit Joining(const RankGroup& group)
+      : group_(group),
+        size_(static_cast<int>(group.addresses.size())),
+        deadline_(monotonic_ns() + group.join_timeout_ns),
+        inbox_(std::make_shared<RankInbox>(size_)) {
+    own_ = {std::string(build_info::kVersion),
+            hash_addresses(group.addresses),
+            static_cast<uint64_t>(group.rank),
+            static_cast<uint64_t>(size_),
+            random_token(),
+            host_name()};
+  }
+
+  RanksJoined run() {
+    const std::string address =
+        listening_address(group_.listen.empty() ? own_address() : group_.listen,
+                          group_.credentials != nullptr, group_.plain_text);
+    auto service = std::make_unique<RankService>(own_, inbox_,
+                                                 Admission(group_.addresses, group_.credentials));
+    RpcListenerOptions options;
+    options.patience = group_.patience;
+    options.credentials = group_.credentials;
+    auto listener = std::make_unique<RpcListener>(*service, address, options);
+    for (int peer = 0; peer < size_; ++peer) call(peer, *service);
+    auto outbox =
+        std::make_shared<RankOutbox>(group_.rank, std::move(peers_), std::move(tokens_), inbox_);
+    outbox->watch();
+    return communicator(std::make_unique<RankExchange>(
+        group_.rank, size_,
+        RankExchange::Parts{inbox_, std::move(outbox), std::move(service), std::move(listener)}));
+  }
+
+ private:
+  const std::string& own_address() const {
+    return group_.addresses[static_cast<size_t>(group_.rank)];
+  }
+
+  // Waits until the peer is there, and greets it.
+  void call(int peer, const RankService& service) {
+    peers_.emplace_back();
+    tokens_.emplace_back();
+    if (peer == group_.rank) {
+      hosts_.push_back(own_.host);
+      return;
+    }
+    const std::string& address = group_.addresses[static_cast<size_t>(peer)];
+    peers_.back() = std::make_unique<RpcPeer>(concat("rank ", peer, " (", address, ")"), address,
+                                              group_.patience, group_.credentials);
+    RpcPeer::Options options;
+    options.wait_for_ready = true;
+    options.timeout_ms = std::max<int64_t>((deadline_ - monotonic_ns()) / 1'000'000, 1);
+    const Message reply =
+        peers_.back()->call(protocol::ranks::kHello, protocol::write(own_), {}, options);
+    const auto theirs = protocol::read<protocol::RankHello>(reply.fields());
+    service.check(theirs);
+    if (theirs.rank != static_cast<uint64_t>(peer))
+      throw invalid_argument("at ", address, " answers rank ", theirs.rank, " instead of rank ",
+                             peer);
+    tokens_.back() = theirs.token;
+    hosts_.push_back(theirs.host);
+  }
+
+  RanksJoined communicator(std::unique_ptr<ByteExchange> exchange) {
+    RanksJoined joined;
+    const auto end = hosts_.begin() + group_.rank;
+    joined.local_rank = static_cast<int>(std::count(hosts_.begin(), end, own_.host));
+    joined.local_size = static_cast<int>(std::count(hosts_.begin(), hosts_.end(), own_.host));
+    if (group_.prefer_shared_memory && size_ > 1 && joined.local_size == size_) {
+      const OneHostLimits limits{std::max<int64_t>(deadline_ - monotonic_ns(), 1),
+                                 group_.timeout_ns};
+      joined.communicator = try_on_one_host(&exchange, limits);
+    }
+    if (joined.communicator == nullptr)
+      joined.communicator = exchange_communicator(std::move(exchange), group_.timeout_ns);
+    return joined;
+  }
+
+  const RankGroup& group_;
+  const int size_;
+  const int64_t deadline_;
+  protocol::RankHello own_;
+  const std::shared_ptr<RankInbox> inbox_;
+  std::vector<std::unique_ptr<RpcPeer>> peers_;
+  std::vector<std::string> tokens_, hosts_;
+};
+
+}  // namespace
+
+RanksJoined join_ranks(const RankGroup& group) {
+  check(group);
+  if (group.addresses.size() == 1) return {single_communicator(), 0, 1};
+  return Joining(group).run();
+}
+
+}  // namespace treenail

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/distributed/rank_service.h"
+
+#include <utility>
+
+#include "framework/base/error.h"
+
+namespace treenail {
+namespace {
+
+enum Method : size_t { kHello, kWatch, kNote, kPart };
+
+}  // namespace
+
+RankService::RankService(protocol::RankHello own, std::shared_ptr<RankInbox> inbox,
+                         Admission admission)
+    : own_(std::move(own)), inbox_(std::move(inbox)), admission_(std::move(admission)) {}
+
+Caller RankService::admit(std::span<const std::string_view> names, std::string_view token) {
+  return admission_.admit(names, token);
+}
+
+void RankService::check_method(size_t, const Caller& caller) {
+  if (caller.is_task) return;
+  throw error_of(Code::kPermissionDenied, {"the group is for the hosts of its ranks, and \"",
+                                           caller.identity, "\" is none"});
+}
+
+std::vector<RpcMethod> RankService::methods() const {
+  return {{protocol::ranks::kHello, false},
+          {protocol::ranks::kWatch, true},
+          {protocol::ranks::kNote, false},
+          {protocol::ranks::kPart, false}};
+}
+
+void RankService::handle_bytes(size_t method, const Caller& caller,
+                               std::span<const RpcView> request, const RpcAsked& asked) {
+  if (method == kHello) return handle(method, caller, Message(request), asked);
+  MessageBytes bytes(request);
+  const std::string head = bytes.take_head();
+  const auto said = protocol::read<protocol::RankBytes>(ProtoReader(head));
+  check(said);
+  if (method == kWatch) return watch(asked);
+  if (method == kNote) {
+    inbox_->note(said, bytes);
+  } else {
+    inbox_->part(said, bytes);
+  }
+  asked.reply({});
+}
+
+void RankService::handle(size_t, const Caller&, const Message& request, const RpcAsked& asked) {
+  hello(request, asked);
+}
+
+void RankService::check(const protocol::RankHello& theirs) const {
+  if (theirs.version != own_.version) {
+    throw failed_precondition("rank ", theirs.rank, " runs version ", theirs.version,
+                              " of Treenail, rank ", own_.rank, " version ", own_.version,
+                              "; all ranks need the same");
+  }
+  if (theirs.size != own_.size || theirs.rank >= own_.size || theirs.group != own_.group) {
+    throw invalid_argument("rank ", theirs.rank, " of ", theirs.size, " and rank ", own_.rank,
+                           " of ", own_.size,
+                           " were given different addresses; all ranks need the same list");
+  }
+  if (theirs.rank == own_.rank)
+    throw invalid_argument("two processes have joined the group as rank ", own_.rank);
+}
+
+void RankService::hello(const Message& request, const RpcAsked& asked) {
+  const auto theirs = protocol::read<protocol::RankHello>(request.fields());
+  check(theirs);
+  {
+    const std::lock_guard lock(mutex_);
+    const auto [known, fresh] = tokens_.try_emplace(theirs.rank, theirs.token);
+    if (!fresh && known->second != theirs.token) {
+      throw failed_precondition("rank ", theirs.rank, " has joined this group before, as another ",
+                                "process; all ranks have to begin anew");
+    }
+  }
+  asked.reply(protocol::write(own_));
+}
+
+void RankService::check(const protocol::RankBytes& said) const {
+  if (said.token != own_.token || said.rank >= own_.size || said.rank == own_.rank)
+    throw failed_precondition("what rank ", said.rank, " sends is for another process than rank ",
+                              own_.rank, " of this group");
+}
+
+void RankService::watch(const RpcAsked& asked) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!leaving_) watchers_.emplace(asked.id(), asked);
+    if (!leaving_ && !asked.abandoned()) return;
+    watchers_.erase(asked.id());  // whoever gave it up did so before it was known here
+  }
+  asked.reply({});
+}
+
+void RankService::cancelled(const RpcAsked& asked) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (watchers_.erase(asked.id()) == 0) return;
+  }
+  asked.reply({});
+}
+
+void RankService::say_farewell() {
+  std::map<RpcCall*, RpcAsked> watchers;
+  {
+    const std::lock_guard lock(mutex_);
+    leaving_ = true;
+    watchers.swap(watchers_);
+  }
+  for (const auto& [call, asked] : watchers) asked.reply({});
+}
+
+}  // namespace treenail
