@@ -58,6 +58,7 @@ from treenail._random import *  # noqa: F401,F403
 from treenail._recompute import *  # noqa: F401,F403
 from treenail._refusals import name_in_refusals as _name_in_refusals
 from treenail._refusals import public as _public
+from treenail._replica import *  # noqa: F401,F403
 from treenail._session import *  # noqa: F401,F403
 from treenail._shape import TensorShape
 from treenail._sorting import *  # noqa: F401,F403

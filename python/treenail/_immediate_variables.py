@@ -11,6 +11,7 @@ from treenail._convert import convert_to_tensor
 from treenail._function_graph import FunctionGraph, make_variable_in
 from treenail._framework import GraphKeys, device, get_default_graph, init_scope
 from treenail._ops import ops
+from treenail._replica import checked_wishes
 from treenail._shape import TensorShape
 from treenail._slicing import assign_item
 from treenail._treenail import Tensor
@@ -45,7 +46,9 @@ class ImmediateVariable(Variable):
                  validate_shape: bool = True, caching_device: Any = None, name: str | None = None,
                  variable_def: Any = None, dtype: Any = None, expected_shape: Any = None,
                  import_scope: Any = None, constraint: Callable | None = None,
-                 use_resource: bool | None = None) -> None:
+                 use_resource: bool | None = None, synchronization: Any = None,
+                 aggregation: Any = None) -> None:
+        checked_wishes(synchronization, aggregation)
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
         if constraint is not None and not callable(constraint):

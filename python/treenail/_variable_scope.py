@@ -291,7 +291,8 @@ def get_variable(name: str, shape: Any = None, dtype: Any = None, initializer: A
                  collections: Sequence | None = None, caching_device: Any = None,
                  partitioner: Any = None, validate_shape: bool = True,
                  use_resource: bool | None = None, custom_getter: Callable | None = None,
-                 constraint: Callable | None = None) -> Variable:
+                 constraint: Callable | None = None, synchronization: Any = None,
+                 aggregation: Any = None) -> Variable:
     """The variable of that name in the current variable scope, made where the scope's reuse allows.
 
     shape: needed for a new variable unless the initializer is a value. initializer: a function of
@@ -300,6 +301,7 @@ def get_variable(name: str, shape: Any = None, dtype: Any = None, initializer: A
     whose result joins REGULARIZATION_LOSSES. partitioner: a function of shape and dtype that says
     into how many parts each axis goes, at most one axis into more than one
     (tn.fixed_size_partitioner); the result is then a PartitionedVariable, unless it is a scalar.
+    synchronization, aggregation: as of tn.Variable.
 
     Raises ValueError when the variable exists but must not, or must but does not, or has another
     shape or dtype.
@@ -316,6 +318,8 @@ def get_variable(name: str, shape: Any = None, dtype: Any = None, initializer: A
                  "validate_shape": validate_shape, "constraint": scope.constraint
                  if constraint is None else constraint, "partitioner": scope.partitioner
                  if partitioner is None else partitioner}
+    wishes = {"synchronization": synchronization, "aggregation": aggregation}
+    arguments.update((key, wish) for key, wish in wishes.items() if wish is not None)
     if dtype is None and initializer is not None and not callable(initializer):
         value = initializer if hasattr(initializer, "dtype") else convert_to_tensor(initializer)
         arguments["dtype"] = _core.as_dtype(value.dtype)
@@ -335,16 +339,16 @@ def _true_getter(name: str, shape: Any = None, dtype: Any = _core.float32, initi
                  regularizer: Any = None, reuse: Any = None, trainable: bool = True,
                  collections: Sequence | None = None, validate_shape: bool = True,
                  constraint: Callable | None = None, partitioner: Any = None,
-                 **unused: Any) -> Any:
+                 synchronization: Any = None, aggregation: Any = None, **unused: Any) -> Any:
     store = _store()
     dtype = _core.as_dtype(dtype)
     shape, shape_given = _shape_of_variable(name, shape), shape is not None
     if get_default_graph()._root._immediate:  # nothing shares by name there
         return _new(name, shape, shape_given, dtype, initializer, trainable, collections,
-                    validate_shape, constraint)
+                    validate_shape, constraint, synchronization, aggregation)
     with store.lock:
         making = (dtype, initializer, regularizer, reuse, trainable, collections, validate_shape,
-                  constraint)
+                  constraint, synchronization, aggregation)
         if partitioner is None or shape_given and shape.ndims == 0:
             if name not in store.variables and name + "/part_0" in store.variables:
                 raise ValueError("No partitioner was provided, but a partitioned version of the "
@@ -388,7 +392,8 @@ def _shape_of_variable(name: str, shape: Any) -> TensorShape:
 
 def _found_or_made(store: _Store, name: str, shape: TensorShape, shape_given: bool, dtype: Any,
                    initializer: Any, regularizer: Any, reuse: Any, trainable: bool,
-                   collections: Sequence | None, validate_shape: bool, constraint: Any) -> Variable:
+                   collections: Sequence | None, validate_shape: bool, constraint: Any,
+                   *wishes: Any) -> Variable:
     found = store.variables.get(name)
     if found is not None:
         return _shared(found, found, name, shape if shape_given else None, dtype, reuse)
@@ -396,7 +401,7 @@ def _found_or_made(store: _Store, name: str, shape: TensorShape, shape_given: bo
         raise ValueError("Variable %s does not exist, or was not created with tn.get_variable(). "
                          "Did you mean to set reuse=tn.AUTO_REUSE in VarScope?" % name)
     variable = _new(name, shape, shape_given, dtype, initializer, trainable,
-                    collections, validate_shape, constraint)
+                    collections, validate_shape, constraint, *wishes)
     store.variables[name] = variable
     if regularizer is not None:
         _regularize(variable, name, regularizer)
@@ -430,7 +435,8 @@ def _default_initializer(name: str, dtype: Any) -> Callable:
 
 
 def _new(name: str, shape: TensorShape, shape_given: bool, dtype: Any, initializer: Any,
-         trainable: bool, collections: Any, validate_shape: bool, constraint: Any) -> Variable:
+         trainable: bool, collections: Any, validate_shape: bool, constraint: Any,
+         synchronization: Any, aggregation: Any) -> Variable:
     if initializer is None:
         initializer = _default_initializer(name, dtype)
     if not callable(initializer):
@@ -454,7 +460,8 @@ def _new(name: str, shape: TensorShape, shape_given: bool, dtype: Any, initializ
     with get_default_graph()._root.name_scope(None):
         return Variable(value, trainable=trainable, collections=collections,
                         validate_shape=validate_shape, name=name, dtype=dtype,
-                        constraint=constraint, expected_shape=shape if shape_given else None)
+                        constraint=constraint, expected_shape=shape if shape_given else None,
+                        synchronization=synchronization, aggregation=aggregation)
 
 
 def _regularize(variable: Variable, name: str, regularizer: Callable) -> None:

@@ -14,6 +14,8 @@ from treenail._control import group, no_op
 from treenail._convert import IndexedSlices, convert_to_tensor, scope_of
 from treenail._framework import Graph, GraphKeys, get_default_graph, init_scope
 from treenail._ops import ops
+from treenail._replica import checked_wishes
+from treenail._replica import current as _current
 from treenail._shape import TensorShape
 from treenail._slicing import assign_item
 from treenail._treenail import DType, Operation, Tensor
@@ -30,7 +32,8 @@ class Variable:
     change it by default. collections: names of graph collections, by default GLOBAL_VARIABLES.
     validate_shape: whether later values must have the initial value's shape. name: made unique.
     dtype: the initial value is converted. constraint: a function applied by optimizers to the value
-    after each update.
+    after each update. synchronization, aggregation: of tn.VariableSynchronization and
+    tn.VariableAggregation; what a strategy of tn.distribute does where replicas assign to it.
     """
 
     __array_priority__ = 100
@@ -41,13 +44,18 @@ class Variable:
         if cls is Variable and get_default_graph()._root._immediate:
             from treenail._immediate_variables import ImmediateVariable
             return object.__new__(ImmediateVariable)
+        if cls is Variable and _current.strategy is not None:
+            return _current.strategy.extended._new_variable(
+                kwargs.get("name", args[5] if len(args) > 5 else None))
         return object.__new__(cls)
 
     def __init__(self, initial_value: Any = None, trainable: bool = True,
                  collections: Sequence | None = None, validate_shape: bool = True,
                  caching_device: Any = None, name: str | None = None, variable_def: Any = None,
                  dtype: Any = None, expected_shape: Any = None, import_scope: Any = None,
-                 constraint: Callable | None = None, use_resource: bool | None = None) -> None:
+                 constraint: Callable | None = None, use_resource: bool | None = None,
+                 synchronization: Any = None, aggregation: Any = None) -> None:
+        checked_wishes(synchronization, aggregation)
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
         if constraint is not None and not callable(constraint):

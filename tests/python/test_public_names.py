@@ -31,6 +31,7 @@ def test_the_modules_are_these():
     assert set(MODULES) == named | {"treenail", "treenail.rnn.rnn_cell", "treenail.benchmark",
                                     "treenail.compat.horovod",
                                     "treenail.distribute.cluster_resolver",
+                                    "treenail.distribute.experimental",
                                     "treenail.autograph.experimental"}
 
 

@@ -112,10 +112,12 @@ class Layer:
 
     def add_variable(self, name: str, shape: Any, dtype: Any = None, initializer: Any = None,
                      regularizer: Callable | None = None, trainable: bool = True,
-                     constraint: Callable | None = None) -> Variable:
+                     constraint: Callable | None = None, synchronization: Any = None,
+                     aggregation: Any = None) -> Variable:
         """A variable of this layer; its regularizer's loss joins the layer's losses.
 
         initializer, regularizer: functions, or names such as "zeros", "he_normal" and "l2".
+        synchronization, aggregation: as of tn.Variable.
         """
         graph = get_default_graph()
         before = len(graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES))
@@ -126,7 +128,8 @@ class Layer:
         try:
             variable = get_variable(name, shape, dtype or self._dtype or _core.float32,
                                     named_initializer(initializer), named_regularizer(regularizer),
-                                    trainable=trainable and self.trainable, constraint=constraint)
+                                    trainable=trainable and self.trainable, constraint=constraint,
+                                    synchronization=synchronization, aggregation=aggregation)
         finally:
             scope.set_partitioner(partitioner)
         self._losses += graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES)[before:]

@@ -81,9 +81,11 @@ class BatchNormalization(Layer):
             self.beta = self.add_variable("beta", [channels], dtype, self.beta_initializer,
                                           self.beta_regularizer, constraint=self.beta_constraint)
         self.moving_mean = self.add_variable("moving_mean", [channels], dtype,
-                                             self.moving_mean_initializer, trainable=False)
+                                             self.moving_mean_initializer, trainable=False,
+                                             aggregation="MEAN")
         self.moving_variance = self.add_variable("moving_variance", [channels], dtype,
-                                                 self.moving_variance_initializer, trainable=False)
+                                                 self.moving_variance_initializer, trainable=False,
+                                                 aggregation="MEAN")
 
     def call(self, inputs: Tensor, training: Any = False) -> Tensor:
         """The outputs."""

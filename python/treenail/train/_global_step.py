@@ -52,7 +52,8 @@ def create_global_step(graph: Graph | None = None) -> Variable:
         raise ValueError("\"global_step\" already exists.")
     with graph.as_default(), graph.name_scope(None):
         return get_variable(GraphKeys.GLOBAL_STEP, [], _core.int64, ZEROS, trainable=False,
-                            collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP])
+                            collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP],
+                            aggregation="ONLY_FIRST_REPLICA")
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Any:

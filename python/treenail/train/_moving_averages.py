@@ -91,7 +91,7 @@ class ExponentialMovingAverage:
             with variable_scope(None, value.op.name + "/" + self._name,
                                 auxiliary_name_scope=False) as scope:
                 average = _true_getter(scope.name, dtype=value.dtype, initializer=initial,
-                                       reuse=scope.reuse, trainable=False)
+                                       reuse=scope.reuse, trainable=False, aggregation="MEAN")
             info = getattr(value, "_slice_info", None)
             if info is not None:  # of a part: in checkpoints the averages stand as one, too
                 own = average._shared_name[len(value.op.name):]

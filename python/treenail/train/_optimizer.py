@@ -12,6 +12,7 @@ from treenail._math import cast
 from treenail._object_graph import tell_of_new_variable
 from treenail._ops import ops
 from treenail._partitioned import without_parts
+from treenail._replica import current as _current
 from treenail._shown import arguments, public_name
 from treenail._tape import GradientTape
 from treenail._treenail import Operation, Tensor
@@ -115,7 +116,32 @@ class Optimizer:
     def apply_gradients(self, grads_and_vars: Sequence, global_step: Variable | None = None,
                         name: str | None = None) -> Operation:
         """One operation that updates every variable with its gradient, and then adds 1 to
-        global_step."""
+        global_step.
+
+        In a replica (tn.distribute) the gradients of all replicas are added up first. Raises
+        RuntimeError in the scope of a strategy outside of replicas."""
+        given = self._given(grads_and_vars)
+        if _current.strategy is not None and _current.strategy.extended._mirrors \
+                and _current.component is None:
+            if _current.replica is None:
+                raise RuntimeError("apply_gradients() and minimize() of a strategy's variables are "
+                                   "called in a replica: in the function that Strategy.run() is "
+                                   "given, not in a cross-replica context")
+            return _current.replica.merge_call(self._apply_in_all, (given, global_step, name))
+        graph = given[0][1]._graph
+        with graph.as_default(), init_scope():
+            self._create_slots([variable for _, variable in given])
+        with graph.as_default(), name_scope(name, self._name) as scope:
+            if global_step is None:
+                step = self._applied(given, scope)
+            else:
+                with control_dependencies([self._applied(given, "update")]):
+                    one = convert_to_tensor(1, global_step.dtype)
+                    step = ops.AssignAddVariableOp(global_step.handle, one, name=scope)
+        return self._as_train_op(step, graph)
+
+    def _given(self, grads_and_vars: Sequence) -> list:
+        """The pairs that have a gradient."""
         pairs = [(self._gradient(gradient, variable), variable) for gradient,
                  variable in grads_and_vars]
         given = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
@@ -124,21 +150,40 @@ class Optimizer:
         if not given:
             raise ValueError("No gradients provided for any variable: %s."
                              % ([v.name for _, v in pairs],))
-        graph = given[0][1]._graph
+        return given
+
+    def _applied(self, given: Sequence, name: str) -> Operation:
+        """The operation that updates every variable."""
+        self._prepare()
+        updates = []
+        for gradient, variable in given:
+            with get_default_graph().name_scope("update_" + variable._shared_name):
+                updates.append(self._update(gradient, variable))
+        return self._finish(updates, name)
+
+    def _apply_in_all(self, strategy: Any, given: Sequence, global_step: Any,
+                      name: str | None) -> Operation:
+        """For all replicas together: gradients are added up, and every copy is updated alike."""
+        extended, variables = strategy.extended, [variable for _, variable in given]
+        graph = variables[0]._graph
         with graph.as_default(), init_scope():
-            self._create_slots([variable for _, variable in given])
+            self._create_slots(variables)
         with graph.as_default(), name_scope(name, self._name) as scope:
-            self._prepare()
-            updates = []
-            for gradient, variable in given:
-                with graph.name_scope("update_" + variable._shared_name):
-                    updates.append(self._update(gradient, variable))
+            totals = extended.batch_reduce_to("SUM", [(g, v) for g, v in given])
+            ends = []
+            for number, device in enumerate(extended.parameter_devices):
+                with extended._updating(number), graph.device(device):
+                    ends.append(self._applied(list(zip(totals, variables)), "update"))
             if global_step is None:
-                step = self._finish(updates, scope)
+                step = group(*ends, name=scope)
             else:
-                with control_dependencies([self._finish(updates, "update")]):
-                    one = convert_to_tensor(1, global_step.dtype)
-                    step = ops.AssignAddVariableOp(global_step.handle, one, name=scope)
+                with control_dependencies(ends):
+                    added = global_step.assign_add(1, read_value=False)
+                step = group(added, name=scope)
+        return self._as_train_op(step, graph)
+
+    @staticmethod
+    def _as_train_op(step: Operation, graph: Any) -> Operation:
         if graph._immediate:
             return step
         train_ops = graph.get_collection_ref(GraphKeys.TRAIN_OP)

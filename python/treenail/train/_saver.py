@@ -24,7 +24,7 @@ from treenail.train._checkpoint import (check_state_file, checkpoint_exists, get
                                         path_text, remove_checkpoint, share_hdf5_lock,
                                         update_checkpoint_state)
 from treenail.train._shards import (ShardedOperations, new_shard_names, remove_abandoned_shards,
-                                    remove_shards)
+                                    remove_shards, restored)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,9 +126,9 @@ class Saver:
         if self._reshape:
             value = ops.Reshape(value, variable.shape.as_list())
         if not isinstance(variable, PartitionedVariable):
-            return [ops.AssignVariableOp(variable.handle, value, name="Assign")]
-        return [ops.AssignVariableOp(part.handle, share, name="Assign")
-                for part, share in zip(variable, variable.shares(value))]
+            return restored(variable, value)
+        return [assign for part, share in zip(variable, variable.shares(value))
+                for assign in restored(part, share)]
 
     def _named_variables(self) -> dict:
         given = self._var_list

@@ -56,6 +56,17 @@ def host_of(device: str) -> str:
     return merged_device(device, "/device:CPU:0")
 
 
+def restored(variable: Any, value: Tensor) -> list:
+    """The assignments of a value to a variable; to one with copies, to each of them."""
+    if not hasattr(variable, "_restored"):
+        return [ops.AssignVariableOp(variable.handle, value, name="Assign")]
+    assigns = []
+    for handle, copy in variable._restored(value):
+        with variable.graph.device(handle.device or None):
+            assigns.append(ops.AssignVariableOp(handle, copy, name="Assign"))
+    return assigns
+
+
 class ShardedOperations:
     """The operations of a graph that write its variables in shards, and read them.
 
@@ -108,8 +119,7 @@ class ShardedOperations:
                     if self._reshape:
                         value = ops.Reshape(value, piece.variable.shape.as_list())
                     with self._graph.device(piece.variable.device or None):
-                        assigns.append(ops.AssignVariableOp(piece.variable.handle, value,
-                                                            name="Assign"))
+                        assigns += restored(piece.variable, value)
         return assigns
 
 

@@ -97,6 +97,15 @@ MAKERS = {
         tn.train.GradientDescentOptimizer(0.1)),
     tn.distribute.cluster_resolver.SimpleClusterResolver:
         lambda rng: tn.distribute.cluster_resolver.SimpleClusterResolver({"worker": ["a:1"]}),
+    tn.distribute.DistributedValues:
+        lambda rng: tn.distribute.DistributedValues([tn.constant(1.0), tn.constant(2.0)]),
+    tn.distribute.MirroredStrategy: lambda rng: tn.distribute.MirroredStrategy(["/cpu:0"]),
+    tn.distribute.OneDeviceStrategy: lambda rng: tn.distribute.OneDeviceStrategy("/cpu:0"),
+    tn.distribute.ParameterServerStrategy: lambda rng: tn.distribute.ParameterServerStrategy(
+        tn.distribute.cluster_resolver.SimpleClusterResolver({})),
+    tn.distribute.ReplicaContext: lambda rng: tn.distribute.ReplicaContext(
+        tn.distribute.Strategy(), 0),
+    tn.distribute.StrategyExtended: lambda rng: tn.distribute.Strategy().extended,
     tn.DType: lambda rng: tn.float32,
     tn.Operation: lambda rng: tn.constant([1.0, 2.0]).op,
     tn.PartitionedVariable: _partitioned,

@@ -21,6 +21,8 @@ LEFT_OUT = {
     "treenail.train.LooperThread.start": "runs until another thread ends it",
     "treenail.train.LooperThread.loop": "runs until another thread ends it",
     "treenail.distributed.init": "waits for other processes",
+    "treenail.distribute.MultiWorkerMirroredStrategy": "waits for other processes",
+    "treenail.distribute.experimental.MultiWorkerMirroredStrategy": "waits for other processes",
     "treenail.compat.horovod.init": "waits for other processes",
     "treenail.distribute.cluster_resolver.SlurmClusterResolver": "needs Slurm's variables",
     "treenail.distribute.cluster_resolver.MPIClusterResolver": "needs a launcher's variables",
