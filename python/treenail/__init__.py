@@ -20,8 +20,9 @@ except ImportError as _error:
 from treenail import (_accumulators, _array, _assertions, _assignments, _barrier,  # noqa: F401
                       _clip, _control, _control_flow, _counting, _custom_gradient, _derivatives,
                       _dlpack, _function, _functional, _gradient_rules, _gradients, _hooks, _math,
-                      _partitioned, _plugins, _py_func, _random, _recompute, _session, _sorting,
-                      _sparse, _staging, _tape, _tensor_array, _variable_scope, _variables)
+                      _partitioned, _plugins, _py_func, _random, _recompute, _replica, _session,
+                      _sorting, _sparse, _staging, _tape, _tensor_array, _variable_scope,
+                      _variables)
 from treenail._absent import advice as _advice
 from treenail._accumulators import *  # noqa: F401,F403
 from treenail._array import *  # noqa: F401,F403
@@ -195,6 +196,7 @@ __all__ += _plugins.__all__
 __all__ += _py_func.__all__
 __all__ += _random.__all__
 __all__ += _recompute.__all__
+__all__ += _replica.__all__
 __all__ += _session.__all__
 __all__ += _sorting.__all__
 __all__ += _sparse.__all__

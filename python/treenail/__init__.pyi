@@ -156,6 +156,8 @@ from treenail._random import (multinomial as multinomial, random_crop as random_
                               stateless_truncated_normal as stateless_truncated_normal,
                               truncated_normal as truncated_normal)  # noqa: F401
 from treenail._recompute import (recompute_grad as recompute_grad)  # noqa: F401
+from treenail._replica import (VariableAggregation as VariableAggregation,
+                               VariableSynchronization as VariableSynchronization)  # noqa: F401
 from treenail._session import (InteractiveSession as InteractiveSession, Session as Session,
                                get_default_session as get_default_session)  # noqa: F401
 from treenail._session_options import (ConfigProto as ConfigProto, GPUOptions as GPUOptions,
