@@ -120,6 +120,7 @@ void register_dense(OpRegistry& r) {
       .input("local_step: int64")
       .input("gradient: dtype")
       .attr("dtype: numbertype")
+      .attr("place: int = -1")
       .stateful()
       .access("handle", Access::kOpaque)
       .stored("gradient")
@@ -128,6 +129,9 @@ void register_dense(OpRegistry& r) {
       .doc(
           "Adds a gradient to an accumulator, unless local_step, a scalar, is below the "
           "accumulator's step: then the gradient is dropped.\n\n"
+          "place: where it stands in the sum, which goes in ascending order of places, whatever "
+          "the order of arrival; until gradients are taken each place has one, and a second is "
+          "dropped. -1: before all of these, as it comes.\n"
           "Errors: InvalidArgument for another dtype or shape than the accumulator's.");
   r.op("AccumulatorTakeGradient", HostAccess::kNone)
       .input("handle: resource")
@@ -161,6 +165,7 @@ void register_sparse(OpRegistry& r) {
       .input("gradient_shape: int64")
       .attr("dtype: numbertype")
       .attr("has_known_shape: bool")
+      .attr("place: int = -1")
       .stateful()
       .access("handle", Access::kOpaque)
       .shape(sparse_apply_shape)
@@ -169,7 +174,8 @@ void register_sparse(OpRegistry& r) {
           "Adds a sparse gradient to an accumulator, unless local_step, a scalar, is below the "
           "accumulator's step: then the gradient is dropped.\n\n"
           "gradient_indices: [n], in any order; slices of one index are added. gradient_values: "
-          "[n, ...]. gradient_shape: the whole gradient's, looked at where has_known_shape.\n"
+          "[n, ...]. gradient_shape: the whole gradient's, looked at where has_known_shape. "
+          "place: as of AccumulatorApplyGradient.\n"
           "Errors: InvalidArgument for another dtype or shape than the accumulator's, and for "
           "indices outside of it.");
   r.op("SparseAccumulatorTakeGradient", HostAccess::kNone)

@@ -87,9 +87,14 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         super().__init__(dtype, shape, _handle("ConditionalAccumulator", dtype, shape, shared_name,
                                                name, reduction_type))
 
-    def apply_grad(self, grad: Any, local_step: Any = 0, name: str | None = None) -> Operation:
+    def apply_grad(self, grad: Any, local_step: Any = 0, name: str | None = None,
+                   place: int = -1) -> Operation:
         """Adds a gradient of the accumulator's dtype and shape, unless `local_step`, an integer
         scalar, is below the accumulator's step.
+
+        place: where it stands in the sum, such as the worker's number, so that the bits do not
+        depend on who comes first; a second gradient at a place, before gradients are taken, is
+        dropped. -1: before these, as it comes.
 
         The run raises InvalidArgumentError for another shape; ValueError is raised at once where it
         is known already.
@@ -99,7 +104,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
             raise ValueError("grad must have the accumulator's shape %s, not %s"
                              % (self._shape, grad.shape))
         return ops.AccumulatorApplyGradient(self._accumulator_ref, _step(local_step), grad,
-                                            name=name)
+                                            place=place, name=name)
 
     def take_grad(self, num_required: Any, name: str | None = None) -> Tensor:
         """The mean (or sum) of all gradients that are there, once these are at least
@@ -127,26 +132,28 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
                                                shared_name, name, reduction_type))
 
     def apply_indexed_slices_grad(self, grad: IndexedSlices, local_step: Any = 0,
-                                  name: str | None = None) -> Operation:
+                                  name: str | None = None, place: int = -1) -> Operation:
         """Adds a gradient that is IndexedSlices, as apply_grad."""
         if not isinstance(grad, IndexedSlices):
             raise TypeError("grad must be an IndexedSlices, not %r" % (grad,))
-        return self.apply_grad(grad.indices, grad.values, grad.dense_shape, local_step, name)
+        return self.apply_grad(grad.indices, grad.values, grad.dense_shape, local_step, name,
+                               place)
 
     def apply_grad(self, grad_indices: Any, grad_values: Any, grad_shape: Any = None,
-                   local_step: Any = 0, name: str | None = None) -> Operation:
+                   local_step: Any = 0, name: str | None = None, place: int = -1) -> Operation:
         """Adds a gradient, unless `local_step`, an integer scalar, is below the accumulator's step.
 
         grad_indices: integers [n], in any order. grad_values: [n, ...], values[i] at indices[i].
-        grad_shape: an integer vector, the larger tensor's shape, None where it is not known. The
-        run raises InvalidArgumentError for shapes that are not the accumulator's, and for indices
-        outside of it.
+        grad_shape: an integer vector, the larger tensor's shape, None where it is not known. place:
+        as of ConditionalAccumulator.apply_grad(). The run raises InvalidArgumentError for shapes
+        that are not the accumulator's, and for indices outside of it.
         """
         return ops.SparseAccumulatorApplyGradient(
             self._accumulator_ref, _step(local_step), cast(grad_indices, _core.int64),
             convert_to_tensor(grad_values, self._dtype),
             convert_to_tensor([], _core.int64) if grad_shape is None else
-            cast(grad_shape, _core.int64), has_known_shape=grad_shape is not None, name=name)
+            cast(grad_shape, _core.int64), has_known_shape=grad_shape is not None, place=place,
+            name=name)
 
     def take_grad(self, num_required: Any, name: str | None = None) -> tuple:
         """The mean (or sum) of all gradients that are there, once these are at least

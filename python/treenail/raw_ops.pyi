@@ -21,11 +21,14 @@ abs = Abs
 
 
 def AccumulatorApplyGradient(handle: TensorLike, local_step: TensorLike, gradient: TensorLike,
-                             name: str | None = ...) -> Operation:
+                             place: int = ..., name: str | None = ...) -> Operation:
     """Adds a gradient to an accumulator, unless local_step, a scalar, is below the accumulator's
     step: then the gradient is dropped.
 
-    Errors: InvalidArgument for another dtype or shape than the accumulator's.
+    place: where it stands in the sum, which goes in ascending order of places, whatever the
+    order of arrival; until gradients are taken each place has one, and a second is dropped. -1:
+    before all of these, as it comes. Errors: InvalidArgument for another dtype or shape than the
+    accumulator's.
     """
 
 
@@ -5044,14 +5047,14 @@ space_to_depth = SpaceToDepth
 def SparseAccumulatorApplyGradient(handle: TensorLike, local_step: TensorLike,
                                    gradient_indices: TensorLike, gradient_values: TensorLike,
                                    gradient_shape: TensorLike, has_known_shape: bool,
-                                   name: str | None = ...) -> Operation:
+                                   place: int = ..., name: str | None = ...) -> Operation:
     """Adds a sparse gradient to an accumulator, unless local_step, a scalar, is below the
     accumulator's step: then the gradient is dropped.
 
     gradient_indices: [n], in any order; slices of one index are added. gradient_values: [n,
-    ...]. gradient_shape: the whole gradient's, looked at where has_known_shape. Errors:
-    InvalidArgument for another dtype or shape than the accumulator's, and for indices outside of
-    it.
+    ...]. gradient_shape: the whole gradient's, looked at where has_known_shape. place: as of
+    AccumulatorApplyGradient. Errors: InvalidArgument for another dtype or shape than the
+    accumulator's, and for indices outside of it.
     """
 
 

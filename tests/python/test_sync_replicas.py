@@ -74,6 +74,57 @@ def test_all_workers_move_as_one_with_the_whole_batch(workers, rng):
     np.testing.assert_array_equal(got, wanted)
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_sums_go_in_the_order_of_workers_whoever_comes_first(rng, sparse):
+    """Of float32 values whose sums differ with their order, against NumPy in this order."""
+    workers, steps = 3, 8
+    data = (rng.randn(steps, workers, 2, 40) * 10.0 ** rng.randint(-3, 4, (steps, workers, 1, 1))
+            ).astype(np.float32)
+    x = [tn.placeholder(tn.float32, [2, 40]) for _ in range(workers)]
+    w = tn.get_variable("w", initializer=np.zeros([2, 40], np.float32))
+    step = tn.train.get_or_create_global_step()
+    inner = tn.train.GradientDescentOptimizer(1.0)
+    optimizers = [tn.train.SyncReplicasOptimizer(inner, workers, replica=i)
+                  for i in range(workers)]
+    rows = tn.nn.embedding_lookup(w, [1, 0]) if sparse else w
+    trains = [optimizer.minimize(tn.reduce_sum(rows * x[i]), global_step=step)
+              for i, optimizer in enumerate(optimizers)]
+    hooks = [optimizer.make_session_run_hook(i == 0) for i, optimizer in enumerate(optimizers)]
+    late = rng.permutation(workers)
+
+    def work(session, worker):
+        for at in range(steps):
+            time.sleep(0.01 * ((late[worker] + at) % workers))
+            session.run(trains[worker], {x[worker]: data[at, worker]}, LIMIT)
+    with tn.train.MonitoredSession(hooks=hooks) as session:
+        with Threads() as threads:
+            for worker in range(workers):
+                threads.start(work, session._raw, worker)
+        got, last = session.run([w, step])
+    wanted = np.zeros([2, 40], np.float32)
+    for at in range(steps):
+        total = (data[at, 0] + data[at, 1]) + data[at, 2]
+        wanted -= (total / np.float32(workers))[::-1 if sparse else 1]
+    assert last == steps
+    np.testing.assert_array_equal(got, wanted)
+
+
+def test_the_place_of_a_worker_is_its_task():
+    def place(device, **more):
+        with tn.Graph().as_default(), tn.device(device):
+            optimizer = tn.train.SyncReplicasOptimizer(
+                tn.train.GradientDescentOptimizer(1.0), 3, **more)
+            optimizer.minimize(tn.Variable(1.0) * 2.0,
+                               global_step=tn.train.get_or_create_global_step())
+            return optimizer._place
+    assert place("/job:worker/task:1") == 2 and place("/job:chief/task:0") == 0
+    assert place("/job:worker/replica:0/task:2/cpu:0") == 3
+    assert place("/job:worker/task:1", replica=0) == 0
+    assert place("/cpu:0") == place("/job:worker/task:1", total_num_replicas=4) == -1
+    with pytest.raises(ValueError, match=r"replica must be in \[0, 3\), the workers, not 3"):
+        place("/cpu:0", replica=3)
+
+
 @pytest.mark.parametrize("inner", [
     lambda: tn.train.MomentumOptimizer(0.1, 0.9), lambda: tn.train.AdamOptimizer(0.1),
     lambda: tn.train.AdagradOptimizer(0.1)])

@@ -78,25 +78,40 @@ void ConditionalAccumulator::check_shape(const Tensor& gradient) const {
     throw invalid_argument("Shape mismatch: accumulator ", name(), " has shape ", options().shape,
                            ", the gradient is ", gradient);
   }
-  if (count() == 0 || sum_.shape() == gradient.shape()) return;
+  if (count() == 0) return;
+  const Shape& there = sum_.defined() ? sum_.shape() : placed_.begin()->second.shape();
+  if (there == gradient.shape()) return;
   throw invalid_argument("Shape mismatch: the gradients in accumulator ", name(), " have shape ",
-                         sum_.shape(), ", the one to add is ", gradient);
+                         there, ", the one to add is ", gradient);
 }
 
-void ConditionalAccumulator::apply(int64_t local_step, const Tensor& gradient) {
+void ConditionalAccumulator::add(const Tensor& gradient) {
+  if (!sum_.defined()) {
+    sum_ = stored_value(gradient);
+    return;
+  }
+  if (!sum_.exclusive()) sum_ = sum_.deep_copy();
+  add_elements(sum_.dtype(), sum_.raw(), gradient.raw(), sum_.num_elements());
+}
+
+void ConditionalAccumulator::apply(int64_t local_step, const Tensor& gradient, int64_t place) {
   check_dtype(gradient.dtype());
   add_unless_stale(local_step, [&] {
     check_shape(gradient);
-    if (count() == 0) {
-      sum_ = stored_value(gradient);
-      return;
+    if (place >= 0) {
+      if (placed_.contains(place)) return false;
+      return placed_.emplace(place, stored_value(gradient)).second;
     }
-    if (!sum_.exclusive()) sum_ = sum_.deep_copy();
-    add_elements(sum_.dtype(), sum_.raw(), gradient.raw(), sum_.num_elements());
+    add(gradient);
+    return true;
   });
 }
 
 void ConditionalAccumulator::hand_out(RunContext& context) {
+  while (!placed_.empty()) {  // what has been added is there no more, should memory run out
+    add(placed_.begin()->second);
+    placed_.erase(placed_.begin());
+  }
   if (options().mean && count() > 1) {
     if (!sum_.exclusive()) sum_ = sum_.deep_copy();
     divide_elements(sum_.dtype(), sum_.raw(), sum_.num_elements(), count());
@@ -105,7 +120,10 @@ void ConditionalAccumulator::hand_out(RunContext& context) {
   sum_ = Tensor();
 }
 
-void ConditionalAccumulator::forget() { begin_anew(sum_); }
+void ConditionalAccumulator::forget() {
+  begin_anew(sum_);
+  begin_anew(placed_);
+}
 
 // --- Sparse -------------------------------------------------------------------------------------
 
@@ -153,9 +171,10 @@ void SparseConditionalAccumulator::check(const Tensor& indices, const Tensor& va
   check_indices("gradient_indices", indices,
                 limit < 0 ? std::numeric_limits<int64_t>::max() : limit);
   if (count() == 0) return check_against_options(values);
-  if (sums_.shape().removed(0) == values.shape().removed(0)) return;
+  const Tensor& there = added_ > 0 ? sums_ : placed_.begin()->second.values;
+  if (there.shape().removed(0) == values.shape().removed(0)) return;
   throw invalid_argument("Shape mismatch: slices in accumulator ", name(), " have shape ",
-                         sums_.shape().removed(0), ", the values of the gradient are ", values);
+                         there.shape().removed(0), ", the values of the gradient are ", values);
 }
 
 // Where each slice goes.
@@ -183,10 +202,10 @@ void SparseConditionalAccumulator::drop_rows(int64_t first, std::span<const int6
 // Twice as much whenever it is full: linear in the rows.
 void SparseConditionalAccumulator::make_room(const Tensor& values) {
   const auto needed = static_cast<int64_t>(rows_.size());
-  if (count() > 0 && sums_.dim(0) >= needed) return;
-  const int64_t capacity = count() > 0 ? std::max(2 * sums_.dim(0), needed) : needed;
+  if (added_ > 0 && sums_.dim(0) >= needed) return;
+  const int64_t capacity = added_ > 0 ? std::max(2 * sums_.dim(0), needed) : needed;
   Tensor grown(values.dtype(), values.shape().with_dim(0, capacity));
-  if (count() > 0 && sums_.bytes() > 0) std::memcpy(grown.raw(), sums_.raw(), sums_.bytes());
+  if (added_ > 0 && sums_.bytes() > 0) std::memcpy(grown.raw(), sums_.raw(), sums_.bytes());
   sums_ = std::move(grown);
 }
 
@@ -202,30 +221,44 @@ void SparseConditionalAccumulator::add_rows(const Places& places, const Tensor& 
     } else {
       add_elements(values.dtype(), at, from, n);
     }
-    if (to.last != count()) ++to.gradients;
-    to.last = count();
+    if (to.last != added_) ++to.gradients;
+    to.last = added_;
   }
 }
 
+void SparseConditionalAccumulator::add(const Tensor& indices, const Tensor& values) {
+  const int64_t before = std::ssize(rows_);
+  Places places;
+  try {
+    places = make_rows(indices.values<int64_t>());
+    make_room(values);
+  } catch (...) {
+    drop_rows(before, indices.values<int64_t>());
+    throw;
+  }
+  add_rows(places, values);
+  ++added_;
+}
+
 void SparseConditionalAccumulator::apply(int64_t local_step, const Tensor& indices,
-                                         const Tensor& values, const Tensor* shape) {
+                                         const Tensor& values, const Tensor* shape, int64_t place) {
   check_dtype(values.dtype());
   add_unless_stale(local_step, [&] {
     check(indices, values, shape);
-    const int64_t before = std::ssize(rows_);
-    Places places;
-    try {
-      places = make_rows(indices.values<int64_t>());
-      make_room(values);
-    } catch (...) {
-      drop_rows(before, indices.values<int64_t>());
-      throw;
+    if (place >= 0) {
+      if (placed_.contains(place)) return false;
+      return placed_.emplace(place, Slices{stored_value(indices), stored_value(values)}).second;
     }
-    add_rows(places, values);
+    add(indices, values);
+    return true;
   });
 }
 
 void SparseConditionalAccumulator::hand_out(RunContext& context) {
+  while (!placed_.empty()) {  // as of dense ones
+    add(placed_.begin()->second.indices, placed_.begin()->second.values);
+    placed_.erase(placed_.begin());
+  }
   const int64_t n = row_elements(sums_.shape());
   const auto rows = static_cast<int64_t>(rows_.size());
   std::vector<int64_t> order(rows_.size());
@@ -250,12 +283,15 @@ void SparseConditionalAccumulator::hand_out(RunContext& context) {
   row_of_.clear();
   rows_.clear();
   sums_ = Tensor();
+  added_ = 0;
 }
 
 void SparseConditionalAccumulator::forget() {
   begin_anew(row_of_);
   begin_anew(rows_);
   begin_anew(sums_);
+  begin_anew(placed_);
+  added_ = 0;
 }
 
 // --- By name ------------------------------------------------------------------------------------

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients that several threads give, and their mean or sum for whoever takes it once there are
-// enough: training in step. A gradient of an older step than the accumulator's is dropped. Kernel-
-// side header.
+// enough: training in step. A gradient of an older step than the accumulator's is dropped.
+// Gradients are added in the order in which they come; those that have a place, of which each has
+// one between two takings, after these in the order of places, so that the bits do not depend on
+// arrival. Kernel-side header.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -46,13 +49,11 @@ class ConditionalAccumulatorBase : public WaitingResource {
 
   // All with the lock held.
   int64_t count() const { return count_; }
-  // add() for a gradient that is not stale, and then there is one more.
+  // add() for a gradient that is not stale; where it gives true there is one more.
   template <class F>
   void add_unless_stale(int64_t local_step, F&& add) {
     change([&] {
-      if (local_step < step_) return;
-      add();
-      ++count_;
+      if (local_step >= step_ && add()) ++count_;
     });
   }
   // Sets the outputs, and is empty again. What it throws has changed nothing.
@@ -76,15 +77,18 @@ class ConditionalAccumulator final : public ConditionalAccumulatorBase {
   ~ConditionalAccumulator() override;
   const char* kind() const override { return "ConditionalAccumulator"; }
 
-  // Errors: InvalidArgument (shape), unless it is stale.
-  void apply(int64_t local_step, const Tensor& gradient);
+  // place: of the gradient, below 0 none; a second one at a place is dropped. Errors:
+  // InvalidArgument (shape), unless it is stale.
+  void apply(int64_t local_step, const Tensor& gradient, int64_t place = -1);
 
  private:
   void hand_out(RunContext& context) override;
   void forget() override;
   void check_shape(const Tensor& gradient) const;
+  void add(const Tensor& gradient);
 
-  Tensor sum_;  // where count() > 0
+  Tensor sum_;  // of those without a place, where there are any
+  std::map<int64_t, Tensor> placed_;
 };
 
 // Gradients are slices: values[i] [...] stands at indices[i] of the first axis. Those of one index
@@ -98,8 +102,10 @@ class SparseConditionalAccumulator final : public ConditionalAccumulatorBase {
   const char* kind() const override { return "SparseConditionalAccumulator"; }
 
   // indices: int64 [n]; values: [n, ...]; shape: the whole gradient's, an int64 vector, or null
-  // where it is not known. Errors: InvalidArgument (shapes, indices), unless it is stale.
-  void apply(int64_t local_step, const Tensor& indices, const Tensor& values, const Tensor* shape);
+  // where it is not known; place: as of ConditionalAccumulator. Errors: InvalidArgument (shapes,
+  // indices), unless it is stale.
+  void apply(int64_t local_step, const Tensor& indices, const Tensor& values, const Tensor* shape,
+             int64_t place = -1);
 
  private:
   struct Row {
@@ -108,6 +114,9 @@ class SparseConditionalAccumulator final : public ConditionalAccumulatorBase {
     int64_t last;       // number of the last that does
   };
   using Places = std::vector<int64_t>;
+  struct Slices {
+    Tensor indices, values;
+  };
 
   void hand_out(RunContext& context) override;
   void forget() override;
@@ -117,10 +126,13 @@ class SparseConditionalAccumulator final : public ConditionalAccumulatorBase {
   void drop_rows(int64_t first, std::span<const int64_t> indices);
   void make_room(const Tensor& values);
   void add_rows(const Places& places, const Tensor& values);
+  void add(const Tensor& indices, const Tensor& values);
 
   std::unordered_map<int64_t, int64_t> row_of_;  // by index
   std::vector<Row> rows_;
-  Tensor sums_;  // [at least as many rows, ...], where count() > 0
+  Tensor sums_;        // [at least as many rows, ...], where added_ > 0
+  int64_t added_ = 0;  // gradients in them
+  std::map<int64_t, Slices> placed_;
 };
 
 // The accumulator of that name in a session's state, made at first use; a new one that nobody else

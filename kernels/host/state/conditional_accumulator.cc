@@ -62,19 +62,19 @@ double cost_of(const PrepareContext& p, int input) {
 
 KernelPtr prepare_apply(const PrepareContext& p) {
   return make_kernel(
-      [](RunContext& c) {
+      [place = p.op().get_int("place")](RunContext& c) {
         accumulator_from<ConditionalAccumulator>(c.input(0))
-            .apply(*c.input(1).data<int64_t>(), c.input(2));
+            .apply(*c.input(1).data<int64_t>(), c.input(2), place);
       },
       cost_of(p, 2));
 }
 
 KernelPtr prepare_sparse_apply(const PrepareContext& p) {
   return make_kernel(
-      [known = p.op().get_bool("has_known_shape")](RunContext& c) {
+      [known = p.op().get_bool("has_known_shape"), place = p.op().get_int("place")](RunContext& c) {
         accumulator_from<SparseConditionalAccumulator>(c.input(0))
             .apply(*c.input(1).data<int64_t>(), c.input(2), c.input(3),
-                   known ? &c.input(4) : nullptr);
+                   known ? &c.input(4) : nullptr, place);
       },
       cost_of(p, 2) + cost_of(p, 3));
 }

@@ -10,6 +10,8 @@ Distributed Synchronous SGD, 2016).
 
 from __future__ import annotations
 
+import re
+
 from treenail._accumulators import ConditionalAccumulator, SparseConditionalAccumulator
 from treenail._checks import having
 from treenail._control import group, no_op
@@ -44,7 +46,8 @@ class SyncReplicasOptimizer(Optimizer):
     taken, at least. total_num_replicas: how many workers there are, by default as many; with more,
     the slowest of each step are backups, whose gradients come too late and are dropped.
     variable_averages, variables_to_average: an ExponentialMovingAverage, and of what, kept with
-    each step.
+    each step. replica: the number of this worker, from 0; by default that of the task on whose
+    device it is (tn.train.replica_device_setter).
 
     Each worker makes one, in its graph, with the same variables:
 
@@ -56,15 +59,19 @@ class SyncReplicasOptimizer(Optimizer):
             while not session.should_stop():
                 session.run(train)
 
-    Gradients are added in the order in which they come, so that with three and more the last bits
-    may differ from one training to the next. As in TensorFlow the first tokens are there before the
-    first step is done, so that a worker may give two gradients for it; num_tokens=0 has all wait.
+    Without backup workers each step takes one gradient of each worker, and adds them in the order
+    of workers: the bits are those of one process that adds the same, whoever comes first. Servers
+    keep a step's gradients for that until all are there, and wait for a worker that was lost until
+    it is back. With backup workers, and where a worker
+    does not know its number, gradients are added in the order in which they come; the first tokens
+    are then there, as in TensorFlow, before the first step is done, so that a worker may give two
+    gradients for it; num_tokens=0 has all wait.
     """
 
     def __init__(self, opt: Optimizer, replicas_to_aggregate: int,
                  total_num_replicas: int | None = None, variable_averages: Any = None,
                  variables_to_average: Sequence | None = None, use_locking: bool = False,
-                 name: str = "sync_replicas") -> None:
+                 name: str = "sync_replicas", replica: int | None = None) -> None:
         super().__init__(use_locking, name)
         self._opt = having(opt, "apply_gradients", "opt", "an Optimizer")
         self._replicas_to_aggregate = _count(replicas_to_aggregate, "replicas_to_aggregate")
@@ -73,6 +80,14 @@ class SyncReplicasOptimizer(Optimizer):
             self._total_num_replicas = _count(total_num_replicas, "total_num_replicas")
         if variable_averages is not None:
             having(variable_averages, "apply", "variable_averages", "an ExponentialMovingAverage")
+        if replica is not None and (isinstance(replica, bool) or not hasattr(
+                replica, "__index__")):
+            raise TypeError("replica must be an int, not %r" % (replica,))
+        if replica is not None and not 0 <= replica < self._total_num_replicas:
+            raise ValueError("replica must be in [0, %d), the workers, not %r"
+                             % (self._total_num_replicas, replica))
+        self._replica = replica
+        self._place = -1  # of this worker's gradients in sums
         self._variable_averages = variable_averages
         self._variables_to_average = variables_to_average
         self._tokens_per_step = max(self._total_num_replicas, self._replicas_to_aggregate)
@@ -103,7 +118,10 @@ class SyncReplicasOptimizer(Optimizer):
                              "immediate execution use the inner optimizer")
         self._global_step = global_step
         with graph.as_default():
-            with graph.name_scope(None), colocate_with(no_op(name="sync_rep_anchor")):
+            with graph.name_scope(None):
+                anchor = no_op(name="sync_rep_anchor")
+            self._place = self._place_of(anchor.device)
+            with graph.name_scope(None), colocate_with(anchor):
                 self._local_step = Variable(0, trainable=False, dtype=global_step.dtype,
                                             collections=[GraphKeys.LOCAL_VARIABLES],
                                             name="sync_rep_local_step")
@@ -114,6 +132,18 @@ class SyncReplicasOptimizer(Optimizer):
                 given, means = self._accumulated(pairs)
                 train = self._in_step(given, means, [v for _, v in pairs])
             return train
+
+    def _place_of(self, device: str) -> int:
+        """In sums: the worker's number; -1 with backup workers, and where it is not known."""
+        if self._total_num_replicas != self._replicas_to_aggregate:
+            return -1
+        if self._replica is not None:
+            return self._replica
+        found = re.search(r"/job:([^/]+)(?:/.*)?/task:(\d+)", device)
+        if found is None:
+            return -1
+        first = 0 if found.group(1) in ("chief", "master") else 1  # which come before workers
+        return int(found.group(2)) + first
 
     def _accumulated(self, pairs: Sequence) -> tuple:
         """(operations that give this worker's gradients, the means of enough of them)."""
@@ -128,13 +158,14 @@ class SyncReplicasOptimizer(Optimizer):
                 if isinstance(gradient, IndexedSlices):
                     accumulator: Any = SparseConditionalAccumulator(
                         gradient.dtype, variable.shape, shared_name=shared)
-                    given.append(accumulator.apply_indexed_slices_grad(gradient,
-                                                                       self._local_step))
+                    given.append(accumulator.apply_indexed_slices_grad(
+                        gradient, self._local_step, place=self._place))
                     means.append(accumulator.take_indexed_slices_grad(self._replicas_to_aggregate))
                 else:
                     accumulator = ConditionalAccumulator(gradient.dtype, variable.shape,
                                                          shared_name=shared)
-                    given.append(accumulator.apply_grad(gradient, self._local_step))
+                    given.append(accumulator.apply_grad(gradient, self._local_step,
+                                                        place=self._place))
                     means.append(accumulator.take_grad(self._replicas_to_aggregate))
                 self._accumulators.append((accumulator, variable.device))
         return given, means
@@ -178,14 +209,15 @@ class SyncReplicasOptimizer(Optimizer):
 
     def get_init_tokens_op(self, num_tokens: int = -1) -> Operation:
         """An operation that the chief runs once, when all is initialised: tokens for the first
-        step, as many as replicas_to_aggregate by default. Raises ValueError before
+        step, by default as many as replicas_to_aggregate; none where each step takes one gradient
+        of each worker. Raises ValueError before
         apply_gradients(), and for fewer than the first step needs."""
         self._built("get_init_tokens_op")
         if isinstance(num_tokens, bool) or not hasattr(num_tokens, "__index__"):
             raise TypeError("num_tokens must be an int, not %r" % (num_tokens,))
         needed = self._replicas_to_aggregate - self._total_num_replicas
         if num_tokens == -1:
-            num_tokens = self._replicas_to_aggregate
+            num_tokens = self._replicas_to_aggregate if self._place < 0 else 0
         elif num_tokens < needed or num_tokens < 0:
             raise ValueError("Too few tokens to finish the first step: %d (num_tokens) vs %d "
                              "(needed)" % (num_tokens, max(needed, 0)))

@@ -63,6 +63,32 @@ TEST(ConditionalAccumulator, TakesTheMeanOfAllThereIsOnceThereIsEnough) {
   EXPECT_EQ(floats(next.output()), (std::vector<float>{1, 1}));
 }
 
+// 1e8 + 1 - 1e8 in float is 0 in this order and 1 in others.
+TEST(ConditionalAccumulator, AddsInTheOrderOfPlacesWhateverTheArrival) {
+  const float values[] = {1e8F, 1, -1e8F};
+  std::vector<int> order = {0, 1, 2};
+  const auto acc = dense(DType::kFloat32, PartialShape(), false);
+  int64_t step = 0;
+  do {
+    StartedCall call;
+    acc->take(call.context(), call.done(), 3);
+    for (const int place : order) {
+      acc->apply(step, filled(2, values[place]), place);
+      acc->apply(step, filled(2, 77), place);  // a second one at this place
+    }
+    ASSERT_EQ(call.times(), 1);
+    EXPECT_EQ(floats(call.output()), (std::vector<float>{0, 0}));
+    ++step;
+  } while (std::ranges::next_permutation(order).found);
+  acc->apply(step, filled(2, 5), 1);
+  EXPECT_NE(error_of([&] { acc->apply(step, filled(3, 5), 0); }).find("have shape [2]"),
+            std::string::npos);
+  acc->apply(step, filled(2, 1));
+  StartedCall mixed;
+  acc->take(mixed.context(), mixed.done(), 2);
+  EXPECT_EQ(floats(mixed.output()), (std::vector<float>{6, 6}));
+}
+
 TEST(ConditionalAccumulator, DropsGradientsOfEarlierSteps) {
   const auto acc = dense();
   acc->apply(0, filled(1, 1));
@@ -305,6 +331,26 @@ TEST(SparseConditionalAccumulator, GrowsWithItsRows) {
     EXPECT_EQ(call.output(0).data<int64_t>()[i], i);
     EXPECT_EQ(call.output(1).data<float>()[i], i < 1000 ? 3 : 2);
   }
+}
+
+TEST(SparseConditionalAccumulator, AddsInTheOrderOfPlacesWhateverTheArrival) {
+  const float values[] = {1e8F, 1, -1e8F};
+  std::vector<int> order = {0, 1, 2};
+  const auto acc = sparse(PartialShape(), false);
+  int64_t step = 0;
+  do {
+    StartedCall call(3);
+    acc->take(call.context(), call.done(), 3);
+    for (const int place : order) {
+      for (int twice = 0; twice < 2; ++twice)
+        acc->apply(step, at({4, place}),
+                   filled(2, values[place] + 77.0F * static_cast<float>(twice)), nullptr, place);
+    }
+    ASSERT_EQ(call.times(), 1);
+    EXPECT_EQ(integers(call.output(0)), (std::vector<int64_t>{0, 1, 2, 4}));
+    EXPECT_EQ(floats(call.output(1)), (std::vector<float>{1e8F, 1, -1e8F, 0}));
+    ++step;
+  } while (std::ranges::next_permutation(order).found);
 }
 
 }  // namespace
