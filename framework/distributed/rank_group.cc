@@ -56,14 +56,8 @@ class Joining {
       : group_(group),
         size_(static_cast<int>(group.addresses.size())),
         deadline_(monotonic_ns() + group.join_timeout_ns),
-        inbox_(std::make_shared<RankInbox>(size_)) {
-    own_ = {std::string(build_info::kVersion),
-            hash_addresses(group.addresses),
-            static_cast<uint64_t>(group.rank),
-            static_cast<uint64_t>(size_),
-            random_token(),
-            host_name()};
-  }
+        own_(greeting(group)),
+        inbox_(std::make_shared<RankInbox>(size_)) {}
 
   RanksJoined run() {
     const std::string address =
@@ -132,13 +126,23 @@ class Joining {
   const RankGroup& group_;
   const int size_;
   const int64_t deadline_;
-  protocol::RankHello own_;
+  const protocol::RankHello own_;
   const std::shared_ptr<RankInbox> inbox_;
   std::vector<std::unique_ptr<RpcPeer>> peers_;
   std::vector<std::string> tokens_, hosts_;
 };
 
 }  // namespace
+
+protocol::RankHello greeting(const RankGroup& group) {
+  check(group);
+  return {std::string(build_info::kVersion),
+          hash_addresses(group.addresses),
+          static_cast<uint64_t>(group.rank),
+          group.addresses.size(),
+          random_token(),
+          host_name()};
+}
 
 RanksJoined join_ranks(const RankGroup& group) {
   check(group);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "framework/distributed/collectives/communicator.h"
+#include "framework/distributed/protocol.h"
 #include "framework/distributed/rpc.h"
 
 namespace treenail {
@@ -27,6 +28,9 @@ struct RankGroup {
   // Of certificates that name the ranks' hosts; null: nothing is encrypted.
   std::shared_ptr<const Credentials> credentials;
 };
+
+// What the rank tells the others first, with a token of its own. Errors: as of join_ranks().
+protocol::RankHello greeting(const RankGroup& group);
 
 struct RanksJoined {
   std::shared_ptr<Communicator> communicator;

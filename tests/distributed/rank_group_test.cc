@@ -4,6 +4,9 @@
 
 #include <unistd.h>
 
+#include <cstring>
+
+#include "framework/distributed/rank_service.h"
 #include "tests/collectives/expect.h"
 #include "tests/collectives/items.h"
 #include "tests/distributed/in_process_cluster.h"
@@ -142,6 +145,108 @@ TEST_P(RankGroupsOfTwo, SayWhatDoesNotGoTogether) {
   two.join_timeout_ns = 2'000'000'000;
   EXPECT_NE(testing::error_of([&] { join_ranks(two); }), "");
   other.join();
+}
+
+// A rank 1 that sends what no rank does: parts and notes of any numbers, with the token of rank 0.
+class Impostor {
+ public:
+  explicit Impostor(const std::vector<std::string>& addresses)
+      : service_(hello(addresses), std::make_shared<RankInbox>(2)),
+        listener_(service_, addresses[1]),
+        peer_("rank 0", addresses[0]) {
+    const Message reply = peer_.call(protocol::ranks::kHello, protocol::write(hello(addresses)), {},
+                                     {.timeout_ms = 10'000, .wait_for_ready = true});
+    token_ = protocol::read<protocol::RankHello>(reply.fields()).token;
+  }
+  ~Impostor() { service_.say_farewell(); }
+
+  // Whether it was taken.
+  bool send(std::mt19937& random, uint64_t number) {
+    protocol::RankBytes said;
+    said.token = random() % 8 == 0 ? "another" : token_;
+    said.rank = random() % 8 == 0 ? random() % 4 : 1;
+    said.tag = random() % 4;
+    const bool note = random() % 2 == 0;
+    said.number = note ? number : random() % 3;
+    said.offset = random() % 3 == 0 ? ~uint64_t{0} - random() % 9 : random() % 64;
+    said.total = random() % 3 == 0 ? ~uint64_t{0} - random() % 9 : random() % 256;
+    const Tensor bytes = note ? note_of(random, number) : noise(random, random() % 300);
+    try {
+      peer_.call(note ? protocol::ranks::kNote : protocol::ranks::kPart, protocol::write(said),
+                 std::span(&bytes, 1), {.timeout_ms = 10'000});
+      return true;
+    } catch (const Error& error) {
+      EXPECT_NE(error.code(), Code::kUnavailable) << error.what();
+      return false;
+    }
+  }
+
+ private:
+  static protocol::RankHello hello(const std::vector<std::string>& addresses);
+  static Tensor noise(std::mt19937& random, size_t size) {
+    Tensor bytes(DType::kUInt8, Shape({static_cast<int64_t>(size)}));
+    for (size_t i = 0; i < size; ++i) bytes.data<uint8_t>()[i] = static_cast<uint8_t>(random());
+    return bytes;
+  }
+  // A sound descriptor of "k", in which some bytes are others.
+  static Tensor note_of(std::mt19937& random, uint64_t number) {
+    auto wanted = make_counted<test::Waited>();
+    wanted->kind = static_cast<CollectiveKind>(random() % 6);
+    wanted->dtype = DType::kFloat32;
+    wanted->key = "k" + std::to_string(random() % 6);
+    wanted->inputs.push_back(Tensor(DType::kFloat32, Shape({4, 2})));
+    const Descriptor d = describe(*wanted, random() % 3);
+    Tensor bytes = noise(random, 16 + sizeof(d) + random() % 40);
+    auto* const at = bytes.data<uint8_t>();
+    std::memcpy(at, &number, 8);
+    std::memset(at + 8, 0, 8);
+    std::memcpy(at + 16, &d, sizeof(d));
+    for (int change = static_cast<int>(random() % 3); change > 0; --change)
+      at[16 + 16 + random() % (sizeof(d) - 16)] = static_cast<uint8_t>(random());
+    return bytes;
+  }
+
+  RankService service_;
+  RpcListener listener_;
+  RpcPeer peer_;
+  std::string token_;
+};
+
+protocol::RankHello Impostor::hello(const std::vector<std::string>& addresses) {
+  return greeting(of_rank(addresses, 1));
+}
+
+TEST_P(RankGroupsOfTwo, OutliveARankThatSendsAnything) {
+  for (unsigned seed = 0; seed < 8; ++seed) {
+    const std::vector<std::string> addresses = free_addresses(2);
+    std::thread other([&] {
+      std::mt19937 random(seed);
+      Impostor impostor(addresses);
+      for (uint64_t number = 0, sent = 0; sent < 150; ++sent)
+        number += impostor.send(random, number);
+    });
+    RankGroup where = of_rank(addresses, 0);
+    where.timeout_ns = 300'000'000;
+    const std::shared_ptr<Communicator> group = join_ranks(where).communicator;
+    std::vector<IntrusivePtr<test::Waited>> waited;
+    for (int i = 0; i < 18; ++i) {
+      waited.push_back(make_counted<test::Waited>());
+      waited.back()->kind = static_cast<CollectiveKind>(i % 6);
+      waited.back()->dtype = DType::kFloat32;
+      waited.back()->key = "k" + std::to_string(i % 6);
+      waited.back()->inputs.push_back(Tensor(DType::kFloat32, Shape({4, 2})));
+      group->submit(waited.back());
+    }
+    for (const auto& each : waited) {  // has ended, with whatever
+      try {
+        each->wait();
+      } catch (const Error& error) {
+        EXPECT_NE(error.code(), Code::kInternal) << error.what();
+      }
+    }
+    other.join();
+    group->close();
+  }
 }
 
 }  // namespace

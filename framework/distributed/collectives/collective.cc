@@ -47,10 +47,25 @@ std::string wish(const Descriptor& d) {
   return text;
 }
 
+// Whether it is what a rank may tell: a peer may send anything.
+bool is_sound(const Descriptor& d) {
+  constexpr int64_t kMostElements = int64_t{1} << 56;
+  const bool dims = std::ranges::all_of(d.dims, [](int64_t dim) { return dim >= 0; });
+  return d.kind <= CollectiveKind::kBarrier && d.reduction <= Reduction::kProduct && dims &&
+         (d.dtype == DType::kInvalid || dtype_is_valid(static_cast<int>(d.dtype))) &&
+         d.elements >= 0 && d.elements < kMostElements &&
+         d.error <= static_cast<uint8_t>(Code::kUnauthenticated);
+}
+
 bool agree(const Descriptor& a, const Descriptor& b) {
   if (std::memcmp(a.key, b.key, sizeof(a.key)) != 0) return false;
   if (a.kind != b.kind || a.dtype != b.dtype || a.tensors != b.tensors) return false;
   if (reduces(a.kind) && a.reduction != b.reduction) return false;
+  const bool gathers = a.kind == CollectiveKind::kAllGather;
+  if (a.rank != b.rank || (!gathers && a.elements != b.elements)) return false;
+  for (int axis = gathers ? 1 : 0; axis < 8; ++axis) {
+    if (a.dims[axis] != b.dims[axis]) return false;
+  }
   return a.root == b.root && a.shapes_hash == b.shapes_hash;
 }
 
@@ -102,6 +117,10 @@ std::string called(const Descriptor& d) {
 }
 
 Disagreement disagreement(std::span<const Descriptor> by_rank) {
+  for (size_t r = 0; r < by_rank.size(); ++r) {
+    if (!is_sound(by_rank[r]))
+      return {Code::kInvalidArgument, concat("rank ", r, " asks for what there cannot be")};
+  }
   for (size_t r = 0; r < by_rank.size(); ++r) {
     if (by_rank[r].error == 0) continue;
     return {static_cast<Code>(by_rank[r].error),

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "framework/base/error.h"
 #include "framework/distributed/collectives/rank_order.h"
 
 namespace treenail {
@@ -32,6 +33,11 @@ void gather(Collective& c, std::span<const Descriptor> by_rank,
   int64_t rows = 0;
   for (const Descriptor& d : by_rank) rows += d.dims[0];
   Tensor out(c.dtype, c.inputs[0].shape().with_dim(0, rows));
+  size_t bytes = 0;
+  for (const Descriptor& d : by_rank) bytes += input_bytes(d);
+  if (bytes != out.bytes())
+    throw invalid_argument("the ranks' values have ", bytes, " bytes; their shapes say ",
+                           out.bytes());
   auto* to = static_cast<std::byte*>(out.raw());
   for (size_t r = 0; r < by_rank.size(); ++r) {
     copy_bytes(to, from[r], input_bytes(by_rank[r]));
