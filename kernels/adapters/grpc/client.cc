@@ -72,7 +72,6 @@ struct RpcPending {
 namespace grpc_adapter {
 
 RpcChannel* connect(const RpcChannelOptions* options, RpcStatus* status) {
-  keep_callback_threads();
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(static_cast<int>(options->most_bytes));
   arguments.SetMaxSendMessageSize(-1);
@@ -119,6 +118,9 @@ void call(RpcChannel* channel, const RpcRequest* request, const RpcAnswer* answe
 }
 
 RpcPending* start(RpcChannel* channel, const RpcRequest* request, const RpcAnswer* answer) {
+  // Not earlier: where these threads are, they are woken for what others wait for, and a client of
+  // call() alone hears of its answer a hand-over later.
+  keep_callback_threads();
   auto* const pending = new RpcPending(*request, *answer);
   channel->stub.UnaryCall(&pending->context, request->path, grpc::StubOptions(), &pending->request,
                           &pending->reply, [pending](const grpc::Status& status) {
