@@ -19,6 +19,9 @@ struct ClientOptions {
   // A file (credentials.h) that says what is shown to it; "": the one that TREENAIL_CREDENTIALS
   // names, or none.
   std::string credentials;
+  // What float32 values are rounded to that go from task to task: kBFloat16, kFloat16, or kInvalid
+  // for nothing.
+  DType sent_as = DType::kInvalid;
 };
 
 // For SessionOptions::remote of a session with that graph and these options. `target`:

@@ -111,7 +111,7 @@ class ClientSession final : public RemoteSession {
         options.fold_constants,   options.merge_common_subexpressions,
         options.fuse_elementwise, options.allow_soft_placement,
         options.log_placement,    own_server(address_of(target)).secret,
-        client.device_filters};
+        client.device_filters,    static_cast<uint64_t>(client.sent_as)};
     const Message reply = remote_->peer.call(protocol::master::kOpenSession,
                                              protocol::write(settings), {}, {.repeatable = true});
     const auto opened = protocol::read<protocol::SessionOpened>(reply.fields());

@@ -109,6 +109,13 @@ bool covered(const TaskName& task, const std::vector<DeviceName>& known) {
   return known.empty() || std::ranges::any_of(known, agrees);
 }
 
+void check_sent_as(uint64_t dtype) {
+  for (const DType known : {DType::kInvalid, DType::kBFloat16, DType::kFloat16})
+    if (dtype == static_cast<uint64_t>(known)) return;
+  throw invalid_argument("values between tasks are to be rounded to dtype number ", dtype,
+                         "; needed is bfloat16 or float16");
+}
+
 }  // namespace
 
 Master::~Master() = default;
@@ -170,6 +177,7 @@ void Master::add_session(const std::string& handle, std::shared_ptr<Session> mad
 
 protocol::SessionOpened Master::open_session(const Caller& caller,
                                              const protocol::Settings& settings) {
+  check_sent_as(settings.sent_as);
   auto made = std::make_shared<Session>();
   made->settings = settings;
   made->settings.secret.clear();
@@ -236,7 +244,8 @@ std::unique_ptr<Master::Plan> Master::placed_plan(const Session& session,
   }
   const std::vector<Piece> pieces =
       partition({whole.graph, whole.feeds, whole.fetches, whole.targets},
-                parts_of(places, session.devices, tasks), names);
+                parts_of(places, session.devices, tasks), names,
+                static_cast<DType>(session.settings.sent_as));
   auto plan = std::make_unique<Plan>();
   plan->num_fetches = whole.fetches.size();
   for (size_t part = 0; part < pieces.size(); ++part) {

@@ -18,6 +18,7 @@ void fields(Settings& s, F&& f) {
   f(5, s.log_placement);
   f(6, s.secret);
   f(7, s.device_filters);
+  f(8, s.sent_as);
 }
 template <class F>
 void fields(TaskStatus& s, F&& f) {

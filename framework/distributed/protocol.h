@@ -25,6 +25,7 @@ struct Settings {
   // Tasks that the session knows beside the server's own: those that a name of these covers
   // ("/job:ps"); none: all.
   std::vector<std::string> device_filters;
+  uint64_t sent_as = 0;  // a dtype that float32 values between tasks are rounded to; 0: none
 };
 
 struct TaskStatus {

@@ -14,8 +14,8 @@ namespace {
 class Partitioner {
  public:
   Partitioner(const WholeGraph& whole, std::span<const int32_t> parts,
-              std::span<const std::string> names)
-      : whole_(whole), parts_(parts), names_(names), pieces_(names.size()) {
+              std::span<const std::string> names, DType sent_as)
+      : whole_(whole), parts_(parts), names_(names), sent_as_(sent_as), pieces_(names.size()) {
     for (Piece& piece : pieces_) piece.graph = std::make_unique<Graph>();
     copies_.resize(static_cast<size_t>(whole.graph.num_nodes()));
   }
@@ -87,19 +87,35 @@ class Partitioner {
     if (!is_plain(type) && type != DType::kString) refuse(node, type, part);
     const std::string key = concat(node.original_name(), only_done ? "" : concat(":", value.index),
                                    ";", name_of(from), ";", name_of(part));
-    add_send(value, part, type, key);
+    const bool rounded = type == DType::kFloat32 && sent_as_ != DType::kInvalid;
+    const DType sent = rounded ? sent_as_ : type;
+    add_send(value, part, sent, key);
     const PartialShape shape = only_done ? PartialShape(Shape()) : node.info(value.index).shape;
-    const NamedAttrs attrs = {{"T", type}, {"shape", shape}, {"key", key}, {"from", name_of(from)}};
+    const NamedAttrs attrs = {{"T", sent}, {"shape", shape}, {"key", key}, {"from", name_of(from)}};
     const std::string name = concat(node.original_name(), "/_recv");
-    return graph_of(part).add(
+    Node& received = graph_of(part).add(
         {.op = "_Recv", .name = name, .inputs = {}, .attrs = attrs, .creation = node.creation()});
+    return rounded ? add_cast({&received, 0}, sent, type, node, "") : received;
+  }
+
+  Node& add_cast(const Output& value, DType from, DType to, const Node& origin,
+                 const std::string& device) {
+    const NamedAttrs attrs = {{"SrcT", from}, {"DstT", to}};
+    return value.node->graph().add({.op = "Cast",
+                                    .name = concat(origin.original_name(), "/_rounded"),
+                                    .inputs = std::span(&value, 1),
+                                    .attrs = attrs,
+                                    .device = device,
+                                    .creation = origin.creation()});
   }
 
   void add_send(const Output& value, int32_t to, DType type, const std::string& key) {
     Graph& graph = graph_of(part_of(*value.node));
     Node* const node = copies_[index(*value.node)];
     const bool only_done = value.index == kDone;
-    const Output sent = only_done ? Output{done_sign(graph), 0} : Output{node, value.index};
+    Output sent = only_done ? Output{done_sign(graph), 0} : Output{node, value.index};
+    if (!only_done && value.node->op().output_type(value.index) != type)
+      sent = {&add_cast(sent, DType::kFloat32, type, *value.node, value.node->device()), 0};
     const Output inputs[] = {sent};
     std::vector<Node*> before;
     if (only_done) before.push_back(node);
@@ -157,6 +173,7 @@ class Partitioner {
   const WholeGraph& whole_;
   const std::span<const int32_t> parts_;
   const std::span<const std::string> names_;
+  const DType sent_as_;
   std::vector<Piece> pieces_;
   std::vector<Node*> copies_;                                // by id, in the node's own part
   std::map<std::pair<int, int32_t>, Node*> anywhere_;        // by id and part
@@ -167,8 +184,8 @@ class Partitioner {
 }  // namespace
 
 std::vector<Piece> partition(const WholeGraph& whole, std::span<const int32_t> parts,
-                             std::span<const std::string> names) {
-  return Partitioner(whole, parts, names).run();
+                             std::span<const std::string> names, DType sent_as) {
+  return Partitioner(whole, parts, names, sent_as).run();
 }
 
 }  // namespace treenail

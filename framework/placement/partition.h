@@ -37,8 +37,9 @@ struct Piece {
 
 // `parts`: by node id, in which of the parts it runs; what has a feed's or a constant's value
 // stands in each part that reads it. `names`: of the parts, as _Send and _Recv call them. Errors:
-// Unimplemented for a value that cannot leave its part, naming the node.
+// Unimplemented for a value that cannot leave its part, naming the node. `sent_as`: float32 values
+// are rounded to this on the way, which is kFloat16 or kBFloat16; kInvalid: they pass as they are.
 std::vector<Piece> partition(const WholeGraph& whole, std::span<const int32_t> parts,
-                             std::span<const std::string> names);
+                             std::span<const std::string> names, DType sent_as = DType::kInvalid);
 
 }  // namespace treenail

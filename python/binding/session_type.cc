@@ -337,10 +337,10 @@ std::shared_ptr<Session> open_session(const std::shared_ptr<Graph>& graph, Sessi
 // _open(graph, fold_constants, merge_common_subexpressions, allow_soft_placement,
 //       fuse_elementwise, {kind of device: most of them}, log_placement, target,
 //       cost model or None, (name of a device that is known, ...), milliseconds for which a
-//       connection may be silent, or 0, credentials)
+//       connection may be silent, or 0, credentials, "bfloat16", "float16" or "")
 PyObject* open(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
-    if (nargs != 12) throw_type_error("_open() takes a graph and eleven options");
+    if (nargs != 13) throw_type_error("_open() takes a graph and twelve options");
     GraphObject* graph = graph_from(args[0]);
     SessionOptions options;
     options.fold_constants = checked(PyObject_IsTrue(args[1])) == 1;
@@ -353,6 +353,9 @@ PyObject* open(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
     options.placement = cost_model_from(args[8]);
     ClientOptions client = client_options_from(args[9], args[10]);
     client.credentials = std::string(text_of(args[11], "credentials"));
+    const std::string sent(text_of(args[12], "sendrecv_dtype"));
+    if (sent == "bfloat16") client.sent_as = DType::kBFloat16;
+    if (sent == "float16") client.sent_as = DType::kFloat16;
     SessionState& s = *cast(self)->state;
     if (s.session) throw_python(PyExc_RuntimeError, "the session is open already");
     s.session = open_session(graph->state->graph, options, target, client);

@@ -73,7 +73,8 @@ class Session(_core.SessionBase):
                    options.do_elementwise_fusion and not plain,
                    device_limits(config.device_count), config.log_device_placement, target,
                    config.graph_options.placement and config.graph_options.placement._model(),
-                   tuple(config.device_filters), config.keepalive_in_ms, config.credentials)
+                   tuple(config.device_filters), config.keepalive_in_ms, config.credentials,
+                   config.graph_options._sent_as())
         self._default_options = None
         if config.operation_timeout_in_ms:
             self._default_options = RunOptions(timeout_in_ms=config.operation_timeout_in_ms)

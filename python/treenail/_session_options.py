@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import namedtuple
 from operator import index
 
+from treenail import _treenail as _core
 from treenail._messages import run_metadata_message
 from treenail._placement import Options
 
@@ -80,15 +81,34 @@ class GraphOptions(_Options):
 
     placement: a tn.placement.Options; on which of several devices operations run that ask for none
     is then predicted. By default they run on the first.
+    enable_bfloat16_sendrecv: float32 values that go from one task of a cluster to another are
+    rounded to bfloat16 on the way, to the nearest, ties to even: half the bytes, and other bits
+    than one process has. sendrecv_dtype: the same, to tn.bfloat16 or tn.float16, in which values
+    beyond 65504 become infinite. Within a process nothing is rounded, nor what is fed or fetched.
+    Raises ValueError for another dtype when the session is made.
     """
 
-    _TYPES = {"optimizer_options": OptimizerOptions, "placement": Options}
+    _TYPES = {"optimizer_options": OptimizerOptions, "placement": Options,
+              "enable_bfloat16_sendrecv": bool}
     _OPTIONAL = ("placement",)
 
     def __init__(self, *, optimizer_options: OptimizerOptions | None = None,
-                 placement: Options | None = None) -> None:
+                 placement: Options | None = None, enable_bfloat16_sendrecv: bool = False,
+                 sendrecv_dtype: Any = None) -> None:
         self.optimizer_options = optimizer_options or OptimizerOptions()
         self.placement = placement
+        self.enable_bfloat16_sendrecv = enable_bfloat16_sendrecv
+        self.sendrecv_dtype = sendrecv_dtype
+
+    def _sent_as(self) -> str:
+        """The name of the dtype, or ''."""
+        if self.sendrecv_dtype is None:
+            return "bfloat16" if self.enable_bfloat16_sendrecv else ""
+        name = _core.as_dtype(self.sendrecv_dtype).name
+        if name not in ("bfloat16", "float16"):
+            raise ValueError("GraphOptions.sendrecv_dtype must be tn.bfloat16, tn.float16 or None, "
+                             "not tn.%s" % name)
+        return name
 
 
 class GPUOptions(_Options):

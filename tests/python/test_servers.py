@@ -348,3 +348,40 @@ print(session.run(tn.constant(5.0) + 1), server.target.startswith("grpc://localh
     assert done.returncode == 0, done.stderr
     assert done.stdout == "6.0 True <tn.train.Server /job:local/task:0>\n"
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("options, rounded", [
+    ({}, lambda x: x),
+    ({"enable_bfloat16_sendrecv": True}, lambda x: to_bfloat16(x)),
+    ({"sendrecv_dtype": tn.bfloat16}, lambda x: to_bfloat16(x)),
+    ({"sendrecv_dtype": tn.float16}, lambda x: x.astype(np.float16).astype(np.float32)),
+])
+def test_values_between_tasks_are_rounded_where_that_is_asked_for(cluster, options, rounded):
+    bits = np.random.RandomState(3).randint(0, 2 ** 32, 5000, dtype=np.uint64).astype(np.uint32)
+    x = bits.view(np.float32)
+    x = np.concatenate([x[np.isfinite(x)], np.float32([0, -0.0, np.inf, -np.inf, 65519, 65520, 1])])
+    fed, exact = tn.placeholder(tn.float32, [None]), tn.placeholder(tn.float64, [None])
+    with tn.device(PS):
+        there, precise, done = tn.negative(fed), tn.negative(exact), tn.no_op()
+    with tn.device(WORKERS[1]), tn.control_dependencies([done]):
+        here, twice, unchanged = tn.identity(there), there * 2, tn.identity(precise)
+    config = tn.ConfigProto(graph_options=tn.GraphOptions(**options))
+    with tn.Session(cluster.target("worker"), config=config) as session, \
+            np.errstate(over="ignore"):
+        got, doubled, doubles, at_once = session.run([here, twice, unchanged, there],
+                                                     {fed: x, exact: x.astype(np.float64)})
+        np.testing.assert_array_equal(got.view(np.uint32), rounded(-x).view(np.uint32))
+        np.testing.assert_array_equal(doubled, rounded(-x) * 2)
+        np.testing.assert_array_equal(doubles, -x.astype(np.float64))
+        np.testing.assert_array_equal(at_once, -x)  # fetched where it is
+
+
+def to_bfloat16(x):
+    """The nearest, ties to even, of finite and infinite float32: bits alone."""
+    bits = x.view(np.uint32).astype(np.uint64)
+    return ((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000).astype(np.uint32).view(np.float32)
+
+
+def test_rounding_to_another_dtype_is_refused():
+    with pytest.raises(ValueError, match="must be tn.bfloat16, tn.float16 or None, not tn.int32"):
+        tn.Session(config=tn.ConfigProto(graph_options=tn.GraphOptions(sendrecv_dtype=tn.int32)))
