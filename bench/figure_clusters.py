@@ -36,13 +36,14 @@ def compiled(directory: str) -> str:
 
 
 @contextlib.contextmanager
-def serving(commands: List[List[str]], memory: str = "") -> Iterator[List[str]]:
-    """The first line that each of them prints; they end with the block."""
+def serving(commands: List[List[str]], memory: str = "",
+            wait: bool = True) -> Iterator[List[str]]:
+    """The first line that each of them prints, if that is waited for; they end with the block."""
     environment = {**os.environ, "TREENAIL_SHARED_MEMORY": memory}
     started = [subprocess.Popen(c, stdout=subprocess.PIPE, text=True, env=environment)
                for c in commands]
     try:
-        yield [process.stdout.readline().strip() for process in started]
+        yield [process.stdout.readline().strip() for process in started] if wait else []
     finally:
         for process in started:
             process.kill()

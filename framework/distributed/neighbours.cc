@@ -88,6 +88,7 @@ class Neighbours::Core : public std::enable_shared_from_this<Core> {
   void run();
   void turn();
   void work();
+  bool listening() const { return listener_ != nullptr && monotonic_ns() >= accept_after_; }
   void accept();
   template <class Link>
   void hear_each(std::vector<std::shared_ptr<Link>>& links, const pollfd* polled);
@@ -106,6 +107,7 @@ class Neighbours::Core : public std::enable_shared_from_this<Core> {
   std::optional<std::thread> thread_;
   std::atomic<bool> stopped_{false};
   std::vector<std::shared_ptr<Lender>> lenders_;  // of the thread
+  int64_t accept_after_ = 0;                      // of the thread
   mutable std::mutex mutex_;                      // guards what follows
   std::map<std::string, Peer, std::less<>> peers_;
   std::vector<std::shared_ptr<LaterWork>> works_;
@@ -139,8 +141,8 @@ void Neighbours::Core::listen(uint64_t incarnation) {
   try {
     listener_ = std::make_unique<LocalListener>(directory, neighbour_name(incarnation));
     remove_dead_sockets(directory);
-  } catch (const Error& error) {
-    log(LogLevel::kInfo, "other tasks get values by message: ", error.message());
+  } catch (const std::exception& error) {
+    log(LogLevel::kInfo, "other tasks get values by message: ", error.what());
   }
 }
 
@@ -199,7 +201,7 @@ void Neighbours::Core::turn() {
   }
   std::vector<std::shared_ptr<Lender>> lenders = lenders_;
   std::vector<pollfd> polled{{event_->fd(), POLLIN, 0},
-                             {listener_ == nullptr ? -1 : listener_->fd(), POLLIN, 0}};
+                             {listening() ? listener_->fd() : -1, POLLIN, 0}};
   const auto add = [&](const auto& link) {
     const auto wanted = static_cast<short>(link->waits() ? POLLIN | POLLOUT : POLLIN);
     polled.push_back({link->fd(), wanted, 0});
@@ -245,6 +247,8 @@ void Neighbours::Core::accept() {
                                                 std::move(options)));
   } catch (const Error& error) {
     log(LogLevel::kInfo, "refused a process of this host: ", error.message());
+    // It may still stand in the queue.
+    if (error.code() == Code::kUnavailable) accept_after_ = monotonic_ns() + kSecond;
   }
 }
 

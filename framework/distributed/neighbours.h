@@ -38,7 +38,8 @@ class LaterWork {
 
 class Neighbours {
  public:
-  // `own`: whom others may ask. Never throws for what the host refuses.
+  // `own`: whom others may ask. Where the host refuses sockets values go by message. Errors:
+  // ResourceExhausted (no thread, no descriptor).
   Neighbours(ValueSource& own, uint64_t incarnation);
   // No step runs any more.
   ~Neighbours();

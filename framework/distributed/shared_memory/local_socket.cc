@@ -183,6 +183,8 @@ LocalConnection LocalListener::accept(int64_t deadline) {
   while (readable_until(fd_, deadline)) {
     const int fd = ::accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0) return LocalConnection(fd);
+    if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+      throw unavailable(said("a process that connects to \"" + path_ + "\" is refused", errno));
   }
   throw deadline_exceeded("no further process has connected to \"", path_, "\"");
 }

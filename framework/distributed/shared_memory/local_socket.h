@@ -60,7 +60,8 @@ class LocalListener {
 
   // To be polled; it can be read when a peer is there.
   int fd() const { return fd_; }
-  // Waits for a peer until the deadline. Errors: DeadlineExceeded; as of LocalConnection.
+  // Waits for a peer until the deadline. Errors: DeadlineExceeded; Unavailable (no descriptor is
+  // left); as of LocalConnection.
   LocalConnection accept(int64_t deadline);
 
  private:
