@@ -99,8 +99,9 @@ std::shared_ptr<Communicator> try_join(const ByteExchange& exchange, const OneHo
   where.size = exchange.size();
   where.directory = directory;
   where.timeout_ns = limits.timeout_ns;
-  // All are there: who cannot connect by then will not.
-  where.join_timeout_ns = std::min<int64_t>(limits.join_timeout_ns, int64_t{20} * 1'000'000'000);
+  // All are there: who cannot connect by then will not, and time must be left to say so.
+  where.join_timeout_ns =
+      std::min<int64_t>(limits.join_timeout_ns / 2, int64_t{20} * 1'000'000'000);
   try {
     return directory.empty() ? nullptr : join_shared_memory(where);
   } catch (const Error&) {
@@ -114,8 +115,14 @@ std::shared_ptr<Communicator> try_on_one_host(std::unique_ptr<ByteExchange>* exc
                                               const OneHostLimits& limits) {
   const int64_t deadline = monotonic_ns() + limits.join_timeout_ns;
   const std::string directory = meeting_place(**exchange, deadline);
-  std::shared_ptr<Communicator> within = try_join(**exchange, limits, directory);
-  const bool all = all_agree(**exchange, within != nullptr, deadline);
+  // Nobody else has a directory of that name: who sees it is in no other mount namespace.
+  const bool seen = !directory.empty() && ::access(directory.c_str(), W_OK | X_OK) == 0;
+  std::shared_ptr<Communicator> within;
+  bool all = all_agree(**exchange, seen, deadline);
+  if (all) {
+    within = try_join(**exchange, limits, directory);
+    all = all_agree(**exchange, within != nullptr, deadline);
+  }
   if ((*exchange)->rank() == 0 && !directory.empty()) ::rmdir(directory.c_str());
   if (all) return std::make_shared<OnOneHost>(std::move(within), std::move(*exchange));
   if (within != nullptr) within->close();
