@@ -151,7 +151,7 @@ TEST_P(RankGroupsOfTwo, SayWhatDoesNotGoTogether) {
 class Impostor {
  public:
   explicit Impostor(const std::vector<std::string>& addresses)
-      : service_(hello(addresses), std::make_shared<RankInbox>(2)),
+      : service_(hello(addresses), std::make_shared<RankInbox>(2), Admission(addresses, nullptr)),
         listener_(service_, addresses[1]),
         peer_("rank 0", addresses[0]) {
     const Message reply = peer_.call(protocol::ranks::kHello, protocol::write(hello(addresses)), {},
