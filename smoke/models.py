@@ -17,7 +17,7 @@ class Network:
             tn.set_random_seed(seed)
             self.images = tn.placeholder(tn.float32, [None, shape[0], shape[1], 1], name="images")
             self.labels = tn.placeholder(tn.int64, [None], name="labels")
-            logits = _MODELS[kind](self.images, classes)
+            logits = logits_of(kind, self.images, classes)
             losses = tn.nn.sparse_softmax_cross_entropy_with_logits(labels=self.labels,
                                                                     logits=logits)
             self.loss = tn.reduce_mean(losses, name="loss")
@@ -59,6 +59,13 @@ def _cnn(images: tn.Tensor, classes: int) -> tn.Tensor:
 
 
 _MODELS = {"mlp": _mlp, "cnn": _cnn}
+
+
+def logits_of(kind: str, images: tn.Tensor, classes: int) -> tn.Tensor:
+    """The network of this kind on images [n, height, width, 1]: [n, classes]."""
+    return _MODELS[kind](images, classes)
+
+
 KINDS = tuple(_MODELS)
 # The accuracy on the held-out UCI digits that a training must reach, and its usual length.
 NEEDED = {"mlp": 0.95, "cnn": 0.965}

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Does Treenail work under this Slurm? Trainings by srun, sbatch and mpirun, as independent copies,
-one per task, each checked; as many threads as Slurm grants; the job scripts of contrib/slurm.
+one per task, each checked; as many threads as Slurm grants; the job scripts of contrib/slurm; one
+training of two nodes together (slurm_distributed.py).
 
   slurm_check.py --treenail build --hosts build/hosts    on a cluster of ci/hosts
   slurm_check.py --treenail /opt/stack                   on a site's own, from where jobs are sent
@@ -18,133 +19,20 @@ import glob
 import json
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-HOSTS = os.path.join(TOP, "ci/hosts")
-TEMPLATES = os.path.join(TOP, "contrib/slurm")
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import slurm_cluster  # noqa: E402  (the path must be set first)
+from slurm_cluster import (  # noqa: E402
+    TEMPLATES, TOP, Cluster, Failed, NotRun, read, refused, wait)
+from slurm_distributed import DISTRIBUTED  # noqa: E402
+
 COPIES = 2
-PATIENCE = 1800.0  # seconds: a site's queue may be long
-
-
-class Failed(Exception):
-    """A check does not hold; the text shows why."""
-
-
-class NotRun(Exception):
-    """A check cannot be made here; the text says what is missing."""
-
-
-# ---- the stack -------------------------------------------------------------------------------
-
-
-def stack_env(treenail: str, work: str) -> str:
-    """The program that runs its arguments in the environment of this Treenail; for a tree without
-    one, a stand-in in `work`."""
-    own = os.path.join(treenail, "bin/stack-env")
-    if os.path.isfile(own):
-        return own
-    modules = [path for pattern in ("python", "lib*/python3*/*-packages", "lib/python3/*-packages")
-               for path in glob.glob(os.path.join(treenail, pattern))
-               if os.path.isdir(os.path.join(path, "treenail"))]
-    if not modules:
-        raise Failed("%s is neither a build directory nor a prefix of Treenail: it has neither "
-                     "bin/stack-env nor a Python module" % treenail)
-    path = os.path.join(work, "stack-env")
-    with open(path, "w", encoding="utf-8") as stream:
-        stream.write("#!/bin/sh\nPATH=%s:/usr/bin:$PATH\nPYTHONPATH=%s\nexport PATH PYTHONPATH\n"
-                     'exec "$@"\n' % (shlex.quote(os.path.join(treenail, "bin")),
-                                      shlex.quote(modules[0])))
-    os.chmod(path, 0o755)
-    return path
-
-
-class Cluster:
-    """Where commands are given, and what they find there."""
-
-    def __init__(self, options) -> None:
-        self.state = options.hosts and os.path.abspath(options.hosts)
-        self.enter = [HOSTS, "run", "--state", self.state, "login", "--"] if self.state else []
-        self.work, self.reports = options.work, options.reports
-        self.stack = stack_env(os.path.abspath(options.treenail), self.work)
-        self.script("task", '# A copy of the training; its files have the number of the task.\n'
-                    'rank=${OMPI_COMM_WORLD_RANK:-$SLURM_PROCID}\n'
-                    'hostname > "$1-$rank.host"\n'
-                    'exec %s python3 %s mlp --quiet --report "$1-$rank.json"\n' % (
-                        shlex.quote(self.stack), shlex.quote(os.path.join(TOP, "smoke/train.py"))))
-
-    def script(self, name: str, text: str) -> str:
-        """A program in the working directory."""
-        path = self.at(name)
-        with open(path, "w", encoding="utf-8") as stream:
-            stream.write("#!/bin/sh\n" + text)
-        os.chmod(path, 0o755)
-        return path
-
-    def run(self, *words) -> str:
-        """The output of a command given where jobs are sent from."""
-        done = subprocess.run([*self.enter, *map(str, words)], cwd=self.work,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
-                              env=dict(os.environ, STACK_ENV=self.stack))
-        text = done.stdout.decode(errors="replace")
-        if done.returncode:
-            raise Failed("%s: exit status %d\n%s" % (
-                shlex.join(map(str, words)), done.returncode, text[-3000:]))
-        return text
-
-    def job(self, log: str, *words, wanted="COMPLETED") -> None:
-        """Waits for the end of a job or array, which is to be `wanted`. words: sbatch's."""
-        number = self.submitted(log, *words)
-        states = self.finished(number)
-        if set(states) != {wanted}:
-            raise Failed("sbatch %s: ended as %s\n%s" % (
-                shlex.join(map(str, words)), ", ".join(states), read(self.at(log))[-3000:]))
-
-    def submitted(self, log: str, *words) -> str:
-        """The number of a new job. `sbatch --wait` would look every ten seconds only."""
-        return self.run("sbatch", "--parsable", "--open-mode=truncate",
-                        "--output=" + self.at(log), *words).split(";")[0].strip()
-
-    def ended(self, number: str) -> list:
-        """The states of the job, or of an array's, when all have ended; [] before."""
-        states = re.findall(r"\bJobState=(\w+)", self.run("scontrol", "show", "job", number))
-        return [] if set(states) & {"PENDING", "RUNNING", "COMPLETING", "CONFIGURING"} else states
-
-    def finished(self, number: str) -> list:
-        """The states of the job, or of an array's, at its end; one that has none is cancelled."""
-        try:
-            return wait("the end of job " + number, lambda: self.ended(number),
-                        lambda: self.run("scontrol", "show", "job", number))
-        except Failed:
-            with contextlib.suppress(Failed):  # Slurm itself may be what does not answer
-                self.run("scancel", number)
-            raise
-
-    def at(self, name: str) -> str:
-        return os.path.join(self.work, name)
-
-    def nodes(self) -> int:
-        """How many nodes can take work now."""
-        words = self.run("sinfo", "-h", "-t", "idle,mixed", "-o", "%D").split()
-        return sum(map(int, words))
-
-    def info(self, *words) -> dict:
-        """treenail-info of one task; words: srun's options, and what runs treenail-info."""
-        text = self.run("srun", "-n1", *words, self.stack, "treenail-info", "--json")
-        return json.loads(text[text.index("{"):])
-
-
-def read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            return stream.read()
-    except FileNotFoundError:
-        return ""
 
 
 def checked(cluster: Cluster, name: str, copies: int, threads: int) -> str:
@@ -169,9 +57,6 @@ def checked(cluster: Cluster, name: str, copies: int, threads: int) -> str:
     place = "on %s: " % " and ".join(sorted(hosts)) if any(hosts) else ""
     return "%s%d trained, accuracy %s, threads of each: %d" % (
         place, copies, ", ".join("%.4f" % report["accuracy"] for report in found), threads)
-
-
-# ---- the checks ------------------------------------------------------------------------------
 
 
 def by_srun(cluster):
@@ -282,13 +167,6 @@ def template_train(cluster):
     return said
 
 
-def refused(cluster, words: list, sentence: str) -> None:
-    """The job fails, and its output has the sentence."""
-    cluster.job("refused.log", *words, wanted="FAILED")
-    if sentence not in read(cluster.at("refused.log")):
-        raise Failed("%s: '%s' is not in: %s" % (words, sentence, read(cluster.at("refused.log"))))
-
-
 def template_array(cluster):
     """contrib/slurm/array.sbatch: trainings that differ by a number"""
     cluster.job("array-%a.log", "--array=1-2", os.path.join(TEMPLATES, "array.sbatch"),
@@ -388,7 +266,7 @@ def pulled(cluster, node: str, log: str, started: str, ended):
         return False
 
     wait("'%s' in %s" % (started, log), begun, lambda: read(cluster.at(log)))
-    link = [HOSTS, "link", "--state", cluster.state, node]
+    link = [slurm_cluster.HOSTS, "link", "--state", cluster.state, node]
     subprocess.run([*link, "down"], check=True)
     try:
         yield
@@ -398,20 +276,25 @@ def pulled(cluster, node: str, log: str, started: str, ended):
          lambda: cluster.run("sinfo"))
 
 
-def wait(what: str, condition, instead):
-    """The condition's first true value; `instead` is asked for what there is without it."""
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > deadline:
-            raise Failed("waited %d s for %s; instead there is:\n%s" % (PATIENCE, what, instead()))
-        time.sleep(0.5)
+COPIES_OF_ONE = (by_srun, by_sbatch, by_mpirun, threads, quota, template_train, template_array,
+                 template_benchmark, lost_node, lost_node_of_srun)
+GROUPS = {"copies": COPIES_OF_ONE, "together": DISTRIBUTED}
+CHECKS = (*COPIES_OF_ONE, *DISTRIBUTED)
 
 
-CHECKS = (by_srun, by_sbatch, by_mpirun, threads, quota, template_train, template_array,
-          template_benchmark, lost_node, lost_node_of_srun)
+def name_of(check) -> str:
+    return check.__name__.replace("_", "-")
+
+
+def chosen(names: list, parser) -> list:
+    """The checks of these names, or of the groups; all without any."""
+    found = []
+    for name in names or GROUPS:
+        if name not in GROUPS and name not in map(name_of, CHECKS):
+            parser.error("unknown check '%s'; known are %s, and the groups %s" % (
+                name, ", ".join(map(name_of, CHECKS)), ", ".join(GROUPS)))
+        found += GROUPS.get(name) or [each for each in CHECKS if name_of(each) == name]
+    return found
 
 
 def main(arguments=None) -> int:
@@ -422,14 +305,12 @@ def main(arguments=None) -> int:
     parser.add_argument("--hosts", metavar="DIR", help="the state of a cluster of ci/hosts")
     parser.add_argument("--work", metavar="DIR", help="a directory that all nodes see, kept")
     parser.add_argument("--reports", metavar="DIR",
-                        help="where benchmark-slurm-RANK.json of treenail-bench are kept")
-    known = {check.__name__.replace("_", "-"): check for check in CHECKS}
-    parser.add_argument("names", nargs="*", metavar="CHECK",
-                        help="only these; all: %s" % ", ".join(known))
+                        help="where reports of tasks are kept: benchmark-slurm-RANK.json of "
+                        "treenail-bench, distributed-RANK.json of a training")
+    parser.add_argument("names", nargs="*", metavar="CHECK", help="only these; all: %s" % "; ".join(
+        "%s (%s)" % (group, ", ".join(map(name_of, checks))) for group, checks in GROUPS.items()))
     options = parser.parse_args(arguments)
-    for name in options.names:
-        if name not in known:
-            parser.error("unknown check '%s'; known are %s" % (name, ", ".join(known)))
+    checks = chosen(options.names, parser)
     kept = options.work
     if kept:
         os.makedirs(kept, exist_ok=True)
@@ -437,18 +318,18 @@ def main(arguments=None) -> int:
     bad = ran = 0
     try:
         cluster = Cluster(options)
-        for name in options.names or known:
+        for check in checks:
             begin = time.monotonic()
             try:
-                verdict, text = "ok", known[name](cluster)
+                verdict, text = "ok", check(cluster)
                 ran += 1
             except NotRun as reason:
                 verdict, text = "not run", str(reason)
             except Failed as reason:
                 verdict, text = "FAILED", str(reason)
                 bad += 1
-            print("%-19s %-8s %5.1f s  %s" % (name, verdict, time.monotonic() - begin, text),
-                  flush=True)
+            print("%-20s %-8s %5.1f s  %s" % (name_of(check), verdict, time.monotonic() - begin,
+                                              text), flush=True)
     except Failed as error:
         sys.stderr.write("slurm_check.py: %s\n" % error)
         return 1

@@ -150,9 +150,22 @@ def images(run: Run, options: Sequence[str]) -> List[Command]:
 
 
 def slurm(run: Run, options: Sequence[str]) -> List[Command]:
-    """A cluster of two nodes, the checks on it, and its end; the benchmark's reports are kept."""
+    """Independent copies on a cluster of two nodes; the benchmark's reports are kept."""
+    return on_cluster(run, "hosts-slurm", options or ["copies"])
+
+
+def two_nodes(run: Run, options: Sequence[str]) -> List[Command]:
+    """One training of both nodes; where a Treenail is named, on the site's own cluster."""
+    if any(word.split("=")[0] == "--treenail" for word in options):
+        return [Command([os.path.join(run.top, "ci/site/slurm_check.py"), "--reports", run.folder,
+                         *options, "together"])]
+    return on_cluster(run, "hosts-two-nodes", ["together", *options])
+
+
+def on_cluster(run: Run, name: str, options: Sequence[str]) -> List[Command]:
+    """A cluster of two nodes, the checks on it, and its end."""
     hosts = there(run, "ci/hosts", "make test hosts")
-    place = os.path.join(run.build, "hosts-slurm")
+    place = os.path.join(run.build, name)
     return [Command([hosts, "up", "--slurm", "2", "--state", place]),
             Command([os.path.join(run.top, "ci/site/slurm_check.py"), "--hosts", place,
                      "--treenail", run.build, "--reports", run.folder, *options]),
@@ -237,6 +250,10 @@ STAGES = (
           "Container images", images, ("images",), ("setup",), options="to ci/image build"),
     Stage("slurm", "trainings on a test cluster (ci/hosts, ci/site/slurm_check.py)", "Slurm",
           slurm, ("cluster",), BUILT, options="to ci/site/slurm_check.py"),
+    Stage("two-nodes", "one training of two nodes under Slurm, and servers on both", "Two nodes",
+          two_nodes, ("cluster",), BUILT, options="to ci/site/slurm_check.py; with --treenail "
+          "/opt/stack the site's own cluster runs it, and nothing is built or set up with "
+          "ci/stage --skip setup,build"),
     Stage("benchmark", "the acceptance benchmark of the stack (treenail-bench)", "Benchmark",
           benchmark, (), (), options="--reports DIR; others to treenail-bench, "
           "without any: mlp, and 10 batches of resnet50"),
@@ -247,7 +264,8 @@ STAGES = (
     # Others install what is published: that is asked for by name.
     Stage("nightly", "everything but publish: test, smoke, packages, stack, cluster, benchmark",
           "", parts=("test", "packaging", "site", "lint-site", "smoke", "deb", "rpm", "fetch",
-                     "stack", "slurm", "images", "benchmark", "patches", "manifest")),
+                     "stack", "slurm", "two-nodes", "images", "benchmark", "patches",
+                     "manifest")),
 )
 BY_NAME: Dict[str, Stage] = {stage.name: stage for stage in STAGES}
 

@@ -27,7 +27,8 @@ def ours():
 
 def test_the_jobs_there_are(ours):
     assert sorted(ours) == ["treenail", "treenail.bisect", "treenail.nightly-patched",
-                            "treenail.nightly-upstream", "treenail.pipeline"]
+                            "treenail.nightly-upstream", "treenail.pipeline",
+                            "treenail.two-nodes"]
     assert ElementTree.fromstring(ours["treenail"]).tag == (
         "com.cloudbees.hudson.plugins.folder.Folder")
 
@@ -147,6 +148,25 @@ def test_bisect_finds_the_commit(tmp_path, ours, unbuildable, named):
     assert done.returncode == (0 if len(named) == 1 else 2)
     assert "git bisect start" in (tmp_path / "bisect.log").read_text()
     assert git("rev-parse", "HEAD") == last
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_two_nodes_runs_the_stage_on_the_sites_stack(tmp_path, ours, status):
+    """Its own shell, on a tree whose ci/stage notes how it was called."""
+    root = ElementTree.fromstring(ours["treenail.two-nodes"])
+    assert root.findtext("assignedNode") == "linux && slurm"
+    assert root.findtext(".//hudson.model.StringParameterDefinition/defaultValue") == "/opt/stack"
+    (tmp_path / "build/reports").mkdir(parents=True)
+    (tmp_path / "build/reports/old.xml").write_text("of the build before")
+    (tmp_path / "ci").mkdir()
+    (tmp_path / "ci/stage").write_text('#!/bin/sh\necho "$*" > called\nexit %d\n' % status)
+    (tmp_path / "ci/stage").chmod(0o755)
+    (tmp_path / "step.sh").write_text(root.find(".//hudson.tasks.Shell").findtext("command"))
+    done = subprocess.run(["sh", "step.sh"], cwd=tmp_path, check=False,
+                          env={"PATH": "/usr/bin:/bin", "STACK": "/sw/my stack"})
+    assert done.returncode == status and not (tmp_path / "build/reports/old.xml").exists()
+    assert (tmp_path / "called").read_text() == (
+        "--skip setup,build two-nodes --treenail /sw/my stack\n")
 
 
 def write(folder, text):

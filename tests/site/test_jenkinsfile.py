@@ -265,7 +265,8 @@ def test_ours_in_long(pipeline, run):
         "stack " + REPORTS + "--tags all " + CHOICE % ("upstream", "long"),
         "benchmark --reports build/reports/stack-x86_64-deb",
         "manifest --output build/reports/stack-x86_64-deb/manifest.json",
-        "slurm", "images", "images of " + " ".join("build/deb/a" + suffix for suffix in (
+        "slurm", "two-nodes", "images",
+        "images of " + " ".join("build/deb/a" + suffix for suffix in (
             ".buildinfo", ".deb", ".debian.tar.xz", ".dsc", ".orig.tar.gz", "_x86_64.deb")),
         "patches"]
     kept = {str(path.relative_to(run.folder / "archive"))
@@ -351,7 +352,7 @@ def test_ours_tells_all_when_a_check_fails(pipeline):
 def test_ours_tries_cluster_images_and_patches_though_a_stack_failed(pipeline, failing):
     build, calls = pipeline(failing, SUITE="long", ISA="baseline")
     assert build.result == "FAILURE"
-    assert {"slurm", "images", "patches"} <= set(calls)
+    assert {"slurm", "two-nodes", "images", "patches"} <= set(calls)
     found = verdicts(build.record)
     cell = "Stack/Matrix - CELL_ARCH = 'x86_64', CELL_FORMAT = 'deb'"
     stage = {"fetch": "Fetch", "stack": "Build the stack", "benchmark": "Benchmark"}[failing]

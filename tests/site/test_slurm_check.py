@@ -13,6 +13,7 @@ import pytest
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TOP, "ci/site"))
 import slurm_check  # noqa: E402  (the path must be set first)
+import slurm_cluster  # noqa: E402
 
 PROGRAMS = {
     "sinfo": "echo 2",
@@ -79,8 +80,8 @@ def cluster(tmp_path, monkeypatch):
         put(tmp_path / "bin", dict({"sinfo": "echo 2", "stack-env": "", "link": "",
                                     "scancel": 'echo "$@" > cancelled'}, **programs))
         monkeypatch.setenv("PATH", "%s:%s" % (tmp_path / "bin", os.environ["PATH"]))
-        monkeypatch.setattr(slurm_check, "HOSTS", str(tmp_path / "bin/link"))
-        monkeypatch.setattr(slurm_check, "PATIENCE", -1.0)
+        monkeypatch.setattr(slurm_cluster, "HOSTS", str(tmp_path / "bin/link"))
+        monkeypatch.setattr(slurm_cluster, "PATIENCE", -1.0)
         made = slurm_check.Cluster(SimpleNamespace(
             hosts=None, work=str(tmp_path), reports=None, treenail=str(tmp_path)))
         made.state = "state"
@@ -107,7 +108,7 @@ def test_no_cable_is_pulled_for_what_has_ended(cluster, monkeypatch, lost):
     one = cluster(scontrol="echo JobState=FAILED", srun=says, link="exit 9",
                   sbatch='for word; do case $word in --output=*) %s > "${word#*=}" ;; esac; done\n'
                   "echo 7" % says)
-    monkeypatch.setattr(slurm_check, "PATIENCE", 60.0)
+    monkeypatch.setattr(slurm_cluster, "PATIENCE", 60.0)
     text = failed(lost, one)
     assert text.startswith("it ended before 'started") and text.endswith(
         "' was in its log, which says:\nsrun: error: no task ran\n")

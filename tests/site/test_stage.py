@@ -369,8 +369,23 @@ def test_clean_up_runs_after_a_failure(tree):
     state = "%s/hosts-slurm" % tree.build
     assert calls[-3:] == [
         "ci/hosts up --slurm 2 --state " + state,
-        "ci/site/slurm_check.py --hosts %s --treenail %s --reports %s/reports" % (
+        "ci/site/slurm_check.py --hosts %s --treenail %s --reports %s/reports copies" % (
             state, tree.build, tree.build), "ci/hosts down --state " + state]
+
+
+def test_two_nodes_takes_a_test_cluster_or_the_sites_own(tree):
+    for name in ("ci/hosts", "ci/site/slurm_check.py"):
+        (tree.top / name).write_text("#!/bin/sh\necho \"%s $*\" >> \"$CALLS\"\n" % name)
+        (tree.top / name).chmod(0o755)
+    state = "%s/hosts-two-nodes" % tree.build
+    status, output, calls = tree("two-nodes")
+    assert status == 0 and calls[-3:] == [
+        "ci/hosts up --slurm 2 --state " + state,
+        "ci/site/slurm_check.py --hosts %s --treenail %s --reports %s/reports together" % (
+            state, tree.build, tree.build), "ci/hosts down --state " + state], output
+    status, output, calls = tree("--skip", "setup,build", "two-nodes", "--treenail", "/opt/stack")
+    assert status == 0 and calls == [
+        "ci/site/slurm_check.py --reports %s/reports --treenail /opt/stack together" % tree.build]
 
 
 def test_needs_and_parts_are_stages():
