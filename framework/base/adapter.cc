@@ -36,7 +36,7 @@ std::string describe(const AdapterRequest& request, std::string_view problem,
 }
 
 std::string own_package(const AdapterRequest& request) {
-  return concat("Treenail's ", request.name, " adapter, ", version_and_package());
+  return concat("Treenail's ", request.name, " adapter, ", version_and_package(request.part));
 }
 
 const AdapterHeader* header_of(void* library) {
@@ -108,9 +108,11 @@ const void* try_open_adapter(const AdapterRequest& request, std::string* why) {
 
 std::string adapter_difference(void* library) { return difference(header_of(library)); }
 
-std::string version_and_package() {
+std::string version_and_package(const char* part) {
+  const std::string_view own = part == nullptr ? "" : part;
   return concat("version ", build_info::kVersion, " (Debian: libtreenail",
-                build_info::kVersionMajor, ", Fedora: treenail-libs)");
+                build_info::kVersionMajor, own.empty() ? "" : "-", own, ", Fedora: treenail-",
+                own.empty() ? "libs" : own, ")");
 }
 
 std::string adapter_path(std::string_view name) {

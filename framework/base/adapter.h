@@ -28,6 +28,8 @@ struct AdapterRequest {
   uint32_t struct_size;  // of the table
   const char* purpose;   // "checkpoints": completes "... is needed for checkpoints"
   const char* packages;  // of the external library: "libhdf5 (Debian: libhdf5-103-1, Fedora: hdf5)"
+  // Which of Treenail's packages has it, where that is not the library's: "grpc".
+  const char* part = nullptr;
 };
 
 // The adapter's table, which stays valid until the process ends. The outcome, good or bad, is
@@ -43,8 +45,9 @@ const void* try_open_adapter(const AdapterRequest& request, std::string* why = n
 std::string adapter_difference(void* library);
 
 // What to install of Treenail itself: "version 1.0.0 (Debian: libtreenail1, Fedora:
-// treenail-libs)".
-std::string version_and_package();
+// treenail-libs)"; of a part that has a package of its own: "(Debian: libtreenail1-grpc, Fedora:
+// treenail-grpc)".
+std::string version_and_package(const char* part = nullptr);
 
 // "<directory of libtreenail>/treenail-<major>", or $TREENAIL_LIBRARY_DIR: holds adapters/,
 // kernels/<level>/, plugins/.

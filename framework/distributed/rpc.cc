@@ -46,7 +46,7 @@ const RpcApi& rpc_api() {
   if (const RpcApi* given = given_api.load(std::memory_order_acquire)) return *given;
   static const auto* const kApi = static_cast<const RpcApi*>(
       open_adapter({"grpc", sizeof(RpcApi), "clusters of processes",
-                    "gRPC (Debian: libtreenail1-grpc, Fedora: treenail-grpc)"}));
+                    "gRPC (Debian: libgrpc++, Fedora: grpc-cpp)", "grpc"}));
   return *kApi;
 }
 

@@ -67,6 +67,15 @@ TEST_F(Adapter, AbsentOneIsNamedWithFileAndPackage) {
   EXPECT_NE(why.find("libtreenail-absent.so"), std::string::npos);
 }
 
+TEST_F(Adapter, OneInAPackageOfItsOwnIsNamedByThat) {
+  AdapterRequest asked = request("apart");
+  asked.part = "grpc";
+  EXPECT_NE(refusal(asked).find(concat("(Debian: libtreenail", build_info::kVersionMajor,
+                                       "-grpc, Fedora: treenail-grpc), or build it with ")),
+            std::string::npos)
+      << refusal(asked);
+}
+
 TEST_F(Adapter, BrokenFileIsASentence) {
   std::ofstream(directory_ + "/adapters/libtreenail-broken.so") << "not a library";
   try {

@@ -26,9 +26,9 @@ constexpr size_t kMostAtOnce = size_t{1} << 30;  // counts are int
 constexpr std::array<std::string_view, 2> kNames = {"openmpi", "mpich"};
 constexpr AdapterRequest kRequests[] = {
     {"mpi-openmpi", sizeof(MpiApi), "groups of processes over Open MPI",
-     "Open MPI (Debian: libopenmpi3, Fedora: openmpi)"},
+     "Open MPI (Debian: libopenmpi3, Fedora: openmpi)", "openmpi"},
     {"mpi-mpich", sizeof(MpiApi), "groups of processes over MPICH",
-     "MPICH (Debian: libmpich12, Fedora: mpich)"},
+     "MPICH (Debian: libmpich12, Fedora: mpich)", "mpich"},
 };
 
 bool loaded(std::initializer_list<std::string_view> sonames) {
