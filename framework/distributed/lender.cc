@@ -22,7 +22,7 @@ class Lender::Waiting final : public Rendezvous::Receiver {
   void received(const Tensor* value, std::exception_ptr error) noexcept override {
     const std::shared_ptr<Lender> lender = lender_;
     const std::unique_ptr<Waiting> self = lender->remove(number);
-    lender->answer(*this, value, std::move(error));
+    lender->answer(*this, value, error);
   }
 
   const uint64_t number;
@@ -117,7 +117,7 @@ void Lender::close() {
 }
 
 void Lender::answer(const Waiting& waiting, const Tensor* value,
-                    std::exception_ptr error) noexcept {
+                    const std::exception_ptr& error) noexcept {
   constexpr size_t kMostText = PacketLink::kMostBytes / 2;
   try {
     if (error != nullptr) std::rethrow_exception(error);

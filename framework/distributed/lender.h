@@ -62,7 +62,8 @@ class Lender final : public std::enable_shared_from_this<Lender> {
   void ask(uint64_t number, std::string_view body);
   void forget(uint64_t number);
   std::unique_ptr<Waiting> remove(uint64_t number);
-  void answer(const Waiting& waiting, const Tensor* value, std::exception_ptr error) noexcept;
+  void answer(const Waiting& waiting, const Tensor* value,
+              const std::exception_ptr& error) noexcept;
   void give(const Waiting& waiting, const Tensor& value);
   bool lend(const Waiting& waiting, PacketKind kind, LentValue lent, const Tensor* value,
             const OutgoingMessage* message);

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -254,12 +255,15 @@ TEST_F(Lending, SendsElsewhereWhatItHasNoMemoryFor) {
   EXPECT_TRUE(borrower->ask({1, "key"}, large.context(), Done(large, 0)));
   source.values.send("key", pattern(DType::kFloat32, 100'000, 2));
   EXPECT_TRUE(lender->hear());
+  const auto begun = std::chrono::steady_clock::now();
   EXPECT_EQ(source.again.size(), 1u);
   EXPECT_EQ(source.again.begin()->first, "key#2");
   EXPECT_TRUE(borrower->hear());
-  // For a while it is not asked.
+  // For a while it is not asked: for a second, which this machine may have taken for these lines.
   Receive next;
-  EXPECT_FALSE(borrower->ask({1, "key"}, next.context(), Done(next, 0)));
+  const bool asked = borrower->ask({1, "key"}, next.context(), Done(next, 0));
+  EXPECT_TRUE(!asked || std::chrono::steady_clock::now() - begun > std::chrono::milliseconds(900));
+  if (asked) next.token.cancel(Code::kCancelled, "enough");
   large.token.cancel(Code::kCancelled, "enough");
   for (int i = 0; i < 500 && !large.done; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
