@@ -13,7 +13,7 @@
 namespace treenail {
 namespace {
 
-// Measured on loopback with 64 MiB: smaller parts cost calls, larger ones leave one end idle.
+// Smaller parts cost calls, larger ones leave one end idle.
 constexpr size_t kPartBytes = 1 << 20;
 constexpr int kPartsUnderWay = 4;
 

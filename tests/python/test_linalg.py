@@ -413,8 +413,8 @@ json.dump(results, sys.stdout)
 
 
 def results_with(sizes=5, **environment):
-    done = subprocess.run([sys.executable, "-c", PROGRAM, str(sizes)], capture_output=True, text=True,
-                          check=True, env=dict(os.environ, PYTHONHASHSEED="0", **environment))
+    done = subprocess.run([sys.executable, "-c", PROGRAM, str(sizes)], capture_output=True,
+                          text=True, check=True, env=dict(os.environ, PYTHONHASHSEED="0", **environment))
     assert done.stderr == ""
     return json.loads(done.stdout)
 
@@ -422,7 +422,7 @@ def results_with(sizes=5, **environment):
 def test_the_bits_do_not_depend_on_threads_and_hardly_on_the_library():
     one, three = (results_with(TREENAIL_NUM_THREADS=n) for n in ("1", "3"))
     assert one == three
-    # The largest is blocked as the one before it is, and costs all the others' time five times over.
+    # The largest is blocked as the one before it is, and costs five times what all others do.
     own = results_with(4, TREENAIL_LINALG="builtin")
     assert len(own) == len(one) // 5 * 4 and own.keys() <= one.keys()
     for key, (_, real, imaginary) in own.items():

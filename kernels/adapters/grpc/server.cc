@@ -158,9 +158,10 @@ RpcServer* serve(const RpcServerOptions* options, const RpcService* service, Rpc
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
   made->server = builder.BuildAndStart();
   if (made->server == nullptr) {
-    set_status(status, static_cast<int32_t>(grpc::StatusCode::UNAVAILABLE),
-               std::string("cannot listen on ") + options->address +
-                   ": the address is in use, or is none of this machine");
+    set_status(
+        status, static_cast<int32_t>(grpc::StatusCode::UNAVAILABLE),
+        std::string("cannot listen on ") + options->address +
+            ": the address is in use, or none of this machine, or its name is not known here");
     return nullptr;
   }
   status->code = 0;
