@@ -61,6 +61,11 @@ class FaultSchedules : public test::InProcessCluster {
     InProcessCluster::TearDown();
     test::memory_transport().set_fates(nullptr);
   }
+  // Before they go: what nobody waits for may be under way.
+  static void forget_fates() {
+    EXPECT_TRUE(test::memory_transport().settle());
+    test::memory_transport().set_fates(nullptr);
+  }
   static bool is_allowed(const Error& error) {
     const std::string_view text = error.message();
     const bool lost = error.code() == Code::kUnavailable || error.code() == Code::kAborted ||
@@ -134,7 +139,7 @@ TEST_P(FaultSchedules, GiveTheRightValuesOrNameTheTask) {
     if (HasFailure()) break;
   }
   EXPECT_GE(told_, static_cast<int>(count) * 6);
-  test::memory_transport().set_fates(nullptr);
+  forget_fates();
 }
 
 // Cuts the connection at the first messages to a method.
@@ -162,10 +167,12 @@ TEST_P(FaultSchedules, RepeatWhatMayBeRepeated) {
                            protocol::master::kMakePlan, protocol::worker::kRegisterPiece}) {
     CutFirst fates(path, 3);
     test::memory_transport().set_fates(&fates);
-    Session session(b.graph, at_worker(b.graph));
-    EXPECT_EQ(session.run({}, {"there:0"})[0].data<float>()[0], -2) << path;
+    {
+      Session session(b.graph, at_worker(b.graph));
+      EXPECT_EQ(session.run({}, {"there:0"})[0].data<float>()[0], -2) << path;
+    }
     EXPECT_LE(fates.left(), 0) << path;
-    test::memory_transport().set_fates(nullptr);
+    forget_fates();
   }
 }
 
@@ -186,7 +193,7 @@ TEST_P(FaultSchedules, NeverRepeatARun) {
     test::memory_transport().set_fates(&fates);
     EXPECT_THROW(session.run({}, {}, {"add"}), Error) << path;
     EXPECT_EQ(session.run({}, {"read:0"})[0].data<float>()[0], 1) << path;
-    test::memory_transport().set_fates(nullptr);
+    forget_fates();
   }
 }
 

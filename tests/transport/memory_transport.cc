@@ -60,6 +60,7 @@ struct RpcCall {
 struct RpcServer {
   RpcService service;
   std::vector<std::string> paths;
+  std::vector<bool> deferred;  // by path
   std::string port;
   std::mutex mutex;  // guards what follows
   std::condition_variable changed;
@@ -153,13 +154,14 @@ struct Passage : std::enable_shared_from_this<Passage> {
     if (found == nullptr) return not_there();
     const auto at = std::ranges::find(found->paths, path);
     if (at == found->paths.end()) return finish(kUnimplemented, false, "no such method", {});
-    method = static_cast<size_t>(at - found->paths.begin());
+    const auto method = static_cast<size_t>(at - found->paths.begin());
     {
       const std::lock_guard lock(found->mutex);
       if (found->stopped) return run_after({}, [self = shared_from_this()] { self->not_there(); });
       const std::lock_guard own(mutex);
       if (answered) return;
       server = found;
+      deferred = found->deferred[method];
       found->running.insert(shared_from_this());
       ++found->used;
     }
@@ -218,9 +220,9 @@ struct Passage : std::enable_shared_from_this<Passage> {
     std::shared_ptr<RpcServer> there;
     {
       const std::lock_guard lock(mutex);
-      there = server;
+      if (deferred) there = server;
     }
-    if (there == nullptr || !there->service.methods[method].deferred) return;
+    if (there == nullptr) return;
     {
       const std::lock_guard lock(there->mutex);
       if (!there->running.contains(shared_from_this())) return;
@@ -248,12 +250,12 @@ struct Passage : std::enable_shared_from_this<Passage> {
   const bool wait_for_ready;
   const Slices request;
   const RpcAnswer answer;  // empty where somebody waits
-  size_t method = 0;
   RpcCall call{this};
   std::atomic<bool> abandoned{false};  // nobody waits for an answer
   std::mutex mutex;                    // guards what follows
   std::condition_variable changed;
   std::shared_ptr<RpcServer> server;
+  bool deferred = false;  // by the server
   Result result;
   bool answered = false;
 };
@@ -290,8 +292,10 @@ void say(RpcStatus* status, int32_t code, std::string_view text) {
 RpcServer* serve(const RpcServerOptions* options, const RpcService* service, RpcStatus* status) {
   auto made = std::make_shared<RpcServer>();
   made->service = *service;
-  for (size_t i = 0; i < service->num_methods; ++i)
+  for (size_t i = 0; i < service->num_methods; ++i) {
     made->paths.emplace_back(service->methods[i].path);
+    made->deferred.push_back(service->methods[i].deferred);
+  }
   Network& all = network();
   const std::lock_guard lock(all.mutex);
   if (all.reached.empty()) test::choose_fates_of_environment();
