@@ -414,7 +414,8 @@ json.dump(results, sys.stdout)
 
 def results_with(sizes=5, **environment):
     done = subprocess.run([sys.executable, "-c", PROGRAM, str(sizes)], capture_output=True,
-                          text=True, check=True, env=dict(os.environ, PYTHONHASHSEED="0", **environment))
+                          text=True, check=True,
+                          env=dict(os.environ, PYTHONHASHSEED="0", **environment))
     assert done.stderr == ""
     return json.loads(done.stdout)
 
