@@ -2,40 +2,37 @@
 #include "framework/distributed/receiving.h"
 
 #include <memory>
-#include <mutex>
 #include <utility>
 
-#include "framework/base/cancellation.h"
 #include "framework/base/error.h"
+#include "framework/distributed/shared_call.h"
 #include "framework/runtime/kernel/kernel_functions.h"
 
 namespace treenail {
 namespace {
 
-// A value on its way from another task. Owned by who started it and by who answers it; the one that
-// is done last frees it.
-class Receiving final : public RpcPeer::Answer {
+// A value on its way from another task.
+class Receiving final : public SharedCall {
  public:
   static void begin(const RpcPeer& peer, const protocol::ReceiveRequest& request, RunContext c,
                     Done done) {
     auto* const self = new Receiving(c, done);
-    self->callback_ = c.token()->add_callback(
-        [](void* receiving) { static_cast<Receiving*>(receiving)->cancel(); }, self);
+    self->watch();
+    std::unique_ptr<RpcCalling> calling;
     try {
-      self->started(peer.start(protocol::worker::kReceive, protocol::write(request), {}, 0, *self));
+      calling = peer.start(protocol::worker::kReceive, protocol::write(request), {}, 0, *self);
     } catch (...) {
-      c.token()->remove_callback(self->callback_);
+      self->unwatch();
       delete self;
       throw;
     }
-    if (self->callback_ == 0) self->cancel();  // it was cancelled before
-    self->release();
+    self->started(std::move(calling));
   }
 
   // What the other task has failed with, or what the connection says, is the error of this task as
   // it stands: whichever of them is heard of first, it is the same.
   void answered(std::exception_ptr error, const Message* reply) noexcept override {
-    if (callback_ != 0) context_.token()->remove_callback(callback_);
+    unwatch();
     const Done done = done_;
     if (error == nullptr) {
       error = take(*reply);
@@ -51,7 +48,7 @@ class Receiving final : public RpcPeer::Answer {
   }
 
  private:
-  Receiving(RunContext c, Done done) : context_(c), done_(done) {}
+  Receiving(RunContext c, Done done) : SharedCall(*c.token()), context_(c), done_(done) {}
 
   std::exception_ptr take(const Message& reply) {
     try {
@@ -64,31 +61,8 @@ class Receiving final : public RpcPeer::Answer {
     }
   }
 
-  void started(std::unique_ptr<RpcCalling> calling) {
-    const std::lock_guard lock(mutex_);
-    calling_ = std::move(calling);
-    if (cancelled_) calling_->cancel();
-  }
-  void cancel() {
-    const std::lock_guard lock(mutex_);
-    cancelled_ = true;
-    if (calling_ != nullptr) calling_->cancel();
-  }
-  void release() {
-    {
-      const std::lock_guard lock(mutex_);
-      if (--shares_ > 0) return;
-    }
-    delete this;
-  }
-
   RunContext context_;
   const Done done_;
-  uint64_t callback_ = 0;
-  std::mutex mutex_;  // guards what follows
-  std::unique_ptr<RpcCalling> calling_;
-  bool cancelled_ = false;
-  int shares_ = 2;
 };
 
 }  // namespace

@@ -260,7 +260,7 @@ void RpcPeer::call_once(const RpcRequest& request, Waited& waited) const {
       [](void* argument) { return static_cast<Waited*>(argument)->poll(); }, &waited);
 }
 
-Message RpcPeer::call(const char* path, ProtoWriter head, std::span<const Tensor> tensors,
+Message RpcPeer::call(const char* path, const ProtoWriter& head, std::span<const Tensor> tensors,
                       const Options& options) const {
   check_process();
   constexpr std::chrono::milliseconds kFirstPause{50}, kLastPause{200};

@@ -128,7 +128,7 @@ class RpcPeer {
   // Waits; polls (base/interrupt.h) meanwhile, and what that throws cancels the call. Errors: what
   // the server answered; Unavailable and DeadlineExceeded, which name it; Cancelled;
   // FailedPrecondition in the child of a fork.
-  Message call(const char* path, ProtoWriter head, std::span<const Tensor> tensors,
+  Message call(const char* path, const ProtoWriter& head, std::span<const Tensor> tensors,
                const Options& options) const;
 
   class Answer {

@@ -5,10 +5,10 @@
 #include <memory>
 #include <utility>
 
-#include "framework/base/cancellation.h"
 #include "framework/base/error.h"
 #include "framework/distributed/protocol.h"
 #include "framework/distributed/receiving.h"
+#include "framework/distributed/shared_call.h"
 #include "framework/runtime/kernel/kernel_functions.h"
 
 namespace treenail {
@@ -33,14 +33,12 @@ void fail(const Wanted& wanted, std::exception_ptr error) {
   wanted.done.fail(std::move(error));
 }
 
-// One request, and the next one for what its answer lacks. Owned by who started it and by who
-// answers it; the one that is done last frees it.
-class Asking final : public RpcPeer::Answer {
+// One request, and the next one for what its answer lacks.
+class Asking final : public SharedCall {
  public:
   static void begin(const RpcPeer& peer, uint64_t step, std::vector<Wanted> wanted) {
     auto* const self = new Asking(peer, step, std::move(wanted));
-    self->callback_ = self->token().add_callback(
-        [](void* asking) { static_cast<Asking*>(asking)->cancel(); }, self);
+    self->watch();
     std::unique_ptr<RpcCalling> calling;
     try {
       protocol::ReceiveSomeRequest request{step, {}};
@@ -51,12 +49,10 @@ class Asking final : public RpcPeer::Answer {
       return self->release();
     }
     self->started(std::move(calling));
-    if (self->callback_ == 0) self->cancel();  // it was cancelled before
-    self->release();
   }
 
   void answered(std::exception_ptr error, const Message* reply) noexcept override {
-    if (callback_ != 0) token().remove_callback(callback_);
+    unwatch();
     std::vector<Wanted> wanted = std::move(wanted_);
     const RpcPeer& peer = peer_;
     const uint64_t step = step_;
@@ -72,9 +68,10 @@ class Asking final : public RpcPeer::Answer {
 
  private:
   Asking(const RpcPeer& peer, uint64_t step, std::vector<Wanted> wanted)
-      : peer_(peer), step_(step), wanted_(std::move(wanted)), token_(wanted_.front().c.token()) {}
-
-  const CancellationToken& token() const { return *token_; }
+      : SharedCall(*wanted.front().c.token()),  // there until the last of them is done
+        peer_(peer),
+        step_(step),
+        wanted_(std::move(wanted)) {}
 
   // What has come leaves `wanted`.
   static void take(const Message& reply, std::vector<Wanted>& wanted) {
@@ -93,33 +90,9 @@ class Asking final : public RpcPeer::Answer {
     }
   }
 
-  void started(std::unique_ptr<RpcCalling> calling) {
-    const std::lock_guard lock(mutex_);
-    calling_ = std::move(calling);
-    if (cancelled_) calling_->cancel();
-  }
-  void cancel() {
-    const std::lock_guard lock(mutex_);
-    cancelled_ = true;
-    if (calling_ != nullptr) calling_->cancel();
-  }
-  void release() {
-    {
-      const std::lock_guard lock(mutex_);
-      if (--shares_ > 0) return;
-    }
-    delete this;
-  }
-
   const RpcPeer& peer_;
   const uint64_t step_;
   std::vector<Wanted> wanted_;
-  const CancellationToken* const token_;  // there until the last of them is done
-  uint64_t callback_ = 0;
-  std::mutex mutex_;  // guards what follows
-  std::unique_ptr<RpcCalling> calling_;
-  bool cancelled_ = false;
-  int shares_ = 2;
 };
 
 }  // namespace

@@ -132,9 +132,30 @@ uint64_t Worker::register_piece(const protocol::Program& program, Trust trust) {
   const auto made = std::make_shared<Piece>(
       std::move(graph), program,
       session_options(program.settings, options_, own ? state->full : state->confined));
+  std::vector<Pieces> gone;  // when the lock is free
   const std::lock_guard lock(mutex_);
-  sessions_[program.session].emplace(++next_piece_, made);
+  gone = take_unused();
+  SessionPieces& session = sessions_[program.session];
+  session.used = std::chrono::steady_clock::now();
+  session.pieces.emplace(++next_piece_, made);
   return next_piece_;
+}
+
+std::vector<Worker::Pieces> Worker::take_unused() {
+  std::vector<Pieces> taken;
+  const auto expired =
+      std::chrono::steady_clock::now() - std::chrono::seconds(options_.limits.idle_seconds);
+  for (auto at = sessions_.begin(); at != sessions_.end();) {
+    const bool runs = std::ranges::any_of(
+        at->second.pieces, [](const auto& piece) { return piece.second.use_count() > 1; });
+    if (runs || at->second.used > expired) {
+      ++at;
+      continue;
+    }
+    taken.push_back(std::move(at->second.pieces));
+    at = sessions_.erase(at);
+  }
+  return taken;
 }
 
 void Worker::forget_piece(const protocol::Handle& piece) {
@@ -142,19 +163,20 @@ void Worker::forget_piece(const protocol::Handle& piece) {
   const std::lock_guard lock(mutex_);
   const auto session = sessions_.find(piece.session);
   if (session == sessions_.end()) return;
-  const auto at = session->second.find(piece.number);
-  if (at == session->second.end()) return;
+  Pieces& pieces = session->second.pieces;
+  const auto at = pieces.find(piece.number);
+  if (at == pieces.end()) return;
   gone = std::move(at->second);
-  session->second.erase(at);
+  pieces.erase(at);
 }
 
 void Worker::close_session(std::string_view session) {
-  std::map<uint64_t, std::shared_ptr<Piece>> gone;
+  Pieces gone;
   {
     const std::lock_guard lock(mutex_);
     const auto at = sessions_.find(session);
     if (at == sessions_.end()) return;
-    gone.swap(at->second);
+    gone.swap(at->second.pieces);
     sessions_.erase(at);
   }
   for (const auto& [number, piece] : gone) piece->session.close();
@@ -170,7 +192,9 @@ std::shared_ptr<Worker::Piece> Worker::piece(const std::string& session, uint64_
   const std::lock_guard lock(mutex_);
   const auto at = sessions_.find(session);
   if (at != sessions_.end()) {
-    if (const auto found = at->second.find(number); found != at->second.end()) return found->second;
+    at->second.used = std::chrono::steady_clock::now();
+    const Pieces& pieces = at->second.pieces;
+    if (const auto found = pieces.find(number); found != pieces.end()) return found->second;
   }
   throw error_of(Code::kAborted,
                  {treenail::to_text(options_.task), " has no piece ", number, " of session \"",

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -83,7 +84,15 @@ class Worker final : public ValueSource {
   struct Step;
   class StepUse;
 
+  using Pieces = std::map<uint64_t, std::shared_ptr<Piece>>;
+  struct SessionPieces {
+    Pieces pieces;
+    std::chrono::steady_clock::time_point used;
+  };
+
   std::shared_ptr<State> state_of(const std::string& owner);
+  // What sessions have left whose masters ended without a word. With the mutex.
+  std::vector<Pieces> take_unused();
   std::shared_ptr<Piece> piece(const std::string& session, uint64_t number);
   void drop_idle(uint64_t number);
   void check_incarnation(uint64_t wanted) const;
@@ -96,7 +105,7 @@ class Worker final : public ValueSource {
   std::mutex mutex_;                                      // guards what follows
   std::map<std::string, std::shared_ptr<State>> states_;  // by owner
   uint64_t next_piece_ = 0;
-  std::map<std::string, std::map<uint64_t, std::shared_ptr<Piece>>, std::less<>> sessions_;
+  std::map<std::string, SessionPieces, std::less<>> sessions_;
   std::map<uint64_t, std::shared_ptr<Step>> steps_;
   std::map<TaskName, std::unique_ptr<RpcPeer>> peers_;
   std::unique_ptr<Neighbours> neighbours_;  // uses what stands before

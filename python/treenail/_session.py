@@ -102,6 +102,8 @@ class Session(_core.SessionBase):
         target: "grpc://host:port". config: a ConfigProto, for its credentials. Raises
         InvalidArgumentError for another target, UnavailableError where nothing answers there.
         """
+        if config is not None and not isinstance(config, ConfigProto):
+            raise TypeError("config must be a tn.ConfigProto, but got %r" % (config,))
         _core.reset_cluster(target, config.credentials if config is not None else "",
                             [] if containers is None else list(containers))
 

@@ -416,6 +416,35 @@ TEST_F(OneServer, UnusedSessionsMakeRoom) {
               }).starts_with("Aborted: this server has no such session"));
 }
 
+TEST_F(OneServer, WhatAMasterHasLeftHereMakesRoom) {
+  ServerOptions options;
+  options.limits.idle_seconds = 1;
+  begin(options);
+  if (server == nullptr) return;
+  GraphBuilder b;
+  b.constant(floats({1}), "one");
+  const auto give = [&](const std::string& session) {
+    const protocol::Program program{session, graph_to_bytes(*b.graph), {}, {}, {"one"}, {}, "", ""};
+    const Message reply =
+        peer->call(protocol::worker::kRegisterPiece, protocol::write(program), {}, {});
+    return protocol::read<protocol::Handle>(reply.fields()).number;
+  };
+  const auto run = [&](const std::string& session, uint64_t piece) {
+    const protocol::RunRequest request{session, piece, 0, piece, 0};
+    return error_of(
+        [&] { peer->call(protocol::worker::kRunPiece, protocol::write(request), {}, {}); });
+  };
+  const uint64_t old = give("a"), used = give("b");
+  for (int i = 0; i < 3; ++i) {
+    ::usleep(500'000);
+    EXPECT_EQ(run("b", used), "no error");
+  }
+  const uint64_t young = give("c");
+  EXPECT_TRUE(run("a", old).starts_with("Aborted: /job:w/replica:0/task:0 has no piece"));
+  EXPECT_EQ(run("b", used), "no error");
+  EXPECT_EQ(run("c", young), "no error");
+}
+
 TEST_F(OneServer, PlansNodesAndMemoryHaveLimits) {
   ServerOptions options;
   options.limits.plans = 2;

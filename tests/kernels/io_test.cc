@@ -13,6 +13,7 @@
 #include "framework/op/op_registry.h"
 #include "framework/op/shape_context.h"
 #include "framework/runtime/run/immediate.h"
+#include "framework/runtime/state/resource_manager.h"
 #include "framework/tensor/string_element.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/needs_hdf5.h"
@@ -28,7 +29,7 @@ std::vector<Tensor> run(std::string_view name, const std::vector<Tensor>& inputs
   std::vector<DType> types;
   for (const Tensor& input : inputs) types.push_back(input.dtype());
   const OpInstance op = resolve_op(OpRegistry::instance().get(name), types, attrs);
-  return run_immediately(op, inputs, NodeServices(), token);
+  return run_immediately(op, inputs, {&ResourceManager::process()}, token);
 }
 
 Tensor string(const std::string& text) { return Tensor::scalar(StringElement(text)); }

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -149,8 +150,15 @@ def test_values_go_by_message_where_there_is_no_memory_to_lend():
         assert lent_to_others(pair.ps.pid) == 0
 
 
-def test_sockets_of_processes_that_are_gone_are_removed(tmp_path):
-    directory = str(tmp_path / "sockets")
+@pytest.fixture
+def short_path():
+    """A directory whose name leaves room for that of a socket."""
+    with tempfile.TemporaryDirectory() as directory:
+        yield directory
+
+
+def test_sockets_of_processes_that_are_gone_are_removed(short_path):
+    directory = os.path.join(short_path, "sockets")
     environment = {"TREENAIL_SHARED_MEMORY": directory}
     with Pair(ps=environment, worker=environment) as pair:
         pair.said()
