@@ -26,8 +26,8 @@ with tn.Session() as session:
     tn.train.Saver().save(session, sys.argv[1])
 print("done")
 """
-# What names memory: an exception's type, or the dynamic linker's words where NumPy is loaded. In the
-# middle of an import of NumPy's CPython itself may lose the MemoryError.
+# What names memory: the type of an exception, or the dynamic linker's words where NumPy is loaded.
+# CPython itself may lose the MemoryError in the middle of that import.
 OF_MEMORY = ("MemoryError", "ResourceExhaustedError", "failed to map segment",
              "annot allocate memory", "cannot map zero-fill pages", "cannot create shared object",
              "in _find_and_load\n"
