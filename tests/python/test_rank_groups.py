@@ -9,6 +9,7 @@ import pytest
 
 import process_group
 import treenail as tn
+from certificates import Authority, needs_openssl
 from cluster_processes import free_ports
 from treenail.distributed import _addresses
 
@@ -39,6 +40,40 @@ leave(found)
     assert process_group.run(tmp_path, program, 2) == [
         [(1, 2, 1, "shared_memory", [10, 1]), (1, 2, 1, "grpc", [10, 1])],
         [(0, 2, 0, "shared_memory", [10, 1]), (0, 2, 0, "grpc", [10, 1])]]
+
+
+@needs_openssl
+def test_groups_by_certificates_of_their_hosts(tmp_path):
+    authority = Authority(tmp_path / "site")
+    authority.sign("host", "IP:127.0.0.1,DNS:localhost")
+    authority.sign("alice", "URI:user:alice")
+    program = """
+D = tn.distributed
+os.environ["TREENAIL_CREDENTIALS"] = eval(%r)[rank]
+os.environ["GRPC_VERBOSITY"] = "NONE"
+def joined():
+    tn.distributed.init("grpc", rank=rank, cluster=os.environ["TEST_ADDRESSES"].split(","),
+                        join_timeout=%g)
+    with tn.Session() as session:
+        total.append(session.run(D.all_reduce(tn.ones([3]))).tolist())
+    D.shutdown()
+total = []
+said = error_of(joined)
+leave((total, said))
+"""
+    for names, limit in ((["host", "host"], 30), (["host", "alice"], 2)):
+        files = [str(authority.credentials(name)) for name in names]
+        directory = tmp_path / "-".join(names)
+        directory.mkdir()
+        found = process_group.Group(directory, program % (repr(files), limit), 2,
+                                    process_group.by_grpc(2)).wait()
+        if names[1] == "host":
+            assert found == [([[2.0] * 3], (None, ""))] * 2
+        else:  # who is no host of a rank takes no part, and is not taken for one
+            assert found[0][0] == found[1][0] == []
+            assert found[0][1][0] == "DeadlineExceededError"
+            assert found[1][1][0] == "PermissionDeniedError"
+            assert "the group is for the hosts of its ranks" in found[1][1][1]
 
 
 def test_a_rank_that_is_killed_ends_what_waits_for_it(tmp_path):
