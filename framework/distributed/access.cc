@@ -12,19 +12,10 @@ namespace treenail {
 namespace {
 
 std::string_view reach_of(HostAccess access) {
-  switch (access) {
-    case HostAccess::kNone:
-      return "computes";
-    case HostAccess::kFiles:
-      return "reads or writes files";
-    case HostAccess::kProcess:
-      return "reaches the server's process";
-    case HostAccess::kNetwork:
-      return "speaks with other processes";
-    case HostAccess::kPython:
-      return "runs Python";
-  }
-  return "reaches further";
+  constexpr std::string_view kSentences[] = {"computes", "reads or writes files",
+                                             "reaches the server's process",
+                                             "speaks with other processes", "runs Python"};
+  return kSentences[static_cast<size_t>(access)];
 }
 
 }  // namespace

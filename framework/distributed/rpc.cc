@@ -35,11 +35,6 @@ std::string_view text_of(const RpcView& view) {
   return {static_cast<const char*>(view.data), view.bytes};
 }
 
-void set_status(RpcStatus* status, Code code, std::string_view text) {
-  status->code = static_cast<int32_t>(code);
-  const size_t bytes = text.copy(status->text, sizeof status->text - 1);
-  status->text[bytes] = '\0';
-}
 std::atomic<const RpcApi*> given_api{nullptr};
 
 const RpcApi& rpc_api() {
@@ -130,11 +125,11 @@ void admit(void* self, const RpcCaller* caller, RpcStatus* status) {
     std::vector<std::string_view> names;
     for (size_t i = 0; i < caller->num_names; ++i) names.push_back(text_of(caller->names[i]));
     const Caller known = static_cast<RpcHandler*>(self)->admit(names, text_of(caller->token));
-    set_status(status, Code::kOk, Admission::to_text(known));
+    set_status(status, 0, Admission::to_text(known));
   } catch (const Error& error) {
-    set_status(status, error.code(), error.message());
+    set_status(status, static_cast<int32_t>(error.code()), error.message());
   } catch (...) {
-    set_status(status, Code::kInternal, "the caller could not be examined");
+    set_status(status, static_cast<int32_t>(Code::kInternal), "the caller could not be examined");
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "framework/base/adapter.h"
 
@@ -32,6 +33,11 @@ struct RpcStatus {
   int32_t code;
   char text[4096];
 };
+
+inline void set_status(RpcStatus* status, int32_t code, std::string_view text) {
+  status->code = code;
+  status->text[text.copy(status->text, sizeof status->text - 1)] = '\0';
+}
 
 struct RpcCall;     // one request that a server has to answer
 struct RpcServer;   // the adapter's own

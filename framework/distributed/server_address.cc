@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/distributed/server_address.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include "framework/base/error.h"
 
 namespace treenail {
@@ -13,7 +16,10 @@ std::string host_of(const std::string& address) {
 }
 
 bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "[::1]" || host.starts_with("127.");
+  if (host == "localhost" || host == "[::1]") return true;
+  in_addr address{};  // a name may begin like one
+  return ::inet_pton(AF_INET, host.c_str(), &address) == 1 &&
+         (ntohl(address.s_addr) >> 24) == IN_LOOPBACKNET;
 }
 
 std::string listening_address(const std::string& address, bool encrypted, bool plain_text) {

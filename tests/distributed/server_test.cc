@@ -257,6 +257,9 @@ TEST(Server, SaysWhatItCannotBe) {
   };
   EXPECT_TRUE(
       serve("0.0.0.0:0", false).starts_with("PermissionDenied: refuses to listen on 0.0.0.0:0: "));
+  // A name that begins like an address of this machine is none.
+  EXPECT_TRUE(serve("127.example.com:0", false)
+                  .starts_with("PermissionDenied: refuses to listen on 127.example.com:0: "));
   EXPECT_EQ(serve("localhost:0", false, 1),
             "NotFound: the cluster has no /job:w/replica:0/task:1; it has "
             "/job:w/replica:0/task:0");

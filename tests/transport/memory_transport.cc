@@ -284,11 +284,6 @@ namespace {
 
 // --- The functions of the table ------------------------------------------------------------------
 
-void say(RpcStatus* status, int32_t code, std::string_view text) {
-  status->code = code;
-  status->text[text.copy(status->text, sizeof status->text - 1)] = '\0';
-}
-
 RpcServer* serve(const RpcServerOptions* options, const RpcService* service, RpcStatus* status) {
   auto made = std::make_shared<RpcServer>();
   made->service = *service;
@@ -302,8 +297,8 @@ RpcServer* serve(const RpcServerOptions* options, const RpcService* service, Rpc
   made->port = port_of(options->address);
   if (made->port == "0") made->port = std::to_string(++all.last_port);
   if (!all.reached.emplace(made->port, made).second) {
-    say(status, kUnavailable,
-        std::string("cannot listen on ") + options->address + ": it is taken");
+    set_status(status, kUnavailable,
+               std::string("cannot listen on ") + options->address + ": it is taken");
     return nullptr;
   }
   status->code = 0;

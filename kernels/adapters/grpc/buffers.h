@@ -5,7 +5,6 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>
 
-#include <string_view>
 #include <vector>
 
 #include "framework/distributed/rpc_api.h"
@@ -47,12 +46,5 @@ class Views {
   std::vector<grpc::Slice> slices_;
   std::vector<RpcView> views_;
 };
-
-inline void set_status(RpcStatus* status, int32_t code, std::string_view text) {
-  status->code = code;
-  const size_t bytes = text.size() < sizeof status->text ? text.size() : sizeof status->text - 1;
-  text.copy(status->text, bytes);
-  status->text[bytes] = '\0';
-}
 
 }  // namespace treenail
