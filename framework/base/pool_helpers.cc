@@ -115,9 +115,10 @@ bool State::must_rest() const {
 // Returns when the bell is rung, or earlier.
 void State::sleep(int index, bool rests) {
   const uint32_t rung = bell.load(std::memory_order_seq_cst);
-  // Sequentially consistent with who adds work or ends helpers: either he sees this sleeper, or it
-  // sees what he did.
+  // Sequentially consistent with who adds work, lets more helpers wake or ends some: either he sees
+  // this sleeper, or it sees what he did.
   const int others = sleepers.fetch_add(1, std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   int turn = 0;
   const bool sound = rests ? others < helpers.load(std::memory_order_relaxed) -
                                           awake_limit.load(std::memory_order_relaxed)
@@ -180,31 +181,40 @@ void State::wake_helpers(int count) {
   futex_wake(&bell, count);
 }
 
-// Brings the helpers to the number asked for, if the pool is idle but for the caller's slot: who
-// has all slots knows that no helper is in a region.
+// Brings the helpers to the number asked for. More start at once; some end only if the pool is idle
+// but for the caller's slot: who has all slots knows that no helper is in a region.
 void State::adjust_helpers(const Slot& mine) {
+  if (adjusting.exchange(true, std::memory_order_acquire)) return;
   const uint32_t generation = fork_generation();
-  int taken = 0;
-  while (taken < kSlots &&
-         (&slots[taken] == &mine || !slots[taken].busy.exchange(true, std::memory_order_acquire))) {
-    ++taken;
-  }
-  if (taken == kSlots) {
-    const int wanted = threads.load(std::memory_order_relaxed);
-    started_for.store(wanted, std::memory_order_relaxed);
-    awake_limit.store(wanted - 1, std::memory_order_relaxed);
-    helper_limit.store(wanted - 1, std::memory_order_seq_cst);
-    int count = helpers.load(std::memory_order_relaxed);
-    if (count > wanted - 1) {
-      wake_helpers(kMaxThreads);
-      for (; count > wanted - 1; --count) pthread_join(helper[count - 1].thread, nullptr);
+  const int wanted = threads.load(std::memory_order_relaxed);
+  if (wanted > helpers.load(std::memory_order_relaxed)) {
+    set_helpers(wanted);
+  } else {
+    int taken = 0;
+    while (taken < kSlots && (&slots[taken] == &mine ||
+                              !slots[taken].busy.exchange(true, std::memory_order_acquire))) {
+      ++taken;
     }
-    while (count < wanted - 1 && start_helper(count)) ++count;
-    helpers.store(count, std::memory_order_relaxed);
+    if (taken == kSlots) set_helpers(wanted);
+    while (taken-- > 0) {
+      if (&slots[taken] != &mine) give_up(slots[taken], generation);
+    }
   }
-  while (taken-- > 0) {
-    if (&slots[taken] != &mine) give_up(slots[taken], generation);
+  if (fork_generation() == generation) adjusting.store(false, std::memory_order_release);
+}
+
+void State::set_helpers(int wanted_threads) {
+  const int wanted = wanted_threads - 1;
+  started_for.store(wanted_threads, std::memory_order_relaxed);
+  awake_limit.store(wanted, std::memory_order_relaxed);
+  helper_limit.store(wanted, std::memory_order_seq_cst);
+  int count = helpers.load(std::memory_order_relaxed);
+  if (count > wanted) {
+    wake_helpers(kMaxThreads);
+    for (; count > wanted; --count) pthread_join(helper[count - 1].thread, nullptr);
   }
+  while (count < wanted && start_helper(count)) ++count;
+  helpers.store(count, std::memory_order_relaxed);
 }
 
 }  // namespace treenail::pool_detail

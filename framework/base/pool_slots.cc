@@ -121,8 +121,10 @@ void State::count_callers(Slot& mine, int64_t now) {
     }
   }
   const int limit = std::max(started_for.load(std::memory_order_relaxed) - callers, 0);
+  // Sequentially consistent with helpers that lie down to rest: either one sees the new limit, or
+  // who wakes helpers after this sees that sleeper.
   if (awake_limit.load(std::memory_order_relaxed) != limit) {
-    awake_limit.store(limit, std::memory_order_relaxed);
+    awake_limit.store(limit, std::memory_order_seq_cst);
   }
 }
 

@@ -11,9 +11,9 @@
 // ended, or has added his last unit, may still touch the slot, of which the worst is that an owner
 // wakes up for nothing.
 //
-// Lock order: none. `busy` is tried, never waited for. A thread waits for its own region only, that
-// is for chunks that somebody has begun; those wait at most for the chunks of a region inside
-// theirs (kDeepest), and these for nothing.
+// Lock order: none. `busy` and `adjusting` are tried, never waited for. A thread waits for its own
+// region only, that is for chunks that somebody has begun; those wait at most for the chunks of a
+// region inside theirs (kDeepest), and these for nothing.
 #pragma once
 
 #include <pthread.h>
@@ -184,10 +184,11 @@ struct State {
   std::atomic<const char*> origin{""};       // who decided `threads`
   std::atomic<int> used_slots{1};            // slots from here on were never taken
   std::atomic<int> helpers{0};               // started
-  std::atomic<int> started_for{1};   // the value of `threads` that `helpers` answers, even if the
-                                     // system refused some
-  std::atomic<int> helper_limit{0};  // helpers at or above this index end
-  std::atomic<int> awake_limit{0};   // helpers beyond this number rest: callers use their CPUs
+  std::atomic<int> started_for{1};     // the value of `threads` that `helpers` answers, even if the
+                                       // system refused some
+  std::atomic<bool> adjusting{false};  // somebody starts or ends helpers; tried, never waited for
+  std::atomic<int> helper_limit{0};    // helpers at or above this index end
+  std::atomic<int> awake_limit{0};     // helpers beyond this number rest: callers use their CPUs
   std::atomic<int64_t> spin_ns{0};
   std::atomic<Hook> hooks[kMaxHooks] = {};
   std::atomic<int64_t> last_check_ns{0};
@@ -243,6 +244,7 @@ struct State {
   int helpers_elsewhere(const Slot* but) const;
   int helpers_to_wake(Slot& slot, double cost_ns, int64_t useful, int64_t now);
 
+  void set_helpers(int wanted_threads);
   bool start_helper(int index);
   void helper_main(int index);
   bool wait_for_work(int index);

@@ -29,8 +29,8 @@ class ThreadPool {
   // Threads that work on one region, the caller included, and on the regions of so many callers
   // together; at least 1.
   int num_threads() const;
-  // Takes effect when a region begins and the whole pool is idle. Errors: InvalidArgument unless
-  // 1 <= n <= 1024.
+  // Takes effect when a region begins; fewer threads only once the whole pool is idle then. Errors:
+  // InvalidArgument unless 1 <= n <= 1024.
   void set_num_threads(int n);
   // Who decided num_threads(): "TREENAIL_NUM_THREADS", "the affinity mask", ...
   std::string threads_origin() const;

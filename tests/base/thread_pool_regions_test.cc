@@ -202,8 +202,23 @@ TEST(ThreadPoolRegions, TheErrorAndCancellationOfOneRegionLeaveOthersAlone) {
 }
 
 // When callers have gone, what lies open is shared with the helpers that rested beside them.
+TEST(ThreadPoolRegions, HelpersStartWhileAnotherCallerIsInARegion) {
+  ThreadPool& pool = pool_of(2);
+  pool.run_chunks(
+      2,
+      [&](int64_t outer) {
+        if (outer == 1) return;
+        EXPECT_EQ(pool.started_helpers(), 1);
+        pool.set_num_threads(3);
+        std::thread([&] { expect_exactly_once(pool, 4, kLarge); }).join();
+        EXPECT_EQ(pool.started_helpers(), 2);
+      },
+      kLarge);
+}
+
 TEST(ThreadPoolRegions, HelpersComeBackWhenOtherCallersHaveGone) {
   ThreadPool& pool = pool_of(2);
+  expect_exactly_once(pool, 4, kLarge);  // starts the helper: a region without any is a loop
   const std::thread::id main_thread = std::this_thread::get_id();
   std::atomic<bool> stop{false};
   std::atomic<bool> helped{false};
