@@ -9,6 +9,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/logging.h"
+#include "framework/distributed/say_error.h"
 
 namespace treenail {
 
@@ -122,12 +123,11 @@ void Lender::answer(const Waiting& waiting, const Tensor* value,
   try {
     if (error != nullptr) std::rethrow_exception(error);
     give(waiting, *value);
-  } catch (const Error& found) {
-    const std::string_view text = std::string_view(found.message()).substr(0, kMostText);
-    post(PacketKind::kFailed, waiting.number, concat(static_cast<int>(found.code()), " ", text));
-  } catch (const std::exception& found) {
-    post(PacketKind::kFailed, waiting.number,
-         concat(static_cast<int>(Code::kInternal), " ", found.what()));
+  } catch (...) {
+    say_error(std::current_exception(), [&](Code code, std::string_view text) {
+      post(PacketKind::kFailed, waiting.number,
+           concat(static_cast<int>(code), " ", text.substr(0, kMostText)));
+    });
   }
 }
 

@@ -20,6 +20,7 @@
 #include "framework/base/spin.h"
 #include "framework/distributed/borrower.h"
 #include "framework/distributed/neighbour_packets.h"
+#include "framework/distributed/say_error.h"
 #include "framework/distributed/shared_memory/local_socket.h"
 #include "framework/distributed/wake_event.h"
 
@@ -34,16 +35,6 @@ constexpr int64_t kRetryNs = 10 * kSecond;  // whether a task is on this host
 constexpr int64_t kRestartNs = kSecond;     // the same, when one was and its socket closed
 constexpr int64_t kStatusMs = 10'000;       // for its answer who it is
 constexpr int kPollMs = 1000;
-
-std::string text_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& found) {
-    return found.what();
-  } catch (...) {
-    return "an unknown error";
-  }
-}
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/spin.h"
+#include "framework/distributed/say_error.h"
 
 namespace treenail {
 namespace {
@@ -16,16 +17,6 @@ namespace {
 // Smaller parts cost calls, larger ones leave one end idle.
 constexpr size_t kPartBytes = 1 << 20;
 constexpr int kPartsUnderWay = 4;
-
-std::string text_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& found) {
-    return found.message();
-  } catch (const std::exception& found) {
-    return found.what();
-  }
-}
 
 }  // namespace
 

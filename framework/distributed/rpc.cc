@@ -5,13 +5,13 @@
 #include <atomic>
 #include <chrono>
 #include <limits>
-#include <new>
 #include <thread>
 #include <utility>
 
 #include "framework/base/error.h"
 #include "framework/base/fork.h"
 #include "framework/base/interrupt.h"
+#include "framework/distributed/say_error.h"
 
 namespace treenail {
 namespace {
@@ -95,20 +95,9 @@ void RpcAsked::reply(ProtoWriter head, std::span<const Tensor> tensors) const no
 }
 
 void RpcAsked::refuse(const std::exception_ptr& error) const noexcept {
-  const auto say = [&](Code code, std::string_view text) {
+  say_error(error, [&](Code code, std::string_view text) {
     rpc_api().refuse(call_, static_cast<int32_t>(code), text.data(), text.size());
-  };
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& found) {
-    say(found.code(), found.message());
-  } catch (const std::bad_alloc&) {
-    say(Code::kResourceExhausted, "out of memory");
-  } catch (const std::exception& found) {
-    say(Code::kInternal, found.what());
-  } catch (...) {
-    say(Code::kUnknown, "an unknown error");
-  }
+  });
 }
 
 bool RpcAsked::abandoned() const { return rpc_api().abandoned(call_); }
