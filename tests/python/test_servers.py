@@ -314,10 +314,13 @@ def test_options_of_sessions_at_servers_are_checked(wrong, kind):
 def test_what_a_server_is_refused():
     with pytest.raises(ValueError, match='protocol must be "grpc"'):
         tn.train.Server({"w": ["localhost:0"]}, protocol="http")
-    with pytest.raises(TypeError, match="a cluster is a tn.train.ClusterSpec or"):
+    with pytest.raises(TypeError, match="`cluster` must be a dictionary .* not 'localhost:0'"):
         tn.train.Server("localhost:0")
-    with pytest.raises(TypeError, match="jobs and addresses are str"):
+    with pytest.raises(TypeError, match="Task address must be a str .* not 1, of task 0 of job"):
         tn.train.Server({"w": [1]})
+    for nothing in ({}, {"w": []}):
+        with pytest.raises(ValueError, match="the cluster has no tasks"):
+            tn.train.Server(nothing)
     with pytest.raises(ValueError, match="job_name must say which of ps, w this is"):
         tn.train.Server({"w": ["localhost:0"], "ps": ["localhost:0"]})
     with pytest.raises(ValueError, match="task_index must say which of the 2 tasks"):

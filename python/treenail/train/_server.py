@@ -9,6 +9,7 @@ from operator import index
 
 from treenail import _treenail as _core
 from treenail._session_options import ConfigProto, device_limits
+from treenail.train._cluster_spec import ClusterSpec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,25 +17,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def _tasks_of(cluster: Any) -> list:
-    """(job, number, address) of each task of a ClusterSpec, a Server's cluster or a dict."""
-    jobs = cluster.as_dict() if hasattr(cluster, "as_dict") else cluster
-    if not isinstance(jobs, dict):
-        raise TypeError("a cluster is a tn.train.ClusterSpec or {job: addresses of its tasks}, but "
-                        "got %r" % (cluster,))
-    tasks = []
-    for job, addresses in jobs.items():
-        numbered = addresses.items() if isinstance(addresses, dict) else enumerate(addresses)
-        for number, address in numbered:
-            if not isinstance(job, str) or not isinstance(address, str):
-                raise TypeError("jobs and addresses are str, but the cluster has %r: %r"
-                                % (job, address))
-            tasks.append((job, index(number), address))
-    return tasks
+def _tasks_of(cluster: ClusterSpec) -> list:
+    """(job, number, address) of each task."""
+    return [(job, number, cluster.task_address(job, number))
+            for job in cluster.jobs for number in cluster.task_indices(job)]
 
 
 def _the_one(tasks: list, job: str | None, number: int | None) -> tuple:
     jobs = sorted({name for name, _, _ in tasks})
+    if not jobs:
+        raise ValueError("the cluster has no tasks")
     if job is None:
         if len(jobs) != 1:
             raise ValueError("job_name must say which of %s this is" % ", ".join(jobs))
@@ -57,7 +49,7 @@ def _names(what: str, names: Any) -> list:
 class Server:
     """A task of a cluster: its devices and variables, and a master for sessions.
 
-    server_or_cluster_def: the cluster, a tn.train.ClusterSpec or {job: [address, ...]}.
+    server_or_cluster_def: the cluster: a tn.train.ClusterSpec, what makes one, or another Server.
     job_name, task_index: which task of it this process is; may be left out where there is but one.
     protocol: "grpc" or None. config: a ConfigProto, for device_count and keepalive_in_ms.
     start: listen at once.
@@ -76,9 +68,10 @@ class Server:
     "nodes" (1000000 of a plan), "memory_bytes", "step_seconds" (0: none), "idle_seconds" (86400),
     "message_bytes" (2147483647).
 
-    docs/security.md has more. Raises NotFoundError and InvalidArgumentError for a task, an address,
-    a file or a name that is none, PermissionDeniedError as above and for secrets that others can
-    read, UnavailableError where the address is taken, UnimplementedError without gRPC.
+    docs/security.md has more. Raises TypeError and ValueError for what is no cluster or has several
+    tasks to choose from, NotFoundError and InvalidArgumentError for a task, an address, a file or a
+    name that is none, PermissionDeniedError as above and for secrets that others can read,
+    UnavailableError where the address is taken, UnimplementedError without gRPC.
     """
 
     def __init__(self, server_or_cluster_def: Any, job_name: str | None = None,
@@ -93,8 +86,8 @@ class Server:
             raise TypeError("config must be a tn.ConfigProto, but got %r" % (config,))
         if isinstance(server_or_cluster_def, Server):
             server_or_cluster_def = server_or_cluster_def.cluster
-        tasks = _tasks_of(server_or_cluster_def)
-        self._cluster = server_or_cluster_def
+        self._cluster = ClusterSpec(server_or_cluster_def)
+        tasks = _tasks_of(self._cluster)
         self._job, self._index = _the_one(tasks, job_name, task_index)
         config = config or ConfigProto()
         devices = device_limits(config.device_count)
@@ -108,8 +101,8 @@ class Server:
             self.start()
 
     @property
-    def cluster(self) -> Any:
-        """The cluster, as it was given."""
+    def cluster(self) -> ClusterSpec:
+        """The cluster that this is a task of."""
         return self._cluster
 
     @property
