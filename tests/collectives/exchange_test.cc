@@ -14,8 +14,8 @@ namespace treenail {
 namespace {
 
 template <class Body>
-void as_group(int size, const Body& body, int64_t timeout_ns = 0) {
-  const auto post = std::make_shared<test::Post>();
+void as_group(int size, const Body& body, int64_t timeout_ns = 0,
+              const std::shared_ptr<test::Post>& post = std::make_shared<test::Post>()) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank) {
     threads.emplace_back([&, rank] {
@@ -66,6 +66,29 @@ TEST(Exchange, SaysWhoHasLeftAndWhoDoesNotCome) {
         }
       },
       100'000'000);
+}
+
+// Who leaves because of a loss may be heard before the loss is noticed.
+TEST(Exchange, NamesALossRatherThanWhoLeftForIt) {
+  const auto post = std::make_shared<test::Post>();
+  std::promise<void> over;
+  std::shared_future<void> ended = over.get_future();
+  const auto body = [&](Communicator& group) {
+    if (group.rank() == 1) ended.wait();
+    if (group.rank() != 0) return;
+    const auto reduce = [&] { test::all_reduce(group, "a", Tensor::scalar<float>(1))->wait(); };
+    EXPECT_ERROR(reduce(), Code::kUnavailable, "rank 2 has left the group");
+    post->lost = 1;
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    std::string said;
+    while (said.find("lost rank 1") == std::string::npos &&
+           std::chrono::steady_clock::now() < until) {
+      said = testing::error_of(reduce);
+    }
+    EXPECT_NE(said.find("lost rank 1"), std::string::npos) << said;
+    over.set_value();
+  };
+  as_group(3, body, 0, post);
 }
 
 }  // namespace

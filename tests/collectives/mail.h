@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A ByteExchange between threads of this process: transfers end late and out of step, as a seeded
-// generator has it.
+// generator has it, and a rank is lost when the test says so.
 #pragma once
 
+#include <atomic>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -22,6 +23,7 @@ class Post {
   using Line = std::tuple<int, int, int>;  // from, to, tag
   std::mutex mutex;
   std::map<Line, std::deque<std::vector<std::byte>>> sent;
+  std::atomic<int> lost{-1};
 };
 
 class Mail final : public ByteExchange {
@@ -69,6 +71,12 @@ class Mail final : public ByteExchange {
     }
     return false;
   }
+  bool take_loss(int* peer, std::string* why) override {
+    *peer = post_->lost.load();
+    if (told_loss_ || *peer < 0 || *peer == rank()) return false;
+    *why = concat("lost rank ", *peer);
+    return told_loss_ = true;
+  }
   void close() noexcept override {}
 
  private:
@@ -76,6 +84,7 @@ class Mail final : public ByteExchange {
   std::mt19937 random_;
   std::map<Ticket, std::pair<Post::Line, std::span<std::byte>>> awaited_;
   Ticket last_ = 0;
+  bool told_loss_ = false;
 };
 
 }  // namespace treenail::test

@@ -134,9 +134,10 @@ void Engine::arrived(int peer, uint64_t place, const Descriptor& descriptor) {
 
 void Engine::departed(int peer, bool left, const std::string& why) {
   gone_[static_cast<size_t>(peer)] = why;
-  lost_ = lost_ || !left;
   const std::lock_guard lock(queue_mutex_);
-  if (failure_.empty()) failure_ = why;
+  // The first loss is why others leave, also where their farewells come before it is noticed.
+  if (failure_.empty() || (!left && !lost_)) failure_ = why;
+  lost_ = lost_ || !left;
 }
 
 void Engine::take_queue() {
@@ -221,17 +222,14 @@ void Engine::tell(Ends& ends) noexcept {
 // ---------------------------------------------------------------------------
 
 void Engine::fail_lost(Ends& ends) {
-  std::string why;
-  for (const std::string& text : gone_) {
-    if (why.empty()) why = text;
-  }
-  if (why.empty()) return;
+  if (failure_.empty()) return;
   for (auto at = executions_.begin(); at != executions_.end();) {
     Execution& execution = *at->second;
-    bool hopeless = lost_;
-    for (size_t r = 0; r < gone_.size(); ++r)
-      hopeless = hopeless || (!gone_[r].empty() && !execution.arrived[r]);
-    if (!hopeless || execution.collective == nullptr) {
+    std::string why = lost_ ? failure_ : "";
+    for (size_t r = 0; r < gone_.size() && why.empty(); ++r) {
+      if (!execution.arrived[r]) why = gone_[r];
+    }
+    if (why.empty() || execution.collective == nullptr) {
       ++at;
       continue;
     }
