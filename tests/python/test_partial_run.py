@@ -81,6 +81,15 @@ def test_random_numbers_and_variables_are_computed_once():
         np.testing.assert_array_equal(sess.partial_run(handle, scaled, {x: 2.0}), first * 2)
 
 
+def test_without_feeds():
+    with tn.Graph().as_default(), tn.Session() as sess:
+        one = tn.random_uniform([2], seed=1)
+        two = one * 2
+        handle = sess.partial_run_setup([one, two, two.op])
+        first = sess.partial_run(handle, one)
+        np.testing.assert_array_equal(sess.partial_run(handle, [two, two.op])[0], first * 2)
+
+
 @pytest.mark.parametrize("call, text", [
     (lambda s, h, a, b, c, r1, r2: s.partial_run(h, r1, {a: 1}), 'it needs "b:0"'),
     (lambda s, h, a, b, c, r1, r2: s.partial_run(h, r2, {a: 1, b: 1}), 'it needs "c:0"'),

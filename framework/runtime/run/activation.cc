@@ -40,7 +40,8 @@ Activation::Activation(RunQueue& queue, const Plan& plan, Frame& frame, const Ca
       if (waits.empty()) parts_.push_back(static_cast<int32_t>(parts_left_.size()));
       parts_left_.push_back(static_cast<uint32_t>(waits.size()));
     }
-  } else if (!plan.arg_successors.empty()) {
+  } else if (!plan.arg_successors.empty() || !plan.fetch_waits.empty() ||
+             !plan.target_waits.empty()) {  // a run in parts, maybe without feeds
     done_.resize(plan.nodes.size());
     wanted_.resize(plan.nodes.size());
   }
