@@ -201,7 +201,7 @@ TEST(ThreadPoolRegions, TheErrorAndCancellationOfOneRegionLeaveOthersAlone) {
   EXPECT_EQ(wrong.load(), 0);
 }
 
-// When callers have gone, what lies open is shared with the helpers that rested beside them.
+// Fewer threads wait until no helper can be in a region, more need not.
 TEST(ThreadPoolRegions, HelpersStartWhileAnotherCallerIsInARegion) {
   ThreadPool& pool = pool_of(2);
   pool.run_chunks(
@@ -216,6 +216,7 @@ TEST(ThreadPoolRegions, HelpersStartWhileAnotherCallerIsInARegion) {
       kLarge);
 }
 
+// When callers have gone, what lies open is shared with the helpers that rested beside them.
 TEST(ThreadPoolRegions, HelpersComeBackWhenOtherCallersHaveGone) {
   ThreadPool& pool = pool_of(2);
   expect_exactly_once(pool, 4, kLarge);  // starts the helper: a region without any is a loop

@@ -217,8 +217,9 @@ TEST_F(ByCost, IsDeterministicAndKeepsItsPromises) {
     EXPECT_EQ(found.places, placed().places);
     for (const Output& value : values) {
       const DeviceName& name = names[static_cast<size_t>(of(found, value))];
-      if (!value.node->device().empty())
+      if (!value.node->device().empty()) {
         EXPECT_TRUE(satisfies(name, parse_device_name(value.node->device())));
+      }
       for (const std::string& other : value.node->colocated_with())
         EXPECT_EQ(of(found, value), of(found, {b.graph->find(other), 0}));
     }

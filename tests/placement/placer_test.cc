@@ -232,6 +232,7 @@ TEST_F(Colocated, FollowWhatIsAskedForOrWhereStateIs) {
   const Output with_read = beside({"read"}, neg("with_read"));
   const Output with_that = beside({"with_read"}, neg("with_that"));
   EXPECT_EQ(place_of(read), 3);
+  EXPECT_EQ(place_of(with_read), 3);
   EXPECT_EQ(place_of(with_that), 3);
   EXPECT_EQ(place_of(y), 2);
 }

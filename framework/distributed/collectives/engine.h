@@ -106,7 +106,7 @@ class Engine : public Communicator {
   std::mutex queue_mutex_;  // held shortly; guards the next four
   std::deque<std::unique_ptr<Execution>> queue_;
   std::map<uint64_t, uint64_t> instances_;  // by hash of the key: the next one
-  std::string failure_;                     // once a rank is gone; written under mutex_, too
+  std::string failure_;  // once a rank is gone; written under both mutexes, so read under either
   bool closed_ = false;
 
   std::mutex mutex_;  // guards the executions and the transport's state

@@ -49,7 +49,8 @@ def _names(what: str, names: Any) -> list:
 class Server:
     """A task of a cluster: its devices and variables, and a master for sessions.
 
-    server_or_cluster_def: the cluster: a tn.train.ClusterSpec, what makes one, or another Server.
+    server_or_cluster_def: the cluster, a tn.train.ClusterSpec or {job: [address, ...]}; another
+    Server stands for its own.
     job_name, task_index: which task of it this process is; may be left out where there is but one.
     protocol: "grpc" or None. config: a ConfigProto, for device_count and keepalive_in_ms.
     start: listen at once.
