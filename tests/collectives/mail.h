@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A ByteExchange between threads of this process: transfers end late and out of step, as a seeded
-// generator has it, and a rank is lost when the test says so.
+// generator has it. A rank that the test says is lost is noticed after the first note has come.
 #pragma once
 
 #include <atomic>
@@ -67,15 +67,15 @@ class Mail final : public ByteExchange {
       if (line.empty() || random_() % 4 == 0) continue;
       *bytes = std::move(line.front());
       line.pop_front();
-      return true;
+      return heard_ = true;
     }
     return false;
   }
   bool take_loss(int* peer, std::string* why) override {
     *peer = post_->lost.load();
-    if (told_loss_ || *peer < 0 || *peer == rank()) return false;
+    if (!heard_ || noticed_ || *peer < 0 || *peer == rank()) return false;
     *why = concat("lost rank ", *peer);
-    return told_loss_ = true;
+    return noticed_ = true;
   }
   void close() noexcept override {}
 
@@ -84,7 +84,7 @@ class Mail final : public ByteExchange {
   std::mt19937 random_;
   std::map<Ticket, std::pair<Post::Line, std::span<std::byte>>> awaited_;
   Ticket last_ = 0;
-  bool told_loss_ = false;
+  bool heard_ = false, noticed_ = false;  // a note; the loss
 };
 
 }  // namespace treenail::test
