@@ -80,8 +80,8 @@ Program(name="treenail-info", component="info_tool", manual="docs/man/treenail-i
         completion="framework/tools/treenail-info.bash")
 
 Component(name="worker_tool", sources=["framework/tools/worker.cc"],
-          needs=["distributed", "rpc_interface", "runtime", "graph", "op", "device", "io", "tensor",
-                 "base"])
+          needs=["capi", "distributed", "rpc_interface", "runtime", "graph", "op", "device", "io",
+                 "tensor", "base"])
 Program(name="treenail-worker", component="worker_tool", manual="docs/man/treenail-worker.1",
         completion="framework/tools/treenail-worker.bash",
         unit="framework/tools/treenail-worker@.service", feature="grpc", part="worker")

@@ -7,6 +7,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/nearest_name.h"
+#include "framework/device/allocator.h"
 
 namespace treenail {
 namespace {
@@ -16,10 +17,11 @@ struct Field {
   int64_t Limits::*value;
   int64_t least;
 };
-constexpr std::array<Field, 7> kFields = {{{"sessions", &Limits::sessions, 1},
+constexpr std::array<Field, 8> kFields = {{{"sessions", &Limits::sessions, 1},
                                            {"plans", &Limits::plans, 1},
                                            {"nodes", &Limits::nodes, 1},
                                            {"memory-bytes", &Limits::memory_bytes, 0},
+                                           {"held-bytes", &Limits::held_bytes, 0},
                                            {"step-seconds", &Limits::step_seconds, 0},
                                            {"idle-seconds", &Limits::idle_seconds, 1},
                                            {"message-bytes", &Limits::message_bytes, 1}}};
@@ -42,6 +44,12 @@ void Limits::set(std::string_view name, int64_t value) {
     return;
   }
   throw invalid_argument("there is no limit of \"", name, "\"", did_you_mean(dashed, names()));
+}
+
+// One that takes all it may leaves a fifth for the others.
+int64_t Limits::most_held(bool knows_callers) const {
+  if (held_bytes >= 0) return held_bytes;
+  return knows_callers ? Allocator::host().limit() / 5 * 4 : 0;
 }
 
 std::vector<std::string_view> Limits::names() {

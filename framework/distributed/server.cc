@@ -259,6 +259,7 @@ Server::Server(const ServerOptions& options) {
 Server::~Server() = default;
 
 std::vector<Transport> Server::transports() const { return impl_->worker.transports(); }
+std::map<std::string, int64_t> Server::held_bytes() const { return impl_->worker.held_bytes(); }
 int Server::port() const { return impl_->listener.port(); }
 std::string Server::target() const { return concat("grpc://", impl_->reached_at()); }
 

@@ -51,6 +51,8 @@ class Server {
   std::string target() const;
   // How values come from the tasks that this one has received from.
   std::vector<Transport> transports() const;
+  // What Limits::held_bytes counts, by identity; "" where the server knows nobody.
+  std::map<std::string, int64_t> held_bytes() const;
 
  private:
   struct Impl;

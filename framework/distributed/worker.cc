@@ -7,9 +7,11 @@
 #include "framework/base/error.h"
 #include "framework/base/system_seed.h"
 #include "framework/device/device.h"
+#include "framework/device/memory_account.h"
 #include "framework/distributed/small_receives.h"
 #include "framework/distributed/step_exchange.h"
 #include "framework/graph/serialize.h"
+#include "framework/tensor/charged.h"
 
 namespace treenail {
 namespace {
@@ -40,8 +42,9 @@ SessionOptions session_options(const protocol::Settings& settings, const Worker:
 
 // What sessions of one owner have here; it lasts as long as the worker.
 struct Worker::State {
-  explicit State(const FileRoots* roots)
-      : full(std::make_shared<ResourceManager>()),
+  State(const FileRoots* roots, std::string whose, int64_t most_held)
+      : account(new MemoryAccount(std::move(whose), most_held)),
+        full(std::make_shared<ResourceManager>()),
         confined(std::make_shared<ResourceManager>(*full, roots)) {
     full->attach();
   }
@@ -49,19 +52,25 @@ struct Worker::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
+  const IntrusivePtr<MemoryAccount> account;
   // The same state for sessions of the server's own process, and of others.
   const std::shared_ptr<ResourceManager> full, confined;
 };
 
 struct Worker::Piece {
-  Piece(std::shared_ptr<Graph> given, const protocol::Program& program,
-        const SessionOptions& options)
-      : graph(std::move(given)), session(graph, options) {
+  Piece(const protocol::Program& program, IntrusivePtr<MemoryAccount> owner,
+        std::shared_ptr<Graph> given, const SessionOptions& options)
+      : account(std::move(owner)),
+        charge(account.get(), program.graph.size()),
+        graph(std::move(given)),
+        session(graph, options) {
     const auto [feeds, fetches, targets] = protocol::values_of(program, *graph);
     signature = session.signature(feeds, fetches, targets);
     receives = small_receives(*graph);
   }
 
+  const IntrusivePtr<MemoryAccount> account;
+  const MemoryCharge charge;  // for the graph, besides its constants
   const std::shared_ptr<Graph> graph;
   Session session;
   std::shared_ptr<Session::Signature> signature;
@@ -120,17 +129,32 @@ protocol::TaskStatus Worker::status() const {
 std::shared_ptr<Worker::State> Worker::state_of(const std::string& owner) {
   const std::lock_guard lock(mutex_);
   std::shared_ptr<State>& state = states_[owner];
-  if (state == nullptr) state = std::make_shared<State>(access_.file_roots());
+  if (state == nullptr) {
+    const bool knows = options_.credentials != nullptr;
+    state = std::make_shared<State>(
+        access_.file_roots(),
+        concat(knows ? concat("the sessions of \"", owner, "\"") : "all sessions", " at ",
+               treenail::to_text(options_.task)),
+        options_.limits.most_held(knows));
+  }
   return state;
 }
 
+std::map<std::string, int64_t> Worker::held_bytes() {
+  const std::lock_guard lock(mutex_);
+  std::map<std::string, int64_t> held;
+  for (const auto& [owner, state] : states_) held.emplace(owner, state->account->held());
+  return held;
+}
+
 uint64_t Worker::register_piece(const protocol::Program& program, Trust trust) {
+  const std::shared_ptr<State> state = state_of(program.owner);
+  const MemoryScope memory(state->account.get());
   std::shared_ptr<Graph> graph = graph_from_bytes(program.graph, Exchanges::kAllowed);
   const bool own = trust == Trust::kOwnProcess;
   if (!own) access_.check(*graph);
-  const std::shared_ptr<State> state = state_of(program.owner);
   const auto made = std::make_shared<Piece>(
-      std::move(graph), program,
+      program, state->account, std::move(graph),
       session_options(program.settings, options_, own ? state->full : state->confined));
   std::vector<Pieces> gone;  // when the lock is free
   const std::lock_guard lock(mutex_);
@@ -223,6 +247,9 @@ std::vector<Tensor> Worker::run_piece(const protocol::RunRequest& request,
                                       RunMetadata& metadata) {
   check_incarnation(request.incarnation);
   const std::shared_ptr<Piece> found = piece(request.session, request.number);
+  const MemoryScope memory(found->account.get());
+  std::vector<Tensor> given(feeds.begin(), feeds.end());
+  for (Tensor& feed : given) feed = charged(std::move(feed), *found->account);
   StepUse use(*this, request.step);
   const auto peer_of = [this](std::string_view task) -> const RpcPeer& { return peer(task); };
   StepExchange exchange(request.step, use.rendezvous(), *neighbours_, found->receives, peer_of);
@@ -231,7 +258,7 @@ std::vector<Tensor> Worker::run_piece(const protocol::RunRequest& request,
   run_options.timeout_ms = request.timeout_ms;
   run_options.most_bytes = options_.limits.memory_bytes;
   try {
-    return found->session.run(found->signature, feeds, run_options, &metadata);
+    return found->session.run(found->signature, given, run_options, &metadata);
   } catch (...) {
     use.rendezvous().abort(std::current_exception());
     throw;

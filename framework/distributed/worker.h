@@ -51,6 +51,8 @@ class Worker final : public ValueSource {
   const ClusterSpec& cluster() const { return options_.cluster; }
   const Limits& limits() const { return options_.limits; }
   protocol::TaskStatus status() const;
+  // By owner, of those who have had something here.
+  std::map<std::string, int64_t> held_bytes();
 
   // Its number. Errors: as graph_from_bytes, and for names that the graph does not have;
   // PermissionDenied for what others may not have it run.

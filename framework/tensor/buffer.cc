@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kinds of buffer. A small owned buffer and its bytes are one block of the allocator;
 // large ones keep the bytes in a block of their own, because header plus a round size would fall
-// into the next size class.
+// into the next size class. Owned ones count for the account of the thread that makes them.
 #include "framework/tensor/buffer.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <memory>
 #include <new>
+#include <optional>
+#include <utility>
 
 #include "framework/base/error.h"
 #include "framework/device/allocator.h"
 #include "framework/device/device.h"
+#include "framework/device/memory_account.h"
+#include "framework/tensor/charged.h"
 #include "framework/tensor/prepacked.h"
 #include "framework/tensor/resource.h"
 #include "framework/tensor/string_element.h"
@@ -27,14 +32,29 @@ constexpr size_t kLargestJoint = 16 << 10;
 
 class OwnedBuffer final : public Buffer {
  public:
-  OwnedBuffer(void* data, size_t bytes, DType dtype, bool joint)
-      : Buffer(data, bytes, Kind::kOwned), dtype_(dtype), joint_(joint) {}
+  // `account`: null, or where the bytes are charged already.
+  OwnedBuffer(void* data, size_t bytes, DType dtype, bool joint, MemoryAccount* account)
+      : Buffer(data, bytes, Kind::kOwned), dtype_(dtype), joint_(joint), account_(account) {}
 
   // The object's memory came from the allocator, which wants the size back.
   static void operator delete(OwnedBuffer* buffer, std::destroying_delete_t) {
     const size_t own_block = buffer->joint_ ? kHeader + buffer->bytes() : kHeader;
+    const size_t charge = charge_of(buffer->bytes());
+    MemoryAccount* const account = buffer->account_.load(std::memory_order_relaxed);
     buffer->~OwnedBuffer();
     Allocator::host().deallocate(buffer, own_block);
+    if (account != nullptr) account->discharge(charge);
+  }
+
+  static size_t charge_of(size_t bytes) { return kHeader + bytes; }
+  bool is_charged() const { return account_.load(std::memory_order_relaxed) != nullptr; }
+  // Errors: ResourceExhausted.
+  void charge_to(MemoryAccount& account) {
+    if (is_charged()) return;
+    account.charge(charge_of(bytes()));
+    MemoryAccount* nobody = nullptr;
+    if (!account_.compare_exchange_strong(nobody, &account, std::memory_order_relaxed))
+      account.discharge(charge_of(bytes()));
   }
 
  protected:
@@ -53,6 +73,7 @@ class OwnedBuffer final : public Buffer {
  private:
   DType dtype_;
   bool joint_;  // the bytes lie behind this object
+  std::atomic<MemoryAccount*> account_;
 };
 
 static_assert(sizeof(OwnedBuffer) <= kHeader);
@@ -81,10 +102,20 @@ class ArenaBuffer final : public Buffer {
 class DeviceBuffer final : public Buffer, public FromAllocator {
  public:
   DeviceBuffer(size_t bytes, Device& device)
-      : Buffer(device.allocate(bytes), bytes, Kind::kOwned, &device) {}
+      : Buffer(device.allocate(bytes), bytes, Kind::kOwned, &device) {
+    try {
+      charge_.emplace(MemoryAccount::current(), bytes);
+    } catch (...) {
+      device.deallocate(data(), bytes);
+      throw;
+    }
+  }
 
  protected:
   ~DeviceBuffer() override { device()->deallocate(data(), bytes()); }
+
+ private:
+  std::optional<MemoryCharge> charge_;
 };
 
 // What stands for the memory of a device in a buffer: of the host nothing does.
@@ -131,19 +162,22 @@ IntrusivePtr<Buffer> Buffer::allocate(DType dtype, int64_t elements, Device* dev
     return IntrusivePtr<Buffer>(new DeviceBuffer(bytes, *device));
   Allocator& allocator = Allocator::host();
   const bool joint = bytes <= kLargestJoint;
-  const size_t own_block = joint ? kHeader + bytes : kHeader;
-  // The large block first: it is the one that may be refused.
-  void* separate = joint ? nullptr : allocator.allocate(bytes);
+  MemoryAccount* const account = MemoryAccount::current();
+  if (account != nullptr) account->charge(OwnedBuffer::charge_of(bytes));
+  void* separate = nullptr;
   void* own = nullptr;
   try {
-    own = allocator.allocate(own_block);
+    // The large block first: it is the one that may be refused.
+    if (!joint) separate = allocator.allocate(bytes);
+    own = allocator.allocate(joint ? kHeader + bytes : kHeader);
   } catch (...) {
     allocator.deallocate(separate, bytes);
+    if (account != nullptr) account->discharge(OwnedBuffer::charge_of(bytes));
     throw;
   }
   void* data = joint ? static_cast<char*>(own) + kHeader : separate;
   if (!is_plain(dtype)) std::memset(data, 0, bytes);  // null elements
-  return IntrusivePtr<Buffer>(new (own) OwnedBuffer(data, bytes, dtype, joint));
+  return IntrusivePtr<Buffer>(new (own) OwnedBuffer(data, bytes, dtype, joint, account));
 }
 
 IntrusivePtr<Buffer> Buffer::borrow(const void* data, size_t bytes, Release release,
@@ -154,6 +188,23 @@ IntrusivePtr<Buffer> Buffer::borrow(const void* data, size_t bytes, Release rele
 
 IntrusivePtr<Buffer> Buffer::arena(void* data, size_t bytes, Device* device) {
   return IntrusivePtr<Buffer>(new ArenaBuffer(data, bytes, not_host(device)));
+}
+
+Tensor charged(Tensor value, MemoryAccount& account) {
+  Buffer* const buffer = value.buffer().get();
+  if (buffer == nullptr || buffer->kind() != Buffer::Kind::kOwned || buffer->device() != nullptr)
+    return value;
+  auto& owned = static_cast<OwnedBuffer&>(*buffer);
+  if (owned.is_charged()) return value;
+  if (value.dtype() != DType::kString) {
+    owned.charge_to(account);
+    return value;
+  }
+  const MemoryScope scope(&account);
+  Tensor copy(DType::kString, value.shape());
+  for (int64_t i = 0; i < value.num_elements(); ++i)
+    copy.data<StringElement>()[i] = StringElement(value.data<StringElement>()[i].view());
+  return copy;
 }
 
 }  // namespace treenail

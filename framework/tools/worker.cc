@@ -16,6 +16,7 @@
 #include "framework/base/error.h"
 #include "framework/base/nearest_name.h"
 #include "framework/base/settings_file.h"
+#include "framework/capi/load_plugin.h"
 #include "framework/distributed/credentials.h"
 #include "framework/distributed/server.h"
 #include "framework/op/op_registry.h"
@@ -56,10 +57,14 @@ constexpr char kHelp[] =
     "What they may do.\n"
     "  --allow-path=DIRS operations may read and write files below these, as /a,/b (nowhere)\n"
     "  --allow-ops=NAMES operations that reach beyond the session, as Print,NAME (none)\n"
+    "  --plugin=FILES    libraries with operations and kernels, as /a.so,/b.so, besides those\n"
+    "                    of TREENAIL_PLUGIN_PATH; each operation needs --allow-ops as well\n"
     "  --max-sessions=N  open at once, of each client (1000)\n"
     "  --max-plans=N     sets of feeds, fetches and targets of one session (1000)\n"
     "  --max-nodes=N     operations that one of them needs (1000000)\n"
     "  --max-memory-bytes=N   that a step plans to hold here (no limit)\n"
+    "  --max-held-bytes=N     that a client holds here at once, with variables and queues (four\n"
+    "                    fifths of the process's where clients are told apart, else no limit)\n"
     "  --max-step-seconds=N   that a step takes (no limit)\n"
     "  --max-idle-seconds=N   after which an unused session may be closed (86400)\n"
     "  --max-message-bytes=N  of one request (2147483647)\n"
@@ -78,7 +83,7 @@ struct UsageError {
 
 struct Options {
   ServerOptions server;
-  bool task_given = false;
+  std::vector<std::string> plugins;
   bool check = false;
 };
 
@@ -88,9 +93,9 @@ constexpr std::string_view kSwitches[] = {"plain-text", "check"};
 const std::vector<std::string>& value_names() {
   static const auto* const kNames = [] {
     auto* const names = new std::vector<std::string>{
-        "cluster",   "job",        "task",        "listen",     "cpus",
-        "keepalive", "config",     "certificate", "key",        "authority",
-        "revoked",   "token-file", "open-to",     "allow-path", "allow-ops"};
+        "cluster", "job",         "task",      "listen",    "cpus",    "keepalive",
+        "config",  "certificate", "key",       "authority", "revoked", "token-file",
+        "open-to", "allow-path",  "allow-ops", "plugin"};
     for (const std::string_view limit : Limits::names()) names->push_back(concat("max-", limit));
     return names;
   }();
@@ -238,6 +243,7 @@ Options options_of(const Settings& settings) {
     server.patience.keepalive_wait_ms = server.patience.keepalive_ms;
   }
   set_access(settings, server);
+  if (const std::string* text = settings.find("plugin")) options.plugins = list(*text);
   if (const std::string* text = settings.find("check")) options.check = truth("check", *text);
   return options;
 }
@@ -264,8 +270,15 @@ std::string callers_text(const ServerOptions& options) {
   return text + "; encrypted";
 }
 
+// Before there is a server, which wants to know the operations that it is to allow.
+void load_plugins(const std::vector<std::string>& paths) {
+  load_environment_plugins();
+  for (const std::string& path : paths) load_plugin(path);
+}
+
 // Of what --check prints.
-std::string exposure(const Server& server, const ServerOptions& options) {
+std::string exposure(const Server& server, const Options& given) {
+  const ServerOptions& options = given.server;
   std::string reaching;
   for (const OpDef* op : OpRegistry::instance().all())
     if (op->host_access != HostAccess::kNone)
@@ -273,14 +286,17 @@ std::string exposure(const Server& server, const ServerOptions& options) {
   const Limits& limits = options.limits;
   const std::string paths = joined(options.access.allow_paths);
   const std::string ops = joined(options.access.allow_ops);
-  return concat(
-      "task     ", to_text(options.task), "\n", "target   ", server.target(), "\n", "open to  ",
-      callers_text(options), "\n", "files    ", paths.empty() ? "none" : concat("below ", paths),
-      "\n", "may run  all operations but those that reach further",
-      ops.empty() ? "" : concat("; of these ", ops), "\n", "         (", reaching, ")\n",
-      "limits   sessions ", limits.sessions, ", plans ", limits.plans, ", nodes ", limits.nodes,
-      ", memory ", limit_text(limits.memory_bytes), ", step ", limit_text(limits.step_seconds),
-      ", idle ", limits.idle_seconds, ", message ", limits.message_bytes, "\n");
+  return concat("task     ", to_text(options.task), "\n", "target   ", server.target(), "\n",
+                "open to  ", callers_text(options), "\n", "files    ",
+                paths.empty() ? "none" : concat("below ", paths), "\n", "plugins  ",
+                given.plugins.empty() ? "none" : joined(given.plugins), "\n",
+                "may run  all operations but those that reach further",
+                ops.empty() ? "" : concat("; of these ", ops), "\n", "         (", reaching, ")\n",
+                "limits   sessions ", limits.sessions, ", plans ", limits.plans, ", nodes ",
+                limits.nodes, ", memory ", limit_text(limits.memory_bytes), ", held ",
+                limit_text(limits.most_held(options.credentials != nullptr)), ", step ",
+                limit_text(limits.step_seconds), ", idle ", limits.idle_seconds, ", message ",
+                limits.message_bytes, "\n");
 }
 
 int run(const std::vector<std::string_view>& arguments) {
@@ -289,13 +305,14 @@ int run(const std::vector<std::string_view>& arguments) {
     if (argument == "--version") return std::puts(library_version().c_str()) < 0 ? 1 : 0;
   }
   const Options options = options_of(read_arguments(arguments));
+  load_plugins(options.plugins);
   sigset_t ends;
   sigemptyset(&ends);
   sigaddset(&ends, SIGTERM);
   sigaddset(&ends, SIGINT);
   pthread_sigmask(SIG_BLOCK, &ends, nullptr);  // of all threads to come as well
   const Server server(options.server);
-  if (options.check) return std::fputs(exposure(server, options.server).c_str(), stdout) < 0;
+  if (options.check) return std::fputs(exposure(server, options).c_str(), stdout) < 0;
   std::printf("%s listens at %s\n", to_text(options.server.task).c_str(), server.target().c_str());
   std::fflush(stdout);
   int signal = 0;

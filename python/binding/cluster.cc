@@ -83,6 +83,12 @@ class ServerHandle {
           py::make_tuple(one.task, one.shared_memory, one.reason, one.values, one.lent_bytes));
     return all;
   }
+  py::dict held_bytes() const {
+    py::dict all;
+    if (server_ == nullptr) return all;
+    for (const auto& [identity, bytes] : server_->held_bytes()) all[py::str(identity)] = bytes;
+    return all;
+  }
 
  private:
   std::unique_ptr<Server> server_;
@@ -115,7 +121,8 @@ PyObject* server_class(PyObject* module) {
       .def_property_readonly("running", &ServerHandle::running)
       .def_property_readonly("target", &ServerHandle::target)
       .def_property_readonly("port", &ServerHandle::port)
-      .def_property_readonly("transports", &ServerHandle::transports);
+      .def_property_readonly("transports", &ServerHandle::transports)
+      .def_property_readonly("held_bytes", &ServerHandle::held_bytes);
   made = server.inc_ref().ptr();
   return made;
 }

@@ -2,6 +2,7 @@
 """Servers that know their callers: certificates, tokens, and what each may do. docs/security.md."""
 
 import os
+import re
 import subprocess
 import time
 
@@ -222,6 +223,42 @@ def test_files_only_below_what_is_allowed(site, tmp_path):
 
 
 @needs_tool
+def test_what_plugins_bring_has_to_be_allowed_by_name(site):
+    plugin = os.path.join(os.environ["TREENAIL_BUILD_DIR"], "tests/plugins/libtreenail-example.so")
+    if not os.path.exists(plugin):
+        pytest.skip("TREENAIL_BUILD_DIR names no build with the plugins of the tests")
+    tn.load_op_library(plugin)
+    for options, allowed in (([], False), (["--allow-ops=Cube"], True)):
+        with Program(site, "--plugin=%s" % plugin, *options) as program:
+            with opened(program.target, credentials(site, "alice")) as session:
+                with session.graph.as_default():
+                    x = tn.constant([2.0, -1.0])
+                    y = tn.raw_ops.Cube(x=x)
+                    other = tn.raw_ops.ZeroOut(x=x)
+                if allowed:
+                    assert session.run(y).tolist() == [8, -1]
+                for refused in (other,) if allowed else (y, other):
+                    with pytest.raises(tn.errors.PermissionDeniedError,
+                                       match="--allow-ops=" + refused.op.type):
+                        session.run(refused)
+
+    def check(*options, environment=()):
+        done = subprocess.run([TOOL, "--cluster=w=localhost:0", "--job=w", "--check", *options],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              check=False, env={**os.environ, **dict(environment)}, timeout=LIMIT_S)
+        return done.returncode, done.stdout + done.stderr
+    status, said = check("--plugin=" + plugin, "--allow-ops=Cube")
+    assert status == 0 and "plugins  %s\n" % plugin in said and " ZeroOut" in said
+    status, said = check("--allow-ops=Cube")
+    assert status == 2 and 'no op "Cube"' in said
+    assert check("--allow-ops=Cube", environment={"TREENAIL_PLUGIN_PATH": plugin})[0] == 0
+    status, said = check("--plugin=/nowhere/a.so")
+    assert status == 2 and "/nowhere/a.so" in said
+    status, said = check("--plugin=" + __file__)
+    assert status == 1 and __file__ in said
+
+
+@needs_tool
 def test_bodies_of_functions_are_looked_into(site):
     with Program(site) as program:
         with opened(program.target, credentials(site, "alice")) as session:
@@ -329,6 +366,42 @@ def eventually(holds):
     return False
 
 
+def test_one_takes_what_he_may_and_the_other_works_on(site):
+    server = a_server(site, limits={"held_bytes": 4 << 20})
+    assert server.held_bytes == {}
+    sessions = {}
+    for name in ("alice", "bob"):
+        graph = tn.Graph()
+        with graph.as_default():
+            graph.x = tn.placeholder(tn.uint8, [None])
+            graph.queue = tn.FIFOQueue(100, [tn.uint8])
+            graph.put = graph.queue.enqueue([graph.x])
+            graph.take = graph.queue.dequeue()
+        sessions[name] = tn.Session(server.target, graph=graph, config=credentials(site, name))
+    alice, bob = sessions["alice"], sessions["bob"]
+    one = {alice.graph.x: np.zeros(1 << 20, np.uint8), bob.graph.x: np.zeros(1 << 10, np.uint8)}
+    with pytest.raises(tn.errors.ResourceExhaustedError, match='the sessions of "user:alice" at '
+                       r'/job:w/replica:0/task:0 hold 3\d{6} bytes and ask for 1048640 more; they '
+                       'may hold 4194304'):
+        for _ in range(10):
+            alice.run(alice.graph.put, {alice.graph.x: one[alice.graph.x]})
+            bob.run(bob.graph.put, {bob.graph.x: one[bob.graph.x]})
+    for _ in range(5):
+        bob.run(bob.graph.put, {bob.graph.x: one[bob.graph.x]})
+    held = server.held_bytes
+    assert held["user:alice"] > 3 << 20 > held["user:bob"] > 5 << 10
+    assert alice.run(alice.graph.take).shape == (1 << 20,)
+    alice.run(alice.graph.put, {alice.graph.x: one[alice.graph.x]})
+    tn.Session.reset(server.target, config=credentials(site, "alice"))
+    until = time.monotonic() + LIMIT_S
+    while server.held_bytes["user:alice"] and time.monotonic() < until:
+        time.sleep(0.01)
+    assert server.held_bytes["user:alice"] == 0 and server.held_bytes["user:bob"] > 5 << 10
+    server.stop()
+    with pytest.raises(RuntimeError, match="does not run"):
+        assert server.held_bytes
+
+
 @needs_tool
 def test_check_says_what_is_open_to_whom(site, tmp_path):
     def check(*options):
@@ -345,3 +418,4 @@ def test_check_says_what_is_open_to_whom(site, tmp_path):
     assert "files    below %s" % tmp_path in said
     assert "; of these Print" in said and "PyFunc" in said
     assert "sessions 7," in said and "memory 1000," in said
+    assert re.search(r", held \d{6,}, ", said) and ", held none, " in check()

@@ -7,6 +7,7 @@
 
 #include "framework/base/interrupt.h"
 #include "framework/base/thread_pool.h"
+#include "framework/device/memory_account.h"
 
 namespace treenail {
 
@@ -33,7 +34,8 @@ void RunContext::parallel_for(int64_t total, int64_t grain, double cost_ns_per_i
     body(0, total);
     return;
   }
-  const auto piece = [total, grain, body](int64_t i) {
+  const auto piece = [total, grain, body, account = MemoryAccount::current()](int64_t i) {
+    const MemoryScope memory(account);
     poll_interrupt();
     const int64_t begin = i * grain;
     body(begin, total - begin < grain ? total : begin + grain);
@@ -55,7 +57,8 @@ void RunContext::run_chunks(int64_t chunks, double cost_ns, FunctionRef<void(int
     body(0);
     return;
   }
-  const auto chunk = [body](int64_t i) {
+  const auto chunk = [body, account = MemoryAccount::current()](int64_t i) {
+    const MemoryScope memory(account);
     poll_interrupt();
     body(i);
   };

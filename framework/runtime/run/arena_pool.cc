@@ -4,6 +4,7 @@
 #include <algorithm>
 
 namespace treenail {
+
 ArenaPool::~ArenaPool() {
   for (const Arena& arena : free_) release(arena);
 }
@@ -33,7 +34,23 @@ Arena ArenaPool::take(size_t bytes, const std::byte* preferred) {
     if (taken.bytes >= bytes) return taken;
     release(taken);
   }
-  return {static_cast<std::byte*>(device_.allocate(bytes)), bytes};
+  return make(bytes);
+}
+
+Arena ArenaPool::make(size_t bytes) {
+  MemoryAccount* const account = MemoryAccount::current();
+  if (account != nullptr) account->charge(bytes);
+  try {
+    return {static_cast<std::byte*>(device_.allocate(bytes)), bytes, account};
+  } catch (...) {
+    if (account != nullptr) account->discharge(bytes);
+    throw;
+  }
+}
+
+void ArenaPool::release(const Arena& arena) {
+  device_.deallocate(arena.data, arena.bytes);
+  if (arena.account != nullptr) arena.account->discharge(arena.bytes);
 }
 
 void ArenaPool::give_back(Arena arena) {

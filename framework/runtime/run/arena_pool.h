@@ -11,12 +11,14 @@
 
 #include "framework/base/fork.h"
 #include "framework/device/device.h"
+#include "framework/device/memory_account.h"
 
 namespace treenail {
 
 struct Arena {
   std::byte* data = nullptr;
   size_t bytes = 0;
+  MemoryAccount* account = nullptr;  // that it is charged to
 };
 
 class ArenaPool {
@@ -27,7 +29,8 @@ class ArenaPool {
   ArenaPool& operator=(const ArenaPool&) = delete;
 
   // At least `bytes`; the one at `preferred` if it is free and fits. Where none fits, a new one
-  // takes the place of a free one. Errors: ResourceExhausted.
+  // takes the place of a free one, and counts for the thread's account as long as it is there.
+  // Errors: ResourceExhausted.
   Arena take(size_t bytes, const std::byte* preferred);
   // One far larger than what was lately asked for is given back to the system.
   void give_back(Arena arena);
@@ -38,7 +41,8 @@ class ArenaPool {
   static constexpr size_t kRemembered = 16;  // requests
   static constexpr size_t kMostFree = 64;    // the others are the device's allocator's to keep
 
-  void release(const Arena& arena) { device_.deallocate(arena.data, arena.bytes); }
+  Arena make(size_t bytes);
+  void release(const Arena& arena);
 
   Device& device_;
   ForkMutex mutex_;

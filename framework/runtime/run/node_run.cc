@@ -14,9 +14,11 @@
 #include "framework/base/spin.h"
 #include "framework/device/device.h"
 #include "framework/op/flops.h"
+#include "framework/runtime/run/activation.h"
 #include "framework/runtime/run/call_path.h"
 #include "framework/runtime/run/fault.h"
 #include "framework/runtime/run/immediate.h"
+#include "framework/tensor/charged.h"
 
 namespace treenail {
 namespace {
@@ -267,7 +269,22 @@ void start_node(const Plan& plan, const PlanNode& p, Frame& frame, Done done) {
   async_kernel(*p.kernel, p.node->op()).start(context, done);
 }
 
+namespace {
+
+// What another thread has brought, and allocated for nobody: a value that another task sent.
+void charge_outputs(const PlanNode& p, Frame& frame) {
+  MemoryAccount* const account = frame.activation->queue().account();
+  if (account == nullptr) return;
+  for (int i = 0; i < p.node->num_outputs(); ++i) {
+    Tensor& output = value(frame, p.first_output + i);
+    output = charged(std::move(output), *account);
+  }
+}
+
+}  // namespace
+
 void finish_node(const Plan& plan, const PlanNode& p, Frame& frame) {
+  charge_outputs(p, frame);
   if (!p.kernel_gives.empty()) check_given(plan, p, frame);
   if (frame.trace != nullptr) note_end(plan, p, trace_of(plan, p, frame));
   release(p, frame);

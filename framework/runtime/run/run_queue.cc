@@ -46,7 +46,10 @@ void RunQueue::run_unit() noexcept {
     activation = &take(unit);
   }
   const RunQueue* const outer = std::exchange(working_for, this);
-  activation->run_unit(unit);
+  {
+    const MemoryScope memory(account());
+    activation->run_unit(unit);
+  }
   working_for = outer;
   if (forked()) return;
   bool close = false;

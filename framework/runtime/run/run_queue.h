@@ -18,17 +18,20 @@
 #include "framework/base/fork.h"
 #include "framework/base/function_ref.h"
 #include "framework/base/work_region.h"
+#include "framework/device/memory_account.h"
 #include "framework/runtime/plan/plan.h"
 
 namespace treenail {
 
 class RunQueue {
  public:
-  explicit RunQueue(RunScope& scope) : scope_(scope) {}
+  // What units allocate counts for the account of this thread.
+  explicit RunQueue(RunScope& scope) : scope_(scope), account_(MemoryAccount::current()) {}
   RunQueue(const RunQueue&) = delete;
   RunQueue& operator=(const RunQueue&) = delete;
 
   RunScope& scope() const { return scope_; }
+  MemoryAccount* account() const { return account_.get(); }
   // In a child of the process that began the run, which touches nothing that another thread may
   // have held.
   bool forked() const { return fork_generation() != born_; }
@@ -54,6 +57,7 @@ class RunQueue {
   bool closes();
 
   RunScope& scope_;
+  const IntrusivePtr<MemoryAccount> account_;  // null: none
   const uint32_t born_ = fork_generation();
   std::atomic<bool> failed_{false};
   std::mutex mutex_;  // held for a few instructions, never across a kernel; guards the rest

@@ -66,8 +66,9 @@ class Server:
     operations by name, and those on files below these directories. Sessions of this process may do
     all that it can do, here.
     limits: {name: number}, of "sessions" (1000 of each client), "plans" (1000 of each session),
-    "nodes" (1000000 of a plan), "memory_bytes", "step_seconds" (0: none), "idle_seconds" (86400),
-    "message_bytes" (2147483647).
+    "nodes" (1000000 of a plan), "memory_bytes" (of a step; 0: none), "held_bytes" (of each client;
+    four fifths of the process's memory where clients are told apart, else 0: none), "step_seconds"
+    (0: none), "idle_seconds" (86400), "message_bytes" (2147483647).
 
     docs/security.md has more. Raises TypeError and ValueError for what is no cluster or has several
     tasks to choose from, NotFoundError and InvalidArgumentError for a task, an address, a file or a
@@ -126,6 +127,16 @@ class Server:
         return {task: "shared memory, %d values, %d bytes lent" % (values, lent) if shared
                 else "messages" + (": " + reason if reason else "")
                 for task, shared, reason, values, lent in self._server.transports}
+
+    @property
+    def held_bytes(self) -> dict[str, int]:
+        """{identity: bytes} of the clients that have had something here; "" where none is known.
+
+        Variables and other state, queues, values on the way, constants, the memory of steps: what
+        the limit "held_bytes" is of. Raises RuntimeError before start() and after stop()."""
+        if self._server is None:
+            raise RuntimeError("the server does not run: call start()")
+        return self._server.held_bytes
 
     def start(self) -> None:
         """Listens; nothing where it does so already."""
