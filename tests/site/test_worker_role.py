@@ -2,13 +2,15 @@
 """The role worker: what it refuses, what a host gets, and that a second run changes nothing.
 
 No host is changed: files go below a folder of the test, and systemctl and apt are fakes that
-remember. Certificates are of an authority made here. The proof `worker` runs the role where the
+remember. Certificates are of an authority made here. Where there is a build, its treenail-worker
+runs with what the role wrote, as a unit would run it. The proof `worker` runs the role where the
 packages are installed: new, again, with renewed certificates, with other tasks, without any.
 """
 
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 
@@ -21,6 +23,7 @@ from worker_authority import Authority  # noqa: E402
 sys.path.insert(0, os.path.join(ANSIBLE, "filter_plugins"))
 import worker  # noqa: E402
 
+TOP = os.path.dirname(ANSIBLE)
 pytestmark = pytest.mark.skipif(
     not shutil.which("ansible-playbook") or not shutil.which("openssl"),
     reason="ansible-playbook or openssl is not installed")
@@ -148,6 +151,120 @@ def test_what_a_host_gets_and_that_it_is_kept(site):
     assert site.calls() == ["daemon-reload", "enable " + name, "start " + name]
     again = site.play(hosts=hosts)
     assert again.failure("one") == "" and again.changed("one") == [] and site.calls() == []
+
+
+# ---- with the program ------------------------------------------------------------------------
+
+BUILD = os.path.abspath(os.environ.get("TREENAIL_BUILD_DIR", os.path.join(TOP, "build")))
+PROGRAM = os.path.join(BUILD, "bin/treenail-worker")
+# Three steps of gradient descent on a variable at ps, computed at worker: from whatever was there.
+TRAINING = """
+import sys
+import treenail as tn
+with tn.device("/job:ps/task:0"):
+    v = tn.get_variable("v", initializer=tn.constant(8.0))
+with tn.device("/job:worker/task:0"):
+    change = 0.5 * v
+step = v.assign_sub(change)
+limit = tn.RunOptions(timeout_in_ms=60000)
+config = tn.ConfigProto(credentials=sys.argv[2])
+try:
+    with tn.Session(sys.argv[1], config=config) as session:
+        session.run(v.initializer, options=limit)
+        for _ in range(3):
+            value = session.run(step, options=limit)
+    print("trained to", value)
+except tn.errors.OpError as error:
+    print(type(error).__name__, error)
+"""
+
+
+def free_ports(count):
+    """Nobody listens there when this returns, though somebody may come."""
+    sockets = [socket.create_server(("localhost", 0)) for _ in range(count)]
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+class Service:
+    """A task as its unit runs it: systemd's part, the copies of its credentials, done here."""
+
+    def __init__(self, site, host, name):
+        place = "/run/credentials/treenail-worker@%s.service" % name
+        copies = site.folder / ("copies of " + name)
+        shutil.rmtree(copies, ignore_errors=True)
+        copies.mkdir()
+        top = site.folder / host / "etc"
+        drop_in = (top / ("systemd/system/treenail-worker@%s.service.d/credentials.conf" % name))
+        for kind, source in re.findall(r"^LoadCredential=(\w+):(.+)$", drop_in.read_text(),
+                                       re.MULTILINE):
+            shutil.copyfile(source, copies / kind)
+            (copies / kind).chmod(0o440)
+        config = copies / "conf"
+        config.write_text((top / "treenail" / (name + ".conf")).read_text().replace(
+            place, str(copies)))
+        self.process = subprocess.Popen(
+            [PROGRAM, "--config=%s" % config], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            encoding="utf-8", env=dict(os.environ, CREDENTIALS_DIRECTORY=str(copies)))
+        line = self.process.stdout.readline()
+        assert "listens at" in line, line
+
+    def end(self):
+        self.process.terminate()
+        self.process.communicate(timeout=30)
+
+
+def trained(target, folder, certificate, key, authority):
+    """What a client with this certificate says of its training."""
+    credentials = folder / "client"
+    credentials.write_text("certificate = %s\nkey = %s\nauthority = %s\n" % (
+        certificate, key, authority))
+    os.chmod(key, 0o600)
+    done = subprocess.run([os.path.join(BUILD, "python3"), "-c", TRAINING, target,
+                           str(credentials)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          encoding="utf-8", check=False, timeout=100)
+    return done.stdout
+
+
+@pytest.mark.skipif(not os.path.exists(PROGRAM), reason="there is no build with gRPC")
+def test_the_program_runs_what_the_role_wrote_before_and_after_a_renewal(site, authority):
+    ports = free_ports(2)
+    jobs = [{"name": name, "group": "all", "port": port}
+            for name, port in zip(("ps", "worker"), ports)]
+    names = ["treenail-ps-0", "treenail-worker-0"]
+    alice = authority.signed(site.folder, "user:alice", "URI")
+    stranger = Authority(site.folder / "foreign").signed(site.folder / "foreign", "user:alice",
+                                                         "URI")
+
+    def played():
+        certificate, key = authority.signed(site.folder / "site", "localhost")
+        report = site.play(hosts={"one": dict(
+            site.host("one"), worker__jobs=jobs, worker__address="localhost",
+            worker__certificate=certificate, worker__key=key)})
+        assert report.failure("one") == ""
+        return certificate
+
+    target = "grpc://localhost:%d" % ports[1]
+    for restarted in (False, True):
+        with open(played(), encoding="utf-8") as stream:
+            renewed = stream.read()
+        assert ("restart " + names[0] in site.calls()) == restarted
+        services = [Service(site, "one", name) for name in names]
+        try:
+            shown = subprocess.run(
+                ["openssl", "s_client", "-connect", "localhost:%d" % ports[0], "-cert", alice[0],
+                 "-key", alice[1]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL, encoding="utf-8", check=False, timeout=30).stdout
+            assert renewed.strip() in shown
+            assert trained(target, site.folder, *alice, site.authority) == "trained to 1.0\n"
+            if not restarted:
+                said = trained(target, site.folder, *stranger, site.authority)
+                assert said.startswith("UnavailableError") and "may not accept" in said, said
+        finally:
+            for service in services:
+                service.end()
 
 
 def test_each_of_these_is_refused_in_a_sentence(site, authority):
