@@ -13,6 +13,7 @@
 #include "framework/distributed/rpc.h"
 #include "framework/graph/import.h"
 #include "framework/graph/serialize.h"
+#include "framework/placement/cost_model_bytes.h"
 #include "framework/runtime/plan/graph_copier.h"
 #include "framework/runtime/run/remote_session.h"
 #include "framework/runtime/run/signature.h"
@@ -108,15 +109,21 @@ class ClientSession final : public RemoteSession {
                                          client.patience)),
         graph_(std::move(graph)) {
     const protocol::Settings settings{
-        options.fold_constants,   options.merge_common_subexpressions,
-        options.fuse_elementwise, options.allow_soft_placement,
-        options.log_placement,    own_server(address_of(target)).secret,
-        client.device_filters,    static_cast<uint64_t>(client.sent_as)};
+        options.fold_constants,
+        options.merge_common_subexpressions,
+        options.fuse_elementwise,
+        options.allow_soft_placement,
+        options.log_placement,
+        own_server(address_of(target)).secret,
+        client.device_filters,
+        static_cast<uint64_t>(client.sent_as),
+        options.placement ? cost_model_to_bytes(*options.placement) : std::string()};
     const Message reply = remote_->peer.call(protocol::master::kOpenSession,
                                              protocol::write(settings), {}, {.repeatable = true});
     const auto opened = protocol::read<protocol::SessionOpened>(reply.fields());
     remote_->session = opened.session;
     devices_ = opened.devices;
+    figures_ = opened.figures;
   }
   ~ClientSession() override { close(); }
 
@@ -145,6 +152,7 @@ class ClientSession final : public RemoteSession {
   }
 
   std::vector<std::string> devices() const override { return devices_; }
+  std::string figures() const override { return figures_; }
 
   void close() override {
     const std::lock_guard lock(mutex_);
@@ -178,6 +186,7 @@ class ClientSession final : public RemoteSession {
   const std::shared_ptr<Remote> remote_;
   const std::shared_ptr<Graph> graph_;
   std::vector<std::string> devices_;
+  std::string figures_;
   std::mutex mutex_;  // guards what follows, and what signatures keep
   bool closed_ = false;
 };

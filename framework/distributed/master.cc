@@ -14,9 +14,8 @@
 #include "framework/graph/function.h"
 #include "framework/graph/passes/cse.h"
 #include "framework/graph/serialize.h"
+#include "framework/placement/cost_model_bytes.h"
 #include "framework/placement/partition.h"
-#include "framework/placement/placer.h"
-#include "framework/runtime/kernel/kernel_registry.h"
 #include "framework/runtime/plan/graph_copier.h"
 
 namespace treenail {
@@ -109,6 +108,14 @@ bool covered(const TaskName& task, const std::vector<DeviceName>& known) {
   return known.empty() || std::ranges::any_of(known, agrees);
 }
 
+// Null where the session did not ask for a placement by cost.
+std::shared_ptr<const CostModel> asked_model(const std::string& placement, ClusterFigures told) {
+  if (placement.empty()) return nullptr;
+  auto model = std::make_shared<CostModel>(cost_model_from_bytes(placement));
+  model->told = std::make_shared<const ClusterFigures>(std::move(told));
+  return model;
+}
+
 void check_sent_as(uint64_t dtype) {
   for (const DType known : {DType::kInvalid, DType::kBFloat16, DType::kFloat16})
     if (dtype == static_cast<uint64_t>(known)) return;
@@ -183,16 +190,21 @@ protocol::SessionOpened Master::open_session(const Caller& caller,
   made->settings.secret.clear();
   made->owner = caller.identity;
   if (are_equal_secrets(settings.secret, secret_)) made->trust = Worker::Trust::kOwnProcess;
-  protocol::SessionOpened opened{random_token(), {}};
+  protocol::SessionOpened opened{random_token(), {}, {}};
   std::vector<DeviceName> names;
+  ClusterFigures told;
   for (const protocol::TaskStatus& status : statuses(settings.device_filters)) {
     made->incarnations[task_of(parse_device_name(status.name))] = status.incarnation;
+    told.add(status.name, figures_from_bytes(status.figures));
     for (const std::string& device : status.devices) {
       opened.devices.push_back(device);
       names.push_back(parse_device_name(device));
     }
   }
   made->devices = placement_devices(names);
+  opened.figures = told.to_bytes();
+  made->by_cost = asked_model(settings.placement, std::move(told));
+  made->settings.placement.clear();  // no worker's business
   add_session(opened.session, std::move(made));
   return opened;
 }
@@ -230,12 +242,7 @@ std::unique_ptr<Master::Plan> Master::placed_plan(const Session& session,
   check_nodes(*whole.given, own_.limits().nodes);
   copy_whole(whole, program);
   if (session.settings.merge_common_subexpressions) merge(whole);
-  const auto has_kernel = [](const OpInstance& op, const std::string& kind) {
-    return op.def().any_device || KernelRegistry::instance().serves(op, kind);
-  };
-  const auto no_home = [](const Node&) { return kNoHome; };
-  const std::vector<int32_t> places = place(
-      whole.graph, session.devices, session.settings.allow_soft_placement, has_kernel, no_home);
+  const std::vector<int32_t> places = placed(session, whole.graph, whole.fetches);
   std::vector<TaskName> tasks;
   std::vector<std::string> names;
   for (const auto& [task, incarnation] : session.incarnations) {

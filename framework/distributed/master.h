@@ -59,6 +59,10 @@ class Master {
   void close(const std::string& handle, const Session& session);
   // Of the own task, and of the others that a filter covers, or of all where there is none.
   std::vector<protocol::TaskStatus> statuses(const std::vector<std::string>& filters = {});
+  // By node id, the number in the session's devices; what a model has chosen is what nodes ask for
+  // from here on.
+  static std::vector<int32_t> placed(const Session& session, Graph& graph,
+                                     std::span<const Output> fetches);
   std::unique_ptr<Plan> placed_plan(const Session& session, const protocol::Program& program);
   uint64_t give_piece(const Session& session, const TaskName& task, const protocol::Program& piece);
 

@@ -13,6 +13,7 @@
 
 #include "framework/distributed/cluster.h"
 #include "framework/distributed/master.h"
+#include "framework/placement/cost_placer.h"
 #include "framework/placement/placement_device.h"
 
 namespace treenail {
@@ -38,6 +39,7 @@ struct Master::Session {
   std::atomic<Clock::time_point> used{Clock::now()};
   std::map<TaskName, uint64_t> incarnations;  // of its tasks
   std::vector<PlacementDevice> devices;       // of the master's own task first
+  std::shared_ptr<const CostModel> by_cost;   // null: what asks for no device is on the first
   std::mutex mutex;                           // guards what follows
   uint64_t last_plan = 0;
   std::map<uint64_t, std::shared_ptr<Plan>> plans;

@@ -19,17 +19,20 @@ void fields(Settings& s, F&& f) {
   f(6, s.secret);
   f(7, s.device_filters);
   f(8, s.sent_as);
+  f(12, s.placement);
 }
 template <class F>
 void fields(TaskStatus& s, F&& f) {
   f(1, s.name);
   f(2, s.incarnation);
   f(3, s.devices);
+  f(12, s.figures);
 }
 template <class F>
 void fields(SessionOpened& s, F&& f) {
   f(1, s.session);
   f(2, s.devices);
+  f(12, s.figures);
 }
 template <class F>
 void fields(Program& s, F&& f) {

@@ -25,18 +25,21 @@ struct Settings {
   // Tasks that the session knows beside the server's own: those that a name of these covers
   // ("/job:ps"); none: all.
   std::vector<std::string> device_filters;
-  uint64_t sent_as = 0;  // a dtype that float32 values between tasks are rounded to; 0: none
+  uint64_t sent_as = 0;   // a dtype that float32 values between tasks are rounded to; 0: none
+  std::string placement;  // by cost: a message (placement/cost_model_bytes.h); "": not by cost
 };
 
 struct TaskStatus {
   std::string name;          // "/job:worker/replica:0/task:1"
   uint64_t incarnation = 0;  // of the process: another one has other state
   std::vector<std::string> devices;
+  std::string figures;  // a message (placement/task_figures.h)
 };
 
 struct SessionOpened {
   std::string session;
   std::vector<std::string> devices;
+  std::string figures;  // of the tasks, a message (placement/task_figures.h)
 };
 
 // A graph with the names of what is fed ("x:0"), fetched and run in it. Of a client: all that a run

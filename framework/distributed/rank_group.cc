@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/distributed/rank_group.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <fstream>
 #include <set>
 #include <utility>
 
@@ -16,19 +13,12 @@
 #include "framework/base/text.h"
 #include "framework/distributed/collectives/exchange_communicator.h"
 #include "framework/distributed/collectives/on_one_host.h"
+#include "framework/distributed/own_figures.h"
 #include "framework/distributed/rank_exchange.h"
 #include "framework/distributed/server_address.h"
 
 namespace treenail {
 namespace {
-
-// What ranks of one running kernel and one user have in common. Whether they can share memory they
-// find out.
-std::string host_name() {
-  std::string boot;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
-  return concat(boot.empty() ? "unknown" : boot, "/", ::getuid());
-}
 
 uint64_t hash_addresses(const std::vector<std::string>& addresses) {
   uint64_t hash = addresses.size();
@@ -141,7 +131,7 @@ protocol::RankHello greeting(const RankGroup& group) {
           static_cast<uint64_t>(group.rank),
           group.addresses.size(),
           random_token(),
-          host_name()};
+          kernel_and_user()};
 }
 
 RanksJoined join_ranks(const RankGroup& group) {

@@ -8,6 +8,7 @@
 #include "framework/base/system_seed.h"
 #include "framework/device/device.h"
 #include "framework/device/memory_account.h"
+#include "framework/distributed/own_figures.h"
 #include "framework/distributed/small_receives.h"
 #include "framework/distributed/step_exchange.h"
 #include "framework/graph/serialize.h"
@@ -114,6 +115,7 @@ Worker::Worker(Options options)
   static_cast<void>(options_.cluster.address(options_.task));
   for (const Device* device : session_devices(options_.device_count))
     devices_.push_back(treenail::to_text(device_of_task(options_.task, device->name())));
+  figures_ = figures_to_bytes(own_figures(devices_, options_.limits.memory_bytes));
   neighbours_ = std::make_unique<Neighbours>(*this, incarnation_);
 }
 
@@ -123,7 +125,7 @@ Worker::~Worker() {
 }
 
 protocol::TaskStatus Worker::status() const {
-  return {treenail::to_text(options_.task), incarnation_, devices_};
+  return {treenail::to_text(options_.task), incarnation_, devices_, figures_};
 }
 
 std::shared_ptr<Worker::State> Worker::state_of(const std::string& owner) {

@@ -103,6 +103,7 @@ class Worker final : public ValueSource {
   const uint64_t incarnation_;
   const AccessCheck access_;
   std::vector<std::string> devices_;
+  std::string figures_;  // as TaskStatus has them
 
   std::mutex mutex_;                                      // guards what follows
   std::map<std::string, std::shared_ptr<State>> states_;  // by owner

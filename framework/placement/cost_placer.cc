@@ -183,6 +183,39 @@ Reason reason_of(const PlacementUnits::Unit& unit, size_t devices) {
   throw resource_exhausted(table);
 }
 
+// Measured, or that of the cores that a CPU has. Memory serves some cores at once as it serves one.
+DeviceSpeed speed_of(const CostModel& model, const DeviceName& device) {
+  if (model.costs.profile != nullptr) {
+    const auto& devices = model.costs.profile->devices();
+    if (const auto found = devices.find(to_text(device)); found != devices.end()) {
+      const PlacementProfile::DeviceFigures& figures = found->second;
+      return {static_cast<double>(figures.flops_per_second),
+              static_cast<double>(figures.bytes_per_second),
+              1e-9 * static_cast<double>(figures.ns_per_node)};
+    }
+  }
+  DeviceSpeed speed = usual_speed(device.type);
+  if (model.told == nullptr || device.type != Device::kHostKind) return speed;
+  constexpr double kCoresToMemory = 4;
+  const double cores = model.told->cores(device);
+  speed.flops_per_second *= cores;
+  speed.bytes_per_second *= std::min(cores, kCoresToMemory);
+  return speed;
+}
+
+// About what runs of sessions at servers see of them.
+LinkModel usual_link(TaskLink link, const DeviceName& from, const DeviceName& to) {
+  switch (link) {
+    case TaskLink::kLentMemory:
+      return {from, to, 5e-5, 4e9, Problem::Sharing::kPair};
+    case TaskLink::kLoopback:
+      return {from, to, 1.5e-4, 1e9, Problem::Sharing::kPair};
+    case TaskLink::kNetwork:
+      break;
+  }
+  return {from, to, 2.5e-4, 1.25e9, Problem::Sharing::kBoth};
+}
+
 }  // namespace
 
 std::string to_text(CostPlacement::Reason reason) {
@@ -204,17 +237,32 @@ std::string to_text(CostPlacement::Reason reason) {
 }
 
 DeviceModel model_of(const CostModel& model, const DeviceName& device) {
-  for (const DeviceModel& each : model.devices)
-    if (satisfies(device, each.devices)) return each;
-  return {device, usual_speed(device.type)};
+  const int64_t told_memory = model.told == nullptr || device.type != Device::kHostKind
+                                  ? 0
+                                  : model.told->memory_bytes(device);
+  for (const DeviceModel& each : model.devices) {
+    if (!satisfies(device, each.devices)) continue;
+    DeviceModel found = each;
+    if (found.memory_bytes == 0) found.memory_bytes = told_memory;
+    return found;
+  }
+  return {device, speed_of(model, device), 1, told_memory};
 }
 
-// Between what is in one machine, PCIe; between tasks, 10 Gbit/s.
 LinkModel model_of(const CostModel& model, const DeviceName& from, const DeviceName& to) {
   for (const LinkModel& each : model.links)
     if (satisfies(from, each.from) && satisfies(to, each.to)) return each;
-  if (same_task(from, to)) return {from, to, 1e-5, 1.2e10, Problem::Sharing::kPair};
-  return {from, to, 5e-5, 1.25e9, Problem::Sharing::kPair};
+  if (same_task(from, to)) return {from, to, 1e-5, 1.2e10, Problem::Sharing::kPair};  // PCIe
+  if (model.costs.profile != nullptr) {
+    const auto& links = model.costs.profile->links();
+    const auto found = links.find({task_text(from), task_text(to)});
+    if (found != links.end()) {
+      return {from, to, 1e-9 * static_cast<double>(found->second.latency_ns),
+              static_cast<double>(found->second.bytes_per_second), Problem::Sharing::kPair};
+    }
+  }
+  if (model.told != nullptr) return usual_link(model.told->link(from, to), from, to);
+  return {from, to, 5e-5, 1.25e9, Problem::Sharing::kPair};  // 10 Gbit/s
 }
 
 CostPlacement place_by_cost(const Graph& graph, std::span<const PlacementDevice> devices,

@@ -13,6 +13,7 @@
 #include "framework/placement/node_cost.h"
 #include "framework/placement/placer.h"
 #include "framework/placement/search.h"
+#include "framework/placement/task_figures.h"
 
 namespace treenail {
 
@@ -32,11 +33,14 @@ struct LinkModel {
   PlacementProblem::Sharing sharing = PlacementProblem::Sharing::kPair;
 };
 
-// Of several models of a device, or link, the first counts; behind them usual ones.
+// Of several models of a device, or link, the first counts; behind them what the profile has of
+// it, what the tasks of a cluster tell, and usual ones. Where a model names no limit of memory the
+// one counts that the task tells.
 struct CostModel {
   std::vector<DeviceModel> devices;
   std::vector<LinkModel> links;
   NodeCostOptions costs;
+  std::shared_ptr<const ClusterFigures> told = nullptr;  // null: no cluster's
 };
 
 DeviceModel model_of(const CostModel& model, const DeviceName& device);

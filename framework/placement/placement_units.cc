@@ -38,6 +38,7 @@ class Builder {
   PlacementUnits run() {
     join_colocated(graph_, sets_);
     each([&](const Node& node) { join_state(node); });
+    if (has_several_tasks()) each([&](const Node& node) { join_lists(node); });
     std::vector<std::vector<const Node*>> members(static_cast<size_t>(graph_.num_nodes()));
     each([&](const Node& node) {
       members[static_cast<size_t>(sets_.find(node.id()))].push_back(&node);
@@ -62,6 +63,22 @@ class Builder {
     if (calls_functions(node.op()) || node.type() == "_Retval") return;
     for (size_t i = 0; i < node.inputs().size(); ++i) {
       if (node.op().input_type(static_cast<int>(i)) == DType::kResource)
+        sets_.join(node.id(), node.inputs()[i].node->id());
+    }
+  }
+
+  bool has_several_tasks() const {
+    return !std::ranges::all_of(devices_, [&](const PlacementDevice& device) {
+      return same_task(device.name, devices_[0].name);
+    });
+  }
+
+  // Between tasks numbers, truth values and strings pass, and nothing else (partition.h).
+  void join_lists(const Node& node) {
+    if (node.type() == "_Retval") return;
+    for (size_t i = 0; i < node.inputs().size(); ++i) {
+      const DType type = node.op().input_type(static_cast<int>(i));
+      if (!is_plain(type) && type != DType::kString && type != DType::kResource)
         sets_.join(node.id(), node.inputs()[i].node->id());
     }
   }

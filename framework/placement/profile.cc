@@ -14,6 +14,7 @@ namespace treenail {
 namespace {
 
 constexpr std::string_view kFirstLine = "treenail-placement-profile 1";
+constexpr std::string_view kFirstLineWithFigures = "treenail-placement-profile 2";
 constexpr int64_t kMostBytes = int64_t{1} << 30;
 
 // A word of a line: letters that are seen.
@@ -97,51 +98,138 @@ std::vector<PlacementProfile::Entry> PlacementProfile::entries() const {
   return all;
 }
 
+void PlacementProfile::set_device(std::string_view device, const DeviceFigures& figures) {
+  if (!is_word(device))
+    throw invalid_argument("a placement profile cannot hold the name ", quoted(device));
+  if (figures.flops_per_second < 1 || figures.bytes_per_second < 1 || figures.ns_per_node < 0) {
+    throw invalid_argument("a placement profile was given ", figures.flops_per_second,
+                           " operations and ", figures.bytes_per_second, " bytes a second and ",
+                           figures.ns_per_node, " ns for ", device);
+  }
+  devices_[std::string(device)] = figures;
+}
+
+void PlacementProfile::set_link(const Link& link, const LinkFigures& figures) {
+  for (const std::string& name : {link.first, link.second}) {
+    if (!is_word(name))
+      throw invalid_argument("a placement profile cannot hold the name ", quoted(name));
+  }
+  if (figures.latency_ns < 0 || figures.bytes_per_second < 1) {
+    throw invalid_argument("a placement profile was given ", figures.latency_ns, " ns and ",
+                           figures.bytes_per_second, " bytes a second from ", link.first, " to ",
+                           link.second);
+  }
+  links_[link] = figures;
+}
+
 std::string PlacementProfile::to_text() const {
-  std::string text = concat(kFirstLine, "\nruns ", runs_, "\n");
+  const bool has_figures = !devices_.empty() || !links_.empty();
+  std::string text =
+      concat(has_figures ? kFirstLineWithFigures : kFirstLine, "\nruns ", runs_, "\n");
   for (const auto& [key, sum] : sums_) {
     const auto& [kind, name, fused] = key;
     text += concat("kernel ", kind, " ", name, " ", sum.count, " ", sum.total_ns);
     for (const std::string& each : fused) text += " " + each;
     text += "\n";
   }
-  return text + concat("end ", sums_.size(), "\n");
+  for (const auto& [name, each] : devices_) {
+    text += concat("device ", name, " ", each.flops_per_second, " ", each.bytes_per_second, " ",
+                   each.ns_per_node, "\n");
+  }
+  for (const auto& [link, each] : links_) {
+    text += concat("link ", link.first, " ", link.second, " ", each.latency_ns, " ",
+                   each.bytes_per_second, "\n");
+  }
+  return text + concat("end ", sums_.size() + devices_.size() + links_.size(), "\n");
 }
 
-PlacementProfile PlacementProfile::from_text(std::string_view text) {
-  PlacementProfile profile;
-  ProfileReader reader(text);
-  if (!reader.next() || reader.line() != kFirstLine) {
+// A line after the other into a profile.
+class PlacementProfile::Reader {
+ public:
+  explicit Reader(std::string_view text) : lines_(text) {}
+
+  PlacementProfile read() {
+    read_head();
+    while (lines_.next()) {
+      if (ended_) lines_.fail("nothing may follow the end");
+      read_line();
+    }
+    if (!ended_) throw data_loss("a placement profile has no end: it was cut short");
+    return std::move(profile_);
+  }
+
+ private:
+  void read_head() {
+    const bool any = lines_.next();
+    has_figures_ = any && lines_.line() == kFirstLineWithFigures;
+    if (has_figures_ || (any && lines_.line() == kFirstLine)) return;
     throw invalid_argument(
         "it is no placement profile that this Treenail knows: it does not begin ", "with the line ",
-        quoted(kFirstLine));
+        quoted(kFirstLine), " or ", quoted(kFirstLineWithFigures));
   }
-  bool ended = false, has_runs = false;
-  while (reader.next()) {
-    const std::vector<std::string_view>& words = reader.words();
-    if (ended) reader.fail("nothing may follow the end");
-    if (words.size() == 2 && words[0] == "runs" && !has_runs) {
-      profile.runs_ = reader.whole(1, 0, "the number of runs");
-      has_runs = true;
-    } else if (words.size() >= 5 && words[0] == "kernel" && has_runs) {
-      const Sum sum{reader.whole(3, 1, "the count"), reader.whole(4, 0, "the time in ns")};
-      std::vector<std::string> fused(words.begin() + 5, words.end());
-      const auto fresh = profile.sums_.try_emplace(
-          {std::string(words[1]), std::string(words[2]), std::move(fused)}, sum);
-      if (!fresh.second) reader.fail("the same kernel stands twice");
-    } else if (words.size() == 2 && words[0] == "end" && has_runs) {
-      if (reader.whole(1, 0, "the number of kernels") != static_cast<int64_t>(profile.sums_.size()))
-        throw data_loss("a placement profile has ", profile.sums_.size(),
-                        " kernels, and its end tells ", words[1]);
-      ended = true;
+
+  void read_line() {
+    const std::vector<std::string_view>& words = lines_.words();
+    const auto is = [&](std::string_view first, size_t least, size_t most) {
+      return !words.empty() && words[0] == first && words.size() >= least && words.size() <= most;
+    };
+    if (is("runs", 2, 2) && !has_runs_) {
+      profile_.runs_ = lines_.whole(1, 0, "the number of runs");
+      has_runs_ = true;
+    } else if (is("kernel", 5, words.size()) && has_runs_) {
+      read_kernel(words);
+    } else if (is("device", 5, 5) && has_runs_ && has_figures_) {
+      const DeviceFigures figures{lines_.whole(2, 1, "operations per second"),
+                                  lines_.whole(3, 1, "bytes per second"),
+                                  lines_.whole(4, 0, "the time in ns")};
+      note_fresh(profile_.devices_.try_emplace(std::string(words[1]), figures).second, "device");
+    } else if (is("link", 5, 5) && has_runs_ && has_figures_) {
+      const LinkFigures figures{lines_.whole(3, 0, "the time in ns"),
+                                lines_.whole(4, 1, "bytes per second")};
+      const Link link(words[1], words[2]);
+      note_fresh(profile_.links_.try_emplace(link, figures).second, "link");
+    } else if (is("end", 2, 2) && has_runs_) {
+      read_end();
     } else {
-      reader.fail(
-          "a line is \"runs N\", \"kernel KIND NAME COUNT NANOSECONDS FUSED...\" or \"end N\"");
+      lines_.fail(
+          has_figures_
+              ? "a line is \"runs N\", \"kernel KIND NAME COUNT NANOSECONDS FUSED...\", \"device "
+                "NAME FLOPS BYTES NANOSECONDS\", \"link FROM TO NANOSECONDS BYTES\" or \"end N\""
+              : "a line is \"runs N\", \"kernel KIND NAME COUNT NANOSECONDS FUSED...\" or \"end "
+                "N\"");
     }
   }
-  if (!ended) throw data_loss("a placement profile has no end: it was cut short");
-  return profile;
-}
+
+  void read_kernel(const std::vector<std::string_view>& words) {
+    const Sum sum{lines_.whole(3, 1, "the count"), lines_.whole(4, 0, "the time in ns")};
+    std::vector<std::string> fused(words.begin() + 5, words.end());
+    note_fresh(
+        profile_.sums_
+            .try_emplace({std::string(words[1]), std::string(words[2]), std::move(fused)}, sum)
+            .second,
+        "kernel");
+  }
+
+  void note_fresh(bool fresh, std::string_view what) {
+    if (!fresh) lines_.fail(concat("the same ", what, " stands twice"));
+    ++lines_read_;
+  }
+
+  void read_end() {
+    const std::string_view what = has_figures_ ? "lines" : "kernels";
+    if (lines_.whole(1, 0, concat("the number of ", what)) != lines_read_)
+      throw data_loss("a placement profile has ", lines_read_, " ", what, ", and its end tells ",
+                      lines_.words()[1]);
+    ended_ = true;
+  }
+
+  ProfileReader lines_;
+  PlacementProfile profile_;
+  bool has_figures_ = false, has_runs_ = false, ended_ = false;
+  int64_t lines_read_ = 0;  // of kernels, devices and links
+};
+
+PlacementProfile PlacementProfile::from_text(std::string_view text) { return Reader(text).read(); }
 
 void PlacementProfile::save(const std::string& path) const {
   const std::string text = to_text();

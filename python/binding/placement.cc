@@ -172,10 +172,12 @@ PyObject* predict(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
       args[0]);
 }
 
-// placement_profile(text or None, [(kind, name, (fused name, ...), ns)], runs) -> text
+// placement_profile(text or None, [(kind, name, (fused name, ...), ns)], runs,
+//                   [(device, flops per second, bytes per second, ns per node)],
+//                   [(from task, to task, ns, bytes per second)]) -> text
 PyObject* profile(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
-    if (nargs != 3) throw_type_error("placement_profile() takes three arguments");
+    if (nargs != 5) throw_type_error("placement_profile() takes five arguments");
     PlacementProfile profile;
     if (args[0] != Py_None) profile = PlacementProfile::from_text(text_of(args[0], "a profile"));
     each_item(args[1], [&](PyObject* item) {
@@ -187,12 +189,49 @@ PyObject* profile(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
       each_item(fused, [&](PyObject* each) { names.emplace_back(text_of(each, "a name")); });
       profile.add(kind, name, names, ns);
     });
+    each_item(args[3], [&](PyObject* item) {
+      const char* name = nullptr;
+      long long flops = 0, bytes = 0, ns = 0;
+      parse(item, "sLLL", &name, &flops, &bytes, &ns);
+      profile.set_device(name, {flops, bytes, ns});
+    });
+    each_item(args[4], [&](PyObject* item) {
+      const char *from = nullptr, *to = nullptr;
+      long long ns = 0, bytes = 0;
+      parse(item, "ssLL", &from, &to, &ns, &bytes);
+      profile.set_link({from, to}, {ns, bytes});
+    });
     for (long runs = checked(PyLong_AsLong(args[2])); runs > 0; --runs) profile.end_run();
     return text_object(profile.to_text()).release();
   });
 }
 
-// placement_profile_entries(text) -> (runs, [(kind, name, (fused name, ...), count, total ns)])
+// {name: (flops per second, bytes per second, ns per node)}
+Ref device_figures(const PlacementProfile& profile) {
+  Ref dict = checked(PyDict_New());
+  for (const auto& [name, each] : profile.devices()) {
+    set(dict, name.c_str(),
+        checked(Py_BuildValue("(LLL)", static_cast<long long>(each.flops_per_second),
+                              static_cast<long long>(each.bytes_per_second),
+                              static_cast<long long>(each.ns_per_node))));
+  }
+  return dict;
+}
+
+// {(from, to): (ns, bytes per second)}
+Ref link_figures(const PlacementProfile& profile) {
+  Ref dict = checked(PyDict_New());
+  for (const auto& [link, each] : profile.links()) {
+    const Ref key = checked(Py_BuildValue("(ss)", link.first.c_str(), link.second.c_str()));
+    const Ref value = checked(Py_BuildValue("(LL)", static_cast<long long>(each.latency_ns),
+                                            static_cast<long long>(each.bytes_per_second)));
+    if (PyDict_SetItem(dict.get(), key.get(), value.get()) < 0) throw PythonError();
+  }
+  return dict;
+}
+
+// placement_profile_entries(text) -> (runs, [(kind, name, (fused name, ...), count, total ns)],
+//                                     device_figures(), link_figures())
 PyObject* profile_entries(PyObject*, PyObject* text) {
   return guarded([&] {
     const PlacementProfile profile = PlacementProfile::from_text(text_of(text, "a profile"));
@@ -207,7 +246,9 @@ PyObject* profile_entries(PyObject*, PyObject* text) {
                                              static_cast<long long>(entry.total_ns)));
       checked(PyList_Append(list.get(), item.get()));
     }
-    return checked(Py_BuildValue("(LO)", static_cast<long long>(profile.runs()), list.get()))
+    const Ref devices = device_figures(profile), links = link_figures(profile);
+    return checked(Py_BuildValue("(LOOO)", static_cast<long long>(profile.runs()), list.get(),
+                                 devices.get(), links.get()))
         .release();
   });
 }
@@ -267,16 +308,23 @@ PyMethodDef functions[] = {
 
 std::shared_ptr<const CostModel> cost_model_from(PyObject* object) {
   if (object == Py_None) return nullptr;
-  PyObject *devices = nullptr, *links = nullptr, *profile = nullptr;
+  PyObject *devices = nullptr, *links = nullptr, *profile = nullptr, *told = Py_None;
   long long unknown = 0;
   auto model = std::make_shared<CostModel>();
-  parse(object, "OOOLd", &devices, &links, &profile, &unknown, &model->costs.trip_count);
+  parse(object, "OOOLd|O", &devices, &links, &profile, &unknown, &model->costs.trip_count, &told);
   each_item(devices, [&](PyObject* item) { model->devices.push_back(device_from(item)); });
   each_item(links, [&](PyObject* item) { model->links.push_back(link_from(item)); });
   model->costs.unknown_dimension = unknown;
   if (profile != Py_None) {
     model->costs.profile = std::make_shared<const PlacementProfile>(
         PlacementProfile::from_text(text_of(profile, "a profile")));
+  }
+  if (told != Py_None) {
+    char* bytes = nullptr;
+    Py_ssize_t size = 0;
+    if (PyBytes_AsStringAndSize(told, &bytes, &size) < 0) throw PythonError();
+    model->told = std::make_shared<const ClusterFigures>(
+        ClusterFigures::from_bytes({bytes, static_cast<size_t>(size)}));
   }
   return model;
 }

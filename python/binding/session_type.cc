@@ -385,6 +385,16 @@ PyObject* device_names(PyObject* self, PyObject*) {
   });
 }
 
+// _figures(): what the tasks of a server's cluster tell of themselves, as bytes; of a session of
+// this process none.
+PyObject* figures(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const std::string told = open_state(self).session->figures();
+    return checked(PyBytes_FromStringAndSize(told.data(), static_cast<Py_ssize_t>(told.size())))
+        .release();
+  });
+}
+
 PyObject* get_graph(PyObject* self, void*) {
   return guarded([&] { return new_ref(as_object(open_state(self).graph)); });
 }
@@ -451,6 +461,7 @@ PyMethodDef methods[] = {
     {"_check", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(check)), METH_FASTCALL,
      nullptr},
     {"_device_names", device_names, METH_NOARGS, nullptr},
+    {"_figures", figures, METH_NOARGS, nullptr},
     {"_open", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(open)), METH_FASTCALL, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -120,14 +120,16 @@ class Link:
 
 
 class Profile:
-    """How long operations took, by name and kind of device.
+    """How long operations took, by name and kind of device, and what devices of a cluster and the
+    links between its tasks were measured to be like.
 
-    Made of traced runs and kept in a file (docs/formats/placement-profile.md), which is read when
-    somebody asks for it and never else: placements do not change by themselves.
+    Made of traced runs (from_runs) and by tn.placement.measure, and kept in a file
+    (docs/formats/placement-profile.md), which is read when somebody asks for it and never else:
+    placements do not change by themselves.
     """
 
     def __init__(self) -> None:
-        self._text = _core.placement_profile(None, [], 0)
+        self._text = _core.placement_profile(None, [], 0, [], [])
 
     @classmethod
     def from_runs(cls, run_metadata: Any) -> Profile:
@@ -149,7 +151,14 @@ class Profile:
             raise ValueError("no operation was timed: Session.run needs "
                              "options=tn.RunOptions(trace_level=tn.RunOptions.FULL_TRACE)")
         profile = cls()
-        profile._text = _core.placement_profile(None, kernels, len(runs))
+        profile._text = _core.placement_profile(None, kernels, len(runs), [], [])
+        return profile
+
+    def _with_figures(self, devices: list, links: list) -> Profile:
+        """This one, with (device, flops per second, bytes per second, ns per node) and
+        (task, task, ns, bytes per second) in place of what it has of the same."""
+        profile = Profile()
+        profile._text = _core.placement_profile(self._text, [], 0, devices, links)
         return profile
 
     @classmethod
@@ -178,14 +187,31 @@ class Profile:
             of_name[1] += ns
         return {name: ns / 1e9 / count for name, (count, ns) in sums.items()}
 
+    @property
+    def devices(self) -> list[DeviceModel]:
+        """What was measured of devices, by full name; memory_bytes is 0."""
+        found = _core.placement_profile_entries(self._text)[2]
+        return [DeviceModel(name, flops_per_second=flops, bytes_per_second=size,
+                            seconds_per_node=1e-9 * ns)
+                for name, (flops, size, ns) in found.items()]
+
+    @property
+    def links(self) -> list[Link]:
+        """What was measured of links between tasks."""
+        found = _core.placement_profile_entries(self._text)[3]
+        return [Link(source, destination, latency=1e-9 * ns, bytes_per_second=size)
+                for (source, destination), (ns, size) in found.items()]
+
     def __repr__(self) -> str:
-        runs, entries = _core.placement_profile_entries(self._text)
-        return "<tn.placement.Profile of %d kernels in %d runs>" % (len(entries), runs)
+        runs, entries, devices, links = _core.placement_profile_entries(self._text)
+        figures = ", %d devices and %d links" % (len(devices), len(links)) if devices else ""
+        return "<tn.placement.Profile of %d kernels in %d runs%s>" % (len(entries), runs, figures)
 
 
 class Options:
     """Asks a session (GraphOptions.placement) to place operations by what they are predicted to
-    cost; it has an effect where the session has several devices.
+    cost; it has an effect where the session has several devices. At a server these are the devices
+    of all its tasks, and what has state does not move.
 
     What operations ask for, their state and their colocation come first. profile: a Profile;
     without one, and for what it does not have, estimates. devices, links: DeviceModels and Links,
@@ -205,10 +231,12 @@ class Options:
         self.unknown_dimension = _whole(unknown_dimension, "unknown_dimension", 1, 2 ** 40)
         self.trip_count = _number(trip_count, "trip_count")
 
-    def _model(self) -> tuple:
+    def _model(self, told: bytes | None = None) -> tuple:
+        """For the core. told: what the tasks of a cluster tell of themselves."""
         return ([device._fields() for device in self.devices],
                 [link._fields() for link in self.links],
-                self.profile and self.profile._text, self.unknown_dimension, self.trip_count)
+                self.profile and self.profile._text, self.unknown_dimension, self.trip_count,
+                told)
 
     def __repr__(self) -> str:
         return ("Options(profile=%r, devices=%r, links=%r, unknown_dimension=%d, trip_count=%g)"

@@ -24,7 +24,9 @@ from treenail._checks import a_path
 from treenail._framework import Graph, get_default_graph
 from treenail._names import no_attribute as _no_attribute
 from treenail._placement import DeviceModel, Link, Options, Profile
+from treenail._placement_measure import measure
 from treenail._refusals import name_in_refusals as _name_in_refusals
+from treenail._session import Session
 from treenail._session_options import RunMetadata
 from treenail._treenail import Operation, Tensor
 
@@ -133,16 +135,20 @@ class Explanation:
 
 
 def explain(graph: Graph | None = None, fetches: Any = None, *, feeds: Sequence = (),
-            devices: Sequence[str] = ("/cpu:0",), allow_soft_placement: bool = False,
-            options: Options | None = None, profile: Profile | None = None) -> Explanation:
+            devices: Sequence[str] | None = None, allow_soft_placement: bool = False,
+            options: Options | None = None, profile: Profile | None = None,
+            session: Session | None = None) -> Explanation:
     """What a run of `fetches` would be like, and why operations are where they are.
 
     graph: by default that of the fetches, or the default graph. fetches: tensors and operations, or
     one; by default all that the graph has. feeds: tensors that are given; placeholders are whether
     they stand here or not. devices: names, a CPU first, on which what is fed and fetched lies; of
     this process, of others, or imagined ("/job:worker/task:7/cpu:0"); parts that are left out are
-    those of this process. Of kinds of devices of which this process has no kernels it is taken that
-    they have all. options: models of devices and links, and more; profile: in place of theirs.
+    those of this process; by default its CPU. session: one at a server, whose devices these are
+    then, with what their tasks tell of themselves, its options where none are given and its own
+    allow_soft_placement; what has state stays where a session has it. Of kinds of devices of which
+    this process has no kernels it is taken that they have all. options: models of devices and
+    links, and more; profile: in place of theirs.
 
     Raises as Session.run for requests that no device satisfies and contradictions,
     ResourceExhaustedError with a table of the devices where no placement fits their memory,
@@ -150,10 +156,6 @@ def explain(graph: Graph | None = None, fetches: Any = None, *, feeds: Sequence 
     """
     if options is not None and not isinstance(options, Options):
         raise TypeError("options must be a tn.placement.Options, not %r" % (options,))
-    if profile is not None:
-        options = Options(profile=profile, **({} if options is None else {
-            "devices": options.devices, "links": options.links,
-            "unknown_dimension": options.unknown_dimension, "trip_count": options.trip_count}))
     wanted = _flat(fetches)
     if graph is None:
         graph = wanted[0].graph if wanted else get_default_graph()
@@ -161,15 +163,24 @@ def explain(graph: Graph | None = None, fetches: Any = None, *, feeds: Sequence 
         raise TypeError("graph must be a tn.Graph, not %r" % (graph,))
     if fetches is None:
         wanted = list(graph.get_operations())
-    if isinstance(devices, str):
-        devices = [devices]
-    names = [_core.full_device_name(_a_name(device)) for device in devices]
-    if len(set(names)) != len(names):
-        raise ValueError("devices must be different, got %r" % (names,))
+    names, told = _full_names(devices), None
+    if session is not None:
+        if not isinstance(session, Session) or not session.sess_str:
+            raise TypeError('session must be one at a server ("grpc://host:port"), not %r'
+                            % (session,))
+        if devices is not None:
+            raise ValueError("devices are those of the session, got %r as well" % (devices,))
+        names, told = session._device_names(), session._figures()
+        options = options or session._config.graph_options.placement
+        allow_soft_placement = allow_soft_placement or session._config.allow_soft_placement
+    if profile is not None:
+        options = Options(profile=profile, **({} if options is None else {
+            "devices": options.devices, "links": options.links,
+            "unknown_dimension": options.unknown_dimension, "trip_count": options.trip_count}))
     found = _core.predict_placement(
         graph, _flat(feeds), [w for w in wanted if isinstance(w, Tensor)],
         [w for w in wanted if isinstance(w, Operation)], names, allow_soft_placement,
-        (options or Options())._model())
+        (options or Options())._model(told))
     return Explanation(_Found(found), names)
 
 
@@ -241,6 +252,15 @@ def _measured_events(run_metadata: RunMetadata) -> list:
     return events
 
 
+def _full_names(devices: Any) -> list:
+    if devices is None or isinstance(devices, str):
+        devices = [devices or "/cpu:0"]
+    names = [_core.full_device_name(_a_name(device)) for device in devices]
+    if len(set(names)) != len(names):
+        raise ValueError("devices must be different, got %r" % (names,))
+    return names
+
+
 def _a_name(device: Any) -> str:
     if not isinstance(device, str):
         raise TypeError("devices must be a list of str, and has %r" % (device,))
@@ -283,7 +303,7 @@ def _aligned(cells: list) -> list:
 
 
 __all__ = ["Candidate", "DeviceModel", "DeviceUse", "Explanation", "Link", "NodePlacement",
-           "Options", "Profile", "Transfer", "explain", "write_trace"]
+           "Options", "Profile", "Transfer", "explain", "measure", "write_trace"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs across servers while messages are late and connections are lost by chance: each has the
-// result of one process, or fails with what names the task. Training under such schedules:
-// tests/python/fault_schedules.py. ThreadSanitizer watches these.
+// Runs across servers, placed by hand and by cost, while messages are late and connections are lost
+// by chance: each has the result of one process, or fails with what names the task. Training under
+// such schedules: tests/python/fault_schedules.py. ThreadSanitizer watches these.
 //
 // TREENAIL_FAULT_SEEDS=200 asks for more than 6 schedules, TREENAIL_FAULT_SEED=17 for those
 // from 17.
@@ -18,6 +18,7 @@
 
 #include "framework/base/error.h"
 #include "framework/distributed/protocol.h"
+#include "framework/placement/cost_placer.h"
 #include "tests/distributed/in_process_cluster.h"
 #include "tests/support/graph_builder.h"
 #include "tests/transport/random_fates.h"
@@ -31,6 +32,14 @@ using test::RandomFates;
 uint64_t number(const char* name, uint64_t otherwise) {
   const char* const text = std::getenv(name);
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+// Computing is dear there and sending cheap, so that graphs are spread over all tasks.
+std::shared_ptr<const CostModel> spreading() {
+  auto model = std::make_shared<CostModel>();
+  model->devices.push_back({parse_device_name("/device:CPU:*"), {1e3, 1e3, 1e-2}});
+  model->links.push_back({{}, {}, 1e-9, 1e15});
+  return model;
 }
 
 constexpr std::array kTasks = {"/job:ps/task:0", "/job:worker/task:0", "/job:worker/task:1"};
@@ -74,10 +83,11 @@ class FaultSchedules : public test::InProcessCluster {
                     text.find("the server localhost:") != std::string_view::npos);
   }
   // A session at a server, when it can be had.
-  SessionOptions opened(const std::shared_ptr<Graph>& graph) const {
+  SessionOptions opened(const std::shared_ptr<Graph>& graph, bool by_cost) const {
     for (int tries = 0;; ++tries) {
       try {
         SessionOptions options;
+        if (by_cost) options.placement = spreading();
         const ClientOptions client{{}, patience_of(20)};
         options.remote = open_remote_session(servers[1]->target(), graph, options, client);
         return options;
@@ -104,11 +114,12 @@ class FaultSchedules : public test::InProcessCluster {
   }
   void one_schedule(uint64_t seed) {
     std::mt19937_64 random(seed), again(seed);
-    const RandomGraph local(again, false), graph(random, true);
+    const bool by_cost = seed % 2 == 1;
+    const RandomGraph local(again, false), graph(random, !by_cost);
     const Tensor x = test::floats({static_cast<float>(seed % 100), 2});
     Session here(local.builder.graph);
     const std::vector<Tensor> expected = here.run({{"x:0", x}}, local.fetches);
-    Session session(graph.builder.graph, opened(graph.builder.graph));
+    Session session(graph.builder.graph, opened(graph.builder.graph, by_cost));
     std::atomic<int> made{0};
     std::vector<std::thread> threads;
     for (int t = 0; t < 3; ++t) {

@@ -10,6 +10,7 @@
 #include "framework/distributed/protocol.h"
 #include "framework/distributed/rpc.h"
 #include "framework/graph/serialize.h"
+#include "framework/placement/cost_model_bytes.h"
 #include "tests/distributed/in_process_cluster.h"
 #include "tests/support/graph_builder.h"
 
@@ -31,7 +32,10 @@ class HostileRequests : public test::InProcessCluster {
     const Output x = b.placeholder(DType::kFloat32, {kUnknown}, "x");
     b.op("Neg", {x}, {}, "y");
     const Program program{session, graph_to_bytes(*b.graph), {"x:0"}, {"y:0"}, {"y"}, {}};
+    Settings by_cost;
+    by_cost.placement = cost_model_to_bytes({});
     return {write(Settings{}).text(),
+            write(by_cost).text(),
             write(program).text(),
             write(Handle{session, 1}).text(),
             write(RunRequest{session, 1, 100, 7, 0}).text(),
@@ -64,10 +68,10 @@ TEST_P(HostileRequests, LeaveTheServerServing) {
       read<SessionOpened>(peer.call(master::kOpenSession, write(Settings{}), {}, {}).fields());
   const std::vector<std::string> sound = heads(opened.session);
   const char* const kPaths[] = {
-      master::kMakePlan,       master::kRun,           master::kForgetPlan, master::kCloseSession,
-      worker::kGetStatus,      worker::kRegisterPiece, worker::kRunPiece,   worker::kForgetPiece,
-      worker::kGiveUpStep,     worker::kCloseSession,  worker::kReset,      worker::kReceive,
-      "/treenail.Worker/None", master::kListDevices};
+      master::kOpenSession,  master::kMakePlan,       master::kRun,           master::kForgetPlan,
+      master::kCloseSession, worker::kGetStatus,      worker::kRegisterPiece, worker::kRunPiece,
+      worker::kForgetPiece,  worker::kGiveUpStep,     worker::kCloseSession,  worker::kReset,
+      worker::kReceive,      "/treenail.Worker/None", master::kListDevices};
   const Tensor tensors[] = {test::floats({1, 2}), Tensor::scalar(int64_t{3})};
   std::mt19937 random(11);
   int answered = 0, refused = 0;

@@ -44,6 +44,36 @@ TEST(PlacementProfile, IsALineForEachKernel) {
   EXPECT_EQ(read.entries()[0].fused, (std::vector<std::string>{"Add", "Mul"}));
 }
 
+constexpr const char* kTextWithFigures =
+    "treenail-placement-profile 2\n"
+    "runs 0\n"
+    "device /job:w/replica:0/task:0/device:CPU:0 50000000000 9000000000 800\n"
+    "link /job:w/replica:0/task:0 /job:w/replica:0/task:1 60000 3000000000\n"
+    "link /job:w/replica:0/task:1 /job:w/replica:0/task:0 60000 2000000000\n"
+    "end 3\n";
+
+TEST(PlacementProfile, HasALineForEachDeviceAndLinkThatWasMeasured) {
+  PlacementProfile profile;
+  profile.set_device("/job:w/replica:0/task:0/device:CPU:0", {50'000'000'000, 9'000'000'000, 800});
+  const PlacementProfile::Link there{"/job:w/replica:0/task:0", "/job:w/replica:0/task:1"};
+  profile.set_link({there.second, there.first}, {60'000, 2'000'000'000});
+  profile.set_link(there, {1, 1});
+  profile.set_link(there, {60'000, 3'000'000'000});  // the last one counts
+  EXPECT_EQ(profile.to_text(), kTextWithFigures);
+  const PlacementProfile read = PlacementProfile::from_text(kTextWithFigures);
+  EXPECT_EQ(read.to_text(), kTextWithFigures);
+  EXPECT_EQ(read.links().at(there).bytes_per_second, 3'000'000'000);
+  EXPECT_NE(error_of([&] { profile.set_device("a b", {1, 1, 1}); }), "no error");
+  EXPECT_NE(error_of([&] { profile.set_device("a", {0, 1, 1}); }), "no error");
+  EXPECT_NE(error_of([&] { profile.set_link({"a", ""}, {1, 1}); }), "no error");
+  EXPECT_NE(error_of([&] { profile.set_link({"a", "b"}, {-1, 1}); }), "no error");
+  // The first version has no such lines.
+  std::string first = kTextWithFigures;
+  first[std::string("treenail-placement-profile ").size()] = '1';
+  EXPECT_NE(error_of([&] { PlacementProfile::from_text(first); }).find("line 3 of a"),
+            std::string::npos);
+}
+
 TEST(PlacementProfile, GoesToDiskAndBack) {
   const test::TemporaryDirectory directory;
   const std::string path = directory.file("placement.profile");
@@ -66,8 +96,9 @@ TEST(PlacementProfile, RefusesOthersWithTheLine) {
   };
   EXPECT_EQ(reading(""),
             "InvalidArgument: it is no placement profile that this Treenail knows: it does not "
-            "begin with the line \"treenail-placement-profile 1\"");
-  EXPECT_EQ(reading("treenail-placement-profile 2\n").find("InvalidArgument"), 0U);
+            "begin with the line \"treenail-placement-profile 1\" or "
+            "\"treenail-placement-profile 2\"");
+  EXPECT_EQ(reading("treenail-placement-profile 3\n").find("InvalidArgument"), 0U);
   EXPECT_EQ(reading(head + "hello\nend 0\n"),
             "InvalidArgument: line 3 of a placement profile, \"hello\"" + what);
   line("kernel CPU a 0 5", "the count must be a whole number of at least 1");
@@ -90,13 +121,14 @@ TEST(PlacementProfile, RefusesOthersWithTheLine) {
 
 // Cut anywhere, or with any byte changed: an Error, or another profile that writes itself again.
 TEST(PlacementProfile, NothingElseHappensToChangedFiles) {
-  const std::string text = kText;
-  for (size_t end = 0; end < text.size(); ++end)
-    EXPECT_NE(error_of([&] { PlacementProfile::from_text(text.substr(0, end)); }), "no error")
-        << end;
+  for (const std::string text : {kText, kTextWithFigures}) {
+    for (size_t end = 0; end < text.size(); ++end)
+      EXPECT_NE(error_of([&] { PlacementProfile::from_text(text.substr(0, end)); }), "no error")
+          << end;
+  }
   std::mt19937 random(3);
   for (int i = 0; i < 20'000; ++i) {
-    std::string changed = text;
+    std::string changed = i % 2 == 0 ? kText : kTextWithFigures;
     for (int n = 0; n < 1 + i % 3; ++n)
       changed[random() % changed.size()] = static_cast<char>(random() % 256);
     try {

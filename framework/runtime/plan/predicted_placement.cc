@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "framework/base/error.h"
+#include "framework/placement/cluster_placer.h"
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "framework/runtime/plan/cost_placement.h"
 #include "framework/runtime/plan/function_facts.h"
@@ -42,11 +43,16 @@ PredictedPlacement predict_placement(const Graph& graph, std::span<const Output>
   TopologyOptions options;
   options.facts = &facts;
   const std::shared_ptr<Topology> copy = copy_for_topology(graph, feeds, fetches, targets, options);
-  fold_and_prune(
-      *copy, [](const Node&) { return true; }, options);
   Kernels kernels;
   const auto at_home = [](const Node&) { return kNoHome; };
   const auto find = [&](std::string_view name) { return facts.find(name); };
+  if (model.told != nullptr) {  // workers fold constants of their pieces, a master does not
+    CostPlacement placement =
+        place_in_cluster(*copy->graph, described, allow_soft_placement, kernels, find, model);
+    return {copy, std::move(placement)};
+  }
+  fold_and_prune(
+      *copy, [](const Node&) { return true; }, options);
   CostPlacement placement =
       place_by_cost(*copy->graph, described, allow_soft_placement, kernels, at_home, find, model);
   return {copy, std::move(placement)};

@@ -17,9 +17,10 @@ struct PredictedPlacement {
   CostPlacement placement;
 };
 
-// As a session would run these; of kinds of devices of which this process has no kernels it is
-// taken that they have all. A CPU comes first. The caller holds graph.mutex() at least shared.
-// Errors: as place_by_cost().
+// As a session would run these, one at a server where the model has what tasks tell (CostModel::
+// told), whose state then is where it is without a model (cluster_placer.h); of kinds of devices of
+// which this process has no kernels it is taken that they have all. A CPU comes first. The caller
+// holds graph.mutex() at least shared. Errors: as place_by_cost().
 PredictedPlacement predict_placement(const Graph& graph, std::span<const Output> feeds,
                                      std::span<const Output> fetches,
                                      std::span<Node* const> targets,

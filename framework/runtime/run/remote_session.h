@@ -19,6 +19,8 @@ class RemoteSession {
   virtual std::vector<Tensor> run(Session::Signature& signature, std::span<const Tensor> feeds,
                                   const RunOptions& options, RunMetadata* metadata) = 0;
   virtual std::vector<std::string> devices() const = 0;
+  // What the tasks tell of themselves (placement/task_figures.h).
+  virtual std::string figures() const { return {}; }
   // Later runs are refused.
   virtual void close() = 0;
 };

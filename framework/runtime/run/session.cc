@@ -99,6 +99,8 @@ std::vector<std::string> Session::devices() const {
   return names;
 }
 
+std::string Session::figures() const { return impl_->remote ? impl_->remote->figures() : ""; }
+
 ResourceManager& Session::resources() const { return *impl_->resources; }
 
 double Session::estimated_cost_ns(const Signature& signature) {

@@ -141,6 +141,8 @@ class Session {
 
   // Their full names.
   std::vector<std::string> devices() const;
+  // What the tasks of a server's cluster tell of themselves (placement/task_figures.h); "": none.
+  std::string figures() const;
   Graph& graph() const { return *graph_; }
   const std::shared_ptr<Graph>& shared_graph() const { return graph_; }
   ResourceManager& resources() const;
