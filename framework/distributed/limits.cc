@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <string>
 
 #include "framework/base/error.h"
@@ -33,11 +34,9 @@ void Limits::set(std::string_view name, int64_t value) {
   std::ranges::replace(dashed, '_', '-');
   for (const Field& field : kFields) {
     if (field.name != dashed) continue;
-    const int64_t most = field.value == &Limits::message_bytes
-                             ? std::numeric_limits<int32_t>::max()
-                             : std::numeric_limits<int64_t>::max() / 1000;
-    if (value < field.least || value > most) {
-      throw invalid_argument("the limit of ", dashed, " is a number in [", field.least, ", ", most,
+    constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 1000;
+    if (value < field.least || value > kMost) {
+      throw invalid_argument("the limit of ", dashed, " is a number in [", field.least, ", ", kMost,
                              "], not ", value);
     }
     this->*field.value = value;

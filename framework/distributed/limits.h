@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -18,9 +17,9 @@ struct Limits {
   // That it holds on a task at once: variables and other state in all containers, queues, values on
   // the way, constants, memory of steps; 0: no limit, -1: most_held().
   int64_t held_bytes = -1;
-  int64_t step_seconds = 0;       // that one step takes; 0: no limit
-  int64_t idle_seconds = 86'400;  // after which an unused session may be closed
-  int64_t message_bytes = std::numeric_limits<int32_t>::max();  // gRPC's own limit
+  int64_t step_seconds = 0;                   // that one step takes; 0: no limit
+  int64_t idle_seconds = 86'400;              // after which an unused session may be closed
+  int64_t message_bytes = int64_t{16} << 30;  // of one request; of all that have parts under way
 
   // By its name above, with "-" or "_". Errors: InvalidArgument for a name or a number that is
   // none.

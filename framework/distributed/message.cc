@@ -8,6 +8,7 @@
 
 #include "framework/base/byte_order.h"
 #include "framework/base/error.h"
+#include "framework/distributed/protocol.h"
 #include "framework/tensor/string_element.h"
 
 namespace treenail {
@@ -76,6 +77,14 @@ void make_truth_values(Tensor& tensor) {
   for (int64_t i = 0; i < tensor.num_elements(); ++i) bytes[i] = bytes[i] != 0 ? 1 : 0;
 }
 
+}  // namespace
+
+void settle_elements(Tensor& tensor) {
+  const size_t unit = unit_bytes(tensor.dtype());
+  swap_units(tensor.raw(), tensor.bytes() / unit, unit);
+  if (tensor.dtype() == DType::kBool) make_truth_values(tensor);
+}
+
 Tensor take_tensor(MessageBytes& bytes, const TensorDescription& wanted) {
   const bool strings = wanted.dtype == DType::kString;
   if (!strings && !is_plain(wanted.dtype))
@@ -91,13 +100,10 @@ Tensor take_tensor(MessageBytes& bytes, const TensorDescription& wanted) {
     take_strings(bytes, tensor);
   } else {
     bytes.take(tensor.raw(), tensor.bytes());
-    swap_units(tensor.raw(), tensor.bytes() / unit_bytes(wanted.dtype), unit_bytes(wanted.dtype));
-    if (wanted.dtype == DType::kBool) make_truth_values(tensor);
+    settle_elements(tensor);
   }
   return tensor;
 }
-
-}  // namespace
 
 ProtoWriter write_description(const TensorDescription& tensor) {
   ProtoWriter description;
@@ -159,14 +165,30 @@ OutgoingMessage::OutgoingMessage(ProtoWriter head, std::span<const Tensor> tenso
     head.message(kTensorsField, write_description({tensor.dtype(), tensor.shape()}));
     payload_.push_back(payload_of(tensor));
   }
+  frame(head.text());
+}
+
+void OutgoingMessage::frame(std::string_view head) {
   ProtoWriter framed;
-  framed.raw_fixed(head.text().size(), kLengthBytes);
-  framed.raw_bytes(head.text());
+  framed.raw_fixed(head.size(), kLengthBytes);
+  framed.raw_bytes(head);
   head_ = framed.text();
 }
 
-size_t OutgoingMessage::bytes() const {
-  size_t bytes = head_.size();
+std::vector<Tensor> OutgoingMessage::take_payload(std::string_view token) {
+  protocol::InParts parts{std::string(token), {}};
+  for (const Tensor& tensor : payload_) parts.bytes.push_back(tensor.bytes());
+  ProtoWriter head;
+  head.raw_bytes(std::string_view(head_).substr(kLengthBytes));
+  head.message(kInPartsField, protocol::write(parts));
+  frame(head.text());
+  return std::exchange(payload_, {});
+}
+
+size_t OutgoingMessage::bytes() const { return head_.size() + payload_bytes(); }
+
+size_t OutgoingMessage::payload_bytes() const {
+  size_t bytes = 0;
   for (const Tensor& tensor : payload_) bytes += tensor.bytes();
   return bytes;
 }
@@ -198,12 +220,15 @@ std::vector<RpcSlice> OutgoingMessage::take_slices() {
 Message::Message(std::span<const RpcView> views) {
   MessageBytes bytes(views);
   head = bytes.take_head();
+  std::vector<TensorDescription> described;
   ProtoReader reader = fields();
   ProtoField field;
   while (reader.next(&field)) {
-    if (field.number == kTensorsField)
-      tensors.push_back(take_tensor(bytes, read_description(field.bytes)));
+    if (field.number == kTensorsField) described.push_back(read_description(field.bytes));
+    if (field.number == kInPartsField) in_parts = true;
   }
+  if (!in_parts)
+    for (const TensorDescription& each : described) tensors.push_back(take_tensor(bytes, each));
   if (bytes.left() > 0)
     throw invalid_argument("a message goes on after its contents, for ", bytes.left(), " bytes");
 }

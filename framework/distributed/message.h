@@ -3,7 +3,8 @@
 // which fields it has), and behind it the bytes of tensors, sent from and read into their own
 // memory. On the wire: the length of the head in four bytes, little-endian; the head; the elements
 // of each tensor in turn, little-endian, a string as its length in eight bytes and its bytes. The
-// head's field kTensorsField describes the tensors: dtype, dimensions.
+// head's field kTensorsField describes the tensors: dtype, dimensions. What is too long for one
+// message has the field kInPartsField, and no elements behind its head: long_message.h.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +21,7 @@
 namespace treenail {
 
 inline constexpr int kTensorsField = 15;
+inline constexpr int kInPartsField = 14;
 
 // A message as it is sent.
 class OutgoingMessage {
@@ -31,10 +33,17 @@ class OutgoingMessage {
 
   // The same as one row of bytes.
   size_t bytes() const;
+  size_t payload_bytes() const;  // of them, the elements
   void copy_to(std::byte* to) const;
 
+  // From here on the message is its head alone, and says that its elements come in parts; these, as
+  // they are sent.
+  std::vector<Tensor> take_payload(std::string_view token);
+
  private:
-  std::string head_;
+  void frame(std::string_view head);
+
+  std::string head_;             // with its length
   std::vector<Tensor> payload_;  // bytes
 };
 
@@ -46,6 +55,12 @@ struct TensorDescription {
 ProtoWriter write_description(const TensorDescription& tensor);
 // Errors: InvalidArgument.
 TensorDescription read_description(std::string_view bytes);
+
+class MessageBytes;
+// The elements of one tensor. Errors: InvalidArgument where the bytes are none, ResourceExhausted.
+Tensor take_tensor(MessageBytes& bytes, const TensorDescription& wanted);
+// Makes elements of a plain dtype that were read as they came what they are here.
+void settle_elements(Tensor& tensor);
 
 // Takes the bytes of a message that came from the slices that hold them, for who knows where its
 // contents belong. Errors: InvalidArgument where it ends too soon.
@@ -73,7 +88,8 @@ struct Message {
   ProtoReader fields() const { return ProtoReader(head); }
 
   std::string head;
-  std::vector<Tensor> tensors;
+  std::vector<Tensor> tensors;  // none where they come in parts
+  bool in_parts = false;
 };
 
 }  // namespace treenail

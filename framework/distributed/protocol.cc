@@ -103,6 +103,17 @@ void fields(RankBytes& s, F&& f) {
   f(5, s.offset);
   f(6, s.total);
 }
+template <class F>
+void fields(InParts& s, F&& f) {
+  f(1, s.token);
+  f(2, s.bytes);
+}
+template <class F>
+void fields(Part& s, F&& f) {
+  f(1, s.token);
+  f(2, s.offset);
+  f(3, s.bytes);
+}
 
 struct FieldWriter {
   ProtoWriter& out;
@@ -113,6 +124,9 @@ struct FieldWriter {
   void operator()(int number, const std::string& value) { out.bytes(number, value); }
   void operator()(int number, const std::vector<std::string>& values) {
     for (const std::string& value : values) out.bytes(number, value);
+  }
+  void operator()(int number, const std::vector<uint64_t>& values) {
+    for (const uint64_t value : values) out.varint(number, value);
   }
   void operator()(int number, const Settings& value) { out.message(number, write(value)); }
 };
@@ -137,6 +151,9 @@ struct FieldReader {
   }
   void operator()(int number, std::vector<std::string>& values) {
     if (found.number == number) values.emplace_back(found.bytes);
+  }
+  void operator()(int number, std::vector<uint64_t>& values) {
+    if (found.number == number) values.push_back(found.value);
   }
   void operator()(int number, Settings& value) {
     if (found.number == number) value = read<Settings>(ProtoReader(found.bytes));
@@ -192,6 +209,8 @@ TREENAIL_MESSAGE(ReceivedSome)
 TREENAIL_MESSAGE(ResetRequest)
 TREENAIL_MESSAGE(RankHello)
 TREENAIL_MESSAGE(RankBytes)
+TREENAIL_MESSAGE(InParts)
+TREENAIL_MESSAGE(Part)
 #undef TREENAIL_MESSAGE
 
 }  // namespace treenail::protocol

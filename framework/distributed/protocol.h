@@ -124,6 +124,17 @@ struct RankBytes {
   uint64_t total = 0;   // bytes of the transfer
 };
 
+// Of a message whose elements come in parts (long_message.h).
+struct InParts {
+  std::string token;            // by which they are sent, or asked for
+  std::vector<uint64_t> bytes;  // of each tensor
+};
+struct Part {
+  std::string token;
+  uint64_t offset = 0;  // in all elements
+  uint64_t bytes = 0;   // that are asked for
+};
+
 // Errors of reading: InvalidArgument.
 template <class T>
 ProtoWriter write(const T& value);
@@ -158,5 +169,12 @@ inline constexpr const char* kWatch = "/treenail.Ranks/Watch";  // answered when
 inline constexpr const char* kNote = "/treenail.Ranks/Note";
 inline constexpr const char* kPart = "/treenail.Ranks/Part";
 }  // namespace ranks
+
+namespace parts {
+inline constexpr const char* kBegin = "/treenail.Parts/Begin";
+inline constexpr const char* kPut = "/treenail.Parts/Put";
+inline constexpr const char* kGet = "/treenail.Parts/Get";
+inline constexpr const char* kDrop = "/treenail.Parts/Drop";
+}  // namespace parts
 
 }  // namespace treenail::protocol

@@ -2,16 +2,25 @@
 #include "framework/distributed/rpc.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <limits>
+#include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "framework/base/error.h"
 #include "framework/base/fork.h"
 #include "framework/base/interrupt.h"
+#include "framework/base/random_token.h"
+#include "framework/base/spin.h"
+#include "framework/distributed/long_messages.h"
+#include "framework/distributed/rpc_calls.h"
 #include "framework/distributed/say_error.h"
+#include "framework/distributed/started_call.h"
 
 namespace treenail {
 namespace {
@@ -30,20 +39,11 @@ std::string token_of(const Credentials* credentials) {
   return none ? std::string() : credentials->tokens()->own();
 }
 
-RpcView view_of(std::string_view text) { return {text.data(), text.size()}; }
 std::string_view text_of(const RpcView& view) {
   return {static_cast<const char*>(view.data), view.bytes};
 }
 
 std::atomic<const RpcApi*> given_api{nullptr};
-
-const RpcApi& rpc_api() {
-  if (const RpcApi* given = given_api.load(std::memory_order_acquire)) return *given;
-  static const auto* const kApi = static_cast<const RpcApi*>(
-      open_adapter({"grpc", sizeof(RpcApi), "clusters of processes",
-                    "gRPC (Debian: libgrpc++, Fedora: grpc-cpp)", "grpc"}));
-  return *kApi;
-}
 
 Error error_from(int32_t code, std::string text) {
   const bool known = code > 0 && code <= static_cast<int32_t>(Code::kUnauthenticated);
@@ -54,9 +54,18 @@ void check(const RpcStatus& status) {
   if (status.code != 0) throw error_from(status.code, status.text);
 }
 
-// What the connection says itself names nobody.
-Error named(const std::string& who, bool encrypted, int32_t code, bool theirs,
-            std::string_view text) {
+}  // namespace
+
+const RpcApi& rpc_api() {
+  if (const RpcApi* given = given_api.load(std::memory_order_acquire)) return *given;
+  static const auto* const kApi = static_cast<const RpcApi*>(
+      open_adapter({"grpc", sizeof(RpcApi), "clusters of processes",
+                    "gRPC (Debian: libgrpc++, Fedora: grpc-cpp)", "grpc"}));
+  return *kApi;
+}
+
+Error error_of_call(const std::string& who, bool encrypted, int32_t code, bool theirs,
+                    std::string_view text) {
   const auto known = static_cast<Code>(theirs ? 0 : code);
   if (known == Code::kUnavailable) {
     // A connection that ends before it is one: by gRPC a server says no more of what it misses.
@@ -71,27 +80,42 @@ Error named(const std::string& who, bool encrypted, int32_t code, bool theirs,
   return error_from(code, std::string(text));
 }
 
-}  // namespace
-
 void set_rpc_api(const RpcApi* api) { given_api.store(api, std::memory_order_release); }
 
 // --- Servers -------------------------------------------------------------------------------------
 
 RpcHandler::~RpcHandler() = default;
 
-void RpcHandler::handle_bytes(size_t method, const Caller& caller, std::span<const RpcView> request,
+void RpcHandler::handle_bytes(size_t method, const Caller& caller, std::span<const RpcView> bytes,
                               const RpcAsked& asked) {
-  handle(method, caller, Message(request), asked);
+  Message request(bytes);
+  if (request.in_parts) request.tensors = asked.take_parts(request);
+  handle(method, caller, request, asked);
+}
+
+std::vector<Tensor> RpcAsked::take_parts(const Message& request) const {
+  if (parts_ == nullptr) throw invalid_argument("this server takes no messages in parts");
+  return parts_->take(caller_, request.head);
 }
 
 void RpcAsked::reply(ProtoWriter head, std::span<const Tensor> tensors) const noexcept {
   try {
     OutgoingMessage message(std::move(head), tensors);
+    if (parts_ != nullptr && message.payload_bytes() > most_part_bytes()) {
+      const std::string token = random_token();
+      parts_->keep(caller_, token, message.take_payload(token));
+    }
     const std::vector<RpcSlice> slices = message.take_slices();
     rpc_api().reply(call_, slices.data(), slices.size());
   } catch (...) {
     refuse(std::current_exception());
   }
+}
+
+void RpcAsked::reply_bytes(std::vector<RpcSlice> bytes) const noexcept {
+  constexpr char kNoHead[4] = {};
+  bytes.insert(bytes.begin(), {kNoHead, sizeof kNoHead, nullptr, nullptr});
+  rpc_api().reply(call_, bytes.data(), bytes.size());
 }
 
 void RpcAsked::refuse(const std::exception_ptr& error) const noexcept {
@@ -102,9 +126,52 @@ void RpcAsked::refuse(const std::exception_ptr& error) const noexcept {
 
 bool RpcAsked::abandoned() const { return rpc_api().abandoned(call_); }
 
+namespace {
+
+// Those of the listener itself, behind the handler's.
+constexpr std::array kPartMethods = {
+    RpcMethod{protocol::parts::kBegin, false}, RpcMethod{protocol::parts::kPut, false},
+    RpcMethod{protocol::parts::kGet, false}, RpcMethod{protocol::parts::kDrop, false}};
+
+void answer_part(LongMessages& parts, size_t method, const std::string& caller,
+                 std::span<const RpcView> request, const RpcAsked& asked) {
+  MessageBytes bytes(request);
+  const std::string head = bytes.take_head();
+  const std::string_view path = kPartMethods[method].path;
+  if (path == protocol::parts::kBegin) {
+    parts.begin(caller, head);
+    return asked.reply({});
+  }
+  const auto part = protocol::read<protocol::Part>(ProtoReader(head));
+  std::vector<RpcSlice> slices;
+  if (path == protocol::parts::kGet) slices = parts.get(caller, part);
+  if (path == protocol::parts::kPut) parts.put(caller, part, bytes);
+  if (path == protocol::parts::kDrop) parts.drop(caller, part.token);
+  asked.reply_bytes(std::move(slices));
+}
+
+}  // namespace
+
 struct RpcListener::Impl {
-  RpcServer* server = nullptr;
+  RpcHandler& handler;
+  std::optional<LongMessages> parts;
   std::vector<RpcMethod> methods;
+  size_t num_handled = 0;  // of them, by the handler
+  RpcServer* server = nullptr;
+
+  void handle(size_t method, RpcView caller, RpcCall* call, std::span<const RpcView> request) {
+    const RpcAsked unknown(call);
+    try {
+      const Caller known = Admission::from_text(text_of(caller));
+      const RpcAsked asked(call, parts ? &*parts : nullptr, known.identity);
+      if (method >= num_handled)
+        return answer_part(*parts, method - num_handled, known.identity, request, asked);
+      handler.check_method(method, known);
+      handler.handle_bytes(method, known, request, asked);
+    } catch (...) {
+      unknown.refuse(std::current_exception());
+    }
+  }
 };
 
 namespace {
@@ -113,7 +180,8 @@ void admit(void* self, const RpcCaller* caller, RpcStatus* status) {
   try {
     std::vector<std::string_view> names;
     for (size_t i = 0; i < caller->num_names; ++i) names.push_back(text_of(caller->names[i]));
-    const Caller known = static_cast<RpcHandler*>(self)->admit(names, text_of(caller->token));
+    const Caller known =
+        static_cast<RpcListener::Impl*>(self)->handler.admit(names, text_of(caller->token));
     set_status(status, 0, Admission::to_text(known));
   } catch (const Error& error) {
     set_status(status, static_cast<int32_t>(error.code()), error.message());
@@ -126,31 +194,27 @@ void admit(void* self, const RpcCaller* caller, RpcStatus* status) {
 
 RpcListener::RpcListener(RpcHandler& handler, const std::string& address,
                          const RpcListenerOptions& options)
-    : impl_(std::make_unique<Impl>()) {
-  impl_->methods = handler.methods();
+    : impl_(new Impl{handler, {}, handler.methods()}) {
+  impl_->num_handled = impl_->methods.size();
+  if (options.in_parts) {
+    impl_->parts.emplace(options.most_bytes);
+    impl_->methods.insert(impl_->methods.end(), kPartMethods.begin(), kPartMethods.end());
+  }
   const auto handle = [](void* self, size_t method, RpcView caller, RpcCall* call,
                          const RpcView* views, size_t count) {
-    const RpcAsked asked(call);
-    try {
-      auto* const all = static_cast<RpcHandler*>(self);
-      const Caller known = Admission::from_text(text_of(caller));
-      all->check_method(method, known);
-      all->handle_bytes(method, known, {views, count}, asked);
-    } catch (...) {
-      asked.refuse(std::current_exception());
-    }
+    static_cast<Impl*>(self)->handle(method, caller, call, {views, count});
   };
   const auto cancelled = [](void* self, RpcCall* call) {
-    static_cast<RpcHandler*>(self)->cancelled(RpcAsked(call));
+    static_cast<Impl*>(self)->handler.cancelled(RpcAsked(call));
   };
-  const RpcService service{&handler, impl_->methods.data(), impl_->methods.size(), admit, handle,
+  const RpcService service{impl_.get(), impl_->methods.data(), impl_->methods.size(), admit, handle,
                            cancelled};
   const Credentials* const shown = options.credentials.get();
   const RpcTls tls = shown == nullptr ? RpcTls{} : tls_of(shown->files());
   const RpcServerOptions wanted{address.c_str(),
                                 options.patience.keepalive_ms,
                                 options.patience.keepalive_wait_ms,
-                                options.most_bytes,
+                                std::min(options.most_bytes, kMostBytes),
                                 shown == nullptr ? nullptr : &tls,
                                 shown != nullptr && shown->tokens() == nullptr};
   RpcStatus status;
@@ -166,8 +230,18 @@ int RpcListener::port() const { return rpc_api().port(impl_->server); }
 
 // --- Clients -------------------------------------------------------------------------------------
 
-RpcCalling::~RpcCalling() { rpc_api().forget(pending_); }
-void RpcCalling::cancel() const { rpc_api().cancel(pending_); }
+void RpcCalling::cancel() const { call_->cancel(); }
+
+namespace {
+
+// In the child of a fork the connection is the parent's, and its threads are not there.
+SharedChannel shared(RpcChannel* channel) {
+  return {channel, [generation = fork_generation()](RpcChannel* given) {
+            if (generation == fork_generation()) rpc_api().disconnect(given);
+          }};
+}
+
+}  // namespace
 
 RpcPeer::RpcPeer(std::string who, const std::string& address, const RpcPatience& patience,
                  std::shared_ptr<const Credentials> credentials)
@@ -177,14 +251,12 @@ RpcPeer::RpcPeer(std::string who, const std::string& address, const RpcPatience&
                                   patience.keepalive_wait_ms, kMostBytes,
                                   credentials_ == nullptr ? nullptr : &tls};
   RpcStatus status;
-  channel_ = rpc_api().connect(&options, &status);
+  RpcChannel* const channel = rpc_api().connect(&options, &status);
   check(status);
+  channel_ = shared(channel);
 }
 
-// In the child of a fork the connection is the parent's, and its threads are not there.
-RpcPeer::~RpcPeer() {
-  if (generation_ == fork_generation()) rpc_api().disconnect(channel_);
-}
+RpcPeer::~RpcPeer() = default;
 
 void RpcPeer::check_process() const {
   if (generation_ == fork_generation()) return;
@@ -217,7 +289,7 @@ struct RpcPeer::Waited {
   void answered(int32_t code, bool theirs, std::string_view text, std::span<const RpcView> views) {
     try {
       lost = !theirs && code == static_cast<int32_t>(Code::kUnavailable);
-      if (code != 0) throw named(who, encrypted, code, theirs, text);
+      if (code != 0) throw error_of_call(who, encrypted, code, theirs, text);
       reply = std::make_unique<Message>(views);
     } catch (...) {
       error = std::current_exception();
@@ -240,7 +312,7 @@ void RpcPeer::call_once(const RpcRequest& request, Waited& waited) const {
   };
   const RpcAnswer answer{&waited, answered};
   rpc_api().call(
-      channel_, &request, &answer,
+      channel_.get(), &request, &answer,
       [](void* argument) { return static_cast<Waited*>(argument)->poll(); }, &waited);
 }
 
@@ -249,8 +321,13 @@ Message RpcPeer::call(const char* path, const ProtoWriter& head, std::span<const
   check_process();
   constexpr std::chrono::milliseconds kFirstPause{50}, kLastPause{200};
   Waited waited{who_, encrypted(), options.token, nullptr, nullptr, nullptr};
+  const int64_t began_ns = monotonic_ns();
   for (auto pause = kFirstPause;; pause *= 2) {
     OutgoingMessage message(ProtoWriter(head), tensors);
+    if (message.payload_bytes() > most_part_bytes()) {
+      return wait_for(path, options, began_ns,
+                      [&](StartedCall& call) { call.send(std::move(message)); });
+    }
     const std::vector<RpcSlice> slices = message.take_slices();
     const std::string token = token_of(credentials_.get());
     call_once({path, slices.data(), slices.size(), options.timeout_ms, view_of(token),
@@ -260,45 +337,76 @@ Message RpcPeer::call(const char* path, const ProtoWriter& head, std::span<const
   }
   if (waited.interrupted != nullptr) std::rethrow_exception(waited.interrupted);
   if (waited.error != nullptr) std::rethrow_exception(waited.error);
-  return std::move(*waited.reply);
+  if (!waited.reply->in_parts) return std::move(*waited.reply);
+  return wait_for(path, options, began_ns,
+                  [&](StartedCall& call) { call.fetch(std::move(*waited.reply)); });
 }
 
 namespace {
 
-// The answer to a call that was started; frees itself.
-struct Told {
-  std::string who;
-  bool encrypted;
-  RpcPeer::Answer& answer;
-
-  static void answered(void* self, int32_t code, bool theirs, const char* text, size_t bytes,
-                       const RpcView* views, size_t count) {
-    const std::unique_ptr<Told> told(static_cast<Told*>(self));
-    std::exception_ptr error;
-    std::unique_ptr<Message> reply;
-    try {
-      if (code != 0) throw named(told->who, told->encrypted, code, theirs, {text, bytes});
-      reply = std::make_unique<Message>(std::span(views, count));
-    } catch (...) {
-      error = std::current_exception();
-    }
-    told->answer.answered(error, reply.get());
+// The answer to a started call, for a thread that waits for it.
+class AwaitedAnswer final : public RpcPeer::Answer {
+ public:
+  void answered(std::exception_ptr error, const Message* reply) noexcept override {
+    const std::lock_guard lock(mutex_);
+    error_ = std::move(error);
+    if (reply != nullptr) reply_ = *reply;
+    answered_ = true;
+    changed_.notify_all();
   }
+  bool wait_for(std::chrono::milliseconds time) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, time, [&] { return answered_; });
+  }
+  Message take() {
+    const std::lock_guard lock(mutex_);
+    if (error_ != nullptr) std::rethrow_exception(error_);
+    return std::move(*reply_);
+  }
+
+ private:
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::exception_ptr error_;
+  std::optional<Message> reply_;
+  bool answered_ = false;
 };
 
 }  // namespace
+
+Message RpcPeer::wait_for(const char* path, const Options& options, int64_t began_ns,
+                          FunctionRef<void(StartedCall&)> begin) const {
+  constexpr std::chrono::milliseconds kPollPeriod{50};
+  constexpr int64_t kMs = 1'000'000;
+  int64_t timeout_ms = options.timeout_ms;
+  if (timeout_ms > 0)
+    timeout_ms = std::max<int64_t>(1, timeout_ms - (monotonic_ns() - began_ns) / kMs);
+  AwaitedAnswer answer;
+  Waited waited{who_, encrypted(), options.token, nullptr, nullptr, nullptr};
+  const std::shared_ptr<StartedCall> call =
+      started(path, timeout_ms, options.wait_for_ready, answer);
+  begin(*call);
+  while (!answer.wait_for(kPollPeriod))
+    if (waited.poll()) call->cancel();
+  if (waited.interrupted != nullptr) std::rethrow_exception(waited.interrupted);
+  return answer.take();
+}
+
+std::shared_ptr<StartedCall> RpcPeer::started(const char* path, int64_t timeout_ms,
+                                              bool wait_for_ready, Answer& answer) const {
+  return std::make_shared<StartedCall>(
+      StartedCall::Server{who_, encrypted(), channel_, token_of(credentials_.get())}, path,
+      timeout_ms, wait_for_ready, answer);
+}
 
 std::unique_ptr<RpcCalling> RpcPeer::start(const char* path, ProtoWriter head,
                                            std::span<const Tensor> tensors, int64_t timeout_ms,
                                            Answer& answer, bool wait_for_ready) const {
   check_process();
   OutgoingMessage message(std::move(head), tensors);
-  const std::vector<RpcSlice> slices = message.take_slices();
-  const std::string token = token_of(credentials_.get());
-  const RpcRequest request{path,       slices.data(),  slices.size(),
-                           timeout_ms, view_of(token), wait_for_ready};
-  const RpcAnswer told{new Told{who_, encrypted(), answer}, Told::answered};
-  return std::make_unique<RpcCalling>(rpc_api().start(channel_, &request, &told));
+  auto call = started(path, timeout_ms, wait_for_ready, answer);
+  call->send(std::move(message));
+  return std::make_unique<RpcCalling>(std::move(call));
 }
 
 namespace {

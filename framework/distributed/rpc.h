@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "framework/base/cancellation.h"
@@ -34,17 +35,27 @@ inline RpcPatience patience_of(int64_t silence_ms) {
   return {(silence_ms + 1) / 2, (silence_ms + 1) / 2};
 }
 
+class LongMessages;
+
 // A request that a server answers once, from any thread.
 class RpcAsked {
  public:
-  explicit RpcAsked(RpcCall* call) : call_(call) {}
+  // `parts`: of the server, for what is too long for one message; of that caller. Null: nothing is.
+  explicit RpcAsked(RpcCall* call, LongMessages* parts = nullptr, std::string caller = {})
+      : call_(call), parts_(parts), caller_(std::move(caller)) {}
+  // What came before the request with that head. Errors: as LongMessages::take().
+  std::vector<Tensor> take_parts(const Message& request) const;
   void reply(ProtoWriter head, std::span<const Tensor> tensors = {}) const noexcept;
+  // Of an empty head and what follows it.
+  void reply_bytes(std::vector<RpcSlice> bytes) const noexcept;
   void refuse(const std::exception_ptr& error) const noexcept;
   bool abandoned() const;
   RpcCall* id() const { return call_; }
 
  private:
   RpcCall* call_;
+  LongMessages* parts_;
+  std::string caller_;
 };
 
 // What a server does. Methods are called on threads of the adapter, several at once.
@@ -70,6 +81,8 @@ class RpcHandler {
 struct RpcListenerOptions {
   RpcPatience patience;
   int64_t most_bytes = std::numeric_limits<int32_t>::max();  // of one request
+  // Messages in parts are taken and given, of each caller so many bytes at a time: `most_bytes`.
+  bool in_parts = false;
   // Null: nothing is encrypted, and every caller is the same one to the handler.
   std::shared_ptr<const Credentials> credentials;
 };
@@ -86,23 +99,26 @@ class RpcListener {
   RpcListener& operator=(const RpcListener&) = delete;
   int port() const;
 
- private:
   struct Impl;
+
+ private:
   std::unique_ptr<Impl> impl_;
 };
+
+class StartedCall;
 
 // A call that is under way.
 class RpcCalling {
  public:
-  explicit RpcCalling(RpcPending* pending) : pending_(pending) {}
-  ~RpcCalling();
-  RpcCalling(const RpcCalling&) = delete;
-  RpcCalling& operator=(const RpcCalling&) = delete;
+  explicit RpcCalling(std::shared_ptr<StartedCall> call) : call_(std::move(call)) {}
   void cancel() const;
 
  private:
-  RpcPending* pending_;
+  const std::shared_ptr<StartedCall> call_;
 };
+
+// A connection as it is used; it goes when nobody uses it any more.
+using SharedChannel = std::shared_ptr<RpcChannel>;
 
 // A server as its clients see it; connects when it is first called, and again after a failure.
 class RpcPeer {
@@ -150,10 +166,15 @@ class RpcPeer {
  private:
   struct Waited;
   void call_once(const RpcRequest& request, Waited& waited) const;
+  // `begin`: of the call that it is given.
+  Message wait_for(const char* path, const Options& options, int64_t began_ns,
+                   FunctionRef<void(StartedCall&)> begin) const;
+  std::shared_ptr<StartedCall> started(const char* path, int64_t timeout_ms, bool wait_for_ready,
+                                       Answer& answer) const;
   void check_process() const;
   const std::string who_;
   const std::shared_ptr<const Credentials> credentials_;
-  RpcChannel* channel_;
+  SharedChannel channel_;
   const uint32_t generation_;
 };
 

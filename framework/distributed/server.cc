@@ -235,7 +235,7 @@ struct Server::Impl {
                 options.credentials, options.access, options.limits}),
         services(worker, options, secret),
         listener(services, address,
-                 {options.patience, options.limits.message_bytes, options.credentials}) {
+                 {options.patience, options.limits.message_bytes, true, options.credentials}) {
     if (options.credentials == nullptr && !is_loopback(host_of(address))) return;
     own = std::make_unique<OwnServerEntry>(reached_at(), OwnServer{secret, options.credentials});
   }

@@ -67,7 +67,7 @@ constexpr char kHelp[] =
     "                    fifths of the process's where clients are told apart, else no limit)\n"
     "  --max-step-seconds=N   that a step takes (no limit)\n"
     "  --max-idle-seconds=N   after which an unused session may be closed (86400)\n"
-    "  --max-message-bytes=N  of one request (2147483647)\n"
+    "  --max-message-bytes=N  of one request (17179869184)\n"
     "\n"
     "  --check           say what would be open to whom, and end\n"
     "  --version         the version alone\n"

@@ -40,7 +40,16 @@ class HostileRequests : public test::InProcessCluster {
             write(Handle{session, 1}).text(),
             write(RunRequest{session, 1, 100, 7, 0}).text(),
             write(ReceiveRequest{7, "key"}).text(),
-            write(ResetRequest{{"none"}}).text()};
+            write(ResetRequest{{"none"}}).text(),
+            write(Part{"token", 0, 8}).text(),
+            in_parts({session, 1, 100, 7, 0})};
+  }
+  // Of a run whose feed comes in parts.
+  static std::string in_parts(const RunRequest& run) {
+    ProtoWriter head = write(run);
+    head.message(kTensorsField, write_description({DType::kFloat32, Shape({2})}));
+    head.message(kInPartsField, write(InParts{"token", {8}}));
+    return head.text();
   }
   static std::string mutated(std::string head, std::mt19937& random) {
     for (int change = 0; change < 1 + static_cast<int>(random() % 3); ++change) {
@@ -67,11 +76,25 @@ TEST_P(HostileRequests, LeaveTheServerServing) {
   const auto opened =
       read<SessionOpened>(peer.call(master::kOpenSession, write(Settings{}), {}, {}).fields());
   const std::vector<std::string> sound = heads(opened.session);
-  const char* const kPaths[] = {
-      master::kOpenSession,  master::kMakePlan,       master::kRun,           master::kForgetPlan,
-      master::kCloseSession, worker::kGetStatus,      worker::kRegisterPiece, worker::kRunPiece,
-      worker::kForgetPiece,  worker::kGiveUpStep,     worker::kCloseSession,  worker::kReset,
-      worker::kReceive,      "/treenail.Worker/None", master::kListDevices};
+  const char* const kPaths[] = {master::kOpenSession,
+                                master::kMakePlan,
+                                master::kRun,
+                                master::kForgetPlan,
+                                master::kCloseSession,
+                                worker::kGetStatus,
+                                worker::kRegisterPiece,
+                                worker::kRunPiece,
+                                worker::kForgetPiece,
+                                worker::kGiveUpStep,
+                                worker::kCloseSession,
+                                worker::kReset,
+                                worker::kReceive,
+                                "/treenail.Worker/None",
+                                master::kListDevices,
+                                parts::kBegin,
+                                parts::kPut,
+                                parts::kGet,
+                                parts::kDrop};
   const Tensor tensors[] = {test::floats({1, 2}), Tensor::scalar(int64_t{3})};
   std::mt19937 random(11);
   int answered = 0, refused = 0;

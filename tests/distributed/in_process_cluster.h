@@ -84,6 +84,7 @@ class InProcessCluster : public ::testing::TestWithParam<Transport> {
     options.cluster = cluster;
     options.task = task;
     options.patience = patience;
+    options.limits = limits;
     return std::make_unique<Server>(options);
   }
 
@@ -95,6 +96,7 @@ class InProcessCluster : public ::testing::TestWithParam<Transport> {
   }
 
   RpcPatience patience;  // of servers
+  Limits limits;         // likewise
   ClusterSpec cluster;
   std::vector<std::unique_ptr<Server>> servers;  // the parameter server's first
 
