@@ -29,7 +29,7 @@ struct LongMessages::Entry {
 };
 
 LongMessages::LongMessages(int64_t most_bytes, Clock clock)
-    : most_bytes_(static_cast<uint64_t>(most_bytes)), clock_(std::move(clock)) {}
+    : most_bytes_(static_cast<uint64_t>(most_bytes)), clock_(clock) {}
 
 void LongMessages::remove(Entries::iterator at, Entries& gone) {
   const auto held = held_.find(at->first.first);

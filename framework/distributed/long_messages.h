@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -21,7 +20,7 @@ namespace treenail {
 
 class LongMessages {
  public:
-  using Clock = std::function<int64_t()>;  // in ns
+  using Clock = int64_t (*)();  // in ns
   // `most_bytes`: that one caller has here at a time.
   explicit LongMessages(int64_t most_bytes, Clock clock = monotonic_ns);
   LongMessages(const LongMessages&) = delete;

@@ -236,8 +236,8 @@ namespace {
 
 // In the child of a fork the connection is the parent's, and its threads are not there.
 SharedChannel shared(RpcChannel* channel) {
-  return {channel, [generation = fork_generation()](RpcChannel* given) {
-            if (generation == fork_generation()) rpc_api().disconnect(given);
+  return {channel, [generation = fork_generation(), &api = rpc_api()](RpcChannel* given) {
+            if (generation == fork_generation()) api.disconnect(given);
           }};
 }
 

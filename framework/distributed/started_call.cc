@@ -29,14 +29,15 @@ RpcSlice slice_of(const std::string& text) { return {text.data(), text.size(), n
 
 StartedCall::StartedCall(Server server, const char* path, int64_t timeout_ms, bool wait_for_ready,
                          RpcPeer::Answer& answer)
-    : server_(std::move(server)),
+    : api_(rpc_api()),
+      server_(std::move(server)),
       path_(path),
       deadline_ns_(timeout_ms > 0 ? monotonic_ns() + timeout_ms * kMs : 0),
       wait_for_ready_(wait_for_ready),
       answer_(answer) {}
 
 StartedCall::~StartedCall() {
-  if (pending_ != nullptr) rpc_api().forget(pending_);
+  if (pending_ != nullptr) api_.forget(pending_);
 }
 
 const char* StartedCall::path_of(Leg leg) const {
@@ -86,7 +87,7 @@ void StartedCall::go(Leg leg, const std::vector<RpcSlice>& slices) {
     (*shared)->answered(code, theirs, {text, bytes}, {views, count});
   };
   const RpcAnswer answer{new Shared(shared_from_this()), answered};
-  keep(number, rpc_api().start(server_.channel.get(), &request, &answer));
+  keep(number, api_.start(server_.channel.get(), &request, &answer));
 }
 
 // The answer may have come meanwhile, and the next message be under way.
@@ -96,16 +97,16 @@ void StartedCall::keep(uint64_t number, RpcPending* pending) {
     if (number > number_) {
       number_ = number;
       std::swap(pending_, pending);
-      if (cancelled_) rpc_api().cancel(pending_);
+      if (cancelled_) api_.cancel(pending_);
     }
   }
-  if (pending != nullptr) rpc_api().forget(pending);
+  if (pending != nullptr) api_.forget(pending);
 }
 
 void StartedCall::cancel() {
   const std::lock_guard lock(mutex_);
   cancelled_ = true;
-  if (pending_ != nullptr) rpc_api().cancel(pending_);
+  if (pending_ != nullptr) api_.cancel(pending_);
 }
 
 void StartedCall::check_cancelled() {
@@ -199,7 +200,7 @@ void StartedCall::drop_parts() const noexcept {
                              view_of(server_.token), false};
     const RpcAnswer unheard{
         nullptr, [](void*, int32_t, bool, const char*, size_t, const RpcView*, size_t) {}};
-    rpc_api().forget(rpc_api().start(server_.channel.get(), &request, &unheard));
+    api_.forget(api_.start(server_.channel.get(), &request, &unheard));
   } catch (...) {
   }
 }

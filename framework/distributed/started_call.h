@@ -56,6 +56,7 @@ class StartedCall final : public std::enable_shared_from_this<StartedCall> {
   const char* path_of(Leg leg) const;
   int64_t left_ms() const;
 
+  const RpcApi& api_;  // with which it began, and so ends, maybe when tests have set another
   const Server server_;
   const char* const path_;
   const int64_t deadline_ns_;  // 0: none

@@ -131,8 +131,8 @@ TEST(LongMessage, SurvivesAnyChangeOfItsHead) {
 
 class LongMessagesTest : public ::testing::Test {
  protected:
-  int64_t now = 1;
-  LongMessages all{4096, [this] { return now; }};
+  inline static int64_t now = 1;  // of the clock
+  LongMessages all{4096, [] { return now; }};
   const Cut cut{{Tensor::vector<int32_t>({1, 2, 3, 4})}};
 
   std::string put(const std::string& who, uint64_t offset, size_t bytes) {
