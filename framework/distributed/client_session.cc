@@ -8,9 +8,9 @@
 #include "framework/base/error.h"
 #include "framework/base/interrupt.h"
 #include "framework/distributed/client.h"
+#include "framework/distributed/client_parts.h"
+#include "framework/distributed/client_remote.h"
 #include "framework/distributed/own_servers.h"
-#include "framework/distributed/protocol.h"
-#include "framework/distributed/rpc.h"
 #include "framework/graph/import.h"
 #include "framework/graph/serialize.h"
 #include "framework/placement/cost_model_bytes.h"
@@ -40,33 +40,6 @@ std::shared_ptr<const Credentials> shown_to(const std::string& target,
   if (credentials.empty() && own.credentials != nullptr) return own.credentials;
   return credentials_from(credentials);
 }
-
-// The server that the client's sessions are at, and what it calls the session.
-struct Remote {
-  Remote(const std::string& address, std::shared_ptr<const Credentials> credentials,
-         const RpcPatience& patience = {})
-      : peer(concat("the server ", address), address, patience, std::move(credentials)) {}
-
-  const RpcPeer peer;
-  std::string session;
-};
-
-class ClientPlan final : public RemotePlan {
- public:
-  ClientPlan(std::shared_ptr<const Remote> remote, uint64_t number, int64_t epoch)
-      : remote_(std::move(remote)), number(number), epoch(epoch) {}
-  ~ClientPlan() override {
-    remote_->peer.tell(protocol::master::kForgetPlan,
-                       protocol::write(protocol::Handle{remote_->session, number}));
-  }
-
- private:
-  const std::shared_ptr<const Remote> remote_;
-
- public:
-  const uint64_t number;
-  const int64_t epoch;  // of the graph
-};
 
 // A graph of its own of what a run needs: cut at the feeds, each of which is a placeholder there.
 protocol::Program program_of(const Graph& graph, const Session::Signature& signature) {
@@ -107,7 +80,8 @@ class ClientSession final : public RemoteSession {
                 const SessionOptions& options, const ClientOptions& client)
       : remote_(std::make_shared<Remote>(address_of(target), shown_to(target, client.credentials),
                                          client.patience)),
-        graph_(std::move(graph)) {
+        graph_(std::move(graph)),
+        parts_(remote_, *graph_) {
     const protocol::Settings settings{
         options.fold_constants,
         options.merge_common_subexpressions,
@@ -130,8 +104,12 @@ class ClientSession final : public RemoteSession {
   std::vector<Tensor> run(Session::Signature& signature, std::span<const Tensor> feeds,
                           const RunOptions& options, RunMetadata* metadata) override {
     const InterruptScope interrupts(options.poll);
-    const std::shared_ptr<const ClientPlan> plan = plan_for(signature);
-    const protocol::RunRequest request{remote_->session, plan->number, options.timeout_ms, 0, 0};
+    const std::shared_ptr<const ClientPlan> plan = plan_for(signature, signature.remote, false);
+    protocol::RunRequest request;
+    request.session = remote_->session;
+    request.number = plan->number;
+    request.timeout_ms = options.timeout_ms;
+    request.trace = metadata != nullptr && options.trace;
     const Message reply =
         remote_->peer.call(protocol::master::kRun, protocol::write(request), feeds,
                            {.timeout_ms = options.timeout_ms, .token = options.token});
@@ -139,17 +117,26 @@ class ClientSession final : public RemoteSession {
       throw data_loss(remote_->peer.who(), " gave ", reply.tensors.size(), " values instead of ",
                       signature.fetches.size());
     if (metadata != nullptr) {
-      const auto did = protocol::read<protocol::RunReply>(reply.fields());
-      *metadata = {did.nodes_executed,
-                   did.arena_bytes,
-                   did.cost_ns,
-                   did.specialized,
-                   did.peak_bytes,
-                   {},
-                   {}};
+      *metadata = protocol::metadata_of(protocol::read<protocol::RunReply>(reply.fields()));
+      metadata->begun_ns = 0;  // by another clock
     }
     return reply.tensors;
   }
+
+  std::string partial_run_setup(const std::shared_ptr<Session::Signature>& signature,
+                                const RunOptions& options) override {
+    const InterruptScope interrupts(options.poll);
+    return parts_.begin(signature, plan_for(*signature, signature->remote_in_parts, true), options);
+  }
+
+  std::vector<Tensor> partial_run(const std::string& handle, const Session::Part& part,
+                                  const RunOptions& options) override {
+    const InterruptScope interrupts(options.poll);
+    check_open();
+    return parts_.go_on(handle, part, options);
+  }
+
+  void end_partial_run(const std::string& handle) override { parts_.end(handle); }
 
   std::vector<std::string> devices() const override { return devices_; }
   std::string figures() const override { return figures_; }
@@ -162,10 +149,18 @@ class ClientSession final : public RemoteSession {
   }
 
  private:
-  std::shared_ptr<const ClientPlan> plan_for(Session::Signature& signature) {
+  void check_open() {
     const std::lock_guard lock(mutex_);
     if (closed_) throw_session_closed();
-    const auto known = std::static_pointer_cast<const ClientPlan>(signature.remote);
+  }
+
+  // `kept`: of the signature.
+  std::shared_ptr<const ClientPlan> plan_for(Session::Signature& signature,
+                                             std::shared_ptr<const RemotePlan>& kept,
+                                             bool in_parts) {
+    const std::lock_guard lock(mutex_);
+    if (closed_) throw_session_closed();
+    const auto known = std::static_pointer_cast<const ClientPlan>(kept);
     if (known != nullptr && known->epoch == graph_->epoch()) return known;
     protocol::Program program;
     int64_t epoch = 0;
@@ -175,16 +170,18 @@ class ClientSession final : public RemoteSession {
       program = program_of(*graph_, signature);
     }
     program.session = remote_->session;
+    program.in_parts = in_parts;
     const Message reply = remote_->peer.call(protocol::master::kMakePlan, protocol::write(program),
                                              {}, {.repeatable = true});
     const uint64_t number = protocol::read<protocol::Handle>(reply.fields()).number;
     const auto made = std::make_shared<const ClientPlan>(remote_, number, epoch);
-    signature.remote = made;
+    kept = made;
     return made;
   }
 
   const std::shared_ptr<Remote> remote_;
   const std::shared_ptr<Graph> graph_;
+  ClientParts parts_;
   std::vector<std::string> devices_;
   std::string figures_;
   std::mutex mutex_;  // guards what follows, and what signatures keep

@@ -18,8 +18,9 @@ struct Field {
   int64_t Limits::*value;
   int64_t least;
 };
-constexpr std::array<Field, 8> kFields = {{{"sessions", &Limits::sessions, 1},
+constexpr std::array<Field, 9> kFields = {{{"sessions", &Limits::sessions, 1},
                                            {"plans", &Limits::plans, 1},
+                                           {"partial-runs", &Limits::partial_runs, 1},
                                            {"nodes", &Limits::nodes, 1},
                                            {"memory-bytes", &Limits::memory_bytes, 0},
                                            {"held-bytes", &Limits::held_bytes, 0},

@@ -10,10 +10,11 @@
 namespace treenail {
 
 struct Limits {
-  int64_t sessions = 1000;    // open at once
-  int64_t plans = 1000;       // of one session: sets of feeds, fetches and targets
-  int64_t nodes = 1'000'000;  // of what one of them needs, with functions
-  int64_t memory_bytes = 0;   // that a step plans to hold on a task; 0: no limit
+  int64_t sessions = 1000;      // open at once
+  int64_t plans = 1000;         // of one session: sets of feeds, fetches and targets
+  int64_t partial_runs = 1000;  // that have not ended: their values wait on the tasks
+  int64_t nodes = 1'000'000;    // of what one of them needs, with functions
+  int64_t memory_bytes = 0;     // that a step plans to hold on a task; 0: no limit
   // That it holds on a task at once: variables and other state in all containers, queues, values on
   // the way, constants, memory of steps; 0: no limit, -1: most_held().
   int64_t held_bytes = -1;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "framework/base/error.h"
@@ -65,6 +66,32 @@ void merge(WholeProgram& whole) {
   merge_common_subexpressions(whole.graph, keep);
 }
 
+// In a run in parts each fetch and each target is asked for by itself, so no two may be one.
+void make_ends_differ(WholeProgram& whole) {
+  std::set<std::pair<const Node*, int>> fetched;
+  for (Output& fetch : whole.fetches) {
+    if (fetched.emplace(fetch.node, fetch.index).second) continue;
+    const NamedAttrs attrs = {{"T", fetch.node->op().output_type(fetch.index)}};
+    fetch = {&whole.graph.add({.op = "Identity",
+                               .name = concat(fetch.node->name(), "/_again"),
+                               .inputs = std::span(&fetch, 1),
+                               .attrs = attrs,
+                               .device = fetch.node->device()}),
+             0};
+  }
+  std::set<const Node*> run;
+  for (Node*& target : whole.targets) {
+    if (run.insert(target).second) continue;
+    Node* const before[] = {target};
+    target = &whole.graph.add({.op = "NoOp",
+                               .name = concat(target->name(), "/_again"),
+                               .inputs = {},
+                               .attrs = {},
+                               .control_inputs = before,
+                               .device = target->device()});
+  }
+}
+
 // By node, the number in `tasks` of the task that its device is of.
 std::vector<int32_t> parts_of(const std::vector<int32_t>& places,
                               const std::vector<PlacementDevice>& devices,
@@ -82,7 +109,7 @@ std::vector<int32_t> parts_of(const std::vector<int32_t>& places,
 protocol::Program program_of(const Piece& piece, const std::string& session,
                              const protocol::Settings& settings, const std::string& owner) {
   protocol::Program program{
-      session, graph_to_bytes(*piece.graph, Exchanges::kAllowed), {}, {}, {}, settings, owner};
+      session, graph_to_bytes(*piece.graph, Exchanges::kAllowed), {}, {}, {}, settings, owner, {}};
   for (const auto& [number, value] : piece.feeds) program.feeds.push_back(to_text(value));
   for (const auto& [number, value] : piece.fetches) program.fetches.push_back(to_text(value));
   for (const auto& [number, node] : piece.targets) program.targets.push_back(node->name());
@@ -242,6 +269,7 @@ std::unique_ptr<Master::Plan> Master::placed_plan(const Session& session,
   check_nodes(*whole.given, own_.limits().nodes);
   copy_whole(whole, program);
   if (session.settings.merge_common_subexpressions) merge(whole);
+  if (program.in_parts) make_ends_differ(whole);
   const std::vector<int32_t> places = placed(session, whole.graph, whole.fetches);
   std::vector<TaskName> tasks;
   std::vector<std::string> names;
@@ -254,13 +282,17 @@ std::unique_ptr<Master::Plan> Master::placed_plan(const Session& session,
                 parts_of(places, session.devices, tasks), names,
                 static_cast<DType>(session.settings.sent_as));
   auto plan = std::make_unique<Plan>();
+  plan->num_feeds = whole.feeds.size();
   plan->num_fetches = whole.fetches.size();
+  plan->num_targets = whole.targets.size();
   for (size_t part = 0; part < pieces.size(); ++part) {
     if (pieces[part].empty()) continue;
     PlanPiece& made = plan->pieces.emplace_back();
     made.task = tasks[part];
     for (const auto& [number, value] : pieces[part].feeds) made.feeds.push_back(number);
     for (const auto& [number, value] : pieces[part].fetches) made.fetches.push_back(number);
+    for (const auto& [number, node] : pieces[part].targets) made.targets.push_back(number);
+    for (const Node* send : pieces[part].sends) made.sends.push_back(send->op().get_string("key"));
     made.number =
         give_piece(session, made.task,
                    program_of(pieces[part], program.session, session.settings, session.owner));

@@ -19,6 +19,9 @@
 
 namespace treenail {
 
+struct PlanPiece;
+struct StepCalls;
+
 class Master {
  public:
   // `own`: the worker of the same process, which takes part without messages. Outlives it.
@@ -44,14 +47,25 @@ class Master {
   std::vector<Tensor> run(const Caller& caller, const protocol::RunRequest& request,
                           std::span<const Tensor> feeds, const RunOptions& options,
                           RunMetadata& metadata);
+  // Of `request` the plan; the number of the run in parts. Errors: as run(); ResourceExhausted.
+  uint64_t begin_parts(const Caller& caller, const protocol::RunRequest& request,
+                       const RunOptions& options);
+  // Where a feed is missing nothing is done but to say so in `reply`; any error ends the run.
+  // Errors: as run(); InvalidArgument; FailedPrecondition where another part is on its way.
+  std::vector<Tensor> run_part(const Caller& caller, const protocol::RunRequest& part,
+                               std::span<const Tensor> feeds, const RunOptions& options,
+                               protocol::RunReply& reply);
+  void end_parts(const Caller& caller, const protocol::Handle& run);
   void close_session(const Caller& caller, const std::string& session);
   std::vector<std::string> devices();
   // His state at all tasks, and all his sessions end.
   void reset(const Caller& caller, const protocol::ResetRequest& request);
 
+  struct Plan;
+  struct OpenRun;
+
  private:
   struct Session;
-  struct Plan;
   class Run;
 
   std::shared_ptr<Session> session(const Caller& caller, const std::string& handle);
@@ -64,6 +78,19 @@ class Master {
   static std::vector<int32_t> placed(const Session& session, Graph& graph,
                                      std::span<const Output> fetches);
   std::unique_ptr<Plan> placed_plan(const Session& session, const protocol::Program& program);
+  std::shared_ptr<Plan> plan_of(Session& session, uint64_t number);
+  int64_t within_limit(int64_t timeout_ms) const;
+  std::vector<Tensor> run_step(const Session& session, const StepCalls& step,
+                               const RunOptions& options, RunMetadata& metadata);
+  // Runs in parts: master_parts.cc.
+  protocol::PieceNeeds piece_needs(const PlanPiece& piece, const std::string& session,
+                                   const RunOptions& options);
+  uint64_t add_open_run(Session& session, std::shared_ptr<OpenRun> made);
+  std::vector<Tensor> run_part_in_pieces(const Session& session, OpenRun& run,
+                                         const protocol::RunRequest& part,
+                                         std::span<const Tensor> feeds, const RunOptions& options);
+  void forget_parts(Session& session, const std::string& handle, uint64_t number);
+  void end_parts(const std::string& session, const OpenRun& run);
   uint64_t give_piece(const Session& session, const TaskName& task, const protocol::Program& piece);
 
   Worker& own_;

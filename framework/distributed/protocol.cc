@@ -2,6 +2,7 @@
 #include "framework/distributed/protocol.h"
 
 #include <bit>
+#include <utility>
 
 #include "framework/base/error.h"
 
@@ -26,6 +27,7 @@ void fields(TaskStatus& s, F&& f) {
   f(1, s.name);
   f(2, s.incarnation);
   f(3, s.devices);
+  f(4, s.now_ns);
   f(12, s.figures);
 }
 template <class F>
@@ -44,6 +46,7 @@ void fields(Program& s, F&& f) {
   f(6, s.settings);
   f(7, s.owner);
   f(8, s.secret);
+  f(9, s.in_parts);
 }
 template <class F>
 void fields(Handle& s, F&& f) {
@@ -57,6 +60,47 @@ void fields(RunRequest& s, F&& f) {
   f(3, s.timeout_ms);
   f(4, s.step);
   f(5, s.incarnation);
+  f(6, s.trace);
+  f(7, s.in_parts);
+  f(8, s.begins);
+  f(9, s.last);
+  f(10, s.feeds);
+  f(11, s.fetches);
+  f(12, s.targets);
+}
+template <class F>
+void fields(PieceNeeds::End& s, F&& f) {
+  f(1, s.feeds);
+  f(2, s.received);
+}
+template <class F>
+void fields(PieceNeeds& s, F&& f) {
+  f(1, s.ends);
+}
+template <class F>
+void fields(DeviceMemory& s, F&& f) {
+  f(1, s.device);
+  f(2, s.arena_bytes);
+  f(3, s.peak_bytes);
+}
+using NameAndOp = std::pair<std::string, std::string>;
+template <class F>
+void fields(NameAndOp& s, F&& f) {
+  f(1, s.first);
+  f(2, s.second);
+}
+template <class F>
+void fields(NodeStats& s, F&& f) {
+  f(1, s.name);
+  f(2, s.op);
+  f(3, s.fused);
+  f(4, s.device);
+  f(5, s.start_ns);
+  f(6, s.end_ns);
+  f(7, s.thread);
+  f(8, s.bytes_allocated);
+  f(9, s.bytes_in_use);
+  f(10, s.flops);
 }
 template <class F>
 void fields(RunReply& s, F&& f) {
@@ -65,6 +109,12 @@ void fields(RunReply& s, F&& f) {
   f(3, s.peak_bytes);
   f(4, s.cost_ns);
   f(5, s.specialized);
+  f(6, s.devices);
+  f(7, s.nodes);
+  f(8, s.begun_ns);
+  f(9, s.clock_error_ns);
+  f(10, s.lacks_feed);
+  f(11, s.lacking);
 }
 template <class F>
 void fields(ReceiveRequest& s, F&& f) {
@@ -129,6 +179,10 @@ struct FieldWriter {
     for (const uint64_t value : values) out.varint(number, value);
   }
   void operator()(int number, const Settings& value) { out.message(number, write(value)); }
+  template <class T>
+  void operator()(int number, const std::vector<T>& values) {
+    for (const T& value : values) out.message(number, write(value));
+  }
 };
 
 // Takes the field that was read where it has the number.
@@ -158,6 +212,10 @@ struct FieldReader {
   void operator()(int number, Settings& value) {
     if (found.number == number) value = read<Settings>(ProtoReader(found.bytes));
   }
+  template <class T>
+  void operator()(int number, std::vector<T>& values) {
+    if (found.number == number) values.push_back(read<T>(ProtoReader(found.bytes)));
+  }
 };
 
 }  // namespace
@@ -174,8 +232,16 @@ ProgramValues values_of(const Program& program, const Graph& graph) {
   return values;
 }
 
-RunReply reply_of(const RunMetadata& did) {
-  return {did.nodes_executed, did.arena_bytes, did.peak_bytes, did.cost_ns, did.specialized};
+RunReply reply_of(RunMetadata did) {
+  return {did.nodes_executed,   did.arena_bytes, did.peak_bytes,
+          did.cost_ns,          did.specialized, std::move(did.devices),
+          std::move(did.nodes), did.begun_ns,    did.clock_error_ns};
+}
+
+RunMetadata metadata_of(RunReply reply) {
+  return {reply.nodes_executed,   reply.arena_bytes, reply.cost_ns,
+          reply.specialized,      reply.peak_bytes,  std::move(reply.devices),
+          std::move(reply.nodes), reply.begun_ns,    reply.clock_error_ns};
 }
 
 template <class T>
@@ -203,6 +269,7 @@ TREENAIL_MESSAGE(Program)
 TREENAIL_MESSAGE(Handle)
 TREENAIL_MESSAGE(RunRequest)
 TREENAIL_MESSAGE(RunReply)
+TREENAIL_MESSAGE(PieceNeeds)
 TREENAIL_MESSAGE(ReceiveRequest)
 TREENAIL_MESSAGE(ReceiveSomeRequest)
 TREENAIL_MESSAGE(ReceivedSome)

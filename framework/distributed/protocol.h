@@ -33,6 +33,7 @@ struct TaskStatus {
   std::string name;          // "/job:worker/replica:0/task:1"
   uint64_t incarnation = 0;  // of the process: another one has other state
   std::vector<std::string> devices;
+  int64_t now_ns = 0;   // by its monotonic clock
   std::string figures;  // a message (placement/task_figures.h)
 };
 
@@ -49,8 +50,9 @@ struct Program {
   std::string graph;  // a graph file's bytes
   std::vector<std::string> feeds, fetches, targets;
   Settings settings;
-  std::string owner;   // of a master's: whose session it is
-  std::string secret;  // of a master's, whose client is of the process that the worker is in
+  std::string owner;      // of a master's: whose session it is
+  std::string secret;     // of a master's, whose client is of the process that the worker is in
+  bool in_parts = false;  // of a client: for runs in parts
 };
 
 // What its names stand for in a graph.
@@ -73,6 +75,23 @@ struct RunRequest {
   int64_t timeout_ms = 0;
   uint64_t step = 0;         // of a piece
   uint64_t incarnation = 0;  // of the worker that the piece was given to
+  bool trace = false;        // RunReply::nodes is wanted
+  // A part of a run in parts: which of the feeds come with it, what is fetched and run, by their
+  // positions in the plan or the piece. `number` is the run's for a master, the piece's for a
+  // worker, which knows the run by its step.
+  bool in_parts = false;
+  bool begins = false;  // the first that the piece hears of it
+  bool last = false;    // the whole run is over then
+  std::vector<uint64_t> feeds, fetches, targets;
+};
+
+// Of a run in parts: what the fetches, targets and sends of a piece wait for.
+struct PieceNeeds {
+  struct End {
+    std::vector<uint64_t> feeds;        // positions
+    std::vector<std::string> received;  // keys of values
+  };
+  std::vector<End> ends;
 };
 
 struct RunReply {
@@ -81,9 +100,17 @@ struct RunReply {
   int64_t peak_bytes = 0;
   double cost_ns = 0;
   bool specialized = false;
+  std::vector<DeviceMemory> devices;
+  std::vector<NodeStats> nodes;
+  int64_t begun_ns = 0;  // of a piece, by the worker's monotonic clock; nodes' times count from it
+  int64_t clock_error_ns = 0;
+  // Of a part that was refused and left the run as it was: what it asked for cannot be had without
+  // feed number lacks_feed - 1. It is fetch number lacking - 1, or, beyond the fetches, a target.
+  uint64_t lacks_feed = 0, lacking = 0;
 };
 
-RunReply reply_of(const RunMetadata& did);
+RunReply reply_of(RunMetadata did);
+RunMetadata metadata_of(RunReply reply);
 
 struct ReceiveRequest {
   uint64_t step = 0;
@@ -145,6 +172,9 @@ namespace master {
 inline constexpr const char* kOpenSession = "/treenail.Master/OpenSession";
 inline constexpr const char* kMakePlan = "/treenail.Master/MakePlan";
 inline constexpr const char* kRun = "/treenail.Master/Run";
+inline constexpr const char* kPartialRunSetup = "/treenail.Master/PartialRunSetup";
+inline constexpr const char* kPartialRun = "/treenail.Master/PartialRun";
+inline constexpr const char* kEndPartialRun = "/treenail.Master/EndPartialRun";
 inline constexpr const char* kForgetPlan = "/treenail.Master/ForgetPlan";
 inline constexpr const char* kCloseSession = "/treenail.Master/CloseSession";
 inline constexpr const char* kListDevices = "/treenail.Master/ListDevices";
@@ -155,6 +185,8 @@ namespace worker {
 inline constexpr const char* kGetStatus = "/treenail.Worker/GetStatus";
 inline constexpr const char* kRegisterPiece = "/treenail.Worker/RegisterPiece";
 inline constexpr const char* kRunPiece = "/treenail.Worker/RunPiece";
+inline constexpr const char* kGetPartNeeds = "/treenail.Worker/GetPartNeeds";
+inline constexpr const char* kEndPartialRun = "/treenail.Worker/EndPartialRun";
 inline constexpr const char* kForgetPiece = "/treenail.Worker/ForgetPiece";
 inline constexpr const char* kReceive = "/treenail.Worker/Receive";
 inline constexpr const char* kReceiveSome = "/treenail.Worker/ReceiveSome";

@@ -111,7 +111,7 @@ class Services final : public RpcHandler {
     Whose whose;
     bool deferred = false;
   };
-  static const std::array<Entry, 16> kEntries;
+  static const std::array<Entry, 21> kEntries;
 
   // By `run`, of a plan or a piece.
   template <class Run>
@@ -120,8 +120,17 @@ class Services final : public RpcHandler {
     RunOptions options;
     options.poll = Answering::poll;
     RunMetadata did;
-    const std::vector<Tensor> values = run(request.head<protocol::RunRequest>(), options, did);
-    request.asked.reply(protocol::write(protocol::reply_of(did)), values);
+    const auto wanted = request.head<protocol::RunRequest>();
+    options.trace = wanted.trace;
+    const std::vector<Tensor> values = run(wanted, options, did);
+    request.asked.reply(protocol::write(protocol::reply_of(std::move(did))), values);
+  }
+
+  static RunOptions polled(const protocol::RunRequest& request) {
+    RunOptions options;
+    options.poll = Answering::poll;
+    options.timeout_ms = request.timeout_ms;
+    return options;
   }
 
   // --- The master's
@@ -140,6 +149,24 @@ class Services final : public RpcHandler {
     answer_run(request, [&](const auto& wanted, const RunOptions& options, RunMetadata& did) {
       return master_.run(request.caller, wanted, request.message.tensors, options, did);
     });
+  }
+  void partial_run_setup(const Request& request) {
+    const Answering scope(request.asked);
+    const auto wanted = request.head<protocol::RunRequest>();
+    const uint64_t run = master_.begin_parts(request.caller, wanted, polled(wanted));
+    request.asked.reply(protocol::write(protocol::Handle{wanted.session, run}));
+  }
+  void partial_run(const Request& request) {
+    const Answering scope(request.asked);
+    const auto part = request.head<protocol::RunRequest>();
+    protocol::RunReply did;
+    const std::vector<Tensor> values =
+        master_.run_part(request.caller, part, request.message.tensors, polled(part), did);
+    request.asked.reply(protocol::write(did), values);
+  }
+  void end_partial_run(const Request& request) {
+    master_.end_parts(request.caller, request.head<protocol::Handle>());
+    request.asked.reply({});
   }
   void forget_plan(const Request& request) {
     master_.forget_plan(request.caller, request.head<protocol::Handle>());
@@ -175,6 +202,15 @@ class Services final : public RpcHandler {
       return worker_.run_piece(wanted, request.message.tensors, options, did);
     });
   }
+  void get_part_needs(const Request& request) {
+    const Answering scope(request.asked);
+    request.asked.reply(
+        protocol::write(worker_.part_needs(request.head<protocol::Handle>(), polled({}))));
+  }
+  void end_piece_run(const Request& request) {
+    worker_.end_run(request.head<protocol::RunRequest>());
+    request.asked.reply({});
+  }
   void forget_piece(const Request& request) {
     worker_.forget_piece(request.head<protocol::Handle>());
     request.asked.reply({});
@@ -206,10 +242,13 @@ class Services final : public RpcHandler {
   const Admission admission_;
 };
 
-const std::array<Services::Entry, 16> Services::kEntries = {{
+const std::array<Services::Entry, 21> Services::kEntries = {{
     {protocol::master::kOpenSession, &Services::open_session, Whose::kAll},
     {protocol::master::kMakePlan, &Services::make_plan, Whose::kAll},
     {protocol::master::kRun, &Services::run, Whose::kAll},
+    {protocol::master::kPartialRunSetup, &Services::partial_run_setup, Whose::kAll},
+    {protocol::master::kPartialRun, &Services::partial_run, Whose::kAll},
+    {protocol::master::kEndPartialRun, &Services::end_partial_run, Whose::kAll},
     {protocol::master::kForgetPlan, &Services::forget_plan, Whose::kAll},
     {protocol::master::kCloseSession, &Services::close_session, Whose::kAll},
     {protocol::master::kListDevices, &Services::list_devices, Whose::kAll},
@@ -217,6 +256,8 @@ const std::array<Services::Entry, 16> Services::kEntries = {{
     {protocol::worker::kGetStatus, &Services::get_status, Whose::kTasks},
     {protocol::worker::kRegisterPiece, &Services::register_piece, Whose::kTasks},
     {protocol::worker::kRunPiece, &Services::run_piece, Whose::kTasks},
+    {protocol::worker::kGetPartNeeds, &Services::get_part_needs, Whose::kTasks},
+    {protocol::worker::kEndPartialRun, &Services::end_piece_run, Whose::kTasks},
     {protocol::worker::kForgetPiece, &Services::forget_piece, Whose::kTasks},
     {protocol::worker::kReceive, &Services::receive, Whose::kTasks, true},
     {protocol::worker::kReceiveSome, &Services::receive_some, Whose::kTasks, true},

@@ -5,25 +5,19 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/base/spin.h"
 #include "framework/base/system_seed.h"
 #include "framework/device/device.h"
 #include "framework/device/memory_account.h"
 #include "framework/distributed/own_figures.h"
-#include "framework/distributed/small_receives.h"
 #include "framework/distributed/step_exchange.h"
+#include "framework/distributed/step_trace.h"
+#include "framework/distributed/worker_piece.h"
 #include "framework/graph/serialize.h"
 #include "framework/tensor/charged.h"
 
 namespace treenail {
 namespace {
-
-DeviceName device_of_task(const TaskName& task, const DeviceName& device) {
-  DeviceName name = device;
-  name.job = task.job;
-  name.replica = 0;
-  name.task = task.index;
-  return name;
-}
 
 SessionOptions session_options(const protocol::Settings& settings, const Worker::Options& worker,
                                std::shared_ptr<ResourceManager> resources) {
@@ -58,58 +52,6 @@ struct Worker::State {
   const std::shared_ptr<ResourceManager> full, confined;
 };
 
-struct Worker::Piece {
-  Piece(const protocol::Program& program, IntrusivePtr<MemoryAccount> owner,
-        std::shared_ptr<Graph> given, const SessionOptions& options)
-      : account(std::move(owner)),
-        charge(account.get(), program.graph.size()),
-        graph(std::move(given)),
-        session(graph, options) {
-    const auto [feeds, fetches, targets] = protocol::values_of(program, *graph);
-    signature = session.signature(feeds, fetches, targets);
-    receives = small_receives(*graph);
-  }
-
-  const IntrusivePtr<MemoryAccount> account;
-  const MemoryCharge charge;  // for the graph, besides its constants
-  const std::shared_ptr<Graph> graph;
-  Session session;
-  std::shared_ptr<Session::Signature> signature;
-  SmallReceives receives;
-};
-
-struct Worker::Step {
-  Rendezvous rendezvous;
-  int users = 0;  // guarded by the worker's mutex
-};
-
-// Whoever has to do with a step; its values and who waits for them keep it as well.
-class Worker::StepUse {
- public:
-  StepUse(Worker& worker, uint64_t number) : worker_(worker), number_(number) {
-    const std::lock_guard lock(worker.mutex_);
-    std::shared_ptr<Step>& step = worker.steps_[number];
-    if (step == nullptr) step = std::make_shared<Step>();
-    step_ = step;
-    ++step_->users;
-  }
-  ~StepUse() {
-    {
-      const std::lock_guard lock(worker_.mutex_);
-      --step_->users;
-    }
-    worker_.drop_idle(number_);
-  }
-  StepUse(const StepUse&) = delete;
-  StepUse& operator=(const StepUse&) = delete;
-  Rendezvous& rendezvous() { return step_->rendezvous; }
-
- private:
-  Worker& worker_;
-  const uint64_t number_;
-  std::shared_ptr<Step> step_;
-};
-
 Worker::Worker(Options options)
     : options_(std::move(options)), incarnation_(system_seed()), access_(options_.access) {
   static_cast<void>(options_.cluster.address(options_.task));
@@ -120,12 +62,13 @@ Worker::Worker(Options options)
 }
 
 Worker::~Worker() {
+  end_runs();
   neighbours_.reset();
   sessions_.clear();
 }
 
 protocol::TaskStatus Worker::status() const {
-  return {treenail::to_text(options_.task), incarnation_, devices_, figures_};
+  return {treenail::to_text(options_.task), incarnation_, devices_, monotonic_ns(), figures_};
 }
 
 std::shared_ptr<Worker::State> Worker::state_of(const std::string& owner) {
@@ -248,6 +191,7 @@ std::vector<Tensor> Worker::run_piece(const protocol::RunRequest& request,
                                       std::span<const Tensor> feeds, const RunOptions& options,
                                       RunMetadata& metadata) {
   check_incarnation(request.incarnation);
+  if (request.in_parts) return run_part(request, feeds, options);
   const std::shared_ptr<Piece> found = piece(request.session, request.number);
   const MemoryScope memory(found->account.get());
   std::vector<Tensor> given(feeds.begin(), feeds.end());
@@ -260,7 +204,10 @@ std::vector<Tensor> Worker::run_piece(const protocol::RunRequest& request,
   run_options.timeout_ms = request.timeout_ms;
   run_options.most_bytes = options_.limits.memory_bytes;
   try {
-    return found->session.run(found->signature, given, run_options, &metadata);
+    std::vector<Tensor> values =
+        found->session.run(found->signature, given, run_options, &metadata);
+    name_by_task(metadata, options_.task);
+    return values;
   } catch (...) {
     use.rendezvous().abort(std::current_exception());
     throw;

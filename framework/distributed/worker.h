@@ -63,8 +63,14 @@ class Worker final : public ValueSource {
   // The owner's state in these containers goes, or in all.
   void reset(const protocol::ResetRequest& request);
 
-  // Runs the piece's part of the step, on this thread. Errors: as Session::run; NotFound for a
-  // piece that is not there; Aborted where `request` is for a worker that was here before.
+  // What the piece's fetches, targets and sends wait for in a run in parts. Errors: as run_piece().
+  protocol::PieceNeeds part_needs(const protocol::Handle& piece, const RunOptions& options);
+  // Of `request` the session, the piece and the step. Where there is such a run in parts.
+  void end_run(const protocol::RunRequest& request);
+
+  // Runs the piece's part of the step, or a part of that, on this thread. Errors: as Session::run;
+  // NotFound for a piece that is not there; Aborted where `request` is for a worker that was here
+  // before.
   std::vector<Tensor> run_piece(const protocol::RunRequest& request, std::span<const Tensor> feeds,
                                 const RunOptions& options, RunMetadata& metadata);
   void receive(const protocol::ReceiveRequest& request, Rendezvous::Receiver& receiver) override;
@@ -85,6 +91,7 @@ class Worker final : public ValueSource {
   struct State;
   struct Step;
   class StepUse;
+  class PartExchange;
 
   using Pieces = std::map<uint64_t, std::shared_ptr<Piece>>;
   struct SessionPieces {
@@ -97,6 +104,13 @@ class Worker final : public ValueSource {
   std::vector<Pieces> take_unused();
   std::shared_ptr<Piece> piece(const std::string& session, uint64_t number);
   void drop_idle(uint64_t number);
+  // Runs in parts: worker_parts.cc.
+  std::vector<Tensor> run_part(const protocol::RunRequest& request, std::span<const Tensor> feeds,
+                               const RunOptions& options);
+  std::string open_run(Piece& piece, const protocol::RunRequest& request,
+                       const RunOptions& options);
+  void end_run(Piece& piece, uint64_t step);
+  void end_runs();
   void check_incarnation(uint64_t wanted) const;
 
   const Options options_;

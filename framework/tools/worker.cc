@@ -61,6 +61,7 @@ constexpr char kHelp[] =
     "                    of TREENAIL_PLUGIN_PATH; each operation needs --allow-ops as well\n"
     "  --max-sessions=N  open at once, of each client (1000)\n"
     "  --max-plans=N     sets of feeds, fetches and targets of one session (1000)\n"
+    "  --max-partial-runs=N   of each client, that have not ended (1000)\n"
     "  --max-nodes=N     operations that one of them needs (1000000)\n"
     "  --max-memory-bytes=N   that a step plans to hold here (no limit)\n"
     "  --max-held-bytes=N     that a client holds here at once, with variables and queues (four\n"

@@ -149,6 +149,7 @@ void fill_metadata(PyObject* object, const RunMetadata& metadata) {
   set("cost_ns", checked(PyFloat_FromDouble(metadata.cost_ns)));
   set("specialized", Ref::steal(bool_object(metadata.specialized)));
   set("_nodes", stats_list(metadata.nodes));
+  set("clock_error_ns", checked(PyLong_FromLongLong(metadata.clock_error_ns)));
 }
 
 // Options of a run that looks after signals.

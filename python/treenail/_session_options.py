@@ -245,7 +245,9 @@ class RunMetadata:
     very shapes. All but nodes_executed is known before the run, and filled in although it fails.
     devices: a DeviceMemory for each device with memory of its own.
     nodes: a NodeStats for each kernel of a run that did not fail, in the order in which they began,
-    where RunOptions.trace_level asks for it.
+    where RunOptions.trace_level asks for it; of a session at a server, of all tasks.
+    clock_error_ns: the times of nodes of different tasks may be off against each other by as much;
+    0 in one process.
     """
 
     def __init__(self) -> None:
@@ -254,6 +256,7 @@ class RunMetadata:
         self.peak_bytes = 0
         self.cost_ns = 0.0
         self.specialized = False
+        self.clock_error_ns = 0
         self._nodes: list[tuple] = []
         self._devices: list[tuple] = []
 

@@ -94,8 +94,8 @@ def table(run_metadata: Any, by: str = "op", rows: int = 30,
 
 def write_trace(path: Any, run_metadata: Any) -> None:
     """Writes a trace in Chrome's format, which chrome://tracing and ui.perfetto.dev show: a line
-    per thread, a bar per kernel. The file is there whole or not at all. Raises ValueError where no
-    operation was timed, OSError."""
+    per thread, a bar per kernel, of a cluster a process per task. The file is there whole or not at
+    all. Raises ValueError where no operation was timed, OSError."""
     _stats_of(run_metadata)
     runs = run_metadata if isinstance(run_metadata, (list, tuple)) else [run_metadata]
     starts, at = [], 0
@@ -160,14 +160,20 @@ def _stats_of(run_metadata: Any) -> list:
 def _write_events(path: Any, runs: list) -> None:
     _stats_of([metadata for _, metadata in runs])
     events = []
+    processes: dict = {}  # by task
     for step, (begin, metadata) in enumerate(runs):
         for s in metadata.nodes:
+            task = s.device.rpartition("/device:")[0]
+            process = processes.setdefault(task, os.getpid() + len(processes))
             events.append({
-                "name": _kind(s), "cat": "kernel", "ph": "X", "pid": os.getpid(), "tid": s.thread,
+                "name": _kind(s), "cat": "kernel", "ph": "X", "pid": process, "tid": s.thread,
                 "ts": (begin + s.start_ns) / 1e3, "dur": (s.end_ns - s.start_ns) / 1e3,
                 "args": {"node": s.name, "fused": [name for name, _ in s.fused], "run": step,
                          "device": s.device, "bytes_allocated": s.bytes_allocated,
                          "bytes_in_use": s.bytes_in_use, "flops": s.flops}})
+    if len(processes) > 1:
+        events += [{"name": "process_name", "ph": "M", "pid": process, "args": {"name": task}}
+                   for task, process in processes.items()]
     path = os.fsdecode(a_path(path, "path"))
     temporary = "%s.%d.tmp" % (path, os.getpid())
     try:

@@ -34,15 +34,18 @@ class HostileRequests : public test::InProcessCluster {
     const Program program{session, graph_to_bytes(*b.graph), {"x:0"}, {"y:0"}, {"y"}, {}};
     Settings by_cost;
     by_cost.placement = cost_model_to_bytes({});
-    return {write(Settings{}).text(),
-            write(by_cost).text(),
-            write(program).text(),
-            write(Handle{session, 1}).text(),
-            write(RunRequest{session, 1, 100, 7, 0}).text(),
-            write(ReceiveRequest{7, "key"}).text(),
-            write(ResetRequest{{"none"}}).text(),
-            write(Part{"token", 0, 8}).text(),
-            in_parts({session, 1, 100, 7, 0})};
+    return {
+        write(Settings{}).text(),
+        write(by_cost).text(),
+        write(program).text(),
+        write(Handle{session, 1}).text(),
+        write(RunRequest{session, 1, 100, 7, 0, true}).text(),
+        write(RunRequest{session, 1, 100, 7, 0, false, true, true, false, {0}, {0}, {0}}).text(),
+        write(RunRequest{session, 2, 100, 7, 0, false, true, false, true, {}, {0}, {}}).text(),
+        write(ReceiveRequest{7, "key"}).text(),
+        write(ResetRequest{{"none"}}).text(),
+        write(Part{"token", 0, 8}).text(),
+        in_parts({session, 1, 100, 7, 0})};
   }
   // Of a run whose feed comes in parts.
   static std::string in_parts(const RunRequest& run) {
@@ -91,6 +94,11 @@ TEST_P(HostileRequests, LeaveTheServerServing) {
                                 worker::kReceive,
                                 "/treenail.Worker/None",
                                 master::kListDevices,
+                                master::kPartialRunSetup,
+                                master::kPartialRun,
+                                master::kEndPartialRun,
+                                worker::kGetPartNeeds,
+                                worker::kEndPartialRun,
                                 parts::kBegin,
                                 parts::kPut,
                                 parts::kGet,

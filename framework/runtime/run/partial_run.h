@@ -4,12 +4,13 @@
 #pragma once
 
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "framework/base/fork.h"
+#include "framework/runtime/kernel/kernel_exchange.h"
 #include "framework/runtime/plan/plan.h"
 #include "framework/runtime/run/executor.h"
+#include "framework/runtime/run/part_names.h"
 #include "framework/runtime/run/session.h"
 
 namespace treenail {
@@ -17,7 +18,7 @@ namespace treenail {
 class Session::PartialRun {
  public:
   PartialRun(Impl& session, const Graph& graph, std::shared_ptr<Signature> signature,
-             std::shared_ptr<const Plan> plan);
+             std::shared_ptr<const Plan> plan, std::shared_ptr<Exchange> exchange);
   // Cancels what waits, and returns when it has ended.
   ~PartialRun();
   PartialRun(const PartialRun&) = delete;
@@ -25,30 +26,26 @@ class Session::PartialRun {
 
   // As Session::partial_run().
   std::vector<Tensor> run(const Part& part, const RunOptions& options);
+  // A part that is on its way ends with Cancelled.
+  void cancel();
   // Nothing is left to feed, fetch or run, or an error has ended it.
   bool over() const;
 
  private:
-  // Positions in the signature.
-  struct Request {
-    std::vector<size_t> feeds, fetches, targets;
-  };
-  using Places = std::unordered_map<int64_t, size_t>;
+  using Request = PartNames::Request;
 
-  Request request_of(const Part& part) const;
   void check_needs(const Request& request) const;
   std::vector<int32_t> missing_feeds(const Request& request) const;
   void feed(const Request& request, const Part& part);
   std::vector<Tensor> results(const Request& request);
 
-  const Graph& graph_;
+  const std::shared_ptr<Exchange> exchange_;
   const std::shared_ptr<Signature> signature_;
   const std::shared_ptr<const Plan> plan_;
   const std::unique_ptr<FrameLease> lease_;
   Frame& frame_;
-  mutable ForkMutex mutex_;                // held by who runs a part; guards what follows
-  std::vector<bool> fed_, fetched_, ran_;  // by position in the signature
-  Places feeds_, fetches_, targets_;       // filled with the vectors before
+  mutable ForkMutex mutex_;  // held by who runs a part; guards what follows
+  PartNames names_;
   bool failed_ = false;
   Execution execution_;
 };

@@ -18,6 +18,12 @@ class RemoteSession {
   // As Session::run().
   virtual std::vector<Tensor> run(Session::Signature& signature, std::span<const Tensor> feeds,
                                   const RunOptions& options, RunMetadata* metadata) = 0;
+  // As the Session's.
+  virtual std::string partial_run_setup(const std::shared_ptr<Session::Signature>& signature,
+                                        const RunOptions& options) = 0;
+  virtual std::vector<Tensor> partial_run(const std::string& handle, const Session::Part& part,
+                                          const RunOptions& options) = 0;
+  virtual void end_partial_run(const std::string& handle) = 0;
   virtual std::vector<std::string> devices() const = 0;
   // What the tasks tell of themselves (placement/task_figures.h).
   virtual std::string figures() const { return {}; }

@@ -50,7 +50,8 @@ class TraceLease {
 
 RunMetadata planned_metadata(const Plan& plan, bool specialized) {
   const PlanMemory& host = plan.memories[0];
-  RunMetadata metadata{0, host.arena_bytes, plan.cost_ns, specialized, host.peak_bytes, {}, {}};
+  RunMetadata metadata{0, host.arena_bytes, plan.cost_ns, specialized, host.peak_bytes, {}, {}, 0,
+                       0};
   for (const PlanMemory& memory : plan.memories) {
     if (!memory.used || memory.device->is_host()) continue;
     metadata.devices.push_back(
@@ -258,16 +259,12 @@ Tensor fetched(const Frame& frame, int32_t slot) {
   return own ? value : value.deep_copy();
 }
 
-namespace {
-
 void check_bytes(const Plan& plan, const RunOptions& options) {
   const int64_t needed = plan.memories[0].peak_bytes;
   if (options.most_bytes <= 0 || needed <= options.most_bytes) return;
   throw error_of(Code::kResourceExhausted,
                  {"the run needs ", needed, " bytes at once, and may hold ", options.most_bytes});
 }
-
-}  // namespace
 
 std::vector<Tensor> Session::run(const std::shared_ptr<Signature>& signature,
                                  std::span<const Tensor> feeds, const RunOptions& options,
@@ -320,7 +317,10 @@ std::vector<Tensor> Session::run(const std::shared_ptr<Signature>& signature,
   results.reserve(plan->fetch_slots.size());
   for (const int32_t slot : plan->fetch_slots) results.push_back(fetched(frame, slot));
   if (metadata != nullptr) metadata->nodes_executed = executed;
-  if (frame.trace != nullptr) metadata->nodes = frame.scope->trace->node_stats(*plan);
+  if (frame.trace != nullptr) {
+    metadata->nodes = frame.scope->trace->node_stats(*plan);
+    metadata->begun_ns = frame.trace->begin_ns;
+  }
   return results;
 }
 

@@ -78,6 +78,9 @@ struct RunMetadata {
   int64_t peak_bytes = 0;
   std::vector<DeviceMemory> devices;  // the same of devices with memory of their own
   std::vector<NodeStats> nodes;  // of a run that did not fail, where RunOptions::trace asks for it
+  int64_t begun_ns = 0;          // what their times count from, by this process's monotonic clock
+  // By how much, at most, times of nodes of different tasks may be off against each other.
+  int64_t clock_error_ns = 0;
 };
 
 class Session {
@@ -111,9 +114,10 @@ class Session {
                           const RunOptions& options = {});
   // A run in parts: begins with nothing fed, and goes on as far as what is fed lets it in each call
   // of partial_run(). The handle names it until all of its feeds, fetches and targets have been
-  // named there once, or the session is closed. Errors: as run().
+  // named there once, or the session is closed. It keeps the exchange. Errors: as run().
   std::string partial_run_setup(const std::shared_ptr<Signature>& signature,
-                                const RunOptions& options = {});
+                                const RunOptions& options = {},
+                                std::shared_ptr<Exchange> exchange = nullptr);
   struct Part {
     std::vector<std::pair<Output, Tensor>> feeds;
     std::vector<Output> fetches;
@@ -125,6 +129,18 @@ class Session {
   // run(), which end it.
   std::vector<Tensor> partial_run(const std::string& handle, const Part& part,
                                   const RunOptions& options = {});
+
+  // Before it is over: what waits in it ends. Without effect where there is no such run any more.
+  void end_partial_run(const std::string& handle);
+  // What a fetch or a target of a run in parts waits for: feeds, by their positions in the
+  // signature, and values of other tasks, by their keys.
+  struct PartNeeds {
+    std::vector<size_t> feeds;
+    std::vector<std::string> received;
+  };
+  // Of each fetch, and then of each target. Errors: as partial_run_setup().
+  std::vector<PartNeeds> part_needs(const std::shared_ptr<Signature>& signature,
+                                    const RunOptions& options = {});
 
   // About how long one run took by estimate, in ns; 0 before the first. For the caller that decides
   // on releasing a lock.

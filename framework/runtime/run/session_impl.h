@@ -84,6 +84,9 @@ class Session::FrameLease {
   SmallVector<Arena, 1> arenas_;  // by device, as far as they were had
 };
 
+// Errors: ResourceExhausted where the plan needs more than the run may hold.
+void check_bytes(const Plan& plan, const RunOptions& options);
+
 // A fetched value as its caller gets it.
 Tensor fetched(const Frame& frame, int32_t slot);
 

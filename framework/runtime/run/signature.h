@@ -61,7 +61,8 @@ class Session::Signature {
 
   std::atomic<double> cost_ns{0};
   uint64_t used = 0;  // guarded by the session's mutex: number of its last use
-  std::shared_ptr<const RemotePlan> remote;  // guarded by the RemoteSession
+  // Guarded by the RemoteSession: for runs, and for runs in parts.
+  std::shared_ptr<const RemotePlan> remote, remote_in_parts;
 
  private:
   using ShapeKey = std::vector<int64_t>;

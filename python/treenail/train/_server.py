@@ -66,9 +66,10 @@ class Server:
     operations by name, and those on files below these directories. Sessions of this process may do
     all that it can do, here.
     limits: {name: number}, of "sessions" (1000 of each client), "plans" (1000 of each session),
-    "nodes" (1000000 of a plan), "memory_bytes" (of a step; 0: none), "held_bytes" (of each client;
-    four fifths of the process's memory where clients are told apart, else 0: none), "step_seconds"
-    (0: none), "idle_seconds" (86400), "message_bytes" (17179869184).
+    "partial_runs" (1000 of each client), "nodes" (1000000 of a plan), "memory_bytes" (of a step; 0:
+    none), "held_bytes" (of each client; four fifths of the process's memory where clients are told
+    apart, else 0: none), "step_seconds" (0: none), "idle_seconds" (86400), "message_bytes"
+    (17179869184).
 
     docs/security.md has more. Raises TypeError and ValueError for what is no cluster or has several
     tasks to choose from, NotFoundError and InvalidArgumentError for a task, an address, a file or a
