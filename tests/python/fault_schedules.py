@@ -253,6 +253,47 @@ def sync_replicas(seed, folder, state):
     return None, ", ".join(ends)
 
 
+# --- Runs in parts and traced runs over all tasks ----------------------------------------------
+
+def in_parts(session, feeds, sums, rng):
+    """One run in three parts, whose values are known."""
+    handle = session.partial_run_setup(sums, feeds)
+    given, total = [float(rng.randrange(100)) for _ in feeds], 0.0
+    for feed, value, wanted in zip(feeds, given, sums):
+        total += value
+        got = session.partial_run(handle, wanted, {feed: value})
+        assert got == total, (got, total)
+    options, metadata = tn.RunOptions(trace_level=tn.RunOptions.FULL_TRACE), tn.RunMetadata()
+    got = session.run(sums[-1], dict(zip(feeds, given)), options, metadata)
+    assert got == total and metadata.nodes, (got, total)
+
+
+def parts(seed, folder, state):
+    rng, servers = random.Random(seed), Servers(seed, ps=1, worker=2)
+    restart, told = rng.randrange(3 * LAST), "ended"
+    with tn.Graph().as_default():
+        feeds, sums, total = [], [], 0.0
+        for task in ["/job:ps", "/job:worker/task:0", "/job:worker/task:1"]:
+            with tn.device(task):
+                feeds.append(tn.placeholder(tn.float32, []))
+                total = feeds[-1] + total
+                sums.append(total)
+        for attempt in range(10):
+            try:
+                with tn.Session(servers.target("worker"), config=servers.config) as session:
+                    for i in range(LAST):
+                        if attempt == 0 and i == restart:
+                            servers.restart(("worker", 1))
+                        in_parts(session, feeds, sums, rng)
+                break
+            except LOST as error:
+                told = allowed(error)
+        else:
+            raise AssertionError("more than ten connections were lost")
+    servers.close()
+    return state, told
+
+
 def main():
     mode, first, count = globals()[sys.argv[1]], int(sys.argv[2]), int(sys.argv[3])
     logging.getLogger("treenail").setLevel(logging.ERROR)
