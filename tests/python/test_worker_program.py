@@ -39,7 +39,7 @@ def read(path):
 def test_version_help_manual_page_and_completion():
     assert worker("--version", status=0) == tn.__version__ + "\n"
     options = set(re.findall(r"^  (--[\w-]+)", worker("--help", status=0), re.MULTILINE))
-    assert len(options) == 28
+    assert {"--job", "--help"} <= options
     page = read("docs/man/treenail-worker.1")
     assert options == {option.replace("\\", "") for option in
                        re.findall(r"^\.BI? ((?:\\-|-)(?:\\-|-)[\w\\-]+)", page, re.MULTILINE)}
