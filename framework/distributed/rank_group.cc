@@ -2,12 +2,15 @@
 #include "framework/distributed/rank_group.h"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "build_info.h"
 #include "framework/base/error.h"
 #include "framework/base/hash.h"
+#include "framework/base/interrupt.h"
 #include "framework/base/random_token.h"
 #include "framework/base/spin.h"
 #include "framework/base/text.h"
@@ -84,11 +87,7 @@ class Joining {
     const std::string& address = group_.addresses[static_cast<size_t>(peer)];
     peers_.back() = std::make_unique<RpcPeer>(concat("rank ", peer, " (", address, ")"), address,
                                               group_.patience, group_.credentials);
-    RpcPeer::Options options;
-    options.wait_for_ready = true;
-    options.timeout_ms = std::max<int64_t>((deadline_ - monotonic_ns()) / 1'000'000, 1);
-    const Message reply =
-        peers_.back()->call(protocol::ranks::kHello, protocol::write(own_), {}, options);
+    const Message reply = greet(*peers_.back());
     const auto theirs = protocol::read<protocol::RankHello>(reply.fields());
     service.check(theirs);
     if (theirs.rank != static_cast<uint64_t>(peer))
@@ -96,6 +95,23 @@ class Joining {
                              peer);
     tokens_.back() = theirs.token;
     hosts_.push_back(theirs.host);
+  }
+
+  // What is in an earlier group with this rank yet is about to leave it, or to be started anew.
+  Message greet(const RpcPeer& peer) const {
+    constexpr std::chrono::milliseconds kPause{20};
+    for (;;) {
+      RpcPeer::Options options;
+      options.wait_for_ready = options.repeatable = true;
+      options.timeout_ms = std::max<int64_t>((deadline_ - monotonic_ns()) / 1'000'000, 1);
+      try {
+        return peer.call(protocol::ranks::kHello, protocol::write(own_), {}, options);
+      } catch (const Error& error) {
+        if (error.code() != Code::kAborted || monotonic_ns() > deadline_) throw;
+      }
+      poll_interrupt();
+      std::this_thread::sleep_for(kPause);
+    }
   }
 
   RanksJoined communicator(std::unique_ptr<ByteExchange> exchange) {

@@ -74,9 +74,10 @@ void RankService::hello(const Message& request, const RpcAsked& asked) {
   {
     const std::lock_guard lock(mutex_);
     const auto [known, fresh] = tokens_.try_emplace(theirs.rank, theirs.token);
-    if (!fresh && known->second != theirs.token) {
-      throw failed_precondition("rank ", theirs.rank, " has joined this group before, as another ",
-                                "process; all ranks have to begin anew");
+    if (leaving_ || (!fresh && known->second != theirs.token)) {
+      throw error_of(Code::kAborted,
+                     {"rank ", own_.rank, " is still in an earlier group, or in one with another ",
+                      "process that is rank ", theirs.rank});
     }
   }
   asked.reply(protocol::write(own_));

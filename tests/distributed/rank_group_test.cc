@@ -124,6 +124,33 @@ TEST_P(RankGroupsOfTwo, ShareMemoryOnOneHost) {
   other.join();
 }
 
+// As a program does that leaves a group and joins the next: the other rank may be later with both.
+TEST_P(RankGroupsOfTwo, WaitForARankThatIsInAnEarlierGroup) {
+  const std::vector<std::string> addresses = free_addresses(2);
+  std::vector<std::shared_ptr<Communicator>> first(2);
+  {
+    std::jthread other([&] { first[1] = join_ranks(of_rank(addresses, 1)).communicator; });
+    first[0] = join_ranks(of_rank(addresses, 0)).communicator;
+  }
+  first[1]->close();
+  first[1] = nullptr;
+  RankGroup hasty = of_rank(addresses, 1);
+  hasty.join_timeout_ns = 200'000'000;
+  EXPECT_ERROR(join_ranks(hasty), Code::kAborted, "rank 0 is still in an earlier group");
+  std::jthread again([&] {
+    const std::shared_ptr<Communicator> group = join_ranks(of_rank(addresses, 1)).communicator;
+    test::run_items(*group, 30);
+    group->close();
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // or it may meet the next group
+  first[0]->close();
+  first[0] = nullptr;
+  const std::shared_ptr<Communicator> group = join_ranks(of_rank(addresses, 0)).communicator;
+  test::run_items(*group, 30);
+  again.join();
+  group->close();
+}
+
 TEST_P(RankGroupsOfTwo, SayWhatDoesNotGoTogether) {
   std::vector<std::string> addresses = free_addresses(2);
   RankGroup none = of_rank(addresses, 2);
