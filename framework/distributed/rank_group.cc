@@ -107,7 +107,8 @@ class Joining {
       try {
         return peer.call(protocol::ranks::kHello, protocol::write(own_), {}, options);
       } catch (const Error& error) {
-        if (error.code() != Code::kAborted || monotonic_ns() > deadline_) throw;
+        const bool leaves = error.code() == Code::kAborted || error.code() == Code::kUnavailable;
+        if (!leaves || monotonic_ns() > deadline_) throw;
       }
       poll_interrupt();
       std::this_thread::sleep_for(kPause);

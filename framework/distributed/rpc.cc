@@ -288,6 +288,7 @@ struct RpcPeer::Waited {
   }
   void answered(int32_t code, bool theirs, std::string_view text, std::span<const RpcView> views) {
     try {
+      code = code_of_call(code, theirs, interrupted != nullptr);
       lost = !theirs && code == static_cast<int32_t>(Code::kUnavailable);
       if (code != 0) throw error_of_call(who, encrypted, code, theirs, text);
       reply = std::make_unique<Message>(views);

@@ -109,15 +109,22 @@ void StartedCall::cancel() {
   if (pending_ != nullptr) api_.cancel(pending_);
 }
 
-void StartedCall::check_cancelled() {
+bool StartedCall::is_cancelled() {
   const std::lock_guard lock(mutex_);
-  if (cancelled_) throw cancelled("the call was cancelled between two parts of a message");
+  return cancelled_;
+}
+
+void StartedCall::check_cancelled() {
+  if (is_cancelled()) throw cancelled("the call was cancelled between two parts of a message");
 }
 
 void StartedCall::answered(int32_t code, bool theirs, std::string_view text,
                            std::span<const RpcView> reply) {
   try {
-    if (code != 0) throw error_of_call(server_.who, server_.encrypted, code, theirs, text);
+    if (code != 0) {
+      code = code_of_call(code, theirs, is_cancelled());
+      throw error_of_call(server_.who, server_.encrypted, code, theirs, text);
+    }
     go_on(reply);
   } catch (...) {
     fail(std::current_exception());

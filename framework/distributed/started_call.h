@@ -52,6 +52,7 @@ class StartedCall final : public std::enable_shared_from_this<StartedCall> {
   void begin_fetch(Message reply);
   void fail(const std::exception_ptr& error);
   void drop_parts() const noexcept;
+  bool is_cancelled();
   void check_cancelled();
   const char* path_of(Leg leg) const;
   int64_t left_ms() const;

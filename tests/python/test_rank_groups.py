@@ -42,6 +42,23 @@ leave(found)
         [(0, 2, 0, "shared_memory", [10, 1]), (0, 2, 0, "grpc", [10, 1])]]
 
 
+def test_one_group_after_another_whoever_is_first(tmp_path):
+    program = """
+import random
+D = tn.distributed
+random.seed(rank)
+for round in range(12):
+    D.init(("auto", "grpc")[round % 2], rank=rank,
+           cluster=os.environ["TEST_ADDRESSES"].split(","), join_timeout=30)
+    with tn.Session() as session:
+        assert session.run(D.all_reduce(tn.constant(1.0 * rank))) == 3.0
+    D.shutdown()
+    time.sleep(random.choice([0, 0.02]))
+leave(True)
+"""
+    assert all(process_group.run(tmp_path, program, 3, process_group.by_grpc(3)))
+
+
 @needs_openssl
 def test_groups_by_certificates_of_their_hosts(tmp_path):
     authority = Authority(tmp_path / "site")
