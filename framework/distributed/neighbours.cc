@@ -35,13 +35,15 @@ constexpr int64_t kRetryNs = 10 * kSecond;  // whether a task is on this host
 constexpr int64_t kRestartNs = kSecond;     // the same, when one was and its socket closed
 constexpr int64_t kStatusMs = 10'000;       // for its answer who it is
 constexpr int kPollMs = 1000;
+constexpr const char* kNotWanted = "TREENAIL_SHARED_MEMORY is \"no\"";
 
 }  // namespace
 
 class Neighbours::Core : public std::enable_shared_from_this<Core> {
  public:
-  Core(ValueSource& own, uint64_t incarnation)
+  Core(ValueSource& own, uint64_t incarnation, MpiChoice mpi)
       : own_(own),
+        mpi_(std::move(mpi)),
         hello_(hello_text(incarnation)),
         most_lent_(most_lent_bytes()),
         event_(std::make_shared<WakeEvent>()) {
@@ -56,6 +58,7 @@ class Neighbours::Core : public std::enable_shared_from_this<Core> {
   void stop();
   // Null: by message.
   std::shared_ptr<Borrower> borrower(std::string_view task, const RpcPeer& peer);
+  std::shared_ptr<MpiWay> mpi_way(std::string_view task) const;
   std::vector<Transport> transports() const;
   void later(std::shared_ptr<LaterWork> work) {
     {
@@ -70,6 +73,8 @@ class Neighbours::Core : public std::enable_shared_from_this<Core> {
     std::shared_ptr<Borrower> borrower;
     bool asked = false;  // who it is
     std::string reason;  // why there is no borrower
+    std::shared_ptr<MpiWay> way;
+    std::string no_way;  // why there is none
     int64_t retry_at = 0;
   };
   class Finding;
@@ -86,10 +91,12 @@ class Neighbours::Core : public std::enable_shared_from_this<Core> {
   void drop(const std::shared_ptr<Lender>& lender, const std::string& why);
   void drop(const std::shared_ptr<Borrower>& borrower, const std::string& why);
   void find(const std::string& task, const RpcPeer& peer);
-  void found(const std::string& task, const RpcPeer& peer, uint64_t incarnation);
+  void found(const std::string& task, const RpcPeer& peer, const protocol::TaskStatus& status);
+  void find_in_mpi(const std::string& task, const MpiTask& place);
   void not_found(const std::string& task, const std::string& why);
 
   ValueSource& own_;
+  const MpiChoice mpi_;
   const std::string hello_;
   const int64_t most_lent_;
   const std::shared_ptr<const WakeEvent> event_;
@@ -114,7 +121,7 @@ class Neighbours::Core::Finding final : public RpcPeer::Answer {
     const std::unique_ptr<Finding> self(this);
     try {
       if (error != nullptr) std::rethrow_exception(error);
-      core_->found(task_, peer_, protocol::read<protocol::TaskStatus>(reply->fields()).incarnation);
+      core_->found(task_, peer_, protocol::read<protocol::TaskStatus>(reply->fields()));
     } catch (...) {
       core_->not_found(task_, text_of(std::current_exception()));
     }
@@ -282,7 +289,7 @@ std::shared_ptr<Borrower> Neighbours::Core::borrower(std::string_view task, cons
 }
 
 void Neighbours::Core::find(const std::string& task, const RpcPeer& peer) {
-  if (neighbour_directory().empty()) return not_found(task, "TREENAIL_SHARED_MEMORY is \"no\"");
+  if (neighbour_directory().empty() && mpi_.values == nullptr) return not_found(task, kNotWanted);
   auto finding = std::make_unique<Finding>(shared_from_this(), task, peer);
   try {
     peer.start(protocol::worker::kGetStatus, {}, {}, kStatusMs, *finding);
@@ -292,10 +299,15 @@ void Neighbours::Core::find(const std::string& task, const RpcPeer& peer) {
   }
 }
 
-void Neighbours::Core::found(const std::string& task, const RpcPeer& peer, uint64_t incarnation) {
+void Neighbours::Core::found(const std::string& task, const RpcPeer& peer,
+                             const protocol::TaskStatus& status) {
+  find_in_mpi(task, {status.mpi_rank, status.mpi_token});
+  const std::string directory = neighbour_directory();
+  if (directory.empty()) return not_found(task, kNotWanted);
+  const uint64_t incarnation = status.incarnation;
   const auto made = std::make_shared<Borrower>(
-      peer, connect_local(neighbour_directory(), neighbour_name(incarnation), monotonic_ns()),
-      event_, hello_text(incarnation));
+      peer, connect_local(directory, neighbour_name(incarnation), monotonic_ns()), event_,
+      hello_text(incarnation));
   {
     const std::lock_guard lock(mutex_);
     if (stopped_) return;
@@ -306,6 +318,24 @@ void Neighbours::Core::found(const std::string& task, const RpcPeer& peer, uint6
   }
   log(LogLevel::kInfo, task, " is on this host");
   event_->wake();
+}
+
+void Neighbours::Core::find_in_mpi(const std::string& task, const MpiTask& place) {
+  if (mpi_.values == nullptr) return;
+  const bool known = mpi_.values->knows(place);
+  const std::lock_guard lock(mutex_);
+  Peer& peer = peers_[task];
+  peer.no_way = known ? "" : place.token.empty() ? "it has none" : "it is of another launch";
+  if (!known) return peer.way.reset();
+  if (peer.way != nullptr && peer.way->task.rank == place.rank) return;
+  peer.way = std::make_shared<MpiWay>(mpi_.values, place);
+  log(LogLevel::kInfo, task, " is rank ", place.rank, " of MPI");
+}
+
+std::shared_ptr<MpiWay> Neighbours::Core::mpi_way(std::string_view task) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = peers_.find(task);
+  return at == peers_.end() ? nullptr : at->second.way;
 }
 
 void Neighbours::Core::not_found(const std::string& task, const std::string& why) {
@@ -324,6 +354,13 @@ std::vector<Transport> Neighbours::Core::transports() const {
     Transport& one = all.emplace_back();
     one.task = task;
     one.reason = peer.reason;
+    const std::string& no_way = mpi_.values != nullptr ? peer.no_way : mpi_.why_not;
+    if (!no_way.empty()) one.reason += concat("; no MPI: ", no_way);
+    if (peer.way != nullptr) {
+      one.mpi = true;
+      one.mpi_values = peer.way->received;
+      one.mpi_bytes = peer.way->bytes;
+    }
     if (peer.borrower == nullptr) continue;
     one.shared_memory = peer.borrower->ready();
     one.values = peer.borrower->values();
@@ -334,8 +371,8 @@ std::vector<Transport> Neighbours::Core::transports() const {
 
 // --- The face ------------------------------------------------------------------------------------
 
-Neighbours::Neighbours(ValueSource& own, uint64_t incarnation)
-    : core_(std::make_shared<Core>(own, incarnation)) {}
+Neighbours::Neighbours(ValueSource& own, uint64_t incarnation, MpiChoice mpi)
+    : core_(std::make_shared<Core>(own, incarnation, std::move(mpi))) {}
 
 Neighbours::~Neighbours() { core_->stop(); }
 
@@ -347,6 +384,9 @@ bool Neighbours::receive(std::string_view from, const RpcPeer& peer,
 }
 
 void Neighbours::later(std::shared_ptr<LaterWork> work) { core_->later(std::move(work)); }
+std::shared_ptr<MpiWay> Neighbours::mpi_way(std::string_view from) const {
+  return core_->mpi_way(from);
+}
 std::vector<Transport> Neighbours::transports() const { return core_->transports(); }
 
 }  // namespace treenail

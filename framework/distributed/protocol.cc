@@ -20,7 +20,7 @@ void fields(Settings& s, F&& f) {
   f(6, s.secret);
   f(7, s.device_filters);
   f(8, s.sent_as);
-  f(12, s.placement);
+  f(9, s.placement);
 }
 template <class F>
 void fields(TaskStatus& s, F&& f) {
@@ -28,13 +28,16 @@ void fields(TaskStatus& s, F&& f) {
   f(2, s.incarnation);
   f(3, s.devices);
   f(4, s.now_ns);
-  f(12, s.figures);
+  f(5, s.figures);
+  f(6, s.mpi_rank);
+  f(7, s.mpi_token);
+  f(8, s.mpi_sends);
 }
 template <class F>
 void fields(SessionOpened& s, F&& f) {
   f(1, s.session);
   f(2, s.devices);
-  f(12, s.figures);
+  f(3, s.figures);
 }
 template <class F>
 void fields(Program& s, F&& f) {
@@ -120,6 +123,13 @@ template <class F>
 void fields(ReceiveRequest& s, F&& f) {
   f(1, s.step);
   f(2, s.key);
+  f(3, s.mpi_rank);
+  f(4, s.mpi_token);
+  f(5, s.mpi_tag);
+}
+template <class F>
+void fields(ReceivedByMpi& s, F&& f) {
+  f(1, s.tensor);
 }
 template <class F>
 void fields(ReceiveSomeRequest& s, F&& f) {
@@ -271,6 +281,7 @@ TREENAIL_MESSAGE(RunRequest)
 TREENAIL_MESSAGE(RunReply)
 TREENAIL_MESSAGE(PieceNeeds)
 TREENAIL_MESSAGE(ReceiveRequest)
+TREENAIL_MESSAGE(ReceivedByMpi)
 TREENAIL_MESSAGE(ReceiveSomeRequest)
 TREENAIL_MESSAGE(ReceivedSome)
 TREENAIL_MESSAGE(ResetRequest)

@@ -35,6 +35,9 @@ struct TaskStatus {
   std::vector<std::string> devices;
   int64_t now_ns = 0;   // by its monotonic clock
   std::string figures;  // a message (placement/task_figures.h)
+  uint64_t mpi_rank = 0;   // of the process
+  std::string mpi_token;   // what it has told over MPI; empty: it has none
+  bool mpi_sends = false;  // what the question, a ReceiveRequest, names by its tag
 };
 
 struct SessionOpened {
@@ -115,6 +118,14 @@ RunMetadata metadata_of(RunReply reply);
 struct ReceiveRequest {
   uint64_t step = 0;
   std::string key;
+  // Where elements may be sent over MPI; without a token, nowhere.
+  uint64_t mpi_rank = 0;
+  std::string mpi_token;
+  uint64_t mpi_tag = 0;
+};
+// An answer without a tensor: its elements are sent over MPI.
+struct ReceivedByMpi {
+  std::string tensor;  // its description
 };
 
 // For values of which those that are there come in one answer; the others are to be asked for

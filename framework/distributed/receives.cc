@@ -6,18 +6,27 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/distributed/message.h"
+#include "framework/distributed/mpi_values.h"
 
 namespace treenail {
 
 class Receives::Waiting final : public Rendezvous::Receiver {
  public:
-  Waiting(Receives& all, const RpcAsked& asked, uint64_t step)
-      : asked(asked), step(step), all_(all) {}
+  Waiting(Receives& all, const RpcAsked& asked, const protocol::ReceiveRequest& request)
+      : asked(asked),
+        step(request.step),
+        all_(all),
+        to_{request.mpi_rank, request.mpi_token},
+        tag_(request.mpi_tag) {}
 
   void received(const Tensor* value, std::exception_ptr error) noexcept override {
     const std::unique_ptr<Waiting> self = all_.remove(asked);
     if (error != nullptr) {
       asked.refuse(error);
+    } else if (sent_over_mpi(*value)) {
+      const TensorDescription sent{value->dtype(), value->shape()};
+      asked.reply(protocol::write(protocol::ReceivedByMpi{write_description(sent).text()}));
     } else {
       asked.reply({}, std::span(value, 1));
     }
@@ -27,7 +36,15 @@ class Receives::Waiting final : public Rendezvous::Receiver {
   const uint64_t step;
 
  private:
+  bool sent_over_mpi(const Tensor& value) const {
+    MpiValues* const mpi = all_.worker_.mpi();
+    return mpi != nullptr && !to_.token.empty() && MpiValues::fits(value) && !asked.abandoned() &&
+           mpi->send(to_, tag_, value);
+  }
+
   Receives& all_;
+  const MpiTask to_;
+  const uint64_t tag_;
 };
 
 Receives::Receives(Worker& worker) : worker_(worker) {}
@@ -42,7 +59,7 @@ std::unique_ptr<Receives::Waiting> Receives::remove(const RpcAsked& asked) {
 }
 
 void Receives::begin(const protocol::ReceiveRequest& request, const RpcAsked& asked) {
-  auto made = std::make_unique<Waiting>(*this, asked, request.step);
+  auto made = std::make_unique<Waiting>(*this, asked, request);
   Waiting& waiting = *made;
   {
     const std::lock_guard lock(mutex_);

@@ -188,7 +188,7 @@ class Services final : public RpcHandler {
 
   // --- The worker's
   void get_status(const Request& request) {
-    request.asked.reply(protocol::write(worker_.status()));
+    request.asked.reply(protocol::write(worker_.status(request.head<protocol::ReceiveRequest>())));
   }
   void register_piece(const Request& request) {
     const auto program = request.head<protocol::Program>();
@@ -273,7 +273,8 @@ struct Server::Impl {
       : address(address_of(options)),
         secret(random_token()),
         worker({options.cluster, options.task, options.device_count, options.patience,
-                options.credentials, options.access, options.limits}),
+                options.credentials, options.access, options.limits,
+                mpi_of_process(options.cluster.tasks().size(), options.credentials != nullptr)}),
         services(worker, options, secret),
         listener(services, address,
                  {options.patience, options.limits.message_bytes, true, options.credentials}) {

@@ -17,7 +17,7 @@ void StepExchange::receive(std::string_view key, std::string_view from, RunConte
   if (ReceiveCollector* const several = collector(key, from, peer)) {
     several->add({request.key, c, done}, neighbours_);
   } else {
-    receive_by_message(peer, request, c, done);
+    receive_by_message(peer, request, c, done, neighbours_.mpi_way(from));
   }
 }
 

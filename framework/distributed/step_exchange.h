@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Exchange of a piece's run: what it sends waits in this task's rendezvous, what it receives is
 // asked for at the task that sends it, by shared memory where that is on this host, else by
-// message.
+// message, and then its elements come over MPI where that has both tasks.
 #pragma once
 
 #include <cstdint>

@@ -58,7 +58,7 @@ Worker::Worker(Options options)
   for (const Device* device : session_devices(options_.device_count))
     devices_.push_back(treenail::to_text(device_of_task(options_.task, device->name())));
   figures_ = figures_to_bytes(own_figures(devices_, options_.limits.memory_bytes));
-  neighbours_ = std::make_unique<Neighbours>(*this, incarnation_);
+  neighbours_ = std::make_unique<Neighbours>(*this, incarnation_, options_.mpi);
 }
 
 Worker::~Worker() {
@@ -67,8 +67,14 @@ Worker::~Worker() {
   sessions_.clear();
 }
 
-protocol::TaskStatus Worker::status() const {
-  return {treenail::to_text(options_.task), incarnation_, devices_, monotonic_ns(), figures_};
+protocol::TaskStatus Worker::status(const protocol::ReceiveRequest& question) const {
+  protocol::TaskStatus found{treenail::to_text(options_.task), incarnation_, devices_,
+                             monotonic_ns(), figures_};
+  if (mpi() == nullptr) return found;
+  found.mpi_rank = mpi()->own().rank;
+  found.mpi_token = mpi()->own().token;
+  found.mpi_sends = mpi()->sends({question.mpi_rank, question.mpi_token}, question.mpi_tag);
+  return found;
 }
 
 std::shared_ptr<Worker::State> Worker::state_of(const std::string& owner) {

@@ -19,6 +19,7 @@
 #include "framework/distributed/cluster.h"
 #include "framework/distributed/credentials.h"
 #include "framework/distributed/limits.h"
+#include "framework/distributed/mpi_launch.h"
 #include "framework/distributed/neighbours.h"
 #include "framework/distributed/protocol.h"
 #include "framework/distributed/rendezvous.h"
@@ -38,6 +39,7 @@ class Worker final : public ValueSource {
     std::shared_ptr<const Credentials> credentials;  // for calls of other tasks; null: plain text
     AccessRules access;
     Limits limits;
+    MpiChoice mpi;
   };
   // Whether those who give it a piece are of this very process, which may do anything, or others.
   enum class Trust : uint8_t { kOthers, kOwnProcess };
@@ -50,7 +52,8 @@ class Worker final : public ValueSource {
   const TaskName& task() const { return options_.task; }
   const ClusterSpec& cluster() const { return options_.cluster; }
   const Limits& limits() const { return options_.limits; }
-  protocol::TaskStatus status() const;
+  // `question`: of a value that it may be sending over MPI.
+  protocol::TaskStatus status(const protocol::ReceiveRequest& question = {}) const;
   // By owner, of those who have had something here.
   std::map<std::string, int64_t> held_bytes();
 
@@ -83,6 +86,8 @@ class Worker final : public ValueSource {
   const RpcPeer& peer(const TaskName& task);
   const RpcPeer& peer(std::string_view task_text);
   void later(std::shared_ptr<LaterWork> work) { neighbours_->later(std::move(work)); }
+  // Null: values do not go over MPI.
+  MpiValues* mpi() const { return options_.mpi.values.get(); }
   // How values come from the tasks that this one has received from.
   std::vector<Transport> transports() const { return neighbours_->transports(); }
 

@@ -74,13 +74,18 @@ class ServerHandle {
   bool running() const { return server_ != nullptr; }
   std::string target() const { return server_ ? server_->target() : ""; }
   int port() const { return server_ ? server_->port() : 0; }
-  // (task, by shared memory, why not, values, bytes lent) of each.
+  // (task, "shared memory", "MPI" or "messages", why not a better one, values, bytes) of each.
   py::list transports() const {
     py::list all;
     if (server_ == nullptr) return all;
-    for (const Transport& one : server_->transports())
-      all.append(
-          py::make_tuple(one.task, one.shared_memory, one.reason, one.values, one.lent_bytes));
+    for (const Transport& one : server_->transports()) {
+      if (one.shared_memory) {
+        all.append(py::make_tuple(one.task, "shared memory", "", one.values, one.lent_bytes));
+      } else {
+        all.append(py::make_tuple(one.task, one.mpi ? "MPI" : "messages", one.reason,
+                                  one.mpi_values, one.mpi_bytes));
+      }
+    }
     return all;
   }
   py::dict held_bytes() const {

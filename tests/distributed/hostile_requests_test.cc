@@ -2,15 +2,18 @@
 // Requests that no client of ours makes: a server answers each, or refuses it, and goes on.
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/distributed/mpi_launch.h"
 #include "framework/distributed/protocol.h"
 #include "framework/distributed/rpc.h"
 #include "framework/graph/serialize.h"
 #include "framework/placement/cost_model_bytes.h"
+#include "tests/distributed/fake_mpi.h"
 #include "tests/distributed/in_process_cluster.h"
 #include "tests/support/graph_builder.h"
 
@@ -21,6 +24,14 @@ using namespace protocol;  // NOLINT(google-build-using-namespace): of the messa
 
 class HostileRequests : public test::InProcessCluster {
  protected:
+  void SetUp() override {
+    set_mpi_values(std::make_shared<MpiValues>(test::FakeMpi::api(), test::FakeMpi::place()));
+    InProcessCluster::SetUp();
+  }
+  void TearDown() override {
+    InProcessCluster::TearDown();
+    set_mpi_values(nullptr);
+  }
   static ProtoWriter raw(const std::string& bytes) {
     ProtoWriter head;
     head.raw_bytes(bytes);
@@ -43,6 +54,7 @@ class HostileRequests : public test::InProcessCluster {
         write(RunRequest{session, 1, 100, 7, 0, false, true, true, false, {0}, {0}, {0}}).text(),
         write(RunRequest{session, 2, 100, 7, 0, false, true, false, true, {}, {0}, {}}).text(),
         write(ReceiveRequest{7, "key"}).text(),
+        write(ReceiveRequest{7, "key", 0, std::string(kMpiTokenBytes, 'x'), 40'000}).text(),
         write(ResetRequest{{"none"}}).text(),
         write(Part{"token", 0, 8}).text(),
         in_parts({session, 1, 100, 7, 0})};

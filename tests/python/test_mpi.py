@@ -3,19 +3,16 @@
 shared memory. What all operations compute: tests/collectives/exchange_test.cc."""
 
 import functools
-import os
 import shutil
 import subprocess
 import sys
-import tempfile
 
 import numpy as np
 import pytest
 
 import treenail as tn
 
-LAUNCHERS = {"openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n"],
-             "mpich": ["mpirun.mpich", "-n"]}
+from mpi_jobs import LAUNCHERS, launched
 
 PROGRAM = """
 import sys
@@ -63,21 +60,6 @@ def why_no_container():
     done = subprocess.run(["unshare", "--mount", "--ipc", "mount", "-t", "tmpfs", "tmpfs", "/mnt"],
                           capture_output=True, text=True)
     return done.stderr.strip()
-
-
-def launched(implementation, ranks, program, *arguments, before=(), **environment):
-    command = LAUNCHERS[implementation]
-    problem = tn.build_info()["adapters"].get("mpi-" + implementation)
-    if problem is None:
-        pytest.skip("this build has no adapter of %s" % implementation)
-    if shutil.which(command[0]) is None:
-        pytest.skip("%s is not installed" % command[0])
-    with tempfile.TemporaryDirectory() as own:  # Open MPI leaves files behind
-        return subprocess.run(command + [str(ranks), *before, sys.executable, "-c", program,
-                                         *arguments],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=90, check=False,
-                              env={**os.environ, "OMPI_MCA_orte_tmpdir_base": own, **environment})
 
 
 def normal(rank, n):

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups that an MPI launcher has started. Which implementation is used: TREENAIL_MPI ("openmpi" or
-// "mpich"), else that whose library the process has loaded already, else that whose launcher's
-// variables are there, else the one that is installed.
+// Groups that an MPI launcher has started. Which implementation is used: mpi_adapter.h.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +23,7 @@ struct MpiJoined {
   int local_size = 1;
 };
 
-// Errors: Unimplemented without the adapter or its MPI, naming packages; FailedPrecondition where
-// several processes are announced and MPI sees one, or where MPI was initialised for one thread or
-// has ended; Unavailable.
+// Errors: as begin_mpi().
 MpiJoined join_mpi(const MpiGroup& group);
 
 }  // namespace treenail

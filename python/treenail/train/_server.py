@@ -46,6 +46,13 @@ def _names(what: str, names: Any) -> list:
     return [os.fspath(name) for name in names]
 
 
+def _transport(way: str, reason: str, values: int, size: int) -> str:
+    if way == "shared memory":
+        return "%s, %d values, %d bytes lent" % (way, values, size)
+    said = "%s, %d values, %d bytes" % (way, values, size) if way == "MPI" else way
+    return said + (": " + reason if reason else "")
+
+
 class Server:
     """A task of a cluster: its devices and variables, and a master for sessions.
 
@@ -121,13 +128,12 @@ class Server:
     def transports(self) -> dict:
         """How values come from the tasks that this one has received from: {"/job:ps/...": text}.
 
-        "shared memory, n values, b bytes lent" from a task on this host; else "messages", with the
-        reason where one is known. Raises RuntimeError before start() and after stop()."""
+        "shared memory, n values, b bytes lent" from a task on this host; else "MPI, n values, b
+        bytes" where large ones come over that, or "messages"; both with the reason, where one is
+        known, why not by a better way. Raises RuntimeError before start() and after stop()."""
         if self._server is None:
             raise RuntimeError("the server does not run: call start()")
-        return {task: "shared memory, %d values, %d bytes lent" % (values, lent) if shared
-                else "messages" + (": " + reason if reason else "")
-                for task, shared, reason, values, lent in self._server.transports}
+        return {task: _transport(*found) for task, *found in self._server.transports}
 
     @property
     def held_bytes(self) -> dict[str, int]:
