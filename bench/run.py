@@ -28,6 +28,7 @@ import figure_immediate
 import figure_import
 import figure_kernels
 import figure_loops
+import figure_mpi_values
 import figure_networks
 import figure_recovery
 import figure_size
@@ -69,6 +70,8 @@ FAMILIES = {
                         lambda a: figure_immediate.measure(a.rounds, a.guests)),
     "contention": Family("Beside a busy process", lambda a: figure_contention.measure(a.rounds)),
     "clusters": Family("Sessions at servers", lambda a: figure_clusters.measure(a.rounds)),
+    "mpi-values": Family("Values between tasks over MPI",
+                         lambda a: figure_mpi_values.measure(a.rounds)),
     "recovery": Family("Processes that are killed", lambda a: figure_recovery.measure(a.rounds)),
     "collectives": Family("Two processes", lambda a: figure_collectives.measure(
         a.build, a.rounds, a.guests)),

@@ -16,6 +16,8 @@ Component(name="collectives_bench", sources=["bench/collectives/*.cc"],
 BenchProgram(name="collectives", component="collectives_bench")
 Excluded(files=["bench/workers/all_reduce_mpi.c"],
          reason="compiled by bench/figure_collectives.py, with mpicc, as the peer over MPI")
+Excluded(files=["bench/workers/move_mpi.c"],
+         reason="compiled by bench/figure_mpi_values.py, with mpicc, as what MPI itself takes")
 Excluded(files=["bench/workers/rpc_raw.cc"],
          reason="compiled by bench/figure_clusters.py, as what gRPC itself takes")
 Script(name="bench", present="bench/run.py", arguments=["--build", "{build}"],

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values from rank 0 to rank 1 in plain C over MPI, each asked for by an empty message, as a task asks
+ * for one. Prints as cluster_treenail.py does. Compiled by bench/figure_mpi_values.py. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static int compare(const void* a, const void* b) {
+  const double x = *(const double*)a, y = *(const double*)b;
+  return x < y ? -1 : x > y;
+}
+
+int main(int argc, char** argv) {
+  int rank;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const size_t sizes[] = {1 << 20, 16 << 20, 64 << 20};
+  enum { kRounds = 40 };
+  for (int which = 0; which < 3; ++which) {
+    const int bytes = (int)sizes[which];
+    char* value = malloc((size_t)bytes);
+    double took[kRounds];
+    for (int i = 0; i < bytes; ++i) value[i] = (char)i;
+    for (int i = 0; i < kRounds; ++i) {
+      if (rank == 0) {
+        MPI_Recv(NULL, 0, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(value, bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+      } else {
+        const double begin = MPI_Wtime();
+        MPI_Send(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+        MPI_Recv(value, bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        took[i] = MPI_Wtime() - begin;
+      }
+    }
+    if (rank == 1) {
+      qsort(took, kRounds, sizeof(double), compare);
+      printf("{\"name\": \"raw\", \"bytes\": %d, \"seconds\": %.9f}\n", bytes, took[kRounds / 2]);
+    }
+    free(value);
+  }
+  MPI_Finalize();
+  return 0;
+}
