@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values from rank 0 to rank 1 in plain C over MPI, each asked for by an empty message, as a task asks
- * for one. Prints as cluster_treenail.py does. Compiled by bench/figure_mpi_values.py. */
+/* Values from rank 0 to rank 1 in plain C over MPI, each asked for by an empty message, as a task
+ * asks for one. Prints as cluster_treenail.py does. Compiled by bench/figure_mpi_values.py. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
