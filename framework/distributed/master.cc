@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions and plans of a master. How a plan's step runs: master_run.cc.
+// Sessions of a master. How a plan is made: master_planning.cc; how its step runs: master_run.cc.
 #include "framework/distributed/master.h"
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 #include <utility>
 
 #include "framework/base/error.h"
@@ -12,119 +11,10 @@
 #include "framework/base/random_token.h"
 #include "framework/distributed/master_plan.h"
 #include "framework/distributed/own_servers.h"
-#include "framework/graph/function.h"
-#include "framework/graph/passes/cse.h"
-#include "framework/graph/serialize.h"
 #include "framework/placement/cost_model_bytes.h"
-#include "framework/placement/partition.h"
-#include "framework/runtime/plan/graph_copier.h"
 
 namespace treenail {
 namespace {
-
-// A program's graph as its pieces are cut from it: calls have given way to what they call.
-struct WholeProgram {
-  std::unique_ptr<Graph> given;
-  Graph graph{Graph::Names::kAny};
-  std::vector<Output> feeds, fetches;
-  std::vector<Node*> targets;
-};
-
-Output stand_in(Graph& graph, const Output& fed) {
-  const NamedAttrs attrs = {{"dtype", fed.node->op().output_type(fed.index)},
-                            {"shape", fed.node->info(fed.index).shape}};
-  Node& node =
-      graph.add({.op = "Placeholder", .name = fed.node->name(), .inputs = {}, .attrs = attrs});
-  graph.set_origin(node, *fed.node);
-  return {&node, 0};
-}
-
-void copy_whole(WholeProgram& whole, const protocol::Program& program) {
-  const protocol::ProgramValues given = protocol::values_of(program, *whole.given);
-  const std::vector<Output>& feeds = given.feeds;
-  whole.feeds.resize(feeds.size());
-  const FunctionFacts facts(whole.given->functions(), false);
-  GraphCopier::Calls calls{&facts};
-  const auto feed = [&](size_t i) {
-    if (whole.feeds[i].node == nullptr) whole.feeds[i] = stand_in(whole.graph, feeds[i]);
-    return whole.feeds[i];
-  };
-  GraphCopier copier(*whole.given, feeds, whole.graph, calls, feed);
-  for (const Output& fetch : given.fetches) copier.need(fetch);
-  for (const Node* target : given.targets) copier.need(*target);
-  copier.copy_needed();
-  for (const Output& fetch : given.fetches) whole.fetches.push_back(copier.copy_of(fetch));
-  for (const Node* target : given.targets) whole.targets.push_back(copier.copy_of(*target));
-  whole.graph.functions() = whole.given->functions();
-}
-
-void merge(WholeProgram& whole) {
-  std::vector<Node*> keep = whole.targets;
-  for (const Output& value : whole.fetches) keep.push_back(value.node);
-  for (const Output& value : whole.feeds)
-    if (value.node != nullptr) keep.push_back(value.node);
-  merge_common_subexpressions(whole.graph, keep);
-}
-
-// In a run in parts each fetch and each target is asked for by itself, so no two may be one.
-void make_ends_differ(WholeProgram& whole) {
-  std::set<std::pair<const Node*, int>> fetched;
-  for (Output& fetch : whole.fetches) {
-    if (fetched.emplace(fetch.node, fetch.index).second) continue;
-    const NamedAttrs attrs = {{"T", fetch.node->op().output_type(fetch.index)}};
-    fetch = {&whole.graph.add({.op = "Identity",
-                               .name = concat(fetch.node->name(), "/_again"),
-                               .inputs = std::span(&fetch, 1),
-                               .attrs = attrs,
-                               .device = fetch.node->device()}),
-             0};
-  }
-  std::set<const Node*> run;
-  for (Node*& target : whole.targets) {
-    if (run.insert(target).second) continue;
-    Node* const before[] = {target};
-    target = &whole.graph.add({.op = "NoOp",
-                               .name = concat(target->name(), "/_again"),
-                               .inputs = {},
-                               .attrs = {},
-                               .control_inputs = before,
-                               .device = target->device()});
-  }
-}
-
-// By node, the number in `tasks` of the task that its device is of.
-std::vector<int32_t> parts_of(const std::vector<int32_t>& places,
-                              const std::vector<PlacementDevice>& devices,
-                              const std::vector<TaskName>& tasks) {
-  std::vector<int32_t> by_device;
-  for (const PlacementDevice& device : devices) {
-    const auto at = std::ranges::find(tasks, task_of(device.name));
-    by_device.push_back(static_cast<int32_t>(at - tasks.begin()));
-  }
-  std::vector<int32_t> parts;
-  for (const int32_t place : places) parts.push_back(by_device[static_cast<size_t>(place)]);
-  return parts;
-}
-
-protocol::Program program_of(const Piece& piece, const std::string& session,
-                             const protocol::Settings& settings, const std::string& owner) {
-  protocol::Program program{
-      session, graph_to_bytes(*piece.graph, Exchanges::kAllowed), {}, {}, {}, settings, owner, {}};
-  for (const auto& [number, value] : piece.feeds) program.feeds.push_back(to_text(value));
-  for (const auto& [number, value] : piece.fetches) program.fetches.push_back(to_text(value));
-  for (const auto& [number, node] : piece.targets) program.targets.push_back(node->name());
-  for (const Node* send : piece.sends) program.targets.push_back(send->name());
-  return program;
-}
-
-void check_nodes(const Graph& graph, int64_t most) {
-  int64_t nodes = graph.num_nodes();
-  for (const auto& [name, function] : graph.functions()) nodes += function->body->num_nodes();
-  if (nodes <= most) return;
-  throw error_of(Code::kResourceExhausted,
-                 {"the run needs ", nodes, " nodes, with those of functions; this server takes ",
-                  most, " (--max-nodes)"});
-}
 
 // Whether a name of `known` is of its devices, or there is none.
 bool covered(const TaskName& task, const std::vector<DeviceName>& known) {
@@ -255,49 +145,16 @@ uint64_t Master::make_plan(const Caller& caller, const protocol::Program& progra
     const std::lock_guard lock(found->mutex);
     check_room();
   }
-  const std::shared_ptr<Plan> plan = placed_plan(*found, program);
-  const std::lock_guard lock(found->mutex);
-  check_room();
-  found->plans.emplace(++found->last_plan, plan);
-  return found->last_plan;
-}
-
-std::unique_ptr<Master::Plan> Master::placed_plan(const Session& session,
-                                                  const protocol::Program& program) {
-  WholeProgram whole;
-  whole.given = graph_from_bytes(program.graph);
-  check_nodes(*whole.given, own_.limits().nodes);
-  copy_whole(whole, program);
-  if (session.settings.merge_common_subexpressions) merge(whole);
-  if (program.in_parts) make_ends_differ(whole);
-  const std::vector<int32_t> places = placed(session, whole.graph, whole.fetches);
-  std::vector<TaskName> tasks;
-  std::vector<std::string> names;
-  for (const auto& [task, incarnation] : session.incarnations) {
-    tasks.push_back(task);
-    names.push_back(to_text(task));
+  const std::shared_ptr<Plan> plan = planned(*found, program);
+  try {
+    const std::lock_guard lock(found->mutex);
+    check_room();
+    found->plans.emplace(++found->last_plan, plan);
+    return found->last_plan;
+  } catch (...) {
+    forget(program.session, *plan);
+    throw;
   }
-  const std::vector<Piece> pieces =
-      partition({whole.graph, whole.feeds, whole.fetches, whole.targets},
-                parts_of(places, session.devices, tasks), names,
-                static_cast<DType>(session.settings.sent_as));
-  auto plan = std::make_unique<Plan>();
-  plan->num_feeds = whole.feeds.size();
-  plan->num_fetches = whole.fetches.size();
-  plan->num_targets = whole.targets.size();
-  for (size_t part = 0; part < pieces.size(); ++part) {
-    if (pieces[part].empty()) continue;
-    PlanPiece& made = plan->pieces.emplace_back();
-    made.task = tasks[part];
-    for (const auto& [number, value] : pieces[part].feeds) made.feeds.push_back(number);
-    for (const auto& [number, value] : pieces[part].fetches) made.fetches.push_back(number);
-    for (const auto& [number, node] : pieces[part].targets) made.targets.push_back(number);
-    for (const Node* send : pieces[part].sends) made.sends.push_back(send->op().get_string("key"));
-    made.number =
-        give_piece(session, made.task,
-                   program_of(pieces[part], program.session, session.settings, session.owner));
-  }
-  return plan;
 }
 
 uint64_t Master::give_piece(const Session& session, const TaskName& task,
@@ -321,14 +178,17 @@ void Master::forget_plan(const Caller& caller, const protocol::Handle& handle) {
     plan = std::move(at->second);
     found->plans.erase(at);
   }
-  for (const PlanPiece& piece : plan->pieces) {
-    const protocol::Handle gone{handle.session, piece.number};
-    if (piece.task == own_.task()) {
-      own_.forget_piece(gone);
-    } else {
-      own_.peer(piece.task).tell(protocol::worker::kForgetPiece, protocol::write(gone));
-    }
-  }
+  forget(handle.session, *plan);
+}
+
+void Master::forget(const std::string& session, const Plan& plan) {
+  const auto forget_piece = [&](const PlanPiece& piece) {
+    const protocol::Handle gone{session, piece.number};
+    if (piece.task == own_.task()) return own_.forget_piece(gone);
+    own_.peer(piece.task).tell(protocol::worker::kForgetPiece, protocol::write(gone));
+  };
+  std::ranges::for_each(plan.pieces, forget_piece);
+  std::ranges::for_each(plan.called, forget_piece);
 }
 
 void Master::close_session(const Caller& caller, const std::string& handle) {

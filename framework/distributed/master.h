@@ -19,7 +19,7 @@
 
 namespace treenail {
 
-struct PlanPiece;
+struct PlanPiece;  // master_plan.h
 struct StepCalls;
 
 class Master {
@@ -67,6 +67,7 @@ class Master {
  private:
   struct Session;
   class Run;
+  class Planning;
 
   std::shared_ptr<Session> session(const Caller& caller, const std::string& handle);
   void add_session(const std::string& handle, std::shared_ptr<Session> made);
@@ -77,7 +78,9 @@ class Master {
   // from here on.
   static std::vector<int32_t> placed(const Session& session, Graph& graph,
                                      std::span<const Output> fetches);
-  std::unique_ptr<Plan> placed_plan(const Session& session, const protocol::Program& program);
+  // Its pieces, at their tasks.
+  void forget(const std::string& session, const Plan& plan);
+  std::unique_ptr<Plan> planned(const Session& session, const protocol::Program& program);
   std::shared_ptr<Plan> plan_of(Session& session, uint64_t number);
   int64_t within_limit(int64_t timeout_ms) const;
   std::vector<Tensor> run_step(const Session& session, const StepCalls& step,

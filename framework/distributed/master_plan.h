@@ -32,6 +32,7 @@ struct PlanPiece {
 
 struct Master::Plan {
   std::vector<PlanPiece> pieces;
+  std::vector<PlanPiece> called;  // by others of its pieces, for what a body has on other tasks
   size_t num_feeds = 0, num_fetches = 0, num_targets = 0;
   std::mutex mutex;             // held while what follows is found out, once
   std::vector<EndNeeds> needs;  // of a plan that has been run in parts

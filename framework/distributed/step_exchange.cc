@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "framework/distributed/calling_pieces.h"
 #include "framework/distributed/receiving.h"
 
 namespace treenail {
@@ -19,6 +20,12 @@ void StepExchange::receive(std::string_view key, std::string_view from, RunConte
   } else {
     receive_by_message(peer, request, c, done, neighbours_.mpi_way(from));
   }
+}
+
+void StepExchange::run_piece(const PieceAt& piece, RunContext c, Done done) {
+  call_piece(peer_(piece.task),
+             {request_.session, piece.number, request_.timeout_ms, step_, piece.incarnation}, piece,
+             c, done);
 }
 
 // Null: the value is asked for by itself.

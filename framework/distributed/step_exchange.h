@@ -13,6 +13,7 @@
 
 #include "framework/base/function_ref.h"
 #include "framework/distributed/neighbours.h"
+#include "framework/distributed/protocol.h"
 #include "framework/distributed/rendezvous.h"
 #include "framework/distributed/rpc.h"
 #include "framework/distributed/small_receives.h"
@@ -25,15 +26,23 @@ class StepExchange final : public Exchange {
   // `peer`: by the name of its task.
   using PeerOf = FunctionRef<const RpcPeer&(std::string_view task)>;
   // `small`: of the piece.
-  StepExchange(uint64_t step, Rendezvous& own, Neighbours& neighbours, const SmallReceives& small,
-               PeerOf peer)
-      : step_(step), own_(own), neighbours_(neighbours), small_(small), peer_(peer) {}
+  // `request`: that this run answers.
+  StepExchange(const protocol::RunRequest& request, Rendezvous& own, Neighbours& neighbours,
+               const SmallReceives& small, PeerOf peer)
+      : request_(request),
+        step_(request.step),
+        own_(own),
+        neighbours_(neighbours),
+        small_(small),
+        peer_(peer) {}
 
   void send(std::string_view key, Tensor value) override;
   void receive(std::string_view key, std::string_view from, RunContext c, Done done) override;
+  void run_piece(const PieceAt& piece, RunContext c, Done done) override;
 
  private:
   ReceiveCollector* collector(std::string_view key, std::string_view from, const RpcPeer& peer);
+  const protocol::RunRequest& request_;
   const uint64_t step_;
   Rendezvous& own_;
   Neighbours& neighbours_;

@@ -204,7 +204,7 @@ std::vector<Tensor> Worker::run_piece(const protocol::RunRequest& request,
   for (Tensor& feed : given) feed = charged(std::move(feed), *found->account);
   StepUse use(*this, request.step);
   const auto peer_of = [this](std::string_view task) -> const RpcPeer& { return peer(task); };
-  StepExchange exchange(request.step, use.rendezvous(), *neighbours_, found->receives, peer_of);
+  StepExchange exchange(request, use.rendezvous(), *neighbours_, found->receives, peer_of);
   RunOptions run_options = options;
   run_options.exchange = &exchange;
   run_options.timeout_ms = request.timeout_ms;

@@ -40,10 +40,11 @@ Session::Part part_of(const Session::Signature& signature, const protocol::RunRe
 // is told.
 class Worker::PartExchange final : public Exchange {
  public:
-  PartExchange(Worker& worker, uint64_t step, const SmallReceives& receives)
-      : peer_of_{worker},
-        use_(worker, step),
-        exchange_(step, use_.rendezvous(), *worker.neighbours_, receives, peer_of_) {}
+  PartExchange(Worker& worker, const protocol::RunRequest& request, const SmallReceives& receives)
+      : request_(request),
+        peer_of_{worker},
+        use_(worker, request.step),
+        exchange_(request_, use_.rendezvous(), *worker.neighbours_, receives, peer_of_) {}
   ~PartExchange() override {
     use_.rendezvous().abort(std::make_exception_ptr(cancelled("the run in parts was given up")));
   }
@@ -54,13 +55,17 @@ class Worker::PartExchange final : public Exchange {
   void receive(std::string_view key, std::string_view from, RunContext c, Done done) override {
     exchange_.receive(key, from, c, done);
   }
+  void run_piece(const PieceAt& piece, RunContext c, Done done) override {
+    exchange_.run_piece(piece, c, done);
+  }
 
  private:
   struct PeerOf {
     Worker& worker;
     const RpcPeer& operator()(std::string_view task) const { return worker.peer(task); }
   };
-  PeerOf peer_of_;
+  const protocol::RunRequest request_;  // that has begun it
+  const PeerOf peer_of_;
   StepUse use_;
   StepExchange exchange_;
 };
@@ -79,7 +84,7 @@ std::string Worker::open_run(Piece& piece, const protocol::RunRequest& request,
   RunOptions run_options = options;
   run_options.most_bytes = options_.limits.memory_bytes;
   run_options.timeout_ms = request.timeout_ms;
-  const auto exchange = std::make_shared<PartExchange>(*this, request.step, piece.receives);
+  const auto exchange = std::make_shared<PartExchange>(*this, request, piece.receives);
   std::string handle = piece.session.partial_run_setup(piece.signature, run_options, exchange);
   bool mine = false;
   {

@@ -329,7 +329,8 @@ void GraphWriter::file(const Graph& graph) {
 }  // namespace
 
 bool may_be_stored(std::string_view op, Exchanges exchanges) {
-  if (exchanges == Exchanges::kAllowed && (op == "_Send" || op == "_Recv")) return true;
+  if (exchanges == Exchanges::kAllowed && (op == "_Send" || op == "_Recv" || op == "_RunPiece"))
+    return true;
   return !op.starts_with('_');
 }
 

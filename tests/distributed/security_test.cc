@@ -209,6 +209,7 @@ TEST(HostAccess, EveryOperationThatReachesFurtherSaysSo) {
                                            "Restore files",
                                            "Save files",
                                            "_Recv network",
+                                           "_RunPiece network",
                                            "_Send network"};
   EXPECT_EQ(found, wanted);
 }

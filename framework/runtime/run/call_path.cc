@@ -38,7 +38,10 @@ std::string prefix_of(const Call& call) {
 }  // namespace
 
 Error located_in_run(const Node& node, const Frame& frame, const Error& error) {
-  const Error located = located_error(node, error);
+  return located_in_calls(frame, located_error(node, error));
+}
+
+Error located_in_calls(const Frame& frame, const Error& located) {
   const std::vector<Call> calls = calls_around(frame);
   if (calls.empty()) return located;
   std::string before, after, last;

@@ -24,11 +24,21 @@ std::unique_ptr<Kernel> prepare_receive(const PrepareContext& p) {
           const RunContext& c, const Done& done) { exchange_of(c).receive(key, from, c, done); });
 }
 
+std::unique_ptr<Kernel> prepare_run_piece(const PrepareContext& p) {
+  return make_async_kernel(
+      [piece = PieceAt{p.op().get_string("task"), static_cast<uint64_t>(p.op().get_int("piece")),
+                       static_cast<uint64_t>(p.op().get_int("incarnation")), p.op().num_inputs(),
+                       p.op().num_outputs()}](const RunContext& c, const Done& done) {
+        exchange_of(c).run_piece(piece, c, done);
+      });
+}
+
 }  // namespace
 
 void register_exchange_kernels(KernelRegistry& r) {
   r.add("_Send", {}, prepare_send);
   r.add("_Recv", {}, prepare_receive);
+  r.add("_RunPiece", {}, prepare_run_piece);
 }
 
 }  // namespace treenail::host
