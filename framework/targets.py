@@ -40,8 +40,9 @@ Component(name="io", sources=["framework/io/**/*.cc"], headers=["framework/io/**
           needs=["tensor", "base"])
 # What a master, its workers and their clients are. What carries their messages is an adapter.
 Component(name="rpc_interface", headers=["framework/distributed/rpc_api.h"], needs=["base"])
-Component(name="distributed", sources=["framework/distributed/*.cc"],
-          headers=["framework/distributed/*.h"],
+Component(name="distributed",
+          sources=["framework/distributed/*.cc", "framework/distributed/planning/*.cc"],
+          headers=["framework/distributed/*.h", "framework/distributed/planning/*.h"],
           needs=["rpc_interface", "collectives", "eager", "runtime", "kernel_api", "placement",
                  "graph", "op", "tensor", "device", "io", "base"])
 # Groups of processes and what they compute together; kernels use it.

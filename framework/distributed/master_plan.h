@@ -16,7 +16,7 @@
 
 #include "framework/distributed/cluster.h"
 #include "framework/distributed/master.h"
-#include "framework/distributed/plan_needs.h"
+#include "framework/distributed/planning/plan_needs.h"
 #include "framework/placement/cost_placer.h"
 #include "framework/placement/placement_device.h"
 

@@ -6,8 +6,8 @@
 
 #include "framework/base/error.h"
 #include "framework/distributed/master_plan.h"
-#include "framework/distributed/split_calls.h"
-#include "framework/distributed/whole_program.h"
+#include "framework/distributed/planning/split_calls.h"
+#include "framework/distributed/planning/whole_program.h"
 #include "framework/graph/serialize.h"
 #include "framework/placement/partition.h"
 

@@ -31,7 +31,7 @@ struct MpiTask {
 
 class MpiValues {
  public:
-  // Values of fewer bytes go in the answer: measured, see docs/decisions/clusters.
+  // Values of fewer bytes go in the answer, which has to come in any case.
   static constexpr size_t kLeastBytes = 128 << 10;
 
   // Errors: ResourceExhausted (no thread), Unimplemented where MPI has too few tags.

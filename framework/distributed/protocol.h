@@ -33,8 +33,8 @@ struct TaskStatus {
   std::string name;          // "/job:worker/replica:0/task:1"
   uint64_t incarnation = 0;  // of the process: another one has other state
   std::vector<std::string> devices;
-  int64_t now_ns = 0;   // by its monotonic clock
-  std::string figures;  // a message (placement/task_figures.h)
+  int64_t now_ns = 0;      // by its monotonic clock
+  std::string figures;     // a message (placement/task_figures.h)
   uint64_t mpi_rank = 0;   // of the process
   std::string mpi_token;   // what it has told over MPI; empty: it has none
   bool mpi_sends = false;  // what the question, a ReceiveRequest, names by its tag

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values that pass between the tasks of a step: what placement/partition.h puts where an edge of
 // the graph leads from one task to another, and what stands in a function's body for the nodes of
-// it that another task runs (distributed/cut_body.h). No graph of a user has them.
+// it that another task runs (distributed/planning/cut_body.h). No graph of a user has them.
 #include <vector>
 
 #include "framework/base/error.h"

@@ -89,9 +89,11 @@ def test_a_loop_of_many_rounds_and_several_runs_at_once(cluster):
         given = [float(n) for n in range(6)]
         wanted = [own.run(plain(n)) for n in given]
         seen = {}
-        threads = [threading.Thread(target=lambda n=n: seen.update({n: session.run(pure[1],
-                                                                                 {fed: n})}))
-                   for n in given]
+
+        def run(n):
+            seen[n] = session.run(pure[1], {fed: n})
+
+        threads = [threading.Thread(target=run, args=(n,)) for n in given]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -277,7 +279,7 @@ def test_a_loop_whose_task_is_lost_ends(lost):
             assert time.monotonic() - began < 12
 
 
-def test_what_cannot_leave_its_task_is_told(cluster):
+def test_a_value_that_cannot_leave_its_task_is_refused_by_name(cluster):
     with tn.device(TASKS[1]):
         queue = tn.FIFOQueue(3, [tn.float32])
     p = tn.placeholder(tn.bool, [])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/distributed/placed_graph.h"
+#include "framework/distributed/planning/placed_graph.h"
 
 #include <algorithm>
 

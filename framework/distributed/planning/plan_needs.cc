@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/distributed/plan_needs.h"
+#include "framework/distributed/planning/plan_needs.h"
 
 #include <map>
 #include <set>

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "framework/base/function_ref.h"
-#include "framework/distributed/placed_graph.h"
+#include "framework/distributed/planning/placed_graph.h"
 #include "framework/graph/function.h"
 #include "framework/placement/partition.h"
 #include "framework/runtime/kernel/kernel_exchange.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/distributed/cut_body.h"
+#include "framework/distributed/planning/cut_body.h"
 
 #include <algorithm>
 #include <limits>

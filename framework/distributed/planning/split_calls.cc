@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/distributed/split_calls.h"
+#include "framework/distributed/planning/split_calls.h"
 
 #include <algorithm>
 #include <numeric>

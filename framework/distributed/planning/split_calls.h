@@ -12,7 +12,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "framework/distributed/cut_body.h"
+#include "framework/distributed/planning/cut_body.h"
 #include "framework/placement/placement_device.h"
 
 namespace treenail {

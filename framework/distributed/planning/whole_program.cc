@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/distributed/whole_program.h"
+#include "framework/distributed/planning/whole_program.h"
 
 #include <set>
 #include <utility>
