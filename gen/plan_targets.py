@@ -4,7 +4,7 @@
 import json
 from typing import Dict, Sequence
 
-from gen import records
+from gen import records, sanitizers
 from gen.ninja import Rule, escape_value
 from gen.plan import Context, shell
 
@@ -61,17 +61,16 @@ def plan_tests(context: Context, programs: Dict[str, str]) -> None:
             tool(context, *run, "reports/unit-cxx.xml", "--only", "cxx"), ["tests-cxx"])
     console(context, "test-python", "run the tests of Python and of the generator",
             tool(context, *run, "reports/unit-python.xml", "--only", "python"), ["tests"])
-    for check, flag in (("address-undefined", "address,undefined"), ("thread", "thread")):
+    for check, about in sanitizers.CHECKS.items():
         chosen = sorted(path for name, path in programs.items()
                         if check in checks[name]["checks"])  # type: ignore
         console(context, "run-" + check, "",
                 tool(context, *run, "reports/%s.xml" % check, "--only", "cxx", "--check", check),
                 ["all-native"] + context.test_files + chosen, hidden=True)
-        what = "the C++ tests" if check != "thread" else "the tests of thread pool and executor"
         console(context, "check-" + check, "%s under -fsanitize=%s, in sanitize-%s/" % (
-            what, flag, check), tool(context, "subbuild.py", "--directory", "sanitize-" + check,
-                                     "--target", "run-" + check, "--", "--sanitize=" + flag,
-                                     "--kernel-isas=auto", "--buildtype=debugoptimized"))
+            about.tests, about.flag, check),
+            tool(context, "subbuild.py", "--directory", "sanitize-" + check, "--target",
+                 "run-" + check, "--", *about.configured))
     console(context, "check-laws", "layers, includes and ownership of sources",
             tool(context, "laws.py"))
     for name, report, text in (

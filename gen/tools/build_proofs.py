@@ -12,7 +12,7 @@ import time
 
 import audit
 from emulated_x86 import told_by
-from gen import isa
+from gen import isa, sanitizers
 from proving import (SOURCE, TOOLS, Failed, NotRun, audited, build_info, configured,
                      debian_repository, manifest, need, other_build, proof, run, tracked_files)
 
@@ -80,22 +80,21 @@ def subbuilt(directory, target, *options):
                 "--target", target, "--", *options])
 
 
-def sanitizer(check, flag):
-    text = subbuilt("sanitize-" + check, "run-" + check, "--sanitize=" + flag,
-                    "--kernel-isas=auto", "--buildtype=debugoptimized")
+def sanitizer(check):
+    text = subbuilt("sanitize-" + check, "run-" + check, *sanitizers.CHECKS[check].configured)
     return text.strip().splitlines()[-1]
 
 
 @proof
 def address_undefined():
     """the C++ tests are clean under the address and undefined behaviour sanitizers"""
-    return sanitizer("address-undefined", "address,undefined")
+    return sanitizer("address-undefined")
 
 
 @proof
 def thread():
-    """the tests of thread pool and executor are clean under the thread sanitizer"""
-    return sanitizer("thread", "thread")
+    """the tests of thread pool, executor and servers are clean under the thread sanitizer"""
+    return sanitizer("thread")
 
 
 @proof
