@@ -58,7 +58,7 @@ class Arriving final : public MpiValues::Arrival, public std::enable_shared_from
 
   void waits() noexcept override;
   // Of what it was asked.
-  void answered(std::exception_ptr error, const Message* reply) noexcept;
+  void answered(const std::exception_ptr& error, const Message* reply) noexcept;
 
  private:
   static std::exception_ptr nobody_waits() {
@@ -110,7 +110,7 @@ class Asking final : public RpcPeer::Answer {
   explicit Asking(std::shared_ptr<Arriving> value) : value_(std::move(value)) {}
   void answered(std::exception_ptr error, const Message* reply) noexcept override {
     const std::unique_ptr<Asking> self(this);
-    value_->answered(std::move(error), reply);
+    value_->answered(error, reply);
   }
 
  private:
@@ -134,7 +134,7 @@ void Arriving::waits() noexcept {
   }
 }
 
-void Arriving::answered(std::exception_ptr error, const Message* reply) noexcept {
+void Arriving::answered(const std::exception_ptr& error, const Message* reply) noexcept {
   int not_sent = 0;
   try {
     if (error != nullptr) std::rethrow_exception(error);

@@ -88,7 +88,7 @@ bool RankInbox::take_loss(int* peer, std::string* why) {
   const std::lock_guard lock(mutex_);
   for (size_t from = 0; from < senders_.size(); ++from) {
     Sender& sender = senders_[from];
-    if (!sender.lost || sender.told) continue;
+    if (!sender.lost || sender.told || sender.notes.contains(sender.next_note)) continue;
     sender.told = true;
     *peer = static_cast<int>(from);
     *why = sender.why;

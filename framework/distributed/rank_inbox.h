@@ -38,6 +38,7 @@ class RankInbox {
   // Whether all of it is there. Errors: InvalidArgument where the sender has another size.
   bool done(uint64_t ticket);
   bool take_note(int* peer, std::vector<std::byte>* bytes);
+  // Not before the notes that it gave.
   bool take_loss(int* peer, std::string* why);
 
   // --- Of any thread; `said.rank` is one of the group's ---

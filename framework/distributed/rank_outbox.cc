@@ -54,13 +54,15 @@ class RankOutbox::NoteSent final : public RpcPeer::Answer {
   const int peer_;
 };
 
-// A peer that leaves answers, after its last note; one that is lost does not.
+// A peer that leaves answers, after its last note; one that is lost does not. Where the link to
+// here alone is cut the note is lost, and the answer all that tells of it.
 class RankOutbox::Watching final : public RpcPeer::Answer {
  public:
   Watching(std::shared_ptr<RankOutbox> of, int peer) : of_(std::move(of)), peer_(peer) {}
   void answered(std::exception_ptr error, const Message*) noexcept override {
     const std::unique_ptr<Watching> self(this);
-    if (error != nullptr) of_->failed(peer_, error);
+    if (error != nullptr) return of_->failed(peer_, error);
+    of_->inbox_->lost(peer_, concat("rank ", peer_, " has left the group, which it could not say"));
   }
 
  private:

@@ -78,18 +78,23 @@ std::vector<std::string> texts(PyObject* list) {
   return found;
 }
 
-// join_ranks(rank, [address of each rank], plain text, over shared memory, join timeout in s,
-// timeout in s) -> as join_mpi()
+// join_ranks(rank, [address of each rank], over shared memory, address to listen at or "", plain
+// text, ms after which a silent rank is lost or 0, join timeout in s, timeout in s) -> as
+// join_mpi()
 PyObject* join_by_rpc(PyObject*, PyObject* args) {
   return guarded([&] {
     RankGroup group;
     PyObject* addresses = nullptr;
+    const char* listen = nullptr;
     int plain_text = 0, prefer = 1;
+    long long silence_ms = 0;
     double join_timeout = 0, timeout = 0;
-    if (PyArg_ParseTuple(args, "iO!ppdd", &group.rank, &PyList_Type, &addresses, &plain_text,
-                         &prefer, &join_timeout, &timeout) == 0)
+    if (PyArg_ParseTuple(args, "iO!pspLdd", &group.rank, &PyList_Type, &addresses, &prefer, &listen,
+                         &plain_text, &silence_ms, &join_timeout, &timeout) == 0)
       throw PythonError();
     group.addresses = texts(addresses);
+    group.listen = listen;
+    if (silence_ms > 0) group.patience = patience_of(silence_ms);
     group.plain_text = plain_text != 0;
     group.credentials = credentials_from("");
     group.prefer_shared_memory = prefer != 0;

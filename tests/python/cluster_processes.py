@@ -12,9 +12,9 @@ import sys
 import tempfile
 import treenail as tn
 cluster, job, index = eval(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-keepalive, plain_text = int(sys.argv[4]), sys.argv[5] == "plain"
+keepalive, plain_text, listen = int(sys.argv[4]), sys.argv[5] == "plain", sys.argv[6]
 server = tn.train.Server(cluster, job, index, config=tn.ConfigProto(keepalive_in_ms=keepalive),
-                         plain_text=plain_text, allow_paths=[tempfile.gettempdir()])
+                         listen=listen, plain_text=plain_text, allow_paths=[tempfile.gettempdir()])
 print("listens", flush=True)
 sys.stdin.read()
 """
@@ -31,22 +31,25 @@ def free_ports(count):
     return ports
 
 
-def serving(spec, job, index, keepalive_in_ms=0, plain_text=False, within=()):
+def serving(spec, job, index, keepalive_in_ms=0, plain_text=False, within=(), listen=""):
     """A process that is this task of the cluster, started by the command `within` ahead of it."""
     return subprocess.Popen(
         [*within, sys.executable, "-c", SERVE, repr(spec), job, str(index), str(keepalive_in_ms),
-         "plain" if plain_text else ""], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+         "plain" if plain_text else "", listen],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 class Cluster:
     """{job: number of tasks}, each task a process that ends when this is closed.
 
-    absent: tasks, (job, index), that are started later. keepalive_in_ms: as of tn.ConfigProto."""
+    absent: tasks, (job, index), that are started later. keepalive_in_ms: as of tn.ConfigProto.
+    spec, listening: addresses, by job, and where the tasks listen instead."""
 
-    def __init__(self, keepalive_in_ms=0, absent=(), **tasks):
+    def __init__(self, keepalive_in_ms=0, absent=(), spec=None, listening=None, **tasks):
         ports = iter(free_ports(sum(tasks.values())))
-        self.spec = {job: ["localhost:%d" % next(ports) for _ in range(count)]
-                     for job, count in tasks.items()}
+        self.spec = spec or {job: ["localhost:%d" % next(ports) for _ in range(count)]
+                             for job, count in tasks.items()}
+        self._listening = listening
         self._keepalive_in_ms = keepalive_in_ms
         self._processes = {}
         for job, count in tasks.items():
@@ -57,7 +60,9 @@ class Cluster:
             self.wait(*task)
 
     def start(self, job, index):
-        self._processes[job, index] = serving(self.spec, job, index, self._keepalive_in_ms)
+        listen = self._listening[job][index] if self._listening else ""
+        self._processes[job, index] = serving(self.spec, job, index, self._keepalive_in_ms,
+                                              listen=listen)
 
     def wait(self, job, index):
         """Until it listens."""

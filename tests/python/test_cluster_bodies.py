@@ -279,7 +279,7 @@ def test_a_loop_whose_task_is_lost_ends(lost):
             assert time.monotonic() - began < 12
 
 
-def test_a_value_that_cannot_leave_its_task_is_refused_by_name(cluster):
+def test_branches_use_a_queue_of_another_task_and_nest_across_tasks(cluster):
     with tn.device(TASKS[1]):
         queue = tn.FIFOQueue(3, [tn.float32])
     p = tn.placeholder(tn.bool, [])

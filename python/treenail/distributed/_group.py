@@ -21,7 +21,8 @@ _registered: list = []
 
 def init(transport: str = "auto", rank: int | None = None, size: int | None = None,
          directory: str | None = None, timeout: float | None = None,
-         join_timeout: float = 60.0, cluster: Any = None, plain_text: bool = False) -> None:
+         join_timeout: float = 60.0, cluster: Any = None, plain_text: bool = False,
+         listen: str = "", keepalive_in_ms: int = 0) -> None:
     """Joins the group of processes that a launcher started, or TF_CONFIG tells of, or one of this
     process alone.
 
@@ -36,7 +37,9 @@ def init(transport: str = "auto", rank: int | None = None, size: int | None = No
     or the addresses "host:port" of all ranks in a list, or a tn.train.ClusterSpec (or dict) whose
     jobs "chief" and "worker" are the ranks, in this order; with the last two `rank` says which this
     is. Each rank listens at its address, by plain text: beyond this machine only where plain_text
-    says that the network and all in it are trusted.
+    says that the network and all in it are trusted. listen: "host:port" to listen on instead, where
+    what others call is forwarded. keepalive_in_ms: of a group that meets by gRPC, after how long a
+    rank that is silent, or whose link is cut, counts as lost; 0: after ten seconds.
 
     Nothing happens where the process has joined already. Raises ValueError for arguments that do
     not go together, FailedPreconditionError where the launcher announces several processes but
@@ -48,16 +51,19 @@ def init(transport: str = "auto", rank: int | None = None, size: int | None = No
                          % (transport, ", ".join(map(repr, _TRANSPORTS))))
     if _core.group() is not None:
         return
+    if not 0 <= keepalive_in_ms <= 86_400_000:
+        raise ValueError("keepalive_in_ms must be in [0, 86400000], got %r" % (keepalive_in_ms,))
     limits = float(join_timeout), _collective_timeout(timeout)
+    network = str(listen), bool(plain_text), int(keepalive_in_ms)
     if cluster is not None:
         if directory is not None or transport not in ("auto", "grpc"):
             raise ValueError("cluster is of transport 'grpc', not %r, and needs no directory"
                              % transport)
-        _join_cluster(of_cluster(cluster, rank), transport, plain_text, limits)
+        _join_cluster(of_cluster(cluster, rank), transport, network, limits)
     elif rank is not None or size is not None or directory is not None:
         _join_stated(transport, rank, size, directory, limits)
     else:
-        _join_announced(transport, plain_text, limits)
+        _join_announced(transport, network, limits)
     if not _registered:
         _registered.append(atexit.register(shutdown))
 
@@ -87,18 +93,18 @@ def _join_stated(transport: str, rank: int | None, size: int | None, directory: 
     _place.update(local_rank=rank, local_size=size)
 
 
-def _join_cluster(found: tuple, transport: str, plain_text: bool, limits: tuple) -> None:
+def _join_cluster(found: tuple, transport: str, network: tuple, limits: tuple) -> None:
     addresses, rank = found
-    place = _core.join_ranks(rank, addresses, bool(plain_text), transport != "grpc", *limits)
+    place = _core.join_ranks(rank, addresses, transport != "grpc", *network, *limits)
     _place.update(local_rank=place[0], local_size=place[1])
 
 
-def _join_announced(transport: str, plain_text: bool, limits: tuple) -> None:
+def _join_announced(transport: str, network: tuple, limits: tuple) -> None:
     said = None if transport == "none" else _launcher.announced()
     if transport == "grpc" or (said is None and transport == "auto"):
         found = of_environment(required=transport == "grpc")
         if found is not None:
-            _join_cluster(found, transport, plain_text, limits)
+            _join_cluster(found, transport, network, limits)
             return
     if said is None or (said.size == 1 and transport != "mpi"):
         if transport == "mpi":
@@ -128,7 +134,7 @@ def _join_announced(transport: str, plain_text: bool, limits: tuple) -> None:
         found = of_environment(required=False)
         if found is None:
             raise
-        _join_cluster(found, transport, plain_text, limits)
+        _join_cluster(found, transport, network, limits)
         return
     _place.update(local_rank=place[0], local_size=place[1])
 
