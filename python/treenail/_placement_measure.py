@@ -85,11 +85,10 @@ def _quickest(target: str, config: ConfigProto, build: Any, repeats: int) -> lis
     return best
 
 
-def _rate(amount: float, more: float, less: float) -> int:
-    """Of the seconds between two runs, or, where that is lost in noise, of the longer one: too low
-    rather than much too high."""
-    seconds = more - less if more - less > 0.02 * more else more
-    return max(1, int(amount / seconds))
+def _rate(amount: float, seconds: float, longest: float) -> int:
+    """By the seconds that are left when what else runs had to do is taken away, or, where they are
+    lost in noise, by those of the longest run: too low rather than much too high."""
+    return max(1, int(amount / (seconds if seconds > 0.02 * longest else longest)))
 
 
 def _device(target: str, config: ConfigProto, name: str, repeats: int) -> tuple:
@@ -114,8 +113,8 @@ def _device(target: str, config: ConfigProto, name: str, repeats: int) -> tuple:
         return [nothing, filled, product.op, written, values.op, small.op]
 
     nothing, filled, product, written, values, small = _quickest(target, config, build, repeats)
-    return (_rate(_FLOPS_COUNT * 2.0 * _FLOPS_SIZE ** 3, product, filled),
-            _rate(_MEMORY_COUNT * 2 * 4.0 * _MEMORY_FLOATS, values, written),
+    return (_rate(_FLOPS_COUNT * 2.0 * _FLOPS_SIZE ** 3, product - filled, product),
+            _rate(_MEMORY_COUNT * 2 * 4.0 * _MEMORY_FLOATS, values - written, values),
             max(0, int(1e9 * (small - nothing) / _NODES)))
 
 
@@ -147,4 +146,5 @@ def _link(target: str, config: ConfigProto, source: str, destination: str, repea
     nothing, once, filled, far, hops = _quickest(target, config, build, repeats)
     latency = max(0.0, hops - nothing) / (2 * _HOPS)
     # Both go there and back once; what is left is the size.
-    return int(1e9 * latency), _rate(4.0 * (_LARGE_FLOATS - 1), far - filled, once - nothing)
+    seconds = (far - filled) - (once - nothing)
+    return int(1e9 * latency), _rate(4.0 * (_LARGE_FLOATS - 1), seconds, far)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import treenail as tn
+from treenail import _placement_measure
 from cluster_processes import Cluster, free_ports
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -105,6 +106,13 @@ def test_figures_are_measured_when_somebody_asks_and_kept_in_the_profile(servers
         assert (session.run(tn.exp(x), {x: np.zeros(10)}) == 1).all()
     more = tn.placement.measure(servers[0].target, repeats=1, profile=again)
     assert len(more.devices) == 2
+
+
+def test_a_rate_is_of_the_longest_run_where_noise_is_all_that_is_left():
+    rate = _placement_measure._rate
+    assert rate(1e6, 0.5, 1.0) == 2e6
+    for seconds in (-1.0, 0.0, 1e-9):
+        assert rate(1e6, seconds, 2.0) == 5e5
 
 
 @pytest.mark.parametrize("wrong, kind", [
