@@ -174,7 +174,9 @@ def test_profiles_hold_what_traces_say(tmp_path):
     profile.save(path)
     assert tn.placement.Profile.load(path).seconds() == profile.seconds()
     found = tn.placement.explain(fetches=fetches, profile=profile)
-    total = sum(stats.end_ns - stats.start_ns for run in runs for stats in run.nodes) / 3e9
+    # Reading a variable is foreseen to take no time, and may have been interrupted.
+    timed = {node.name for node in found.nodes if node.finish > node.start}
+    total = sum(seconds for name, seconds in profile.seconds().items() if name in timed)
     assert any(node.measured for node in found.nodes)
     assert found.makespan == pytest.approx(total, rel=0.05)
 
