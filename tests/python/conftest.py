@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import treenail as tn
+from cluster_processes import Cluster
 from treenail import _treenail as _core
 
 
@@ -16,6 +17,19 @@ def fresh_graph():
     tn.reset_default_graph()
     yield
     tn.reset_default_graph()
+
+
+@pytest.fixture(scope="module")
+def cluster_of_module():
+    with Cluster(ps=1, worker=2) as running:
+        yield running
+
+
+@pytest.fixture
+def cluster(cluster_of_module):
+    """A parameter server and two workers, processes of their own, without state or sessions."""
+    tn.Session.reset(cluster_of_module.target("worker"))
+    return cluster_of_module
 
 
 @pytest.fixture(params=[1, 2, 4])

@@ -22,20 +22,6 @@ TASKS = ["/job:ps/task:0", "/job:worker/task:0", "/job:worker/task:1"]
 SOFT = tn.ConfigProto(allow_soft_placement=True)
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    with Cluster(ps=1, worker=2) as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def graph(request):
-    if "cluster" in request.fixturenames:
-        tn.Session.reset(request.getfixturevalue("cluster").target("worker"))
-    with tn.Graph().as_default() as made:
-        yield made
-
-
 def random_graph(rng):
     """Feeds, and values of which each knows what feeds it needs: {tensor: set of feeds}."""
     feeds, needs = [], {}

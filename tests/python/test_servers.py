@@ -22,20 +22,6 @@ PS, WORKERS = "/job:ps/task:0", ["/job:worker/task:0", "/job:worker/task:1"]
 SOFT = tn.ConfigProto(allow_soft_placement=True)
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    with Cluster(ps=1, worker=2) as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def graph(request):
-    if "cluster" in request.fixturenames:
-        tn.Session.reset(request.getfixturevalue("cluster").target("worker"))
-    with tn.Graph().as_default() as made:
-        yield made
-
-
 def both(cluster):
     """A session of this process, and one at the cluster."""
     return tn.Session(config=SOFT), tn.Session(cluster.target("worker"))
