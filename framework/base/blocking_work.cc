@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/base/blocking_work.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <mutex>
 
+#include "framework/base/detached_thread.h"
 #include "framework/base/error.h"
 
 namespace treenail {
@@ -42,22 +40,16 @@ class Threads {
 
   // The new thread counts as idle from here on, so that the next piece of work gets another.
   void start() {
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    pthread_t thread;
     const auto entry = [](void* threads) -> void* {
       static_cast<Threads*>(threads)->serve();
       return nullptr;
     };
-    const int result = pthread_create(&thread, nullptr, entry, this);
-    pthread_sigmask(SIG_SETMASK, &old, nullptr);
+    const int result = start_detached_thread(entry, this);
     if (result != 0) {
       throw resource_exhausted("a thread for work that blocks could not be started (",
                                std::strerror(result),
                                "): the process is short of memory or of threads (ulimit -v, -u)");
     }
-    pthread_detach(thread);
     ++idle_;
   }
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/runtime/run/deadline.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -11,6 +8,7 @@
 #include <map>
 #include <mutex>
 
+#include "framework/base/detached_thread.h"
 #include "framework/base/error.h"
 
 namespace treenail {
@@ -58,22 +56,16 @@ class Watch {
   }
 
   void start() {
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    pthread_t thread;
     const auto entry = [](void* watch) -> void* {
       static_cast<Watch*>(watch)->work();
       return nullptr;
     };
-    const int result = pthread_create(&thread, nullptr, entry, this);
-    pthread_sigmask(SIG_SETMASK, &old, nullptr);
+    const int result = start_detached_thread(entry, this);
     if (result != 0) {
       throw resource_exhausted("the thread that watches timeouts could not be started (",
                                std::strerror(result),
                                "): the process is short of memory or of threads (ulimit -v, -u)");
     }
-    pthread_detach(thread);
     started_ = true;
   }
 
