@@ -19,11 +19,7 @@ from treenail._refusals import completed as _operator
 from treenail._shape import _from_dims
 from treenail._slicing import get_item
 from treenail._tape import call_recorded_gradient
-
-
-def _make_error(code: int, message: str, graph):
-    from treenail.errors import _make_error as make
-    return make(code, message, graph)
+from treenail.errors import _make_error
 
 
 def _make_result_type(op_name: str, fields: tuple):

@@ -8,6 +8,11 @@ that names an operation ends with the place in the program where that operation 
 
 from __future__ import annotations
 
+# Not where they are needed: the first error may be raised while the process forks, and a child that
+# finds a module half imported by a thread of its parent waits for it forever.
+import linecache as _linecache
+import re as _re
+
 from treenail._names import no_attribute as _no_attribute
 
 OK = 0
@@ -29,12 +34,14 @@ DATA_LOSS = 15
 UNAUTHENTICATED = 16
 
 
+_NODE = _re.compile(r'\[(\w+) node "([^"]+)"\]')  # as messages name one
+
+
 def _creation_lines(op) -> list[str]:
-    import linecache
     lines = []
     for file_name, line_number, function in op._creation:
         lines.append('  File "%s", line %d, in %s' % (file_name, line_number, function))
-        source = linecache.getline(file_name, line_number).strip()
+        source = _linecache.getline(file_name, line_number).strip()
         if source:
             lines.append("    " + source)
     return lines
@@ -173,8 +180,7 @@ def _call_around(graph, name: str):
 
 def _make_error(code: int, message: str, graph) -> OpError:
     """Called by the compiled module; `graph` is where a node that the message names may live."""
-    import re
-    match = re.search(r'\[(\w+) node "([^"]+)"\]', message)
+    match = _NODE.search(message)
     name = match.group(2) if match else None
     op = graph._find_operation(name) if graph is not None and name else None
     # What a session adds (_Copy) bears the name of the operation that it stands beside.
