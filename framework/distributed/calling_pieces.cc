@@ -21,16 +21,7 @@ class PieceCall final : public SharedCall {
     std::vector<Tensor> values;
     for (int i = 0; i < piece.inputs; ++i) values.push_back(stored_value(c.take_input(i)));
     auto* const self = new PieceCall(c, done, piece.outputs);
-    self->watch();
-    std::unique_ptr<RpcCalling> calling;
-    try {
-      calling = peer.start(protocol::worker::kRunPiece, protocol::write(request), values, 0, *self);
-    } catch (...) {
-      self->unwatch();
-      delete self;
-      throw;
-    }
-    self->started(std::move(calling));
+    self->start(peer, protocol::worker::kRunPiece, protocol::write(request), values);
   }
 
   void answered(std::exception_ptr error, const Message* reply) noexcept override {

@@ -32,29 +32,21 @@ class PartCalls {
   }
 
   void feed(size_t feed, const Tensor& value) {
-    for (PieceCall& call : calls_) {
-      const auto& feeds = call.piece->feeds;
-      const auto at = std::ranges::find(feeds, feed);
-      if (at == feeds.end()) continue;
-      call.request.feeds.push_back(static_cast<uint64_t>(at - feeds.begin()));
+    each_with(&PlanPiece::feeds, feed, [&](PieceCall& call, size_t at) {
+      call.request.feeds.push_back(at);
       call.feeds.push_back(value);
-    }
+    });
   }
   void fetch(size_t fetch, size_t result) {
-    for (PieceCall& call : calls_) {
-      const auto& fetches = call.piece->fetches;
-      const auto at = std::ranges::find(fetches, fetch);
-      if (at == fetches.end()) continue;
-      call.request.fetches.push_back(static_cast<uint64_t>(at - fetches.begin()));
+    each_with(&PlanPiece::fetches, fetch, [&](PieceCall& call, size_t at) {
+      call.request.fetches.push_back(at);
       call.results.push_back(result);
-    }
+    });
   }
   void run(size_t target) {
-    for (size_t p = 0; p < calls_.size(); ++p) {
-      const auto& targets = calls_[p].piece->targets;
-      const auto at = std::ranges::find(targets, target);
-      if (at != targets.end()) run_at(p, static_cast<size_t>(at - targets.begin()));
-    }
+    each_with(&PlanPiece::targets, target, [&](const PieceCall& call, size_t at) {
+      run_at(static_cast<size_t>(&call - calls_.data()), at);
+    });
   }
   // Once in a run.
   void run_at(size_t piece, size_t target) {
@@ -79,6 +71,16 @@ class PartCalls {
   }
 
  private:
+  // Calls f(call, position) of each piece that has the plan's number `wanted` among those.
+  template <class F>
+  void each_with(std::vector<size_t> PlanPiece::*those, size_t wanted, F&& f) {
+    for (PieceCall& call : calls_) {
+      const std::vector<size_t>& all = call.piece->*those;
+      const auto at = std::ranges::find(all, wanted);
+      if (at != all.end()) f(call, static_cast<size_t>(at - all.begin()));
+    }
+  }
+
   const Master::OpenRun& run_;
   std::vector<PieceCall> calls_;
 };

@@ -18,16 +18,7 @@ class Receiving final : public SharedCall {
                     std::shared_ptr<MpiWay> way) {
     auto* const self = new Receiving(peer, c, done, std::move(way));
     self->offer_mpi(request);
-    self->watch();
-    std::unique_ptr<RpcCalling> calling;
-    try {
-      calling = peer.start(protocol::worker::kReceive, protocol::write(request), {}, 0, *self);
-    } catch (...) {
-      self->unwatch();
-      delete self;
-      throw;
-    }
-    self->started(std::move(calling));
+    self->start(peer, protocol::worker::kReceive, protocol::write(request), {});
   }
 
   // What the other task has failed with, or what the connection says, is the error of this task as

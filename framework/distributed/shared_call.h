@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <mutex>
+#include <span>
 #include <utility>
 
 #include "framework/base/cancellation.h"
@@ -18,6 +19,20 @@ class SharedCall : public RpcPeer::Answer {
   explicit SharedCall(const CancellationToken& token) : token_(token) {}
   virtual ~SharedCall() = default;
 
+  // Starts it, without a timeout; the token cancels it from here on. Where that throws, it is gone.
+  void start(const RpcPeer& peer, const char* path, const ProtoWriter& head,
+             std::span<const Tensor> tensors) {
+    watch();
+    std::unique_ptr<RpcCalling> calling;
+    try {
+      calling = peer.start(path, head, tensors, 0, *this);
+    } catch (...) {
+      unwatch();
+      delete this;
+      throw;
+    }
+    started(std::move(calling));
+  }
   // From here on the token cancels the call.
   void watch() {
     callback_ =
