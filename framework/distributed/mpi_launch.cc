@@ -8,13 +8,14 @@
 #include <array>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <limits>
 #include <mutex>
 #include <optional>
 #include <string_view>
-#include <thread>
 #include <utility>
 
+#include "framework/base/detached_thread.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/interrupt.h"
@@ -131,17 +132,16 @@ void begin(int processes) {
   begun().changed.notify_all();
 }
 
+// With the lock held.
 void start(int processes) {
-  sigset_t all, before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    std::thread([processes] { begin(processes); }).detach();
-  } catch (...) {
-    begun().choice.why_not = "no thread is left to begin it";
-    begun().over = true;
-  }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const auto entry = [](void* count) -> void* {
+    begin(static_cast<int>(reinterpret_cast<intptr_t>(count)));
+    return nullptr;
+  };
+  const auto count = static_cast<intptr_t>(processes);
+  if (start_detached_thread(entry, reinterpret_cast<void*>(count)) == 0) return;
+  begun().choice.why_not = "no thread is left to begin it";
+  begun().over = true;
 }
 
 MpiChoice begun_choice(int processes) {
