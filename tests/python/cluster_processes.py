@@ -3,9 +3,10 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
+
+from free_ports import free_ports
 
 SERVE = """
 import sys
@@ -18,17 +19,6 @@ server = tn.train.Server(cluster, job, index, config=tn.ConfigProto(keepalive_in
 print("listens", flush=True)
 sys.stdin.read()
 """
-
-
-def free_ports(count):
-    """Ports of this machine at which nobody listens, though somebody may come."""
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 def serving(spec, job, index, keepalive_in_ms=0, plain_text=False, within=(), listen=""):

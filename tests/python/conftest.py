@@ -2,13 +2,17 @@
 """Every test builds its own graph."""
 
 import os
+import sys
 
 import numpy as np
 import pytest
 
 import treenail as tn
-from cluster_processes import Cluster
 from treenail import _treenail as _core
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(os.path.dirname(HERE), "support"))
+from cluster_processes import Cluster  # noqa: E402  (the path must be set first)
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import treenail as tn
-from cluster_processes import Cluster, free_ports, serving
+from cluster_processes import Cluster, serving
+from free_ports import free_ports
 from slow_link import SlowLink
 
 pytestmark = pytest.mark.skipif(

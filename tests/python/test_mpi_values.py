@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from cluster_processes import free_ports
+from free_ports import free_ports
 from mpi_jobs import LAUNCHERS, launched
 
 # Each rank is a task; rank 0 drives, and tells the others by a file when all is over.

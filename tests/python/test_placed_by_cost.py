@@ -10,7 +10,8 @@ import pytest
 
 import treenail as tn
 from treenail import _placement_measure
-from cluster_processes import Cluster, free_ports
+from cluster_processes import Cluster
+from free_ports import free_ports
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.append(os.path.join(SOURCE, "examples"))

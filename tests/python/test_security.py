@@ -11,7 +11,7 @@ import pytest
 
 import treenail as tn
 from certificates import Authority, needs_openssl
-from cluster_processes import free_ports
+from free_ports import free_ports
 
 TOOL = os.path.join(os.environ.get("TREENAIL_BUILD_DIR", ""), "bin", "treenail-worker")
 pytestmark = [needs_openssl,

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import treenail as tn
-from cluster_processes import Cluster, free_ports
+from cluster_processes import Cluster
+from free_ports import free_ports
 
 pytestmark = pytest.mark.skipif("grpc" not in tn.build_info()["features"],
                                 reason="this build has no gRPC")

@@ -10,7 +10,8 @@ import pytest
 
 import process_group
 import treenail as tn
-from cluster_processes import Cluster, free_ports
+from cluster_processes import Cluster
+from free_ports import free_ports
 from slow_links import Link
 
 pytestmark = pytest.mark.skipif("grpc" not in tn.build_info()["features"],

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 import treenail as tn
-from cluster_processes import free_ports
+from free_ports import free_ports
 
 BUILD = os.environ.get("TREENAIL_BUILD_DIR", "")
 SOURCE = os.environ.get("TREENAIL_SOURCE_DIR") or os.path.dirname(os.path.dirname(

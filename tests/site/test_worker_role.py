@@ -10,7 +10,6 @@ packages are installed: new, again, with renewed certificates, with other tasks,
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 
@@ -18,6 +17,7 @@ import pytest
 
 pytest.importorskip("ansible", reason="Ansible is not installed")
 import yaml  # noqa: E402  (Ansible brings it)
+from free_ports import free_ports  # noqa: E402
 from plays import ANSIBLE, play  # noqa: E402
 from worker_authority import Authority  # noqa: E402
 sys.path.insert(0, os.path.join(ANSIBLE, "filter_plugins"))
@@ -177,15 +177,6 @@ try:
 except tn.errors.OpError as error:
     print(type(error).__name__, error)
 """
-
-
-def free_ports(count):
-    """Nobody listens there when this returns, though somebody may come."""
-    sockets = [socket.create_server(("localhost", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 class Service:
