@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -117,11 +118,36 @@ void lower_cpus(CgroupLimits* limits, double quota, double period) {
   if (limits->cpus == 0 || cpus < limits->cpus) limits->cpus = cpus;
 }
 
-void lower_memory(CgroupLimits* limits, double bytes) {
+// The names of a memory group's files in one version of control groups.
+struct MemoryFiles {
+  const char* controller;
+  const char* limit;
+  const char* in_use;
+  const char* cached;  // a line of memory.stat: of files, and longest unused
+};
+
+constexpr MemoryFiles kMemoryFiles[] = {
+    {"", "/memory.max", "/memory.current", "inactive_file"},
+    {"memory", "/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file"}};
+
+// 0: no limit.
+int64_t memory_limit(const std::string& directory, const MemoryFiles& files) {
   constexpr double kNoLimit = 4e18;  // v1 writes the largest multiple of the page size for "none"
-  if (bytes <= 0 || bytes >= kNoLimit) return;
-  const auto value = static_cast<int64_t>(bytes);
-  if (limits->memory_bytes == 0 || value < limits->memory_bytes) limits->memory_bytes = value;
+  const double bytes = leading_number(read_text(directory + files.limit));
+  return bytes <= 0 || bytes >= kNoLimit ? 0 : static_cast<int64_t>(bytes);
+}
+
+int64_t memory_left(const std::string& directory, const MemoryFiles& files, int64_t limit) {
+  const double in_use = std::max(0.0, leading_number(read_text(directory + files.in_use)));
+  double cached = 0;
+  const std::string figures = read_text(directory + "/memory.stat");
+  for (const std::string_view line : split(figures, '\n')) {
+    const std::vector<std::string_view> words = split(line, ' ');
+    if (words.size() == 2 && words[0] == files.cached)
+      cached = leading_number(std::string(words[1]));
+  }
+  const double left = static_cast<double>(limit) - in_use + std::max(0.0, cached);
+  return static_cast<int64_t>(std::clamp(left, 0.0, static_cast<double>(limit)));
 }
 
 }  // namespace
@@ -134,16 +160,30 @@ CgroupLimits read_cgroup_limits(const std::string& root) {
     if (space != std::string::npos) {
       lower_cpus(&limits, leading_number(cpu), leading_number(cpu.substr(space + 1)));
     }
-    lower_memory(&limits, leading_number(read_text(directory + "/memory.max")));
   }
   for (const std::string& directory : group_directories(root, "cpu")) {
     lower_cpus(&limits, leading_number(read_text(directory + "/cpu.cfs_quota_us")),
                leading_number(read_text(directory + "/cpu.cfs_period_us")));
   }
-  for (const std::string& directory : group_directories(root, "memory")) {
-    lower_memory(&limits, leading_number(read_text(directory + "/memory.limit_in_bytes")));
+  for (const MemoryFiles& files : kMemoryFiles) {
+    for (const std::string& directory : group_directories(root, files.controller)) {
+      const int64_t limit = memory_limit(directory, files);
+      const bool lower = limits.memory_bytes == 0 || limit < limits.memory_bytes;
+      if (limit > 0 && lower) limits.memory_bytes = limit;
+    }
   }
   return limits;
+}
+
+int64_t cgroup_memory_left(const std::string& root) {
+  int64_t left = std::numeric_limits<int64_t>::max();
+  for (const MemoryFiles& files : kMemoryFiles) {
+    for (const std::string& directory : group_directories(root, files.controller)) {
+      const int64_t limit = memory_limit(directory, files);
+      if (limit > 0) left = std::min(left, memory_left(directory, files, limit));
+    }
+  }
+  return left;
 }
 
 int affinity_cpus() {

@@ -18,6 +18,11 @@ struct CgroupLimits {
 // `root` stands before every path read, for tests. Whatever cannot be read counts as no limit.
 CgroupLimits read_cgroup_limits(const std::string& root = "");
 
+// Bytes that the same groups may still take before one of them reaches its limit and its processes
+// are killed; cached files, which the kernel drops first, count as free. The largest number where
+// nothing limits. Reads some ten small files: not for a path that has to be fast.
+int64_t cgroup_memory_left(const std::string& root = "");
+
 // CPUs in the affinity mask of the calling thread; at least 1.
 int affinity_cpus();
 // Bytes of RAM; 0 when the system does not say.

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -47,6 +48,37 @@ TEST_F(SystemLimits, VersionTwoTakesTheSmallestOnTheWayUp) {
   const CgroupLimits limits = read_cgroup_limits(root_);
   EXPECT_DOUBLE_EQ(limits.cpus, 1.5);
   EXPECT_EQ(limits.memory_bytes, 1073741824);
+}
+
+TEST_F(SystemLimits, WhatIsLeftIsThatOfTheFullestGroupOnTheWayUp) {
+  EXPECT_EQ(cgroup_memory_left(root_), std::numeric_limits<int64_t>::max());
+  write("/proc/self/cgroup", "0::/user.slice/job.scope\n");
+  write("/proc/self/mountinfo",
+        "30 24 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n");
+  const std::string slice = "/sys/fs/cgroup/user.slice";
+  write(slice + "/job.scope/memory.max", "1000000\n");
+  write(slice + "/job.scope/memory.current", "700000\n");
+  EXPECT_EQ(cgroup_memory_left(root_), 300000);
+  write(slice + "/job.scope/memory.stat", "anon 500000\ninactive_file 150000\nactive_file 9\n");
+  EXPECT_EQ(cgroup_memory_left(root_), 450000);
+  write(slice + "/memory.max", "2000000\n");
+  write(slice + "/memory.current", "1900000\n");
+  EXPECT_EQ(cgroup_memory_left(root_), 100000);
+  write(slice + "/memory.current", "2100000\n");  // for a moment, while pages are given back
+  EXPECT_EQ(cgroup_memory_left(root_), 0);
+}
+
+TEST_F(SystemLimits, WhatIsLeftInVersionOne) {
+  write("/proc/self/cgroup", "5:memory:/job\n");
+  write("/proc/self/mountinfo",
+        "41 30 0:31 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
+  const std::string job = "/sys/fs/cgroup/memory/job";
+  write(job + "/memory.limit_in_bytes", "9223372036854771712\n");
+  write(job + "/memory.usage_in_bytes", "700000\n");
+  EXPECT_EQ(cgroup_memory_left(root_), std::numeric_limits<int64_t>::max());
+  write(job + "/memory.limit_in_bytes", "1000000\n");
+  write(job + "/memory.stat", "inactive_file 7\ntotal_inactive_file 50000\n");
+  EXPECT_EQ(cgroup_memory_left(root_), 350000);
 }
 
 TEST_F(SystemLimits, VersionOneInAContainer) {

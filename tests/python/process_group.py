@@ -37,14 +37,15 @@ def error_of(call):
 
 
 class Group:
-    """The processes of one program, while it runs."""
+    """The processes of one program, while it runs. within: a command that starts rank 0."""
 
-    def __init__(self, directory, program, size, environment=None):
+    def __init__(self, directory, program, size, environment=None, within=()):
         self.directory, self.size = str(directory), size
         given = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [
             HERE, os.environ.get("PYTHONPATH")])), **(environment or {})}
         self.processes = [subprocess.Popen(
-            [sys.executable, "-c", PROLOGUE + program, str(rank), str(size), self.directory],
+            [*(within if rank == 0 else ()), sys.executable, "-c", PROLOGUE + program, str(rank),
+             str(size), self.directory],
             env=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             for rank in range(size)]
 
@@ -68,7 +69,7 @@ class Group:
 
 def by_grpc(size):
     """The environment in which processes meet by gRPC."""
-    from cluster_processes import free_ports
+    from free_ports import free_ports
     return {"TEST_ADDRESSES": ",".join("127.0.0.1:%d" % port for port in free_ports(size))}
 
 

@@ -3,12 +3,14 @@
 inputs, which each process makes for itself from the rank."""
 
 import functools
+import time
 
 import numpy as np
 import pytest
 
 import process_group
 import treenail as tn
+from memory_group import memory_group
 
 INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float16", "float32", "float64")
@@ -262,3 +264,35 @@ def test_the_group_goes_on_after_errors_and_ends(results):
         assert found["after"] == (None, "")
         assert found["left"][0] == "FailedPreconditionError"
         assert "tn.distributed.init() first" in found["left"][1]
+
+
+def test_memory_that_a_control_group_refuses_is_told_to_all_ranks_and_ends_none(tmp_path):
+    program = """
+D = tn.distributed
+join()
+given = tn.placeholder(tn.float32)
+total = D.all_reduce(given)
+
+def sum_of(count):
+    return session.run(total, {given: np.ones(count, np.float32)}).sum()
+
+with tn.Session() as session:
+    before = sum_of(3)
+    open(os.path.join(where, "joined%d" % rank), "w").close()
+    while not os.path.exists(os.path.join(where, "limited")):
+        time.sleep(0.01)
+    refused = error_of(lambda: sum_of(20_000_000))
+    after = sum_of(3)
+leave((before, refused, after))
+"""
+    with memory_group(2 * 10**9) as limited:
+        group = process_group.Group(tmp_path, program, 2, within=limited.within)
+        while not all((tmp_path / ("joined%d" % rank)).exists() for rank in range(2)):
+            assert all(process.poll() is None for process in group.processes)
+            time.sleep(0.01)
+        limited.leave(120_000_000)  # the value, and not a segment for it as well
+        (tmp_path / "limited").touch()
+        found = group.wait()
+    for before, (kind, text), after in found:
+        assert before == after == 6
+        assert kind == "ResourceExhaustedError" and "rank 0" in text, text

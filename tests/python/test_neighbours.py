@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 
 import treenail as tn
-from cluster_processes import Cluster, free_ports
+from cluster_processes import Cluster
+from free_ports import free_ports
+from memory_group import memory_group
 
 pytestmark = pytest.mark.skipif("grpc" not in tn.build_info()["features"],
                                 reason="this build has no gRPC")
@@ -70,15 +72,16 @@ def wait_until(what, seconds=10.0):
 class Pair:
     """A parameter server, and a program that is a worker; each with an environment of its own."""
 
-    def __init__(self, how="", ps=None, worker=None):
+    def __init__(self, how="", ps=None, worker=None, ps_within=()):
         ports = free_ports(2)
         self.spec = {"ps": ["localhost:%d" % ports[0]], "worker": ["localhost:%d" % ports[1]]}
         serve = ("import sys, treenail as tn\ntn.train.Server(eval(sys.argv[1]), 'ps').join()")
-        self.ps = self._begin(serve, ps)
+        self.ps = self._begin(serve, ps, within=ps_within)
         self.worker = self._begin(PROGRAM, worker, how)
 
-    def _begin(self, program, environment, *arguments):
-        return subprocess.Popen([sys.executable, "-c", program, repr(self.spec), *arguments],
+    def _begin(self, program, environment, *arguments, within=()):
+        return subprocess.Popen([*within, sys.executable, "-c", program, repr(self.spec),
+                                 *arguments],
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                 env={**os.environ, **(environment or {})})
 
@@ -148,6 +151,28 @@ def test_values_go_by_message_where_there_is_no_memory_to_lend():
         values, lent = map(int, re.findall(r"\d+", pair.said()))
         assert values < 5 and lent == 0
         assert lent_to_others(pair.ps.pid) == 0
+
+
+def test_values_go_by_message_where_a_control_group_would_kill_the_lender():
+    megabyte = 1_000_000
+    with memory_group(2000 * megabyte) as group, Pair(ps_within=group.within) as pair:
+        pair.said()
+
+        def received(megabytes):
+            with tn.Graph().as_default(), tn.Session("grpc://" + pair.spec["worker"][0]) as session:
+                with tn.device("/job:ps"):
+                    there = tn.fill([megabytes * megabyte // 4], tn.constant(megabytes, tn.float32))
+                with tn.device("/job:worker"):
+                    assert session.run(tn.reduce_min(there)) == megabytes
+            assert pair.ps.poll() is None, "the kernel has killed it"
+            return lent_to_others(pair.ps.pid)
+
+        before = lent_to_others(pair.ps.pid)
+        assert received(60) == before + 1
+        group.leave(120 * megabyte)
+        assert received(80) == before + 1  # room for the value, none for a segment as well
+        group.leave(400 * megabyte)
+        wait_until(lambda: received(100) == before + 2)  # it is asked again after a while
 
 
 @pytest.fixture

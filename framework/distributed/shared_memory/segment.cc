@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/base/system_limits.h"
 #include "framework/device/allocator.h"
 
 namespace treenail {
@@ -22,14 +23,20 @@ constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 std::atomic<int64_t> created{0};
 
-// The cgroup would not refuse such memory but end the process, so it is counted beforehand.
-void check_limit(size_t bytes) {
+// A control group would not refuse such memory but end a process, so it is counted beforehand.
+void check_limits(size_t bytes) {
   const Allocator& host = Allocator::host();
+  const auto wanted = static_cast<int64_t>(bytes);
   const int64_t in_use = host.stats().bytes_in_use + created.load();
-  if (in_use + static_cast<int64_t>(bytes) <= host.limit()) return;
-  throw resource_exhausted("a segment of ", bytes, " bytes of shared memory is asked for; ", in_use,
-                           " bytes are in use, and the limit is ", host.limit(),
-                           " (TREENAIL_MEMORY_LIMIT, or the memory that this process may have)");
+  if (in_use + wanted > host.limit())
+    throw resource_exhausted("a segment of ", bytes, " bytes of shared memory is asked for; ",
+                             in_use, " bytes are in use, and the limit is ", host.limit(),
+                             " (TREENAIL_MEMORY_LIMIT, or the memory that this process may have)");
+  const int64_t left = cgroup_memory_left();
+  const int64_t tables = wanted / 16 + (int64_t{1} << 20);  // the kernel's own, of what maps it
+  if (wanted + tables > left)
+    throw resource_exhausted("a segment of ", bytes, " bytes of shared memory is asked for, and ",
+                             left, " bytes are left to this process's memory control group");
 }
 
 int sealed_memory(size_t bytes) {
@@ -73,7 +80,7 @@ void Segment::close_fd() {
 
 IntrusivePtr<Segment> Segment::create(size_t bytes) {
   const size_t whole = (bytes + kPage - 1) / kPage * kPage;
-  check_limit(whole);
+  check_limits(whole);
   return IntrusivePtr<Segment>(new Segment(sealed_memory(whole), whole, true));
 }
 

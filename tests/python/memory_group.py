@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A memory control group for processes of a test: what happens where the kernel gives no more."""
+
+import contextlib
+import os
+import time
+
+import pytest
+
+
+def _own_group():
+    """This process's directory of memory groups, and how the files of limit and use are called."""
+    with open("/proc/self/cgroup", encoding="utf-8") as stream:
+        paths = dict(line.strip().split(":", 2)[1:] for line in stream)
+    if "memory" in paths:
+        return "/sys/fs/cgroup/memory" + paths["memory"], "limit_in_bytes", "usage_in_bytes"
+    return "/sys/fs/cgroup" + paths.get("", "/"), "max", "current"
+
+
+class MemoryGroup:
+    """within: a command that starts another one in the group."""
+
+    def __init__(self, directory, limit, in_use):
+        self.within = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', directory]
+        self._limit = os.path.join(directory, "memory." + limit)
+        self._in_use = os.path.join(directory, "memory." + in_use)
+
+    def limit(self, count):
+        """Let the processes that are there have so many bytes in all."""
+        with open(self._limit, "w", encoding="ascii") as stream:
+            stream.write(str(count))
+
+    def leave(self, count):
+        """Let them have so many bytes more than they have now."""
+        with open(self._in_use, encoding="ascii") as stream:
+            self.limit(int(stream.read()) + count)
+
+
+@contextlib.contextmanager
+def memory_group(limit):
+    """A group of `limit` bytes, whose processes must have ended when the block does."""
+    try:
+        parent, *files = _own_group()
+        directory = os.path.join(parent, "treenail-test-%d" % os.getpid())
+        os.mkdir(directory)
+    except OSError as error:
+        pytest.skip("no memory control group can be made: %s" % error)
+    try:
+        group = MemoryGroup(directory, *files)
+        try:
+            group.limit(limit)
+        except OSError as error:
+            pytest.skip("the memory of a control group cannot be limited: %s" % error)
+        yield group
+    finally:
+        for _ in range(100):  # the kernel takes a moment to see that its processes are gone
+            with contextlib.suppress(OSError):
+                os.rmdir(directory)
+                break
+            time.sleep(0.02)
