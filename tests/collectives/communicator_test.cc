@@ -67,6 +67,27 @@ TEST_P(Groups, SumInTheOrderOfRanksWhateverTheOrderOfCalls) {
   });
 }
 
+// Memory of a group's own is the same again and again, and nothing is copied into other memory.
+TEST_P(Groups, ValuesComputedInTheirMemoryTakeNoOther) {
+  const int ranks = GetParam();
+  const test::TemporaryDirectory around;
+  const int64_t before = Segment::created_bytes();
+  as_group(around.path() + "/g", ranks, [&](Communicator& group) {
+    for (int i = 0; i < 40; ++i) {
+      Tensor value = group.allocate(DType::kFloat32, Shape({500'000}));
+      EXPECT_EQ(value.borrowed(), ranks > 1);
+      std::fill_n(value.data<float>(), 500'000, static_cast<float>(i + group.rank()));
+      const auto waited = all_reduce(group, "", std::move(value));
+      const Tensor& sum = waited->wait();
+      const auto wanted = static_cast<float>(ranks * i + ranks * (ranks - 1) / 2);
+      for (int64_t j = 0; j < 500'000; ++j) ASSERT_EQ(sum.data<float>()[j], wanted);
+    }
+    // 2 MB: in turn, as ranks are not equally fast. All ranks are in this process.
+    EXPECT_LT(Segment::created_bytes() - before, ranks * 10'000'000);
+  });
+  EXPECT_EQ(Segment::created_bytes(), before);
+}
+
 // More than the table has room for, all of one key: executions follow each other.
 TEST_P(Groups, TakeMoreThanTheTableHolds) {
   const test::TemporaryDirectory around;

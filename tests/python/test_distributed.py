@@ -130,7 +130,7 @@ def test_buckets_follow_dtype_and_size():
         assert buckets_of(some, 80) == [[6], [5, 3], [2], [0]]
         assert buckets_of(some, 1000) == [[6, 2], [5, 3, 0]]
         unknown = tn.placeholder(tn.float32, [None])
-        assert buckets_of([f, unknown, f], 1000) == [[2, 1], [0]]
+        assert buckets_of([f, unknown, f], 1000) == [[2, 0], [1]]
 
 
 def test_arguments_of_the_optimizer_are_checked():

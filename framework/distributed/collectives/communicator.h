@@ -32,9 +32,9 @@ class Communicator {
   // InvalidArgument.
   virtual void submit(IntrusivePtr<Collective> collective) = 0;
 
-  // Memory for a value that is going to be submitted, where the transport needs no copy of it.
-  // Whoever computes into it does so before submit(), and leaves it alone from then on. Errors:
-  // ResourceExhausted.
+  // Memory for a value that is going to be submitted, where the transport needs no copy of it if it
+  // has such memory. Whoever computes into it does so before submit(), and leaves it alone from
+  // then on.
   virtual Tensor allocate(DType dtype, const Shape& shape) { return Tensor(dtype, shape); }
 
   // Waits, 10 s at most, for what was submitted, then leaves the group: what is submitted later,

@@ -44,7 +44,7 @@ void Engine::start() {
 }
 
 void Engine::stop() noexcept {
-  if (generation_ != fork_generation()) {
+  if (forked()) {
     thread_.detach();  // it runs in the parent
     return;
   }
@@ -57,7 +57,7 @@ void Engine::stop() noexcept {
 // -----------------------------------------------------------------------------------
 
 void Engine::submit(IntrusivePtr<Collective> collective) {
-  if (generation_ != fork_generation()) {
+  if (forked()) {
     throw failed_precondition(
         "the process was forked after it had joined its group; the child is no member of it");
   }
@@ -339,7 +339,7 @@ void Engine::rest(int64_t* spin_until) {
 }
 
 void Engine::close() noexcept {
-  if (generation_ != fork_generation()) return;
+  if (forked()) return;
   {
     const std::lock_guard lock(queue_mutex_);
     if (closed_) return;

@@ -73,6 +73,8 @@ class Engine : public Communicator {
   // Tells the peers that this rank leaves.
   virtual void leave() noexcept = 0;
 
+  // Whether this is a child of the process that joined.
+  bool forked() const { return generation_ != fork_generation(); }
   void arrived(int peer, uint64_t place, const Descriptor& descriptor);
   // Executions that miss the peer, all where it ended without leaving, fail.
   void departed(int peer, bool left, const std::string& why);

@@ -102,7 +102,7 @@ void SharedMemoryCommunicator::stage(Execution& execution, Descriptor& own) {
   // First: where it fails, nothing else was taken.
   if (rank() == 0 && is_split(own, size())) own.result = pool_.allocate(bytes, users).address;
   if (bytes == 0) return;
-  if (c.inputs.size() == 1 && c.inputs[0].borrowed() &&
+  if (is_split(own, size()) && c.inputs.size() == 1 && c.inputs[0].borrowed() &&
       pool_.find(c.inputs[0].raw(), bytes, &own.data)) {
     own.in_place = 1;
     static_cast<Staged&>(execution).kept = c.inputs;
@@ -115,8 +115,12 @@ void SharedMemoryCommunicator::stage(Execution& execution, Descriptor& own) {
 
 Tensor SharedMemoryCommunicator::allocate(DType dtype, const Shape& shape) {
   const size_t bytes = static_cast<size_t>(shape.num_elements()) * dtype_size(dtype);
-  if (bytes == 0) return Tensor(dtype, shape);
-  return Tensor(dtype, shape, shared_buffer(pool_.allocate(bytes, 1), bytes));
+  if (bytes <= kSplitBytes || size() == 1 || forked()) return Tensor(dtype, shape);
+  try {
+    return Tensor(dtype, shape, shared_buffer(pool_.allocate(bytes, 1), bytes));
+  } catch (const Error&) {  // then it is copied when it is submitted, or there is no room either
+    return Tensor(dtype, shape);
+  }
 }
 
 bool SharedMemoryCommunicator::post(Execution& execution) {
@@ -282,7 +286,9 @@ void SharedMemoryCommunicator::finished(Execution& e) noexcept {
     if (d.in_place == 0) release(peer, d.data);
     if (peer != rank()) entry_of(e, peer).acknowledged.fetch_add(1, std::memory_order_acq_rel);
   }
-  kept_[e.place[static_cast<size_t>(rank())] % kSharedEntries].finished = true;
+  Kept& kept = kept_[e.place[static_cast<size_t>(rank())] % kSharedEntries];
+  if (e.phase == 2) kept.tensors.clear();  // all have reduced their slices of them
+  kept.finished = true;
 }
 
 // --- Sleeping and leaving

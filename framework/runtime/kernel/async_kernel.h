@@ -43,6 +43,9 @@ class AsyncKernel : public Kernel {
   // For a caller that may sleep (immediate execution): starts, and waits for the end; meanwhile it
   // polls (base/interrupt.h), and what that throws cancels.
   void run(RunContext& c) const override;
+
+  // Memory in which its inputs had best be computed, where a plan chooses theirs; null: any.
+  Tensor (*input_memory)(DType dtype, const Shape& shape) = nullptr;
 };
 
 // The kernel as what the op is declared to have. Errors: Internal.

@@ -66,6 +66,8 @@ struct Slot {
   PartialShape shape;
   int32_t memory = 0;  // where the value lies, as Topology::memory()
   int64_t offset = 0;  // kArena
+  // kRun and PlanNode::fresh: whence it comes; null: from its memory's device.
+  Tensor (*allocate)(DType dtype, const Shape& shape) = nullptr;
   int32_t uses = 0;  // kRun, and kArg of a body: uses after which the value is released; 0: kept to
                      // the end of the run
 };

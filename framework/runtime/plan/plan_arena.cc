@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "framework/base/interrupt.h"
+#include "framework/runtime/kernel/async_kernel.h"
 #include "framework/runtime/plan/plan_builder.h"
 #include "framework/tensor/tensor_bytes.h"
 
@@ -13,7 +14,8 @@ namespace treenail {
 
 int32_t PlanBuilder::root_of(int32_t i) const { return root_[static_cast<size_t>(i)]; }
 
-// What is fetched or stored outlives the run: fresh memory instead of the arena.
+// What is fetched or stored outlives the run: fresh memory instead of the arena. What a kernel
+// wants to find in memory of its own is computed there.
 void PlanBuilder::mark_escaping() {
   const auto escapes = [&](int32_t value) {
     const int32_t root = root_of(value);
@@ -24,6 +26,17 @@ void PlanBuilder::mark_escaping() {
     if (p.fused) continue;
     for (size_t i = 0; i < p.inputs.size(); ++i) {
       if (p.node->op().input_def(static_cast<int>(i)).stored) escapes(p.inputs[i]);
+    }
+  }
+  for (const PlanNode& p : plan_->nodes) {
+    if (p.kind != PlanNode::Kind::kKernel || !p.asynchronous || p.queued) continue;
+    const auto allocate = async_kernel(*p.kernel, p.node->op()).input_memory;
+    if (allocate == nullptr) continue;
+    for (const int32_t input : p.inputs) {
+      Slot& root = slot(root_of(input));
+      if (root.kind != Slot::Kind::kArena || !memory(root.memory).device->is_host()) continue;
+      root.kind = Slot::Kind::kRun;
+      root.allocate = allocate;
     }
   }
   forward_memory();
@@ -67,6 +80,7 @@ void PlanBuilder::forward_memory() {
           readers[static_cast<size_t>(source)] != 1 || !same_extent(source, out))
         return false;
       slot(source).kind = Slot::Kind::kRun;
+      slot(source).allocate = slot(out).allocate;
       p.forwarded = source;
       return true;
     };

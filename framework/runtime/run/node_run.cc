@@ -135,8 +135,10 @@ void check_given(const Plan& plan, const PlanNode& p, Frame& frame) {
                                                  Frame& frame) {
   for (const int32_t slot : p.fresh) {
     const Slot& planned = plan.slots[static_cast<size_t>(slot)];
-    value(frame, slot) = Tensor(planned.dtype, planned.shape.shape(),
-                                plan.memories[static_cast<size_t>(planned.memory)].owner());
+    value(frame, slot) = planned.allocate != nullptr
+                             ? planned.allocate(planned.dtype, planned.shape.shape())
+                             : Tensor(planned.dtype, planned.shape.shape(),
+                                      plan.memories[static_cast<size_t>(planned.memory)].owner());
   }
   RunContext context;
   context.values_ = frame.values.data();

@@ -65,7 +65,7 @@ Wish wish_of(const PrepareContext& p, CollectiveKind kind) {
   return wish;
 }
 
-std::unique_ptr<Kernel> make_call(const Wish& wish) {
+std::unique_ptr<AsyncKernel> make_call(const Wish& wish) {
   return make_async_kernel([wish](const RunContext& c, const Done& done) { start(wish, c, done); });
 }
 
@@ -74,11 +74,25 @@ std::unique_ptr<Kernel> prepare_moving(const PrepareContext& p) {
   return make_call(wish_of(p, kind));
 }
 
-template <CollectiveKind kind>
-std::unique_ptr<Kernel> prepare_reducing(const PrepareContext& p) {
+std::unique_ptr<AsyncKernel> make_reducing(const PrepareContext& p, CollectiveKind kind) {
   Wish wish = wish_of(p, kind);
   wish.reduction = reduction_from_name(p.op().get_string("reduction"));
   return make_call(wish);
+}
+
+std::unique_ptr<Kernel> prepare_reduce_scatter(const PrepareContext& p) {
+  return make_reducing(p, CollectiveKind::kReduceScatter);
+}
+
+Tensor memory_of_group(DType dtype, const Shape& shape) {
+  const std::shared_ptr<Communicator> group = find_communicator();
+  return group == nullptr ? Tensor(dtype, shape) : group->allocate(dtype, shape);
+}
+
+std::unique_ptr<Kernel> prepare_all_reduce(const PrepareContext& p) {
+  std::unique_ptr<AsyncKernel> kernel = make_reducing(p, CollectiveKind::kAllReduce);
+  if (p.num_inputs() == 1) kernel->input_memory = memory_of_group;  // several are put together
+  return kernel;
 }
 
 std::unique_ptr<Kernel> prepare_broadcast(const PrepareContext& p) {
@@ -98,8 +112,8 @@ std::unique_ptr<Kernel> prepare_rank(const PrepareContext&) {
 }  // namespace
 
 void register_collective_kernels(KernelRegistry& r) {
-  r.add("CollectiveAllReduce", {}, prepare_reducing<CollectiveKind::kAllReduce>);
-  r.add("CollectiveReduceScatter", {}, prepare_reducing<CollectiveKind::kReduceScatter>);
+  r.add("CollectiveAllReduce", {}, prepare_all_reduce);
+  r.add("CollectiveReduceScatter", {}, prepare_reduce_scatter);
   r.add("CollectiveBroadcast", {}, prepare_broadcast);
   r.add("CollectiveAllGather", {}, prepare_moving<CollectiveKind::kAllGather>);
   r.add("CollectiveAllToAll", {}, prepare_moving<CollectiveKind::kAllToAll>);

@@ -22,7 +22,7 @@ class AsyncLambda final : public AsyncKernel {
 
 // f(RunContext&, const Done&), as AsyncKernel::start().
 template <class F>
-std::unique_ptr<Kernel> make_async_kernel(F&& f) {
+std::unique_ptr<AsyncKernel> make_async_kernel(F&& f) {
   auto kernel = std::make_unique<AsyncLambda<std::decay_t<F>>>(std::forward<F>(f));
   kernel->cost_ns = 200;
   return kernel;

@@ -26,7 +26,8 @@ class DistributedOptimizer(Optimizer):
     """Another optimizer, with gradients that are reduced over all ranks.
 
     optimizer: computes updates. reduction: "mean" or "sum". bucket_bytes: gradients are put
-    together to about so many bytes; a bucket travels as soon as its gradients are there. Buckets
+    together to about so many bytes, and one of so many goes by itself: on one host it is computed
+    in memory that the ranks share. A bucket travels as soon as its gradients are there. Buckets
     follow the graph alone, so that they are alike on all ranks and from run to run; they do not
     change a bit of the result. compression: None, "float16" or "bfloat16": in which dtype float32
     and float64 gradients travel (and are summed in float32 and rounded).
@@ -105,18 +106,23 @@ class DistributedOptimizer(Optimizer):
 
 def buckets_of(gradients: Sequence, limit: int) -> list:
     """Positions of the dense gradients, in lists of one dtype and about `limit` bytes each: from
-    the last to the first, about as a backward pass makes them."""
+    the last to the first, about as a backward pass makes them. One of `limit` bytes, or of unknown
+    size, is alone."""
     buckets: list = []
     open_buckets: dict = {}  # by dtype: (positions, bytes)
     for i in reversed(range(len(gradients))):
         if gradients[i] is None or isinstance(gradients[i], IndexedSlices):
             continue
         gradient = convert_to_tensor(gradients[i])
+        elements = gradient.shape.num_elements()
+        own = limit if elements is None else elements * gradient.dtype.size
+        if own >= limit:
+            buckets.append([i])
+            continue
         positions, filled = open_buckets.get(gradient.dtype, ([], 0))
         if not positions:
             buckets.append(positions)
         positions.append(i)
-        elements = gradient.shape.num_elements()
-        filled += limit if elements is None else elements * gradient.dtype.size
+        filled += own
         open_buckets[gradient.dtype] = ([], 0) if filled >= limit else (positions, filled)
     return buckets

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "framework/runtime/state/resource_manager.h"
@@ -35,6 +36,33 @@ TEST(Plan, OperationsThatWorkInPlaceShareASlot) {
   }
   EXPECT_EQ(plan->nodes[2].inputs[0], slot);
   EXPECT_EQ(plan->run_slots.size(), 2u) << "the feed's and this one";
+}
+
+// What is reduced over ranks is computed where they may read it, also along a chain that works in
+// place and under another shape; several values are put together, and what is fetched has its own.
+TEST(Plan, WhatAnOperationWantsInItsOwnMemoryIsComputedThere) {
+  GraphBuilder b;
+  const Output x = b.placeholder(DType::kFloat32, {4}, "x");
+  const Output shape = b.constant(Tensor::vector<int32_t>({2, 2}));
+  const Output chain = b.op("Softmax", {b.op("Softmax", {x}, {}, "chain")});
+  const Output alone = b.op("CollectiveAllReduce", {b.op("Reshape", {chain, shape})});
+  const Output together = b.op("CollectiveAllReduce", {b.op("Softsign", {x}), x});
+  const Output fetched = b.op("LogSoftmax", {x}, {}, "fetched");
+  const Output of_fetched = b.op("CollectiveAllReduce", {fetched});
+  ResourceManager resources;
+  const std::vector<Output> feeds = {x}, fetches = {alone, together, fetched, of_fetched};
+  const std::vector<PartialShape> shapes = {{4}};
+  const auto plan =
+      make_plan(make_topology(*b.graph, feeds, fetches, {}, resources, {}), shapes, resources);
+  std::vector<std::string> own, ordinary;
+  for (const PlanNode& p : plan->nodes) {
+    for (const int32_t slot : p.fresh) {
+      const bool chosen = plan->slots[static_cast<size_t>(slot)].allocate != nullptr;
+      (chosen ? own : ordinary).emplace_back(p.node->original_name());
+    }
+  }
+  EXPECT_EQ(own, std::vector<std::string>{"chain"});
+  EXPECT_EQ(ordinary, std::vector<std::string>{"fetched"});
 }
 
 }  // namespace
