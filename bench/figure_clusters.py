@@ -18,6 +18,8 @@ WORKERS = os.path.join(BENCH, "workers")
 OURS = os.path.join(WORKERS, "cluster_treenail.py")
 EMPTY, STREAM = 1.5, 0.95  # of an empty call's time, and of a stream's rate
 LENT = 4e3  # bytes in a microsecond
+MOVES = {"moved": "a run that moves %d MiB to another task",
+         "many": "each of 64 values of %d MiB in one run"}
 WAYS = {"gRPC": "no", "lent": ""}  # TREENAIL_SHARED_MEMORY
 
 Figures = Dict[Tuple[str, int], List[float]]
@@ -96,10 +98,11 @@ def measure(rounds: int) -> Outcome:
     row.beside({"gRPC, %s" % name: took for name, took in calls.items()})
     outcome.rows.append(row)
     for (name, size), took in sorted(medians.items(), key=lambda item: item[0][1]):
-        if name.startswith("moved"):
+        what = name.split(",")[0]
+        if what in MOVES:
             lent = name.endswith("lent")
-            row = Row("a run that moves %d MiB to another task%s" % (size >> 20, name[5:]), took,
-                      "µs", note="%.2f GB/s" % (size / took / 1e3),
+            row = Row(MOVES[what] % (size >> 20) + name[len(what):], took, "µs",
+                      note="%.2f GB/s" % (size / took / 1e3),
                       **({"limit": round(size / LENT, 1)} if lent else {"wanted": STREAM}))
             row.beside({"gRPC, a stream": medians["stream", size]})
             outcome.rows.append(row)

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from typing import Dict, List, Tuple
 
-from figure_clusters import ports
+from figure_clusters import MOVES, ports
 from harness import BENCH, Outcome, Row
 
 WORKERS = os.path.join(BENCH, "workers")
@@ -19,7 +19,7 @@ LAUNCHERS = {"Open MPI": ("mpicc.openmpi", ["mpirun.openmpi", "--allow-run-as-ro
              "MPICH": ("mpicc.mpich", ["mpirun.mpich", "-n", "2"])}
 WANTED = 0.9  # of the rate of plain C
 
-Figures = Dict[Tuple[str, int], List[float]]
+Figures = Dict[Tuple[str, str, int], List[float]]  # by way, what, bytes
 
 
 def collect(into: Figures, command: List[str], name: str, mpi: str = "yes") -> None:
@@ -32,7 +32,8 @@ def collect(into: Figures, command: List[str], name: str, mpi: str = "yes") -> N
             if found["name"].startswith("way ") and found["name"] != (
                     "way MPI" if mpi == "yes" else "way messages"):
                 raise RuntimeError("values came by %s" % found["name"])
-            into.setdefault((name, found["bytes"]), []).append(found["seconds"] * 1e6)
+            into.setdefault((name, found["name"], found["bytes"]), []).append(
+                found["seconds"] * 1e6)
 
 
 def measure(rounds: int) -> Outcome:
@@ -55,12 +56,13 @@ def measure(rounds: int) -> Outcome:
                                                os.path.join(WORKERS, "move_treenail.py"),
                                                addresses, done], way, wanted)
             medians = {key: sorted(took)[len(took) // 2] for key, took in found.items()}
-            for size in sorted(size for name, size in medians if name == "raw"):
-                took = medians["MPI", size]
-                row = Row("a run that moves %d MiB to another task, %s" % (size >> 20, mpi), took,
-                          "µs", wanted=WANTED,
+            for way, what, size in sorted(medians, key=lambda key: key[2]):
+                if way != "MPI" or what not in MOVES:
+                    continue
+                took = medians[way, what, size]
+                row = Row("%s, %s" % (MOVES[what] % (size >> 20), mpi), took, "µs", wanted=WANTED,
                           note="%.2f GB/s; by gRPC %.0f µs" % (size / took / 1e3,
-                                                               medians["gRPC", size]))
-                row.beside({"plain C": medians["raw", size]})
+                                                               medians["gRPC", what, size]))
+                row.beside({"plain C": medians["raw", "raw", size]})
                 outcome.rows.append(row)
     return outcome

@@ -12,6 +12,7 @@ import datetime
 import importlib.util
 import os
 import re
+import subprocess
 import sys
 from typing import Callable, Dict, List, NamedTuple, Tuple
 
@@ -200,6 +201,10 @@ def main(arguments: List[str]) -> int:
         return 1
     command = "build/python3 bench/run.py" + "".join(" --only %s" % n for n in options.only or ())
     command += " --rounds %d" % options.rounds
+    if subprocess.run(["ninja", "-C", options.build, "--quiet", "bench-programs"],
+                      check=False).returncode:
+        print("The programs that measure could not be built in %s" % options.build, file=sys.stderr)
+        return 1
     guests = pypi.NOBODY
     if options.guests:
         command += " --pypi " + ",".join(options.guests)

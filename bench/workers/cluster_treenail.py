@@ -11,6 +11,7 @@ import time
 import treenail as tn
 
 SMALL = 200  # values of 64 elements
+MANY = 64  # values of 1 MiB
 
 
 def serve(cluster, job):
@@ -28,19 +29,25 @@ def median(run, count):
     return sorted(took)[count // 2]
 
 
+def moved_from(sender, receiver, size, count=1):
+    """An operation that moves so many values of so many bytes."""
+    with tn.device(sender):
+        values = [tn.get_variable("v%d_%d_%d" % (size, count, i), [size // 4],
+                                  initializer=tn.ones_initializer()).read_value()
+                  for i in range(count)]
+    with tn.device(receiver):
+        return tn.group(*[tn.identity(value) for value in values])
+
+
 def ask(cluster):
     def say(name, size, seconds):
         print(json.dumps({"name": name, "bytes": size, "seconds": seconds}), flush=True)
 
     target = "grpc://" + cluster["worker"][0]
     nothing = tn.no_op()
-    moved = {}
-    for size in (1 << 20, 16 << 20, 64 << 20):
-        with tn.device("/job:ps"):
-            there = tn.get_variable("v%d" % size, [size // 4], initializer=tn.ones_initializer())
-            value = there.read_value()
-        with tn.device("/job:worker"):
-            moved[size] = tn.identity(value).op
+    moved = {size: moved_from("/job:ps", "/job:worker", size)
+             for size in (1 << 20, 16 << 20, 64 << 20)}
+    many = moved_from("/job:ps", "/job:worker", 1 << 20, MANY)
     small = {}
     for name, shape in (("together", [64]), ("one by one", [None])):  # only of a known size
         with tn.device("/job:ps"):
@@ -56,6 +63,9 @@ def ask(cluster):
             run = session.make_callable(operation)
             run()
             say("moved", size, median(run, 40))
+        run = session.make_callable(many)
+        run()
+        say("many", 1 << 20, median(run, 40) / MANY)
         for name, operation in small.items():
             run = session.make_callable(operation)
             run()

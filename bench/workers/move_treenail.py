@@ -8,27 +8,23 @@ import sys
 import time
 
 import treenail as tn
-from cluster_treenail import median
+from cluster_treenail import MANY, median, moved_from
 
 
 def ask(server):
-    runs = {}
-    for size in (1 << 20, 16 << 20, 64 << 20):
-        with tn.device("/job:w/task:0"):
-            there = tn.get_variable("v%d" % size, [size // 4], initializer=tn.ones_initializer())
-            value = there.read_value()
-        with tn.device("/job:w/task:1"):
-            runs[size] = tn.identity(value).op
+    runs = {("moved", size): moved_from("/job:w/task:0", "/job:w/task:1", size)
+            for size in (1 << 20, 16 << 20, 64 << 20)}
+    runs["many", 1 << 20] = moved_from("/job:w/task:0", "/job:w/task:1", 1 << 20, MANY)
     nothing = tn.no_op()
     with tn.Session(server.target) as session:
         session.run(tn.global_variables_initializer())
-        for size, operation in runs.items():
+        for (name, size), operation in runs.items():
             run = session.make_callable(operation)
             run()
             time.sleep(0.5)  # the first finds the way
             run()
-            seconds = median(run, 40)
-            print(json.dumps({"name": "moved", "bytes": size, "seconds": seconds}), flush=True)
+            seconds = median(run, 40) / (MANY if name == "many" else 1)
+            print(json.dumps({"name": name, "bytes": size, "seconds": seconds}), flush=True)
         seconds = median(session.make_callable(nothing), 200)
         print(json.dumps({"name": "empty", "bytes": 0, "seconds": seconds}), flush=True)
     way = server.transports["/job:w/replica:0/task:0"].split(",")[0].split(":")[0]

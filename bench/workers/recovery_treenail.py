@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """A training over a parameter server and two workers, for what it takes when one of them is killed.
 
-`serve CLUSTER JOB TASK` runs a task and says when; `train CLUSTER FOLDER` trains for ever, with a
-checkpoint every 20 steps, and prints the number of each step and when it was made.
+`serve CLUSTER JOB TASK` runs a task, which may write below the temporary directory, and says when;
+`train CLUSTER FOLDER` trains for ever, with a checkpoint every 20 steps, and prints the number of
+each step and when it was made.
 """
 
 import json
 import sys
+import tempfile
 import time
 
 import treenail as tn
 
 
 def serve(cluster, job, task):
-    server = tn.train.Server(cluster, job, int(task))
+    server = tn.train.Server(cluster, job, int(task), allow_paths=[tempfile.gettempdir()])
     print("listens", flush=True)
     server.join()
 
