@@ -8,10 +8,11 @@ that names an operation ends with the place in the program where that operation 
 
 from __future__ import annotations
 
-# Not where they are needed: the first error may be raised while the process forks, and a child that
-# finds a module half imported by a thread of its parent waits for it forever.
-import linecache as _linecache
-import re as _re
+# Nothing is imported where it is needed: the first error may be raised while the process forks, and
+# a child that finds a module half imported by a thread of its parent waits for it forever. And
+# nothing that costs: this is a part of every import of the package.
+import itertools as _itertools
+import sys as _sys
 
 from treenail._names import no_attribute as _no_attribute
 
@@ -34,14 +35,32 @@ DATA_LOSS = 15
 UNAUTHENTICATED = 16
 
 
-_NODE = _re.compile(r'\[(\w+) node "([^"]+)"\]')  # as messages name one
+def _line_of(file_name: str, number: int) -> str:
+    getline = getattr(_sys.modules.get("linecache"), "getline", None)
+    if getline is not None:  # it knows what was typed into a notebook, too
+        return getline(file_name, number)
+    try:
+        with open(file_name, encoding="utf-8", errors="replace") as stream:
+            return next(_itertools.islice(stream, max(number - 1, 0), None), "")
+    except OSError:
+        return ""
+
+
+def _named_node(message: str) -> tuple[str, str] | None:
+    """The op and the name of the first node that the text names: [MatMul node "h1/MatMul"]."""
+    for part in message.split("[")[1:]:
+        op, said, rest = part.partition(' node "')
+        name, end, _ = rest.partition('"')
+        if said and op.isidentifier() and name and end and rest.startswith(name + '"]'):
+            return op, name
+    return None
 
 
 def _creation_lines(op) -> list[str]:
     lines = []
     for file_name, line_number, function in op._creation:
         lines.append('  File "%s", line %d, in %s' % (file_name, line_number, function))
-        source = _linecache.getline(file_name, line_number).strip()
+        source = _line_of(file_name, line_number).strip()
         if source:
             lines.append("    " + source)
     return lines
@@ -180,11 +199,10 @@ def _call_around(graph, name: str):
 
 def _make_error(code: int, message: str, graph) -> OpError:
     """Called by the compiled module; `graph` is where a node that the message names may live."""
-    match = _NODE.search(message)
-    name = match.group(2) if match else None
+    op_type, name = _named_node(message) or ("", None)
     op = graph._find_operation(name) if graph is not None and name else None
     # What a session adds (_Copy) bears the name of the operation that it stands beside.
-    if op is not None and op.type != match.group(1) and match.group(1)[0] != "_":
+    if op is not None and op.type != op_type and op_type[0] != "_":
         op = None  # the node was never added: another one has the name it asked for
     if op is None and graph is not None and name:
         op = _call_around(graph, name)
