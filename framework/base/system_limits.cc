@@ -123,12 +123,12 @@ struct MemoryFiles {
   const char* controller;
   const char* limit;
   const char* in_use;
-  const char* cached;  // a line of memory.stat: of files, and longest unused
+  const char* prefix;  // of the lines of memory.stat that count the groups below, too
 };
 
 constexpr MemoryFiles kMemoryFiles[] = {
-    {"", "/memory.max", "/memory.current", "inactive_file"},
-    {"memory", "/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file"}};
+    {"", "/memory.max", "/memory.current", ""},
+    {"memory", "/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_"}};
 
 // 0: no limit.
 int64_t memory_limit(const std::string& directory, const MemoryFiles& files) {
@@ -137,16 +137,24 @@ int64_t memory_limit(const std::string& directory, const MemoryFiles& files) {
   return bytes <= 0 || bytes >= kNoLimit ? 0 : static_cast<int64_t>(bytes);
 }
 
-int64_t memory_left(const std::string& directory, const MemoryFiles& files, int64_t limit) {
-  const double in_use = std::max(0.0, leading_number(read_text(directory + files.in_use)));
-  double cached = 0;
+// Pages of files, which the kernel drops before it kills. Those of shared memory are not among
+// them.
+double cached_bytes(const std::string& directory, const MemoryFiles& files) {
+  const std::string prefix = files.prefix;
   const std::string figures = read_text(directory + "/memory.stat");
+  double sum = 0;
   for (const std::string_view line : split(figures, '\n')) {
     const std::vector<std::string_view> words = split(line, ' ');
-    if (words.size() == 2 && words[0] == files.cached)
-      cached = leading_number(std::string(words[1]));
+    if (words.size() != 2) continue;
+    if (words[0] == prefix + "inactive_file" || words[0] == prefix + "active_file")
+      sum += std::max(0.0, leading_number(std::string(words[1])));
   }
-  const double left = static_cast<double>(limit) - in_use + std::max(0.0, cached);
+  return sum;
+}
+
+int64_t memory_left(const std::string& directory, const MemoryFiles& files, int64_t limit) {
+  const double in_use = std::max(0.0, leading_number(read_text(directory + files.in_use)));
+  const double left = static_cast<double>(limit) - in_use + cached_bytes(directory, files);
   return static_cast<int64_t>(std::clamp(left, 0.0, static_cast<double>(limit)));
 }
 

@@ -19,7 +19,7 @@ struct CgroupLimits {
 CgroupLimits read_cgroup_limits(const std::string& root = "");
 
 // Bytes that the same groups may still take before one of them reaches its limit and its processes
-// are killed; cached files, which the kernel drops first, count as free. The largest number where
+// are killed; pages of files, which the kernel drops first, count as free. The largest number where
 // nothing limits. Reads some ten small files: not for a path that has to be fast.
 int64_t cgroup_memory_left(const std::string& root = "");
 

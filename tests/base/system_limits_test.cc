@@ -59,7 +59,7 @@ TEST_F(SystemLimits, WhatIsLeftIsThatOfTheFullestGroupOnTheWayUp) {
   write(slice + "/job.scope/memory.max", "1000000\n");
   write(slice + "/job.scope/memory.current", "700000\n");
   EXPECT_EQ(cgroup_memory_left(root_), 300000);
-  write(slice + "/job.scope/memory.stat", "anon 500000\ninactive_file 150000\nactive_file 9\n");
+  write(slice + "/job.scope/memory.stat", "anon 500000\ninactive_file 120000\nactive_file 30000\n");
   EXPECT_EQ(cgroup_memory_left(root_), 450000);
   write(slice + "/memory.max", "2000000\n");
   write(slice + "/memory.current", "1900000\n");
@@ -77,7 +77,8 @@ TEST_F(SystemLimits, WhatIsLeftInVersionOne) {
   write(job + "/memory.usage_in_bytes", "700000\n");
   EXPECT_EQ(cgroup_memory_left(root_), std::numeric_limits<int64_t>::max());
   write(job + "/memory.limit_in_bytes", "1000000\n");
-  write(job + "/memory.stat", "inactive_file 7\ntotal_inactive_file 50000\n");
+  write(job + "/memory.stat",
+        "inactive_file 7\ntotal_inactive_file 20000\ntotal_active_file 30000\n");
   EXPECT_EQ(cgroup_memory_left(root_), 350000);
 }
 

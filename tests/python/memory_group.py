@@ -2,10 +2,13 @@
 """A memory control group for processes of a test: what happens where the kernel gives no more."""
 
 import contextlib
+import itertools
 import os
 import time
 
 import pytest
+
+_numbers = itertools.count()
 
 
 def _own_group():
@@ -24,6 +27,8 @@ class MemoryGroup:
         self.within = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', directory]
         self._limit = os.path.join(directory, "memory." + limit)
         self._in_use = os.path.join(directory, "memory." + in_use)
+        self._figures = os.path.join(directory, "memory.stat")
+        self._prefix = "total_" if in_use == "usage_in_bytes" else ""
 
     def limit(self, count):
         """Let the processes that are there have so many bytes in all."""
@@ -31,9 +36,14 @@ class MemoryGroup:
             stream.write(str(count))
 
     def leave(self, count):
-        """Let them have so many bytes more than they have now."""
+        """Let them have so many bytes more than they have now, files that the kernel keeps for them
+        left out."""
         with open(self._in_use, encoding="ascii") as stream:
-            self.limit(int(stream.read()) + count)
+            in_use = int(stream.read())
+        with open(self._figures, encoding="ascii") as stream:
+            figures = dict(line.split() for line in stream)
+        cached = sum(int(figures[self._prefix + name]) for name in ("inactive_file", "active_file"))
+        self.limit(in_use - cached + count)
 
 
 @contextlib.contextmanager
@@ -41,7 +51,7 @@ def memory_group(limit):
     """A group of `limit` bytes, whose processes must have ended when the block does."""
     try:
         parent, *files = _own_group()
-        directory = os.path.join(parent, "treenail-test-%d" % os.getpid())
+        directory = os.path.join(parent, "treenail-test-%d-%d" % (os.getpid(), next(_numbers)))
         os.mkdir(directory)
     except OSError as error:
         pytest.skip("no memory control group can be made: %s" % error)

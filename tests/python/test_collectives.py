@@ -287,12 +287,14 @@ leave((before, refused, after))
 """
     with memory_group(2 * 10**9) as limited:
         group = process_group.Group(tmp_path, program, 2, within=limited.within)
-        while not all((tmp_path / ("joined%d" % rank)).exists() for rank in range(2)):
-            assert all(process.poll() is None for process in group.processes)
-            time.sleep(0.01)
-        limited.leave(120_000_000)  # the value, and not a segment for it as well
-        (tmp_path / "limited").touch()
-        found = group.wait()
+        try:
+            while not all((tmp_path / ("joined%d" % rank)).exists() for rank in range(2)):
+                assert all(process.poll() is None for process in group.processes)
+                time.sleep(0.01)
+            limited.leave(120_000_000)  # the value, and not a segment for it as well
+        finally:
+            (tmp_path / "limited").touch()
+            found = group.wait()
     for before, (kind, text), after in found:
         assert before == after == 6
         assert kind == "ResourceExhaustedError" and "rank 0" in text, text

@@ -152,19 +152,25 @@ def in_child(queue):
     with tn.Session() as session:
         queue.put(error_of(lambda: session.run(total)))
 
+def segments():
+    with open("/proc/self/maps") as maps:
+        return maps.read().count("memfd:treenail")
+
 with tn.Session() as session:
     session.run(total)
+    before = segments()
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
     child = context.Process(target=in_child, args=(queue,))
     child.start()
     found = queue.get(timeout=20)
     child.join(20)
-    leave((found, child.exitcode, session.run(total)))
+    leave((found, child.exitcode, session.run(total), segments() - before))
 """
-    for found, status, total in process_group.run(tmp_path, program, 2, meet(2)):
+    for found, status, total, more in process_group.run(tmp_path, program, 2, meet(2)):
         assert found[0] == "FailedPreconditionError" and "the child is no member" in found[1]
         assert status == 0 and total == 200_000
+        assert more == 0  # the child has taken none of the group's memory
 
 
 def test_a_rank_without_the_others_gives_up_in_time():

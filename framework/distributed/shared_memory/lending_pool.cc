@@ -71,13 +71,24 @@ uint32_t LendingPool::add_segment(size_t bytes, Made made, Dropped dropped) {
                              lent.load(), " bytes are lent, and the limit is ", most_bytes_,
                              " (TREENAIL_SHARED_MEMORY_LIMIT)");
   }
-  const IntrusivePtr<Segment> segment = Segment::create(bytes);
+  const IntrusivePtr<Segment> segment = create(bytes, dropped);
   const uint32_t number = next_segment_++;
   segments_.emplace(number, segment);
   bytes_ += static_cast<int64_t>(segment->bytes());
   lent += static_cast<int64_t>(segment->bytes());
   made(number, segment);
   return number;
+}
+
+// What this process or its control group may have may be taken by segments that nobody uses.
+IntrusivePtr<Segment> LendingPool::create(size_t bytes, Dropped dropped) {
+  while (true) {
+    try {
+      return Segment::create(bytes);
+    } catch (const Error&) {
+      if (!drop_oldest(dropped)) throw;
+    }
+  }
 }
 
 // Of the segments of one block, which nobody uses. Whether there was one.

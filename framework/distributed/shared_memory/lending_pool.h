@@ -44,6 +44,7 @@ class LendingPool {
   SharedBlock block_at(const Block& block, size_t bytes) const;
   Block carve(size_t size, Made made, Dropped dropped);
   uint32_t add_segment(size_t bytes, Made made, Dropped dropped);
+  IntrusivePtr<Segment> create(size_t bytes, Dropped dropped);
   bool drop_oldest(Dropped dropped);
 
   const int64_t most_bytes_;

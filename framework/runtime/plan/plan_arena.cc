@@ -153,6 +153,29 @@ void PlanBuilder::plan_memory_of(int32_t number) {
     for (size_t i = 0; i < own.size(); ++i) blocks_[own[i]].offset = blocks[i].offset;
   }
   there.peak_bytes = added_bytes(there.arena_bytes, fresh_bytes(number));
+  if (there.device->is_host()) there.peak_bytes = added_bytes(there.peak_bytes, lent_bytes());
+}
+
+// What lies in memory that a kernel gives, at most at once: it goes after its last use.
+int64_t PlanBuilder::lent_bytes() const {
+  std::vector<MemoryBlock> blocks;
+  std::vector<int32_t> block_of(plan_->slots.size(), -1);
+  const auto block_at = [&](int32_t i) -> int32_t& { return block_of[static_cast<size_t>(i)]; };
+  for (size_t n = 0; n < plan_->nodes.size(); ++n) {
+    const PlanNode& p = plan_->nodes[n];
+    for (const int32_t input : p.inputs) {
+      const int32_t block = block_at(root_of(input));
+      if (block >= 0) blocks[static_cast<size_t>(block)].users.push_back(static_cast<int32_t>(n));
+    }
+    if (p.forwarded >= 0) block_at(p.first_output) = block_at(root_of(p.forwarded));
+    for (const int32_t out : p.fresh) {
+      const Slot& value = plan_->slots[static_cast<size_t>(out)];
+      if (value.allocate == nullptr) continue;
+      block_at(out) = static_cast<int32_t>(blocks.size());
+      blocks.push_back({tensor_bytes(value.dtype, value.shape.shape()), {static_cast<int32_t>(n)}});
+    }
+  }
+  return blocks.empty() ? 0 : plan_memory(blocks, before_, plan_->in_order());
 }
 
 // They are fetched, or views of them are, so that all are there at the end.
@@ -161,7 +184,7 @@ int64_t PlanBuilder::fresh_bytes(int32_t memory) const {
   for (const PlanNode& p : plan_->nodes) {
     for (const int32_t out : p.fresh) {
       const Slot& value = plan_->slots[static_cast<size_t>(out)];
-      if (value.memory == memory)
+      if (value.memory == memory && value.allocate == nullptr)
         sum = added_bytes(sum, tensor_bytes(value.dtype, value.shape.shape()));
     }
   }

@@ -124,6 +124,7 @@ class PlanBuilder {
   int32_t add_block(int32_t memory, int64_t bytes, int32_t writer);
   void plan_memory_of(int32_t number);
   int64_t fresh_bytes(int32_t memory) const;
+  int64_t lent_bytes() const;
   void share_slots();
   void count_uses();
 

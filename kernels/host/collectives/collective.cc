@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "framework/distributed/collectives/communicator.h"
+#include "framework/distributed/collectives/parts.h"
 #include "framework/distributed/collectives/rank_order.h"
 #include "framework/runtime/kernel/kernel_end.h"
 #include "framework/runtime/kernel/kernel_registry.h"
@@ -91,7 +92,9 @@ Tensor memory_of_group(DType dtype, const Shape& shape) {
 
 std::unique_ptr<Kernel> prepare_all_reduce(const PrepareContext& p) {
   std::unique_ptr<AsyncKernel> kernel = make_reducing(p, CollectiveKind::kAllReduce);
-  if (p.num_inputs() == 1) kernel->input_memory = memory_of_group;  // several are put together
+  if (p.num_inputs() > 1) return kernel;  // they are put together
+  const auto elements = static_cast<size_t>(p.input_shape(0).num_elements());
+  if (elements * dtype_size(p.input_type(0)) > kSplitBytes) kernel->input_memory = memory_of_group;
   return kernel;
 }
 
