@@ -2,6 +2,7 @@
 #include "framework/distributed/access.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "framework/base/error.h"
 #include "framework/graph/function.h"
@@ -20,22 +21,27 @@ std::string_view reach_of(HostAccess access) {
 
 }  // namespace
 
-AccessCheck::AccessCheck(const AccessRules& rules) : rules_(rules), roots_(rules.allow_paths) {
+bool AccessRules::allow(const OpDef& op) const {
+  if (op.host_access == HostAccess::kNone) return true;
+  if (op.host_access == HostAccess::kFiles && !allow_paths.empty()) return true;
+  return std::ranges::find(allow_ops, op.name) != allow_ops.end();
+}
+
+AccessCheck::AccessCheck(const AccessRules& rules, std::string server)
+    : rules_(rules), roots_(rules.allow_paths), server_(std::move(server)) {
   for (const std::string& op : rules_.allow_ops) static_cast<void>(OpRegistry::instance().get(op));
 }
 
 void AccessCheck::check(const Node& node, const std::string& function) const {
   const OpDef& op = node.op().def();
-  if (op.host_access == HostAccess::kNone) return;
+  if (rules_.allow(op)) return;
   // Between the pieces of one graph; clients' graphs have none.
   if (may_be_stored(op.name, Exchanges::kAllowed) && !may_be_stored(op.name, Exchanges::kRefused))
     return;
   const bool files = op.host_access == HostAccess::kFiles;
-  if (files && !rules_.allow_paths.empty()) return;
-  if (std::ranges::find(rules_.allow_ops, op.name) != rules_.allow_ops.end()) return;
   throw error_of(
       Code::kPermissionDenied,
-      {"the server does not run operation \"", op.name, "\", of node \"", node.name(), "\"",
+      {server_, " does not run operation \"", op.name, "\", of node \"", node.name(), "\"",
        function.empty() ? "" : concat(" in function \"", function, "\""), ", for its clients: it ",
        reach_of(op.host_access), ". Needed is that the server is started with --allow-",
        files ? "path=DIRECTORY" : concat("ops=", op.name), " (Python: allow_",

@@ -15,12 +15,15 @@ namespace treenail {
 struct AccessRules {
   std::vector<std::string> allow_ops;    // by name, whatever they reach
   std::vector<std::string> allow_paths;  // directories: operations on files are allowed below them
+
+  bool allow(const OpDef& op) const;
 };
 
 class AccessCheck {
  public:
-  // Errors: NotFound for an operation that there is not; as FileRoots.
-  explicit AccessCheck(const AccessRules& rules);
+  // `server`: who refuses, as errors name it. Errors: NotFound for an operation that there is not;
+  // as FileRoots.
+  explicit AccessCheck(const AccessRules& rules, std::string server = "the server");
   // Of the graph and all functions that it brings. Errors: PermissionDenied, naming node and
   // operation and what would allow it.
   void check(const Graph& graph) const;
@@ -32,6 +35,7 @@ class AccessCheck {
 
   const AccessRules rules_;
   const FileRoots roots_;
+  const std::string server_;
 };
 
 }  // namespace treenail

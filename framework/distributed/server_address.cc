@@ -28,7 +28,8 @@ std::string listening_address(const std::string& address, bool encrypted, bool p
       Code::kPermissionDenied,
       concat("refuses to listen on ", address, ": whoever reaches that port could use it, ",
              "and nothing on the way is encrypted. Give it a certificate, listen on localhost, or ",
-             "say plain_text where the network and all who are in it are trusted"));
+             "say --plain-text (Python: plain_text) where the network and all who are in it are ",
+             "trusted"));
 }
 
 }  // namespace treenail

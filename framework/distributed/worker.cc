@@ -53,7 +53,9 @@ struct Worker::State {
 };
 
 Worker::Worker(Options options)
-    : options_(std::move(options)), incarnation_(system_seed()), access_(options_.access) {
+    : options_(std::move(options)),
+      incarnation_(system_seed()),
+      access_(options_.access, treenail::to_text(options_.task)) {
   static_cast<void>(options_.cluster.address(options_.task));
   for (const Device* device : session_devices(options_.device_count))
     devices_.push_back(treenail::to_text(device_of_task(options_.task, device->name())));

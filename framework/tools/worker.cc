@@ -277,27 +277,33 @@ void load_plugins(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) load_plugin(path);
 }
 
+// The operations that reach further than the session, as far as clients may run them, or not. What
+// joins the pieces of a graph ("_Send") is none that a client could ask for.
+std::string reaching(const AccessRules& access, bool allowed) {
+  std::string names;
+  for (const OpDef* op : OpRegistry::instance().all()) {
+    if (op->host_access == HostAccess::kNone || op->name.starts_with('_')) continue;
+    if (access.allow(*op) == allowed) names += concat(names.empty() ? "" : " ", op->name);
+  }
+  return names.empty() ? "none" : names;
+}
+
 // Of what --check prints.
 std::string exposure(const Server& server, const Options& given) {
   const ServerOptions& options = given.server;
-  std::string reaching;
-  for (const OpDef* op : OpRegistry::instance().all())
-    if (op->host_access != HostAccess::kNone)
-      reaching += concat(reaching.empty() ? "" : " ", op->name);
   const Limits& limits = options.limits;
   const std::string paths = joined(options.access.allow_paths);
-  const std::string ops = joined(options.access.allow_ops);
-  return concat("task     ", to_text(options.task), "\n", "target   ", server.target(), "\n",
-                "open to  ", callers_text(options), "\n", "files    ",
-                paths.empty() ? "none" : concat("below ", paths), "\n", "plugins  ",
-                given.plugins.empty() ? "none" : joined(given.plugins), "\n",
-                "may run  all operations but those that reach further",
-                ops.empty() ? "" : concat("; of these ", ops), "\n", "         (", reaching, ")\n",
-                "limits   sessions ", limits.sessions, ", plans ", limits.plans, ", nodes ",
-                limits.nodes, ", memory ", limit_text(limits.memory_bytes), ", held ",
-                limit_text(limits.most_held(options.credentials != nullptr)), ", step ",
-                limit_text(limits.step_seconds), ", idle ", limits.idle_seconds, ", message ",
-                limits.message_bytes, "\n");
+  return concat(
+      "task     ", to_text(options.task), "\n", "target   ", server.target(), "\n", "open to  ",
+      callers_text(options), "\n", "files    ", paths.empty() ? "none" : concat("below ", paths),
+      "\n", "plugins  ", given.plugins.empty() ? "none" : joined(given.plugins), "\n",
+      "may run  what computes and keeps state; of what reaches further: ",
+      reaching(options.access, true), "\n", "refused  ", reaching(options.access, false), "\n",
+      "limits   sessions ", limits.sessions, ", plans ", limits.plans, ", partial runs ",
+      limits.partial_runs, ", nodes ", limits.nodes, ", memory ", limit_text(limits.memory_bytes),
+      ", held ", limit_text(limits.most_held(options.credentials != nullptr)), ", step ",
+      limit_text(limits.step_seconds), ", idle ", limits.idle_seconds, ", message ",
+      limits.message_bytes, "\n");
 }
 
 int run(const std::vector<std::string_view>& arguments) {

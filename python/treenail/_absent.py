@@ -6,7 +6,6 @@ from __future__ import annotations
 _FEED = "read the data in Python and feed arrays: session.run(y, feed_dict={x: batch})"
 _READERS = ("there are no readers of files in the graph: read in Python, in threads of your own if "
             "it is slow, and enqueue arrays (tn.FIFOQueue)")
-_ONE_PROCESS = "a session runs in one process"
 _EXAMPLES = "there are no tf.Example records: keep data in NumPy or HDF5 files and feed arrays"
 _FILES = "use Python's own files: open, os, glob, shutil"
 _GRAPH_FILES = "use graph.save(path), and tn.load_graph or tn.import_graph"
@@ -29,6 +28,8 @@ _TOP = {
     "write_file": _FILES, "matching_files": "use glob.glob",
     "python_io": _EXAMPLES, "logging": "use Python's logging",
     "TestCase": "use unittest.TestCase",
+    "create_partitioned_variables": "give tn.get_variable a partitioner "
+                                    "(tn.fixed_size_partitioner)",
     "print": "tn.Print writes values on their way",
     "disable_eager_execution": "it is off unless tn.enable_eager_execution() was called",
     "enable_v2_behavior": "tn.enable_eager_execution() has operations run at once",
@@ -58,7 +59,7 @@ _TOP = {
     "tn.sequence_mask, or use tn.SparseTensor", "merge_all_summaries": "use tn.summary.merge_all",
 }
 _TRAIN = {
-    "Checkpoint": "use tn.train.Saver", "NewCheckpointReader": "use tn.train.load_checkpoint",
+    "NewCheckpointReader": "use tn.train.load_checkpoint",
     "write_graph": _GRAPH_FILES, "SummaryWriter": "use tn.summary.FileWriter",
     "Example": _EXAMPLES, "SequenceExample": _EXAMPLES, "Feature": _EXAMPLES,
     "Features": _EXAMPLES, "BytesList": _EXAMPLES, "FloatList": _EXAMPLES, "Int64List": _EXAMPLES,
@@ -68,7 +69,7 @@ _TESTS = "use unittest or pytest, and numpy.testing"
 _TEST = {"TestCase": "use unittest.TestCase", "main": _TESTS, "mock": "use unittest.mock",
          "assert_equal_graph_def": _GRAPH_FILES, "get_temp_dir": "use tempfile",
          "test_src_dir_path": "use os.path.dirname(__file__)", "Benchmark": "use timeit",
-         "create_local_cluster": _ONE_PROCESS, "StubOutForTesting": "use unittest.mock",
+         "StubOutForTesting": "use unittest.mock",
          "is_built_with_cuda": "see tn.build_info()", "is_built_with_gpu_support": "see "
          "tn.build_info()", "is_gpu_available": "see tn.Session().list_devices()",
          "gpu_device_name": "see tn.Session().list_devices()"}

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of programs need: gradients held to finite differences."""
+"""What tests of programs need: gradients held to finite differences, clusters of one process."""
 
 from __future__ import annotations
+
+import contextlib
 
 from treenail import _treenail as _core
 from treenail._convert import IndexedSlices, convert_to_tensor
@@ -164,7 +166,50 @@ class _Check:
         return _parts(np.ascontiguousarray(value))
 
 
-__all__ = ["compute_gradient", "compute_gradient_error"]
+def _free_addresses(count: int) -> list:
+    """Of this machine; nobody listens there, though somebody may come."""
+    import socket
+    with contextlib.ExitStack() as until_all_are_known:
+        found = []
+        for _ in range(count):
+            each = until_all_are_known.enter_context(socket.socket())
+            each.bind(("localhost", 0))
+            found.append("localhost:%d" % each.getsockname()[1])
+    return found
+
+
+def create_local_cluster(num_workers: int, num_ps: int, protocol: str = "grpc",
+                         worker_config: Any = None, ps_config: Any = None) -> tuple:
+    """(servers of the job "worker", servers of "ps"), lists of tn.train.Server: all tasks of a
+    cluster in this process, at free ports of this machine.
+
+    worker_config, ps_config: tn.ConfigProto of the servers. Raises ValueError for numbers below 0,
+    a cluster without tasks, and a protocol other than "grpc".
+
+        workers, ps = tn.test.create_local_cluster(num_workers=2, num_ps=1)
+        with tn.Session(workers[0].target) as session:
+            ...
+    """
+    from treenail.train import Server
+    counts = {"worker": num_workers, "ps": num_ps}
+    if any(isinstance(count, bool) or not isinstance(count, int) or count < 0
+           for count in counts.values()) or not any(counts.values()):
+        raise ValueError("num_workers is %r and num_ps is %r; needed are numbers from 0 on, and a "
+                         "task" % (num_workers, num_ps))
+    if protocol != "grpc":
+        raise ValueError("protocol is %r; needed is \"grpc\"" % (protocol,))
+    addresses = _free_addresses(num_workers + num_ps)
+    cluster = {job: tasks for job, tasks in (("worker", addresses[:num_workers]),
+                                             ("ps", addresses[num_workers:])) if tasks}
+    configs = {"worker": worker_config, "ps": ps_config}
+    servers: dict = {"worker": [], "ps": []}
+    for job, tasks in cluster.items():
+        servers[job] = [Server(cluster, job, task, config=configs[job])
+                        for task in range(len(tasks))]
+    return servers["worker"], servers["ps"]
+
+
+__all__ = ["compute_gradient", "compute_gradient_error", "create_local_cluster"]
 
 
 def __getattr__(name: str):

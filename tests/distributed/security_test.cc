@@ -230,7 +230,7 @@ TEST(AccessCheck, LooksIntoEveryFunction) {
   EXPECT_TRUE(error_of([] {
                 AccessCheck({{"Prin"}, {}});
               }).starts_with("NotFound: no op \"Prin\""));
-  const AccessCheck files({{}, {folder.path()}});
+  const AccessCheck files(AccessRules{{}, {folder.path()}});
   GraphBuilder inner;
   inner.node(
       "Print",
@@ -503,9 +503,10 @@ TEST_F(OneServer, FilesAreForItsOwnProcess) {
   const Output x = b.constant(floats({1, 2}), "x");
   b.node("Save", {prefix, name, slice, x}, {}, "save");
   const std::string session = open();
-  EXPECT_TRUE(error_of([&] {
-                plan(session, *b.graph, "save");
-              }).starts_with("PermissionDenied: the server does not run operation \"Save\""));
+  EXPECT_TRUE(
+      error_of([&] {
+        plan(session, *b.graph, "save");
+      }).starts_with("PermissionDenied: /job:w/replica:0/task:0 does not run operation \"Save\""));
   SessionOptions options;
   options.remote = open_remote_session(server->target(), b.graph, options);
   Session own(b.graph, options);

@@ -77,7 +77,8 @@ def test_any_text_is_read_or_refused():
 
 def test_slurm(given):
     given(SLURM_STEP_NODELIST="cn[1-3]", SLURM_STEP_TASKS_PER_NODE="2(x2),1", SLURM_PROCID=3)
-    resolver = cr.SlurmClusterResolver({"ps": 1, "worker": 4})
+    resolver = cr.SlurmClusterResolver({"ps": 1, "worker": 4}, auto_set_gpu=False)
+    assert resolver.cluster_spec().num_tasks("worker") == 4
     assert resolver.cluster_spec() == {
         "ps": ["cn1:8888"], "worker": ["cn1:8889", "cn2:8888", "cn2:8889", "cn3:8888"]}
     assert resolver.get_task_info() == ("worker", 2)
@@ -147,6 +148,13 @@ def test_simple():
     assert resolver.cluster_spec() == {"worker": ["a:1"]}
     with pytest.raises(ValueError, match="cluster_spec"):
         cr.SimpleClusterResolver([])
+    spec = tn.train.ClusterSpec({"worker": {1: "b:2"}})  # task 0 is not told
+    resolver = cr.SimpleClusterResolver(spec, task_type="worker", task_id=1, environment="site",
+                                        num_accelerators={"GPU": 2})
+    assert resolver.cluster_spec() is spec and resolver.master() == "grpc://b:2"
+    assert (resolver.environment, resolver.num_accelerators()) == ("site", {"GPU": 2})
+    with pytest.raises(ValueError, match="no task 0 of job 'worker'"):
+        resolver.master("worker", 0)
     with pytest.raises(NotImplementedError):
         cr.ClusterResolver().cluster_spec()
     assert tn.distribute.cluster_resolver is cr

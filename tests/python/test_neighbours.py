@@ -151,6 +151,27 @@ def test_values_go_by_message_where_no_socket_connects(worker, ps, reason):
         assert said.startswith("messages: ") and reason in said
 
 
+def _other_mounts():
+    """A command that starts another one with an IPC and a mount namespace of its own, as containers
+    of one pod have them: the directory of the sockets is another one there."""
+    sockets = "/tmp/treenail-%d" % os.getuid()
+    os.makedirs(sockets, 0o700, exist_ok=True)
+    command = ["unshare", "--ipc", "--mount", "sh", "-c",
+               'mount -t tmpfs -o mode=700 none "$0" && exec "$@"', sockets]
+    done = subprocess.run([*command, "true"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, check=False)
+    if done.returncode:
+        pytest.skip("no namespaces of its own for a process: %s" % done.stdout.strip())
+    return command
+
+
+def test_values_go_by_message_to_a_container_of_the_same_host():
+    with Pair("messages", ps_within=_other_mounts()) as pair:
+        said = pair.said()
+        assert said.startswith("messages: ") and "does not answer" in said
+        assert lent_to_others(pair.ps.pid) == 0
+
+
 def test_values_go_by_message_where_there_is_no_memory_to_lend():
     with Pair(ps={"TREENAIL_SHARED_MEMORY_LIMIT": "1000"}) as pair:
         values, lent = map(int, re.findall(r"\d+", pair.said()))

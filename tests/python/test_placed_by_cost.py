@@ -57,12 +57,12 @@ def test_a_session_at_a_server_runs_where_it_is_predicted_to_end_first(servers, 
         assert (session.run(total, feed) == expected).all()
         assert [use.device for use in found.devices] == [
             device.name for device in session.list_devices()]
-    said = capfd.readouterr().err
+    rows = [line.split() for line in capfd.readouterr().err.splitlines()]
     used = set()
     for node in found.nodes:
         if node.name.startswith("part"):
             used.add(node.device)
-            assert any(node.name in line and node.device in line for line in said.splitlines())
+            assert [node.device] == [row[2] for row in rows if row[0] == node.name]
     assert used == {task + "/device:CPU:0" for task in TASKS}
 
 

@@ -375,3 +375,26 @@ def to_bfloat16(x):
 def test_rounding_to_another_dtype_is_refused():
     with pytest.raises(ValueError, match="must be tn.bfloat16, tn.float16 or None, not tn.int32"):
         tn.Session(config=tn.ConfigProto(graph_options=tn.GraphOptions(sendrecv_dtype=tn.int32)))
+
+
+def test_a_cluster_within_this_process():
+    workers, ps = tn.test.create_local_cluster(num_workers=2, num_ps=1)
+    with tn.device("/job:ps/task:0"):
+        v = tn.get_variable("v", [], initializer=tn.zeros_initializer())
+        after = v.assign_add(1.0)
+    with tn.device("/job:worker/task:1"):
+        more = tn.identity(after)
+    with tn.Session(workers[0].target) as session, tn.Session(workers[1].target) as other:
+        session.run(tn.global_variables_initializer())
+        assert session.run(more) == 1 and other.run(more) == 2
+    for server in workers + ps:
+        server.stop()
+    only, none = tn.test.create_local_cluster(1, 0, worker_config=tn.ConfigProto())
+    assert len(only) == 1 and none == []
+    only[0].stop()
+    for wrong in ({"num_workers": 0, "num_ps": 0}, {"num_workers": -1, "num_ps": 1},
+                  {"num_workers": 1.0, "num_ps": 0}):
+        with pytest.raises(ValueError, match="needed are numbers"):
+            tn.test.create_local_cluster(**wrong)
+    with pytest.raises(ValueError, match="needed is \"grpc\""):
+        tn.test.create_local_cluster(1, 1, protocol="grpc+verbs")

@@ -323,3 +323,20 @@ def test_layers_and_scopes_are_named_as_without_replicas():
             tn.layers.dense(tn.ones([1, 2]), 1)
             return [v.name for v in tn.global_variables()]
     assert names(D.MirroredStrategy(CPUS)) == names(D.Strategy())
+
+
+def test_ways_to_reduce_are_taken_and_change_nothing():
+    for ops in (D.CrossDeviceOps(), D.ReductionToOneDevice(), D.HierarchicalCopyAllReduce(2),
+                D.NcclAllReduce()):
+        assert isinstance(ops, D.CrossDeviceOps)
+        assert D.MirroredStrategy(CPUS[:2], cross_device_ops=ops).num_replicas_in_sync == 2
+    for wrong in (lambda: D.MirroredStrategy(CPUS[:2], cross_device_ops="nccl"),
+                  lambda: D.MultiWorkerMirroredStrategy("ring")):
+        with pytest.raises(TypeError, match="needed is a|must be a"):
+            wrong()
+    with pytest.raises(ValueError, match="needed is None"):
+        D.ReductionToOneDevice("/cpu:0")
+    with pytest.raises(ValueError, match="num_packs is -1"):
+        D.NcclAllReduce(-1)
+    ways = D.experimental.CollectiveCommunication
+    assert [way.name for way in ways] == ["AUTO", "RING", "NCCL"]

@@ -83,6 +83,20 @@ def test_check_says_what_is_open_to_whom():
 
 
 @needs_tool
+def test_check_says_which_operations_clients_may_run(tmp_path):
+    def lines(*arguments):
+        said = worker("--cluster=ps=localhost:0", "--job=ps", "--check", *arguments, status=0)
+        found = dict(line.split(None, 1) for line in said.replace("may run", "may").splitlines())
+        assert "partial runs 1000" in found["limits"]
+        return found["may"].rpartition(": ")[2].split(), found["refused"].split()
+    allowed, refused = lines()
+    assert allowed == ["none"] and {"Save", "Restore", "Print", "PyFunc"} <= set(refused)
+    allowed, others = lines("--allow-path=%s" % tmp_path, "--allow-ops=Print")
+    assert {"Save", "Restore", "Print"} <= set(allowed) and "PyFunc" in others
+    assert set(allowed) | set(others) == set(refused)
+
+
+@needs_tool
 @pytest.mark.parametrize("arguments, status, message", [
     ([], 2, "--cluster is needed"),
     (["--cluster=ps=localhost:1"], 2, "--job is needed"),
@@ -96,7 +110,7 @@ def test_check_says_what_is_open_to_whom():
     (["--cluster=ps=localhost:1,localhost:2", "--job=ps"], 2, "--task is needed: job ps has 2"),
     (["--cluster=ps=localhost:1", "--job=ps", "--task=x"], 2, 'a number from 0, not "x"'),
     (["--cluster=ps=localhost:1", "--job=ps", "--cpus=0"], 2, 'a number from 1, not "0"'),
-    (["--cluster=ps=0.0.0.0:1", "--job=ps"], 1, "refuses to listen on 0.0.0.0:1"),
+    (["--cluster=ps=0.0.0.0:1", "--job=ps"], 1, "say --plain-text (Python"),
     (["--config=/nowhere"], 2, 'cannot read the file "/nowhere"'),
 ])
 def test_what_is_refused(arguments, status, message):

@@ -127,7 +127,8 @@ struct PlanMemory {
   Device* device = nullptr;
   bool used = false;  // a node runs there, or a value lies there
   int64_t arena_bytes = 0;
-  int64_t peak_bytes = 0;  // arena and fresh outputs (PlanNode::fresh), as many as are there at once
+  int64_t peak_bytes =
+      0;  // arena and fresh outputs (PlanNode::fresh), as many as are there at once
   // For Tensor and Buffer: null where it is the host's.
   Device* owner() const { return device->is_host() ? nullptr : device; }
 };

@@ -12,10 +12,10 @@ namespace {
 
 using Row = std::array<std::string, 4>;
 
-Row row_of(const Node& node, const Topology& topology) {
-  const auto device = static_cast<size_t>(topology.places[static_cast<size_t>(node.id())]);
-  return {node.original_name(), node.type(), to_text(topology.devices[device]->name()),
-          node.device()};
+Row row_of(const Node& node, const Topology& topology, const DeviceName& task) {
+  const auto number = static_cast<size_t>(topology.places[static_cast<size_t>(node.id())]);
+  const DeviceName device = merge_device_names(topology.devices[number]->name(), task);
+  return {node.original_name(), node.type(), to_text(device), node.device()};
 }
 
 std::string text_of(const std::vector<Row>& rows) {
@@ -38,14 +38,14 @@ std::string text_of(const std::vector<Row>& rows) {
 
 }  // namespace
 
-void PlacementLog::write(const Topology& topology) {
+void PlacementLog::write(const Topology& topology, const DeviceName& task) {
   std::vector<Row> rows{{"operation", "type", "device", "asked for"}};
   const std::unique_lock lock(mutex_);
   if (mutex_.abandoned()) begin_anew(written_);
   for (const Node* node : topology.order) {
     const bool own = node->type().starts_with('_');
     if (!own && written_.insert(node->original_name()).second)
-      rows.push_back(row_of(*node, topology));
+      rows.push_back(row_of(*node, topology, task));
   }
   if (rows.size() > 1) std::fputs(text_of(rows).c_str(), stderr);
 }

@@ -14,7 +14,8 @@ namespace treenail {
 
 class PlacementLog {
  public:
-  void write(const Topology& topology);
+  // `task`: what its devices go by, as SessionOptions.
+  void write(const Topology& topology, const DeviceName& task);
 
  private:
   ForkMutex mutex_;

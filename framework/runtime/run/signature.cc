@@ -168,7 +168,7 @@ void Session::Signature::renew_topology(const Planning& planning) {
     made.facts = &functions->facts();
   }
   topology_ = make_topology(planning.graph, feeds, fetches, targets, *session.resources, made);
-  if (options.log_placement) session.placements.write(*topology_);
+  if (options.log_placement) session.placements.write(*topology_, options.task);
 }
 
 bool Session::Signature::deserves_plan(const ShapeKey& key) {

@@ -5,6 +5,8 @@
 from treenail._names import no_attribute as _no_attribute
 from treenail._refusals import name_in_refusals as _name_in_refusals
 from treenail.distribute import cluster_resolver, experimental
+from treenail.distribute._cross_device_ops import (CrossDeviceOps, HierarchicalCopyAllReduce,
+                                                   NcclAllReduce, ReductionToOneDevice)
 from treenail.distribute._mirrored import MirroredStrategy, OneDeviceStrategy
 from treenail.distribute._multi_worker import MultiWorkerMirroredStrategy
 from treenail.distribute._parameter_server import ParameterServerStrategy
@@ -15,6 +17,7 @@ from treenail.distribute._values import DistributedValues
 
 __all__ = ["cluster_resolver", "experimental", "Strategy", "StrategyExtended", "MirroredStrategy",
            "OneDeviceStrategy", "MultiWorkerMirroredStrategy", "ParameterServerStrategy",
+           "CrossDeviceOps", "ReductionToOneDevice", "HierarchicalCopyAllReduce", "NcclAllReduce",
            "ReplicaContext", "ReduceOp", "DistributedValues", "get_strategy", "has_strategy",
            "in_cross_replica_context", "get_replica_context"]
 

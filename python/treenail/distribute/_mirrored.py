@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from treenail._devices import device_name
+from treenail.distribute._cross_device_ops import CrossDeviceOps, checked_kind
 from treenail.distribute._strategy import Strategy, StrategyExtended
 
 TYPE_CHECKING = False
@@ -26,8 +27,8 @@ class MirroredStrategy(Strategy):
     """Replicas on several devices of this process, which train one model in step.
 
     devices: one for each replica, by default the first CPU alone. Several CPUs are there by
-    tn.ConfigProto(device_count={"CPU": 4}), for each session. cross_device_ops: accepted; values
-    are added in the order of replicas.
+    tn.ConfigProto(device_count={"CPU": 4}), for each session. cross_device_ops: a
+    tn.distribute.CrossDeviceOps; values are added in the order of replicas, whichever it is.
 
         strategy = tn.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
         with strategy.scope():
@@ -49,6 +50,7 @@ class MirroredStrategy(Strategy):
     """
 
     def __init__(self, devices: Sequence | None = None, cross_device_ops: Any = None) -> None:
+        checked_kind("cross_device_ops", cross_device_ops, CrossDeviceOps)
         chosen = ["/cpu:0"] if devices is None else devices
         if isinstance(chosen, str):
             raise TypeError("devices must be a list of devices, not %r" % (devices,))

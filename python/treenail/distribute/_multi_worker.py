@@ -7,6 +7,7 @@ from __future__ import annotations
 from treenail import _treenail as _core
 from treenail._convert import IndexedSlices
 from treenail._variables import Variable
+from treenail.distribute._cross_device_ops import CollectiveCommunication, checked_kind
 from treenail.distribute._strategy import Strategy, StrategyExtended
 
 TYPE_CHECKING = False
@@ -80,8 +81,9 @@ class MultiWorkerMirroredStrategy(Strategy):
 
     cluster_resolver: tells the processes, by default what TF_CONFIG, Slurm or an MPI launcher says;
     where the process has joined a group by tn.distributed.init(), that is taken. Of a cluster its
-    jobs "chief" and "worker" take part, in this order. communication: accepted; how bytes travel is
-    tn.distributed.transport(). plain_text: as of tn.distributed.init().
+    jobs "chief" and "worker" take part, in this order. communication: a
+    tn.distribute.experimental.CollectiveCommunication; how bytes travel is found, whichever it is
+    (tn.distributed.transport()). plain_text: as of tn.distributed.init().
 
     Every process runs the same program, with a session of its own: operations that meet the other
     processes, among them the initialisation of variables, all must run alike. Variables begin with
@@ -93,6 +95,7 @@ class MultiWorkerMirroredStrategy(Strategy):
 
     def __init__(self, communication: Any = None, cluster_resolver: Any = None,
                  plain_text: bool = False) -> None:
+        checked_kind("communication", communication, CollectiveCommunication)
         from treenail import distributed
         distributed.init(cluster=cluster_resolver, plain_text=plain_text)
         super().__init__(_MultiWorker(self, ["/cpu:0"]))

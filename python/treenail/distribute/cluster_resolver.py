@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which tasks a cluster has and which of them this process is, as Slurm, an MPI launcher or
 TF_CONFIG say it: nobody writes lists of hosts by hand. Names and results are those of TensorFlow's
-tf.distribute.cluster_resolver; a cluster is a dict {job: ["host:port", ...]}."""
+tf.distribute.cluster_resolver; a cluster is a tn.train.ClusterSpec."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from treenail._names import no_attribute as _no_attribute
 from treenail._refusals import name_in_refusals as _name_in_refusals
 from treenail.distribute import _node_list
 from treenail.distributed import _launcher
+from treenail.train._cluster_spec import ClusterSpec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,15 +23,16 @@ _PORT = 8888
 
 
 class ClusterResolver:
-    """Tells the tasks of a cluster. A subclass defines cluster_spec, and sets task_type, task_id
-    and rpc_layer where it knows them."""
+    """Tells the tasks of a cluster. A subclass defines cluster_spec, and sets task_type, task_id,
+    rpc_layer and environment where it knows them."""
 
+    environment: str = ""
     task_type: str | None = None
     task_id: int | None = None
     rpc_layer: str | None = None
 
-    def cluster_spec(self) -> dict:
-        """{job name: addresses of its tasks, in order}."""
+    def cluster_spec(self) -> ClusterSpec:
+        """The tasks of each job, and where they are."""
         raise NotImplementedError("%s defines no cluster_spec" % type(self).__name__)
 
     def master(self, task_type: str | None = None, task_id: int | None = None,
@@ -41,12 +43,14 @@ class ClusterResolver:
         number = self.task_id if task_id is None else task_id
         if kind is None or number is None:
             return ""
-        tasks = self.cluster_spec().get(kind, [])
-        if not 0 <= number < len(tasks):
+        cluster = ClusterSpec(self.cluster_spec())
+        tasks = cluster.task_indices(kind) if kind in cluster.jobs else []
+        if number not in tasks:
             raise ValueError("the cluster has no task %d of job %r; it has %d" % (number, kind,
                                                                                   len(tasks)))
+        address = cluster.task_address(kind, number)
         layer = self.rpc_layer if rpc_layer is None else rpc_layer
-        return "%s://%s" % (layer, tasks[number]) if layer else tasks[number]
+        return "%s://%s" % (layer, address) if layer else address
 
     def num_accelerators(self, task_type: str | None = None, task_id: int | None = None,
                          config_proto: Any = None) -> dict:
@@ -56,17 +60,26 @@ class ClusterResolver:
 
 
 class SimpleClusterResolver(ClusterResolver):
-    """A cluster that is stated. cluster_spec: {job: addresses}."""
+    """A cluster that is stated. cluster_spec: a tn.train.ClusterSpec, or {job: addresses}.
+    num_accelerators: what num_accelerators() tells."""
 
-    def __init__(self, cluster_spec: Mapping, master: str = "", task_type: str | None = None,
-                 task_id: int | None = None, rpc_layer: str | None = "grpc") -> None:
+    def __init__(self, cluster_spec: ClusterSpec | Mapping, master: str = "",
+                 task_type: str | None = None, task_id: int | None = None, environment: str = "",
+                 num_accelerators: Mapping | None = None,
+                 rpc_layer: str | None = "grpc") -> None:
         self._cluster = _checked_cluster(cluster_spec, "cluster_spec")
-        self._master = master
+        self._master, self._num_accelerators = master, dict(num_accelerators or {})
         self.task_type, self.task_id, self.rpc_layer = task_type, task_id, rpc_layer
+        self.environment = environment
 
-    def cluster_spec(self) -> dict:
+    def cluster_spec(self) -> ClusterSpec:
         """As it was stated."""
-        return {job: list(tasks) for job, tasks in self._cluster.items()}
+        return self._cluster
+
+    def num_accelerators(self, task_type: str | None = None, task_id: int | None = None,
+                         config_proto: Any = None) -> dict:
+        """As it was stated, for any task."""
+        return dict(self._num_accelerators)
 
     def master(self, task_type: str | None = None, task_id: int | None = None,
                rpc_layer: str | None = None) -> str:
@@ -99,7 +112,7 @@ class TFConfigClusterResolver(ClusterResolver):
             raise ValueError("TF_CONFIG's \"index\" is %r; needed is a number"
                              % (index,)) from None
         self.rpc_layer = found.get("rpc_layer", "grpc") if rpc_layer is None else rpc_layer
-        self.environment = found.get("environment") if environment is None else environment
+        self.environment = found.get("environment", "") if environment is None else environment
 
     @staticmethod
     def _read() -> dict:
@@ -112,9 +125,9 @@ class TFConfigClusterResolver(ClusterResolver):
             raise ValueError("TF_CONFIG is %s; needed is a JSON object" % text)
         return found
 
-    def cluster_spec(self) -> dict:
-        """The variable's "cluster"; {} where it has none."""
-        return {job: list(tasks) for job, tasks in self._cluster.items()}
+    def cluster_spec(self) -> ClusterSpec:
+        """The variable's "cluster"; one without jobs where it has none."""
+        return self._cluster
 
 
 class SlurmClusterResolver(ClusterResolver):
@@ -122,12 +135,15 @@ class SlurmClusterResolver(ClusterResolver):
 
     jobs: {job: number of tasks}, in the order in which tasks of the step belong to them; by default
     all are "worker". port_base: the port of a host's first task; further ones follow.
-    tasks_per_node: where SLURM_STEP_TASKS_PER_NODE is not to be asked. Raises ValueError outside of
-    a job step and where the numbers do not go together.
+    tasks_per_node: where SLURM_STEP_TASKS_PER_NODE is not to be asked. gpus_per_node,
+    gpus_per_task, auto_set_gpu: TensorFlow's; nothing follows from them, for Slurm itself says
+    which GPUs a task sees. Raises ValueError outside of a job step and where the numbers do not go together.
     """
 
     def __init__(self, jobs: Mapping | None = None, port_base: int = _PORT,
-                 tasks_per_node: int | None = None, rpc_layer: str | None = "grpc") -> None:
+                 gpus_per_node: int = 1, gpus_per_task: int = 1,
+                 tasks_per_node: int | None = None, auto_set_gpu: bool = True,
+                 rpc_layer: str | None = "grpc") -> None:
         hosts = _node_list.expand(_needed("SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"))
         if tasks_per_node is None:
             counts = _tasks_per_node(_needed("SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"))
@@ -142,9 +158,9 @@ class SlurmClusterResolver(ClusterResolver):
         self.rpc_layer = rpc_layer
         self._cluster, self.task_type, self.task_id = _dealt(places, jobs, rank, "Slurm's step")
 
-    def cluster_spec(self) -> dict:
-        """{job: "host:port" of its tasks}."""
-        return {job: list(tasks) for job, tasks in self._cluster.items()}
+    def cluster_spec(self) -> ClusterSpec:
+        """The tasks of each job, "host:port"."""
+        return self._cluster
 
     def get_task_info(self) -> tuple:
         """(job, number) of this process."""
@@ -178,19 +194,21 @@ class MPIClusterResolver(ClusterResolver):
         self._cluster, self.task_type, self.task_id = _dealt(places, jobs, said.rank,
                                                              said.launcher)
 
-    def cluster_spec(self) -> dict:
-        """{job: "host:port" of its tasks}."""
-        return {job: list(tasks) for job, tasks in self._cluster.items()}
+    def cluster_spec(self) -> ClusterSpec:
+        """The tasks of each job, "host:port"."""
+        return self._cluster
 
 
-def _checked_cluster(cluster: Any, what: str) -> dict:
+def _checked_cluster(cluster: Any, what: str) -> ClusterSpec:
+    if isinstance(cluster, ClusterSpec):
+        return cluster
     if not isinstance(cluster, dict):
         raise ValueError("%s is %r; needed is {job: addresses}" % (what, cluster))
     for job, tasks in cluster.items():
         if not isinstance(tasks, (list, tuple)) or not all(isinstance(t, str) for t in tasks):
             raise ValueError("%s has %r for job %r; needed is a list of \"host:port\""
                              % (what, tasks, job))
-    return {job: list(tasks) for job, tasks in cluster.items()}
+    return ClusterSpec(cluster)
 
 
 def _needed(*names: str) -> str:
@@ -214,7 +232,7 @@ def _tasks_per_node(text: str) -> list:
 
 
 def _dealt(places: list, jobs: Mapping | None, rank: int, who: str) -> tuple:
-    """({job: places}, job and number of the rank)."""
+    """(the cluster, job and number of the rank)."""
     wanted = {"worker": len(places)} if jobs is None else dict(jobs)
     if sum(wanted.values()) != len(places):
         raise ValueError("jobs asks for %d tasks; %s has %d"
@@ -225,7 +243,7 @@ def _dealt(places: list, jobs: Mapping | None, rank: int, who: str) -> tuple:
         if begin <= rank < begin + count:
             own = job, rank - begin
         begin += count
-    return (cluster, *own)
+    return (ClusterSpec(cluster), *own)
 
 
 __all__ = ["ClusterResolver", "SimpleClusterResolver", "TFConfigClusterResolver",

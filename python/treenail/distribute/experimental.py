@@ -2,10 +2,11 @@
 """TensorFlow 1.14's place for strategies over several processes."""
 
 from treenail._names import no_attribute as _no_attribute
+from treenail.distribute._cross_device_ops import CollectiveCommunication
 from treenail.distribute._multi_worker import MultiWorkerMirroredStrategy
 from treenail.distribute._parameter_server import ParameterServerStrategy
 
-__all__ = ["MultiWorkerMirroredStrategy", "ParameterServerStrategy"]
+__all__ = ["CollectiveCommunication", "MultiWorkerMirroredStrategy", "ParameterServerStrategy"]
 
 
 def __getattr__(name: str):

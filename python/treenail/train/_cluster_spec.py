@@ -76,6 +76,11 @@ class ClusterSpec:
         return bool(self._jobs)
 
     def __eq__(self, other: object) -> bool:
+        if isinstance(other, dict):  # of a form that the constructor takes
+            try:
+                other = ClusterSpec(other)
+            except TypeError:
+                return False
         return isinstance(other, ClusterSpec) and self._jobs == other._jobs
 
     def __hash__(self) -> int:
