@@ -4,8 +4,6 @@ There is one way here, in the order of replicas, so that a choice among them cha
 
 from __future__ import annotations
 
-import enum
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -42,8 +40,8 @@ class NcclAllReduce(_AllReduce):
     """num_packs: 0 or more; nothing follows from it. Raises ValueError for another."""
 
 
-class CollectiveCommunication(enum.Enum):
-    """How bytes travel between workers: which way is found, not chosen
+class CollectiveCommunication:
+    """How bytes travel between workers: AUTO, RING or NCCL. Which way is found, not chosen
     (tn.distributed.transport() tells)."""
 
     AUTO = "AUTO"
@@ -51,10 +49,19 @@ class CollectiveCommunication(enum.Enum):
     NCCL = "NCCL"
 
 
-def checked_kind(argument: str, given: Any, kind: type) -> None:
-    """Raises TypeError for what is neither None nor of that kind."""
-    if given is not None and not isinstance(given, kind):
-        raise TypeError("%s must be a %s or None, not %r" % (argument, kind.__name__, given))
+def check_cross_device_ops(given: Any) -> None:
+    """Raises TypeError for what is neither None nor one of them."""
+    if given is not None and not isinstance(given, CrossDeviceOps):
+        raise TypeError("cross_device_ops must be a tn.distribute.CrossDeviceOps or None, not %r"
+                        % (given,))
+
+
+def check_communication(given: Any) -> None:
+    """Raises ValueError for what is neither None nor one of them."""
+    ways = CollectiveCommunication
+    if given not in (None, ways.AUTO, ways.RING, ways.NCCL):
+        raise ValueError("communication must be AUTO, RING or NCCL of "
+                         "tn.distribute.experimental.CollectiveCommunication, not %r" % (given,))
 
 
 __all__ = ["CrossDeviceOps", "ReductionToOneDevice", "HierarchicalCopyAllReduce", "NcclAllReduce",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from treenail._devices import device_name
-from treenail.distribute._cross_device_ops import CrossDeviceOps, checked_kind
+from treenail.distribute._cross_device_ops import check_cross_device_ops
 from treenail.distribute._strategy import Strategy, StrategyExtended
 
 TYPE_CHECKING = False
@@ -50,7 +50,7 @@ class MirroredStrategy(Strategy):
     """
 
     def __init__(self, devices: Sequence | None = None, cross_device_ops: Any = None) -> None:
-        checked_kind("cross_device_ops", cross_device_ops, CrossDeviceOps)
+        check_cross_device_ops(cross_device_ops)
         chosen = ["/cpu:0"] if devices is None else devices
         if isinstance(chosen, str):
             raise TypeError("devices must be a list of devices, not %r" % (devices,))

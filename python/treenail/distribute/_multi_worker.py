@@ -7,7 +7,7 @@ from __future__ import annotations
 from treenail import _treenail as _core
 from treenail._convert import IndexedSlices
 from treenail._variables import Variable
-from treenail.distribute._cross_device_ops import CollectiveCommunication, checked_kind
+from treenail.distribute._cross_device_ops import check_communication
 from treenail.distribute._strategy import Strategy, StrategyExtended
 
 TYPE_CHECKING = False
@@ -95,7 +95,7 @@ class MultiWorkerMirroredStrategy(Strategy):
 
     def __init__(self, communication: Any = None, cluster_resolver: Any = None,
                  plain_text: bool = False) -> None:
-        checked_kind("communication", communication, CollectiveCommunication)
+        check_communication(communication)
         from treenail import distributed
         distributed.init(cluster=cluster_resolver, plain_text=plain_text)
         super().__init__(_MultiWorker(self, ["/cpu:0"]))

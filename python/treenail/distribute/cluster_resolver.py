@@ -137,7 +137,8 @@ class SlurmClusterResolver(ClusterResolver):
     all are "worker". port_base: the port of a host's first task; further ones follow.
     tasks_per_node: where SLURM_STEP_TASKS_PER_NODE is not to be asked. gpus_per_node,
     gpus_per_task, auto_set_gpu: TensorFlow's; nothing follows from them, for Slurm itself says
-    which GPUs a task sees. Raises ValueError outside of a job step and where the numbers do not go together.
+    which GPUs a task sees. Raises ValueError outside of a job step and where the numbers do not go
+    together.
     """
 
     def __init__(self, jobs: Mapping | None = None, port_base: int = _PORT,
