@@ -158,8 +158,13 @@ def executed_in_all(case: Case) -> Dict[str, List[np.ndarray]]:
 def check_forward(case: Case, dtype: str, actual: Sequence[np.ndarray]) -> None:
     """Against the oracle."""
     values = case.values(dtype)
-    what = describe(case, dtype, values)
-    want = expected(case, dtype, values)
+    check_outputs(case, describe(case, dtype, values), actual, expected(case, dtype, values))
+
+
+def check_outputs(
+    case: Case, what: str, actual: Sequence[np.ndarray], want: Sequence[np.ndarray]
+) -> None:
+    """Against what the oracle has given."""
     if len(actual) != len(want):
         raise CaseError("%s: %d outputs, expected %d" % (what, len(actual), len(want)))
     for i, (a, w) in enumerate(zip(actual, want)):
