@@ -50,8 +50,8 @@ def _named_node(message: str) -> tuple[str, str] | None:
     """The op and the name of the first node that the text names: [MatMul node "h1/MatMul"]."""
     for part in message.split("[")[1:]:
         op, said, rest = part.partition(' node "')
-        name, end, _ = rest.partition('"')
-        if said and op.isidentifier() and name and end and rest.startswith(name + '"]'):
+        name, end, _ = rest.partition('"]')
+        if said and op.isidentifier() and name and end and '"' not in name:
             return op, name
     return None
 

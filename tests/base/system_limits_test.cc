@@ -27,6 +27,11 @@ class SystemLimits : public ::testing::Test {
     std::filesystem::create_directories(full.parent_path());
     std::ofstream(full) << text;
   }
+  void be_in_job_scope() {  // of version two
+    write("/proc/self/cgroup", "0::/user.slice/job.scope\n");
+    write("/proc/self/mountinfo",
+          "30 24 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n");
+  }
   const test::TemporaryDirectory directory_;
   const std::string& root_ = directory_.path();
 };
@@ -38,9 +43,7 @@ TEST_F(SystemLimits, NothingReadableIsNoLimit) {
 }
 
 TEST_F(SystemLimits, VersionTwoTakesTheSmallestOnTheWayUp) {
-  write("/proc/self/cgroup", "0::/user.slice/job.scope\n");
-  write("/proc/self/mountinfo",
-        "30 24 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n");
+  be_in_job_scope();
   write("/sys/fs/cgroup/user.slice/job.scope/cpu.max", "max 100000\n");
   write("/sys/fs/cgroup/user.slice/cpu.max", "150000 100000\n");
   write("/sys/fs/cgroup/user.slice/job.scope/memory.max", "1073741824\n");
@@ -52,9 +55,7 @@ TEST_F(SystemLimits, VersionTwoTakesTheSmallestOnTheWayUp) {
 
 TEST_F(SystemLimits, WhatIsLeftIsThatOfTheFullestGroupOnTheWayUp) {
   EXPECT_EQ(cgroup_memory_left(root_), std::numeric_limits<int64_t>::max());
-  write("/proc/self/cgroup", "0::/user.slice/job.scope\n");
-  write("/proc/self/mountinfo",
-        "30 24 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n");
+  be_in_job_scope();
   const std::string slice = "/sys/fs/cgroup/user.slice";
   write(slice + "/job.scope/memory.max", "1000000\n");
   write(slice + "/job.scope/memory.current", "700000\n");

@@ -12,23 +12,25 @@ _numbers = itertools.count()
 
 
 def _own_group():
-    """This process's directory of memory groups, and how the files of limit and use are called."""
+    """This process's directory of memory groups, how the files of limit and use are called, and
+    what stands before the figures that count the groups below, too."""
     with open("/proc/self/cgroup", encoding="utf-8") as stream:
         paths = dict(line.strip().split(":", 2)[1:] for line in stream)
     if "memory" in paths:
-        return "/sys/fs/cgroup/memory" + paths["memory"], "limit_in_bytes", "usage_in_bytes"
-    return "/sys/fs/cgroup" + paths.get("", "/"), "max", "current"
+        directory = "/sys/fs/cgroup/memory" + paths["memory"]
+        return directory, "limit_in_bytes", "usage_in_bytes", "total_"
+    return "/sys/fs/cgroup" + paths.get("", "/"), "max", "current", ""
 
 
 class MemoryGroup:
     """within: a command that starts another one in the group."""
 
-    def __init__(self, directory, limit, in_use):
+    def __init__(self, directory, limit, in_use, prefix):
         self.within = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', directory]
         self._limit = os.path.join(directory, "memory." + limit)
         self._in_use = os.path.join(directory, "memory." + in_use)
         self._figures = os.path.join(directory, "memory.stat")
-        self._prefix = "total_" if in_use == "usage_in_bytes" else ""
+        self._prefix = prefix
 
     def limit(self, count):
         """Let the processes that are there have so many bytes in all."""
@@ -50,13 +52,13 @@ class MemoryGroup:
 def memory_group(limit):
     """A group of `limit` bytes, whose processes must have ended when the block does."""
     try:
-        parent, *files = _own_group()
+        parent, *names = _own_group()
         directory = os.path.join(parent, "treenail-test-%d-%d" % (os.getpid(), next(_numbers)))
         os.mkdir(directory)
     except OSError as error:
         pytest.skip("no memory control group can be made: %s" % error)
     try:
-        group = MemoryGroup(directory, *files)
+        group = MemoryGroup(directory, *names)
         try:
             group.limit(limit)
         except OSError as error:

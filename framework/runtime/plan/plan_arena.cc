@@ -14,8 +14,7 @@ namespace treenail {
 
 int32_t PlanBuilder::root_of(int32_t i) const { return root_[static_cast<size_t>(i)]; }
 
-// What is fetched or stored outlives the run: fresh memory instead of the arena. What a kernel
-// wants to find in memory of its own is computed there.
+// What is fetched or stored outlives the run: fresh memory instead of the arena.
 void PlanBuilder::mark_escaping() {
   const auto escapes = [&](int32_t value) {
     const int32_t root = root_of(value);
@@ -28,17 +27,7 @@ void PlanBuilder::mark_escaping() {
       if (p.node->op().input_def(static_cast<int>(i)).stored) escapes(p.inputs[i]);
     }
   }
-  for (const PlanNode& p : plan_->nodes) {
-    if (p.kind != PlanNode::Kind::kKernel || !p.asynchronous || p.queued) continue;
-    const auto allocate = async_kernel(*p.kernel, p.node->op()).input_memory;
-    if (allocate == nullptr) continue;
-    for (const int32_t input : p.inputs) {
-      Slot& root = slot(root_of(input));
-      if (root.kind != Slot::Kind::kArena || !memory(root.memory).device->is_host()) continue;
-      root.kind = Slot::Kind::kRun;
-      root.allocate = allocate;
-    }
-  }
+  choose_input_memory();
   forward_memory();
   for (PlanNode& p : plan_->nodes) {
     if (p.kind == PlanNode::Kind::kView) {
@@ -54,6 +43,21 @@ void PlanBuilder::mark_escaping() {
     for (int i = 0; i < p.node->num_outputs(); ++i) {
       if (slot(p.first_output + i).kind == Slot::Kind::kRun && (i > 0 || p.forwarded < 0))
         p.fresh.push_back(p.first_output + i);
+    }
+  }
+}
+
+// What a kernel wants to find in memory of its own is computed there (AsyncKernel::input_memory).
+void PlanBuilder::choose_input_memory() {
+  for (const PlanNode& p : plan_->nodes) {
+    if (p.kind != PlanNode::Kind::kKernel || !p.asynchronous || p.queued) continue;
+    const auto allocate = async_kernel(*p.kernel, p.node->op()).input_memory;
+    if (allocate == nullptr) continue;
+    for (const int32_t input : p.inputs) {
+      Slot& root = slot(root_of(input));
+      if (root.kind != Slot::Kind::kArena || !memory(root.memory).device->is_host()) continue;
+      root.kind = Slot::Kind::kRun;
+      root.allocate = allocate;
     }
   }
 }
@@ -153,11 +157,12 @@ void PlanBuilder::plan_memory_of(int32_t number) {
     for (size_t i = 0; i < own.size(); ++i) blocks_[own[i]].offset = blocks[i].offset;
   }
   there.peak_bytes = added_bytes(there.arena_bytes, fresh_bytes(number));
-  if (there.device->is_host()) there.peak_bytes = added_bytes(there.peak_bytes, lent_bytes());
+  if (there.device->is_host())
+    there.peak_bytes = added_bytes(there.peak_bytes, input_memory_bytes());
 }
 
-// What lies in memory that a kernel gives, at most at once: it goes after its last use.
-int64_t PlanBuilder::lent_bytes() const {
+// What lies in such memory at most at once: a value goes after its last use.
+int64_t PlanBuilder::input_memory_bytes() const {
   std::vector<MemoryBlock> blocks;
   std::vector<int32_t> block_of(plan_->slots.size(), -1);
   const auto block_at = [&](int32_t i) -> int32_t& { return block_of[static_cast<size_t>(i)]; };

@@ -110,6 +110,7 @@ class PlanBuilder {
   // Memory (plan_arena.cc).
   int32_t root_of(int32_t i) const;
   void mark_escaping();
+  void choose_input_memory();
   void forward_memory();
   static bool any_in_place(const PlanNode& p, int output, FunctionRef<bool(int32_t)> take);
   bool same_extent(int32_t a, int32_t b);
@@ -124,7 +125,7 @@ class PlanBuilder {
   int32_t add_block(int32_t memory, int64_t bytes, int32_t writer);
   void plan_memory_of(int32_t number);
   int64_t fresh_bytes(int32_t memory) const;
-  int64_t lent_bytes() const;
+  int64_t input_memory_bytes() const;
   void share_slots();
   void count_uses();
 

@@ -26,14 +26,17 @@ class ClusterResolver:
     """Tells the tasks of a cluster. A subclass defines cluster_spec, and sets task_type, task_id,
     rpc_layer and environment where it knows them."""
 
+    _cluster: ClusterSpec | None = None
     environment: str = ""
     task_type: str | None = None
     task_id: int | None = None
     rpc_layer: str | None = None
 
     def cluster_spec(self) -> ClusterSpec:
-        """The tasks of each job, and where they are."""
-        raise NotImplementedError("%s defines no cluster_spec" % type(self).__name__)
+        """The tasks of each job, "host:port"; no jobs where nothing tells of a cluster."""
+        if self._cluster is None:
+            raise NotImplementedError("%s defines no cluster_spec" % type(self).__name__)
+        return self._cluster
 
     def master(self, task_type: str | None = None, task_id: int | None = None,
                rpc_layer: str | None = None) -> str:
@@ -71,10 +74,6 @@ class SimpleClusterResolver(ClusterResolver):
         self._master, self._num_accelerators = master, dict(num_accelerators or {})
         self.task_type, self.task_id, self.rpc_layer = task_type, task_id, rpc_layer
         self.environment = environment
-
-    def cluster_spec(self) -> ClusterSpec:
-        """As it was stated."""
-        return self._cluster
 
     def num_accelerators(self, task_type: str | None = None, task_id: int | None = None,
                          config_proto: Any = None) -> dict:
@@ -125,10 +124,6 @@ class TFConfigClusterResolver(ClusterResolver):
             raise ValueError("TF_CONFIG is %s; needed is a JSON object" % text)
         return found
 
-    def cluster_spec(self) -> ClusterSpec:
-        """The variable's "cluster"; one without jobs where it has none."""
-        return self._cluster
-
 
 class SlurmClusterResolver(ClusterResolver):
     """The tasks of a Slurm job step, dealt out to jobs.
@@ -158,10 +153,6 @@ class SlurmClusterResolver(ClusterResolver):
         rank = int(_needed("SLURM_PROCID"))
         self.rpc_layer = rpc_layer
         self._cluster, self.task_type, self.task_id = _dealt(places, jobs, rank, "Slurm's step")
-
-    def cluster_spec(self) -> ClusterSpec:
-        """The tasks of each job, "host:port"."""
-        return self._cluster
 
     def get_task_info(self) -> tuple:
         """(job, number) of this process."""
@@ -194,10 +185,6 @@ class MPIClusterResolver(ClusterResolver):
         self.rpc_layer = rpc_layer
         self._cluster, self.task_type, self.task_id = _dealt(places, jobs, said.rank,
                                                              said.launcher)
-
-    def cluster_spec(self) -> ClusterSpec:
-        """The tasks of each job, "host:port"."""
-        return self._cluster
 
 
 def _checked_cluster(cluster: Any, what: str) -> ClusterSpec:
