@@ -37,6 +37,10 @@ def made(root, release, *options, sources=(), within=()):
     run([*within, "unshare", "--mount", "--propagation", "private", "mmdebstrap", *options, release,
          root, *(sources or [debian_repository()[1]])])
     shutil.copy("/etc/resolv.conf", os.path.join(root, "etc/resolv.conf"))
+    hosts = os.path.join(root, "etc/hosts")
+    if not os.path.exists(hosts):  # sbuild makes one, too: servers of tests listen on localhost
+        with open(hosts, "w", encoding="ascii") as stream:
+            stream.write("127.0.0.1 localhost\n")
 
 
 def mounted(root, words, network=True):
