@@ -96,17 +96,34 @@ void LookupRows::copy_value(const Tensor& from, int64_t i, Tensor& to, int64_t a
   }
 }
 
+// What lies far away comes for all of a batch at once.
+template <class Key>
+void LookupRows::fetch(std::span<const uint32_t> tags) const {
+  if (size_ == 0) return;
+  const auto* const slots = slots_.data<uint64_t>();
+  for (const uint32_t tag : tags) __builtin_prefetch(slots + (tag & mask_));
+  for (const uint32_t tag : tags) {
+    const uint64_t first = slots[tag & mask_];
+    if (first != 0) __builtin_prefetch(keys_.data<Key>() + row_in(first));
+  }
+}
+
+template <class Key>
+void LookupRows::find_rows(const Key* keys, std::span<int64_t> rows) const {
+  const uint64_t seed = secret();
+  std::array<uint32_t, kBatch> tags;
+  for (size_t i = 0; i < rows.size(); ++i) tags[i] = tag_of(keys[i], seed);
+  fetch<Key>({tags.data(), rows.size()});
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = row_of(keys[i], tags[i]);
+}
+
 void LookupRows::find(const Tensor& keys, const Tensor& otherwise, int64_t begin, int64_t end,
                       Tensor& out) const {
-  const uint64_t seed = secret();
-  std::array<int64_t, kBatch> rows;
+  std::array<int64_t, kBatch> all;
   for (; begin < end; begin += kBatch) {
-    const auto count = static_cast<size_t>(std::min(kBatch, end - begin));
-    with_key_type(keys_.dtype(), [&]<class Key>() {
-      const Key* const wanted = keys.data<Key>() + begin;
-      for (size_t i = 0; i < count; ++i) rows[i] = row_of(wanted[i], tag_of(wanted[i], seed));
-    });
-    for (size_t i = 0; i < count; ++i) {
+    const std::span rows(all.data(), static_cast<size_t>(std::min(kBatch, end - begin)));
+    with_key_type(keys_.dtype(), [&]<class Key>() { find_rows(keys.data<Key>() + begin, rows); });
+    for (size_t i = 0; i < rows.size(); ++i) {
       const bool there = rows[i] != kAbsent;
       copy_value(there ? values_ : otherwise, there ? rows[i] : 0, out,
                  begin + static_cast<int64_t>(i));

@@ -6,9 +6,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <span>
 
-#include "framework/base/function_ref.h"
 #include "framework/tensor/tensor.h"
 
 namespace treenail {
@@ -42,6 +41,10 @@ class LookupRows {
  private:
   template <class Key>
   int64_t row_of(const Key& key, uint32_t tag) const;
+  template <class Key>
+  void fetch(std::span<const uint32_t> tags) const;
+  template <class Key>
+  void find_rows(const Key* keys, std::span<int64_t> rows) const;  // at most kBatch
   template <class Key>
   uint64_t& slot_of(const Key& key, uint32_t tag);
   template <class Key>
