@@ -26,9 +26,9 @@ def AccumulatorApplyGradient(handle: TensorLike, local_step: TensorLike, gradien
     step: then the gradient is dropped.
 
     place: where it stands in the sum, which goes in ascending order of places, whatever the
-    order of arrival; until gradients are taken each place has one, and a second is dropped. -1:
-    before all of these, as it comes. Errors: InvalidArgument for another dtype or shape than the
-    accumulator's.
+    order of arrival; until gradients are taken each place has one, and a second is dropped, as
+    is one of a later step than the accumulator's. -1: before all of these, as it comes. Errors:
+    InvalidArgument for another dtype or shape than the accumulator's.
     """
 
 
@@ -47,7 +47,7 @@ accumulator_num_accumulated = AccumulatorNumAccumulated
 def AccumulatorSetGlobalStep(handle: TensorLike, new_global_step: TensorLike,
                              name: str | None = ...) -> Operation:
     """Sets the step of an accumulator, dense or sparse: gradients of earlier ones are dropped from
-    now on.
+    now on, and those that are there and have a place where it is another step.
     """
 
 
