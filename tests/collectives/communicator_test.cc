@@ -79,7 +79,8 @@ TEST_P(Groups, ValuesComputedInTheirMemoryTakeNoOther) {
       std::fill_n(value.data<float>(), 500'000, static_cast<float>(i + group.rank()));
       const auto waited = all_reduce(group, "", std::move(value));
       const Tensor& sum = waited->wait();
-      const auto wanted = static_cast<float>(ranks * i + ranks * (ranks - 1) / 2);
+      const int ranks_sum = ranks * (ranks - 1) / 2;
+      const auto wanted = static_cast<float>(ranks * i + ranks_sum);
       for (int64_t j = 0; j < 500'000; ++j) ASSERT_EQ(sum.data<float>()[j], wanted);
     }
     // 2 MB: in turn, as ranks are not equally fast. All ranks are in this process.
