@@ -26,8 +26,8 @@ struct PartialValue {
   bool fully_known() const;
 };
 
-// What a resource value refers to: a variable of a dtype and shape, or a queue, whose elements have
-// components of theirs. Of a list: dtype and shape of its elements.
+// What a resource value refers to: a variable of a dtype and shape, or components: of a queue's
+// elements, or key and value of a table. Of a list: dtype and shape of its elements.
 struct HandleInfo {
   DType dtype = DType::kInvalid;
   PartialShape shape = {};

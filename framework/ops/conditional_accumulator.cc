@@ -86,7 +86,7 @@ void register_common(OpRegistry& r) {
       .not_differentiable()
       .doc(
           "Sets the step of an accumulator, dense or sparse: gradients of earlier ones are dropped "
-          "from now on.");
+          "from now on, and those that are there and have a place where it is another step.");
 }
 
 // Of a handle, less its doc.
@@ -131,7 +131,8 @@ void register_dense(OpRegistry& r) {
           "accumulator's step: then the gradient is dropped.\n\n"
           "place: where it stands in the sum, which goes in ascending order of places, whatever "
           "the order of arrival; until gradients are taken each place has one, and a second is "
-          "dropped. -1: before all of these, as it comes.\n"
+          "dropped, as is one of a later step than the accumulator's. -1: before all of these, as "
+          "it comes.\n"
           "Errors: InvalidArgument for another dtype or shape than the accumulator's.");
   r.op("AccumulatorTakeGradient", HostAccess::kNone)
       .input("handle: resource")

@@ -209,7 +209,9 @@ def describe_attr(attr: dict) -> str:
         text += " in " + ", ".join('"%s"' % s for s in attr["allowed_strings"])
     if attr["minimum"] is not None:
         text += ", at least %d" % attr["minimum"]
-    return text + (", default `%s`" % attr["default"] if attr["has_default"] else "")
+    if attr["has_default"]:
+        text += ", default `%s`" % attr["default"].replace("\t", "\\t")
+    return text
 
 
 def op_section(op: dict) -> list:

@@ -80,9 +80,10 @@ build_info = _core.build_info
 
 # Loaded when first asked for.
 _SUBMODULES = ("audio", "autograph", "bitwise", "compat", "distribute", "distributed", "errors",
-               "image", "initializers", "layers", "linalg", "losses", "math", "metrics", "nn",
-               "onnx", "placement", "profiler", "queue", "random", "raw_ops", "regularizers", "rnn",
-               "seq2seq", "signal", "sparse", "spectral", "strings", "summary", "test", "train")
+               "image", "initializers", "layers", "linalg", "lookup", "losses", "math", "metrics",
+               "nn", "onnx", "placement", "profiler", "queue", "random", "raw_ops", "regularizers",
+               "rnn", "seq2seq", "signal", "sparse", "spectral", "strings", "summary", "test",
+               "train")
 # Names that live in such a submodule.
 _ELSEWHERE = {
     "zeros_initializer": ("initializers", "Zeros"), "ones_initializer": ("initializers", "Ones"),
@@ -116,6 +117,8 @@ _ELSEWHERE = {
     "PaddingFIFOQueue": ("queue", "PaddingFIFOQueue"),
     "RandomShuffleQueue": ("queue", "RandomShuffleQueue"),
     "PriorityQueue": ("queue", "PriorityQueue"),
+    "tables_initializer": ("lookup._tables", "tables_initializer"),
+    "initialize_all_tables": ("lookup._tables", "initialize_all_tables"),
 }
 # Ops of the registry that TensorFlow 1 has under these very names. The others can be reached by
 # theirs, too, but are listed in raw_ops only.

@@ -20,6 +20,8 @@ _TOP = {
                "contrib.rnn is tn.nn.rnn_cell and tn.rnn, contrib.seq2seq is tn.seq2seq, "
                "contrib.eager is in tn itself (defun: tn.function; metrics: tn.metrics), "
                "contrib.staging.StagingArea is tn.StagingArea, "
+               "contrib.lookup is tn.lookup (HashTable: tn.lookup.StaticHashTable, "
+               "MutableHashTable: tn.lookup.experimental.MutableHashTable), "
                "contrib.framework's global step is tn.train.get_or_create_global_step",
     "data": _FEED, "estimator": "build the graph and run it in a loop, in a tn.Session",
     "keras": "tn.layers has layers, tn.train optimizers; a loop over session.run trains",
@@ -42,9 +44,8 @@ _TOP = {
     "decode_csv": "read the file with numpy.loadtxt or csv, and feed arrays",
     "parse_example": _EXAMPLES, "parse_single_example": _EXAMPLES, "FixedLenFeature": _EXAMPLES,
     "VarLenFeature": _EXAMPLES, "FixedLenSequenceFeature": _EXAMPLES, "SparseFeature": _EXAMPLES,
-    "Example": _EXAMPLES, "tables_initializer": "there are no look-up tables: map words to numbers "
-    "with a dict, and feed the numbers", "lookup": "map words to numbers with a dict, and feed the "
-    "numbers", "add_check_numerics_ops": "use tn.check_numerics on the tensors in question",
+    "Example": _EXAMPLES,
+    "add_check_numerics_ops": "use tn.check_numerics on the tensors in question",
     "resource_loader": "use os.path.dirname(__file__)", "config": "use tn.ConfigProto",
     "collective_reduce": "use tn.distributed.all_reduce", "distributions": _RANDOM,
     "random_gamma": _RANDOM, "random_poisson": _RANDOM, "dtypes": "dtypes are names of tn itself, "
@@ -73,8 +74,16 @@ _TEST = {"TestCase": "use unittest.TestCase", "main": _TESTS, "mock": "use unitt
          "is_built_with_cuda": "see tn.build_info()", "is_built_with_gpu_support": "see "
          "tn.build_info()", "is_gpu_available": "see tn.Session().list_devices()",
          "gpu_device_name": "see tn.Session().list_devices()"}
+_MUTABLE = "use tn.lookup.experimental.MutableHashTable, which needs no empty_key"
+_LOOKUP = {"HashTable": "use tn.lookup.StaticHashTable(initializer, default_value)",
+           "MutableHashTable": "use tn.lookup.experimental.MutableHashTable",
+           "MutableDenseHashTable": _MUTABLE, "DenseHashTable": _MUTABLE,
+           "IdTableWithHashBuckets": "use tn.lookup.StaticVocabularyTable(initializer, buckets)",
+           "TextFileIdTableInitializer": "use tn.lookup.index_table_from_file",
+           "TextFileStringTableInitializer": "use tn.lookup.index_to_string_table_from_file"}
 _MODULES = {"treenail": _TOP, "treenail.train": _TRAIN, "treenail.image": _IMAGE,
-            "treenail.test": _TEST,
+            "treenail.test": _TEST, "treenail.lookup": _LOOKUP,
+            "treenail.lookup.experimental": {"DenseHashTable": _MUTABLE},
             "treenail.random": {"gamma": _RANDOM, "poisson": _RANDOM}}
 
 

@@ -58,7 +58,7 @@ class ConditionalAccumulatorBase:
 
     def set_global_step(self, new_global_step: Any, name: str | None = None) -> Operation:
         """Sets the accumulator's step, an integer scalar: gradients of earlier ones are dropped
-        from then on."""
+        from then on, and those that are there and have a place where it is another step."""
         return ops.AccumulatorSetGlobalStep(self._accumulator_ref, _step(new_global_step),
                                             name=name)
 
@@ -94,7 +94,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
 
         place: where it stands in the sum, such as the worker's number, so that the bits do not
         depend on who comes first; a second gradient at a place, before gradients are taken, is
-        dropped. -1: before these, as it comes.
+        dropped, as is one of a later step than the accumulator's. -1: before these, as it comes.
 
         The run raises InvalidArgumentError for another shape; ValueError is raised at once where it
         is known already.

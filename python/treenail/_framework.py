@@ -50,6 +50,7 @@ class GraphKeys:
     READY_FOR_LOCAL_INIT_OP = "ready_for_local_init_op"
     SUMMARY_OP = "summary_op"
     TABLE_INITIALIZERS = "table_initializer"
+    ASSET_FILEPATHS = "asset_filepaths"
     QUEUE_RUNNERS = "queue_runners"
     # TensorFlow 1's older name.
     VARIABLES = "variables"

@@ -26,9 +26,9 @@ def AccumulatorApplyGradient(handle: TensorLike, local_step: TensorLike, gradien
     step: then the gradient is dropped.
 
     place: where it stands in the sum, which goes in ascending order of places, whatever the
-    order of arrival; until gradients are taken each place has one, and a second is dropped. -1:
-    before all of these, as it comes. Errors: InvalidArgument for another dtype or shape than the
-    accumulator's.
+    order of arrival; until gradients are taken each place has one, and a second is dropped, as
+    is one of a later step than the accumulator's. -1: before all of these, as it comes. Errors:
+    InvalidArgument for another dtype or shape than the accumulator's.
     """
 
 
@@ -47,7 +47,7 @@ accumulator_num_accumulated = AccumulatorNumAccumulated
 def AccumulatorSetGlobalStep(handle: TensorLike, new_global_step: TensorLike,
                              name: str | None = ...) -> Operation:
     """Sets the step of an accumulator, dense or sparse: gradients of earlier ones are dropped from
-    now on.
+    now on, and those that are there and have a place where it is another step.
     """
 
 
@@ -2079,6 +2079,22 @@ def HSVToRGB(images: TensorLike, name: str | None = ...) -> Tensor:
 hsv_to_rgb = HSVToRGB
 
 
+def HashTableV2(key_dtype: DTypeLike, value_dtype: DTypeLike, container: str | bytes = ...,
+                shared_name: str | bytes = ..., use_node_name_sharing: bool = ...,
+                name: str | None = ...) -> Tensor:
+    """The handle of a table that is filled once, by InitializeTableV2 or
+    InitializeTableFromTextFileV2, and read from then on.
+
+    The table is that of the name `shared_name` in `container`, or of this operation's name where
+    it is empty; in immediate execution an empty name gives a new table each time.
+    use_node_name_sharing: of no effect. Errors: InvalidArgument when the name belongs to a table
+    that is another in any respect.
+    """
+
+
+hash_table_v2 = HashTableV2
+
+
 def HistogramFixedWidth(values: TensorLike, value_range: TensorLike, nbins: TensorLike,
                         dtype: DTypeLike = ..., name: str | None = ...) -> Tensor:
     """How many values fall into each of `nbins` bins of the same width between value_range[0] and
@@ -2295,6 +2311,39 @@ def InTopK(predictions: TensorLike, targets: TensorLike, k: TensorLike,
 
 
 in_top_k = InTopK
+
+
+def InitializeTableFromTextFileV2(table_handle: TensorLike, filename: TensorLike, key_index: int,
+                                  value_index: int, vocab_size: int = ...,
+                                  delimiter: str | bytes = ...,
+                                  name: str | None = ...) -> Operation:
+    """Fills a table that is initialized once from the lines of a text file.
+
+    key_index, value_index: the column, counted from 0, or -1 for the line's number, counted from
+    0 (int64), or -2 for the whole line. vocab_size: so many lines, at least as many as the file
+    has; -1: all. delimiter: one byte, between columns.
+
+    Errors: FailedPrecondition where it was initialized with other content, which stays, and
+    where one key has two values; InvalidArgument for a table that is not initialized once;
+    InvalidArgument for lines that are empty, too few, without such columns, or whose numbers are
+    none; NotFound, PermissionDenied.
+    """
+
+
+initialize_table_from_text_file_v2 = InitializeTableFromTextFileV2
+
+
+def InitializeTableV2(table_handle: TensorLike, keys: TensorLike, values: TensorLike,
+                      name: str | None = ...) -> Operation:
+    """Fills a table that is initialized once: values[i] is that of keys[i].
+
+    Errors: FailedPrecondition where it was initialized with other content, which stays, and
+    where one key has two values; InvalidArgument for a table that is not initialized once;
+    InvalidArgument for dtypes, or a shape of values, that are not the table's.
+    """
+
+
+initialize_table_v2 = InitializeTableV2
 
 
 def InitializedValue(resource: TensorLike, initial: TensorLike, name: str | None = ...) -> Tensor:
@@ -2630,6 +2679,79 @@ def LogicalOr(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor:
 
 
 logical_or = LogicalOr
+
+
+def LookupTableExportV2(table_handle: TensorLike, Tkeys: DTypeLike, Tvalues: DTypeLike,
+                        name: str | None = ...) -> Any:
+    """All that a table holds: keys [n] and values [n, ...], in the order in which the keys came;
+    what was there when a key was removed may have moved.
+
+    Errors: FailedPrecondition where the table is not initialized; InvalidArgument for dtypes, or
+    a shape of values, that are not the table's.
+    """
+
+
+lookup_table_export_v2 = LookupTableExportV2
+
+
+def LookupTableFindV2(table_handle: TensorLike, keys: TensorLike, default_value: TensorLike,
+                      name: str | None = ...) -> Tensor:
+    """The values of keys in a table: the keys' shape, and behind it that of a value.
+
+    default_value: of one value; it stands for keys that are not there. Errors:
+    FailedPrecondition where the table is not initialized; InvalidArgument for dtypes, or a shape
+    of values, that are not the table's.
+    """
+
+
+lookup_table_find_v2 = LookupTableFindV2
+
+
+def LookupTableImportV2(table_handle: TensorLike, keys: TensorLike, values: TensorLike,
+                        name: str | None = ...) -> Operation:
+    """Has a table hold these keys and values, and nothing else.
+
+    values: the keys' shape, and behind it that of a value. Of a key that occurs twice the last
+    value counts. All of it is done, or nothing. Errors: Unimplemented for a table that is
+    initialized once; ResourceExhausted; InvalidArgument for dtypes, or a shape of values, that
+    are not the table's.
+    """
+
+
+lookup_table_import_v2 = LookupTableImportV2
+
+
+def LookupTableInsertV2(table_handle: TensorLike, keys: TensorLike, values: TensorLike,
+                        name: str | None = ...) -> Operation:
+    """Puts keys with their values into a table, or other values there.
+
+    values: the keys' shape, and behind it that of a value. Of a key that occurs twice the last
+    value counts. All of it is done, or nothing. Errors: Unimplemented for a table that is
+    initialized once; ResourceExhausted; InvalidArgument for dtypes, or a shape of values, that
+    are not the table's.
+    """
+
+
+lookup_table_insert_v2 = LookupTableInsertV2
+
+
+def LookupTableRemoveV2(table_handle: TensorLike, keys: TensorLike,
+                        name: str | None = ...) -> Operation:
+    """Takes keys out of a table; those that are not there are no error.
+
+    Errors: Unimplemented for a table that is initialized once; InvalidArgument for dtypes, or a
+    shape of values, that are not the table's.
+    """
+
+
+lookup_table_remove_v2 = LookupTableRemoveV2
+
+
+def LookupTableSizeV2(table_handle: TensorLike, name: str | None = ...) -> Tensor:
+    """How many keys a table has, a scalar; 0 before it is initialized."""
+
+
+lookup_table_size_v2 = LookupTableSizeV2
 
 
 def Lu(input: TensorLike, output_idx_type: DTypeLike = ..., name: str | None = ...) -> Any:
@@ -3227,6 +3349,39 @@ def Multinomial(logits: TensorLike, num_samples: TensorLike, output_dtype: DType
 
 
 multinomial = Multinomial
+
+
+def MutableHashTableOfTensorsV2(key_dtype: DTypeLike, value_dtype: DTypeLike,
+                                container: str | bytes = ..., shared_name: str | bytes = ...,
+                                use_node_name_sharing: bool = ..., value_shape: ShapeLike = ...,
+                                name: str | None = ...) -> Tensor:
+    """The handle of a table that can be changed at any time, whose values are tensors.
+
+    value_shape: of a value; known.
+
+    The table is that of the name `shared_name` in `container`, or of this operation's name where
+    it is empty; in immediate execution an empty name gives a new table each time.
+    use_node_name_sharing: of no effect. Errors: InvalidArgument when the name belongs to a table
+    that is another in any respect.
+    """
+
+
+mutable_hash_table_of_tensors_v2 = MutableHashTableOfTensorsV2
+
+
+def MutableHashTableV2(key_dtype: DTypeLike, value_dtype: DTypeLike, container: str | bytes = ...,
+                       shared_name: str | bytes = ..., use_node_name_sharing: bool = ...,
+                       name: str | None = ...) -> Tensor:
+    """The handle of a table that can be changed at any time.
+
+    The table is that of the name `shared_name` in `container`, or of this operation's name where
+    it is empty; in immediate execution an empty name gives a new table each time.
+    use_node_name_sharing: of no effect. Errors: InvalidArgument when the name belongs to a table
+    that is another in any respect.
+    """
+
+
+mutable_hash_table_v2 = MutableHashTableV2
 
 
 def Ndtri(x: TensorLike, name: str | None = ...) -> Tensor:

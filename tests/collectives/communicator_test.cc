@@ -204,7 +204,8 @@ TEST(SharedMemoryGroup, RefusesPeersThatDoNotFit) {
   EXPECT_ERROR(join_shared_memory(where), Code::kInvalidArgument, "counted from 0");
   where.rank = 0;
   where.join_timeout_ns = kSecond / 20;
-  EXPECT_ERROR(join_shared_memory(where), Code::kDeadlineExceeded, "no further process");
+  EXPECT_ERROR(join_shared_memory(where), Code::kDeadlineExceeded,
+               "rank 1 has not joined the group: no further process");
   where.join_timeout_ns = 10 * kSecond;
   std::thread other([where]() mutable {
     where.rank = 1;

@@ -176,6 +176,43 @@ TEST_P(HeldBytes, AQueueThatNobodyEmptiesIsRefused) {
   }
 }
 
+TEST_P(HeldBytes, ATableThatGrowsWithoutEndIsRefused) {
+  begin_limited(8 * kMebi);
+  if (IsSkipped()) return;
+  GraphBuilder b;
+  const Output keys = b.placeholder(DType::kInt64, {kUnknown}, "keys");
+  const NamedAttrs types = {{"key_dtype", DType::kInt64}, {"value_dtype", DType::kInt64}};
+  Node& handle = b.node("MutableHashTableV2", {}, types, "table");
+  b.graph->set_device(handle, kPs);
+  const Output table{&handle, 0};
+  b.node("LookupTableInsertV2", {table, keys, keys}, {}, "insert");
+  b.node("LookupTableRemoveV2", {table, keys}, {}, "remove");
+  b.node("LookupTableSizeV2", {table}, {}, "size");
+  Session session(b.graph, at_worker(b.graph));
+  constexpr int64_t kRows = 10'000;
+  Tensor rows(DType::kInt64, Shape({kRows}));
+  const auto begin_at = [&](int64_t first) {
+    for (int64_t i = 0; i < kRows; ++i) rows.data<int64_t>()[i] = first + i;
+  };
+  int64_t taken = 0;
+  const std::string said = error_of([&] {
+    for (; taken < 1'000'000; taken += kRows) {
+      begin_at(taken);
+      session.run({{"keys:0", rows}}, {}, {"insert"});
+    }
+  });
+  EXPECT_NE(said.find("ResourceExhausted: "), std::string::npos) << said;
+  EXPECT_NE(said.find("(--max-held-bytes)"), std::string::npos) << said;
+  EXPECT_GE(taken, kRows);
+  EXPECT_EQ(*session.run({}, {"size:0"})[0].data<int64_t>(), taken);
+  EXPECT_GE(held(0), taken * 16);
+  for (int64_t first = 0; first < taken; first += kRows) {
+    begin_at(first);
+    session.run({{"keys:0", rows}}, {}, {"remove"});
+  }
+  expect_comes_to(0, 0, kBeside);
+}
+
 // At one server, by its worker's methods, as a master calls them.
 class Owners : public HeldBytes {
  protected:

@@ -202,6 +202,7 @@ TEST(HostAccess, EveryOperationThatReachesFurtherSaysSo) {
                                            "CollectiveRank network",
                                            "CollectiveReduceScatter network",
                                            "FixedUnigramCandidateSampler files",
+                                           "InitializeTableFromTextFileV2 files",
                                            "MergeCheckpoints files",
                                            "Print process",
                                            "PyFunc python",

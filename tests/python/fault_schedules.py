@@ -253,6 +253,110 @@ def sync_replicas(seed, folder, state):
     return None, ", ".join(ends)
 
 
+# --- SyncReplicasOptimizer without backup workers: each step waits for all ----------------------
+
+def shared_model():
+    """Two variables, and what a worker makes of them: (variables, step, loss of a worker)."""
+    w = tn.get_variable("w", [6], initializer=tn.ones_initializer())
+    v = tn.get_variable("v", [6], initializer=tn.ones_initializer())
+
+    def loss(worker):
+        x = tn.constant(np.linspace(0.1, 1 + worker, 6).astype(np.float32))
+        return tn.reduce_sum(tn.sin(w * x) * v)
+    return [w, v], tn.train.get_or_create_global_step(), loss
+
+
+def in_one_process(workers):
+    """By number of steps, the variables of one process that adds the workers' gradients."""
+    with tn.Graph().as_default(), tn.Session() as session:
+        variables, _, loss = shared_model()
+        parts = [tn.gradients(loss(i), variables) for i in range(workers)]
+        means = [sum(each[1:], each[0]) / float(workers) for each in zip(*parts)]
+        train = tn.train.GradientDescentOptimizer(0.1).apply_gradients(zip(means, variables))
+        session.run(tn.global_variables_initializer())
+        found = [session.run(variables)]
+        for _ in range(2 * LAST):
+            session.run(train)
+            found.append(session.run(variables))
+    return found
+
+
+class InStep:
+    """Workers that train in step. One that ends with an error is started again, as by whoever
+    watches over a cluster, until the chief has reached the last step."""
+
+    WORKERS, STARTS = 3, 8
+
+    def __init__(self, servers, folder):
+        self.servers, self.folder = servers, folder
+        self.over, self.ends, self.wrong = threading.Event(), [], []
+
+    def device(self, index):
+        return tn.train.replica_device_setter(cluster=tn.train.ClusterSpec(self.servers.spec),
+                                              worker_device="/job:worker/task:%d" % index)
+
+    def train(self, index):
+        config = tn.ConfigProto(keepalive_in_ms=SILENCE_MS, operation_timeout_in_ms=1500,
+                                device_filters=["/job:ps", "/job:worker/task:%d" % index])
+        with tn.Graph().as_default(), tn.device(self.device(index)):
+            _, step, loss = shared_model()
+            optimizer = tn.train.SyncReplicasOptimizer(
+                tn.train.GradientDescentOptimizer(0.1), replicas_to_aggregate=self.WORKERS,
+                total_num_replicas=self.WORKERS)
+            train = optimizer.minimize(loss(index), global_step=step)
+            hooks = [optimizer.make_session_run_hook(index == 0),
+                     tn.train.StopAtStepHook(last_step=LAST)]
+            with tn.train.MonitoredTrainingSession(
+                    master=self.servers.target("worker", index), is_chief=index == 0, hooks=hooks,
+                    checkpoint_dir=self.folder if index == 0 else None, save_checkpoint_steps=2,
+                    log_step_count_steps=None, save_summaries_steps=None, config=config,
+                    max_wait_secs=20, stop_grace_period_secs=5) as session:
+                while not session.should_stop():
+                    session.run(train)
+
+    def work(self, index):
+        try:
+            for _ in range(self.STARTS):
+                pause = 0.05
+                try:
+                    self.train(index)
+                    if index == 0:
+                        self.over.set()
+                    pause = 2.0  # for the chief, which may be set back to the last checkpoint yet
+                except LOST as error:
+                    self.ends.append(allowed(error))
+                if self.over.wait(pause):
+                    return
+            raise AssertionError("worker %d was started %d times" % (index, self.STARTS))
+        except BaseException as error:
+            self.wrong.append(error)
+
+    def run(self):
+        threads = [threading.Thread(target=self.work, args=(i,)) for i in range(self.WORKERS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if self.wrong:
+            raise self.wrong[0]
+
+
+def in_step(seed, folder, state):
+    state = state or in_one_process(InStep.WORKERS)
+    servers = Servers(seed, most=3, ps=2, worker=InStep.WORKERS)
+    training = InStep(servers, folder)
+    training.run()
+    saved = tn.train.load_checkpoint(tn.train.latest_checkpoint(folder))
+    with tn.Graph().as_default(), tn.device(training.device(0)):
+        variables, step, _ = shared_model()
+        there = read(servers, [step] + variables)
+    for found in (there, [saved.get_tensor(name) for name in ("global_step", "w", "v")]):
+        assert LAST <= found[0] <= 2 * LAST, found
+        assert (np.array(found[1:]) == state[found[0]]).all(), (found, state[found[0]])
+    servers.close()
+    return state, "ended after %d errors" % len(training.ends)
+
+
 # --- Runs in parts and traced runs over all tasks ----------------------------------------------
 
 def in_parts(session, feeds, sums, rng):

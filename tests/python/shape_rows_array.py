@@ -258,7 +258,8 @@ excuse("add_to_collection add_to_collections all_variables as_dtype broadcast_st
        "get_variable_scope global_variables_initializer group import_graph initialize_variables "
        "is_tensor load_graph load_op_library load_pluggable_device_library local_variables "
        "local_variables_initializer model_variables moving_average_variables no_op "
-       "reset_default_graph set_random_seed trainable_variables NoGradient", "gives no tensor")
+       "reset_default_graph set_random_seed tables_initializer trainable_variables NoGradient",
+       "gives no tensor")
 excuse("execute make_template cond case switch_case while_loop",
        "gives what the op or function it is given gives")
 rows("scatter_nd_add scatter_nd_sub scatter_nd_update",
@@ -268,6 +269,9 @@ excuse("eager enable_eager_execution", "how operations run")
 excuse("function", "gives what the function it is given gives")
 excuse("gradients_function value_and_gradients_function implicit_gradients "
        "implicit_value_and_gradients", "give functions")
+excuse("lookup.index_table_from_file lookup.index_table_from_tensor "
+       "lookup.index_to_string_table_from_file lookup.index_to_string_table_from_tensor",
+       "gives a table")
 excuse("from_dlpack", "gives a concrete tensor, whose shape is the array's")
 excuse("fixed_size_partitioner min_max_variable_partitioner variable_axis_size_partitioner",
        "gives a partitioner")

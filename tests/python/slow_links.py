@@ -10,10 +10,11 @@ import time
 
 class Link:
     """What is sent to `port`, its own, goes to `to`, a port of this machine, and the answers back:
-    every few bytes after a wait of up to `delay` seconds, which `seed` draws."""
+    every few bytes after a wait of up to `delay` seconds, which `seed` draws, and which may be set
+    at any time."""
 
     def __init__(self, to, delay=0.0, seed=0):
-        self._to, self._delay, self._random = to, delay, random.Random(seed)
+        self._to, self.delay, self._random = to, delay, random.Random(seed)
         self._flows, self._cut = threading.Event(), False
         self._flows.set()
         self._sockets = []
@@ -26,6 +27,10 @@ class Link:
     def fall_silent(self):
         """Nothing passes any more; connections stay as they are."""
         self._flows.clear()
+
+    def flow(self):
+        """All passes again, what was held back first."""
+        self._flows.set()
 
     def cut(self):
         """Closes the connections, and takes no others."""
@@ -71,6 +76,8 @@ class Link:
             except OSError:
                 near.close()  # nobody listens there yet
                 continue
+            for each in (near, far):  # small messages are not held back for an answer
+                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._sockets += [near, far]
             self._start(self._pass_on, near, far)
             self._start(self._pass_on, far, near)
@@ -79,7 +86,7 @@ class Link:
         while not self._cut:
             try:
                 some = source.recv(1 << 16)
-                time.sleep(self._random.uniform(0, self._delay))
+                time.sleep(self._random.uniform(0, self.delay))
                 self._flows.wait()
                 if some and not self._cut:
                     sink.sendall(some)

@@ -18,8 +18,9 @@ ANY = None
 ROWS = []
 EXCUSED = {}
 
-MODULES = ("", "nn", "layers", "image", "losses", "math", "strings", "audio", "signal", "random",
-           "train", "initializers", "regularizers", "seq2seq", "linalg", "metrics", "distributed")
+MODULES = ("", "nn", "layers", "image", "losses", "lookup", "math", "strings", "audio", "signal",
+           "random", "train", "initializers", "regularizers", "seq2seq", "linalg", "metrics",
+           "distributed")
 
 
 def row(name, build, shape, runs=True):

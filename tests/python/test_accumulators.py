@@ -80,6 +80,29 @@ def test_gradients_of_earlier_steps_are_dropped(sess):
     assert sess.run(count) == 1
 
 
+def test_a_gradient_with_a_place_is_of_this_very_step(sess):
+    """Another one was computed of variables that are no more, after a step back."""
+    dense = tn.ConditionalAccumulator(tn.float32, [2])
+    sparse = tn.SparseConditionalAccumulator(tn.float32, [2])
+    step = tn.placeholder(tn.int64, [])
+    for acc, put in [(dense, lambda i: dense.apply_grad([1.0, 1.0], step, place=i)),
+                     (sparse, lambda i: sparse.apply_grad([1], [1.0], local_step=step, place=i))]:
+        first, second, count = put(0), put(1), acc.num_accumulated()
+        back, same = acc.set_global_step(4), acc.set_global_step(5)
+        sess.run(same)
+        for local, there in [(6, 0), (4, 0), (5, 1), (5, 1)]:
+            sess.run(first, {step: local})
+            assert sess.run(count) == there
+        sess.run(same)
+        sess.run(second, {step: 5})
+        assert sess.run(count) == 2
+        sess.run(back)
+        assert sess.run(count) == 0
+        sess.run(first, {step: 5})
+        sess.run(second, {step: 4})
+        assert sess.run(count) == 1
+
+
 def test_a_take_waits_for_enough(sess):
     acc = tn.ConditionalAccumulator(tn.float32, [2])
     put = acc.apply_grad([2.0, 4.0])

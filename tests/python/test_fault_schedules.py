@@ -42,7 +42,7 @@ def library_directory(tmp_path):
     return str(tmp_path)
 
 
-@pytest.mark.parametrize("mode", ["in_graph", "asynchronous", "sync_replicas", "parts"])
+@pytest.mark.parametrize("mode", ["in_graph", "asynchronous", "sync_replicas", "in_step", "parts"])
 def test_random_schedules(mode, library_directory):
     done = subprocess.run([sys.executable, PROGRAM, mode, str(FIRST), str(COUNT)],
                           capture_output=True, text=True, timeout=60 + 30 * COUNT,

@@ -32,6 +32,7 @@ def test_the_modules_are_these():
                                     "treenail.compat.horovod",
                                     "treenail.distribute.cluster_resolver",
                                     "treenail.distribute.experimental",
+                                    "treenail.lookup.experimental",
                                     "treenail.autograph.experimental"}
 
 
@@ -114,7 +115,7 @@ batch_svd case collective_reduce compat cond config container contrib custom_gra
 decode_csv disable_eager_execution dtypes enable_eager_execution foldl function
 gfile import_graph_def io keras estimator load_file_system_library logging map_fn
 matrix_determinant metrics nce_loss parse_example parse_single_example print py_func python_io
-read_file resource_loader saved_model tables_initializer test while_loop
+read_file resource_loader saved_model test while_loop
 train.BytesList train.Checkpoint train.ClusterSpec train.Coordinator train.Example train.Feature
 train.Features train.FloatList train.Int64List train.MonitoredTrainingSession train.QueueRunner
 train.Server train.batch train.import_meta_graph train.replica_device_setter train.shuffle_batch

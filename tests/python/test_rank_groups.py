@@ -140,6 +140,31 @@ leave(found)
 
 
 @pytest.mark.parametrize("meet", [lambda size: None, process_group.by_grpc])
+def test_a_late_rank_learns_that_the_others_gave_up_and_left(tmp_path, meet):
+    """They had given their part, of which this rank's slice was never summed."""
+    program = """
+D = tn.distributed
+join(timeout=30 if rank == 1 else 0.5)
+total = D.all_reduce(tn.ones([100000]), key="late")
+with tn.Session() as session:
+    session.run(D.barrier())
+    if rank == 1:
+        time.sleep(2)
+    begun = time.time()
+    found = error_of(lambda: session.run(total))
+    leave((found, time.time() - begun))
+D.shutdown()
+"""
+    found = process_group.run(tmp_path, program, 3, meet(3))
+    for rank in (0, 2):
+        assert found[rank][0][0] == "DeadlineExceededError"
+        assert "rank 1 has not asked for it within 0.5 s" in found[rank][0][1]
+    (kind, text), late = found[1]
+    assert kind == "UnavailableError" and "has left the group" in text, text
+    assert late < 10
+
+
+@pytest.mark.parametrize("meet", [lambda size: None, process_group.by_grpc])
 def test_the_child_of_a_fork_is_no_member_and_the_parent_goes_on(tmp_path, meet):
     program = """
 import multiprocessing

@@ -361,6 +361,32 @@ def _before(op):
     return found
 
 
+@pytest.mark.parametrize("error", [tn.errors.UnavailableError, tn.errors.DeadlineExceededError])
+def test_a_save_whose_answer_was_lost_is_there(tmp_path, error):
+    """The tasks have saved it, in place of the one that had its name, of which nothing is left."""
+    class Losing:
+        def __init__(self, sess):
+            self.run_all = sess.run
+
+        def run(self, *args, **kwargs):
+            self.run_all(*args, **kwargs)
+            raise error(None, None, "lost")
+    made = variables()
+    saver = tn.train.Saver(sharded=True)
+    with session() as sess:
+        sess.run(tn.global_variables_initializer())
+        path = saver.save(sess, str(tmp_path / "model"))
+        sess.run([v.assign(v + 1) for v in made[:DEVICES]])
+        values = sess.run(made)
+        with pytest.raises(error):
+            saver.save(Losing(sess), path)
+        sess.run(tn.global_variables_initializer())
+        saver.restore(sess, path)
+        equal(sess.run(made), values)
+        saver.save(sess, path)
+        assert len(shards_of(path)) == DEVICES
+
+
 def test_an_index_is_not_written_before_every_shard_is(tmp_path):
     variables()
     saver = tn.train.Saver(sharded=True)

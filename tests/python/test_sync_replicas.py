@@ -269,6 +269,81 @@ def test_a_lost_session_goes_on():
     assert not [t for t in threading.enumerate() if t.name.startswith("QueueRunnerThread")]
 
 
+SOON = tn.RunOptions(timeout_in_ms=20000)
+
+
+class TwoWorkers:
+    """Each with a variable that it pulls at; neither runs on its own."""
+
+    def __init__(self, session):
+        self.run = lambda fetches: session.run(fetches, options=SOON)
+        w, v = (tn.Variable(np.float64(0), name=name) for name in "wv")
+        step = tn.train.get_or_create_global_step()
+        self.values, losses = [step, w, v], [2 * w + w * v, 4 * v + w * v]
+        self.optimizers = [tn.train.SyncReplicasOptimizer(
+            tn.train.GradientDescentOptimizer(1.0), 2, replica=i) for i in range(2)]
+        self.trains = [optimizer.minimize(loss, global_step=step)
+                       for optimizer, loss in zip(self.optimizers, losses)]
+        self.chief = self.optimizers[0]
+        self.sync = self.chief.get_chief_queue_runner().enqueue_ops
+        self.run(tn.global_variables_initializer())
+        self.run(self.chief.chief_init_op)
+        self.run(self.optimizers[1].local_step_init_op)
+
+    def await_gradients(self, count):
+        """Waits until so many are there of each variable."""
+        there = [each.num_accumulated() for each, _ in self.chief._accumulators]
+        end = time.monotonic() + 20
+        while min(self.run(there)) < count:
+            assert time.monotonic() < end
+            time.sleep(0.001)
+
+
+def test_a_chief_that_was_lost_before_it_gave_tokens_gives_them_when_it_is_back():
+    with tn.Session() as session:
+        two = TwoWorkers(session)
+        takes = [accumulator.take_grad(2) for accumulator, _ in two.chief._accumulators]
+        with Threads() as threads:
+            for train in two.trains:
+                threads.start(two.run, train)
+            assert two.run(takes) == [1.0, 2.0]  # and then it is lost
+            two.run(two.chief.chief_init_op)
+        with Threads() as threads:
+            for each in two.trains + [two.sync]:
+                threads.start(two.run, each)
+        assert two.run(two.values) == [1, -1.0, -2.0]
+
+
+def test_no_variable_moves_while_a_gradient_of_another_one_is_missing():
+    """A worker that is lost between two of its gradients computes both again."""
+    with tn.Session() as session:
+        two = TwoWorkers(session)
+        half = [op for op in two.trains[1].graph.get_operations()
+                if op.type == "AccumulatorApplyGradient"][2]
+        with Threads() as threads:
+            threads.start(two.run, two.sync)
+            threads.start(two.run, two.trains[0])
+            two.await_gradients(1)
+            two.run(half)
+            time.sleep(0.05)
+            assert two.run(two.values) == [0, 0.0, 0.0]
+            threads.start(two.run, two.trains[1])
+        assert two.run(two.values) == [1, -1.0, -2.0]
+
+
+def test_no_worker_takes_the_token_of_another_one():
+    with tn.Session() as session:
+        two = TwoWorkers(session)
+        two.run(two.chief.get_init_tokens_op(2))
+        with Threads() as threads:
+            two.run(two.trains[0])
+            threads.start(two.run, two.trains[0])  # its own is gone
+            time.sleep(0.05)
+            two.run(two.trains[1])
+            two.run(two.sync)
+        assert two.run(two.values) == [1, -1.0, -2.0]
+
+
 def test_devices_of_the_parts():
     with tn.device(tn.train.replica_device_setter(2, worker_device="/job:worker/task:1")):
         step = tn.train.get_or_create_global_step()

@@ -221,13 +221,20 @@ void Engine::tell(Ends& ends) noexcept {
 // --- What does not come
 // ---------------------------------------------------------------------------
 
+// Whether a peer has left without what the execution needs of it.
+bool Engine::lacks(Execution& execution, int peer) {
+  if (!execution.arrived[static_cast<size_t>(peer)]) return true;
+  return execution.missing == 0 && has_all_of_who_left() && awaits(execution, peer);
+}
+
 void Engine::fail_lost(Ends& ends) {
   if (failure_.empty()) return;
   for (auto at = executions_.begin(); at != executions_.end();) {
     Execution& execution = *at->second;
     std::string why = lost_ ? failure_ : "";
-    for (size_t r = 0; r < gone_.size() && why.empty(); ++r) {
-      if (!execution.arrived[r]) why = gone_[r];
+    for (int r = 0; r < size() && why.empty(); ++r) {
+      const std::string& left = gone_[static_cast<size_t>(r)];
+      if (!left.empty() && lacks(execution, r)) why = left;
     }
     if (why.empty() || execution.collective == nullptr) {
       ++at;
@@ -242,6 +249,22 @@ void Engine::fail_lost(Ends& ends) {
   unposted_.clear();
 }
 
+// Which ranks have not come, or else not done what this one waits for.
+std::string Engine::late_ranks(Execution& execution) {
+  const auto listed = [&](const auto& is_late) {
+    std::string found;
+    for (int r = 0; r < size(); ++r) {
+      if (r != rank() && is_late(r)) found += concat(found.empty() ? "rank " : ", ", r);
+    }
+    return found;
+  };
+  const std::vector<bool>& here = execution.arrived;
+  const std::string absent = listed([&](int r) { return !here[static_cast<size_t>(r)]; });
+  if (!absent.empty()) return concat(absent, " has not asked for it");
+  const std::string slow = listed([&](int r) { return awaits(execution, r); });
+  return slow.empty() ? "it has not ended" : concat(slow, " has not done its part");
+}
+
 // The execution stays: this rank's part is given, and the others may come yet.
 void Engine::fail_late(Ends& ends) {
   if (timeout_ns_ <= 0) return;
@@ -249,12 +272,7 @@ void Engine::fail_late(Ends& ends) {
   for (auto& [key, execution] : executions_) {
     if (execution->collective == nullptr || execution->told) continue;
     if (now - execution->submitted_ns < timeout_ns_) continue;
-    std::string missing;
-    for (size_t r = 0; r < execution->arrived.size(); ++r) {
-      if (!execution->arrived[r]) missing += concat(missing.empty() ? "" : ", ", r);
-    }
-    const std::string what =
-        missing.empty() ? "it has not ended" : concat("rank ", missing, " has not asked for it");
+    const std::string what = late_ranks(*execution);
     execution->told = true;
     ends.push_back(
         {execution->collective,

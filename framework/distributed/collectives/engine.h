@@ -61,6 +61,10 @@ class Engine : public Communicator {
   virtual bool poll(bool all) = 0;
   // All ranks are there and agree. True once the outputs are set.
   virtual bool advance(Execution& execution) = 0;
+  // Whether it waits for what the peer has still to do, all ranks being there.
+  virtual bool awaits(Execution& execution, int peer) = 0;
+  // Whether all that a peer did is there once it is known to have left.
+  virtual bool has_all_of_who_left() const { return true; }
   // Nothing of the peers' memory is needed any more, whatever the outcome.
   virtual void finished(Execution& execution) noexcept = 0;
   // Sleeps, unlocked, until something may have come, wake() was called, or that many ms are over;
@@ -94,7 +98,9 @@ class Engine : public Communicator {
   void take_queue();
   bool go_on(Execution& execution, bool small_only, Ends& ends);
   void finish(Execution& execution, std::exception_ptr error, Ends& ends) noexcept;
+  bool lacks(Execution& execution, int peer);
   void fail_lost(Ends& ends);
+  std::string late_ranks(Execution& execution);
   void fail_late(Ends& ends);
   bool outstanding() const;
   bool under_way() const;

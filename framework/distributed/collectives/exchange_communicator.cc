@@ -69,10 +69,15 @@ class ExchangeCommunicator final : public Engine, private ByteExchange::Listener
   const char* transport() const override { return exchange_->name(); }
 
  protected:
+  struct Transfer {
+    ByteExchange::Ticket ticket;
+    int peer;
+    bool sends;
+  };
   struct Moving final : Execution {
     Values packed;  // this rank's
     std::vector<Values> received;
-    std::vector<ByteExchange::Ticket> tickets;
+    std::vector<Transfer> transfers;
     IntrusivePtr<Buffer> result;  // of a split all-reduce
   };
 
@@ -81,6 +86,8 @@ class ExchangeCommunicator final : public Engine, private ByteExchange::Listener
   bool post(Execution& execution) override;
   bool poll(bool all) override;
   bool advance(Execution& execution) override;
+  bool awaits(Execution& execution, int peer) override;
+  bool has_all_of_who_left() const override { return !exchange_->ends_together(); }
   void finished(Execution& execution) noexcept override;
   void sleep(int milliseconds) override;
   void wake() noexcept override;
@@ -89,6 +96,7 @@ class ExchangeCommunicator final : public Engine, private ByteExchange::Listener
  private:
   void told() noexcept override { wake(); }
   std::span<const std::byte> own_part(Moving& e, int peer) const;
+  bool is_over(Transfer& transfer);
   bool all_done(Moving& e);
   void begin_transfer(Moving& e);
   void begin_gather(Moving& e);
@@ -169,10 +177,16 @@ bool ExchangeCommunicator::poll(bool) {
   return moved;
 }
 
+// What is sent to a rank that has left nobody waits for; its answer may be lost with it.
+bool ExchangeCommunicator::is_over(Transfer& transfer) {
+  if (exchange_->done(transfer.ticket)) return true;
+  return transfer.sends && left_[static_cast<size_t>(transfer.peer)] && has_all_of_who_left();
+}
+
 bool ExchangeCommunicator::all_done(Moving& e) {
-  while (!e.tickets.empty()) {
-    if (!exchange_->done(e.tickets.back())) return false;
-    e.tickets.pop_back();
+  while (!e.transfers.empty()) {
+    if (!is_over(e.transfers.back())) return false;
+    e.transfers.pop_back();
   }
   return true;
 }
@@ -188,8 +202,9 @@ void ExchangeCommunicator::begin_transfer(Moving& e) {
       const Part part = needed_part(d, peer, rank(), size());
       e.received[p].allocate(static_cast<size_t>(part.count) * dtype_size(d.dtype));
       if (part.count > 0)
-        e.tickets.push_back(exchange_->receive(peer, tag_of(e.place[p], 0), e.received[p].bytes(),
-                                               e.received[p].buffer()));
+        e.transfers.push_back({exchange_->receive(peer, tag_of(e.place[p], 0),
+                                                  e.received[p].bytes(), e.received[p].buffer()),
+                               peer, false});
     } else {
       e.received[p].brought = std::move(brought_[{peer, e.place[p]}]);
     }
@@ -197,8 +212,9 @@ void ExchangeCommunicator::begin_transfer(Moving& e) {
   if (is_eager(e.by_rank[r])) return;
   for (int peer = 0; peer < size(); ++peer) {
     if (peer == rank() || own_part(e, peer).empty()) continue;
-    e.tickets.push_back(
-        exchange_->send(peer, tag_of(e.place[r], 0), own_part(e, peer), e.packed.buffer()));
+    e.transfers.push_back(
+        {exchange_->send(peer, tag_of(e.place[r], 0), own_part(e, peer), e.packed.buffer()), peer,
+         true});
   }
 }
 
@@ -237,10 +253,11 @@ void ExchangeCommunicator::begin_gather(Moving& e) {
     if (peer == rank()) continue;
     const auto p = static_cast<size_t>(peer);
     if (!place(peer).empty())
-      e.tickets.push_back(exchange_->receive(peer, tag_of(e.place[p], 1), place(peer), e.result));
+      e.transfers.push_back(
+          {exchange_->receive(peer, tag_of(e.place[p], 1), place(peer), e.result), peer, false});
     if (own.empty()) continue;
     const uint64_t ours = e.place[static_cast<size_t>(rank())];
-    e.tickets.push_back(exchange_->send(peer, tag_of(ours, 1), own, e.result));
+    e.transfers.push_back({exchange_->send(peer, tag_of(ours, 1), own, e.result), peer, true});
   }
 }
 
@@ -262,6 +279,11 @@ bool ExchangeCommunicator::advance(Execution& execution) {
   }
   set_outputs_over(*e.collective, e.result);
   return true;
+}
+
+bool ExchangeCommunicator::awaits(Execution& execution, int peer) {
+  return std::ranges::any_of(static_cast<Moving&>(execution).transfers,
+                             [&](Transfer& each) { return each.peer == peer && !is_over(each); });
 }
 
 void ExchangeCommunicator::finished(Execution& e) noexcept {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,25 +47,30 @@ class OnOneHost final : public Communicator {
   bool closed_ = false;
 };
 
-std::vector<std::byte> await_note(ByteExchange& exchange, int* peer, int64_t deadline) {
+// silent: the ranks from which one has not come.
+std::vector<std::byte> await_note(ByteExchange& exchange, int64_t deadline, std::set<int>& silent) {
+  int peer = 0;
   std::vector<std::byte> bytes;
-  while (!exchange.take_note(peer, &bytes)) {
-    if (std::string why; exchange.take_loss(peer, &why))
+  while (!exchange.take_note(&peer, &bytes)) {
+    if (std::string why; exchange.take_loss(&peer, &why))
       throw Error(Code::kUnavailable, concat(why, ", while the group was forming"));
     poll_interrupt();
-    if (monotonic_ns() > deadline)
-      throw deadline_exceeded("a rank has not answered in time while the group was forming");
+    if (monotonic_ns() > deadline) {
+      throw deadline_exceeded("rank ", *silent.begin(),
+                              " has not answered in time while the group was forming");
+    }
     const timespec moment{0, 100'000};
     ::nanosleep(&moment, nullptr);
   }
+  silent.erase(peer);
   return bytes;
 }
 
 // A directory of rank 0's, told to all; empty where none can be made.
 std::string meeting_place(ByteExchange& exchange, int64_t deadline) {
-  int peer = 0;
   if (exchange.rank() != 0) {
-    const std::vector<std::byte> bytes = await_note(exchange, &peer, deadline);
+    std::set<int> silent{0};
+    const std::vector<std::byte> bytes = await_note(exchange, deadline, silent);
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
   const std::string base =
@@ -78,15 +84,16 @@ std::string meeting_place(ByteExchange& exchange, int64_t deadline) {
 
 // Whether all ranks say yes.
 bool all_agree(ByteExchange& exchange, bool own, int64_t deadline) {
-  int peer = 0;
+  std::set<int> silent{0};
   const std::byte one{static_cast<unsigned char>(own ? 1 : 0)};
   if (exchange.rank() != 0) {
     exchange.send_note(0, std::span(&one, 1));
-    return await_note(exchange, &peer, deadline).at(0) == std::byte{1};
+    return await_note(exchange, deadline, silent).at(0) == std::byte{1};
   }
+  silent.clear();
+  for (int peer = 1; peer < exchange.size(); ++peer) silent.insert(peer);
   bool all = own;
-  for (int i = 1; i < exchange.size(); ++i)
-    all = await_note(exchange, &peer, deadline).at(0) == std::byte{1} && all;
+  while (!silent.empty()) all = await_note(exchange, deadline, silent).at(0) == std::byte{1} && all;
   const std::byte answer{static_cast<unsigned char>(all ? 1 : 0)};
   for (int to = 1; to < exchange.size(); ++to) exchange.send_note(to, std::span(&answer, 1));
   return all;

@@ -36,7 +36,7 @@ void check(const Hello& theirs, const SharedMemoryGroup& group) {
 }
 
 Hello hear(const LocalConnection& connection, int* passed, const SharedMemoryGroup& group,
-           int64_t deadline, int peer) {
+           int64_t deadline) {
   Hello hello;
   const auto got =
       connection.receive_until(std::as_writable_bytes(std::span(&hello, 1)), passed, deadline);
@@ -45,8 +45,8 @@ Hello hear(const LocalConnection& connection, int* passed, const SharedMemoryGro
     return hello;
   }
   if (got == LocalConnection::Received::kNothing)
-    throw deadline_exceeded("rank ", peer, " has not answered in time");
-  throw Error(Code::kUnavailable, concat("rank ", peer, " has ended while the group was forming"));
+    throw deadline_exceeded("a process that has connected does not answer");
+  throw Error(Code::kUnavailable, "a process that has connected has ended");
 }
 
 class Meeting {
@@ -62,13 +62,33 @@ class Meeting {
 
   SharedMeeting run() {
     LocalListener listener(group_.directory, std::to_string(group_.rank));
-    for (int peer = 0; peer < group_.rank; ++peer) call(peer);
-    for (int i = group_.rank + 1; i < group_.size; ++i) answer(listener);
-    for (int peer = 0; peer < group_.rank; ++peer) await(peer);
+    try {
+      meet_all(listener);
+    } catch (const Error& error) {
+      if (error.code() != Code::kUnavailable && error.code() != Code::kDeadlineExceeded) throw;
+      throw error.with_prefix(missing());
+    }
     return std::move(result_);
   }
 
  private:
+  void meet_all(LocalListener& listener) {
+    for (int peer = 0; peer < group_.rank; ++peer) call(peer);
+    for (int i = group_.rank + 1; i < group_.size; ++i) answer(listener);
+    for (int peer = 0; peer < group_.rank; ++peer) await(peer);
+  }
+
+  // Which ranks are not there.
+  std::string missing() const {
+    std::string found;
+    for (int r = 0; r < group_.size; ++r) {
+      const bool here =
+          r < group_.rank ? r < awaited_ : result_.links[static_cast<size_t>(r)].fd() >= 0;
+      if (r != group_.rank && !here) found += concat(found.empty() ? "rank " : ", ", r);
+    }
+    return found + " has not joined the group: ";
+  }
+
   void tell(const LocalConnection& connection, int passed) const {
     connection.send(std::as_bytes(std::span(&hello_, 1)), passed);
   }
@@ -82,7 +102,7 @@ class Meeting {
   void answer(LocalListener& listener) {
     LocalConnection connection = listener.accept(deadline_);
     int passed = -1;
-    const Hello hello = hear(connection, &passed, group_, deadline_, -1);
+    const Hello hello = hear(connection, &passed, group_, deadline_);
     if (passed >= 0) ::close(passed);
     SharedLink& link = result_.links[static_cast<size_t>(hello.rank)];
     if (hello.rank <= group_.rank || link.fd() >= 0)
@@ -94,7 +114,7 @@ class Meeting {
   void await(int peer) {
     int passed = -1;
     const SharedLink& link = result_.links[static_cast<size_t>(peer)];
-    const Hello hello = hear(link.connection(), &passed, group_, deadline_, peer);
+    const Hello hello = hear(link.connection(), &passed, group_, deadline_);
     if (peer == 0 && passed >= 0) {
       result_.table = Segment::open(passed, hello.table_bytes);
     } else if (passed >= 0) {
@@ -102,12 +122,14 @@ class Meeting {
     }
     if (peer == 0 && !result_.table)
       throw failed_precondition("rank 0 has not passed the group's table");
+    awaited_ = peer + 1;
   }
 
   const SharedMemoryGroup& group_;
   const int64_t deadline_;
   Hello hello_;
   SharedMeeting result_;
+  int awaited_ = 0;  // so many of the ranks before this one have answered
 };
 
 }  // namespace

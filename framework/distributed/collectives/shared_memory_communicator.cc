@@ -48,6 +48,7 @@ class SharedMemoryCommunicator final : public Engine {
   bool post(Execution& execution) override;
   bool poll(bool all) override;
   bool advance(Execution& execution) override;
+  bool awaits(Execution& execution, int peer) override;
   void finished(Execution& execution) noexcept override;
   void sleep(int milliseconds) override;
   void wake() noexcept override;
@@ -243,6 +244,13 @@ bool SharedMemoryCommunicator::advance(Execution& e) {
   if (!find_values(e, &from)) return false;
   set_outputs(*e.collective, e.by_rank, from);
   return true;
+}
+
+// Its slice, or a segment that it has sent.
+bool SharedMemoryCommunicator::awaits(Execution& e, int peer) {
+  if (e.phase > 0) return entry_of(e, peer).phase.load(std::memory_order_acquire) == 0;
+  const Descriptor& d = e.by_rank[static_cast<size_t>(peer)];
+  return !at_hand(peer, d.data) || !at_hand(peer, d.result);
 }
 
 bool SharedMemoryCommunicator::reduce_slice(Execution& e) {

@@ -10,8 +10,8 @@
 namespace treenail {
 
 // Of a scalar handle: dtype and shape of the variable behind it, its current value's shape where it
-// is initialised, else the declared one; or the components of the queue. Null when the handle is
-// empty or of something else.
+// is initialised, else the declared one; or the components of the queue; or what keys and values of
+// the lookup table are. Null when the handle is empty or of something else.
 std::shared_ptr<const HandleInfo> handle_info_of(const Tensor& handle);
 
 }  // namespace treenail

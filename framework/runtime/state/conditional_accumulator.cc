@@ -56,7 +56,10 @@ int64_t ConditionalAccumulatorBase::num_accumulated() const {
 }
 
 void ConditionalAccumulatorBase::set_global_step(int64_t step) {
-  change([&] { step_ = step; });
+  change([&] {
+    if (step != step_) count_ -= drop_placed();
+    step_ = step;
+  });
 }
 
 void ConditionalAccumulatorBase::take(const RunContext& context, const Done& done,
@@ -96,7 +99,7 @@ void ConditionalAccumulator::add(const Tensor& gradient) {
 
 void ConditionalAccumulator::apply(int64_t local_step, const Tensor& gradient, int64_t place) {
   check_dtype(gradient.dtype());
-  add_unless_stale(local_step, [&] {
+  add_unless_stale(local_step, place, [&] {
     check_shape(gradient);
     if (place >= 0) {
       if (placed_.contains(place)) return false;
@@ -243,7 +246,7 @@ void SparseConditionalAccumulator::add(const Tensor& indices, const Tensor& valu
 void SparseConditionalAccumulator::apply(int64_t local_step, const Tensor& indices,
                                          const Tensor& values, const Tensor* shape, int64_t place) {
   check_dtype(values.dtype());
-  add_unless_stale(local_step, [&] {
+  add_unless_stale(local_step, place, [&] {
     check(indices, values, shape);
     if (place >= 0) {
       if (placed_.contains(place)) return false;

@@ -36,7 +36,8 @@ class ConditionalAccumulatorBase : public WaitingResource {
   void check_dtype(DType dtype) const;
 
   int64_t num_accumulated() const;
-  // Gradients of earlier steps are dropped from now on; those that are there stay.
+  // Gradients of earlier steps are dropped from now on. Where it is another step than before,
+  // those that are there and have a place are dropped, the others stay.
   void set_global_step(int64_t step);
   // Ends with the mean or sum in the outputs of `context` once `required` gradients are there. They
   // are forgotten then, and the step goes up by one. Errors: InvalidArgument unless required > 0.
@@ -49,16 +50,19 @@ class ConditionalAccumulatorBase : public WaitingResource {
 
   // All with the lock held.
   int64_t count() const { return count_; }
-  // add() for a gradient that is not stale; where it gives true there is one more.
+  // add() for a gradient that is not stale; where it gives true there is one more. One that has a
+  // place is of this very step: after a step back there are some of variables that are no more.
   template <class F>
-  void add_unless_stale(int64_t local_step, F&& add) {
+  void add_unless_stale(int64_t local_step, int64_t place, F&& add) {
     change([&] {
-      if (local_step >= step_ && add()) ++count_;
+      if (local_step < step_ || (place >= 0 && local_step > step_)) return;
+      if (add()) ++count_;
     });
   }
   // Sets the outputs, and is empty again. What it throws has changed nothing.
   virtual void hand_out(RunContext& context) = 0;
-  virtual void forget() = 0;  // what there is, leaking it
+  virtual void forget() = 0;          // what there is, leaking it
+  virtual int64_t drop_placed() = 0;  // how many those were
   void begin_state_anew() final;
 
  private:
@@ -84,6 +88,7 @@ class ConditionalAccumulator final : public ConditionalAccumulatorBase {
  private:
   void hand_out(RunContext& context) override;
   void forget() override;
+  int64_t drop_placed() override { return std::ssize(std::exchange(placed_, {})); }
   void check_shape(const Tensor& gradient) const;
   void add(const Tensor& gradient);
 
@@ -120,6 +125,7 @@ class SparseConditionalAccumulator final : public ConditionalAccumulatorBase {
 
   void hand_out(RunContext& context) override;
   void forget() override;
+  int64_t drop_placed() override { return std::ssize(std::exchange(placed_, {})); }
   void check(const Tensor& indices, const Tensor& values, const Tensor* shape) const;
   void check_against_options(const Tensor& values) const;
   Places make_rows(std::span<const int64_t> indices);

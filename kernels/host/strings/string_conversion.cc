@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of framework/ops/string_conversion.cc. The C library's own functions format and read real
-// numbers, in the C locale whatever the program's is.
-#include <locale.h>
-#include <stdlib.h>
-
+// Kernels of framework/ops/string_conversion.cc. The C library's own functions format real numbers,
+// in the C locale whatever the program's is.
 #include <charconv>
 #include <complex>
 #include <cstdio>
@@ -20,6 +17,7 @@
 #include "framework/tensor/tensor.h"
 #include "kernels/host/arrays/elements.h"
 #include "kernels/host/strings/fingerprint.h"
+#include "kernels/host/strings/read_number.h"
 #include "kernels/host/strings/string_loops.h"
 
 namespace treenail::host {
@@ -27,38 +25,7 @@ namespace {
 
 using KernelPtr = std::unique_ptr<Kernel>;
 
-locale_t c_locale() {
-  static const locale_t made = ::newlocale(LC_ALL_MASK, "C", nullptr);
-  return made;
-}
-
 // --- Reading ----------------------------------------------------------------------------------
-
-constexpr std::string_view kSpaces = " \t\n\v\f\r";
-
-template <class T>
-bool read_number(std::string_view text, T* value) {
-  const size_t begin = text.find_first_not_of(kSpaces);
-  if (begin == std::string_view::npos) return false;
-  text = text.substr(begin, text.find_last_not_of(kSpaces) + 1 - begin);
-  if constexpr (std::is_integral_v<T>) {
-    // from_chars knows no plus sign, and must not see "+-1".
-    if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
-    return error == std::errc() && end == text.data() + text.size();
-  } else {
-    // The C library's "nan(...)" is nobody else's.
-    if (text.find('(') != std::string_view::npos) return false;
-    const std::string terminated(text);
-    char* end = nullptr;
-    if constexpr (std::is_same_v<T, float>) {
-      *value = ::strtof_l(terminated.c_str(), &end, c_locale());
-    } else {
-      *value = ::strtod_l(terminated.c_str(), &end, c_locale());
-    }
-    return end == terminated.c_str() + terminated.size();
-  }
-}
 
 template <class T>
 KernelPtr string_to_number_kernel(int64_t n) {

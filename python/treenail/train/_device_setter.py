@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from treenail._treenail import Operation
 
 # What keeps state that servers hold: TensorFlow's list, as far as there are such operations.
-STANDARD_PS_OPS = ("VarHandleOp",)
+STANDARD_PS_OPS = ("VarHandleOp", "MutableHashTableV2", "MutableHashTableOfTensorsV2")
 
 
 def _at_least_one(num_tasks: Any) -> int:

@@ -41,6 +41,13 @@ def _step_number(sess: Any, step: Any) -> int:
     raise TypeError("global_step must be an int or a scalar integer tensor, not %r" % (step,))
 
 
+# How a run ends whose answer was lost: other tasks have made it to the end, or may yet. Then an
+# index names the shards; otherwise the next save of the name removes them, or one of a later
+# process.
+_MAY_BE_SAVED = (errors.UnavailableError, errors.AbortedError, errors.DeadlineExceededError,
+                 errors.CancelledError, KeyboardInterrupt)
+
+
 class Saver:
     """Saves variables to checkpoints and restores them.
 
@@ -232,6 +239,8 @@ class Saver:
             begin = new_shard_names(path)
             try:
                 sess.run(self._save_op, {self._path: path, self._begin: begin})
+            except _MAY_BE_SAVED:
+                raise
             except BaseException:
                 remove_shards(path, only=begin)
                 raise

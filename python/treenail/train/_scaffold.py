@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from treenail._treenail import Operation
 
 
-def _tables() -> list:
-    return get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
-
-
 def _all_global() -> Operation:
     return group(global_variables_initializer(), name="init_all")
 
@@ -116,7 +112,8 @@ class Scaffold:
     def default_local_init_op() -> Operation:
         """One operation that initialises the local variables and the tables of the default
         graph."""
-        return group(local_variables_initializer(), *_tables(), name="local_init")
+        from treenail.lookup._tables import tables_initializer
+        return group(local_variables_initializer(), tables_initializer(), name="local_init")
 
     @property
     def init_op(self) -> Any:

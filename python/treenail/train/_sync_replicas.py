@@ -6,6 +6,11 @@ the chief's queue runner takes the mean of enough of them, updates the variables
 with the new global step into a queue for each worker. A worker ends its step by taking a token,
 which is its next local step; a gradient of an older one is dropped (Chen et al., Revisiting
 Distributed Synchronous SGD, 2016).
+
+Without backup workers each worker has a queue of its own, so that none takes another one's token,
+and a gradient counts for the very step alone that it was computed at. Whoever begins anew gives a
+gradient of the step that there is: a worker forgets its tokens, and the chief, which may have set
+the model back to a checkpoint, or been lost before it gave tokens, gives one to each worker.
 """
 
 from __future__ import annotations
@@ -29,6 +34,11 @@ if TYPE_CHECKING:
     from typing import Any, Sequence
 
     from treenail._treenail import Operation
+
+
+# Of one worker, that may still wait for a token when it begins anew: a task learns late of a link
+# that is silent.
+_LOST_SESSIONS = 4
 
 
 def _count(value: Any, name: str) -> int:
@@ -125,8 +135,8 @@ class SyncReplicasOptimizer(Optimizer):
                 self._local_step = Variable(0, trainable=False, dtype=global_step.dtype,
                                             collections=[GraphKeys.LOCAL_VARIABLES],
                                             name="sync_rep_local_step")
-            self.local_step_init_op = self._local_step.assign(global_step.value(),
-                                                              read_value=False)
+            self._make_queues()
+            self.local_step_init_op = self._begun_anew()
             self.ready_for_local_init_op = report_uninitialized_variables(global_variables())
             with graph.name_scope(name or self._name):
                 given, means = self._accumulated(pairs)
@@ -144,6 +154,41 @@ class SyncReplicasOptimizer(Optimizer):
             return -1
         first = 0 if found.group(1) in ("chief", "master") else 1  # which come before workers
         return int(found.group(2)) + first
+
+    def _make_queues(self) -> None:
+        """For tokens: of all workers, or one of each."""
+        step, names = self._global_step, ["sync_token_q"]
+        if self._place >= 0:
+            first = 0 if self._replica is not None or self._place == 0 else 1
+            places = range(first, first + self._total_num_replicas)
+            if self._place not in places:
+                raise ValueError("the worker on the device of task %d is none of %d; replica must "
+                                 "say which" % (self._place - 1, self._total_num_replicas))
+            names = ["sync_token_q_%d" % place for place in places]
+        with step._graph.device(step.device or None), step._graph.name_scope(None):
+            self._queues = [FIFOQueue(-1, step.dtype, shapes=[[]], name=name, shared_name=name)
+                            for name in names]
+        self._queue = self._queues[self._place - places[0] if self._place >= 0 else 0]
+
+    def _begun_anew(self) -> Operation:
+        """The worker is at the global step."""
+        step, queue = self._global_step, self._queue
+        after: list = []
+        if self._place >= 0:
+            with step._graph.device(step.device or None):
+                for_lost = queue.enqueue_many((ops.Fill([_LOST_SESSIONS], step.value()),))
+                with control_dependencies([for_lost]):
+                    size = queue.size()
+                after = [queue.dequeue_many(size)]
+        with control_dependencies(after):
+            return self._local_step.assign(step.value(), read_value=False)
+
+    def _tokens(self, count: int) -> list:
+        """Operations that give so many, to one worker after the other."""
+        step, queues = self._global_step, len(self._queues)
+        shares = [count // queues + (i < count % queues) for i in range(queues)]
+        return [queue.enqueue_many((ops.Fill([share], step.value()),))
+                for queue, share in zip(self._queues, shares) if share]
 
     def _accumulated(self, pairs: Sequence) -> tuple:
         """(operations that give this worker's gradients, the means of enough of them)."""
@@ -170,30 +215,47 @@ class SyncReplicasOptimizer(Optimizer):
                 self._accumulators.append((accumulator, variable.device))
         return given, means
 
+    def _once_all_are_there(self, means: list, variables: list) -> list:
+        """The same means: no variable moves while a gradient of another one may have to be
+        computed again, by a worker that was lost when it had given some."""
+        taken = [mean.values if isinstance(mean, IndexedSlices) else mean for mean in means]
+        all_there = group(*[each.op for each in taken if each is not None])
+        with control_dependencies([all_there]):
+            for i, (mean, variable) in enumerate(zip(means, variables)):
+                if mean is None:
+                    continue
+                with variable._graph.device(variable.device or None):
+                    taken[i] = ops.Identity(taken[i])
+                if isinstance(mean, IndexedSlices):
+                    taken[i] = IndexedSlices(taken[i], mean.indices, mean.dense_shape)
+        return taken
+
     def _in_step(self, given: list, means: list, variables: list) -> Operation:
         """What this worker runs; what the chief runs beside it goes into its queue runner."""
         step = self._global_step
         graph = step._graph
         with graph.device(step.device or None), graph.name_scope(""):
+            means = self._once_all_are_there(means, variables)
             update = self._opt.apply_gradients(list(zip(means, variables)), step)
-            self._queue = FIFOQueue(-1, step.dtype, shapes=[[]], name="sync_token_q",
-                                    shared_name="sync_token_q")
             with control_dependencies(given):  # a token is waited for when all are given
                 token = self._queue.dequeue()
             with control_dependencies([update]):
-                tokens = ops.Fill([self._tokens_per_step], step.value())
-                sync = self._queue.enqueue_many((tokens,))
+                sync = group(*self._tokens(self._tokens_per_step))
             if self._variable_averages is not None:
                 with control_dependencies([sync]):
                     sync = self._variable_averages.apply(self._variables_to_average)
             # Its queue is closed at the end of a session: not that of the tokens, which others use.
             own = FIFOQueue(1, step.dtype, shapes=[[]], name="sync_rep_chief")
             self._chief_queue_runner = QueueRunner(own, [sync])
-        starts = [self.local_step_init_op]
+        starts = []
         for accumulator, device in self._accumulators:
             with graph.device(device or None):
                 starts.append(accumulator.set_global_step(step.value(), name="SetGlobalStep"))
-        self.chief_init_op = group(*starts)
+        if self._place >= 0:
+            with graph.device(step.device or None), control_dependencies(starts):
+                starts = self._tokens(self._total_num_replicas)
+        with control_dependencies(starts):
+            self.chief_init_op = self._begun_anew()
         return self._local_step.assign(token, read_value=False)
 
     def _built(self, caller: str) -> None:
@@ -225,7 +287,7 @@ class SyncReplicasOptimizer(Optimizer):
             return no_op()
         step = self._global_step
         with step._graph.as_default(), step._graph.device(step.device or None):
-            return self._queue.enqueue_many((ops.Fill([num_tokens], step.value()),))
+            return group(*self._tokens(num_tokens))
 
     def get_slot(self, var: Variable, name: str) -> Variable | None:
         """As of the inner optimizer."""

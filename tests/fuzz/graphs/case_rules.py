@@ -30,6 +30,7 @@ EXCLUDED_FAMILIES: Dict[str, str] = {
     "training": "optimisers: tests/cases/test_training; the gradient descent step is generated",
     "collective": "of several processes: tests/python/test_collectives",
     "barrier": "they wait: tests/python/test_barrier",
+    "lookup": "state between runs: tests/python/test_lookup",
     "staging": "they wait: tests/python/test_staging",
     "map_staging": "they wait: tests/python/test_staging",
     "conditional_accumulator": "they wait: tests/python/test_accumulators",

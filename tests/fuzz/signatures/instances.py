@@ -84,6 +84,18 @@ def _explained(_rng=None):
     return tn.placement.explain(fetches=tn.exp(tn.constant([1.0])))
 
 
+def _vocabulary(_rng=None):
+    return tn.lookup.KeyValueTensorInitializer(["oak", "elm"], [0, 1], value_dtype=tn.int64)
+
+
+def _text_file(_rng):
+    return tn.lookup.TextFileInitializer("no_such_file", tn.string, -2, tn.int64, -1)
+
+
+def _static_table(_rng):
+    return tn.lookup.StaticHashTable(_vocabulary(), -1)
+
+
 # Classes that no program constructs, or that need something in the graph first.
 MAKERS = {
     tn.Barrier: lambda rng: tn.Barrier([tn.float32, tn.string]),
@@ -93,6 +105,15 @@ MAKERS = {
     tn.MapStagingArea: lambda rng: tn.MapStagingArea([tn.float32, tn.int32]),
     tn.SparseConditionalAccumulator: _sparse_accumulator,
     tn.train.Server: lambda rng: tn.train.Server({"worker": ["localhost:0"]}, start=False),
+    tn.lookup.KeyValueTensorInitializer: _vocabulary,
+    tn.lookup.TableInitializerBase:
+        lambda rng: tn.lookup.TableInitializerBase(tn.string, tn.int64),
+    tn.lookup.TextFileInitializer: _text_file,
+    tn.lookup.LookupInterface: lambda rng: tn.lookup.LookupInterface(tn.string, tn.int64),
+    tn.lookup.StaticHashTable: _static_table,
+    tn.lookup.StaticVocabularyTable: lambda rng: tn.lookup.StaticVocabularyTable(_vocabulary(), 2),
+    tn.lookup.experimental.MutableHashTable:
+        lambda rng: tn.lookup.experimental.MutableHashTable(tn.string, tn.int64, -1),
     tn.distributed.DistributedOptimizer: lambda rng: tn.distributed.DistributedOptimizer(
         tn.train.GradientDescentOptimizer(0.1)),
     tn.distribute.cluster_resolver.SimpleClusterResolver:
