@@ -1,40 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The geometry MatMul and BatchMatMul share: one product per batch entry, broadcast batches, and
-// which entry of each operand it takes. Rows of a batch that share one right operand are one tall
-// product.
+// One product of the CPU for each entry of a batch.
 #pragma once
 
 #include <cstdint>
 
-#include "framework/base/small_vector.h"
-#include "framework/runtime/kernel/kernel.h"
 #include "kernels/cpu/products/gemm.h"
+#include "kernels/host/products/batch_geometry.h"
 
 namespace treenail::cpu {
 
-struct BatchProduct {
-  int64_t batch = 1, m = 0, n = 0, k = 0;
-  bool trans_a = false, trans_b = false;
-  bool adjoint = false;  // transposition conjugates
-  struct Axis {
-    int64_t extent = 1, step_a = 0, step_b = 0;  // steps in matrices; 0: broadcast
-  };
-  SmallVector<Axis, 2> axes;  // of the batch
-  bool same_b = true;         // one right operand for the whole batch
-
-  // For an op of two inputs with flags transpose_* (MatMul) or adj_*.
-  static BatchProduct of(const PrepareContext& c);
-
-  int64_t a_elements() const { return m * k; }
-  int64_t b_elements() const { return k * n; }
-  int64_t c_elements() const { return m * n; }
-  double work() const {
-    return static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) *
-           static_cast<double>(k);
-  }
-
-  // Which matrices entry `index` of the batch multiplies.
-  void entries(int64_t index, int64_t& a, int64_t& b) const;
+struct BatchProduct : host::BatchGeometry {
+  static BatchProduct of(const PrepareContext& c) { return {host::BatchGeometry::of(c)}; }
 
   // The product of entry `index`; operands are dense.
   template <class T>

@@ -4,12 +4,11 @@
 #include <vector>
 
 #include "framework/runtime/kernel/kernel_registry.h"
+#include "kernels/host/arrays/copy_plan.h"
 #include "kernels/host/arrays/strided_copy.h"
 
 namespace treenail::host {
 namespace {
-
-using KernelPtr = std::unique_ptr<Kernel>;
 
 // Elements before and after `axis` of a shape.
 struct Around {
@@ -22,12 +21,6 @@ Around around(const Shape& shape, int axis) {
 
 int axis_of(int64_t given, int rank) { return static_cast<int>(given < 0 ? given + rank : given); }
 
-double total_cost(const std::vector<StridedCopy>& copies) {
-  double cost = 0;
-  for (const StridedCopy& copy : copies) cost += copy.cost_ns();
-  return cost;
-}
-
 // Piece i: `width` elements of each of `outer` rows, at `offset` in rows of `total` elements of the
 // whole.
 StridedCopy into_whole(DType dtype, int64_t outer, int64_t width, int64_t total, int64_t offset) {
@@ -37,98 +30,78 @@ StridedCopy out_of_whole(DType dtype, int64_t outer, int64_t width, int64_t tota
   return StridedCopy(dtype).axis(outer, total, width).axis(width, 1, 1).offsets(offset, 0).finish();
 }
 
-// All copies from inputs into output 0.
-KernelPtr join_kernel(std::vector<StridedCopy> copies) {
-  const double cost = total_cost(copies);
-  return make_kernel(
-      [copies = std::move(copies)](RunContext& c) {
-        for (size_t i = 0; i < copies.size(); ++i)
-          copies[i].run(c, c.input(static_cast<int>(i)).raw(), c.output(0).raw());
-      },
-      cost);
-}
-
-// All copies from input `source` into the outputs.
-KernelPtr part_kernel(std::vector<StridedCopy> copies, int source) {
-  const double cost = total_cost(copies);
-  return make_kernel(
-      [copies = std::move(copies), source](RunContext& c) {
-        for (size_t i = 0; i < copies.size(); ++i)
-          copies[i].run(c, c.input(source).raw(), c.output(static_cast<int>(i)).raw());
-      },
-      cost);
-}
-
-KernelPtr prepare_concat(const PrepareContext& p) {
+CopyPlan plan_concat(const PrepareContext& p) {
   const int n = p.num_inputs() - 1;
   const Shape& output = p.output_shape(0);
   const int axis = axis_of(scalar_int64(p.host_value(n)), output.rank());
   const Around a = around(output, axis);
-  std::vector<StridedCopy> copies;
+  CopyPlan plan;
   int64_t offset = 0;
   for (int i = 0; i < n; ++i) {
     const int64_t width = p.input_shape(i).dim(axis) * a.inner;
-    copies.push_back(
-        into_whole(p.output_type(0), a.outer, width, output.dim(axis) * a.inner, offset));
+    plan.parts.push_back(
+        {into_whole(p.output_type(0), a.outer, width, output.dim(axis) * a.inner, offset), i});
     offset += width;
   }
-  return join_kernel(std::move(copies));
+  return plan;
 }
 
-KernelPtr split_kernel(const PrepareContext& p, int source, int axis) {
+CopyPlan plan_parts(const PrepareContext& p, int source, int axis) {
   const Shape& whole = p.input_shape(source);
   const Around a = around(whole, axis);
-  std::vector<StridedCopy> copies;
+  CopyPlan plan;
   int64_t offset = 0;
   for (int i = 0; i < p.op().num_outputs(); ++i) {
     const int64_t width = p.output_shape(i).dim(axis) * a.inner;
-    copies.push_back(
-        out_of_whole(p.output_type(i), a.outer, width, whole.dim(axis) * a.inner, offset));
+    plan.parts.push_back(
+        {out_of_whole(p.output_type(i), a.outer, width, whole.dim(axis) * a.inner, offset), source,
+         i});
     offset += width;
   }
-  return part_kernel(std::move(copies), source);
+  return plan;
 }
 
-KernelPtr prepare_split(const PrepareContext& p) {
-  return split_kernel(p, 1, axis_of(scalar_int64(p.host_value(0)), p.input_shape(1).rank()));
+CopyPlan plan_split(const PrepareContext& p) {
+  return plan_parts(p, 1, axis_of(scalar_int64(p.host_value(0)), p.input_shape(1).rank()));
 }
 
-KernelPtr prepare_split_v(const PrepareContext& p) {
-  return split_kernel(p, 0, axis_of(scalar_int64(p.host_value(2)), p.input_shape(0).rank()));
+CopyPlan plan_split_v(const PrepareContext& p) {
+  return plan_parts(p, 0, axis_of(scalar_int64(p.host_value(2)), p.input_shape(0).rank()));
 }
 
-KernelPtr prepare_pack(const PrepareContext& p) {
+CopyPlan plan_pack(const PrepareContext& p) {
   const Shape& output = p.output_shape(0);
   const int axis = axis_of(p.op().get_int("axis"), output.rank());
   const Around a = around(output, axis);
-  std::vector<StridedCopy> copies;
+  CopyPlan plan;
   for (int i = 0; i < p.num_inputs(); ++i) {
-    copies.push_back(
-        into_whole(p.output_type(0), a.outer, a.inner, output.dim(axis) * a.inner, i * a.inner));
+    plan.parts.push_back(
+        {into_whole(p.output_type(0), a.outer, a.inner, output.dim(axis) * a.inner, i * a.inner),
+         i});
   }
-  return join_kernel(std::move(copies));
+  return plan;
 }
 
-KernelPtr prepare_unpack(const PrepareContext& p) {
+CopyPlan plan_unpack(const PrepareContext& p) {
   const Shape& whole = p.input_shape(0);
   const int axis = axis_of(p.op().get_int("axis"), whole.rank());
   const Around a = around(whole, axis);
-  std::vector<StridedCopy> copies;
+  CopyPlan plan;
   for (int i = 0; i < p.op().num_outputs(); ++i) {
-    copies.push_back(
-        out_of_whole(p.output_type(i), a.outer, a.inner, whole.dim(axis) * a.inner, i * a.inner));
+    plan.parts.push_back(
+        {out_of_whole(p.output_type(i), a.outer, a.inner, whole.dim(axis) * a.inner, i * a.inner),
+         0, i});
   }
-  return part_kernel(std::move(copies), 0);
+  return plan;
 }
+
+constexpr CopyOp kCopies[] = {
+    {"Concat", plan_concat}, {"Split", plan_split},   {"SplitV", plan_split_v},
+    {"Pack", plan_pack},     {"Unpack", plan_unpack},
+};
 
 }  // namespace
 
-void register_joining_kernels(KernelRegistry& r) {
-  r.add("Concat", {}, prepare_concat);
-  r.add("Split", {}, prepare_split);
-  r.add("SplitV", {}, prepare_split_v);
-  r.add("Pack", {}, prepare_pack);
-  r.add("Unpack", {}, prepare_unpack);
-}
+void register_joining_kernels(KernelRegistry& r) { add_copy_ops(r, kCopies); }
 
 }  // namespace treenail::host

@@ -7,6 +7,7 @@
 
 #include "framework/base/error.h"
 #include "framework/runtime/kernel/kernel_registry.h"
+#include "kernels/host/arrays/copy_plan.h"
 #include "kernels/host/arrays/elements.h"
 #include "kernels/host/arrays/strided_copy.h"
 
@@ -15,10 +16,7 @@ namespace {
 
 using KernelPtr = std::unique_ptr<Kernel>;
 
-KernelPtr copy_kernel(const StridedCopy& copy) {
-  return make_kernel([copy](RunContext& c) { copy.run(c, c.input(0).raw(), c.output(0).raw()); },
-                     copy.cost_ns());
-}
+CopyPlan one_copy(StridedCopy& copy) { return {false, {{copy.finish()}}}; }
 
 // --- Transpose --------------------------------------------------------------------------------
 
@@ -36,7 +34,7 @@ StridedCopy transposing_copy(const PrepareContext& p) {
   return copy.finish();
 }
 
-KernelPtr prepare_transpose(const PrepareContext& p) { return copy_kernel(transposing_copy(p)); }
+CopyPlan plan_transpose(const PrepareContext& p) { return {false, {{transposing_copy(p)}}}; }
 
 template <class T>
 KernelPtr conjugating_kernel(const StridedCopy& copy) {
@@ -59,13 +57,16 @@ KernelPtr prepare_conjugate_transpose(const PrepareContext& p) {
     case DType::kComplex128:
       return conjugating_kernel<std::complex<double>>(transposing_copy(p));
     default:
-      return prepare_transpose(p);
+      break;
   }
+  const StridedCopy copy = transposing_copy(p);
+  return make_kernel([copy](RunContext& c) { copy.run(c, c.input(0).raw(), c.output(0).raw()); },
+                     copy.cost_ns());
 }
 
 // --- Repetition -------------------------------------------------------------------------------
 
-KernelPtr prepare_tile(const PrepareContext& p) {
+CopyPlan plan_tile(const PrepareContext& p) {
   const Shape& input = p.input_shape(0);
   int64_t storage[kMaxRank];
   const std::span<const int64_t> multiples = as_int64(p.host_value(1), storage);
@@ -76,10 +77,10 @@ KernelPtr prepare_tile(const PrepareContext& p) {
     copy.axis(multiples[static_cast<size_t>(i)], 0, to[i] * input.dim(i));
     copy.axis(input.dim(i), from[i], to[i]);
   }
-  return copy_kernel(copy.finish());
+  return one_copy(copy);
 }
 
-KernelPtr prepare_broadcast_to(const PrepareContext& p) {
+CopyPlan plan_broadcast_to(const PrepareContext& p) {
   const Shape& input = p.input_shape(0);
   const Shape& output = p.output_shape(0);
   const Strides from = dense_strides(input);
@@ -90,12 +91,12 @@ KernelPtr prepare_broadcast_to(const PrepareContext& p) {
     const bool repeated = i < new_axes || input.dim(i - new_axes) == 1;
     copy.axis(output.dim(i), repeated ? 0 : from[i - new_axes], to[i]);
   }
-  return copy_kernel(copy.finish());
+  return one_copy(copy);
 }
 
 // --- Reversal ---------------------------------------------------------------------------------
 
-KernelPtr prepare_reverse(const PrepareContext& p) {
+CopyPlan plan_reverse(const PrepareContext& p) {
   const Shape& shape = p.input_shape(0);
   int64_t storage[kMaxRank];
   const std::span<const int64_t> axes = as_int64(p.host_value(1), storage);
@@ -108,7 +109,7 @@ KernelPtr prepare_reverse(const PrepareContext& p) {
     copy.axis(shape.dim(i), reversed[i] ? -strides[i] : strides[i], strides[i]);
     if (reversed[i]) offset += (shape.dim(i) - 1) * strides[i];
   }
-  return copy_kernel(copy.offsets(offset, 0).finish());
+  return one_copy(copy.offsets(offset, 0));
 }
 
 // Rows are the elements below both axes; every row is found by its coordinates.
@@ -174,9 +175,9 @@ KernelPtr prepare_reverse_sequence(const PrepareContext& p) {
 // Each rolled axis is two pieces, its elements before and after the seam; the copy falls into one
 // per combination of pieces.
 void add_rolled(const Shape& shape, const int64_t* shifts, int axis, StridedCopy copy, int64_t from,
-                int64_t to, std::vector<StridedCopy>& copies) {
+                int64_t to, std::vector<CopyPlan::Part>& copies) {
   if (axis == shape.rank()) {
-    copies.push_back(copy.offsets(from, to).finish());
+    copies.push_back({copy.offsets(from, to).finish()});
     return;
   }
   const int64_t stride = dense_strides(shape)[axis];
@@ -192,7 +193,7 @@ void add_rolled(const Shape& shape, const int64_t* shifts, int axis, StridedCopy
   if (shift > 0) piece(extent - shift, 0, shift);
 }
 
-KernelPtr prepare_roll(const PrepareContext& p) {
+CopyPlan plan_roll(const PrepareContext& p) {
   const Shape& shape = p.input_shape(0);
   int64_t shifts[kMaxRank] = {};
   std::vector<int64_t> shift_storage(static_cast<size_t>(p.input_shape(1).num_elements()));
@@ -204,28 +205,23 @@ KernelPtr prepare_roll(const PrepareContext& p) {
     const int64_t extent = shape.dim(static_cast<int>(axis));
     if (extent > 0) shifts[axis] = ((shifts[axis] + given[k] % extent) % extent + extent) % extent;
   }
-  std::vector<StridedCopy> copies;
+  CopyPlan plan;
   if (shape.num_elements() > 0)
-    add_rolled(shape, shifts, 0, StridedCopy(p.output_type(0)), 0, 0, copies);
-  double cost = 5;
-  for (const StridedCopy& copy : copies) cost += copy.cost_ns();
-  return make_kernel(
-      [copies = std::move(copies)](RunContext& c) {
-        for (const StridedCopy& copy : copies) copy.run(c, c.input(0).raw(), c.output(0).raw());
-      },
-      cost);
+    add_rolled(shape, shifts, 0, StridedCopy(p.output_type(0)), 0, 0, plan.parts);
+  return plan;
 }
+
+constexpr CopyOp kCopies[] = {
+    {"Transpose", plan_transpose}, {"Tile", plan_tile}, {"BroadcastTo", plan_broadcast_to},
+    {"Reverse", plan_reverse},     {"Roll", plan_roll},
+};
 
 }  // namespace
 
 void register_layout_kernels(KernelRegistry& r) {
-  r.add("Transpose", {}, prepare_transpose);
+  add_copy_ops(r, kCopies);
   r.add("ConjugateTranspose", {}, prepare_conjugate_transpose);
-  r.add("Tile", {}, prepare_tile);
-  r.add("BroadcastTo", {}, prepare_broadcast_to);
-  r.add("Reverse", {}, prepare_reverse);
   r.add("ReverseSequence", {}, prepare_reverse_sequence);
-  r.add("Roll", {}, prepare_roll);
 }
 
 }  // namespace treenail::host

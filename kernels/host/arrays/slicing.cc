@@ -8,6 +8,7 @@
 #include "framework/op/slice_spec.h"
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "framework/runtime/state/variable.h"
+#include "kernels/host/arrays/copy_plan.h"
 #include "kernels/host/arrays/elements.h"
 #include "kernels/host/arrays/strided_copy.h"
 #include "kernels/host/elementwise/sum.h"
@@ -17,12 +18,7 @@ namespace {
 
 using KernelPtr = std::unique_ptr<Kernel>;
 
-KernelPtr copy_kernel(const StridedCopy& copy) {
-  return make_kernel([copy](RunContext& c) { copy.run(c, c.input(0).raw(), c.output(0).raw()); },
-                     copy.cost_ns());
-}
-
-KernelPtr prepare_slice(const PrepareContext& p) {
+CopyPlan plan_slice(const PrepareContext& p) {
   const Shape& input = p.input_shape(0);
   const Shape& output = p.output_shape(0);
   int64_t storage[kMaxRank];
@@ -35,7 +31,7 @@ KernelPtr prepare_slice(const PrepareContext& p) {
     copy.axis(output.dim(i), from[i], to[i]);
     offset += begin[static_cast<size_t>(i)] * from[i];
   }
-  return copy_kernel(copy.offsets(offset, 0).finish());
+  return {false, {{copy.offsets(offset, 0).finish()}}};
 }
 
 // The slice that inputs first ... first + 2 describe, on a tensor of shape `shape`.
@@ -72,25 +68,14 @@ StridedCopy slice_copy(DType dtype, const Shape& whole, const SliceSpec& spec, b
   return copy.offsets(into_whole ? 0 : offset, into_whole ? offset : 0).finish();
 }
 
-KernelPtr prepare_strided_slice(const PrepareContext& p) {
-  return copy_kernel(
-      slice_copy(p.output_type(0), p.input_shape(0), slice_of(p, p.input_shape(0), 1), false));
+CopyPlan plan_strided_slice(const PrepareContext& p) {
+  const SliceSpec spec = slice_of(p, p.input_shape(0), 1);
+  return {false, {{slice_copy(p.output_type(0), p.input_shape(0), spec, false)}}};
 }
 
-KernelPtr prepare_strided_slice_grad(const PrepareContext& p) {
+CopyPlan plan_strided_slice_grad(const PrepareContext& p) {
   const Shape& shape = p.output_shape(0);
-  const StridedCopy copy = slice_copy(p.output_type(0), shape, slice_of(p, shape, 1), true);
-  return dispatch_element(p.output_type(0), [&]<class T>() -> KernelPtr {
-    return make_kernel(
-        [copy, n = shape.num_elements()](RunContext& c) {
-          T* out = elements<T>(c.output(0));
-          c.parallel_for(n, kMoveGrain<T>, kMoveCost<T>, [&](int64_t begin, int64_t end) {
-            fill_elements(out + begin, T(), end - begin);
-          });
-          copy.run(c, c.input(4).raw(), out);
-        },
-        copy.cost_ns() + kMoveCost<T> * static_cast<double>(shape.num_elements()));
-  });
+  return {true, {{slice_copy(p.output_type(0), shape, slice_of(p, shape, 1), true), 4}}};
 }
 
 // Only the slice's places are touched where the array may be taken.
@@ -138,12 +123,16 @@ KernelPtr prepare_strided_slice_assign(const PrepareContext& p) {
       cost);
 }
 
+constexpr CopyOp kCopies[] = {
+    {"Slice", plan_slice},
+    {"StridedSlice", plan_strided_slice},
+    {"StridedSliceGrad", plan_strided_slice_grad},
+};
+
 }  // namespace
 
 void register_slicing_kernels(KernelRegistry& r) {
-  r.add("Slice", {}, prepare_slice);
-  r.add("StridedSlice", {}, prepare_strided_slice);
-  r.add("StridedSliceGrad", {}, prepare_strided_slice_grad);
+  add_copy_ops(r, kCopies);
   r.add("TensorStridedSliceAdd", {}, prepare_strided_slice_add);
   r.add("ResourceStridedSliceAssign", {}, prepare_strided_slice_assign);
 }

@@ -5,13 +5,12 @@
 #include <vector>
 
 #include "framework/runtime/kernel/kernel_registry.h"
+#include "kernels/host/arrays/copy_plan.h"
 #include "kernels/host/arrays/elements.h"
 #include "kernels/host/arrays/strided_copy.h"
 
 namespace treenail::host {
 namespace {
-
-using KernelPtr = std::unique_ptr<Kernel>;
 
 // SpaceToBatchND copies from the large image to the small ones, BatchToSpaceND the other way.
 struct BlockCopy {
@@ -23,11 +22,11 @@ struct BlockCopy {
   bool to_small;
 
   StridedCopy part(int64_t place) const;
-  std::vector<StridedCopy> all() const {
+  std::vector<CopyPlan::Part> all() const {
     int64_t places = 1;
     for (int64_t size : block) places *= size;
-    std::vector<StridedCopy> copies;
-    for (int64_t place = 0; place < places; ++place) copies.push_back(part(place));
+    std::vector<CopyPlan::Part> copies;
+    for (int64_t place = 0; place < places; ++place) copies.push_back({part(place)});
     return copies;
   }
 };
@@ -67,7 +66,7 @@ StridedCopy BlockCopy::part(int64_t place) const {
       .finish();
 }
 
-KernelPtr prepare_block_copy(const PrepareContext& p, bool to_small) {
+CopyPlan plan_block_copy(const PrepareContext& p, bool to_small) {
   const Shape& large = to_small ? p.input_shape(0) : p.output_shape(0);
   const Shape& small = to_small ? p.output_shape(0) : p.input_shape(0);
   BlockCopy blocks{p.output_type(0), large, small, {}, {}, to_small};
@@ -84,31 +83,19 @@ KernelPtr prepare_block_copy(const PrepareContext& p, bool to_small) {
     blocks.block.push_back(size);
     blocks.before.push_back(at(0));
   }
-  std::vector<StridedCopy> copies;
+  CopyPlan plan;
+  plan.zeros = to_small && bordered;
   if (p.output_shape(0).num_elements() > 0)
-    copies = blocks.all();  // else the number of places has no bound
-  double cost = 0;
-  for (const StridedCopy& copy : copies) cost += copy.cost_ns();
-  return dispatch_element(p.output_type(0), [&]<class T>() -> KernelPtr {
-    const int64_t zeros = to_small && bordered ? p.output_shape(0).num_elements() : 0;
-    return make_kernel(
-        [copies = std::move(copies), zeros](RunContext& c) {
-          T* out = elements<T>(c.output(0));
-          c.parallel_for(zeros, kMoveGrain<T>, kMoveCost<T>, [&](int64_t begin, int64_t end) {
-            fill_elements(out + begin, T(), end - begin);
-          });
-          for (const StridedCopy& copy : copies) copy.run(c, c.input(0).raw(), out);
-        },
-        cost + kMoveCost<T> * static_cast<double>(zeros));
-  });
+    plan.parts = blocks.all();  // else the number of places has no bound
+  return plan;
 }
 
-KernelPtr prepare_space_to_batch(const PrepareContext& p) { return prepare_block_copy(p, true); }
-KernelPtr prepare_batch_to_space(const PrepareContext& p) { return prepare_block_copy(p, false); }
+CopyPlan plan_space_to_batch(const PrepareContext& p) { return plan_block_copy(p, true); }
+CopyPlan plan_batch_to_space(const PrepareContext& p) { return plan_block_copy(p, false); }
 
 // Axes in the order (batch, height, block row, width, block column, depth), with strides in the
 // wide and in the deep image.
-KernelPtr prepare_depth(const PrepareContext& p, bool to_depth) {
+CopyPlan plan_depth(const PrepareContext& p, bool to_depth) {
   const Shape& wide = to_depth ? p.input_shape(0) : p.output_shape(0);
   const Shape& deep = to_depth ? p.output_shape(0) : p.input_shape(0);
   const bool last = p.op().get_string("data_format") == "NHWC";
@@ -128,21 +115,21 @@ KernelPtr prepare_depth(const PrepareContext& p, bool to_depth) {
   add(deep.dim(w), of_wide[w] * block, of_deep[w]);
   add(block, of_wide[w], wide.dim(d) * of_deep[d]);
   add(wide.dim(d), of_wide[d], of_deep[d]);
-  copy.finish();
-  return make_kernel([copy](RunContext& c) { copy.run(c, c.input(0).raw(), c.output(0).raw()); },
-                     copy.cost_ns());
+  return {false, {{copy.finish()}}};
 }
 
-KernelPtr prepare_space_to_depth(const PrepareContext& p) { return prepare_depth(p, true); }
-KernelPtr prepare_depth_to_space(const PrepareContext& p) { return prepare_depth(p, false); }
+CopyPlan plan_space_to_depth(const PrepareContext& p) { return plan_depth(p, true); }
+CopyPlan plan_depth_to_space(const PrepareContext& p) { return plan_depth(p, false); }
+
+constexpr CopyOp kCopies[] = {
+    {"SpaceToBatchND", plan_space_to_batch},
+    {"BatchToSpaceND", plan_batch_to_space},
+    {"SpaceToDepth", plan_space_to_depth},
+    {"DepthToSpace", plan_depth_to_space},
+};
 
 }  // namespace
 
-void register_space_kernels(KernelRegistry& r) {
-  r.add("SpaceToBatchND", {}, prepare_space_to_batch);
-  r.add("BatchToSpaceND", {}, prepare_batch_to_space);
-  r.add("SpaceToDepth", {}, prepare_space_to_depth);
-  r.add("DepthToSpace", {}, prepare_depth_to_space);
-}
+void register_space_kernels(KernelRegistry& r) { add_copy_ops(r, kCopies); }
 
 }  // namespace treenail::host

@@ -32,12 +32,19 @@ class StridedCopy {
   double cost_ns() const;
   int64_t num_elements() const { return elements_; }
 
- private:
+  // For whoever copies in another way, of a finished copy of plain elements: bytes of what is moved
+  // at a time, and axes and offsets counted in these.
   struct Axis {
     int64_t extent;
     int64_t from;
     int64_t to;
   };
+  int64_t element_bytes() const { return element_bytes_; }
+  std::span<const Axis> axes() const { return {axes_.begin(), axes_.end()}; }
+  int64_t from_offset() const { return from_offset_; }
+  int64_t to_offset() const { return to_offset_; }
+
+ private:
   enum class Way : uint8_t { kNothing, kRows, kFill, kBlocks, kElements };
 
   int num_axes() const { return static_cast<int>(axes_.size()); }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/products/batch_product.h"
+#include "kernels/host/products/batch_geometry.h"
 
 #include <algorithm>
 
-namespace treenail::cpu {
+namespace treenail::host {
 
-BatchProduct BatchProduct::of(const PrepareContext& c) {
+BatchGeometry BatchGeometry::of(const PrepareContext& c) {
   const Shape &a = c.input_shape(0), &b = c.input_shape(1), &out = c.output_shape(0);
-  BatchProduct g;
+  BatchGeometry g;
   g.adjoint = c.op().def().attr_index("adj_x") >= 0;
   g.trans_a = c.op().get_bool(g.adjoint ? "adj_x" : "transpose_a");
   g.trans_b = c.op().get_bool(g.adjoint ? "adj_y" : "transpose_b");
@@ -34,7 +34,7 @@ BatchProduct BatchProduct::of(const PrepareContext& c) {
   return g;
 }
 
-void BatchProduct::entries(int64_t index, int64_t& a, int64_t& b) const {
+void BatchGeometry::entries(int64_t index, int64_t& a, int64_t& b) const {
   a = b = 0;
   for (size_t i = axes.size(); i-- > 0;) {
     const int64_t at = index % axes[i].extent;
@@ -44,4 +44,4 @@ void BatchProduct::entries(int64_t index, int64_t& a, int64_t& b) const {
   }
 }
 
-}  // namespace treenail::cpu
+}  // namespace treenail::host
