@@ -8,13 +8,15 @@ Kernels see op, tensor, base, io and the kernel-side headers of runtime, never a
 Component(name="eigen_decompositions", sources=["kernels/eigen/*.cc"],
           headers=["kernels/eigen/*.h"], needs=["adapter_interfaces"], external=["eigen"],
           debug_variables=False)
+# What element-wise ops are, for vectors of any level and for one number on a GPU.
+Component(name="elementwise", headers=["kernels/elementwise/*.h", "kernels/cpu/simd/vec*.h"])
 Component(name="host_kernels", sources=["kernels/host/**/*.cc"], headers=["kernels/host/**/*.h"],
-          needs=["kernel_api", "collectives", "op", "tensor", "device", "io", "base",
+          needs=["elementwise", "kernel_api", "collectives", "op", "tensor", "device", "io", "base",
                  "adapter_interfaces", "eigen_decompositions"],
           debug_variables=False)
 
 Component(name="cpu_kernels", sources=["kernels/cpu/**/*.cc"], headers=["kernels/cpu/**/*.h"],
-          needs=["host_kernels", "kernel_api", "op", "tensor", "device", "base",
+          needs=["elementwise", "host_kernels", "kernel_api", "op", "tensor", "device", "base",
                  "adapter_interfaces", "eigen_decompositions"],
           debug_variables=False)
 Registration(output="cpu_kernels_table.cc", sources="kernels/cpu/**/*.cc",

@@ -88,7 +88,7 @@ Component(name="layer_broken_plugin", sources=["tests/capi/plugin/layer_broken.c
           needs=["capi"])
 Component(name="hostile_plugin", sources=["tests/capi/plugin/hostile.c"], needs=["capi"])
 Component(name="kernels_test", sources=["tests/kernels/*.cc"], headers=["tests/kernels/*.h"],
-          needs=["test_support", "io_support", "cpu_kernels", "host_kernels",
+          needs=["test_support", "io_support", "elementwise", "cpu_kernels", "host_kernels",
                  "adapter_interfaces", "eager", "runtime", "kernel_api", "graph", "op", "tensor",
                  "io", "base"],
           external=["gtest"])

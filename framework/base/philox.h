@@ -8,6 +8,8 @@
 #include <array>
 #include <cstdint>
 
+#include "framework/base/philox_words.h"
+
 namespace treenail {
 
 class Philox {
@@ -21,6 +23,8 @@ class Philox {
       : counter_{0, 0, static_cast<uint32_t>(seed2), static_cast<uint32_t>(seed2 >> 32)},
         key_{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)} {}
   Philox(const Block& counter, const Key& key) : counter_(counter), key_(key) {}
+  explicit Philox(const philox::Words& words)
+      : counter_(std::to_array(words.counter)), key_(std::to_array(words.key)) {}
 
   // The block `index` places on.
   Block operator()(uint64_t index) const { return generate(advanced(counter_, index), key_); }
@@ -29,34 +33,22 @@ class Philox {
 
   const Block& counter() const { return counter_; }
   const Key& key() const { return key_; }
+  philox::Words words() const {
+    return {{counter_[0], counter_[1], counter_[2], counter_[3]}, {key_[0], key_[1]}};
+  }
 
-  static Block generate(Block counter, Key key) {
-    for (int round = 0; round < 9; ++round) {
-      counter = one_round(counter, key);
-      key[0] += 0x9e3779b9u;  // the golden ratio
-      key[1] += 0xbb67ae85u;  // sqrt(3) - 1
-    }
-    return one_round(counter, key);
+  static Block generate(Block counter, const Key& key) {
+    philox::generate(counter.data(), key.data());
+    return counter;
   }
 
   // counter + blocks, as one number of 128 bits, lowest word first.
-  static Block advanced(const Block& counter, uint64_t blocks) {
-    const uint64_t low = static_cast<uint64_t>(counter[1]) << 32 | counter[0];
-    const uint64_t sum = low + blocks;
-    Block result = {static_cast<uint32_t>(sum), static_cast<uint32_t>(sum >> 32), counter[2],
-                    counter[3]};
-    if (sum < low && ++result[2] == 0) ++result[3];
-    return result;
+  static Block advanced(Block counter, uint64_t blocks) {
+    philox::advance(counter.data(), blocks);
+    return counter;
   }
 
  private:
-  static Block one_round(const Block& counter, const Key& key) {
-    const uint64_t a = uint64_t{0xd2511f53u} * counter[0];
-    const uint64_t b = uint64_t{0xcd9e8d57u} * counter[2];
-    return {static_cast<uint32_t>(b >> 32) ^ counter[1] ^ key[0], static_cast<uint32_t>(b),
-            static_cast<uint32_t>(a >> 32) ^ counter[3] ^ key[1], static_cast<uint32_t>(a)};
-  }
-
   Block counter_;
   Key key_;
 };

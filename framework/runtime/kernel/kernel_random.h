@@ -11,6 +11,22 @@
 
 namespace treenail {
 
+// Blocks that an execution takes for each output of a distribution, whatever it uses: TensorFlow
+// 1's.
+inline constexpr uint64_t kBlocksPerOutput = 256;
+inline uint64_t blocks_for(int64_t outputs) {
+  return static_cast<uint64_t>(outputs) * kBlocksPerOutput;
+}
+// For the outputs of a tensor whose extents `shape` holds, int32 or int64.
+inline uint64_t blocks_for(const Tensor& shape) {
+  uint64_t blocks = kBlocksPerOutput;
+  for (int64_t i = 0; i < shape.num_elements(); ++i) {
+    blocks *= static_cast<uint64_t>(shape.dtype() == DType::kInt32 ? shape.data<int32_t>()[i]
+                                                                   : shape.data<int64_t>()[i]);
+  }
+  return blocks;
+}
+
 // The stream of a stateful op: (seed, seed2) as TensorFlow 1 uses them, or one of the system's
 // choice when both are 0.
 class CountedStream {
@@ -34,15 +50,9 @@ class CountedStream {
   IntrusivePtr<RandomCounter> counter_;
 };
 
-// The stream of a stateless op. One block scrambles the seeds, so that each of their bits matters.
+// The stream of a stateless op.
 inline Philox seeded_stream(int64_t seed, int64_t seed2) {
-  const uint64_t a = static_cast<uint64_t>(seed);
-  const uint64_t b = static_cast<uint64_t>(seed2);
-  const Philox::Block mixed =
-      Philox::generate({static_cast<uint32_t>(a), static_cast<uint32_t>(a >> 32),
-                        static_cast<uint32_t>(b), static_cast<uint32_t>(b >> 32)},
-                       {0x3ec8f720u, 0x02461e29u});
-  return Philox(Philox::Block{0, 0, mixed[2], mixed[3]}, Philox::Key{mixed[0], mixed[1]});
+  return Philox(philox::seeded(static_cast<uint64_t>(seed), static_cast<uint64_t>(seed2)));
 }
 
 }  // namespace treenail

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations on the bits of integers, by the level's vectors. Narrow types come here as wider ones
-// through the tile engine, so a shift is told the width of its own type.
+// Operations on the bits of integers, by the level's vectors.
+#include "kernels/elementwise/bitwise.h"
+
 #include <bit>
 #include <type_traits>
 
@@ -9,59 +10,13 @@
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "framework/tensor/tensor.h"
 #include "kernels/cpu/elementwise/loops.h"
-#include "kernels/cpu/simd/vec_fma.h"
 #include "kernels/host/elementwise/tile_loops.h"
 
 namespace treenail::cpu {
 namespace {
 
-struct Commutative {
-  static constexpr Tail kTail = Tail::kScalar;
-  static constexpr bool kCommutes = true;
-};
+using namespace elementwise;
 
-struct And : Commutative {
-  template <class V>
-  TN_INLINE static V apply(V a, V b) {
-    return a & b;
-  }
-};
-struct Or : Commutative {
-  template <class V>
-  TN_INLINE static V apply(V a, V b) {
-    return a | b;
-  }
-};
-struct Xor : Commutative {
-  template <class V>
-  TN_INLINE static V apply(V a, V b) {
-    return a ^ b;
-  }
-};
-struct Invert {
-  static constexpr Tail kTail = Tail::kScalar;
-  template <class V>
-  TN_INLINE static V apply(V x) {
-    return ~x;
-  }
-};
-
-// `most`: one less than the bits of the type, the longest shift.
-struct LeftShift {
-  static constexpr bool kTakesValue = true;
-  template <class V>
-  TN_INLINE static V apply(V x, V by, V most) {
-    const V places = lesser_of(most, greater_of(V{}, by));
-    return (V)((Unsigned<V>)x << (Unsigned<V>)places);
-  }
-};
-struct RightShift {
-  static constexpr bool kTakesValue = true;
-  template <class V>
-  TN_INLINE static V apply(V x, V by, V most) {
-    return x >> lesser_of(most, greater_of(V{}, by));
-  }
-};
 void read_most(const OpInstance& op, LoopParams& params) {
   params.value[0] = static_cast<double>(8 * dtype_size(op.input_type(0))) - 1;
 }
@@ -109,23 +64,10 @@ std::unique_ptr<Kernel> prepare_population_count(const PrepareContext& c) {
       static_cast<double>(n) * 0.3);
 }
 
-constexpr DType kI = DType::kInt32;
-constexpr DType kL = DType::kInt64;
+#define TN_SHIFT(op, Definition, T, ns) {#op, dtype_of<T>, shift<Definition, T>(), ns, read_most},
 
-constexpr host::TileOp kOps[] = {
-    {"BitwiseAnd", kI, binary<And, int32_t>(), 0.05f},
-    {"BitwiseAnd", kL, binary<And, int64_t>(), 0.1f},
-    {"BitwiseOr", kI, binary<Or, int32_t>(), 0.05f},
-    {"BitwiseOr", kL, binary<Or, int64_t>(), 0.1f},
-    {"BitwiseXor", kI, binary<Xor, int32_t>(), 0.05f},
-    {"BitwiseXor", kL, binary<Xor, int64_t>(), 0.1f},
-    {"Invert", kI, unary<Invert, int32_t>(), 0.05f},
-    {"Invert", kL, unary<Invert, int64_t>(), 0.1f},
-    {"LeftShift", kI, shift<LeftShift, int32_t>(), 0.1f, read_most},
-    {"LeftShift", kL, shift<LeftShift, int64_t>(), 0.2f, read_most},
-    {"RightShift", kI, shift<RightShift, int32_t>(), 0.1f, read_most},
-    {"RightShift", kL, shift<RightShift, int64_t>(), 0.2f, read_most},
-};
+constexpr host::TileOp kOps[] = {TN_BITWISE_BINARY_OPS(TN_TILE_BINARY)
+                                     TN_BITWISE_UNARY_OPS(TN_TILE_UNARY) TN_SHIFT_OPS(TN_SHIFT)};
 
 }  // namespace
 

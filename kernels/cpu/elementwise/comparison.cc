@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comparisons and questions with truth values as results, and what is computed of truth values.
 // Comparisons of u64 and complex: host/elementwise/elementwise.cc.
-#include <cmath>
-
+#include "kernels/elementwise/comparison.h"
 #include "framework/op/op_def.h"
 #include "kernels/cpu/elementwise/loops.h"
 #include "kernels/host/elementwise/tile_loops.h"
@@ -10,70 +9,8 @@
 namespace treenail::cpu {
 namespace {
 
-struct Equal {
-  static constexpr bool kCommutes = true;
-  template <class V>
-  TN_INLINE static auto apply(V a, V b) {
-    return a == b;
-  }
-};
-struct NotEqual {
-  static constexpr bool kCommutes = true;
-  template <class V>
-  TN_INLINE static auto apply(V a, V b) {
-    return a != b;
-  }
-};
-struct Less {
-  template <class V>
-  TN_INLINE static auto apply(V a, V b) {
-    return a < b;
-  }
-};
-struct LessEqual {
-  template <class V>
-  TN_INLINE static auto apply(V a, V b) {
-    return a <= b;
-  }
-};
-struct IsNan {
-  template <class V>
-  TN_INLINE static auto apply(V x) {
-    return x != x;
-  }
-};
-struct IsInf {
-  template <class V>
-  TN_INLINE static auto apply(V x) {
-    return absolute(x) == splat<V>(ElementOf<V>(HUGE_VALF));
-  }
-};
-struct IsFinite {
-  template <class V>
-  TN_INLINE static auto apply(V x) {
-    return absolute(x) < splat<V>(ElementOf<V>(HUGE_VALF));
-  }
-};
+using namespace elementwise;
 
-// Of truth values: single ones, or lanes of ones or zeros.
-struct And {
-  static constexpr bool kCommutes = true;
-  template <class V>
-  TN_INLINE static V apply(V a, V b) {
-    return a & b;
-  }
-};
-struct Or {
-  static constexpr bool kCommutes = true;
-  template <class V>
-  TN_INLINE static V apply(V a, V b) {
-    return a | b;
-  }
-};
-struct Not {
-  TN_INLINE static bool apply(bool a) { return !a; }
-  TN_INLINE static VecI apply(VecI a) { return ~a; }
-};
 template <class Op>
 constexpr Loops truth_binary() {
   Loops loops = each_binary<Op, bool>();
@@ -87,16 +24,12 @@ constexpr Loops truth_unary() {
   return loops;
 }
 
-// |a - b| < tolerance, the difference taken in T.
 template <class T>
 void approximate_equal(void* y, const void* a, const void* b, const void*, int64_t n,
                        const LoopParams& params) {
   const double tolerance = params.value[0];
   run_blocks(static_cast<bool*>(y), static_cast<const T*>(a), kBlock, static_cast<const T*>(b),
-             kBlock, n, [tolerance](T p, T q) {
-               const T low = p < q ? p : q, high = p < q ? q : p;
-               return static_cast<double>(wrap_sub(high, low)) < tolerance;
-             });
+             kBlock, n, [tolerance](T p, T q) { return ApproximateEqual::apply(p, q, tolerance); });
 }
 template <class T>
 constexpr Loops approximate_loops() {
@@ -106,53 +39,21 @@ void read_tolerance(const OpInstance& op, LoopParams& params) {
   params.value[0] = op.get_float("tolerance");
 }
 
-constexpr DType kF = DType::kFloat32;
-constexpr DType kD = DType::kFloat64;
-constexpr DType kI = DType::kInt32;
-constexpr DType kL = DType::kInt64;
-constexpr DType kB = DType::kBool;
+#define TN_COMPARISON(op, Definition, T, ns) \
+  {#op, dtype_of<T>, block_binary<Definition, T, bool>(), ns},
+#define TN_SWAPPED(op, Definition, T, ns) \
+  {#op, dtype_of<T>, swapped_block_binary<Definition, T, bool>(), ns},
+#define TN_QUESTION(op, Definition, T, ns) \
+  {#op, dtype_of<T>, block_unary<Definition, T, bool>(), ns},
+#define TN_TRUTH_BINARY(op, Definition, T, ns) {#op, dtype_of<T>, truth_binary<Definition>(), ns},
+#define TN_TRUTH_UNARY(op, Definition, T, ns) {#op, dtype_of<T>, truth_unary<Definition>(), ns},
+#define TN_APPROXIMATE(op, Definition, T, ns) \
+  {#op, dtype_of<T>, approximate_loops<T>(), ns, read_tolerance},
 
 constexpr host::TileOp kOps[] = {
-    {"Equal", kF, block_binary<Equal, float, bool>(), 0.06f},
-    {"Equal", kD, block_binary<Equal, double, bool>(), 0.1f},
-    {"Equal", kI, block_binary<Equal, int32_t, bool>(), 0.06f},
-    {"Equal", kL, block_binary<Equal, int64_t, bool>(), 0.1f},
-    {"NotEqual", kF, block_binary<NotEqual, float, bool>(), 0.06f},
-    {"NotEqual", kD, block_binary<NotEqual, double, bool>(), 0.1f},
-    {"NotEqual", kI, block_binary<NotEqual, int32_t, bool>(), 0.06f},
-    {"NotEqual", kL, block_binary<NotEqual, int64_t, bool>(), 0.1f},
-    {"Less", kF, block_binary<Less, float, bool>(), 0.06f},
-    {"Less", kD, block_binary<Less, double, bool>(), 0.1f},
-    {"Less", kI, block_binary<Less, int32_t, bool>(), 0.06f},
-    {"Less", kL, block_binary<Less, int64_t, bool>(), 0.1f},
-    {"LessEqual", kF, block_binary<LessEqual, float, bool>(), 0.06f},
-    {"LessEqual", kD, block_binary<LessEqual, double, bool>(), 0.1f},
-    {"LessEqual", kI, block_binary<LessEqual, int32_t, bool>(), 0.06f},
-    {"LessEqual", kL, block_binary<LessEqual, int64_t, bool>(), 0.1f},
-    {"Greater", kF, swapped_block_binary<Less, float, bool>(), 0.06f},
-    {"Greater", kD, swapped_block_binary<Less, double, bool>(), 0.1f},
-    {"Greater", kI, swapped_block_binary<Less, int32_t, bool>(), 0.06f},
-    {"Greater", kL, swapped_block_binary<Less, int64_t, bool>(), 0.1f},
-    {"GreaterEqual", kF, swapped_block_binary<LessEqual, float, bool>(), 0.06f},
-    {"GreaterEqual", kD, swapped_block_binary<LessEqual, double, bool>(), 0.1f},
-    {"GreaterEqual", kI, swapped_block_binary<LessEqual, int32_t, bool>(), 0.06f},
-    {"GreaterEqual", kL, swapped_block_binary<LessEqual, int64_t, bool>(), 0.1f},
-    {"IsNan", kF, block_unary<IsNan, float, bool>(), 0.06f},
-    {"IsNan", kD, block_unary<IsNan, double, bool>(), 0.1f},
-    {"IsInf", kF, block_unary<IsInf, float, bool>(), 0.06f},
-    {"IsInf", kD, block_unary<IsInf, double, bool>(), 0.1f},
-    {"IsFinite", kF, block_unary<IsFinite, float, bool>(), 0.06f},
-    {"IsFinite", kD, block_unary<IsFinite, double, bool>(), 0.1f},
-    {"Equal", kB, truth_binary<Equal>(), 0.1f},
-    {"NotEqual", kB, truth_binary<NotEqual>(), 0.1f},
-    {"LogicalAnd", kB, truth_binary<And>(), 0.1f},
-    {"LogicalOr", kB, truth_binary<Or>(), 0.1f},
-    {"LogicalNot", kB, truth_unary<Not>(), 0.1f},
-    {"ApproximateEqual", kF, approximate_loops<float>(), 0.2f, read_tolerance},
-    {"ApproximateEqual", kD, approximate_loops<double>(), 0.2f, read_tolerance},
-    {"ApproximateEqual", kI, approximate_loops<int32_t>(), 0.2f, read_tolerance},
-    {"ApproximateEqual", kL, approximate_loops<int64_t>(), 0.2f, read_tolerance},
-};
+    TN_COMPARISON_OPS(TN_COMPARISON) TN_SWAPPED_COMPARISON_OPS(TN_SWAPPED)
+        TN_QUESTION_OPS(TN_QUESTION) TN_TRUTH_BINARY_OPS(TN_TRUTH_BINARY)
+            TN_TRUTH_UNARY_OPS(TN_TRUTH_UNARY) TN_APPROXIMATE_OPS(TN_APPROXIMATE)};
 
 }  // namespace
 

@@ -2,16 +2,18 @@
 // Changes of type by the level's vectors: half-width types to and from the type they are computed
 // in, and between compute types. Which steps a Cast takes: host/elementwise/cast.cc. u64 and
 // complex: host/elementwise/cast.cc.
+#include "kernels/elementwise/conversion.h"
+
 #include <bit>
-#include <limits>
 #include <type_traits>
 
 #include "kernels/cpu/elementwise/loops.h"
-#include "kernels/cpu/simd/vec_fma.h"
 #include "kernels/host/elementwise/tile_loops.h"
 
 namespace treenail::cpu {
 namespace {
+
+using namespace elementwise;
 
 // Of 16-bit elements each in 32 bits, a number or a vector of them alike.
 template <class U>
@@ -60,37 +62,6 @@ TN_INLINE U float_to_bfloat16(FloatOf<U> x) {
   const U u = bits<U>(x);
   const U rounded = (u + 0x7fffu + (u >> 16 & 1u)) >> 16;
   return (u & 0x7fffffffu) > word<U>(0x7f800000u) ? (u >> 16 | 0x40u) : rounded;
-}
-
-// A double as the float toward zero from it, its last bit set where that is not exact: rounding
-// this once more to fewer bits gives what rounding the double would have given.
-TN_INLINE float to_odd(double x) {
-  const float nearest = static_cast<float>(x);
-  const uint32_t u = std::bit_cast<uint32_t>(nearest);
-  const double back = static_cast<double>(nearest);
-  const double size = back < 0 ? -back : back, wanted = x < 0 ? -x : x;
-  const uint32_t truncated = size > wanted ? u - 1u : u;
-  const bool exact = (size == wanted) | (x != x);
-  return std::bit_cast<float>(exact ? u : truncated | 1u);
-}
-
-// Toward zero; beyond the range its nearest end, NaN 0.
-template <class I, class F>
-TN_INLINE auto saturated(F x) {
-  using Number = ElementOf<F>;
-  using To = std::conditional_t<is_vec<F>, Vec<I>, I>;
-  constexpr Number kEnd = sizeof(I) == 4 ? Number(2147483648.0) : Number(9223372036854775808.0);
-  const F end = splat<F>(kEnd);
-  const auto inside = (x >= -end) & (x < end);
-  const F within = inside ? x : F{};
-  To y;
-  if constexpr (is_vec<F>) {
-    y = __builtin_convertvector(within, To);
-  } else {
-    y = static_cast<I>(within);
-  }
-  const To high = x >= end ? splat<To>(std::numeric_limits<I>::max()) : y;
-  return x < -end ? splat<To>(std::numeric_limits<I>::min()) : high;
 }
 
 // On elements as they are stored, and on lanes that hold them.
@@ -142,30 +113,6 @@ struct DoubleToHalf {
 };
 struct DoubleToBFloat16 {
   TN_INLINE static uint16_t apply(double x) { return FloatToBFloat16::apply(to_odd(x)); }
-};
-template <class To>
-struct Plain {  // exact, to nearest, or modulo 2^bits, as the types have it
-  template <class From>
-  TN_INLINE static auto apply(From x) {
-    if constexpr (is_vec<From>) {
-      return __builtin_convertvector(x, Vec<To>);
-    } else {
-      return static_cast<To>(x);
-    }
-  }
-};
-template <class To>
-struct Saturated {
-  template <class From>
-  TN_INLINE static auto apply(From x) {
-    return saturated<To>(x);
-  }
-};
-struct ToBool {
-  template <class From>
-  TN_INLINE static auto apply(From x) {
-    return x != From{};
-  }
 };
 // Lanes hold narrow integers by value, and truth values as ones or zeros.
 struct Same {

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From one definition of an element-wise op to the loops of host/elementwise/tile_loops.h. An op is
-// a struct with
-//   template <class V> static V apply(V a, ...)      on a vector or a scalar alike, and
-//   static constexpr Tail kTail                      how the last elements (less than a vector) are
-//   done.
-// Body and tail give the same bits for an element: a scalar tail is allowed only for ops that IEEE
-// 754 (or integer arithmetic) defines to the bit; others run the vector code on a padded vector.
-// The same definition makes the op's step on values in registers (register_steps.h).
+// From one definition of an element-wise op (kernels/elementwise/definition.h) to the loops of
+// host/elementwise/tile_loops.h, and to the op's step on values in registers (register_steps.h).
 #pragma once
 
 #include <cstddef>
@@ -15,6 +9,7 @@
 
 #include "kernels/cpu/elementwise/register_steps.h"
 #include "kernels/cpu/simd/vec.h"
+#include "kernels/elementwise/definition.h"
 #include "kernels/host/elementwise/each_loops.h"
 #include "kernels/host/elementwise/tile_loops.h"
 
@@ -28,13 +23,12 @@
 
 namespace treenail::cpu {
 
+using elementwise::Tail;
 using host::each_binary;
 using host::each_unary;
 using host::LoopFn;
 using host::LoopParams;
 using host::Loops;
-
-enum class Tail { kScalar, kPadded };
 
 // A vector of copies of one element: read with step 0 it stands for an array, so one loop serves
 // every variant. Reading it costs a load that hides behind the others.
@@ -216,18 +210,16 @@ void swapped_loop(void* y, const void* a, const void* b, const void*, int64_t n,
                   const LoopParams& params) {
   kLoop(y, b, a, nullptr, n, params);
 }
-template <class Op>
-struct Swapped {
-  template <class V>
-  TN_INLINE static auto apply(V a, V b) {
-    return Op::apply(b, a);
-  }
-};
 template <class Op, class T, class R>
 constexpr Loops swapped_block_binary() {
   return {
       {swapped_loop<block_binary_loop<Op, T, R, 0>>, swapped_loop<block_binary_loop<Op, T, R, 2>>,
        swapped_loop<block_binary_loop<Op, T, R, 1>>},
-      binary_forms<Swapped<Op>, T>()};
+      binary_forms<elementwise::Swapped<Op>, T>()};
 }
+
+// The rows of kOps from the lists of kernels/elementwise.
+#define TN_TILE_UNARY(op, Definition, T, ns) {#op, dtype_of<T>, unary<Definition, T>(), ns},
+#define TN_TILE_BINARY(op, Definition, T, ns) {#op, dtype_of<T>, binary<Definition, T>(), ns},
+
 }  // namespace treenail::cpu

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// From one definition of an element-wise op (loops.h) to the steps of register_machine.h. A step
-// gets values A and B as four vectors each in registers, where both platforms pass up to eight
-// vector arguments, and ends in a tail call: the compilers make that a jump from -O2 on
-// (tests/python/test_register_steps.py looks). Truth values are lanes of ones or zeros.
-// Macros, for a structure of vectors would be passed in memory.
+// From one definition of an element-wise op (elementwise/definition.h) to the steps of
+// register_machine.h. A step gets values A and B as four vectors each in registers, where both
+// platforms pass up to eight vector arguments, and ends in a tail call: the compilers make that a
+// jump from -O2 on (tests/python/test_register_steps.py looks). Truth values are lanes of ones or
+// zeros. Macros, for a structure of vectors would be passed in memory.
 #pragma once
 
 #include <cstdint>

@@ -2,13 +2,15 @@
 // Select by element size, whatever the type; ClipByValue by the level's vectors. Kernels are
 // prepared by the tile engine; Select has its own entry there because its loops go by size
 // (host/elementwise/select.cc).
+#include "kernels/elementwise/selection.h"
 #include "kernels/cpu/elementwise/loops.h"
-#include "kernels/cpu/simd/vec_fma.h"
 #include "kernels/host/elementwise/select.h"
 #include "kernels/host/elementwise/tile_loops.h"
 
 namespace treenail::cpu {
 namespace {
+
+using namespace elementwise;
 
 // Conditions for one vector: each byte spread over a lane, not zero where it is true. The compilers
 // take GCC's conversion of byte vectors apart element by element, hence the instructions by name.
@@ -92,14 +94,6 @@ constexpr Loops select_loops() {
           ternary_forms<Choose, int32_t>(0)};
 }
 
-// min(max(t, low), high); NaN stays NaN.
-struct Clip {
-  template <class V>
-  TN_INLINE static V apply(V t, V low, V high) {
-    return lesser_of(high, greater_of(low, t));
-  }
-};
-
 template <class T>
 TN_ONE_BODY void run_clip(T* y, const T* t, const T* low, int64_t sl, const T* high, int64_t sh,
                           int64_t n) {
@@ -132,12 +126,9 @@ constexpr Loops clip_loops() {
           ternary_forms<Clip, T>()};
 }
 
-constexpr host::TileOp kOps[] = {
-    {"ClipByValue", DType::kFloat32, clip_loops<float>(), 0.08f},
-    {"ClipByValue", DType::kFloat64, clip_loops<double>(), 0.15f},
-    {"ClipByValue", DType::kInt32, clip_loops<int32_t>(), 0.08f},
-    {"ClipByValue", DType::kInt64, clip_loops<int64_t>(), 0.15f},
-};
+#define TN_CLIP(op, Definition, T, ns) {#op, dtype_of<T>, clip_loops<T>(), ns},
+
+constexpr host::TileOp kOps[] = {TN_CLIP_OPS(TN_CLIP)};
 
 }  // namespace
 

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Float functions computed in double and rounded once: nearly correctly rounded, simple, and at
-// half the width still several times faster than one library call per element.
-#include <cmath>
-
+// Float functions by double lanes.
 #include "kernels/cpu/elementwise/through_double.h"
 #include "kernels/host/elementwise/tile_loops.h"
 
 namespace treenail::cpu {
 namespace {
 
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+using namespace elementwise;
+
+#if defined(TN_FUSED)
 // In float, but for the elements too large for it, which go through double each by itself.
 template <class Op>
 TN_INLINE VecF evaluate_float(VecF x) {
@@ -45,116 +44,7 @@ constexpr Loops sine_loops() {
 }
 #endif
 
-// Where |x| is small the first terms of the series are exact enough, and the closed form would
-// cancel.
-TN_INLINE VecD near_zero(VecD x, double below, VecD series, VecD closed) {
-  return absolute(x) < number(below) ? series : closed;
-}
-
 constexpr int64_t kL = kLanes<double>;
-
-struct Limited {
-  static constexpr bool kLimited = true;
-};
-
-struct Log1p : Unlimited {
-  TN_INLINE static VecD apply(VecD x) {
-    const VecD series = x - x * x * (number(0.5) - x * number(1.0 / 3));
-    const VecD closed = log(number(1) + x);
-    return near_zero(x, 1e-5, x == VecD{} ? x : series, closed);
-  }
-};
-struct Sinh : Unlimited {
-  TN_INLINE static VecD apply(VecD x) {
-    const VecD z = x * x;
-    const VecD series = x + x * z * (number(1.0 / 6) + z * number(1.0 / 120));
-    const VecD e = exp(x);
-    return near_zero(x, 0.01, x == VecD{} ? x : series, number(0.5) * (e - number(1) / e));
-  }
-};
-struct Cosh : Unlimited {
-  TN_INLINE static VecD apply(VecD x) {
-    const VecD e = exp(absolute(x));
-    return number(0.5) * (e + number(1) / e);
-  }
-};
-struct Asinh : Unlimited {
-  TN_INLINE static VecD apply(VecD x) {
-    const VecD a = absolute(x);
-    const VecD closed = log(a + square_root(a * a + number(1)));
-    return near_zero(x, 1e-4, x == VecD{} ? x : x - x * x * x * number(1.0 / 6),
-                     copy_sign(closed, x));
-  }
-};
-struct Acosh : Unlimited {
-  TN_INLINE static VecD apply(VecD x) {
-    const VecD y = log(x + square_root((x - number(1)) * (x + number(1))));
-    return x < number(1) ? number(kNaN) : y;
-  }
-};
-struct Atanh : Unlimited {
-  TN_INLINE static VecD apply(VecD x) {
-    const VecD closed = number(0.5) * log((number(1) + x) / (number(1) - x));
-    return near_zero(x, 1e-4, x == VecD{} ? x : x + x * x * x * number(1.0 / 3), closed);
-  }
-};
-struct Sin : Limited {
-  TN_INLINE static VecD apply(VecD x) { return x == VecD{} ? x : sine_cosine(x).sine; }
-  static float library(float x) { return std::sin(x); }
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-  TN_INLINE static VecF apply(VecF x) {
-    const QuadrantF q = quadrant(x);
-    const VecF y = (q.n & 1) != 0 ? q.cosine : q.sine;
-    return x == VecF{} ? x : ((q.n & 2) != 0 ? -y : y);
-  }
-#endif
-};
-struct Cos : Limited {
-  TN_INLINE static VecD apply(VecD x) { return sine_cosine(x).cosine; }
-  static float library(float x) { return std::cos(x); }
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-  TN_INLINE static VecF apply(VecF x) {
-    const QuadrantF q = quadrant(x);
-    const VecF y = (q.n & 1) != 0 ? q.sine : q.cosine;
-    return ((q.n + 1) & 2) != 0 ? -y : y;
-  }
-#endif
-};
-struct Tan : Limited {
-  TN_INLINE static VecD apply(VecD x) {
-    const SineCosine p = sine_cosine(x);
-    return x == VecD{} ? x : p.sine / p.cosine;
-  }
-  static float library(float x) { return std::tan(x); }
-};
-
-// 2^52: from here on every double is a whole number, and every float an even one.
-constexpr double kWhole = 4503599627370496.0;
-TN_INLINE auto is_whole(VecD y) {
-  const VecD a = absolute(y), magic = number(kWhole);
-  return ((a + magic) - magic == a) | (a >= magic);
-}
-TN_INLINE auto is_odd(VecD y) { return is_whole(y) & ~is_whole(y * number(0.5)); }
-
-// |x|^y = e^(y log|x|), then the cases in which IEEE 754's pow departs from that.
-__attribute__((noinline)) VecD power_anywhere(VecD x, VecD y) {
-  const VecD a = absolute(x), infinity = number(kInfinity);
-  VecD r = exp(y * log(a));
-  const auto one_to_infinity = (a == number(1)) & (y == y);
-  r = one_to_infinity ? number(1) : r;
-  const auto negative_power = (bits<VecL>(x) < 0) & is_odd(y);
-  r = negative_power ? -r : r;
-  const auto not_real = (x < VecD{}) & (a < infinity) & (absolute(y) < infinity) & ~is_whole(y);
-  r = not_real ? number(kNaN) : r;
-  const auto always_one = (y == VecD{}) | (x == number(1));
-  return always_one ? number(1) : r;
-}
-TN_INLINE VecD power(VecD x, VecD y) {
-  const VecD t = y * log_normal(x);
-  const auto plain =
-      (x >= number(1e-300)) & (x < number(kInfinity)) & (absolute(t) <= number(kExpNormal<VecD>));
-  return __builtin_expect(any(~plain), 0) ? power_anywhere(x, y) : exp_normal(t);
-}
 
 TN_ONE_BODY void run_power(float* y, const float* a, int64_t sa, const float* b, int64_t sb,
                            int64_t n) {
@@ -197,20 +87,11 @@ constexpr Loops power_loops() {
   return {{power_loop<0>, power_loop<1>, power_loop<2>}, binary_forms<Power, float>()};
 }
 
-constexpr DType kF = DType::kFloat32;
+#define TN_SINE(op, Definition, T, ns) {#op, dtype_of<T>, sine_loops<Definition>(), ns},
+#define TN_POWER(op, Definition, T, ns) {#op, dtype_of<T>, power_loops(), ns},
 
-constexpr host::TileOp kOps[] = {
-    {"Log1p", kF, loops_through_double<Log1p>(), 2.0f},
-    {"Sin", kF, sine_loops<Sin>(), 1.0f},
-    {"Cos", kF, sine_loops<Cos>(), 1.0f},
-    {"Tan", kF, loops_through_double<Tan>(), 1.5f},
-    {"Sinh", kF, loops_through_double<Sinh>(), 2.0f},
-    {"Cosh", kF, loops_through_double<Cosh>(), 2.0f},
-    {"Asinh", kF, loops_through_double<Asinh>(), 3.0f},
-    {"Acosh", kF, loops_through_double<Acosh>(), 3.0f},
-    {"Atanh", kF, loops_through_double<Atanh>(), 3.0f},
-    {"Pow", kF, power_loops(), 4.0f},
-};
+constexpr host::TileOp kOps[] = {TN_THROUGH_DOUBLE_OPS(TN_TILE_THROUGH_DOUBLE) TN_SINE_OPS(TN_SINE)
+                                     TN_POWER_OPS(TN_POWER)};
 
 }  // namespace
 

@@ -6,32 +6,15 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 
 #include "kernels/cpu/elementwise/loops.h"
-#include "kernels/cpu/simd/vec_math.h"
+#include "kernels/elementwise/through_double.h"
 
 namespace treenail::cpu {
 
-TN_INLINE VecD widen(HalfVecF x) { return __builtin_convertvector(x, VecD); }
-TN_INLINE HalfVecF narrow(VecD x) { return __builtin_convertvector(x, HalfVecF); }
-TN_INLINE VecD number(double x) { return splat<VecD>(x); }
-inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
-inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-// What rounding left of the product p = a * b. Without a fused multiply-add by halves, whose
-// products are exact (Dekker, "A floating-point technique for extending the available precision",
-// 1971).
-TN_INLINE VecD product_rest(VecD a, VecD b, VecD p) {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-  return mul_add(a, b, -p);
-#else
-  const VecL upper = ~(((VecL{} + 1) << 27) - 1);
-  const VecD high_a = bits<VecD>(bits<VecL>(a) & upper), low_a = a - high_a;
-  const VecD high_b = bits<VecD>(bits<VecL>(b) & upper), low_b = b - high_b;
-  return ((high_a * high_b - p) + high_a * low_b + low_a * high_b) + low_a * low_b;
-#endif
-}
+using elementwise::narrow;
+using elementwise::number;
+using elementwise::widen;
 
 // Each f maps VecD to VecD; `library` is used for the elements that `f` does not cover (kLimit:
 // largest |x|).
@@ -76,8 +59,7 @@ constexpr Loops loops_through_double() {
   return {{unary_through_double<Op>}, unary_forms<ThroughDouble<Op>, float>()};
 }
 
-struct Unlimited {
-  static constexpr bool kLimited = false;
-};
+#define TN_TILE_THROUGH_DOUBLE(op, Definition, T, ns) \
+  {#op, dtype_of<T>, loops_through_double<Definition>(), ns},
 
 }  // namespace treenail::cpu

@@ -2,54 +2,22 @@
 // Random numbers of framework/ops/random.cc as TensorFlow 1 draws them: outputs come in groups (as
 // many as one Philox block gives), group g of a fixed-rate distribution uses block g, group g of
 // one that rejects samples owns the 256 words per output from g on. An execution reserves 256
-// blocks per output whatever it uses. log, sin and cos are the C library's, as in TensorFlow.
+// blocks per output whatever it uses. From words to numbers: kernels/elementwise/distributions.h.
+// log, sin and cos are the C library's, as in TensorFlow.
 // RandomShuffle and Multinomial: kernels/host/random/random.cc.
 #include <algorithm>
-#include <bit>
-#include <cmath>
-#include <numbers>
 #include <optional>
 
 #include "framework/runtime/kernel/kernel_random.h"
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/cpu/elementwise/half_tiles.h"
 #include "kernels/cpu/random/philox_fill.h"
+#include "kernels/elementwise/distributions.h"
 
 namespace treenail::cpu {
 namespace {
 
 using KernelPtr = std::unique_ptr<Kernel>;
-
-constexpr uint64_t kBlocksPerOutput = 256;
-
-// --- From bits to numbers ---------------------------------------------------------------------
-
-// 23 (52) random bits after the binary point of 1.0 ..., less 1.
-float unit_float(uint32_t word) {
-  return std::bit_cast<float>((word & 0x7fffffu) | 0x3f800000u) - 1.0F;
-}
-double unit_double(uint32_t high, uint32_t low) {
-  const uint64_t fraction = (static_cast<uint64_t>(high & 0xfffffu) << 32) | low;
-  return std::bit_cast<double>(fraction | (uint64_t{1023} << 52)) - 1.0;
-}
-
-// Box-Muller: two uniform numbers to two normal ones. Tiny ones are raised, for the logarithm's
-// sake.
-void normal_pair(uint32_t word0, uint32_t word1, float* out) {
-  const float u = std::max(unit_float(word0), 1.0e-7F);
-  const float angle =
-      static_cast<float>(2.0 * std::numbers::pi * static_cast<double>(unit_float(word1)));
-  const float radius = std::sqrt(-2.0F * std::log(u));
-  out[0] = std::sin(angle) * radius;
-  out[1] = std::cos(angle) * radius;
-}
-void normal_pair(const uint32_t* words, double* out) {
-  const double u = std::max(unit_double(words[0], words[1]), 1.0e-7);
-  const double angle = 2.0 * std::numbers::pi * unit_double(words[2], words[3]);
-  const double radius = std::sqrt(-2.0 * std::log(u));
-  out[0] = std::sin(angle) * radius;
-  out[1] = std::cos(angle) * radius;
-}
 
 // --- Distributions ----------------------------------------------------------------------------
 // convert(words, out, n): n outputs from the words of n / kGroup blocks. kWide types compute in
@@ -57,18 +25,18 @@ void normal_pair(const uint32_t* words, double* out) {
 
 template <class T>
 struct Uniform {
-  static constexpr int kGroup = sizeof(T) == 8 ? 2 : 4;
+  static constexpr int kGroup = random::kGroup<T>;
   static constexpr double kCost = sizeof(T) == 8 ? 1.5 : 0.8;
   static void convert(const uint32_t* words, T* out, int64_t n) {
     for (int64_t i = 0; i < n; ++i) {
       if constexpr (std::is_same_v<T, float>) {
-        out[i] = unit_float(words[i]);
+        out[i] = random::unit_float(words[i]);
       } else if constexpr (std::is_same_v<T, double>) {
-        out[i] = unit_double(words[2 * i], words[2 * i + 1]);
+        out[i] = random::unit_double(words[2 * i], words[2 * i + 1]);
       } else if constexpr (std::is_same_v<T, Float16>) {
-        out[i] = T(static_cast<float>(words[i] & 0x3ffu) * (1.0F / 1024.0F));
+        out[i] = T(random::unit_float16(words[i]));
       } else {
-        out[i] = T(static_cast<float>(words[i] & 0x7fu) * (1.0F / 128.0F));
+        out[i] = T(random::unit_bfloat16(words[i]));
       }
     }
   }
@@ -76,17 +44,17 @@ struct Uniform {
 
 template <class T>
 struct Normal {
-  static constexpr int kGroup = sizeof(T) == 8 ? 2 : 4;
+  static constexpr int kGroup = random::kGroup<T>;
   static constexpr double kCost = sizeof(T) == 8 ? 20 : 8;
   static void convert(const uint32_t* words, T* out, int64_t n) {
     for (int64_t i = 0; i < n; i += 2) {
       if constexpr (std::is_same_v<T, double>) {
-        normal_pair(words + 2 * i, out + i);
+        random::normal_pair(words + 2 * i, out + i);
       } else if constexpr (std::is_same_v<T, float>) {
-        normal_pair(words[i], words[i + 1], out + i);
+        random::normal_pair(words + i, out + i);
       } else {
         float pair[2];
-        normal_pair(words[i], words[i + 1], pair);
+        random::normal_pair(words + i, pair);
         narrow(pair, out + i, 2);
       }
     }
@@ -96,22 +64,12 @@ struct Normal {
 // Integers low + word mod range.
 template <class T>
 struct UniformInt {
-  static constexpr int kGroup = sizeof(T) == 8 ? 2 : 4;
+  static constexpr int kGroup = random::kGroup<T>;
   static constexpr double kCost = sizeof(T) == 8 ? 4 : 2;
   T low;
   T high;
   void convert(const uint32_t* words, T* out, int64_t n) const {
-    using Unsigned = std::make_unsigned_t<T>;
-    const Unsigned range = static_cast<Unsigned>(high) - static_cast<Unsigned>(low);
-    for (int64_t i = 0; i < n; ++i) {
-      Unsigned bits;
-      if constexpr (sizeof(T) == 8) {
-        bits = words[2 * i] | static_cast<uint64_t>(words[2 * i + 1]) << 32;
-      } else {
-        bits = words[i];
-      }
-      out[i] = static_cast<T>(static_cast<Unsigned>(low) + bits % range);
-    }
+    for (int64_t i = 0; i < n; ++i) out[i] = random::uniform_int(words, i, low, high);
   }
 };
 
@@ -145,36 +103,15 @@ void fill(RunContext& c, const Philox& stream, const Distribution& distribution,
 template <class T>
 using RealOf = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-// The kGroup outputs that one group draws from its own region of the stream.
-template <class T>
-void truncated_group(const Philox& stream, uint64_t first_block, RealOf<T>* out, int count) {
-  int filled = 0;
-  for (uint64_t block = first_block; filled < count; ++block) {
-    const Philox::Block words = stream(block);
-    RealOf<T> drawn[4];
-    int n = 4;
-    if constexpr (std::is_same_v<T, double>) {
-      normal_pair(words.data(), drawn);
-      n = 2;
-    } else {
-      normal_pair(words[0], words[1], drawn);
-      normal_pair(words[2], words[3], drawn + 2);
-    }
-    for (int i = 0; i < n && filled < count; ++i) {
-      if (std::abs(drawn[i]) < RealOf<T>(2)) out[filled++] = drawn[i];
-    }
-  }
-}
-
 template <class T>
 void fill_truncated(RunContext& c, const Philox& stream, T* out, int64_t n) {
-  constexpr int64_t kGroup = sizeof(T) == 8 ? 2 : 4;
-  constexpr uint64_t kRegion = kGroup * 256 / 4;  // blocks
+  constexpr int64_t kGroup = random::kGroup<T>;
+  const auto block = [&](uint64_t at, uint32_t* words) { std::ranges::copy(stream(at), words); };
   const int64_t groups = (n + kGroup - 1) / kGroup;
   c.parallel_for(groups, 1024, 15.0 * kGroup, [&](int64_t begin, int64_t end) {
     for (int64_t group = begin; group < end; ++group) {
       RealOf<T> drawn[kGroup];
-      truncated_group<T>(stream, static_cast<uint64_t>(group) * kRegion, drawn, kGroup);
+      random::truncated_group(block, static_cast<uint64_t>(group) * random::kRegion<T>, drawn);
       const int64_t count = std::min(kGroup, n - group * kGroup);
       if constexpr (sizeof(T) == 2) {
         narrow(drawn, out + group * kGroup, count);
@@ -194,7 +131,7 @@ class Source {
     if (p.op().def().random) counted_.emplace(p);
   }
   Philox next(RunContext& c, int64_t outputs) const {
-    if (counted_) return counted_->next(static_cast<uint64_t>(outputs) * kBlocksPerOutput);
+    if (counted_) return counted_->next(blocks_for(outputs));
     if (c.input(1).num_elements() == 6) return stream(c.input(1).data<uint32_t>());
     return seeded_stream(seed(c.input(1), 0), seed(c.input(1), 1));
   }
@@ -260,15 +197,9 @@ KernelPtr prepare_int(const PrepareContext& p) {
 }
 
 KernelPtr prepare_stream(const PrepareContext& p) {
-  const Tensor& shape = p.host_value(0);
-  uint64_t n = 1;
-  for (int64_t i = 0; i < shape.num_elements(); ++i) {
-    n *= static_cast<uint64_t>(shape.dtype() == DType::kInt32 ? shape.data<int32_t>()[i]
-                                                              : shape.data<int64_t>()[i]);
-  }
   return make_kernel(
-      [n, stream = CountedStream(p)](RunContext& c) {
-        const Philox begin = stream.next(n * kBlocksPerOutput);
+      [blocks = blocks_for(p.host_value(0)), stream = CountedStream(p)](RunContext& c) {
+        const Philox begin = stream.next(blocks);
         uint32_t* const words = c.output(0).data<uint32_t>();
         std::ranges::copy(begin.counter(), words);
         std::ranges::copy(begin.key(), words + 4);

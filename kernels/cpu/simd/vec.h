@@ -3,18 +3,21 @@
 // SSE2, AVX2, AVX-512, NEON or plain code. Included only by files compiled per level; nothing here
 // has a name outside its library. What needs the machine's own instructions (square root, fused
 // multiply-add) is in vec_fma.h. Whatever is written against `V` below works on a plain scalar too,
-// so an element-wise op has one definition.
+// so an element-wise op has one definition. A GPU's kernels include the same headers for scalars
+// alone: there Vec<T> is T, and a comparison gives one bool.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
-#define TN_INLINE inline __attribute__((always_inline))
+#include "kernels/elementwise/side.h"
 
-namespace treenail::cpu {
+namespace treenail::TN_SIDE {
 
+#if !defined(TN_GPU)
 #if defined(__AVX512F__)
 inline constexpr int kVecBytes = 64;
 #elif defined(__AVX__)
@@ -40,6 +43,12 @@ using Vec256 = typename VecType<T, std::min(kVecBytes, 32)>::type;
 // As many floats as there are doubles in a Vec<double>.
 using HalfVecF = VecType<float, kVecBytes / 2>::type;
 
+#else
+template <class T>
+using Vec = T;
+using HalfVecF = float;
+#endif
+
 using VecF = Vec<float>;
 using VecD = Vec<double>;
 using VecI = Vec<int32_t>;
@@ -49,21 +58,10 @@ template <class V>
 struct Element {
   using type = std::remove_cvref_t<decltype(V{}[0])>;
 };
-template <>
-struct Element<float> {
-  using type = float;
-};
-template <>
-struct Element<double> {
-  using type = double;
-};
-template <>
-struct Element<int32_t> {
-  using type = int32_t;
-};
-template <>
-struct Element<int64_t> {
-  using type = int64_t;
+template <class T>
+requires std::is_arithmetic_v<T>
+struct Element<T> {
+  using type = T;
 };
 template <class V>
 using ElementOf = typename Element<V>::type;
@@ -116,13 +114,17 @@ TN_INLINE To bits(From v) {
 
 // The integer vector (or scalar) that masks and exponents of V live in, signed and unsigned.
 template <class V>
-struct IntOf {
+struct IntOf;
+#if !defined(TN_GPU)
+template <class V>
+requires(is_vec<V>) struct IntOf<V> {
   using type = typename VecType<std::conditional_t<sizeof(ElementOf<V>) == 4, int32_t, int64_t>,
                                 sizeof(V)>::type;
   using unsigned_type =
       typename VecType<std::conditional_t<sizeof(ElementOf<V>) == 4, uint32_t, uint64_t>,
                        sizeof(V)>::type;
 };
+#endif
 template <class V>
 requires std::is_arithmetic_v<V>
 struct IntOf<V> {
@@ -133,6 +135,28 @@ template <class V>
 using Int = typename IntOf<V>::type;
 template <class V>
 using Unsigned = typename IntOf<V>::unsigned_type;
+
+// What a comparison gives: lanes of ones or zeros, or a bool.
+template <class V>
+using Mask = std::conditional_t<is_vec<V>, Int<V>, bool>;
+// Where a mask is not: ~ would make a true int of either bool.
+template <class M>
+TN_INLINE auto unset(M mask) {
+  if constexpr (is_vec<M>) {
+    return ~mask;
+  } else {
+    return !mask;
+  }
+}
+
+// Numbers that functions for a GPU may name, which std::numeric_limits' functions are not.
+template <class T>
+struct Limits {
+  static constexpr T kLeast = std::numeric_limits<T>::min();  // of floats: the smallest normal one
+  static constexpr T kMost = std::numeric_limits<T>::max();
+  static constexpr T kInfinity = std::numeric_limits<T>::infinity();
+  static constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
+};
 
 template <class V>
 inline constexpr bool is_float_vec = std::is_floating_point_v<ElementOf<V>>;
@@ -189,4 +213,4 @@ TN_INLINE V copy_sign(V x, V from) {
   return bits<V>((I)(bits<I>(absolute(x)) | bits<I>(sign_bit(from))));
 }
 
-}  // namespace treenail::cpu
+}  // namespace treenail::TN_SIDE

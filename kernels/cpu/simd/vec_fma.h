@@ -6,7 +6,8 @@
 
 #include "kernels/cpu/simd/vec.h"
 
-#if defined(__SSE2__)
+#if defined(TN_GPU)
+#elif defined(__SSE2__)
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // the compiler's own header: GCC bug 105593
@@ -19,24 +20,30 @@
 #include <arm_neon.h>
 #endif
 
-namespace treenail::cpu {
+// Whether mul_add rounds once at this level.
+#if defined(TN_GPU) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define TN_FUSED
+#endif
+
+namespace treenail::TN_SIDE {
 
 // a*b + c: one rounding where the level has the instruction, two elsewhere. For polynomials only,
 // never for the ops whose result is defined to the bit.
 TN_INLINE float mul_add(float a, float b, float c) {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#if defined(TN_FUSED)
   return __builtin_fmaf(a, b, c);
 #else
   return a * b + c;
 #endif
 }
 TN_INLINE double mul_add(double a, double b, double c) {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#if defined(TN_FUSED)
   return __builtin_fma(a, b, c);
 #else
   return a * b + c;
 #endif
 }
+#if !defined(TN_GPU)
 TN_INLINE VecF mul_add(VecF a, VecF b, VecF c) {
 #if defined(__AVX512F__)
   return (VecF)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
@@ -67,6 +74,7 @@ TN_INLINE Vec256<double> mul_add(Vec256<double> a, Vec256<double> b, Vec256<doub
   return (Vec256<double>)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
 }
 #endif
+#endif
 
 // a > b ? a : b and a < b ? a : b, so b where either is NaN or both are zeros: the machine's
 // instruction, of which the compilers make a comparison and a choice.
@@ -78,7 +86,8 @@ template <class V>
 TN_INLINE V lesser_of(V a, V b) {
   return a < b ? a : b;
 }
-#if defined(__AVX512F__)
+#if defined(TN_GPU)
+#elif defined(__AVX512F__)
 TN_INLINE VecF greater_of(VecF a, VecF b) {
   return (VecF)_mm512_maskz_max_ps(0xffff, (__m512)a, (__m512)b);
 }
@@ -105,6 +114,7 @@ TN_INLINE VecD lesser_of(VecD a, VecD b) { return (VecD)_mm_min_pd((__m128d)a, (
 
 TN_INLINE float square_root(float x) { return __builtin_sqrtf(x); }
 TN_INLINE double square_root(double x) { return __builtin_sqrt(x); }
+#if !defined(TN_GPU)
 TN_INLINE VecF square_root(VecF x) {
 #if defined(__AVX512F__)
   return (VecF)_mm512_maskz_sqrt_ps(0xffff, (__m512)x);
@@ -133,8 +143,11 @@ TN_INLINE VecD square_root(VecD x) {
   return x;
 #endif
 }
+#endif
 
 // Is any lane of a comparison's result (all ones or all zeros each) set?
+TN_INLINE bool any(bool mask) { return mask; }
+#if !defined(TN_GPU)
 template <class M>
 TN_INLINE bool any(M mask) {
 #if defined(__AVX512F__)
@@ -153,5 +166,6 @@ TN_INLINE bool any(M mask) {
   return all != 0;
 #endif
 }
+#endif
 
-}  // namespace treenail::cpu
+}  // namespace treenail::TN_SIDE

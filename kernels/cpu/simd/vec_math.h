@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementary functions on vectors: exponentials, logarithms, tanh, sigmoid, error function in
 // float; exponential, logarithm, sine and cosine in double, which also carry the float functions
-// that need more precision inside (through_double.cc). Polynomials are minimax fits made for this
-// file (Lawson iteration; the error bound stands beside each). Special values come out as in IEEE
-// 754's recommended functions: exp(-inf) = 0, log(0) = -inf, NaN stays NaN, denormals are kept.
-// tests/cases/transcendental.py says to how many units in the last place each op is held (4, and 8
-// for Erfc); docs/decisions/vector-math.md has what was measured.
+// that need more precision inside (elementwise/through_double.h). Polynomials are minimax fits made
+// for this file (Lawson iteration; the error bound stands beside each). Special values come out as
+// in IEEE 754's recommended functions: exp(-inf) = 0, log(0) = -inf, NaN stays NaN, denormals are
+// kept. tests/cases/transcendental.py says to how many units in the last place each op is held (4,
+// and 8 for Erfc); docs/decisions/vector-math.md has what was measured.
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 
 #include "kernels/cpu/simd/vec_fma.h"
 
-namespace treenail::cpu {
+namespace treenail::TN_SIDE {
 
 // c[0] + c[1] x + … by Horner's rule.
 template <class V, int kN>
@@ -108,7 +107,7 @@ TN_INLINE V exp_normal(V x) {
   constexpr int kMantissa = sizeof(ElementOf<V>) == 4 ? 23 : 52;
   const ExpParts<V> p = exp_reduce(x);
   const V y = expm1_reduced(p.r) + splat<V>(ElementOf<V>(1));
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) && !defined(TN_GPU)
   if constexpr (std::is_same_v<V, VecF>) {  // the same, for the product is exact
     return (VecF)_mm512_maskz_scalef_ps(0xffff, (__m512)y, (__m512)p.n.value);
   }
@@ -117,7 +116,7 @@ TN_INLINE V exp_normal(V x) {
 }
 // Everywhere, with the same bits where both apply.
 template <class V>
-__attribute__((noinline)) inline V exp_anywhere(V x) {
+TN_RARELY_CALLED V exp_anywhere(V x) {
   using T = ElementOf<V>;
   constexpr bool kFloat = sizeof(T) == 4;
   const ExpParts<V> p = exp_reduce(clamp(x, kFloat ? T(-104) : T(-746), kFloat ? T(89) : T(710)));
@@ -125,7 +124,8 @@ __attribute__((noinline)) inline V exp_anywhere(V x) {
 }
 template <class V>
 TN_INLINE V exp(V x) {
-  if (__builtin_expect(any(~(absolute(x) <= splat<V>(kExpNormal<V>))), 0)) return exp_anywhere(x);
+  if (__builtin_expect(any(unset(absolute(x) <= splat<V>(kExpNormal<V>))), 0))
+    return exp_anywhere(x);
   return exp_normal(x);
 }
 
@@ -200,23 +200,23 @@ TN_INLINE VecD log_normal(VecD x, VecD bias = VecD{}) {
 
 // Everywhere, with the same bits for normal numbers.
 template <class V>
-__attribute__((noinline)) inline V log_anywhere(V x) {
+TN_RARELY_CALLED V log_anywhere(V x) {
   using T = ElementOf<V>;
-  using L = std::numeric_limits<T>;
+  using L = Limits<T>;
   constexpr T kScale = sizeof(T) == 4 ? T(8388608.0) : T(4503599627370496.0);
   constexpr T kBias = sizeof(T) == 4 ? T(-23) : T(-52);
-  const auto tiny = x < splat<V>(L::min());
+  const auto tiny = x < splat<V>(L::kLeast);
   V y = log_normal(tiny ? x * splat<V>(kScale) : x, tiny ? splat<V>(kBias) : V{});
-  y = x == splat<V>(L::infinity()) ? x : y;
-  y = x == V{} ? splat<V>(-L::infinity()) : y;
-  y = x < V{} ? splat<V>(L::quiet_NaN()) : y;
+  y = x == splat<V>(L::kInfinity) ? x : y;
+  y = x == V{} ? splat<V>(-L::kInfinity) : y;
+  y = x < V{} ? splat<V>(L::kNaN) : y;
   return x != x ? x : y;
 }
 template <class V>
 TN_INLINE V log(V x) {
-  using L = std::numeric_limits<ElementOf<V>>;
-  const auto special = ~((x >= splat<V>(L::min())) & (x <= splat<V>(L::max())));
-  return __builtin_expect(any(special), 0) ? log_anywhere(x) : log_normal(x);
+  using L = Limits<ElementOf<V>>;
+  const auto usual = (x >= splat<V>(L::kLeast)) & (x <= splat<V>(L::kMost));
+  return __builtin_expect(any(unset(usual)), 0) ? log_anywhere(x) : log_normal(x);
 }
 
 // log(1 + e) for e in [0, 1]: 2 atanh(s) with s = e / (2 + e).
@@ -251,9 +251,9 @@ TN_INLINE V sigmoid(V x) {
 // erf(x) = small part for |x| below 0.93, else sign(x) (1 - tail): the tail keeps its own precision
 // down to 6.7e-9.
 struct ErfParts {
-  VecF tail;        // erfc(|x|), where large
-  VecF small;       // erf(x), elsewhere
-  Int<VecF> large;  // mask
+  VecF tail;   // erfc(|x|), where large
+  VecF small;  // erf(x), elsewhere
+  Mask<VecF> large;
 };
 TN_INLINE ErfParts erf_parts(VecF x) {
   constexpr float kSmall[] = {0.128379166f,   -0.376126319f,    0.112836875f,    -0.0268589444f,
@@ -263,7 +263,7 @@ TN_INLINE ErfParts erf_parts(VecF x) {
                              0.000584610505f, -0.0000446126069f, 0.00000156411977f};  // 2^-25.7
   const VecF a = absolute(x);
   const VecF z = x * x;
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) && !defined(TN_GPU)
   // One polynomial of either's coefficients, lane by lane: choosing costs less than multiplying. A
   // leading zero changes no bit.
   const __mmask16 far = _mm512_cmp_ps_mask((__m512)a, _mm512_set1_ps(0.93f), _CMP_GT_OQ);
@@ -281,7 +281,7 @@ TN_INLINE ErfParts erf_parts(VecF x) {
   const VecF tail = a > splat<VecF>(4.1f) ? VecF{} : exp_normal(log_tail);
   return {tail, mul_add(x, polynomial(z, kSmall), x), a > splat<VecF>(0.93f)};
 }
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) && !defined(TN_GPU)
 // Sixteen intervals, whose polynomials a permutation picks lane by lane, for |x| below kMost, from
 // where on erf rounds to 1. In the first the sum starts from |x| itself, in the others from a place
 // where erf is all but a float, so that the leading coefficient costs no precision: 0.76 units in
@@ -361,7 +361,7 @@ TN_INLINE SineCosine sine_cosine(VecD x) {
   return {negative_sine ? -s : s, negative_cosine ? -c : c};
 }
 
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#if defined(TN_FUSED)
 // In float alone where products are exact inside a sum: pi/2 in three parts. Up to
 // kMostFloatRadians.
 inline constexpr float kMostFloatRadians = 30000.0f;
@@ -385,4 +385,4 @@ TN_INLINE QuadrantF quadrant(VecF x) {
 }
 #endif
 
-}  // namespace treenail::cpu
+}  // namespace treenail::TN_SIDE

@@ -3,9 +3,6 @@
 // (training_sweeps.h), driven over a whole variable or over rows of it. Half types go through float
 // tiles. The variables are held exclusively for the update.
 #include <algorithm>
-#include <array>
-#include <functional>
-#include <optional>
 #include <type_traits>
 
 #include "framework/base/error.h"
@@ -15,86 +12,15 @@
 #include "kernels/cpu/elementwise/half_tiles.h"
 #include "kernels/cpu/training/training_sweeps.h"
 #include "kernels/host/fusion/block_kernel.h"
+#include "kernels/host/state/update_variables.h"
 
 namespace treenail::cpu {
 namespace {
 
+using host::UpdatePlaces;
 using KernelPtr = std::unique_ptr<Kernel>;
 
 constexpr int64_t kGrain = 8192;  // elements per piece of a sweep
-constexpr int kMaxVariables = 4;  // var and up to three slots
-constexpr int kMaxScalars = 6;
-
-// Where an update's inputs stand: handles first, then scalars, gradient, indices.
-struct Places {
-  int variables = 0;
-  int num_scalars = 0;
-  int scalars[kMaxScalars] = {};
-  int gradient = 0;
-  int indices = -1;
-  UpdateOptions options;
-};
-
-Places places_of(const OpInstance& op) {
-  Places places;
-  const int delta = op.def().input_index("delta");
-  places.gradient = delta >= 0 ? delta : op.def().input_index("grad");
-  places.indices = op.def().input_index("indices");
-  for (int i = 0; i < op.num_inputs(); ++i) {
-    if (op.input_type(i) == DType::kResource) {
-      ++places.variables;
-    } else if (i != places.gradient && i != places.indices) {
-      if (places.num_scalars == kMaxScalars) throw internal_error("an update of too many scalars");
-      places.scalars[places.num_scalars++] = i;
-    }
-  }
-  if (places.variables > kMaxVariables) throw internal_error("an update of too many variables");
-  if (op.def().attr_index("use_nesterov") >= 0)
-    places.options.nesterov = op.get_bool("use_nesterov");
-  if (op.def().attr_index("update_slots") >= 0)
-    places.options.update_slots = op.get_bool("update_slots");
-  return places;
-}
-
-// The locks of an update's variables, taken in the order of addresses: two updates that share
-// variables cannot wait for each other in a circle.
-class Locked {
- public:
-  Locked(RunContext& c, int count, DType dtype) : count_(count) {
-    for (int i = 0; i < count; ++i) variables_[i] = &variable_of_dtype(c.input(i), dtype);
-    // Selection in the order of addresses; counts are small.
-    Variable* last = nullptr;
-    for (int taken = 0; taken < count; ++taken) {
-      int next = -1;
-      for (int i = 0; i < count; ++i) {
-        const bool later = last == nullptr || std::less<>()(last, variables_[i]);
-        if (later && (next < 0 || std::less<>()(variables_[i], variables_[next]))) next = i;
-      }
-      if (next < 0) {
-        throw invalid_argument("variable ", last->name(),
-                               " is given twice; var and slots must be different variables");
-      }
-      last = variables_[next];
-      writes_[next].emplace(*last);
-    }
-    for (int i = 0; i < count; ++i) {
-      if (value(i).shape() == shape()) continue;
-      throw invalid_argument("var and slot do not have the same shape: ", shape(), " ",
-                             value(i).shape());
-    }
-  }
-  const Shape& shape() const { return value(0).shape(); }
-  void pointers(void** out) const {
-    for (int i = 0; i < count_; ++i) out[i] = value(i).raw();
-  }
-
- private:
-  Tensor& value(int i) const { return writes_[i]->value(); }
-
-  int count_;
-  std::array<Variable*, kMaxVariables> variables_ = {};
-  std::array<std::optional<Variable::Write>, kMaxVariables> writes_;
-};
 
 template <class F>
 Sweep<F> sweep_of(UpdateRule rule) {
@@ -118,14 +44,14 @@ struct BoundRule {
   // Elements [offset, offset + n) of var and slots, with n gradients from the from-th on.
   [[gnu::noinline]] void apply(void* const* base, int64_t offset, const void* g, int64_t from,
                                int64_t n) const {
-    F* at[kMaxVariables];
+    F* at[host::kMaxUpdateVariables];
     if (!is_half(dtype)) {
       for (int k = 0; k < variables; ++k) at[k] = static_cast<F*>(base[k]) + offset;
       return sweep(scalars, options, at, static_cast<const F*>(g) + from, n);
     }
     if constexpr (std::is_same_v<F, float>) {
       constexpr int64_t kTile = 256;
-      float tiles[kMaxVariables][kTile];
+      float tiles[host::kMaxUpdateVariables][kTile];
       float gradient[kTile];
       for (int k = 0; k < variables; ++k) at[k] = tiles[k];
       for (int64_t begin = 0; begin < n; begin += kTile) {
@@ -140,7 +66,7 @@ struct BoundRule {
 };
 
 template <class F>
-void read_scalars(RunContext& c, const Places& places, F* out) {
+void read_scalars(RunContext& c, const UpdatePlaces& places, F* out) {
   for (int i = 0; i < places.num_scalars; ++i) {
     const Tensor& scalar = c.input(places.scalars[i]);
     if constexpr (std::is_same_v<F, float>) {
@@ -154,17 +80,14 @@ void read_scalars(RunContext& c, const Places& places, F* out) {
 }
 
 // Estimated ns per element: an update reads and writes `variables` arrays.
-double element_cost(const Places& places) { return 0.3 * places.variables; }
+double element_cost(const UpdatePlaces& places) { return 0.3 * places.variables; }
 
 template <class F>
-void run_dense(RunContext& c, const Places& places, const Shape& gradient, const BoundRule<F>& rule,
-               const host::BlockStream* stream) {
-  const Locked locked(c, places.variables, rule.dtype);
-  if (!(gradient == locked.shape())) {
-    throw invalid_argument("the gradient has shape ", gradient, ", needed is ", locked.shape(),
-                           " (the shape of var)");
-  }
-  void* base[kMaxVariables];
+void run_dense(RunContext& c, const UpdatePlaces& places, const Shape& gradient,
+               const BoundRule<F>& rule, const host::BlockStream* stream) {
+  const host::LockedVariables locked(c, places.variables, rule.dtype);
+  locked.check_gradient(gradient);
+  void* base[host::kMaxUpdateVariables];
   locked.pointers(base);
   if (stream != nullptr) {
     stream->push([&](const host::Block& block, const void* elements) {
@@ -199,7 +122,7 @@ struct SparseGradient {
 };
 
 // Checks values and shapes of a sparse gradient against the variable it updates.
-SparseGradient checked_rows(RunContext& c, const Places& places, const Shape& variable) {
+SparseGradient checked_rows(RunContext& c, const UpdatePlaces& places, const Shape& variable) {
   SparseGradient g{&c.input(places.gradient), &c.input(places.indices), 0, 0};
   if (variable.rank() < 1)
     throw invalid_argument("var must be at least 1 dimensional, it is a scalar");
@@ -227,10 +150,10 @@ void for_indices_in(const Tensor& indices, int64_t first, int64_t last,
 }
 
 template <class F>
-void run_sparse(RunContext& c, const Places& places, const BoundRule<F>& rule) {
-  const Locked locked(c, places.variables, rule.dtype);
+void run_sparse(RunContext& c, const UpdatePlaces& places, const BoundRule<F>& rule) {
+  const host::LockedVariables locked(c, places.variables, rule.dtype);
   const SparseGradient gradient = checked_rows(c, places, locked.shape());
-  void* base[kMaxVariables];
+  void* base[host::kMaxUpdateVariables];
   locked.pointers(base);
   const void* const g = gradient.values->raw();
   const int64_t size = gradient.row_size;
@@ -245,7 +168,7 @@ void run_sparse(RunContext& c, const Places& places, const BoundRule<F>& rule) {
 
 // Every row decays and moves; those of the gradient accumulate it in between.
 template <class F>
-void run_sparse_adam(RunContext& c, const Places& places, BoundRule<F> rule) {
+void run_sparse_adam(RunContext& c, const UpdatePlaces& places, BoundRule<F> rule) {
   const Sweep<F> sweeps[] = {sweep_of<F>(UpdateRule::kAdamDecay),
                              sweep_of<F>(UpdateRule::kAdamAccumulate),
                              sweep_of<F>(UpdateRule::kAdamMove)};
@@ -255,9 +178,9 @@ void run_sparse_adam(RunContext& c, const Places& places, BoundRule<F> rule) {
   decay.sweep = sweeps[0];
   accumulate.sweep = sweeps[1];
   move.sweep = sweeps[2];
-  const Locked locked(c, places.variables, rule.dtype);
+  const host::LockedVariables locked(c, places.variables, rule.dtype);
   const SparseGradient gradient = checked_rows(c, places, locked.shape());
-  void* base[kMaxVariables];
+  void* base[host::kMaxUpdateVariables];
   locked.pointers(base);
   const void* const g = gradient.values->raw();
   const int64_t size = gradient.row_size;
@@ -277,9 +200,9 @@ void run_sparse_adam(RunContext& c, const Places& places, BoundRule<F> rule) {
 // --- Registration -----------------------------------------------------------------------------
 
 template <class F>
-void run_update(RunContext& c, const Places& places, const Shape& gradient, UpdateRule which,
+void run_update(RunContext& c, const UpdatePlaces& places, const Shape& gradient, UpdateRule which,
                 DType dtype, const host::BlockStream* stream) {
-  F scalars[kMaxScalars];
+  F scalars[host::kMaxUpdateScalars];
   read_scalars(c, places, scalars);
   if (which == UpdateRule::kFtrl && scalars[4] == F(-0.5)) which = UpdateRule::kFtrlSquareRoot;
   const BoundRule<F> rule{sweep_of<F>(which), scalars, places.options, places.variables, dtype};
@@ -295,7 +218,7 @@ void run_update(RunContext& c, const Places& places, const Shape& gradient, Upda
 class UpdateKernel final : public host::BlockKernel {
  public:
   UpdateKernel(const PrepareContext& p, UpdateRule rule)
-      : places_(places_of(p.op())),
+      : places_(host::UpdatePlaces::of(p.op())),
         gradient_(p.input_shape(places_.gradient)),
         rule_(rule),
         dtype_(p.op().get_type("T")) {
@@ -319,7 +242,7 @@ class UpdateKernel final : public host::BlockKernel {
     run_update<float>(c, places_, gradient_, rule_, dtype_, stream);
   }
 
-  Places places_;
+  UpdatePlaces places_;
   Shape gradient_;
   UpdateRule rule_;
   DType dtype_;

@@ -3,7 +3,7 @@
 // compute type.
 #pragma once
 
-#include "kernels/cpu/training/training_rules.h"
+#include "kernels/cpu/training/training_sweeps.h"
 
 namespace treenail::cpu {
 
@@ -32,36 +32,11 @@ void sweep(const F* scalars, const UpdateOptions& options, F* const* at, const F
 template <class F>
 Sweep<F> find_sweep(UpdateRule rule) {
   switch (rule) {
-    case UpdateRule::kGradientDescent:
-      return sweep<GradientDescentRule<F>, F>;
-    case UpdateRule::kProximalGradientDescent:
-      return sweep<ProximalGradientDescentRule<F>, F>;
-    case UpdateRule::kMomentum:
-      return sweep<MomentumRule<F>, F>;
-    case UpdateRule::kAdagrad:
-      return sweep<AdagradRule<F>, F>;
-    case UpdateRule::kProximalAdagrad:
-      return sweep<ProximalAdagradRule<F>, F>;
-    case UpdateRule::kAdadelta:
-      return sweep<AdadeltaRule<F>, F>;
-    case UpdateRule::kAdam:
-      return sweep<AdamRule<F>, F>;
-    case UpdateRule::kAdaMax:
-      return sweep<AdaMaxRule<F>, F>;
-    case UpdateRule::kRMSProp:
-      return sweep<RMSPropRule<F>, F>;
-    case UpdateRule::kCenteredRMSProp:
-      return sweep<CenteredRMSPropRule<F>, F>;
-    case UpdateRule::kFtrl:
-      return sweep<FtrlRule<F>, F>;
-    case UpdateRule::kFtrlSquareRoot:
-      return sweep<FtrlSquareRootRule<F>, F>;
-    case UpdateRule::kAdamDecay:
-      return sweep<AdamDecayRule<F>, F>;
-    case UpdateRule::kAdamAccumulate:
-      return sweep<AdamAccumulateRule<F>, F>;
-    case UpdateRule::kAdamMove:
-      return sweep<AdamMoveRule<F>, F>;
+#define TN_RULE(name)       \
+  case UpdateRule::k##name: \
+    return sweep<elementwise::name##Rule<F>, F>;
+    TN_UPDATE_RULES(TN_RULE)
+#undef TN_RULE
   }
   return nullptr;
 }

@@ -6,18 +6,20 @@
 
 #include <cmath>
 
-#include "kernels/cpu/training/training_sweeps.h"
+#include "kernels/elementwise/side.h"
+#include "kernels/elementwise/update_options.h"
 
-namespace treenail::cpu {
+namespace treenail::TN_SIDE::elementwise {
+namespace {
 
 template <class F>
-F sign_of(F x) {
+TN_INLINE F sign_of(F x) {
   return x > F(0) ? F(1) : x < F(0) ? F(-1) : F(0);
 }
 
 // The proximal step of |x| * l1 + x^2 * l2 / 2 with step a.
 template <class F>
-F proximal(F x, F a, F l1, F l2) {
+TN_INLINE F proximal(F x, F a, F l1, F l2) {
   const F shrunk = std::abs(x) - a * l1;
   return sign_of(x) / (F(1) + a * l2) * (shrunk > F(0) ? shrunk : F(0));
 }
@@ -27,8 +29,8 @@ struct GradientDescentRule {
   static constexpr int kSlots = 0;
   static constexpr int kScalars = 1;
   F alpha;
-  GradientDescentRule(const F* scalar, const UpdateOptions&) : alpha(scalar[0]) {}
-  void operator()(F& var, F g) const { var -= alpha * g; }
+  TN_INLINE GradientDescentRule(const F* scalar, const UpdateOptions&) : alpha(scalar[0]) {}
+  TN_INLINE void operator()(F& var, F g) const { var -= alpha * g; }
 };
 
 template <class F>
@@ -36,9 +38,9 @@ struct ProximalGradientDescentRule {
   static constexpr int kSlots = 0;
   static constexpr int kScalars = 3;
   F alpha, l1, l2;
-  ProximalGradientDescentRule(const F* scalar, const UpdateOptions&)
+  TN_INLINE ProximalGradientDescentRule(const F* scalar, const UpdateOptions&)
       : alpha(scalar[0]), l1(scalar[1]), l2(scalar[2]) {}
-  void operator()(F& var, F g) const { var = proximal(var - alpha * g, alpha, l1, l2); }
+  TN_INLINE void operator()(F& var, F g) const { var = proximal(var - alpha * g, alpha, l1, l2); }
 };
 
 template <class F>
@@ -47,9 +49,9 @@ struct MomentumRule {
   static constexpr int kScalars = 2;
   F lr, momentum;
   bool nesterov;
-  MomentumRule(const F* scalar, const UpdateOptions& o)
+  TN_INLINE MomentumRule(const F* scalar, const UpdateOptions& o)
       : lr(scalar[0]), momentum(scalar[1]), nesterov(o.nesterov) {}
-  void operator()(F& var, F& accum, F g) const {
+  TN_INLINE void operator()(F& var, F& accum, F g) const {
     accum = accum * momentum + g;
     const F step = nesterov ? g + momentum * accum : accum;
     var -= lr * step;
@@ -61,9 +63,9 @@ struct AdagradRule {
   static constexpr int kSlots = 1;
   static constexpr int kScalars = 1;
   F lr, grow;
-  AdagradRule(const F* scalar, const UpdateOptions& o)
+  TN_INLINE AdagradRule(const F* scalar, const UpdateOptions& o)
       : lr(scalar[0]), grow(o.update_slots ? F(1) : F(0)) {}
-  void operator()(F& var, F& accum, F g) const {
+  TN_INLINE void operator()(F& var, F& accum, F g) const {
     accum += grow * g * g;
     var -= lr * g / std::sqrt(accum);
   }
@@ -74,9 +76,9 @@ struct ProximalAdagradRule {
   static constexpr int kSlots = 1;
   static constexpr int kScalars = 3;
   F lr, l1, l2;
-  ProximalAdagradRule(const F* scalar, const UpdateOptions&)
+  TN_INLINE ProximalAdagradRule(const F* scalar, const UpdateOptions&)
       : lr(scalar[0]), l1(scalar[1]), l2(scalar[2]) {}
-  void operator()(F& var, F& accum, F g) const {
+  TN_INLINE void operator()(F& var, F& accum, F g) const {
     accum += g * g;
     const F a = lr / std::sqrt(accum);
     var = proximal(var - a * g, a, l1, l2);
@@ -88,9 +90,9 @@ struct AdadeltaRule {
   static constexpr int kSlots = 2;
   static constexpr int kScalars = 3;
   F lr, rho, epsilon;
-  AdadeltaRule(const F* scalar, const UpdateOptions&)
+  TN_INLINE AdadeltaRule(const F* scalar, const UpdateOptions&)
       : lr(scalar[0]), rho(scalar[1]), epsilon(scalar[2]) {}
-  void operator()(F& var, F& accum, F& accum_update, F g) const {
+  TN_INLINE void operator()(F& var, F& accum, F& accum_update, F g) const {
     accum = rho * accum + (F(1) - rho) * g * g;
     const F update = std::sqrt(accum_update + epsilon) / std::sqrt(accum + epsilon) * g;
     accum_update = rho * accum_update + (F(1) - rho) * update * update;
@@ -104,14 +106,14 @@ struct AdamRule {
   static constexpr int kScalars = 6;
   F alpha, beta1, one_minus_beta1, one_minus_beta2, epsilon;
   bool nesterov;
-  AdamRule(const F* scalar, const UpdateOptions& o)
+  TN_INLINE AdamRule(const F* scalar, const UpdateOptions& o)
       : alpha(scalar[2] * std::sqrt(F(1) - scalar[1]) / (F(1) - scalar[0])),
         beta1(scalar[3]),
         one_minus_beta1(F(1) - scalar[3]),
         one_minus_beta2(F(1) - scalar[4]),
         epsilon(scalar[5]),
         nesterov(o.nesterov) {}
-  void operator()(F& var, F& m, F& v, F g) const {
+  TN_INLINE void operator()(F& var, F& m, F& v, F g) const {
     m += (g - m) * one_minus_beta1;
     v += (g * g - v) * one_minus_beta2;
     const F direction = nesterov ? g * one_minus_beta1 + beta1 * m : m;
@@ -124,12 +126,12 @@ struct AdaMaxRule {
   static constexpr int kSlots = 2;
   static constexpr int kScalars = 5;
   F alpha, one_minus_beta1, beta2, epsilon;
-  AdaMaxRule(const F* scalar, const UpdateOptions&)
+  TN_INLINE AdaMaxRule(const F* scalar, const UpdateOptions&)
       : alpha(scalar[1] / (F(1) - scalar[0])),
         one_minus_beta1(F(1) - scalar[2]),
         beta2(scalar[3]),
         epsilon(scalar[4]) {}
-  void operator()(F& var, F& m, F& v, F g) const {
+  TN_INLINE void operator()(F& var, F& m, F& v, F g) const {
     m += (g - m) * one_minus_beta1;
     const F decayed = beta2 * v;
     const F size = std::abs(g);
@@ -143,9 +145,9 @@ struct RMSPropRule {
   static constexpr int kSlots = 2;
   static constexpr int kScalars = 4;
   F lr, one_minus_rho, momentum, epsilon;
-  RMSPropRule(const F* scalar, const UpdateOptions&)
+  TN_INLINE RMSPropRule(const F* scalar, const UpdateOptions&)
       : lr(scalar[0]), one_minus_rho(F(1) - scalar[1]), momentum(scalar[2]), epsilon(scalar[3]) {}
-  void operator()(F& var, F& ms, F& mom, F g) const {
+  TN_INLINE void operator()(F& var, F& ms, F& mom, F g) const {
     ms += (g * g - ms) * one_minus_rho;
     mom = momentum * mom + lr * g / std::sqrt(ms + epsilon);
     var -= mom;
@@ -157,9 +159,9 @@ struct CenteredRMSPropRule {
   static constexpr int kSlots = 3;
   static constexpr int kScalars = 4;
   F lr, one_minus_rho, momentum, epsilon;
-  CenteredRMSPropRule(const F* scalar, const UpdateOptions&)
+  TN_INLINE CenteredRMSPropRule(const F* scalar, const UpdateOptions&)
       : lr(scalar[0]), one_minus_rho(F(1) - scalar[1]), momentum(scalar[2]), epsilon(scalar[3]) {}
-  void operator()(F& var, F& mg, F& ms, F& mom, F g) const {
+  TN_INLINE void operator()(F& var, F& mg, F& ms, F& mom, F g) const {
     ms += (g * g - ms) * one_minus_rho;
     mg += (g - mg) * one_minus_rho;
     mom = momentum * mom + lr * g / std::sqrt(ms - mg * mg + epsilon);
@@ -173,20 +175,20 @@ struct FtrlRuleOf {
   static constexpr int kSlots = 2;
   static constexpr int kScalars = 5;
   F lr, l1, l2, l2_shrinkage, minus_power;
-  FtrlRuleOf(const F* scalar, const UpdateOptions&)
+  TN_INLINE FtrlRuleOf(const F* scalar, const UpdateOptions&)
       : lr(scalar[0]),
         l1(scalar[1]),
         l2(scalar[2]),
         l2_shrinkage(scalar[3]),
         minus_power(-scalar[4]) {}
-  F power(F x) const {
+  TN_INLINE F power(F x) const {
     if constexpr (kSquareRoot) {
       return std::sqrt(x);
     } else {
       return std::pow(x, minus_power);
     }
   }
-  void operator()(F& var, F& accum, F& linear, F g) const {
+  TN_INLINE void operator()(F& var, F& accum, F& linear, F g) const {
     const F grown = accum + g * g;
     const F new_power = power(grown);
     linear += g + F(2) * l2_shrinkage * var - (new_power - power(accum)) / lr * var;
@@ -210,8 +212,9 @@ template <class F>
 struct AdamDecayRule {
   static constexpr int kSlots = 2;
   F beta1, beta2;
-  AdamDecayRule(const F* scalar, const UpdateOptions&) : beta1(scalar[3]), beta2(scalar[4]) {}
-  void operator()(F&, F& m, F& v, F) const {
+  TN_INLINE AdamDecayRule(const F* scalar, const UpdateOptions&)
+      : beta1(scalar[3]), beta2(scalar[4]) {}
+  TN_INLINE void operator()(F&, F& m, F& v, F) const {
     m *= beta1;
     v *= beta2;
   }
@@ -221,9 +224,9 @@ template <class F>
 struct AdamAccumulateRule {
   static constexpr int kSlots = 2;
   F one_minus_beta1, one_minus_beta2;
-  AdamAccumulateRule(const F* scalar, const UpdateOptions&)
+  TN_INLINE AdamAccumulateRule(const F* scalar, const UpdateOptions&)
       : one_minus_beta1(F(1) - scalar[3]), one_minus_beta2(F(1) - scalar[4]) {}
-  void operator()(F&, F& m, F& v, F g) const {
+  TN_INLINE void operator()(F&, F& m, F& v, F g) const {
     m += one_minus_beta1 * g;
     v += one_minus_beta2 * g * g;
   }
@@ -233,9 +236,30 @@ template <class F>
 struct AdamMoveRule {
   static constexpr int kSlots = 2;
   F alpha, epsilon;
-  AdamMoveRule(const F* scalar, const UpdateOptions&)
+  TN_INLINE AdamMoveRule(const F* scalar, const UpdateOptions&)
       : alpha(scalar[2] * std::sqrt(F(1) - scalar[1]) / (F(1) - scalar[0])), epsilon(scalar[5]) {}
-  void operator()(F& var, F& m, F& v, F) const { var -= alpha * m / (std::sqrt(v) + epsilon); }
+  TN_INLINE void operator()(F& var, F& m, F& v, F) const {
+    var -= alpha * m / (std::sqrt(v) + epsilon);
+  }
 };
 
-}  // namespace treenail::cpu
+}  // namespace
+}  // namespace treenail::TN_SIDE::elementwise
+
+// All of them; Adam on rows of a variable is the last three, one after the other.
+#define TN_UPDATE_RULES(ROW)   \
+  ROW(GradientDescent)         \
+  ROW(ProximalGradientDescent) \
+  ROW(Momentum)                \
+  ROW(Adagrad)                 \
+  ROW(ProximalAdagrad)         \
+  ROW(Adadelta)                \
+  ROW(Adam)                    \
+  ROW(AdaMax)                  \
+  ROW(RMSProp)                 \
+  ROW(CenteredRMSProp)         \
+  ROW(Ftrl)                    \
+  ROW(FtrlSquareRoot)          \
+  ROW(AdamDecay)               \
+  ROW(AdamAccumulate)          \
+  ROW(AdamMove)
