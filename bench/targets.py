@@ -20,5 +20,7 @@ Excluded(files=["bench/workers/move_mpi.c"],
          reason="compiled by bench/figure_mpi_values.py, with mpicc, as what MPI itself takes")
 Excluded(files=["bench/workers/rpc_raw.cc"],
          reason="compiled by bench/figure_clusters.py, as what gRPC itself takes")
+Excluded(files=["bench/gpu/direct.cu"],
+         reason="compiled where there is a GPU, as what its libraries give to who calls them")
 Script(name="bench", present="bench/run.py", arguments=["--build", "{build}"],
        needs=["all", "bench-programs"], help="the promised figures, side by side with peers")

@@ -28,6 +28,7 @@ EXTERNAL_HEADERS = {
     "Eigen/": "eigen", "grpcpp/": "grpc", "grpc/": "grpc", "openssl/": "grpc",
     "gtest/": "gtest", "gmock/": "gtest", "benchmark/": "benchmark",
     "mpi.h": "mpi",  # of any of the rows mpi-...
+    "cuda.h": "cuda", "cuda_fp16.h": "cuda", "cuda_bf16.h": "cuda", "cublas": "cuda",
 }
 SYSTEM_HEADERS = {
     "assert.h", "complex.h", "ctype.h", "dirent.h", "dlfcn.h", "elf.h", "errno.h", "execinfo.h",
@@ -41,6 +42,7 @@ SYSTEM_FOLDERS = ("sys/", "linux/", "asm/", "arpa/", "netinet/", "net/", "bits/"
 FORBIDDEN_IN_HEADERS = ("iostream", "regex", "functional")
 GENERATED_HEADERS = ("build_info.h",)
 SANITIZER_HEADERS = "sanitizer/"
+COMPILER_HEADERS = ("hip/hip_runtime.h",)  # of hipcc, under a macro that it alone defines
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
@@ -62,7 +64,7 @@ def _external_of(name: str) -> str:
         return ""
     if name in SYSTEM_HEADERS or name.startswith(SYSTEM_FOLDERS + (SANITIZER_HEADERS,)):
         return ""
-    if name.endswith("intrin.h"):
+    if name.endswith("intrin.h") or name in COMPILER_HEADERS:
         return ""
     return "?"
 
@@ -121,6 +123,67 @@ def check_includes(model: Model) -> List[str]:
     return problems
 
 
+# What device code may not say, since one source is compiled for GPUs of two makers and for the
+# host, with warps of 32 and of 64: (pattern, what is wrong with it).
+DEVICE_LANGUAGE = "kernels/cuda/language/gpu.h"
+DEVICE_FOLDER = "kernels/cuda/"
+FORBIDDEN_IN_DEVICE_CODE = tuple((re.compile(pattern), why) for pattern, why in (
+    (r"<<<", "a launch, which is the host's, by the driver"),
+    (r"\bcub(?:/|::)", "CUB, which the host cannot compile"),
+    (r"\bthrust\b", "Thrust, which the host cannot compile"),
+    (r"\bcooperative_groups\b", "cooperative groups, which only CUDA has"),
+    (r"\bwmma\b", "wmma: tensor cores are used through libraries"),
+    (r"\btex[123]D\w*|\btexture\s*<", "textures, which kernels do without"),
+    (r"\b(?:asm|__asm|__asm__)\b", "inline assembly, which one compiler takes"),
+    (r"\bcuda_runtime(?:_api)?\.h", "the CUDA runtime, which is not linked"),
+))
+FORBIDDEN_BUT_IN_LANGUAGE = tuple((re.compile(pattern), why) for pattern, why in (
+    (r"\b0[xX][fF]{8}[uUlL]*\b", "a mask of 32 lanes, where warps may have 64"),
+    (r"\b__(?:shfl|ballot|any|all|activemask|sync(?:threads|warp))\w*",
+     "an intrinsic that %s has a name for" % DEVICE_LANGUAGE),
+))
+_COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*")', re.DOTALL)
+
+
+def without_comments(text: str) -> str:
+    """The text with as many lines, and string literals as they are."""
+    return _COMMENT.sub(lambda found: found.group(1) or "\n" * found.group().count("\n"), text)
+
+
+def forbidden_in_device_code(path: str, text: str) -> List[str]:
+    """Sentences about what device code says and may not, each with its line."""
+    rules = FORBIDDEN_IN_DEVICE_CODE
+    if path != DEVICE_LANGUAGE:
+        rules += FORBIDDEN_BUT_IN_LANGUAGE
+    return ["%s:%d: '%s' is %s" % (path, number, found.group(), why)
+            for number, line in enumerate(without_comments(text).splitlines(), 1)
+            for pattern, why in rules for found in [pattern.search(line)] if found]
+
+
+def device_code(model: Model) -> List[str]:
+    """Sources that nvcc compiles, and what they include of the plugin's folder."""
+    todo = [path for paths in model.sources.values() for path in paths if path.endswith(".cu")]
+    found: Set[str] = set()
+    while todo:
+        path = todo.pop()
+        if path in found or path not in model.files:
+            continue
+        found.add(path)
+        with open(os.path.join(model.source, path), encoding="utf-8") as stream:
+            todo += [name for quoted, name in read_includes(stream.read())
+                     if quoted and name.startswith(DEVICE_FOLDER)]
+    return sorted(found)
+
+
+def check_device_code(model: Model) -> List[str]:
+    """Kernels keep to the names of gpu.h."""
+    problems = []
+    for path in device_code(model):
+        with open(os.path.join(model.source, path), encoding="utf-8") as stream:
+            problems += forbidden_in_device_code(path, stream.read())
+    return problems
+
+
 def check_layers(model: Model) -> List[str]:
     """Needs point one way, and the framework never names a kernel."""
     problems = []
@@ -153,7 +216,8 @@ def check_plan(plan: Plan) -> List[str]:
         if any(out.startswith(("/", "..")) for out in edge.outputs + edge.implicit_outputs):
             if edge.rule != "phony":
                 problems.append("%s: an output outside the build directory" % shown)
-        if shown.endswith((".o", ".gch")) and (rule.get("deps") != "gcc" or "depfile" not in rule):
+        compiled = shown.endswith((".o", ".gch", ".fatbin"))
+        if compiled and (rule.get("deps") != "gcc" or "depfile" not in rule):
             problems.append("%s: a compile edge without deps = gcc" % shown)
         if edge.rule in ("generate", "tool") and rule.get("restat") != "1":
             problems.append("%s: a generating edge without restat" % shown)
@@ -173,10 +237,11 @@ def unused_components(model: Model) -> List[str]:
     for record in model.records:
         used.update(getattr(record, "components", ()))
         if not isinstance(record, records.Component):
-            used.add(getattr(record, "component", ""))
+            used.update((getattr(record, "component", ""), getattr(record, "device_code", "")))
     return ["component '%s' has sources, but no target takes it up" % name
             for name in sorted(model.components) if model.sources[name] and name not in used]
 
 
 def all_laws(model: Model) -> List[str]:
-    return check_layers(model) + unused_components(model) + check_includes(model)
+    return (check_layers(model) + unused_components(model) + check_includes(model)
+            + check_device_code(model))

@@ -8,7 +8,7 @@ import sys
 from typing import Dict, List, Sequence, Tuple
 
 from gen import records
-from gen.deps import FEATURES
+from gen.deps import FEATURES, NON_FREE
 from gen.errors import ConfigureError
 from gen.examine import examine
 from gen.install import distinct_pythons, plan_install
@@ -17,6 +17,7 @@ from gen.model import TOP_FOLDERS, Model, load, walk
 from gen.ninja import Plan, render
 from gen.options import Options, absolute_pythons, build_directory, parse
 from gen.plan import Context, add_flag_variables, add_rules
+from gen.plan_devices import plan_devices
 from gen.plan_parts import plan_records
 from gen.plan_targets import plan_targets, regeneration
 from gen.facts import Facts
@@ -35,6 +36,7 @@ def make_plan(model: Model, options: Options, facts: Facts, up: str,
     add_rules(context)
     add_flag_variables(context)
     programs = plan_records(context)
+    plan_devices(context)
     plan_install(context)
     plan_targets(context, programs)
     regeneration(context, generator, context.source("configure.py"))
@@ -42,11 +44,12 @@ def make_plan(model: Model, options: Options, facts: Facts, up: str,
 
 
 def features_in_tree(model: Model) -> set:
-    return {a.feature for a in model.of(records.Adapter) if model.present(a.component)}
+    return {part.feature for kind in (records.Adapter, records.DeviceLibrary)
+            for part in model.of(kind) if model.present(part.component)}
 
 
 def _refuse_absent_features(model: Model, options: Options) -> None:
-    for feature in FEATURES:
+    for feature in FEATURES + NON_FREE:
         name = "blas" if feature.name == "blas" else "with-" + feature.name
         wanted = options.given(name) and options.get(name) not in ("auto", "no", "none")
         if wanted and feature.name not in features_in_tree(model):

@@ -3,9 +3,10 @@
 
 It drives configure (what is looked for, which package a message names), ci/ (what is installed on a
 fresh machine) and the tests that hold packaging and README to it. `versions` gives, per release of
-a distribution, the repository ("main", "crb", "epel", "absent") and the version there; what is
-absent in one of them must be optional everywhere. A package of several words is several packages.
-Fedora's names of headers that are compiled in end in -static: that says so, and -devel provides it.
+a distribution, the repository ("main", "crb", "epel", "non-free", "absent") and the version there;
+what is absent in one of them must be optional everywhere. A package of several words is several
+packages. Fedora's names of headers that are compiled in end in -static: that says so, and -devel
+provides it.
 """
 
 from dataclasses import dataclass, field
@@ -18,7 +19,9 @@ RELEASES = ("debian-12", "debian-13", "rhel-9", "fedora-42")
 class Dependency:
     """One external program or library and how it is found.
 
-    use: 'build' (always needed), 'feature' (an optional part), 'run' (at run time), 'test',
+    use: 'build' (always needed), 'feature' (an optional part), 'non-free' (an optional part that
+    the free archive of no distribution can have: its option is --with-<name>, --auto-features
+    leaves it out, and nothing installs it), 'run' (at run time), 'test',
     'proof' (`ninja check-quick`), 'cluster' (`ci/hosts --slurm` and the checks there), 'images'
     (ci/image), 'slow-proof' (`ninja check-slow`, which takes all of the last two as well), 'site'
     (`ninja check-site` and what ci/lint needs for it), 'package' (`ninja deb`, `ninja rpm`),
@@ -101,6 +104,9 @@ DEPENDENCIES = (
     Dependency("mpi-mpich", "feature", "groups of processes over MPICH", "libmpich-dev",
                "mpich-devel", modules=("mpich",), header="mpi.h", minimum="3.3",
                versions=_v("4.0.2", "4.2.1", "4.1.1", "4.2.2")),
+    Dependency("cuda", "non-free", "devices of kind GPU, a plugin, by NVIDIA's CUDA toolkit",
+               "nvidia-cuda-toolkit", "cuda-toolkit", program="nvcc", header="cuda.h",
+               versions=_v("non-free 11.8.89", "non-free 12.4.131", "absent", "absent")),
     Dependency("gtest", "test", "tests of the C++ code", "libgtest-dev", "gtest-devel",
                modules=("gtest",), header="gtest/gtest.h", libs=("-lgtest", "-lpthread"),
                minimum="1.10",
@@ -254,6 +260,7 @@ INCLUDED = {"slow-proof": ("cluster", "images")}
 
 BY_NAME = {d.name: d for d in DEPENDENCIES}
 FEATURES = tuple(d for d in DEPENDENCIES if d.use == "feature")
+NON_FREE = tuple(d for d in DEPENDENCIES if d.use == "non-free")
 
 
 def of_uses(uses: Sequence[str]) -> List[Dependency]:

@@ -36,9 +36,10 @@ class Distro:
             if not debian:
                 return "Debian's switchable BLAS is --blas=generic"
             words = [word + self.suffix for word in debian.split()]
-            return "install it with: apt-get install %s" % " ".join(words)
+            return "install it with: apt-get install %s%s" % (" ".join(words), (
+                " (non-free)" if row.use == "non-free" else ""))
         if self.family == "fedora":
-            if self.id != "fedora" and repository == "absent":
+            if self.lacks(dependency):
                 return "package %s, which this distribution does not have" % fedora
             shown = " (repository %s)" % repository.upper()
             return "install it with: dnf install %s%s" % (

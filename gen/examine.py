@@ -8,6 +8,7 @@ import os
 import shutil
 from typing import Dict, List, Sequence, Set, Tuple
 
+from gen import cuda
 from gen import distro as distros
 from gen import interpreters, isa, libraries, probe
 from gen.deps import BY_NAME, FEATURES
@@ -210,6 +211,9 @@ def examine(prober: probe.Prober, options: Options, features: Set[str]) -> Facts
         DISTRIBUTION_PYTHON, os.X_OK) else shutil.which("python3") or "python3"
     facts.ninja = _ninja(prober, distro)
     facts.externals = _features(prober, tools, pkg, options, features, distro, facts.multiarch)
+    if "cuda" in features:
+        facts.externals["cuda"], facts.cuda = cuda.find_cuda(
+            prober, options, facts.cxx, facts.machine, distro, facts.cross)
     for name in ("gtest", "benchmark"):
         result = libraries.find_library(prober, tools, pkg, BY_NAME[name])
         if not result.found:

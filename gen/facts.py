@@ -36,6 +36,23 @@ class External:
 
 
 @dataclass(frozen=True)
+class CudaToolkit:
+    """architectures: in ascending order, "90" for sm_90; host_compiler: what nvcc preprocesses
+    with, one that it takes."""
+
+    nvcc: str
+    include: str
+    version: str
+    architectures: Tuple[str, ...]
+    host_compiler: str
+
+    @property
+    def major(self) -> str:
+        """By which the sonames of its libraries end."""
+        return self.version.split(".")[0]
+
+
+@dataclass(frozen=True)
 class Interpreter:
     path: str
     why: str
@@ -65,6 +82,7 @@ class Facts:
     refused_levels: List[str] = field(default_factory=list)
     python_flags: Dict[str, Tuple[str, ...]] = field(default_factory=dict)
     externals: Dict[str, External] = field(default_factory=dict)
+    cuda: Optional[CudaToolkit] = None
     pythons: Tuple[Interpreter, ...] = ()
     build_python: str = DISTRIBUTION_PYTHON
     distro: Optional[distros.Distro] = None

@@ -290,7 +290,7 @@ def _placed(context: Context, places: Dict[str, str], item: Installed) -> Dict[s
 def manifest(context: Context) -> str:
     """JSON: every file of the installation, and the directory that holds ours alone. Each says
     which part it belongs to: runtime, grpc, openmpi, mpich, development, tools, worker, python or
-    license. Packages of distributions are made of these parts."""
+    license. Packages of distributions are made of these parts; cuda depends on what is not free."""
     places = directories(context.options, context.facts)
     libdir = places["libdir"]
     entries = [_placed(context, places, item) for item in context.install

@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Sequence, Tuple
 
-from gen.deps import FEATURES
+from gen.deps import FEATURES, NON_FREE
 from gen.errors import ConfigureError
 
 ENVIRONMENT = {
@@ -24,6 +24,8 @@ ENVIRONMENT = {
     "PKG_CONFIG_PATH": "extra directories for pkg-config",
     "PKG_CONFIG_LIBDIR": "replaces pkg-config's own directories",
     "PKG_CONFIG_SYSROOT_DIR": "sysroot that pkg-config prepends",
+    "CUDA_HOME": "directory of the CUDA toolkit",
+    "CUDA_PATH": "the same, where CUDA_HOME is not set",
     "CFLAGS": "flags for C, taken literally",
     "CXXFLAGS": "flags for C++, taken literally",
     "CPPFLAGS": "preprocessor flags, taken literally",
@@ -70,6 +72,7 @@ AUTOCONF_PREFIXES = ("enable-", "disable-", "with-", "without-")
 
 TRISTATE = ("auto", "yes", "no")
 BLAS_CHOICES = ("auto", "generic", "flexiblas", "openblas", "blis", "none")
+NAMES_NON_FREE = tuple(dep.name for dep in NON_FREE)
 SANITIZERS = ("address", "undefined", "thread")
 
 
@@ -128,6 +131,12 @@ def _table() -> List[Option]:
         if feature.name != "blas":
             rows.append(Option("with-" + feature.name, "Features", feature.why, "TRI", "auto",
                                TRISTATE))
+    for dep in NON_FREE:
+        rows.append(Option("with-" + dep.name, "Features", dep.why + "; 'auto': unless "
+                           "--auto-features says yes or no", "TRI", "auto", TRISTATE))
+    rows.append(Option("cuda-arch", "Features", "GPUs that get code of their own, as 80,90; later "
+                       "ones compile it when it is loaded; 'auto': the usual ones that nvcc knows",
+                       "LIST", "auto"))
     return rows
 
 
@@ -156,8 +165,10 @@ class Options:
         """'auto', 'yes' or 'no' for one feature, after --auto-features."""
         if name == "blas":
             return {"none": "no", "auto": self.get("auto-features")}.get(self.get("blas"), "yes")
-        value = self.get("with-" + name)
-        return self.get("auto-features") if value == "auto" else value
+        value, general = self.get("with-" + name), self.get("auto-features")
+        if name in NAMES_NON_FREE:  # packages use yes, and take nothing that is not free
+            general = "auto" if general == "auto" else "no"
+        return general if value == "auto" else value
 
     def env(self, name: str) -> str:
         return self.environment.get(name, "")
@@ -184,12 +195,12 @@ def expand_directory(name: str, values: Dict[str, str]) -> str:
 
 def _suggest(name: str) -> str:
     if name.startswith(("with-", "without-")):
-        names = ["with-" + f.name for f in FEATURES if f.name != "blas"]
+        names = ["with-" + f.name for f in FEATURES + NON_FREE if f.name != "blas"]
         near = difflib.get_close_matches("with-" + name.split("-", 1)[1], names, 1, 0.8)
         hint = "did you mean --%s?" % near[0] if near else "there is no such feature"
         return "; %s; these are: %s, and --blas=NAME" % (
             hint, ", ".join("--" + n for n in names))
-    known = list(TABLE) + ["without-" + f.name for f in FEATURES]
+    known = list(TABLE) + ["without-" + f.name for f in FEATURES + NON_FREE]
     near = difflib.get_close_matches(name, known, 1, 0.6)
     return "; did you mean --%s?" % near[0] if near else "; see ./configure.py --help"
 

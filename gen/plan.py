@@ -289,7 +289,8 @@ def compile_sources(context: Context, directory: str, sources: Sequence[str],
         context.plan.edge("cc" if language == "c" else "cxx", [output], [path], implicit=implicit,
                           order_only=order_only, flags="$%sflags%s" % (language, words),
                           shown=escape_value(label))
-        context.plan.compile_commands.append((path, output, language + "\0" + extra))
+        if not path.endswith(".cu"):  # tools take the name for device code, whatever the flags say
+            context.plan.compile_commands.append((path, output, language + "\0" + extra))
         objects.append(output)
     return objects
 

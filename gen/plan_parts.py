@@ -48,8 +48,9 @@ def plan_generated(context: Context) -> None:
     shared = sorted(h for name in ("base", "tensor", "op", "kernel_api")
                     for h in model.headers.get(name, ()))
     levels = [level.name for level in context.facts.isa.all]
-    features = sorted(a.feature for a in model.of(records.Adapter)
-                      if model.present(a.component) and context.enabled((a.feature,)))
+    features = sorted(part.feature for kind in (records.Adapter, records.DeviceLibrary)
+                      for part in model.of(kind)
+                      if model.present(part.component) and context.enabled((part.feature,)))
     plan.edge("generate", ["gen/build_info.h"], [context.source(p) for p in shared],
               implicit=[context.source("gen/tools/" + n) for n in ("build_info.py",
                                                                    "registration.py")],
@@ -172,9 +173,10 @@ def plan_plugin(context: Context, plugin: records.Plugin, core: str) -> None:
     """A plugin not our own links nothing of ours: it talks through the table that it is given."""
     script = _script(context, "plugin-" + plugin.export,
                      version_script((("", (plugin.export,)),))) if plugin.export else ""
-    objects = compile_sources(context, "plugin-" + plugin.name,
-                              context.model.sources[plugin.component],
-                              external_flags(context, plugin.component))
+    objects = [made for component in (plugin.component, *plugin.components)
+               for made in compile_sources(context, "plugin-" + plugin.name,
+                                           context.model.sources[component],
+                                           external_flags(context, component))]
     output = "lib/%s/plugins/libtreenail-%s.so" % (context.private, plugin.name)
     if not plugin.install:
         output = "tests/plugins/libtreenail-%s.so" % plugin.name
@@ -382,6 +384,7 @@ def plan_records(context: Context) -> Dict[str, str]:
     programs = {}
     if context.facts.externals["gtest"].found:
         for program in model.of(records.TestProgram):
-            if model.present(program.component):
+            features = model.components[program.component].features
+            if model.present(program.component) and context.enabled(features):
                 programs[program.name] = plan_test_program(context, program, core)
     return programs

@@ -21,6 +21,8 @@ from gen.options import Options
 
 PACKAGE_DATABASES = ("/var/lib/dpkg/status", "/var/lib/rpm/rpmdb.sqlite",
                      "/usr/lib/sysimage/rpm/rpmdb.sqlite")
+# What nvcc adds to its command line unseen; neither probes nor the build let it.
+HIDDEN_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 
 
 class Prober:
@@ -34,7 +36,8 @@ class Prober:
                         errors="backslashreplace")
         self.cache_path = os.path.join(self.directory, "probe.json")
         self.environment = dict(os.environ, LC_ALL="C")
-        for name in ("PKG_CONFIG_PATH", "PKG_CONFIG_LIBDIR", "PKG_CONFIG_SYSROOT_DIR"):
+        for name in ("PKG_CONFIG_PATH", "PKG_CONFIG_LIBDIR", "PKG_CONFIG_SYSROOT_DIR",
+                     *HIDDEN_FLAGS):
             self.environment.pop(name, None)
             if options.env(name):
                 self.environment[name] = options.env(name)

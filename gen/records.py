@@ -16,6 +16,7 @@ class Component:
 
     needs: names of components; the rule is direct, an include of anything else is an error.
     external: names from gen/deps.py whose headers may be included (standard headers are free).
+    features: without which a test program is left out.
     interface: True for headers that other components may use although the rest of the folder is
     closed to them (the kernel-side header of runtime/); such a component has no sources.
     debug_variables: False where a debugger could tell little of variables: loops that became vector
@@ -80,14 +81,48 @@ class Plugin:
     """A component that becomes a library in plugins/, speaking the C ABI only, or, where `own`, the
     C++ of libtreenail, whose build it belongs to.
 
-    export: its one symbol; empty for a library that exports all it defines.
+    export: its one symbol; empty for a library that exports all it defines. components: others that
+    it is made of, beside the one that gives its name.
     """
 
     name: str
     component: str
+    components: Tuple[str, ...] = ()
     export: str = "tn_plugin_init"
     install: bool = True
     own: bool = False
+
+
+@dataclass(frozen=True)
+class DeviceLibrary:
+    """A library in devices/ that brings a kind of device with its kernels
+    (framework/runtime/kernel/device_library.h): a component, C++ of libtreenail, with the sources
+    of another one, device_code, which are compiled for the device and embedded, each as an image of
+    its own, in the table `images`. part: of the installation that it belongs to."""
+
+    name: str
+    component: str
+    device_code: str
+    images: str
+    feature: str
+    part: str
+    export: str = "treenail_device_library"
+    generated: Tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SimulatedLibrary:
+    """For tests: a stand-in for a library that another one opens by its soname, in which {major}
+    is the toolkit's version. It is left out where the first of its components has no sources.
+    Device code is compiled for the host. exports: patterns of what it exports, and nothing else;
+    libraries: sonames of those in the same folder that it is linked with."""
+
+    folder: str
+    soname: str
+    components: Tuple[str, ...]
+    exports: Tuple[str, ...]
+    feature: str
+    libraries: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -213,6 +248,6 @@ class Excluded:
     reason: str
 
 
-KINDS = (Component, SharedLibrary, KernelLibrary, Adapter, Plugin, Registration, PythonExtension,
-         PythonPackage, Headers, Program, PythonProgram, TestProgram, BenchProgram, PythonTests,
-         Script, Excluded)
+KINDS = (Component, SharedLibrary, KernelLibrary, Adapter, Plugin, DeviceLibrary, SimulatedLibrary,
+         Registration, PythonExtension, PythonPackage, Headers, Program, PythonProgram, TestProgram,
+         BenchProgram, PythonTests, Script, Excluded)

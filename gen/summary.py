@@ -6,7 +6,7 @@ import shlex
 import textwrap
 from typing import List, Set, Tuple
 
-from gen.deps import FEATURES
+from gen.deps import FEATURES, NON_FREE
 from gen.install import directories, is_searched, python_directory
 from gen.options import ENVIRONMENT, TABLE
 from gen.plan import Context
@@ -32,7 +32,8 @@ Every feature is 'auto' (taken when found), 'yes' (an error when missing) or 'no
 to decide here are accepted. `ninja help` lists the targets of a configured build.
 """
 WIDTH = 30
-FEATURE_NAMES = {f.name for f in FEATURES}
+FEATURE_NAMES = {f.name for f in FEATURES + NON_FREE}
+OF_FEATURE = {"cuda-arch": "cuda"}
 
 
 def _choices(name: str, metavar: str) -> str:
@@ -50,7 +51,8 @@ def help_page(features: Set[str]) -> str:
     for section in sections:
         lines.append(section)
         for row in TABLE.values():
-            feature = row.name[5:] if row.name.startswith("with-") else row.name
+            feature = row.name[5:] if row.name.startswith("with-") else OF_FEATURE.get(
+                row.name, row.name)
             if row.section != section or row.name == "regenerate":
                 continue
             if feature in FEATURE_NAMES and feature not in features:

@@ -76,3 +76,24 @@ Adapter(name="mpi-openmpi", component="adapter_openmpi", feature="mpi-openmpi",
         export="treenail_adapter", part="openmpi")
 Adapter(name="mpi-mpich", component="adapter_mpich", feature="mpi-mpich",
         export="treenail_adapter", part="mpich")
+
+# The plugin of GPUs. Headers of device code lie beside it, and both sides read them; those of the
+# host, which nvcc could not read, lie in driver/ or are called *_host.h.
+Component(name="cuda_entries", headers=["kernels/cuda/driver/*.inc"])
+Component(name="cuda_host", headers=["kernels/cuda/driver/*.h", "kernels/cuda/**/*_host.h"],
+          needs=["cuda_entries", "cuda_kernels", "elementwise", "host_kernels", "kernel_api", "op",
+                 "tensor", "device", "base"],
+          external=["cuda"])
+Component(name="cuda_kernels", sources=["kernels/cuda/**/*.cu"], headers=["kernels/cuda/**/*.h"],
+          needs=["elementwise", "base", "cuda_sim_language"])
+Component(name="cuda_plugin", sources=["kernels/cuda/**/*.cc"],
+          needs=["cuda_host", "cuda_entries", "cuda_kernels", "elementwise", "host_kernels",
+                 "kernel_api", "op", "tensor", "device", "base"],
+          external=["cuda"], debug_variables=False)
+Registration(output="cuda_kernels_table.cc", sources="kernels/cuda/**/*.cc",
+             function="register_*_kernels", namespace="treenail::cuda",
+             table="treenail::cuda::register_all", argument="treenail::cuda::KernelRegistrations",
+             include="kernels/cuda/driver/registrations.h")
+DeviceLibrary(name="cuda", component="cuda_plugin", device_code="cuda_kernels",
+              images="treenail_cuda_images", feature="cuda", part="cuda",
+              generated=["cuda_kernels_table.cc"])

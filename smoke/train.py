@@ -93,7 +93,9 @@ class Training:
     def run(self) -> int:
         """Trains and reports; the exit status."""
         tn, options = self.tn, self.options
-        config = tn.ConfigProto(intra_op_parallelism_threads=options.threads or 0)
+        # What the device has no kernel for runs on the CPU.
+        config = tn.ConfigProto(intra_op_parallelism_threads=options.threads or 0,
+                                allow_soft_placement=bool(options.device))
         with tn.Session(graph=self.network.graph, config=config) as session:
             begin = self.prepare(session)
             if not options.evaluate:

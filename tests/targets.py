@@ -48,9 +48,36 @@ Component(name="kernels_of_another_build",
 Component(name="kernels_of_another_level",
           sources=["tests/runtime/kernel/libraries/another_level.cc"],
           needs=["kernel_api", "op", "tensor", "base"])
-Component(name="simulated_device", sources=["tests/simulated/*.cc"],
-          headers=["tests/simulated/*.h"],
-          needs=["kernel_api", "op", "tensor", "device", "base"])
+Component(name="simulated_memory",
+          sources=["tests/simulated/memory.cc", "tests/simulated/queue.cc",
+                   "tests/simulated/violation.cc"],
+          headers=["tests/simulated/memory.h", "tests/simulated/queue.h",
+                   "tests/simulated/violation.h"],
+          needs=["test_support", "device", "base"])
+Component(name="simulated_device",
+          sources=["tests/simulated/device.cc", "tests/simulated/execution.cc",
+                   "tests/simulated/kernels.cc", "tests/simulated/library.cc",
+                   "tests/simulated/misuse.cc"],
+          headers=["tests/simulated/device.h", "tests/simulated/execution.h",
+                   "tests/simulated/exports.h", "tests/simulated/kernels.h",
+                   "tests/simulated/misuse.h"],
+          needs=["simulated_memory", "kernel_api", "op", "tensor", "device", "base"])
+# A CUDA without a GPU: the libraries that the plugin opens, and its kernels compiled for the host.
+Component(name="cuda_sim_language",
+          headers=["tests/cuda_sim/language.h", "tests/cuda_sim/exports.h"])
+Component(name="cuda_sim_driver", sources=["tests/cuda_sim/driver/*.cc"],
+          headers=["tests/cuda_sim/driver/*.h"],
+          needs=["cuda_sim_language", "cuda_entries", "simulated_memory", "test_support", "device",
+                 "base"],
+          external=["cuda"])
+Component(name="cuda_sim_kernels", sources=["tests/cuda_sim/kernels/*.cu"],
+          needs=["cuda_kernels", "cuda_sim_language"])
+Component(name="cuda_sim_blas", sources=["tests/cuda_sim/blas/*.cc"],
+          headers=["tests/cuda_sim/blas/*.h"],
+          needs=["cuda_sim_language", "cuda_entries", "test_support", "base"], external=["cuda"])
+Component(name="cuda_sim_test", sources=["tests/cuda_sim/*.cc"], headers=["tests/cuda_sim/*.h"],
+          needs=["cuda_sim_language", "cuda_entries", "test_support", "base"],
+          external=["cuda", "gtest"], features=["cuda"])
 Component(name="collectives_support", headers=["tests/collectives/*.h"],
           needs=["test_support", "collectives", "tensor", "device", "base"], external=["gtest"])
 Component(name="collectives_test", sources=["tests/collectives/*.cc"],
@@ -121,7 +148,14 @@ Plugin(name="of-another-build", component="kernels_of_another_build",
        export="treenail_kernel_library", install=False)
 Plugin(name="of-another-level", component="kernels_of_another_level",
        export="treenail_kernel_library", install=False)
-Plugin(name="simulated-device", component="simulated_device", export="", install=False, own=True)
+Plugin(name="simulated-device", component="simulated_device", components=["simulated_memory"],
+       export="", install=False, own=True)
+SimulatedLibrary(folder="cuda_sim", soname="libcuda.so.1", feature="cuda", exports=["cu*"],
+                 components=["cuda_sim_driver", "simulated_memory", "base", "cuda_sim_kernels",
+                             "cuda_kernels"])
+SimulatedLibrary(folder="cuda_sim", soname="libcublasLt.so.{major}", feature="cuda",
+                 exports=["cublas*"], components=["cuda_sim_blas", "base"],
+                 libraries=["libcuda.so.1"])
 Plugin(name="memory-transport", component="memory_transport", export="treenail_adapter",
        install=False)
 Plugin(name="allocation-counter", component="allocation_counter", export="", install=False)
@@ -144,10 +178,19 @@ TestProgram(name="capi", component="capi_test")
 TestProgram(name="kernels", component="kernels_test")
 TestProgram(name="fuzz", component="fuzz_test", adapters=["hdf5", "jpeg", "png"])
 TestProgram(name="steady", component="steady_test", checks=[])
+TestProgram(name="cuda_sim", component="cuda_sim_test",
+            checks=["address-undefined", "thread"])
 
 Script(name="check-tensorboard", present="tests/tensorboard/check.py",
        arguments=["--build", "{build}"],
        help="event files as TensorBoard (from PyPI, in a throw-away environment) reads them")
+
+Script(name="test-cuda-sim", present="tests/cuda_sim/check.py", arguments=["--build", "{build}"],
+       needs=["tests"],
+       help="the tests of the CUDA plugin on a simulated CUDA, under warps of 32 and 64 threads")
+Script(name="test-gpu", present="tests/cuda_sim/check.py",
+       arguments=["--build", "{build}", "--gpu"], needs=["all"],
+       help="the tests of the CUDA plugin on the GPUs of this machine")
 
 PythonTests(folders=["tests/gen", "tests/python", "tests/onnx", "tests/opinfo", "tests/bench"])
 PythonTests(folders=["tests/programs"])

@@ -115,8 +115,10 @@ std::string version_and_package(const char* part) {
                 own.empty() ? "libs" : own, ")");
 }
 
-std::string adapter_path(std::string_view name) {
-  return concat(private_library_directory(), "/adapters/libtreenail-", name, ".so");
+std::string adapter_path(std::string_view name) { return installed_library_path("adapters", name); }
+
+std::string installed_library_path(std::string_view folder, std::string_view name) {
+  return concat(private_library_directory(), "/", folder, "/libtreenail-", name, ".so");
 }
 
 std::vector<std::string> installed_adapters() {

@@ -58,5 +58,7 @@ std::string library_file();
 // Names of the adapters that lie there, sorted, and where each one's file is.
 std::vector<std::string> installed_adapters();
 std::string adapter_path(std::string_view name);
+// "<private library directory>/<folder>/libtreenail-<name>.so".
+std::string installed_library_path(std::string_view folder, std::string_view name);
 
 }  // namespace treenail

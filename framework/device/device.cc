@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <shared_mutex>
 #include <utility>
@@ -73,6 +74,7 @@ class Cpu final : public Device {
 struct Devices {
   ForkSharedMutex mutex;
   std::vector<std::unique_ptr<Device>> cpus, others;
+  std::map<std::string, std::string, std::less<>> missing;  // by kind
 
   static Devices& instance() {
     static std::atomic<Devices*> devices{nullptr};
@@ -136,6 +138,19 @@ std::vector<Device*> session_devices(const std::map<std::string, int>& most) {
     if (limit == most.end() || taken[device->kind()]++ < limit->second) devices.push_back(device);
   }
   return devices;
+}
+
+std::string why_missing(std::string_view kind) {
+  Devices& devices = Devices::instance();
+  const std::shared_lock lock(devices.mutex);
+  const auto found = devices.missing.find(kind);
+  return found == devices.missing.end() ? "" : found->second;
+}
+
+void note_missing(std::string_view kind, std::string why) {
+  Devices& devices = Devices::instance();
+  const std::unique_lock lock(devices.mutex);
+  devices.missing.insert_or_assign(std::string(kind), std::move(why));
 }
 
 void check_new_accelerators(const std::vector<std::unique_ptr<Device>>& devices) {

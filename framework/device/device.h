@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "framework/device/allocator.h"
@@ -82,6 +83,9 @@ std::vector<Device*> accelerators();
 // What a session has: of each kind at most the number given. At least one CPU, which come first and
 // are one where no number is given; of others all that there are.
 std::vector<Device*> session_devices(const std::map<std::string, int>& most);
+// Why there are no devices of a kind, for messages: the end of a sentence. "" where nobody said.
+std::string why_missing(std::string_view kind);
+void note_missing(std::string_view kind, std::string why);
 // Errors: AlreadyExists for a name that is there, InvalidArgument for a CPU or a name that is not
 // full.
 void check_new_accelerators(const std::vector<std::unique_ptr<Device>>& devices);

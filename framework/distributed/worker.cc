@@ -14,6 +14,7 @@
 #include "framework/distributed/step_trace.h"
 #include "framework/distributed/worker_piece.h"
 #include "framework/graph/serialize.h"
+#include "framework/runtime/kernel/installed_devices.h"
 #include "framework/tensor/charged.h"
 
 namespace treenail {
@@ -57,6 +58,7 @@ Worker::Worker(Options options)
       incarnation_(system_seed()),
       access_(options_.access, treenail::to_text(options_.task)) {
   static_cast<void>(options_.cluster.address(options_.task));
+  open_installed_devices();
   for (const Device* device : session_devices(options_.device_count))
     devices_.push_back(treenail::to_text(device_of_task(options_.task, device->name())));
   figures_ = figures_to_bytes(own_figures(devices_, options_.limits.memory_bytes));

@@ -9,6 +9,7 @@
 #include "framework/base/error.h"
 #include "framework/base/fork.h"
 #include "framework/placement/device_choice.h"
+#include "framework/runtime/kernel/installed_devices.h"
 
 namespace treenail {
 namespace {
@@ -27,6 +28,7 @@ struct Holder {
 Device* found_now(const std::string& request, bool& met) {
   const std::shared_ptr<const ImmediateOptions> options = immediate_options();
   const DeviceName wanted = parse_device_name(request);
+  open_installed_devices();
   const std::vector<Device*> devices = session_devices(options->device_count);
   const std::vector<PlacementDevice> described = placement_devices(devices);
   const auto number = choose_device(described, wanted, options->allow_soft_placement);

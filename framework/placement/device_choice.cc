@@ -35,7 +35,9 @@ std::optional<int32_t> choose_device(std::span<const PlacementDevice> devices,
 
 std::string no_such_device(std::string_view request, std::string_view who,
                            std::span<const PlacementDevice> devices) {
+  const std::string why = why_missing(parse_device_name(request).type);
   return concat("cannot be placed on \"", request, "\": ", who, " has ", list_of(devices),
+                why.empty() ? "" : " (", why, why.empty() ? "" : ")",
                 "; allow_soft_placement runs it there");
 }
 

@@ -20,6 +20,7 @@
 #include "framework/base/text.h"
 #include "framework/base/thread_pool.h"
 #include "framework/device/allocator.h"
+#include "framework/runtime/kernel/installed_devices.h"
 #include "framework/runtime/kernel/kernel_library.h"
 
 namespace treenail {
@@ -142,6 +143,7 @@ ProcessInfo process_info(OpenAdapters open) {
   for (const std::string& name : installed_adapters()) {
     info.adapters.push_back(describe(name, open));
   }
+  open_installed_devices();
   for (const Device* device : session_devices({})) info.devices.push_back(to_text(device->name()));
   ask_threads(&info);
   ask_memory(&info);

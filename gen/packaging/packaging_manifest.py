@@ -12,15 +12,20 @@ from gen import isa
 from gen.deps import FEATURES
 
 NOWHERE = "no package"
+# Parts that depend on what is not free. A build for packages has none (--auto-features=yes), one of
+# a developer may, and no package of ours may take their files.
+NON_FREE_PARTS = ("cuda",)
 PACKAGES = {
     "debian": {"runtime": "libtreenail%d", "grpc": "libtreenail%d-grpc",
                "openmpi": "libtreenail%d-openmpi", "mpich": "libtreenail%d-mpich",
                "development": "libtreenail-dev", "python": "python3-treenail",
-               "tools": "treenail-tools", "worker": "treenail-worker", "license": NOWHERE},
+               "tools": "treenail-tools", "worker": "treenail-worker", "license": NOWHERE,
+               "cuda": NOWHERE},
     "fedora": {"runtime": "treenail-libs", "grpc": "treenail-grpc",
                "openmpi": "treenail-openmpi", "mpich": "treenail-mpich",
                "development": "treenail-devel", "python": "python3-treenail",
-               "tools": "treenail-tools", "worker": "treenail-worker", "license": NOWHERE},
+               "tools": "treenail-tools", "worker": "treenail-worker", "license": NOWHERE,
+               "cuda": NOWHERE},
 }
 
 
@@ -63,6 +68,10 @@ def held_to_manifest(files, patterns, packages, features):
     for path, part in files:
         hits = [row for row in patterns if covers(row[2], path)]
         used.update(hits)
+        if part in NON_FREE_PARTS:
+            found += ["%s: %s takes /%s, of part '%s', which depends on what is not free" % (
+                row[0], row[2], path, part) for row in hits]
+            continue
         wanted = packages[part]
         where = ", ".join("%s (%s)" % (place, package) for place, package, _ in hits)
         if not hits:

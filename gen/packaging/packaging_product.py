@@ -8,7 +8,7 @@ import tempfile
 
 import abi
 import shipped
-from packaging_manifest import read_manifest
+from packaging_manifest import NON_FREE_PARTS, read_manifest
 from proving import TOOLS, build_info, need, run
 
 SYSTEM = re.compile(
@@ -114,14 +114,14 @@ def libraries():
     found, count, levels = [], 0, {}
     number = int(build_info("kVersion").split(".")[0])
     with Installed() as tree:
-        for name, path, _ in tree.elves():
+        for name, path, entry in tree.elves():
             count += 1
             found += needs_of(name, needed(path), number)
             symbols = exports(path)
             if ".so" in os.path.basename(name):  # of a program, libraries take what they share
                 found += foreign(name, symbols)
             with open(path, "rb") as stream:
-                if b"libcuda" in stream.read():
+                if entry["package"] not in NON_FREE_PARTS and b"libcuda" in stream.read():
                     found.append("%s: names libcuda; wanted: in a plugin of its own" % name)
             if "/kernels/" in name:
                 levels.setdefault(os.path.basename(name), {})[name] = sorted(symbols)

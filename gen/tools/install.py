@@ -50,9 +50,10 @@ def remove(paths, destination):
 
 
 def private_libraries(manifest, destination):
-    """Kernel libraries, adapters and plugins of ours that lie in the private directory."""
+    """What lies in the private directory and is of ours: kernel libraries, adapters, plugins and
+    device libraries."""
     found = []
-    for name in ("kernels", "adapters", "plugins"):
+    for name in ("kernels", "adapters", "plugins", "devices"):
         top = "%s/%s" % (manifest["private"], name)
         for folder, _, leaves in os.walk(destination + top):
             found += [os.path.join(folder, leaf)[len(destination):] for leaf in leaves

@@ -331,6 +331,20 @@ def test_files_that_drifted(tree, manifest, debian, rpm):
     assert rpm in said(rpm_files, tree, manifest, [])
 
 
+def test_what_is_not_free_is_no_packages(tree):
+    """A build that found a CUDA toolkit has the plugin; packages are built without, and a pattern
+    that would take it is wrong."""
+    edit(tree, "debian/libtreenail1.install", "libtreenail-*.so", "libtreenail-hdf5.so")
+    manifest = changed([("lib/treenail-1/devices/libtreenail-cuda.so", "cuda")])
+    assert said(debian_files, tree, manifest, []) == ""
+    assert said(rpm_files, tree, manifest, []) == ""
+    edit(tree, "debian/libtreenail1.install", "adapters/libtreenail-hdf5.so", "*/libtreenail-*.so")
+    assert said(debian_files, tree, manifest, []) == (
+        "debian/libtreenail1.install:3: usr/lib/*/treenail-1/*/libtreenail-*.so takes "
+        "/usr/lib/TRIPLET/treenail-1/devices/libtreenail-cuda.so, of part 'cuda', which depends on "
+        "what is not free")
+
+
 def test_a_file_named_twice(tree):
     write(tree, "debian/libtreenail1.install", "usr/lib/*/libtreenail.so.*\n"
           "usr/lib/*/libtreenail.so.1\n")

@@ -51,20 +51,21 @@ def test_names_are_unique():
 
 @pytest.mark.parametrize("dep", DEPENDENCIES, ids=lambda d: d.name)
 def test_every_row_is_complete(dep):
-    assert dep.use in ("build", "feature", "run", "test", "proof", "cluster", "images",
+    assert dep.use in ("build", "feature", "non-free", "run", "test", "proof", "cluster", "images",
                        "slow-proof", "bench", "lint", "docs", "site", "package")
     assert dep.why and dep.debian and dep.fedora
     assert set(dep.versions) == set(RELEASES)
     for repository, version in dep.versions.values():
-        assert repository in ("main", "crb", "epel", "absent")
+        assert repository in ("main", "crb", "epel", "absent") or (
+            repository == dep.use == "non-free")
         assert bool(version) == (repository != "absent")
 
 
 @pytest.mark.parametrize("dep", DEPENDENCIES, ids=lambda d: d.name)
 def test_what_is_absent_somewhere_is_optional(dep):
     if any(repository == "absent" for repository, _ in dep.versions.values()):
-        assert dep.use in ("feature", "proof", "images", "slow-proof", "bench", "docs", "site",
-                           "package")
+        assert dep.use in ("feature", "non-free", "proof", "images", "slow-proof", "bench", "docs",
+                           "site", "package")
 
 
 @pytest.mark.parametrize("dep", DEPENDENCIES, ids=lambda d: d.name)

@@ -208,12 +208,16 @@ def test_installing_over_an_older_one_leaves_nothing_of_it(small_tree, tmp_path)
     older = private / "kernels/x86-64-v0/libtreenail-kernels-cpu.so"
     older.parent.mkdir(parents=True)
     older.write_text("x")
+    device = private / "devices/libtreenail-cuda.so"
+    device.parent.mkdir()
+    device.write_text("x")
     foreign = private / "plugins/mine.so"
     foreign.parent.mkdir()
     foreign.write_text("x")
     small_tree.configure()
-    assert "removed 2 of an earlier" in small_tree.ninja("install", environment=environment).stdout
+    assert "removed 3 of an earlier" in small_tree.ninja("install", environment=environment).stdout
     assert not old.exists() and not older.parent.exists() and foreign.exists()
+    assert not device.exists()
     small_tree.configure("--kernel-isas=none")
     small_tree.write("VERSION", "0.1.1\n")
     small_tree.ninja("install", environment=environment)

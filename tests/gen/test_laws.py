@@ -112,6 +112,91 @@ def test_a_plan_without_link_pool():
     assert check.check_plan(Plan()) == ["there is no pool for links"]
 
 
+DEVICE_CODE = """#include "kernels/cuda/language/gpu.h"
+#include "kernels/cuda/language/more.h"
+// no asm(), no <<<>>>, no cub/cub.cuh
+const char* kUrl = "http://x";  /* __syncthreads()
+thrust:: */
+"""
+
+
+@pytest.fixture
+def device_tree(small_tree):
+    small_tree.write("kernels/cuda/language/gpu.h", "void sync() { __syncthreads(); }\n"
+                     "int all() { return __ballot_sync(0xffffffffu, 1); }\n")
+    small_tree.write("kernels/cuda/language/more.h", "")
+    small_tree.write("kernels/cuda/data/fill.cu", DEVICE_CODE)
+    small_tree.write("kernels/cuda/host.cc", "")
+    text = (small_tree.root / "kernels/targets.py").read_text()
+    small_tree.write("kernels/targets.py", text + '''
+Component(name="language", headers=["kernels/cuda/language/*.h"])
+Component(name="device_code", sources=["kernels/cuda/**/*.cu"], needs=["language"])
+Component(name="plugin", sources=["kernels/cuda/*.cc"], needs=["language"])
+DeviceLibrary(name="cuda", component="plugin", device_code="device_code", images="images",
+              feature="cuda", part="cuda")
+''')
+    return small_tree
+
+
+def test_device_code_that_keeps_to_its_language(device_tree):
+    assert problems(device_tree) == []
+
+
+@pytest.mark.parametrize("line, message", [
+    ("fill<<<1, 2>>>();", "'<<<' is a launch"), ("using cub::Sum;", "'cub::' is CUB"),
+    ("#define X <cub/cub.cuh>", "'cub/' is CUB"), ("thrust::sort();", "'thrust' is Thrust"),
+    ("namespace cg = cooperative_groups;", "'cooperative_groups' is"),
+    ("using nvcuda::wmma::load;", "'wmma' is"), ("tex1Dfetch(t, 0);", "'tex1Dfetch' is textures"),
+    ("texture <float> t;", "'texture <' is textures"), ('asm("bar");', "'asm' is inline assembly"),
+    ("asm volatile(x);", "'asm' is inline"), ("__asm__(x);", "'__asm__' is inline assembly"),
+    ("#define H <cuda_runtime.h>", "'cuda_runtime.h' is the CUDA runtime"),
+    ("f(0xffffffff);", "'0xffffffff' is a mask of 32 lanes"),
+    ("f(0xFFFFFFFFu);", "'0xFFFFFFFFu' is a mask"),
+    ("__syncthreads();", "'__syncthreads' is an intrinsic that kernels/cuda/language/gpu.h has"),
+    ("__syncwarp();", "is an intrinsic"), ("__shfl_down_sync(1, x, 2);", "is an intrinsic"),
+    ("__ballot_sync(1, x);", "is an intrinsic")])
+@pytest.mark.parametrize("path", ["kernels/cuda/data/fill.cu", "kernels/cuda/language/more.h"])
+def test_device_code_that_does_not(device_tree, path, line, message):
+    text = (device_tree.root / path).read_text()
+    device_tree.write(path, text + line + "\n")
+    (found,) = problems(device_tree)
+    assert found.startswith("%s:%d: " % (path, text.count("\n") + 1)) and message in found
+
+
+@pytest.mark.parametrize("line", ["f(0xffffffff0, 0xfffffffu);", "int thrusted;",
+                                  "subcub::x; retexture <1; basm(x);"])
+def test_what_only_looks_like_it(device_tree, line):
+    device_tree.write("kernels/cuda/data/fill.cu", DEVICE_CODE + line + "\n")
+    assert problems(device_tree) == []
+
+
+def test_the_language_itself_may_use_intrinsics_and_nothing_else(device_tree):
+    device_tree.edit("kernels/cuda/language/gpu.h", "void sync()", "thrust::x; void sync()")
+    (found,) = problems(device_tree)
+    assert found.startswith("kernels/cuda/language/gpu.h:1: 'thrust'")
+
+
+def test_host_code_of_the_plugin_is_no_device_code(device_tree):
+    device_tree.write("kernels/cuda/host.cc", "int mask = 0xffffffff;\n")
+    assert problems(device_tree) == []
+
+
+@pytest.mark.parametrize("line, message", [
+    ("#include <cuda.h>", "device_code does not name cuda as external"),
+    ("#include <curand_kernel.h>", "no dependency of gen/deps.py covers"),
+    ('#include "framework/base/registry.h"', "device_code does not need base")])
+def test_includes_of_device_code_are_declared(device_tree, line, message):
+    device_tree.write("kernels/cuda/data/fill.cu", DEVICE_CODE + line + "\n")
+    (found,) = problems(device_tree)
+    assert message in found
+
+
+def test_device_code_that_no_library_embeds(device_tree):
+    device_tree.edit("kernels/targets.py", 'device_code="device_code"', 'device_code="other"')
+    (found,) = problems(device_tree)
+    assert "'device_code' has sources, but no target takes it up" in found
+
+
 PYTHON_3_9 = sorted(path for folder in ("gen", "python", "smoke", "tests", "bench")
                     for path in (SOURCE / folder).rglob("*.py")) + [SOURCE / "configure.py"]
 

@@ -116,7 +116,7 @@ def test_build_directory():
     (["--coverage=off"], "--coverage=off: it takes no value but yes or no"),
     (["--no-cache="], "--no-cache=: it takes no value but yes or no"),
     (["--build-dir="], "names no directory"),
-    (["--with-cuda=yes"], "there is no such feature; these are: --with-lapack, --with-onednn"),
+    (["--with-opencl=yes"], "there is no such feature; these are: --with-lapack, --with-onednn"),
     (["--with-blas=yes"], "--with-blas=yes: choose with --blas=auto|generic|"),
     (["--host=aarch64"], "a triplet such as aarch64-linux-gnu is needed"),
     (["--host-python=3.11"], "is for cross builds, with --host=TRIPLET"),

@@ -31,7 +31,7 @@ bool overlap(const void* a, const void* b, size_t bytes) {
 
 SimulatedDevice::SimulatedDevice(int index)
     : Device({"localhost", 0, 0, kKind, index}),
-      memory_(concat(kKind, ":", index), index),
+      memory_(concat(kKind, ":", index)),
       queue_(to_text(name()), index) {
   devices[static_cast<size_t>(index)] = this;
 }

@@ -13,6 +13,7 @@
 #include "framework/base/error.h"
 #include "framework/op/op_registry.h"
 #include "framework/runtime/kernel/async_kernel.h"
+#include "framework/runtime/kernel/kernel_types.h"
 #include "framework/runtime/kernel/queued_kernel.h"
 #include "tests/simulated/execution.h"
 
@@ -130,49 +131,6 @@ std::string problem_of(const OpDef& def) {
   return "";
 }
 
-std::vector<DType> plain_of(std::span<const DType> dtypes) {
-  std::vector<DType> plain;
-  std::ranges::copy_if(dtypes, std::back_inserter(plain), is_plain);
-  return plain;
-}
-
-std::vector<DType> all_plain() {
-  std::vector<DType> all;
-  for (int n = 1; n < kNumDTypes; ++n) {
-    if (dtype_is_valid(n)) all.push_back(static_cast<DType>(n));
-  }
-  return plain_of(all);
-}
-
-// The positions of attributes that give an input or output its dtype.
-std::vector<int> dtype_attrs(const OpDef& def) {
-  std::vector<int> attrs;
-  for (const auto& args : {def.inputs, def.outputs}) {
-    for (const ArgDef& arg : args) {
-      const int attr = arg.type_attr >= 0 ? arg.type_attr : arg.type_list_attr;
-      if (attr >= 0 && std::ranges::find(attrs, attr) == attrs.end()) attrs.push_back(attr);
-    }
-  }
-  return attrs;
-}
-
-// The host's constraints and those of the op, plain dtypes alone; none where nothing is left.
-std::optional<std::vector<TypeConstraint>> plain_constraints(const OpDef& def,
-                                                             const KernelRegistration& host) {
-  std::vector<TypeConstraint> constraints = host.constraints;
-  for (const int position : dtype_attrs(def)) {
-    const AttrDef& attr = def.attrs[static_cast<size_t>(position)];
-    if (std::ranges::find(constraints, attr.name, &TypeConstraint::attr) == constraints.end())
-      constraints.push_back(
-          {attr.name, attr.allowed_types.empty() ? all_plain() : attr.allowed_types});
-  }
-  for (TypeConstraint& constraint : constraints) {
-    constraint.dtypes = plain_of(constraint.dtypes);
-    if (constraint.dtypes.empty()) return std::nullopt;
-  }
-  return constraints;
-}
-
 // Calls found(registration, problem, constraints) for what the host has.
 template <class F>
 void for_each_kernel(F found) {
@@ -180,7 +138,7 @@ void for_each_kernel(F found) {
     const OpDef* const def = OpRegistry::instance().find(host.op);
     if (def == nullptr) continue;
     std::string problem = problem_of(*def);
-    auto constraints = plain_constraints(*def, host);
+    auto constraints = plain_constraints(*def, host.constraints);
     if (problem.empty() && !constraints) problem = "the kernel for strings is the host's";
     found(*def, problem, std::move(constraints));
   }

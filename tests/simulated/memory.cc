@@ -1,50 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-// All devices' addresses are one reservation, followed by all views: one shift serves all.
+// A device's addresses and their view are one reservation, so that one shift serves all devices.
 #include "tests/simulated/memory.h"
 
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstring>
-#include <utility>
 
 #include "framework/base/error.h"
 #include "tests/simulated/violation.h"
+#include "tests/support/sanitizers.h"
+
+#ifdef TREENAIL_ASAN
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(at, bytes) (static_cast<void>(at), static_cast<void>(bytes))
+#define ASAN_UNPOISON_MEMORY_REGION(at, bytes) (static_cast<void>(at), static_cast<void>(bytes))
+#endif
 
 namespace treenail::simulated {
 namespace {
 
-constexpr size_t kAlignment = 64;
-constexpr size_t kGap = 64;         // between blocks, so that none ends where another begins
 constexpr size_t kPage = 64 << 10;  // a multiple of every system's
 constexpr size_t kLarge = 1 << 20;  // from here on memory is given back to the system when freed
 constexpr size_t kMostPoison = 64 << 20;  // of a block: more would cost memory that nobody uses
 constexpr size_t kRemembered = 256;
 
-std::byte* reserve() {
-  const size_t bytes = 2 * Memory::kShift;
+constexpr size_t kMostDevices = 16;
+
+uintptr_t address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+
+// Where the devices' addresses begin; 0: no device yet.
+std::array<std::atomic<uintptr_t>, kMostDevices> spaces = {};
+
+uintptr_t reserve() {
+  const size_t bytes = Memory::kSpace + Memory::kShift;
   void* const at =
       ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) throw resource_exhausted("no addresses for the simulated devices");
   auto* const begin = static_cast<std::byte*>(at);
-  if (::mprotect(begin + Memory::kShift, Memory::kShift, PROT_READ | PROT_WRITE) != 0)
+  if (::mprotect(begin + Memory::kShift, Memory::kSpace, PROT_READ | PROT_WRITE) != 0)
     throw resource_exhausted("no memory for the simulated devices");
-  return begin;
-}
-
-uintptr_t address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
-
-uintptr_t space() {
-  static std::byte* const begin = reserve();
-  return address(begin);
+  for (std::atomic<uintptr_t>& space : spaces) {
+    uintptr_t none = 0;
+    if (space.compare_exchange_strong(none, address(at))) return address(at);
+  }
+  throw resource_exhausted("there are at most ", kMostDevices, " simulated devices");
 }
 
 void* pointer(uintptr_t address) { return reinterpret_cast<void*>(address); }
-
-// What a block takes up; none is empty, for each has an address of its own.
-size_t room_for(size_t bytes) {
-  return (std::max<size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment + kGap;
-}
 
 bool overlap(uintptr_t a, size_t a_bytes, uintptr_t b, size_t b_bytes) {
   return a < b + b_bytes && b < a + a_bytes;
@@ -54,24 +60,47 @@ void poison(uintptr_t at, size_t bytes) {
   std::memset(Memory::view(pointer(at)), kPoison, std::min(bytes, kMostPoison));
 }
 
-void forget(uintptr_t at, size_t bytes) {
-  if (bytes < kLarge) return poison(at, bytes);
-  const uintptr_t begin = (at + kPage - 1) / kPage * kPage;
-  const uintptr_t end = (at + bytes) / kPage * kPage;
-  ::madvise(Memory::view(pointer(begin)), end - begin, MADV_DONTNEED);
-  poison(at, begin - at);
-  poison(end, at + bytes - end);
-}
-
 }  // namespace
 
 bool overlaps_device(const void* at, size_t bytes) {
-  return overlap(address(at), bytes, space(), 2 * Memory::kShift);
+  return std::ranges::any_of(spaces, [&](const std::atomic<uintptr_t>& space) {
+    const uintptr_t begin = space.load(std::memory_order_relaxed);
+    return begin != 0 && overlap(address(at), bytes, begin, Memory::kSpace + Memory::kShift);
+  });
 }
 
-Memory::Memory(std::string name, int index)
-    : name_(std::move(name)), begin_(space() + static_cast<size_t>(index) * kSpace) {
+Memory::Memory(std::string name, Layout layout)
+    : name_(std::move(name)), layout_(layout), begin_(reserve()) {
   free_.emplace(begin_, kSpace);
+}
+
+// What a block takes up. None is empty, for each has an address of its own; none ends where another
+// begins.
+size_t Memory::room_for(size_t bytes) const {
+  const size_t unit = layout_.alignment;
+  return (std::max<size_t>(bytes, 1) + unit - 1) / unit * unit + unit;
+}
+
+// Nobody else has the block.
+void Memory::admit(uintptr_t at, size_t bytes) const {
+  if (layout_.fence) {
+    ASAN_POISON_MEMORY_REGION(view(pointer(at)), room_for(bytes));
+    ASAN_UNPOISON_MEMORY_REGION(view(pointer(at)), bytes);
+  }
+  poison(at, bytes);
+}
+
+void Memory::forget(uintptr_t at, size_t bytes) const {
+  if (bytes < kLarge) {
+    poison(at, bytes);
+  } else {
+    const uintptr_t begin = (at + kPage - 1) / kPage * kPage;
+    const uintptr_t end = (at + bytes) / kPage * kPage;
+    ::madvise(view(pointer(begin)), end - begin, MADV_DONTNEED);
+    poison(at, begin - at);
+    poison(end, at + bytes - end);
+  }
+  if (layout_.fence) ASAN_POISON_MEMORY_REGION(view(pointer(at)), bytes);
 }
 
 void* Memory::allocate(size_t bytes) {
@@ -89,7 +118,7 @@ void* Memory::allocate(size_t bytes) {
     peak_ = std::max(peak_, in_use_);
     ++calls_;
   }
-  poison(at, bytes);  // nobody else has it
+  admit(at, bytes);
   return pointer(at);
 }
 
@@ -129,27 +158,29 @@ void Memory::give_back(uintptr_t begin, size_t room) {
   free_.erase(at);
 }
 
-bool Memory::retire(const void* memory, size_t bytes) {
+bool Memory::retire(const void* memory, std::optional<size_t> bytes) {
   std::string problem;
   bool found = false;
   {
     const std::lock_guard lock(mutex_);
     const auto block = blocks_.find(address(memory));
-    found = block != blocks_.end() && !block->second.retired && block->second.bytes == bytes;
+    found = block != blocks_.end() && !block->second.retired &&
+            block->second.bytes == bytes.value_or(block->second.bytes);
     if (!found) {
       problem = block != blocks_.end() && !block->second.retired
                     ? concat("whose block has ", block->second.bytes, " bytes")
                     : dead_text(address(memory));
     } else {
-      if (read_by_peer(address(memory), bytes))
+      if (read_by_peer(address(memory), block->second.bytes))
         problem = "which a copy to another device still reads";
       block->second.retired = true;
-      in_use_ -= static_cast<int64_t>(bytes);
+      in_use_ -= static_cast<int64_t>(block->second.bytes);
     }
   }
   if (!problem.empty()) {
-    violation(concat("simulated device ", name_, ": deallocate frees ", bytes, " bytes at ",
-                     hex(memory), ", ", problem));
+    const std::string what = bytes.has_value() ? concat(*bytes, " bytes at ") : "the block at ";
+    violation(concat("simulated device ", name_, ": deallocate frees ", what, hex(memory), ", ",
+                     problem));
   }
   return found;
 }
@@ -199,6 +230,19 @@ std::string Memory::problem_of(Use use, uintptr_t at, size_t bytes) const {
   if (use == Use::kWrite && read_by_peer(at, bytes))
     return "which a copy to another device still reads";
   return "";
+}
+
+bool Memory::contains(const void* at) const {
+  return address(at) >= begin_ && address(at) - begin_ < kSpace;
+}
+
+std::string Memory::pointer_problem(const void* at) const {
+  const std::lock_guard lock(mutex_);
+  const auto after = blocks_.upper_bound(address(at));
+  if (after == blocks_.begin()) return dead_text(address(at));
+  const auto& [begin, block] = *std::prev(after);
+  const bool inside = address(at) - begin <= std::max<size_t>(block.bytes, 1);
+  return inside && !block.retired ? "" : dead_text(address(at));
 }
 
 std::string Memory::dead_text(uintptr_t at) const {
@@ -252,6 +296,16 @@ int64_t Memory::live_bytes() const {
 int64_t Memory::live_blocks() const {
   const std::lock_guard lock(mutex_);
   return static_cast<int64_t>(blocks_.size());
+}
+
+int64_t Memory::used_blocks() const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::count_if(blocks_, [](const auto& it) { return !it.second.retired; });
+}
+
+int64_t Memory::limit() const {
+  const std::lock_guard lock(mutex_);
+  return limit_;
 }
 
 void Memory::set_limit(int64_t bytes) {

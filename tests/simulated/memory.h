@@ -10,7 +10,9 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "framework/device/allocator.h"
 
@@ -26,8 +28,15 @@ enum class Use : uint8_t { kRead, kWrite };
 
 class Memory {
  public:
-  // `name`: "SIM:0"; of the device with that index.
-  Memory(std::string name, int index);
+  // What blocks are apart: their addresses are multiples of `alignment`, a power of two. `fence`:
+  // for AddressSanitizer what is no live block is no memory, in the view either.
+  struct Layout {
+    size_t alignment = 64;
+    bool fence = false;
+  };
+  // `name`: "SIM:0".
+  explicit Memory(std::string name) : Memory(std::move(name), Layout()) {}
+  Memory(std::string name, Layout layout);
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
@@ -35,13 +44,18 @@ class Memory {
   // now on comes after what frees it.
   void* allocate(size_t bytes);
   // From now on nobody may ask for anything on the block. False, with a violation, for no block.
-  bool retire(const void* memory, size_t bytes);
+  // `bytes`: what the block has, where whoever frees it says so.
+  bool retire(const void* memory, std::optional<size_t> bytes);
   // The queue is past what used a retired block.
   void release(const void* memory);
 
   // Whether the range lies in one live block, and nobody else reads what is to be written; a
   // violation if not. `who`: "copy_in" of the text.
   bool usable(const char* who, Use use, const void* at, size_t bytes) const;
+  // "", or what is wrong with a pointer into this device: it may be where a live block ends, too.
+  std::string pointer_problem(const void* at) const;
+  // Whether it is one of this device's addresses, of whatever block.
+  bool contains(const void* at) const;
 
   // Where the bytes behind an address of the device are.
   template <class T>
@@ -63,13 +77,15 @@ class Memory {
   };
 
   AllocatorStats stats() const;
-  int64_t live_bytes() const;     // not released
-  int64_t live_blocks() const;    // the same
+  int64_t live_bytes() const;   // not released
+  int64_t live_blocks() const;  // the same
+  int64_t used_blocks() const;  // not retired
+  int64_t limit() const;
   void set_limit(int64_t bytes);  // <= 0: the default
   void fail_allocation(int64_t nth);
 
   static constexpr size_t kSpace = size_t{8} << 30;  // addresses of a device
-  static constexpr size_t kShift = kSpace * kDevices;
+  static constexpr size_t kShift = kSpace;           // the views follow them
   static constexpr int64_t kDefaultLimit = int64_t{3} << 30;
 
  private:
@@ -83,6 +99,9 @@ class Memory {
   };
   // The mutex is held by the callers of these.
   void check_limit(size_t bytes);
+  size_t room_for(size_t bytes) const;
+  void admit(uintptr_t at, size_t bytes) const;
+  void forget(uintptr_t at, size_t bytes) const;
   uintptr_t take(size_t room);
   void give_back(uintptr_t begin, size_t room);
   std::string problem_of(Use use, uintptr_t at, size_t bytes) const;
@@ -90,6 +109,7 @@ class Memory {
   bool read_by_peer(uintptr_t at, size_t bytes) const;
 
   const std::string name_;
+  const Layout layout_;
   const uintptr_t begin_;
   mutable std::mutex mutex_;
   std::map<uintptr_t, size_t> free_;  // ranges, none next to another

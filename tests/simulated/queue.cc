@@ -151,4 +151,9 @@ std::exception_ptr Event::wait() {
   return error_;
 }
 
+bool Event::reached() const {
+  const std::lock_guard lock(mutex_);
+  return set_;
+}
+
 }  // namespace treenail::simulated

@@ -90,9 +90,10 @@ class Event {
  public:
   void set(const std::exception_ptr& error);
   std::exception_ptr wait();
+  bool reached() const;
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool set_ = false;
   std::exception_ptr error_;

@@ -11,6 +11,7 @@
 #include "framework/base/error.h"
 #include "framework/base/interrupt.h"
 #include "framework/base/spin.h"
+#include "framework/runtime/kernel/installed_devices.h"
 #include "framework/runtime/plan/plan.h"
 #include "framework/runtime/run/deadline.h"
 #include "framework/runtime/run/executor.h"
@@ -79,6 +80,7 @@ void check_feeds(std::span<const Output> feeds, std::vector<int64_t> keys) {
 Session::Session(std::shared_ptr<Graph> graph, SessionOptions options)
     : graph_(std::move(graph)), impl_(std::make_unique<Impl>()) {
   impl_->resources = options.resources ? options.resources : std::make_shared<ResourceManager>();
+  open_installed_devices();
   impl_->devices = session_devices(options.device_count);
   for (Device* device : impl_->devices)
     impl_->arenas.push_back(std::make_unique<ArenaPool>(*device));

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pass of a reduction: along rows, by groups of lanes, or down columns, a thread each. The order
+// of additions depends on the shape alone.
+#include "kernels/cuda/language/group.h"
+#include "kernels/cuda/language/math.h"
+#include "kernels/cuda/language/numbers.h"
+#include "kernels/cuda/reductions/reduce_pass.h"
+
+namespace treenail::gpu {
+
+template <class T>
+struct Sum {
+  TN_DEVICE static T identity() { return 0; }
+  TN_DEVICE static T map(T x) { return x; }
+  TN_DEVICE static T combine(T a, T b) { return a + b; }
+};
+template <class T>
+struct SumOfSquares : Sum<T> {
+  TN_DEVICE static T map(T x) { return x * x; }
+};
+template <class T>
+struct Prod : Sum<T> {
+  TN_DEVICE static T identity() { return 1; }
+  TN_DEVICE static T combine(T a, T b) { return a * b; }
+};
+// NaN wins.
+template <class T>
+struct Max : Sum<T> {
+  TN_DEVICE static T identity() { return kLowest<T>; }
+  TN_DEVICE static T combine(T a, T b) { return a > b || a != a ? a : b; }
+};
+template <class T>
+struct Min : Sum<T> {
+  TN_DEVICE static T identity() { return kHighest<T>; }
+  TN_DEVICE static T combine(T a, T b) { return a < b || a != a ? a : b; }
+};
+template <class T>
+struct And : Sum<T> {
+  TN_DEVICE static T identity() { return 1; }
+  TN_DEVICE static T combine(T a, T b) { return a & b; }
+};
+template <class T>
+struct Or : Sum<T> {
+  TN_DEVICE static T combine(T a, T b) { return a | b; }
+};
+
+template <class T>
+TN_DEVICE T finished(const ReducePass& p, T x) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (p.finish == Finish::kDivide) return x / static_cast<T>(p.divisor);
+    if (p.finish == Finish::kRoot) return square_root(x);
+    if (p.finish == Finish::kHalve) return T(0.5) * x;
+  }
+  return x;
+}
+
+template <class Op, class T>
+TN_DEVICE T entering(const ReducePass& p, T x) {
+  return p.mapped != 0 ? x : Op::map(x);
+}
+
+template <class Op, class T>
+TN_DEVICE void reduce_rows(const ReducePass& p, const T* x, T* y) {
+  TN_SHARED(T, part, kMostThreads);
+  const int64_t groups = threads() / p.lanes, results = p.outer * p.chunks;
+  for (int64_t base = block() * groups; base < results; base += blocks() * groups) {
+    const int64_t result = base + group_of(p.lanes);
+    T sum = Op::identity();
+    if (result < results) {
+      const int64_t begin = result % p.chunks * p.chunk;
+      const int64_t end = begin + p.chunk < p.extent ? begin + p.chunk : p.extent;
+      const T* const row = x + result / p.chunks * p.extent;
+      for (int64_t i = begin + lane_of(p.lanes); i < end; i += p.lanes)
+        sum = Op::combine(sum, entering<Op>(p, row[i]));
+    }
+    sum = over_group(part, sum, p.lanes, [](T a, T b) { return Op::combine(a, b); });
+    if (result < results && lane_of(p.lanes) == 0) y[result] = finished(p, sum);
+  }
+}
+
+template <class Op, class T>
+TN_DEVICE void reduce_columns(const ReducePass& p, const T* x, T* y) {
+  const int64_t results = p.outer * p.chunks * p.inner;
+  for (int64_t result = first(); result < results; result += stride()) {
+    const int64_t column = result % p.inner, above = result / p.inner;
+    const int64_t begin = above % p.chunks * p.chunk;
+    const int64_t end = begin + p.chunk < p.extent ? begin + p.chunk : p.extent;
+    const T* at = x + (above / p.chunks * p.extent + begin) * p.inner + column;
+    T sum = Op::identity();
+    for (int64_t i = begin; i < end; ++i, at += p.inner)
+      sum = Op::combine(sum, entering<Op>(p, *at));
+    y[result] = finished(p, sum);
+  }
+}
+
+#define TN_REDUCTION(Op, T)                                              \
+  TN_KERNEL(reduce_rows_##Op##_##T, ReducePass p, const T* x, T* y) {    \
+    reduce_rows<Op<T>>(p, x, y);                                         \
+  }                                                                      \
+  TN_KERNEL(reduce_columns_##Op##_##T, ReducePass p, const T* x, T* y) { \
+    reduce_columns<Op<T>>(p, x, y);                                      \
+  }
+#include "kernels/cuda/reductions/reductions.h"
+#undef TN_REDUCTION
+
+}  // namespace treenail::gpu

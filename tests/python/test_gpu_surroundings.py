@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a GPU's driver, its libraries or the plugin are missing or of the wrong kind: one sentence
+says which, and the CPU goes on. Each in a process of its own, with the simulated CUDA where it
+needs a driver."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import treenail as tn
+
+BUILD = Path(tn._core.__file__).resolve().parents[2]
+SIMULATED = BUILD / "tests/cuda_sim"
+PLUGIN = "libtreenail-cuda.so"
+PRIVATE = BUILD / "lib" / ("treenail-" + tn.__version__.split(".")[0])
+
+pytestmark = pytest.mark.skipif(
+    not ((SIMULATED / "libcuda.so.1").exists() and (PRIVATE / "devices" / PLUGIN).exists()),
+    reason="a build with the CUDA plugin, and `ninja tests`, make what this runs")
+
+PROGRAM = """
+import ctypes, os, treenail as tn
+
+def say(work):
+    try:
+        print(float(work()))
+    except tn.errors.OpError as error:
+        print(type(error).__name__ + ": " + str(error).splitlines()[0])
+
+for call, value in eval(os.environ["CUSIM_CALLS"]):
+    getattr(ctypes.CDLL("libcuda.so.1"), call)(value)
+
+def exponential():
+    with tn.eager(), tn.device("/gpu:0"):
+        return tn.exp(tn.constant(0.0)).numpy()
+
+def product():
+    with tn.device("/gpu:0"):
+        y = tn.matmul(tn.fill([1, 1], 2.0), tn.fill([1, 1], 3.0))
+    with tn.Session() as sess:
+        return sess.run(y)[0, 0]
+
+def on_the_cpu():
+    with tn.Session() as sess:
+        return sess.run(tn.exp(0.0))
+
+for work in (exponential, product, on_the_cpu, exponential):
+    say(work)
+"""
+
+
+def run(libraries=SIMULATED, calls=(), **environment):
+    """What an operation on the GPU, a product on it, one on the CPU, and the first again say."""
+    found = subprocess.run([sys.executable, "-c", PROGRAM], text=True, check=False,
+                           env=dict(os.environ, LD_LIBRARY_PATH=str(libraries),
+                                    CUSIM_CALLS=repr(list(calls)), **environment),
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert found.returncode == 0, found.stdout
+    lines = found.stdout.splitlines()
+    assert len(lines) == 4 and lines[3] == lines[0] and lines[2] == "1.0", found.stdout
+    return lines[0], lines[1]
+
+
+def check_absent(why, **arguments):
+    """No session has a GPU, and its absence is explained."""
+    for line in run(**arguments):
+        assert re.match(r'InvalidArgumentError: .*cannot be placed on "/gpu:0": this \w+ has '
+                        r"\S*CPU:0 \(%s\); allow_soft_placement" % why, line), line
+
+
+def private_directory(tmp_path):
+    """The private library directory without device libraries."""
+    (tmp_path / "devices").mkdir()
+    for name in ("kernels", "adapters"):
+        os.symlink(PRIVATE / name, tmp_path / name)
+    return tmp_path / "devices" / PLUGIN
+
+
+def test_with_everything_there():
+    assert run() == ("1.0", "6.0")
+
+
+def test_no_driver(tmp_path):
+    (tmp_path / "libcuda.so.1").touch()  # found before a real one
+    check_absent(r"NVIDIA's driver is not there: \S*libcuda.so.1: file too short",
+                 libraries=tmp_path)
+
+
+def test_an_old_driver():
+    check_absent(r"NVIDIA's driver is for CUDA 11\.4; this plugin was built for CUDA \d+\.\d+ and "
+                 r"needs a driver for CUDA \d+\.0 or later",
+                 calls=[("cusim_driver_version", 11040)])
+
+
+def test_no_gpu():
+    check_absent("NVIDIA's driver finds no GPU that this process may use",
+                 TREENAIL_CUDA_SIM_DEVICES="0")
+
+
+def test_no_plugin(tmp_path):
+    private_directory(tmp_path)
+    check_absent(r"the part of Treenail for NVIDIA GPUs is not installed: version \S+ \(Debian: "
+                 r"libtreenail\d+-cuda, Fedora: treenail-cuda\)",
+                 TREENAIL_LIBRARY_DIR=str(tmp_path))
+
+
+def test_a_truncated_plugin(tmp_path):
+    plugin = private_directory(tmp_path)
+    shutil.copy(PRIVATE / "devices" / PLUGIN, plugin)
+    os.truncate(plugin, 100000)
+    check_absent(r"the plugin \S*%s is truncated: its header speaks of \d+ bytes, it has 100000" %
+                 PLUGIN, TREENAIL_LIBRARY_DIR=str(tmp_path))
+
+
+def test_a_plugin_of_another_build(tmp_path):
+    plugin = private_directory(tmp_path)
+    code = (PRIVATE / "devices" / PLUGIN).read_bytes()
+    changed, count = re.subn(rb"\0(\d+\.\d+\.\d+-)[0-9a-f]{12}\0", rb"\0\1ffffffffffff\0", code)
+    assert count
+    plugin.write_bytes(changed)
+    check_absent(r"\S*%s is of build \S+-ffffffffffff; this libtreenail is of build \S+" % PLUGIN,
+                 TREENAIL_LIBRARY_DIR=str(tmp_path))
+
+
+def test_no_cublaslt(tmp_path):
+    for library in SIMULATED.iterdir():
+        if "cublas" in library.name:
+            (tmp_path / library.name).touch()
+        else:
+            os.symlink(library, tmp_path / library.name)
+    exponential, product = run(libraries=tmp_path)
+    assert exponential == "1.0"
+    assert re.match(r'FailedPreconditionError: \[MatMul node "MatMul"\] cuBLASLt, for products on '
+                    r"a GPU, is not there: \S*libcublasLt\.so\.\d+: file too short", product)
+
+
+def test_an_architecture_without_code():
+    for line in run(calls=[("cusim_no_binary", 1)]):
+        assert re.match(r"FailedPreconditionError: .*GPU:0: the plugin holds no code for GPUs of "
+                        r"compute capability 9\.0, as Simulated CUDA device is", line), line
