@@ -68,8 +68,12 @@ PyObject* get_hdf5_version(PyObject*, PyObject*) {
 // listed here, once for all that is then read of it.
 constexpr const char* kReaderCapsule = "treenail.CheckpointReader";
 
+// Without the GIL: who holds HDF5's lock may wait for it (h5py does, where it converts).
 void close_checkpoint(PyObject* capsule) {
-  delete static_cast<CheckpointReader*>(PyCapsule_GetPointer(capsule, kReaderCapsule));
+  auto* const reader =
+      static_cast<CheckpointReader*>(PyCapsule_GetPointer(capsule, kReaderCapsule));
+  const GilRelease release;
+  delete reader;
 }
 
 PyObject* open_checkpoint(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
