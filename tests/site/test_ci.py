@@ -322,12 +322,13 @@ def test_the_workplace_runs_ci_test_and_then_the_other_stages(tmp_path):
         path = tmp_path / "ci" / name
         path.write_text('#!/bin/sh\necho "%s $*"\n[ "$*" != "$FAILING" ] || exit 3\n' % name)
         path.chmod(0o755)
-    for failing, status in (("none", 0), ("--werror", 3), ("site", 3)):
+    options = "--cuda-arch=90 --werror"
+    for failing, status in (("none", 0), (options, 3), ("site", 3)):
         done = subprocess.run([str(tmp_path / ".ci/run"), "--werror"], stdout=subprocess.PIPE,
                               env=dict(os.environ, FAILING=failing), check=False)
         assert done.returncode == status
         assert done.stdout.decode().splitlines() == [
-            "test --werror", "stage packaging", "stage site", "stage lint-site"]
+            "test " + options, "stage packaging", "stage site", "stage lint-site"]
 
 
 def test_programs_may_be_run():
