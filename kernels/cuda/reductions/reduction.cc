@@ -16,6 +16,7 @@
 #include "kernels/cuda/driver/registrations.h"
 #include "kernels/cuda/reductions/reduce_pass.h"
 #include "kernels/cuda/reductions/reduction_host.h"
+#include "kernels/host/reductions/merged_axes.h"
 
 namespace treenail::cuda {
 namespace {
@@ -59,23 +60,7 @@ const Function& function_of(std::string_view operation, DType dtype) {
 
 // --- Passes -------------------------------------------------------------------------------------
 
-struct Axis {
-  int64_t extent;
-  bool reduced;
-};
-
-std::vector<Axis> merged_axes(const Shape& shape, const std::vector<bool>& reduced) {
-  std::vector<Axis> axes;
-  for (int i = 0; i < shape.rank(); ++i) {
-    const bool is_reduced = reduced[static_cast<size_t>(i)];
-    if (!axes.empty() && axes.back().reduced == is_reduced) {
-      axes.back().extent *= shape.dim(i);
-    } else {
-      axes.push_back({shape.dim(i), is_reduced});
-    }
-  }
-  return axes;
-}
+using Axis = host::MergedAxis;
 
 int64_t product_of(const std::vector<Axis>& axes, size_t first, size_t last) {
   int64_t product = 1;
@@ -204,7 +189,7 @@ std::unique_ptr<Kernel> prepare_reduction(const PrepareContext& p) {
 std::unique_ptr<Kernel> make_reduction_kernel(const PrepareContext& p, std::string_view operation,
                                               Finish finish, const std::vector<bool>& reduced) {
   const auto& device = static_cast<const CudaDevice&>(p.device());
-  const std::vector<Axis> axes = merged_axes(p.input_shape(0), reduced);
+  const std::vector<Axis> axes = host::merged_axes(p.input_shape(0), reduced);
   Reduction reduction{&function_of(operation, p.input_type(0)), passes_of(axes, device)};
   ReducePass& last = reduction.passes.back();
   last.finish = finish;

@@ -11,6 +11,7 @@
 #include "framework/base/error.h"
 #include "framework/base/fork.h"
 #include "kernels/host/fusion/block_kernel.h"
+#include "kernels/host/reductions/merged_axes.h"
 
 namespace treenail::host {
 namespace {
@@ -276,24 +277,7 @@ class ReduceKernel final : public BlockKernel {
   }
 };
 
-// Extents of alternately kept and reduced axes.
-struct Axis {
-  int64_t extent;
-  bool reduced;
-};
-std::vector<Axis> merged_axes(const Shape& shape, const std::vector<bool>& reduced) {
-  std::vector<Axis> axes;
-  for (int i = 0; i < shape.rank(); ++i) {
-    const bool r = reduced[static_cast<size_t>(i)];
-    if (shape.dim(i) == 1) continue;
-    if (!axes.empty() && axes.back().reduced == r) {
-      axes.back().extent *= shape.dim(i);
-    } else {
-      axes.push_back({shape.dim(i), r});
-    }
-  }
-  return axes;
-}
+using Axis = MergedAxis;
 
 int64_t column_block(int64_t inner) { return std::max(kColumnBlock, kRowBlock / inner / 16 * 16); }
 

@@ -12,7 +12,7 @@ CUSIM_ENTRY cuStreamCreate(CUstream* stream, unsigned int flags) {
   });
 }
 
-// Of what the event stands for now; of nothing, where it was never recorded.
+// Of the point that the event was last recorded at; of nothing, where it never was.
 CUSIM_ENTRY cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags) {
   return answer_in_context([&](Driver& driver, Device&) {
     require(flags == 0);
