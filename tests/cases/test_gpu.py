@@ -7,8 +7,8 @@ says which ops a GPU computes, and on which dtypes.
 
 from __future__ import annotations
 
-import functools
 import os
+import sys
 from pathlib import Path
 from typing import Any, Dict, List, Sequence
 
@@ -21,24 +21,15 @@ import harness
 import modes
 import runner
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "cuda_sim"))
+import cusim  # noqa: E402  (the path must be set first)
+
 OPS = families.load()
 DEVICE = "/job:localhost/replica:0/task:0/device:GPU:0"
 LIST = Path(__file__).resolve().parent / "gpu_ops.txt"
 UPDATE = bool(os.environ.get("TREENAIL_UPDATE_GPU_OPS"))
 
-
-@functools.lru_cache(maxsize=None)
-def missing() -> str:
-    """Why there is no GPU, in Treenail's words."""
-    try:
-        with tn.eager(), tn.device("/gpu:0"):
-            tn.identity(1.0)
-    except tn.errors.InvalidArgumentError as error:
-        return str(error)
-    return ""
-
-
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+pytestmark = cusim.needs_gpu()
 
 
 def stated() -> Dict[str, List[str]]:

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 import treenail as tn
 
-from test_gpu import DEVICE, missing
+from test_gpu import DEVICE, cusim
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+pytestmark = cusim.needs_gpu()
 
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 FLOATS = ["float32", "float64", "float16", "bfloat16"]
