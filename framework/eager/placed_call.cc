@@ -90,8 +90,8 @@ void PlacedCall::go_to_state() {
 void PlacedCall::place(const OpInstance& op, std::string_view request) {
   if (device_ != nullptr) {
     if (has_kernel(op, *device_)) return;
-    const bool soft = immediate_options()->allow_soft_placement;
-    if (handle_ != nullptr || !soft)
+    const bool may_move = op.def().computes_sizes || immediate_options()->allow_soft_placement;
+    if (handle_ != nullptr || !may_move)
       throw invalid_argument(no_kernel_there(op, device_->name(), handle_ != nullptr));
     device_ = nullptr;
   } else if (handle_ == nullptr && request.empty()) {

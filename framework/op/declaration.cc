@@ -222,6 +222,11 @@ OpDeclaration& OpDeclaration::any_device() {
   return *this;
 }
 
+OpDeclaration& OpDeclaration::computes_sizes() {
+  def_.computes_sizes = true;
+  return *this;
+}
+
 OpDeclaration& OpDeclaration::asynchronous() {
   def_.asynchronous = true;
   def_.allocates_outputs = true;

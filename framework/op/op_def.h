@@ -92,10 +92,12 @@ struct OpDef {
       false;  // the shape rule may leave output shapes unknown even with all inputs known
   bool allocates_outputs = false;  // the kernel provides its outputs (RunContext::set_output)
   bool random = false;             // owns a random counter named after its original node
-  bool asynchronous = false;  // its result may have to wait for what others do: its kernel is an
-                              // AsyncKernel (runtime/kernel/async_kernel.h)
-  bool any_device = false;    // the kernel touches elements in host memory alone: the one that is
-                              // registered serves devices of every kind
+  bool asynchronous = false;    // its result may have to wait for what others do: its kernel is an
+                                // AsyncKernel (runtime/kernel/async_kernel.h)
+  bool any_device = false;      // the kernel touches elements in host memory alone: the one that is
+                                // registered serves devices of every kind
+  bool computes_sizes = false;  // sizes and axes, which other ops take on the host: it runs there
+                                // where a device has no kernel for it, whatever it asks for
   int view_of =
       -1;  // output 0 is another shape over the bytes of this input: executed without a kernel
   // Output `second` may reuse the memory of input `first` when that value dies here and sizes
@@ -202,6 +204,7 @@ class OpDeclaration {
   OpDeclaration& random();        // also stateful
   OpDeclaration& asynchronous();  // also allocates_outputs
   OpDeclaration& any_device();
+  OpDeclaration& computes_sizes();
   OpDeclaration& commutative();
   OpDeclaration& elementwise();
   OpDeclaration& reduction();

@@ -48,6 +48,7 @@ void register_broadcast_gradient_ops(OpRegistry& r) {
       .attr("T: {int32, int64} = int32")
       .shape(broadcast_gradient_args_shape)
       .data_dependent_shape()
+      .computes_sizes()
       .not_differentiable()
       .doc(
           "Axes to sum a gradient over, for two operands of shapes s0 and s1 that were broadcast "
@@ -62,6 +63,7 @@ void register_broadcast_gradient_ops(OpRegistry& r) {
       .attr("T: {int32, int64} = int32")
       .attr("Tidx: {int32, int64} = int32")
       .shape(reduced_shape_shape)
+      .computes_sizes()
       .not_differentiable()
       .doc(
           "The shape of a reduction that keeps its axes: shape with 1 at each of axes.\n\n"
@@ -76,6 +78,7 @@ void register_broadcast_gradient_ops(OpRegistry& r) {
       .attr("Tidx: {int32, int64} = int32")
       .shape(reduction_order_shape)
       .data_dependent_shape()
+      .computes_sizes()
       .not_differentiable()
       .doc(
           "How to bring the axes of a reduction to the front and make one of them.\n\n"

@@ -366,6 +366,7 @@ void register_shape_arithmetic(OpRegistry& r) {
       .host("s0")
       .host("s1")
       .shape(broadcast_args_shape)
+      .computes_sizes()
       .not_differentiable()
       .doc("The shape to which shapes `s0` and `s1` broadcast together.");
   r.op("InvertPermutation", HostAccess::kNone)

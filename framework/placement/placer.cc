@@ -210,7 +210,8 @@ class Placer {
   void check_kernel(const Node& node) {
     if (device_of(node).is_host()) return;
     if (node.op().def().view_of >= 0 || has_kernel_(node.op(), device_of(node).kind())) return;
-    if (soft_ && !works_on_state(node)) return move(node, host_beside(place_of(node)), nullptr);
+    const bool may_move = soft_ || node.op().def().computes_sizes;
+    if (may_move && !works_on_state(node)) return move(node, host_beside(place_of(node)), nullptr);
     refuse(node, no_kernel_there(node.op(), device_of(node).name, works_on_state(node)));
   }
 

@@ -134,6 +134,14 @@ TEST_F(OtherKind, RunsWhatItHasAKernelForAndNothingElse) {
   EXPECT_EQ(number(neg, true), 1);
 }
 
+TEST_F(OtherKind, SizesAreComputedOnTheHost) {
+  const Output shape = b.constant(Tensor::vector<int32_t>({2, 3}));
+  const Output axes = b.constant(Tensor::vector<int32_t>({1}));
+  const Output kept = at("/device:OTHER:0", b.op("ReducedShape", {shape, axes}));
+  EXPECT_EQ(number(kept), 0);
+  EXPECT_EQ(refusal(), "");
+}
+
 TEST_F(OtherKind, StateIsNeverMovedToWhereAKernelIs) {
   const Output v = at("/device:OTHER:0", b.variable(DType::kFloat32, {}, "v"));
   const Output read = b.read(v, DType::kFloat32);

@@ -409,3 +409,23 @@ print(outcome(lambda: sess.run(y, feed)))
     assert all(line.startswith("FailedPreconditionError: ") and "forked" in line
                for line in lines[:2]), lines
     assert lines[2:] == ["1.0", "2.0"]
+
+
+def test_a_network_of_unknown_batch_trains_there_without_soft_placement():
+    with tn.Graph().as_default(), tn.device(GPU):
+        x, y = tn.placeholder(tn.float32, [None, 4]), tn.placeholder(tn.int64, [None])
+        logits = tn.layers.dense(tn.layers.dense(x, 8, activation=tn.nn.relu), 2)
+        loss = tn.reduce_mean(
+            tn.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+        right = tn.reduce_mean(tn.cast(tn.equal(tn.argmax(logits, 1), y), tn.float32))
+        train = tn.train.AdamOptimizer(0.05).minimize(loss)
+        start = tn.global_variables_initializer()
+        features = np.random.RandomState(1).randn(32, 4).astype(np.float32)
+        feed = {x: features, y: (features[:, 0] > 0).astype(np.int64)}
+        with tn.Session() as sess:
+            sess.run(start)
+            before = sess.run(loss, feed)
+            for _ in range(40):
+                sess.run(train, feed)
+            assert sess.run(loss, feed) < before / 4
+            assert sess.run(right, feed) > 0.95
