@@ -158,7 +158,9 @@ void CudaDevice::copy_out(void* to_host, const void* from, size_t bytes) {
   if (bytes == 0) return;
   void* const piece = staging_.take(bytes);
   void* const to = piece != nullptr ? piece : to_host;
-  check(driver().cuMemcpyDtoHAsync(to, address(from), bytes, stream), "cuMemcpyDtoHAsync");
+  const CUresult result = driver().cuMemcpyDtoHAsync(to, address(from), bytes, stream);
+  if (result != CUDA_SUCCESS && piece != nullptr) staging_.give_back(piece);
+  check(result, "cuMemcpyDtoHAsync");
   if (piece == nullptr) return;
   when_done([=, this](const std::exception_ptr& error) {
     if (error == nullptr) std::memcpy(to_host, piece, bytes);

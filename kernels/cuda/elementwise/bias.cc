@@ -50,7 +50,10 @@ void register_bias_kernels(KernelRegistrations& r) {
           {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16, DType::kInt32,
            DType::kInt64}}},
         prepare_add);
-  r.add("BiasAddGrad", {{"T", {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64}}},
+  r.add("BiasAddGrad",
+        {{"T",
+          {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16, DType::kInt32,
+           DType::kInt64}}},
         prepare_gradient);
 }
 

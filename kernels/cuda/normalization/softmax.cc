@@ -2,6 +2,7 @@
 // Softmax, LogSoftmax and the cross entropies.
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "framework/base/error.h"
 #include "kernels/cuda/driver/fault_word.h"
@@ -22,56 +23,47 @@ struct Rows {
   Grid grid(const CudaDevice& device) const { return grid_for(device, rows * lanes); }
 };
 
-template <class T>
-struct Functions {
-  GpuFunction softmax, log_softmax, cross_entropy, sparse_int32, sparse_int64;
-};
-#define TN_SOFTMAX(T)                                                                             \
-  {                                                                                               \
-    GpuFunction("softmax_" #T), GpuFunction("log_softmax_" #T), GpuFunction("cross_entropy_" #T), \
-        GpuFunction("sparse_cross_entropy_" #T "_int32"),                                         \
-        GpuFunction("sparse_cross_entropy_" #T "_int64")                                          \
-  }
-template <class T>
-constinit const Functions<T> kFunctions = TN_SOFTMAX(float);
-template <>
-constinit const Functions<double> kFunctions<double> = TN_SOFTMAX(double);
-
-template <class T, GpuFunction Functions<T>::*kFunction>
-std::unique_ptr<Kernel> prepare_rows(const PrepareContext& p) {
-  return make_launching_kernel(p, [r = Rows(p.input_shape(0))](RunContext& c, CudaDevice& device) {
-    (kFunctions<T>.*kFunction)
-        .launch(device, r.grid(device), r.rows, r.n, r.lanes, c.input(0).data<T>(),
-                c.output(0).data<T>());
-  });
+// "softmax" on float32: softmax_float32.
+GpuFunction function_for(const char* what, DType dtype) {
+  return GpuFunction(kept_name(concat(what, "_", dtype_name(dtype))));
 }
 
-template <class T>
+using Address = const void*;
+
+std::unique_ptr<Kernel> prepare_rows(const PrepareContext& p, const char* what) {
+  return make_launching_kernel(p, [function = function_for(what, p.input_type(0)),
+                                   r = Rows(p.input_shape(0))](RunContext& c, CudaDevice& device) {
+    function.launch(device, r.grid(device), r.rows, r.n, r.lanes, Address(c.input(0).raw()),
+                    Address(c.output(0).raw()));
+  });
+}
+std::unique_ptr<Kernel> prepare_softmax(const PrepareContext& p) {
+  return prepare_rows(p, "softmax");
+}
+std::unique_ptr<Kernel> prepare_log_softmax(const PrepareContext& p) {
+  return prepare_rows(p, "log_softmax");
+}
+
 std::unique_ptr<Kernel> prepare_cross_entropy(const PrepareContext& p) {
-  return make_launching_kernel(p, [r = Rows(p.input_shape(0))](RunContext& c, CudaDevice& device) {
-    kFunctions<T>.cross_entropy.launch(device, r.grid(device), r.rows, r.n, r.lanes,
-                                       c.input(0).data<T>(), c.input(1).data<T>(),
-                                       c.output(0).data<T>(), c.output(1).data<T>());
+  return make_launching_kernel(p, [function = function_for("cross_entropy", p.input_type(0)),
+                                   r = Rows(p.input_shape(0))](RunContext& c, CudaDevice& device) {
+    function.launch(device, r.grid(device), r.rows, r.n, r.lanes, Address(c.input(0).raw()),
+                    Address(c.input(1).raw()), Address(c.output(0).raw()),
+                    Address(c.output(1).raw()));
   });
 }
 
-template <class T>
 std::unique_ptr<Kernel> prepare_sparse(const PrepareContext& p) {
-  return make_launching_kernel(p, [r = Rows(p.input_shape(0))](RunContext& c, CudaDevice& device,
+  const std::string what = concat("sparse_cross_entropy_", dtype_name(p.input_type(0)));
+  return make_launching_kernel(p, [function = function_for(what.c_str(), p.input_type(1)),
+                                   r = Rows(p.input_shape(0))](RunContext& c, CudaDevice& device,
                                                                Failure failure) {
     if (r.rows == 0) return;
     const FaultWord fault(device);
     const Tensor& labels = c.input(1);
-    const auto launch = [&]<class Label>(const GpuFunction& function) {
-      function.launch(device, r.grid(device), r.rows, r.n, r.lanes, c.input(0).data<T>(),
-                      labels.data<Label>(), c.output(0).data<T>(), c.output(1).data<T>(),
-                      fault.word());
-    };
-    if (labels.dtype() == DType::kInt32) {
-      launch.template operator()<int32_t>(kFunctions<T>.sparse_int32);
-    } else {
-      launch.template operator()<int64_t>(kFunctions<T>.sparse_int64);
-    }
+    function.launch(device, r.grid(device), r.rows, r.n, r.lanes, Address(c.input(0).raw()),
+                    Address(labels.raw()), Address(c.output(0).raw()), Address(c.output(1).raw()),
+                    fault.word());
     fault.report(labels.raw(), labels.dtype(), failure, [n = r.n](int64_t place, int64_t value) {
       throw invalid_argument("Received a label value of ", value,
                              " which is outside the valid range of [0, ", n, ").  It is labels[",
@@ -80,21 +72,16 @@ std::unique_ptr<Kernel> prepare_sparse(const PrepareContext& p) {
   });
 }
 
-template <class T>
-void register_type(KernelRegistrations& r, DType dtype) {
-  const TypeConstraint type = {"T", {dtype}};
-  r.add("Softmax", {type}, prepare_rows<T, &Functions<T>::softmax>);
-  r.add("LogSoftmax", {type}, prepare_rows<T, &Functions<T>::log_softmax>);
-  r.add("SoftmaxCrossEntropyWithLogits", {type}, prepare_cross_entropy<T>);
-  r.add("SparseSoftmaxCrossEntropyWithLogits", {type, {"Tlabels", {DType::kInt32, DType::kInt64}}},
-        prepare_sparse<T>);
-}
-
 }  // namespace
 
 void register_softmax_kernels(KernelRegistrations& r) {
-  register_type<float>(r, DType::kFloat32);
-  register_type<double>(r, DType::kFloat64);
+  const TypeConstraint type = {
+      "T", {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16}};
+  r.add("Softmax", {type}, prepare_softmax);
+  r.add("LogSoftmax", {type}, prepare_log_softmax);
+  r.add("SoftmaxCrossEntropyWithLogits", {type}, prepare_cross_entropy);
+  r.add("SparseSoftmaxCrossEntropyWithLogits", {type, {"Tlabels", {DType::kInt32, DType::kInt64}}},
+        prepare_sparse);
 }
 
 }  // namespace treenail::cuda

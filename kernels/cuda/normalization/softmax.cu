@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax, LogSoftmax and the cross entropies: a group of lanes for each row of n elements. NaN in
 // a row, or +inf, makes the sum NaN and with it every result.
+#include "kernels/cuda/elementwise/kernels.h"
 #include "kernels/cuda/language/fault.h"
 #include "kernels/cuda/language/group.h"
 #include "kernels/cuda/language/math.h"
@@ -14,16 +15,18 @@ struct RowSum {
 };
 
 // Of the group's row; `x` null where the group has none, whose lanes take part all the same.
-template <class T>
-TN_DEVICE RowSum<T> sum_exponentials(const T* x, int64_t n, int lanes, T* part) {
-  T largest = kLowest<T>;
+template <class S, class C = Computed<S>>
+TN_DEVICE RowSum<C> sum_exponentials(const S* x, int64_t n, int lanes, C* part) {
+  C largest = kLowest<C>;
+  for (int64_t i = lane_of(lanes); x != nullptr && i < n; i += lanes) {
+    const C value = Stored<S>::widen(x[i]);
+    largest = value > largest ? value : largest;
+  }
+  largest = over_group(part, largest, lanes, [](C a, C b) { return a > b ? a : b; });
+  C sum = 0;
   for (int64_t i = lane_of(lanes); x != nullptr && i < n; i += lanes)
-    largest = x[i] > largest ? x[i] : largest;
-  largest = over_group(part, largest, lanes, [](T a, T b) { return a > b ? a : b; });
-  T sum = 0;
-  for (int64_t i = lane_of(lanes); x != nullptr && i < n; i += lanes)
-    sum += exp_of_negative(x[i] - largest);
-  return {largest, over_group(part, sum, lanes, [](T a, T b) { return a + b; })};
+    sum += exp_of_negative(Stored<S>::widen(x[i]) - largest);
+  return {largest, over_group(part, sum, lanes, [](C a, C b) { return a + b; })};
 }
 
 // Calls body(row) for each row of this thread's group; for rows beyond the last one with `rows`.
@@ -36,80 +39,89 @@ TN_DEVICE void for_rows(int64_t rows, int lanes, F body) {
   }
 }
 
-template <bool kLog, class T>
-TN_DEVICE void softmax(int64_t rows, int64_t n, int lanes, const T* x, T* y) {
-  TN_SHARED(T, part, kMostThreads);
+template <bool kLog, class S>
+TN_DEVICE void softmax(int64_t rows, int64_t n, int lanes, const S* x, S* y) {
+  using C = Computed<S>;
+  TN_SHARED(C, part, kMostThreads);
   for_rows(rows, lanes, [&](int64_t row) {
-    const T* const from = row < rows ? x + row * n : nullptr;
-    const RowSum<T> all = sum_exponentials(from, n, lanes, part);
-    const T log_sum = log(all.sum), inverse = T(1) / all.sum;
+    const S* const from = row < rows ? x + row * n : nullptr;
+    const RowSum<C> all = sum_exponentials(from, n, lanes, part);
+    const C log_sum = log(all.sum), inverse = C(1) / all.sum;
     for (int64_t i = lane_of(lanes); from != nullptr && i < n; i += lanes) {
-      const T d = from[i] - all.largest;
-      y[row * n + i] = kLog ? d - log_sum : exp_of_negative(d) * inverse;
+      const C d = Stored<S>::widen(from[i]) - all.largest;
+      y[row * n + i] = Stored<S>::narrow(kLog ? d - log_sum : exp_of_negative(d) * inverse);
     }
   });
 }
 
-template <class T>
-TN_DEVICE void cross_entropy(int64_t rows, int64_t n, int lanes, const T* x, const T* labels,
-                             T* loss, T* y) {
-  TN_SHARED(T, part, kMostThreads);
+template <class S>
+TN_DEVICE void cross_entropy(int64_t rows, int64_t n, int lanes, const S* x, const S* labels,
+                             S* loss, S* y) {
+  using C = Computed<S>;
+  TN_SHARED(C, part, kMostThreads);
   for_rows(rows, lanes, [&](int64_t row) {
-    const T* const from = row < rows ? x + row * n : nullptr;
-    const RowSum<T> all = sum_exponentials(from, n, lanes, part);
-    const T inverse = T(1) / all.sum;
-    T weight = 0, weighted = 0;
+    const S* const from = row < rows ? x + row * n : nullptr;
+    const RowSum<C> all = sum_exponentials(from, n, lanes, part);
+    const C inverse = C(1) / all.sum;
+    C weight = 0, weighted = 0;
     for (int64_t i = lane_of(lanes); from != nullptr && i < n; i += lanes) {
-      const T d = from[i] - all.largest, label = labels[row * n + i];
+      const C d = Stored<S>::widen(from[i]) - all.largest;
+      const C label = Stored<S>::widen(labels[row * n + i]);
       weight += label;
-      weighted += label == T(0) ? T(0) : label * d;
-      y[row * n + i] = exp_of_negative(d) * inverse - label;
+      weighted += label == C(0) ? C(0) : label * d;
+      y[row * n + i] = Stored<S>::narrow(exp_of_negative(d) * inverse - label);
     }
-    const auto add = [](T a, T b) { return a + b; };
+    const auto add = [](C a, C b) { return a + b; };
     weight = over_group(part, weight, lanes, add);
     weighted = over_group(part, weighted, lanes, add);
     if (from != nullptr && lane_of(lanes) == 0)
-      loss[row] = n == 0 ? T(0) : log(all.sum) * weight - weighted;
+      loss[row] = Stored<S>::narrow(n == 0 ? C(0) : log(all.sum) * weight - weighted);
   });
 }
 
-template <class T, class Label>
-TN_DEVICE void sparse_cross_entropy(int64_t rows, int64_t n, int lanes, const T* x,
-                                    const Label* labels, T* loss, T* y, unsigned long long* fault) {
-  TN_SHARED(T, part, kMostThreads);
+template <class S, class Label>
+TN_DEVICE void sparse_cross_entropy(int64_t rows, int64_t n, int lanes, const S* x,
+                                    const Label* labels, S* loss, S* y, unsigned long long* fault) {
+  using C = Computed<S>;
+  TN_SHARED(C, part, kMostThreads);
   for_rows(rows, lanes, [&](int64_t row) {
-    const T* const from = row < rows ? x + row * n : nullptr;
-    const RowSum<T> all = sum_exponentials(from, n, lanes, part);
+    const S* const from = row < rows ? x + row * n : nullptr;
+    const RowSum<C> all = sum_exponentials(from, n, lanes, part);
     if (from == nullptr) return;
     const auto label = static_cast<int64_t>(labels[row]);
     const bool good = checked(label, n, row, fault);
-    const T inverse = T(1) / all.sum;
-    for (int64_t i = lane_of(lanes); i < n; i += lanes)
-      y[row * n + i] = exp_of_negative(from[i] - all.largest) * inverse - T(i == label ? 1 : 0);
-    if (lane_of(lanes) == 0) loss[row] = good ? log(all.sum) - (from[label] - all.largest) : T(0);
+    const C inverse = C(1) / all.sum;
+    for (int64_t i = lane_of(lanes); i < n; i += lanes) {
+      const C d = Stored<S>::widen(from[i]) - all.largest;
+      y[row * n + i] = Stored<S>::narrow(exp_of_negative(d) * inverse - C(i == label ? 1 : 0));
+    }
+    if (lane_of(lanes) != 0) return;
+    const C at_label = good ? Stored<S>::widen(from[label]) - all.largest : C(0);
+    loss[row] = Stored<S>::narrow(good ? log(all.sum) - at_label : C(0));
   });
 }
 
-#define TN_SOFTMAX(T)                                                                           \
-  TN_KERNEL(softmax_##T, int64_t rows, int64_t n, int lanes, const T* x, T* y) {                \
-    softmax<false>(rows, n, lanes, x, y);                                                       \
-  }                                                                                             \
-  TN_KERNEL(log_softmax_##T, int64_t rows, int64_t n, int lanes, const T* x, T* y) {            \
-    softmax<true>(rows, n, lanes, x, y);                                                        \
-  }                                                                                             \
-  TN_KERNEL(cross_entropy_##T, int64_t rows, int64_t n, int lanes, const T* x, const T* labels, \
-            T* loss, T* y) {                                                                    \
-    cross_entropy(rows, n, lanes, x, labels, loss, y);                                          \
-  }                                                                                             \
-  TN_KERNEL(sparse_cross_entropy_##T##_int32, int64_t rows, int64_t n, int lanes, const T* x,   \
-            const int32_t* labels, T* loss, T* y, unsigned long long* fault) {                  \
-    sparse_cross_entropy(rows, n, lanes, x, labels, loss, y, fault);                            \
-  }                                                                                             \
-  TN_KERNEL(sparse_cross_entropy_##T##_int64, int64_t rows, int64_t n, int lanes, const T* x,   \
-            const int64_t* labels, T* loss, T* y, unsigned long long* fault) {                  \
-    sparse_cross_entropy(rows, n, lanes, x, labels, loss, y, fault);                            \
+#define TN_SPARSE(S, type, Label, label)                                                           \
+  TN_KERNEL(sparse_cross_entropy_##type##_##label, int64_t rows, int64_t n, int lanes, const S* x, \
+            const Label* labels, S* loss, S* y, unsigned long long* fault) {                       \
+    sparse_cross_entropy(rows, n, lanes, x, labels, loss, y, fault);                               \
   }
-TN_SOFTMAX(float)
-TN_SOFTMAX(double)
+#define TN_SOFTMAX(S, type)                                                                        \
+  TN_KERNEL(softmax_##type, int64_t rows, int64_t n, int lanes, const S* x, S* y) {                \
+    softmax<false>(rows, n, lanes, x, y);                                                          \
+  }                                                                                                \
+  TN_KERNEL(log_softmax_##type, int64_t rows, int64_t n, int lanes, const S* x, S* y) {            \
+    softmax<true>(rows, n, lanes, x, y);                                                           \
+  }                                                                                                \
+  TN_KERNEL(cross_entropy_##type, int64_t rows, int64_t n, int lanes, const S* x, const S* labels, \
+            S* loss, S* y) {                                                                       \
+    cross_entropy(rows, n, lanes, x, labels, loss, y);                                             \
+  }                                                                                                \
+  TN_SPARSE(S, type, int32_t, int32)                                                               \
+  TN_SPARSE(S, type, int64_t, int64)
+TN_SOFTMAX(float, float32)
+TN_SOFTMAX(double, float64)
+TN_SOFTMAX(Float16, float16)
+TN_SOFTMAX(BFloat16, bfloat16)
 
 }  // namespace treenail::gpu

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pass of a reduction: along rows, by groups of lanes, or down columns, a thread each. The order
 // of additions depends on the shape alone.
+#include "kernels/cuda/elementwise/kernels.h"
 #include "kernels/cuda/language/group.h"
 #include "kernels/cuda/language/math.h"
 #include "kernels/cuda/language/numbers.h"
 #include "kernels/cuda/reductions/reduce_pass.h"
+#include "kernels/cuda/reductions/reductions.h"
 
 namespace treenail::gpu {
 
@@ -59,48 +61,48 @@ TN_DEVICE T entering(const ReducePass& p, T x) {
   return p.mapped != 0 ? x : Op::map(x);
 }
 
-template <class Op, class T>
-TN_DEVICE void reduce_rows(const ReducePass& p, const T* x, T* y) {
-  TN_SHARED(T, part, kMostThreads);
+template <class Op, class C, class In, class Out>
+TN_DEVICE void reduce_rows(const ReducePass& p, const In* x, Out* y) {
+  TN_SHARED(C, part, kMostThreads);
   const int64_t groups = threads() / p.lanes, results = p.outer * p.chunks;
   for (int64_t base = block() * groups; base < results; base += blocks() * groups) {
     const int64_t result = base + group_of(p.lanes);
-    T sum = Op::identity();
+    C sum = Op::identity();
     if (result < results) {
       const int64_t begin = result % p.chunks * p.chunk;
       const int64_t end = begin + p.chunk < p.extent ? begin + p.chunk : p.extent;
-      const T* const row = x + result / p.chunks * p.extent;
+      const In* const row = x + result / p.chunks * p.extent;
       for (int64_t i = begin + lane_of(p.lanes); i < end; i += p.lanes)
-        sum = Op::combine(sum, entering<Op>(p, row[i]));
+        sum = Op::combine(sum, entering<Op, C>(p, Stored<In>::widen(row[i])));
     }
-    sum = over_group(part, sum, p.lanes, [](T a, T b) { return Op::combine(a, b); });
-    if (result < results && lane_of(p.lanes) == 0) y[result] = finished(p, sum);
+    sum = over_group(part, sum, p.lanes, [](C a, C b) { return Op::combine(a, b); });
+    if (result < results && lane_of(p.lanes) == 0)
+      y[result] = Stored<Out>::narrow(finished(p, sum));
   }
 }
 
-template <class Op, class T>
-TN_DEVICE void reduce_columns(const ReducePass& p, const T* x, T* y) {
+template <class Op, class C, class In, class Out>
+TN_DEVICE void reduce_columns(const ReducePass& p, const In* x, Out* y) {
   const int64_t results = p.outer * p.chunks * p.inner;
   for (int64_t result = first(); result < results; result += stride()) {
     const int64_t column = result % p.inner, above = result / p.inner;
     const int64_t begin = above % p.chunks * p.chunk;
     const int64_t end = begin + p.chunk < p.extent ? begin + p.chunk : p.extent;
-    const T* at = x + (above / p.chunks * p.extent + begin) * p.inner + column;
-    T sum = Op::identity();
+    const In* at = x + (above / p.chunks * p.extent + begin) * p.inner + column;
+    C sum = Op::identity();
     for (int64_t i = begin; i < end; ++i, at += p.inner)
-      sum = Op::combine(sum, entering<Op>(p, *at));
-    y[result] = finished(p, sum);
+      sum = Op::combine(sum, entering<Op, C>(p, Stored<In>::widen(*at)));
+    y[result] = Stored<Out>::narrow(finished(p, sum));
   }
 }
 
-#define TN_REDUCTION(Op, T)                                              \
-  TN_KERNEL(reduce_rows_##Op##_##T, ReducePass p, const T* x, T* y) {    \
-    reduce_rows<Op<T>>(p, x, y);                                         \
-  }                                                                      \
-  TN_KERNEL(reduce_columns_##Op##_##T, ReducePass p, const T* x, T* y) { \
-    reduce_columns<Op<T>>(p, x, y);                                      \
+#define TN_REDUCTION(Op, C, In, in, Out, out)                                        \
+  TN_KERNEL(reduce_rows_##Op##_##in##_##out, ReducePass p, const In* x, Out* y) {    \
+    reduce_rows<Op<C>, C>(p, x, y);                                                  \
+  }                                                                                  \
+  TN_KERNEL(reduce_columns_##Op##_##in##_##out, ReducePass p, const In* x, Out* y) { \
+    reduce_columns<Op<C>, C>(p, x, y);                                               \
   }
-#include "kernels/cuda/reductions/reductions.h"
-#undef TN_REDUCTION
+TN_REDUCTIONS(TN_REDUCTION)
 
 }  // namespace treenail::gpu

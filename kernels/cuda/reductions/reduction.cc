@@ -11,11 +11,13 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/tensor/half.h"
 #include "framework/tensor/tensor.h"
 #include "kernels/cuda/driver/kernels.h"
 #include "kernels/cuda/driver/registrations.h"
 #include "kernels/cuda/reductions/reduce_pass.h"
 #include "kernels/cuda/reductions/reduction_host.h"
+#include "kernels/cuda/reductions/reductions.h"
 #include "kernels/host/reductions/merged_axes.h"
 
 namespace treenail::cuda {
@@ -28,34 +30,26 @@ using gpu::ReducePass;
 
 struct Function {
   std::string_view operation;
-  DType dtype;
+  DType computed, read, written;
   GpuFunction rows, columns;
 };
 
-template <class T>
-constexpr DType kDType = DType::kFloat32;
-template <>
-constexpr DType kDType<double> = DType::kFloat64;
-template <>
-constexpr DType kDType<int32_t> = DType::kInt32;
-template <>
-constexpr DType kDType<int64_t> = DType::kInt64;
-template <>
-constexpr DType kDType<uint8_t> = DType::kBool;
-
-#define TN_REDUCTION(Op, T)                                \
-  {#Op, kDType<T>, GpuFunction("reduce_rows_" #Op "_" #T), \
-   GpuFunction("reduce_columns_" #Op "_" #T)},
-constinit const Function kFunctions[] = {
-#include "kernels/cuda/reductions/reductions.h"
-};
+#define TN_REDUCTION(Op, C, In, in, Out, out)        \
+  {#Op,                                              \
+   dtype_of<C>,                                      \
+   dtype_of<In>,                                     \
+   dtype_of<Out>,                                    \
+   GpuFunction("reduce_rows_" #Op "_" #in "_" #out), \
+   GpuFunction("reduce_columns_" #Op "_" #in "_" #out)},
+constinit const Function kFunctions[] = {TN_REDUCTIONS(TN_REDUCTION)};
 #undef TN_REDUCTION
 
-const Function& function_of(std::string_view operation, DType dtype) {
+const Function& function_of(std::string_view operation, DType read, DType written) {
   for (const Function& function : kFunctions) {
-    if (function.operation == operation && function.dtype == dtype) return function;
+    if (function.operation == operation && function.read == read && function.written == written)
+      return function;
   }
-  throw internal_error("no kernel reduces ", dtype, " by ", operation);
+  throw internal_error("no kernel reduces ", read, " to ", written, " by ", operation);
 }
 
 // --- Passes -------------------------------------------------------------------------------------
@@ -68,28 +62,27 @@ int64_t product_of(const std::vector<Axis>& axes, size_t first, size_t last) {
   return product;
 }
 
-// As many chunks as keep the device busy, of no less than kShortest elements.
-void cut(ReducePass& p, const CudaDevice& device) {
-  constexpr int64_t kShortest = 1024, kThreads = 2048;
+// As many chunks as keep a large device busy, of no less than kShortest elements: the same on every
+// device, so that all of them add in one order.
+void cut(ReducePass& p) {
+  constexpr int64_t kShortest = 1024, kThreads = int64_t{1} << 18;
   const int64_t results = p.outer * p.inner;
-  const int64_t wanted = device.processors() * kThreads;
   const int64_t each = p.inner == 1 ? gpu::kMostThreads : 1;  // threads for one result
-  const int64_t due = std::max<int64_t>(1, wanted / std::max<int64_t>(1, results * each));
+  const int64_t due = std::max<int64_t>(1, kThreads / std::max<int64_t>(1, results * each));
   p.chunks = std::clamp<int64_t>(p.extent / kShortest, 1, due);
   p.chunk = (p.extent + p.chunks - 1) / p.chunks;
   if (p.chunk > 0) p.chunks = (p.extent + p.chunk - 1) / p.chunk;
   p.lanes = lanes_for(p.chunk, 4);
 }
 
-void add_passes(std::vector<ReducePass>& passes, int64_t outer, int64_t extent, int64_t inner,
-                const CudaDevice& device) {
+void add_passes(std::vector<ReducePass>& passes, int64_t outer, int64_t extent, int64_t inner) {
   do {
     ReducePass p;
     p.outer = outer;
     p.extent = extent;
     p.inner = inner;
     p.mapped = passes.empty() ? 0 : 1;
-    cut(p, device);
+    cut(p);
     passes.push_back(p);
     extent = p.chunks;
   } while (extent > 1);
@@ -97,15 +90,15 @@ void add_passes(std::vector<ReducePass>& passes, int64_t outer, int64_t extent, 
 
 // From the innermost reduced axis to the outermost. Where none is reduced, elements still go
 // through the map.
-std::vector<ReducePass> passes_of(std::vector<Axis> axes, const CudaDevice& device) {
+std::vector<ReducePass> passes_of(std::vector<Axis> axes) {
   std::vector<ReducePass> passes;
   for (size_t i = axes.size(); i-- > 0;) {
     if (!axes[i].reduced) continue;
-    add_passes(passes, product_of(axes, 0, i), axes[i].extent, product_of(axes, i + 1, axes.size()),
-               device);
+    add_passes(passes, product_of(axes, 0, i), axes[i].extent,
+               product_of(axes, i + 1, axes.size()));
     axes[i] = {1, false};
   }
-  if (passes.empty()) add_passes(passes, product_of(axes, 0, axes.size()), 1, 1, device);
+  if (passes.empty()) add_passes(passes, product_of(axes, 0, axes.size()), 1, 1);
   return passes;
 }
 
@@ -119,34 +112,34 @@ size_t scratch_of(const std::vector<ReducePass>& passes, size_t element_bytes) {
 }
 
 struct Reduction {
-  const Function* function;
   std::vector<ReducePass> passes;
-  size_t bytes = 0;  // of each of two buffers for partial results
+  std::vector<const Function*> functions;  // of the passes
+  size_t bytes = 0;                        // of each of two buffers for partial results
 
   void launch(CudaDevice& device, const void* from, void* to, std::byte* scratch) const;
-  template <class T>
-  void launch_as(CudaDevice& device, const void* from, void* to, std::byte* scratch) const;
 };
 
-template <class T>
-void Reduction::launch_as(CudaDevice& device, const void* from, void* to,
-                          std::byte* scratch) const {
+void Reduction::launch(CudaDevice& device, const void* from, void* to, std::byte* scratch) const {
   for (size_t i = 0; i < passes.size(); ++i) {
     const ReducePass& p = passes[i];
     void* const target = i + 1 == passes.size() ? to : scratch + i % 2 * bytes;
     const int64_t results = p.outer * p.chunks * p.inner;
     const bool rows = p.inner == 1;
     const Grid grid = grid_for(device, rows ? results * p.lanes : results);
-    (rows ? function->rows : function->columns)
-        .launch(device, grid, p, static_cast<const T*>(from), static_cast<T*>(target));
+    (rows ? functions[i]->rows : functions[i]->columns).launch(device, grid, p, from, target);
     from = target;
   }
 }
 
-void Reduction::launch(CudaDevice& device, const void* from, void* to, std::byte* scratch) const {
-  if (function->dtype == DType::kBool) return launch_as<uint8_t>(device, from, to, scratch);
-  dispatch<float, double, int32_t, int64_t>(
-      function->dtype, [&]<class T>() { launch_as<T>(device, from, to, scratch); });
+// One for each pass: what is stored is read first and written last.
+std::vector<const Function*> functions_of(std::string_view operation, DType stored, size_t passes) {
+  const DType computed = function_of(operation, stored, stored).computed;
+  std::vector<const Function*> functions;
+  for (size_t i = 0; i < passes; ++i) {
+    functions.push_back(
+        &function_of(operation, i == 0 ? stored : computed, i + 1 == passes ? stored : computed));
+  }
+  return functions;
 }
 
 // --- Ops ----------------------------------------------------------------------------------------
@@ -188,15 +181,15 @@ std::unique_ptr<Kernel> prepare_reduction(const PrepareContext& p) {
 
 std::unique_ptr<Kernel> make_reduction_kernel(const PrepareContext& p, std::string_view operation,
                                               Finish finish, const std::vector<bool>& reduced) {
-  const auto& device = static_cast<const CudaDevice&>(p.device());
   const std::vector<Axis> axes = host::merged_axes(p.input_shape(0), reduced);
-  Reduction reduction{&function_of(operation, p.input_type(0)), passes_of(axes, device)};
+  Reduction reduction{passes_of(axes), {}};
+  reduction.functions = functions_of(operation, p.input_type(0), reduction.passes.size());
   ReducePass& last = reduction.passes.back();
   last.finish = finish;
   for (const Axis& axis : axes) {
     if (axis.reduced) last.divisor *= static_cast<double>(axis.extent);
   }
-  reduction.bytes = scratch_of(reduction.passes, dtype_size(p.input_type(0)));
+  reduction.bytes = scratch_of(reduction.passes, dtype_size(reduction.functions.front()->computed));
   const size_t scratch = 2 * reduction.bytes;
   auto kernel =
       make_launching_kernel(p, [reduction = std::move(reduction)](RunContext& c, CudaDevice& gpu) {
@@ -210,8 +203,9 @@ void register_reduction_kernels(KernelRegistrations& r) {
   for (const Operation& operation : kOperations) {
     std::vector<DType> dtypes;
     for (const Function& function : kFunctions) {
-      const bool rounds = operation.finish == Finish::kDivide && is_integer(function.dtype);
-      if (function.operation == operation.operation && !rounds) dtypes.push_back(function.dtype);
+      const bool rounds = operation.finish == Finish::kDivide && is_integer(function.read);
+      if (function.operation == operation.operation && function.read == function.written && !rounds)
+        dtypes.push_back(function.read);
     }
     const bool typed = dtypes[0] != DType::kBool;
     r.add(std::string(operation.op),

@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is reduced on a GPU: TN_REDUCTION(operation, element type).
-TN_REDUCTION(Sum, float)
-TN_REDUCTION(Sum, double)
-TN_REDUCTION(Sum, int32_t)
-TN_REDUCTION(Sum, int64_t)
-TN_REDUCTION(SumOfSquares, float)
-TN_REDUCTION(SumOfSquares, double)
-TN_REDUCTION(Prod, float)
-TN_REDUCTION(Prod, double)
-TN_REDUCTION(Prod, int32_t)
-TN_REDUCTION(Prod, int64_t)
-TN_REDUCTION(Max, float)
-TN_REDUCTION(Max, double)
-TN_REDUCTION(Max, int32_t)
-TN_REDUCTION(Max, int64_t)
-TN_REDUCTION(Min, float)
-TN_REDUCTION(Min, double)
-TN_REDUCTION(Min, int32_t)
-TN_REDUCTION(Min, int64_t)
-TN_REDUCTION(And, uint8_t)
-TN_REDUCTION(Or, uint8_t)
+// What is reduced on a GPU: ROW(operation, type it is computed in, type in memory of what is read
+// and its name, of what is written and its name). Half types are read by the first pass and written
+// by the last; between passes lie floats.
+#pragma once
+
+#define TN_PLAIN_REDUCTION(ROW, Op, T, name) ROW(Op, T, T, name, T, name)
+#define TN_HALF_REDUCTION(ROW, Op, Half, name) \
+  ROW(Op, float, Half, name, Half, name)       \
+  ROW(Op, float, Half, name, float, float32)   \
+  ROW(Op, float, float, float32, Half, name)
+#define TN_FLOAT_REDUCTIONS(ROW, Op)           \
+  TN_PLAIN_REDUCTION(ROW, Op, float, float32)  \
+  TN_PLAIN_REDUCTION(ROW, Op, double, float64) \
+  TN_HALF_REDUCTION(ROW, Op, Float16, float16) \
+  TN_HALF_REDUCTION(ROW, Op, BFloat16, bfloat16)
+#define TN_NUMBER_REDUCTIONS(ROW, Op)         \
+  TN_FLOAT_REDUCTIONS(ROW, Op)                \
+  TN_PLAIN_REDUCTION(ROW, Op, int32_t, int32) \
+  TN_PLAIN_REDUCTION(ROW, Op, int64_t, int64)
+
+#define TN_REDUCTIONS(ROW)                 \
+  TN_NUMBER_REDUCTIONS(ROW, Sum)           \
+  TN_FLOAT_REDUCTIONS(ROW, SumOfSquares)   \
+  TN_NUMBER_REDUCTIONS(ROW, Prod)          \
+  TN_NUMBER_REDUCTIONS(ROW, Max)           \
+  TN_NUMBER_REDUCTIONS(ROW, Min)           \
+  TN_PLAIN_REDUCTION(ROW, And, bool, bool) \
+  TN_PLAIN_REDUCTION(ROW, Or, bool, bool)
