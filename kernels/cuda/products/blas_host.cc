@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <string>
-#include <vector>
 
 #include "framework/base/error.h"
 #include "framework/base/fork.h"
 #include "kernels/cuda/driver/entries.h"
+#include "kernels/cuda/driver/per_device.h"
 
 namespace treenail::cuda {
 namespace {
@@ -52,16 +51,13 @@ void check(cublasStatus_t status, const char* call) {
   throw internal_error(call, "(): cuBLASLt's status ", static_cast<int>(status));
 }
 
-// One for each device of the process.
 cublasLtHandle_t handle_of(CudaDevice& device) {
-  static std::atomic<ForkMutex*> made{nullptr};
-  static std::vector<cublasLtHandle_t> handles;
-  device.enter();
-  const std::lock_guard lock(made_once(made, [] { return new ForkMutex; }));
-  const auto index = static_cast<size_t>(*device.name().index);
-  if (handles.size() <= index) handles.resize(index + 1, nullptr);
-  if (handles[index] == nullptr) check(blas().cublasLtCreate(&handles[index]), "cublasLtCreate");
-  return handles[index];
+  static PerDevice<cublasLtHandle_t> handles;
+  return handles.of(device, [] {
+    auto handle = std::make_unique<cublasLtHandle_t>();
+    check(blas().cublasLtCreate(handle.get()), "cublasLtCreate");
+    return handle.release();
+  });
 }
 
 cudaDataType_t type_of(DType dtype) {
