@@ -446,3 +446,18 @@ def test_convolutions_of_unaligned_values():
 
     for on_gpu, on_cpu in zip(gradients(GPU), gradients("/cpu:0")):
         np.testing.assert_allclose(on_gpu, on_cpu, rtol=1e-6)
+
+
+TENSOR_FLOATS = """
+with tn.device("/gpu:0"):
+    y = tn.matmul(tn.fill([1, 1], 1 + 2.0 ** -12), tn.fill([1, 1], 1.0))
+print(outcome(lambda: tn.Session().run(y)))
+"""
+
+
+@pytest.mark.parametrize("value, found", [
+    ("0", "1.000244140625"), ("1", "1.0"),
+    ("yes", r"InvalidArgumentError: .*TREENAIL_GPU_TF32.*yes.*")])
+def test_products_cut_their_factors_where_it_is_allowed(value, found):
+    said, = in_a_process(TENSOR_FLOATS, TREENAIL_GPU_TF32=value)
+    assert re.fullmatch(found, said), said

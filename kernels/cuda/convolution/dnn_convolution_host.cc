@@ -12,6 +12,7 @@
 #include "framework/base/logging.h"
 #include "kernels/cuda/arrays/strided_launch_host.h"
 #include "kernels/cuda/dnn/dnn_host.h"
+#include "kernels/cuda/driver/precision.h"
 
 namespace treenail::cuda {
 
@@ -39,8 +40,11 @@ size_t rounded(size_t bytes) {
   return (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
 }
 
-// Which dtypes tensor cores take as they are.
-bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
+// Do tensor cores compute on this dtype?
+bool on_tensor_cores(DType dtype) {
+  if (dtype == DType::kFloat32) return takes_tf32();
+  return dtype == DType::kFloat16 || dtype == DType::kBFloat16;
+}
 
 // --- Layouts ------------------------------------------------------------------------------------
 
@@ -245,7 +249,7 @@ class Descriptors {
                                            narrow(strides_of(e, channels_second)).data()),
           "cudnnSetTensorNdDescriptor");
   }
-  // Sums in float, for doubles in double; floats are not cut to TF32.
+  // Sums in float, for doubles in double.
   void describe_windows(const ConvGeometry& g, DType dtype) {
     std::array<int, 3> pad = {}, stride = {}, dilation = {};
     size_t n = 0;
@@ -259,8 +263,8 @@ class Descriptors {
               convolution_.get(), static_cast<int>(n), pad.data(), stride.data(), dilation.data(),
               CUDNN_CROSS_CORRELATION, is_double ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT),
           "cudnnSetConvolutionNdDescriptor");
-    check(dnn().cudnnSetConvolutionMathType(convolution_.get(),
-                                            is_half(dtype) ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH),
+    check(dnn().cudnnSetConvolutionMathType(
+              convolution_.get(), on_tensor_cores(dtype) ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH),
           "cudnnSetConvolutionMathType");
     if (g.depthwise) {
       check(dnn().cudnnSetConvolutionGroupCount(convolution_.get(), static_cast<int>(g.channels)),
@@ -417,7 +421,8 @@ bool all_fit(const ConvGeometry& g) {
 std::unique_ptr<DnnConvolution> DnnConvolution::find(CudaDevice& device, ConvPass pass,
                                                      const ConvGeometry& g, DType dtype) {
   if (!has_dnn() || !all_fit(g)) return nullptr;
-  for (const bool channels_second : {!is_half(dtype), is_half(dtype)}) {
+  const bool tensor_cores = on_tensor_cores(dtype);
+  for (const bool channels_second : {!tensor_cores, tensor_cores}) {
     auto found = std::make_unique<Found>(device, pass, g, dtype, channels_second);
     if (found->choose()) return found;
   }

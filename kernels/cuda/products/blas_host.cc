@@ -9,6 +9,7 @@
 #include "framework/base/fork.h"
 #include "kernels/cuda/driver/entries.h"
 #include "kernels/cuda/driver/per_device.h"
+#include "kernels/cuda/driver/precision.h"
 
 namespace treenail::cuda {
 namespace {
@@ -127,6 +128,12 @@ void* aligned_workspace(std::byte* scratch) {
   return scratch + (kWorkspaceAlignment - at % kWorkspaceAlignment) % kWorkspaceAlignment;
 }
 
+cublasComputeType_t computation_of(DType dtype) {
+  if (dtype == DType::kFloat64) return CUBLAS_COMPUTE_64F;
+  const bool cut = dtype == DType::kFloat32 && takes_tf32();
+  return cut ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
 bool is_aligned(const void* at) { return reinterpret_cast<uintptr_t>(at) % kUsualAlignment == 0; }
 
 }  // namespace
@@ -134,8 +141,7 @@ bool is_aligned(const void* at) { return reinterpret_cast<uintptr_t>(at) % kUsua
 // The first operand of cuBLAS is B, for it computes the transposed product.
 BlasProduct::BlasProduct(CudaDevice& device, const StridedProduct& p)
     : device_(device), is_double_(p.dtype == DType::kFloat64), handle_(handle_of(device)) {
-  check(blas().cublasLtMatmulDescCreate(&operation_,
-                                        is_double_ ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+  check(blas().cublasLtMatmulDescCreate(&operation_, computation_of(p.dtype),
                                         is_double_ ? CUDA_R_64F : CUDA_R_32F),
         "cublasLtMatmulDescCreate");
   set(operation_, CUBLASLT_MATMUL_DESC_TRANSA, p.trans_b);
