@@ -4,11 +4,6 @@
 #include <algorithm>
 
 namespace treenail::cuda {
-namespace {
-
-int64_t parts(int64_t n, int64_t each) { return (n + each - 1) / each; }
-
-}  // namespace
 
 gpu::ColumnSpace column_space(int64_t columns, int64_t inner, int64_t count) {
   constexpr int64_t kWidest = 64;    // enough neighbours to use what memory gives at a time

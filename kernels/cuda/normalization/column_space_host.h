@@ -9,6 +9,9 @@
 
 namespace treenail::cuda {
 
+// How many of `each`, the last one perhaps smaller, n is.
+inline int64_t parts(int64_t n, int64_t each) { return (n + each - 1) / each; }
+
 // Of an array [count / inner, columns, inner].
 gpu::ColumnSpace column_space(int64_t columns, int64_t inner, int64_t count);
 
