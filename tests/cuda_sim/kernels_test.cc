@@ -3,6 +3,7 @@
 // wrong.
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <numeric>
 
 #include "tests/cuda_sim/loaded.h"
@@ -44,6 +45,25 @@ TEST_F(KernelTest, AnyNumberOfThreadsRunsEachOnce) {
     ASSERT_EQ(launch("sample_increment", {5, threads}, int64_t{1000}, y), CUDA_SUCCESS);
     EXPECT_EQ(values_of(y, 1000), std::vector<int>(1000, 1)) << threads;
     free({y});
+  }
+}
+
+TEST_F(KernelTest, QuotientsByMultiplication) {
+  std::vector<int64_t> edges;
+  for (int bit = 0; bit < 63; ++bit) {
+    for (const int64_t near : {-1, 0, 1}) edges.push_back((int64_t{1} << bit) + near);
+  }
+  edges.insert(edges.end(), {3, 5, 7, 641, 1000003, 6700417, std::numeric_limits<int64_t>::max()});
+  for (const int64_t size : edges) {
+    if (size == 0) continue;
+    std::vector<int64_t> given = edges, expected;
+    for (const int64_t edge : edges) given.push_back(edge / size * size);
+    for (const int64_t i : given) expected.push_back(i / size);
+    const CUdeviceptr x = block_of(given);
+    const auto n = static_cast<int64_t>(given.size());
+    ASSERT_EQ(launch("sample_quotients", {1, 128}, n, size, x), CUDA_SUCCESS);
+    EXPECT_EQ(values_of<int64_t>(x, given.size()), expected) << size;
+    free({x});
   }
 }
 

@@ -3,6 +3,8 @@
 // finds.
 #include "kernels/cuda/language/gpu.h"
 
+#include "kernels/cuda/language/divisor.h"
+
 namespace treenail::gpu {
 
 // Right.
@@ -17,6 +19,11 @@ TN_KERNEL(sample_read, const int* x, int* y) {
 TN_KERNEL(sample_place, int64_t* y) {
   const int64_t at = (block_y() * blocks() + block()) * threads() + thread();
   y[at] = block_y() * 1000000 + block() * 1000 + thread();
+}
+
+TN_KERNEL(sample_quotients, int64_t n, int64_t size, int64_t* x) {
+  const Divisor divisor = divisor_of(size);
+  for (int64_t i = first(); i < n; i += stride()) x[i] = quotient(divisor, x[i]);
 }
 
 // Partial sums by lanes, warps and blocks. The grid is so small that no order of atomics matters.
