@@ -126,6 +126,7 @@ py::dict describe_op(const OpDef& def) {
   d["elementwise"] = def.elementwise;
   d["data_dependent_shape"] = def.data_dependent_shape;
   d["any_device"] = def.any_device;
+  d["computes_sizes"] = def.computes_sizes;
   d["host_access"] = std::string(to_text(def.host_access));
   d["view"] = def.view_of >= 0;
   return d;

@@ -257,3 +257,14 @@ def test_bias_add_of_integers_and_complex_numbers(dtype, evaluate):
     bias = np.array([100, 200, 3, 4]).astype(dtype)
     with np.errstate(over="ignore"):
         np.testing.assert_array_equal(evaluate(tn.nn.bias_add(x, bias)), x + bias)
+
+
+@pytest.mark.parametrize("pool", [tn.nn.max_pool, tn.nn.avg_pool])
+def test_windows_that_see_nothing_give_zeros(pool):
+    """Padding around no rows; the memory of the result has held something else before."""
+    padding = [[0, 0], [2, 2], [0, 0], [0, 0]]
+    with tn.eager():
+        for _ in range(3):
+            tn.fill([1, 2, 40, 2], 7.5)
+            found = pool(tn.zeros([1, 0, 40, 2]), [1, 3, 1, 1], [1, 1, 1, 1], padding).numpy()
+            np.testing.assert_array_equal(found, np.zeros([1, 2, 40, 2]))

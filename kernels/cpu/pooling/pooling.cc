@@ -64,10 +64,19 @@ class Images {
   ImageLayout<C> in_, out_;
 };
 
+// What windows that see nothing give, and gradients of nothing. Zero has the same bytes in every
+// dtype.
+std::unique_ptr<Kernel> zeros(const PrepareContext& p) {
+  return make_kernel([outputs = p.op().num_outputs()](RunContext& c) {
+    for (int i = 0; i < outputs; ++i)
+      std::fill_n(static_cast<std::byte*>(c.output(i).raw()), c.output(i).bytes(), std::byte{0});
+  });
+}
+
 template <class C, void (*kPass)(const RunContext&, const Pool&, const C*, C*)>
 std::unique_ptr<Kernel> prepare_forward(const PrepareContext& c) {
   const Pool p(c.op(), c.input_shape(0));
-  if (p.empty()) return make_kernel([](RunContext&) {});
+  if (p.empty()) return zeros(c);
   const Images<C> images(p, c.output_type(0));
   return make_kernel(
       [=](RunContext& c) {
@@ -101,7 +110,7 @@ template <class Index>
 template <class C>
 std::unique_ptr<Kernel> prepare_argmax(const PrepareContext& c) {
   const Pool p(c.op(), c.input_shape(0));
-  if (p.empty()) return make_kernel([](RunContext&) {});
+  if (p.empty()) return zeros(c);
   const bool with_batch = c.op().get_bool("include_batch_in_index");
   const bool wide = c.output_type(1) == DType::kInt64;
   host::check_positions(p, with_batch, c.output_type(1));
@@ -124,17 +133,10 @@ std::unique_ptr<Kernel> prepare_argmax(const PrepareContext& c) {
       bytes + static_cast<size_t>(p.batch * p.output_pixels() * p.channels) * sizeof(int32_t));
 }
 
-// Zero has the same bytes in every dtype.
-std::unique_ptr<Kernel> zeros() {
-  return make_kernel([](RunContext& c) {
-    std::fill_n(static_cast<std::byte*>(c.output(0).raw()), c.output(0).bytes(), std::byte{0});
-  });
-}
-
 template <class C>
 std::unique_ptr<Kernel> prepare_max_grad(const PrepareContext& c) {
   const Pool p(c.op(), c.input_shape(0));
-  if (p.empty()) return zeros();
+  if (p.empty()) return zeros(c);
   const Images<C> images(p, c.output_type(0));
   return make_kernel(
       [=](RunContext& c) {
@@ -151,7 +153,7 @@ std::unique_ptr<Kernel> prepare_max_grad(const PrepareContext& c) {
 template <class C>
 std::unique_ptr<Kernel> prepare_max_grad_grad(const PrepareContext& c) {
   const Pool p(c.op(), c.input_shape(0));
-  if (p.empty()) return make_kernel([](RunContext&) {});
+  if (p.empty()) return zeros(c);
   const Images<C> images(p, c.output_type(0));
   return make_kernel(
       [=](RunContext& c) {
@@ -168,7 +170,7 @@ std::unique_ptr<Kernel> prepare_max_grad_grad(const PrepareContext& c) {
 template <class C>
 std::unique_ptr<Kernel> prepare_average_grad(const PrepareContext& c) {
   const Pool p(c.op(), c.output_shape(0));
-  if (p.empty()) return zeros();
+  if (p.empty()) return zeros(c);
   const Images<C> images(p, c.output_type(0));
   return make_kernel(
       [=](RunContext& c) {
