@@ -274,6 +274,10 @@ REFUSED = {
               "Integers to negative integer powers"),
     "labels": (lambda x, i: tn.nn.sparse_softmax_cross_entropy_with_logits(
         labels=i, logits=tn.reshape(x, [2, 3]), name="op"), [0, 3], "label value of 3"),
+    "steps": (lambda x, i: tn.raw_ops.BlockGRU(
+        tn.cast(i[1], tn.int64), tn.reshape(x, [3, 2, 1]), tn.zeros([2, 1]), tn.zeros([2, 2]),
+        tn.zeros([2, 1]), tn.zeros([2]), tn.zeros([1]), name="op").h[0, :, 0], [0, 4],
+              r"seq_len_max = 4 is not in \[0, 3\]"),
 }
 
 
