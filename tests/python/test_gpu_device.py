@@ -252,6 +252,30 @@ def test_two_sessions_and_four_threads_at_once():
             np.testing.assert_array_equal(sess.run(v), 80)
 
 
+def test_two_sessions_transform_by_one_plan_each_in_its_own_memory():
+    """Runs of one kernel, queued one before the other is done."""
+    rng = np.random.default_rng(3)
+    values = [rng.standard_normal((6, 60)).astype(np.float32) for _ in range(4)]
+    x = tn.placeholder(tn.float32, [6, 60])
+    with tn.device(GPU):
+        y = tn.irfft2d(tn.rfft2d(x, [6, 60]) * 2.0, [6, 60])
+    wrong = []
+
+    def work(sess, n):
+        for _ in range(20):
+            found = sess.run(y, {x: values[n]})
+            if not np.allclose(found, 2 * values[n], atol=1e-4):
+                wrong.append(found)
+    with tn.Session() as one, tn.Session() as other:
+        threads = [threading.Thread(target=work, args=(sess, n))
+                   for sess in (one, other) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not wrong
+
+
 @cusim.needs_simulator
 def test_nothing_is_left_after_steps():
     network = Mlp(OPTIMIZERS["adam"][0])
