@@ -19,10 +19,11 @@ from gen.probe import Prober
 from gen.toolchain import CACHES, complaint
 
 MINIMUM = "12.0"  # the first with C++20 in device code, and with cuLibraryLoadData
-HEADERS = ("cuda.h", "cublasLt.h")
+HEADERS = ("cuda.h", "cublasLt.h", "cufft.h")
 USUAL = "/usr/local/cuda"
 # Libraries that the plugin opens: where its headers say of which major version they are.
 LIBRARIES = {"cublasLt": ("cublas_api.h", "CUBLAS_VER_MAJOR"),
+             "cufft": ("cufft.h", "CUFFT_VER_MAJOR"),
              "cudnn": ("cudnn_version.h", "CUDNN_MAJOR")}
 # Real code for these, as far as nvcc knows them: the GPUs of data centres (70 Volta, 80 and 90,
 # 100) and those that are common elsewhere. Each one costs time and room: for what lies between
@@ -215,8 +216,8 @@ def find_cuda(prober: Prober, options: Options, cxx: Compiler, machine: str, dis
     try:
         found = None if cross else _toolkit(prober, options, cxx, machine)
     except _NotThere as reason:
-        needed = "%s; a toolkit with nvcc, cuda.h and cublasLt.h is needed, CUDA_HOME=DIR names " \
-            "one; %s" % (reason, distro.install_hint("cuda"))
+        needed = "%s; a toolkit with nvcc, %s and %s is needed, CUDA_HOME=DIR names one; %s" % (
+            reason, ", ".join(HEADERS[:-1]), HEADERS[-1], distro.install_hint("cuda"))
     if found is None and state == "yes":
         raise ConfigureError("--with-cuda=yes, but cuda: " + needed)
     if found is None:

@@ -78,6 +78,9 @@ Component(name="cuda_sim_blas", sources=["tests/cuda_sim/blas/*.cc"],
           headers=["tests/cuda_sim/blas/*.h"],
           needs=["cuda_sim_link", "cuda_sim_language", "cuda_entries", "test_support", "base"],
           external=["cuda"])
+Component(name="cuda_sim_fft", sources=["tests/cuda_sim/fft/*.cc"],
+          headers=["tests/cuda_sim/fft/*.h"], needs=["cuda_sim_link", "cuda_sim_language"],
+          external=["cuda"])
 Component(name="cuda_sim_dnn", sources=["tests/cuda_sim/dnn/*.cc"],
           headers=["tests/cuda_sim/dnn/*.h"],
           needs=["cuda_sim_link", "cuda_sim_language", "cuda_entries", "test_support", "base"],
@@ -163,6 +166,9 @@ SimulatedLibrary(folder="cuda_sim", soname="libcuda.so.1", feature="cuda", expor
 SimulatedLibrary(folder="cuda_sim", soname="libcublasLt.so.{cublasLt}", feature="cuda",
                  exports=["cublas*"], components=["cuda_sim_blas", "cuda_sim_link", "base"],
                  libraries=["libcuda.so.1"], header_of="cublasLt")
+SimulatedLibrary(folder="cuda_sim", soname="libcufft.so.{cufft}", feature="cuda",
+                 exports=["cufft*"], components=["cuda_sim_fft", "cuda_sim_link"],
+                 libraries=["libcuda.so.1"], header_of="cufft")
 SimulatedLibrary(folder="cuda_sim", soname="libcudnn.so.{cudnn}", feature="cuda",
                  exports=["cudnn*"], components=["cuda_sim_dnn", "cuda_sim_link", "base"],
                  libraries=["libcuda.so.1"], header_of="cudnn")

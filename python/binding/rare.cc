@@ -168,6 +168,8 @@ void add_rare(PyObject* module) {
   }
   auto m = py::reinterpret_borrow<py::module_>(module);
   m.attr("__version__") = treenail::build_info::kVersion;
+  // As in build_info(), for whoever must not open devices, which that lists.
+  m.attr("__features__") = py::str(treenail::build_info::kFeatures).attr("split")();
   m.def(
       "build_info", build_info,
       "What this build is, and what of it this process uses: version, ISA levels and CPU features, "

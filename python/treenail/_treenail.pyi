@@ -8,6 +8,7 @@ from treenail._session import Session
 from treenail._shape import TensorShape
 
 __version__: str
+__features__: list[str]
 
 class DType:
     """The type of a tensor's elements. Equal to whatever names it: tn.float32 == 'float32'."""

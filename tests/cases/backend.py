@@ -106,12 +106,19 @@ class OpGraph(OpNode):
     """A graph of one op, and its gradients."""
 
     def __init__(
-        self, op: str, values: Sequence[Any], attrs: Dict[str, Any], known_shapes: bool = True
+        self,
+        op: str,
+        values: Sequence[Any],
+        attrs: Dict[str, Any],
+        known_shapes: bool = True,
+        device: str = "",
     ) -> None:
-        self.graph = tn.Graph()
-        with self.graph.as_default():
+        """On a device, what that cannot compute runs on the CPU."""
+        self.graph, self.device = tn.Graph(), device or None
+        with self.graph.as_default(), self.graph.device(self.device):
             super().__init__(op, values, attrs, known_shapes)
-        self.session = tn.Session(graph=self.graph)
+        config = tn.ConfigProto(allow_soft_placement=True) if device else None
+        self.session = tn.Session(graph=self.graph, config=config)
 
     def run(
         self, fetches: Any, values: Sequence[Any], arriving: Iterable[Tuple[Any, Any]] = ()
@@ -123,7 +130,7 @@ class OpGraph(OpNode):
         self, ys: Sequence[Any], xs: Sequence[Any], weights: Sequence[Optional[np.ndarray]]
     ) -> List[Any]:
         """Gradients of sum(weights * ys), None where there is none."""
-        with self.graph.as_default():
+        with self.graph.as_default(), self.graph.device(self.device):
             grad_ys = [tn.constant(w) for w in weights]
             gradients = tn.gradients(list(ys), list(xs), grad_ys=grad_ys)
             # Slices (of gathers) are made dense.

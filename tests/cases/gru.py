@@ -4,7 +4,7 @@ chain rule, step by step backwards."""
 
 import numpy as np
 
-from harness import FLOATS, Many, no_gradient_case, op, rand
+from harness import FLOATS, Many, T, no_gradient_case, op, rand
 
 
 def sigmoid(x):
@@ -126,6 +126,10 @@ grads.case(*after(2, 3, 4, time=3, steps=0)).case(*after(2, 3, 4, time=0))
 grads.case(*after(41, 20, 33, time=6))
 grads.case(*after(19, 30, 150, time=3), options={"ulps": 64})
 grads.case(*with_input(after(3, 4, 5, time=4, gates=True), 11, (0,)))
+# What lies behind the last step is not read.
+padded = T(np.concatenate([np.full((2, 3, 4), 0.5), np.full((2, 3, 4), np.nan)]))
+blocks.case(*with_input(layer(3, 4, 5, time=4, steps=2), 1, padded), options={"grad": 0})
+grads.case(*with_input(after(3, 4, 5, time=4, steps=2), 1, padded))
 grads.error(
     "InvalidArgument",
     r"h has shape \[0\], needed is \[3,2,5\]",

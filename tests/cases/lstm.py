@@ -182,6 +182,10 @@ grads.case(*after(2, 3, 4, time=3, steps=0), use_peephole=True)
 grads.case(*after(2, 3, 4, time=0), use_peephole=True)
 grads.case(*after(41, 20, 33, time=6), use_peephole=True)
 grads.case(*after(19, 30, 150, time=3), use_peephole=False, options={"ulps": 64})
+# What lies behind the last step is not read.
+padded = T(np.concatenate([np.full((2, 3, 4), 0.5), np.full((2, 3, 4), np.nan)]))
+blocks.case(*with_input(layer(3, 4, 5, time=4, steps=2), 1, padded), options={"grad": 0})
+grads.case(*with_input(after(3, 4, 5, time=4, steps=2), 1, padded), use_peephole=False)
 for place in (16, 17):
     grads.case(*with_input(after(3, 4, 5, time=4), place, (0,)), use_peephole=True)
 grads.error(

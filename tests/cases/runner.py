@@ -184,6 +184,17 @@ def gradient_dtype(case: Case) -> str:
     return next((d for d in ("float64", "complex128") if d in available), "")
 
 
+def gradient_cases(cases: Sequence[Case]) -> List[Case]:
+    """Those whose gradients are checked."""
+    return [
+        case
+        for case in cases
+        if case.option("grad")
+        and gradient_dtype(case)
+        and backend.DESCRIPTIONS.get(case.op.name, {}).get("differentiable")
+    ]
+
+
 def differentiated(case: Case, values: Sequence[Any], dtype: str) -> List[int]:
     """Flat numbers of the inputs whose gradients are checked."""
     if case.option("wrt") is not None:
@@ -275,7 +286,7 @@ def check_against_differences(
 class GradientCheck:
     """One case's op in a graph, with random weights for its outputs: L = Re sum(conj(w) y)."""
 
-    def __init__(self, case: Case, dtype: str, known_shapes: bool) -> None:
+    def __init__(self, case: Case, dtype: str, known_shapes: bool, device: str = "") -> None:
         self.case, self.dtype = case, dtype
         # Of inputs: differences of the op, the same whether shapes are known.
         self.measured: Dict[int, List[float]] = {}
@@ -285,7 +296,7 @@ class GradientCheck:
             describe(case, dtype, self.values),
             "known" if known_shapes else "unknown",
         )
-        self.graph = backend.OpGraph(case.op.name, self.values, self.attrs, known_shapes)
+        self.graph = backend.OpGraph(case.op.name, self.values, self.attrs, known_shapes, device)
         self.inputs = [
             i
             for i in differentiated(case, self.values, dtype)

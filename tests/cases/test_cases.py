@@ -28,13 +28,7 @@ def test_forward(case: harness.Case) -> None:
         runner.check_forward(case, dtype, results)
 
 
-GRADIENT_CASES = [
-    case
-    for case in CASES
-    if case.option("grad")
-    and runner.gradient_dtype(case)
-    and backend.DESCRIPTIONS.get(case.op.name, {}).get("differentiable")
-]
+GRADIENT_CASES = runner.gradient_cases(CASES)
 
 
 @pytest.mark.parametrize("case", GRADIENT_CASES, ids=lambda case: case.name)

@@ -434,5 +434,13 @@ TEST(RealLibrariesTest, ExportWhatThePluginUsesOfCublasLt) {
                                                                 });
 }
 
+TEST(RealLibrariesTest, ExportWhatThePluginUsesOfCufft) {
+  expect_exported(TREENAIL_CUDA_LIBRARIES "/libcufft.so.12", {
+#define TN_ENTRY(name) TN_SYMBOL(name),
+#include "kernels/cuda/driver/fft_entries.inc"
+#undef TN_ENTRY
+                                                             });
+}
+
 }  // namespace
 }  // namespace treenail::test

@@ -4,6 +4,7 @@
 
 #include <cublasLt.h>
 #include <cuda.h>
+#include <cufft.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -80,6 +81,13 @@ struct BlasTable {
   void* const library = open_simulated("libcublasLt.so.13");
 #define TN_ENTRY(name) decltype(&::name) name = entry<decltype(&::name)>(library, TN_SYMBOL(name));
 #include "kernels/cuda/driver/blas_entries.inc"
+#undef TN_ENTRY
+};
+
+struct FftTable {
+  void* const library = open_simulated("libcufft.so.12");
+#define TN_ENTRY(name) decltype(&::name) name = entry<decltype(&::name)>(library, TN_SYMBOL(name));
+#include "kernels/cuda/driver/fft_entries.inc"
 #undef TN_ENTRY
 };
 

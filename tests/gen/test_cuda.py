@@ -125,6 +125,7 @@ def make_toolkit(root, version="12.4", header=12040, known=KNOWN, hosts="g++"):
     (root / "include/cuda.h").write_text(HEADER % header)
     (root / "include/cublasLt.h").write_text("")
     (root / "include/cublas_api.h").write_text("#define CUBLAS_VER_MAJOR 12\n")
+    (root / "include/cufft.h").write_text("#define CUFFT_VER_MAJOR 11\n")
     write_program(root / "bin/nvcc", NVCC % {"version": version, "hosts": hosts,
                                              "known": known.replace(" ", "\\n")})
     return root
@@ -247,7 +248,7 @@ def test_headers_below_targets(toolkit):
 @pytest.mark.parametrize("nvcc", ["/usr/bin/nvcc", "/usr/lib/nvidia-cuda-toolkit/bin/nvcc"])
 def test_headers_of_debians_toolkit(nvcc, monkeypatch):
     monkeypatch.setattr(os.path, "exists", lambda path: path in (
-        "/usr/include/cuda.h", "/usr/include/cublasLt.h"))
+        "/usr/include/cuda.h", "/usr/include/cublasLt.h", "/usr/include/cufft.h"))
     assert cuda._include(nvcc, "x86_64") == "/usr/include"
 
 
@@ -291,7 +292,7 @@ def test_a_toolkit_that_is_none(gpu_tree, toolkit, how, message):
     assert done.returncode == 1 and done.stderr.count("\n") == 1
     assert done.stderr.startswith("configure.py: --with-cuda=yes, but cuda: ")
     assert said in done.stderr and "CUDA_HOME=DIR names one; " in done.stderr
-    assert "nvcc, cuda.h and cublasLt.h" in done.stderr
+    assert "nvcc, cuda.h, cublasLt.h and cufft.h" in done.stderr
 
 
 def test_relative_directory_is_refused(gpu_tree):

@@ -252,6 +252,30 @@ def test_two_sessions_and_four_threads_at_once():
             np.testing.assert_array_equal(sess.run(v), 80)
 
 
+def test_two_sessions_transform_by_one_plan_each_in_its_own_memory():
+    """Runs of one kernel, queued one before the other is done."""
+    rng = np.random.default_rng(3)
+    values = [rng.standard_normal((6, 60)).astype(np.float32) for _ in range(4)]
+    x = tn.placeholder(tn.float32, [6, 60])
+    with tn.device(GPU):
+        y = tn.irfft2d(tn.rfft2d(x, [6, 60]) * 2.0, [6, 60])
+    wrong = []
+
+    def work(sess, n):
+        for _ in range(20):
+            found = sess.run(y, {x: values[n]})
+            if not np.allclose(found, 2 * values[n], atol=1e-4):
+                wrong.append(found)
+    with tn.Session() as one, tn.Session() as other:
+        threads = [threading.Thread(target=work, args=(sess, n))
+                   for sess in (one, other) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not wrong
+
+
 @cusim.needs_simulator
 def test_nothing_is_left_after_steps():
     network = Mlp(OPTIMIZERS["adam"][0])
@@ -274,6 +298,10 @@ REFUSED = {
               "Integers to negative integer powers"),
     "labels": (lambda x, i: tn.nn.sparse_softmax_cross_entropy_with_logits(
         labels=i, logits=tn.reshape(x, [2, 3]), name="op"), [0, 3], "label value of 3"),
+    "steps": (lambda x, i: tn.raw_ops.BlockGRU(
+        tn.cast(i[1], tn.int64), tn.reshape(x, [3, 2, 1]), tn.zeros([2, 1]), tn.zeros([2, 2]),
+        tn.zeros([2, 1]), tn.zeros([2]), tn.zeros([1]), name="op").h[0, :, 0], [0, 4],
+              r"seq_len_max = 4 is not in \[0, 3\]"),
 }
 
 

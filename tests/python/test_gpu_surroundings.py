@@ -49,21 +49,28 @@ def on_the_cpu():
     with tn.Session() as sess:
         return sess.run(tn.exp(0.0))
 
-for work in (exponential, product, on_the_cpu, exponential):
+def transform():
+    with tn.device("/gpu:0"):
+        y = tn.real(tn.fft(tn.complex(tn.fill([1], 5.0), tn.fill([1], 0.0))))
+    with tn.Session() as sess:
+        return sess.run(y)[0]
+
+for work in (exponential, product, transform, on_the_cpu, exponential):
     say(work)
 """
 
 
 def run(libraries=SIMULATED, calls=(), **environment):
-    """What an operation on the GPU, a product on it, one on the CPU, and the first again say."""
+    """What an operation on the GPU, a product and a transform on it, one on the CPU, and the first
+    again say; all but the last two."""
     found = subprocess.run([sys.executable, "-c", PROGRAM], text=True, check=False,
                            env=dict(os.environ, LD_LIBRARY_PATH=str(libraries),
                                     CUSIM_CALLS=repr(list(calls)), **environment),
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert found.returncode == 0, found.stdout
     lines = found.stdout.splitlines()
-    assert len(lines) == 4 and lines[3] == lines[0] and lines[2] == "1.0", found.stdout
-    return lines[0], lines[1]
+    assert len(lines) == 5 and lines[4] == lines[0] and lines[3] == "1.0", found.stdout
+    return lines[:3]
 
 
 def check_absent(why, **arguments):
@@ -82,7 +89,7 @@ def private_directory(tmp_path):
 
 
 def test_with_everything_there():
-    assert run() == ("1.0", "6.0")
+    assert run() == ["1.0", "6.0", "5.0"]
 
 
 def test_no_driver(tmp_path):
@@ -138,10 +145,17 @@ def libraries_without(part, folder):
 
 
 def test_no_cublaslt(tmp_path):
-    exponential, product = run(libraries=libraries_without("cublas", tmp_path))
-    assert exponential == "1.0"
+    exponential, product, transform = run(libraries=libraries_without("cublas", tmp_path))
+    assert (exponential, transform) == ("1.0", "5.0")
     assert re.match(r'FailedPreconditionError: \[MatMul node "MatMul"\] cuBLASLt, for products on '
                     r"a GPU, is not there: \S*libcublasLt\.so\.\d+: file too short", product)
+
+
+def test_no_cufft(tmp_path):
+    exponential, product, transform = run(libraries=libraries_without("cufft", tmp_path))
+    assert (exponential, product) == ("1.0", "6.0")
+    assert re.match(r'FailedPreconditionError: \[FFT node "\S+"\] cuFFT, for Fourier transforms on a '
+                    r"GPU, is not there: \S*libcufft\.so\.\d+: file too short", transform), transform
 
 
 def convolved(libraries):

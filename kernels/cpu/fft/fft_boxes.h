@@ -1,44 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensors of Fourier transforms as batches of boxes, and boxes cropped and padded to others.
+// Boxes cropped and padded to others.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
 #include "framework/runtime/kernel/kernel.h"
-#include "framework/tensor/shape.h"
+#include "kernels/host/fft/boxes.h"
 
 namespace treenail::cpu {
 
-inline constexpr int kMostAxes = 3;
-
-// A batch of boxes: the last axes of a tensor, with extents of 1 before them where they are fewer
-// than three.
-struct Boxes {
-  int64_t batch = 1;
-  int64_t extent[kMostAxes] = {1, 1, 1};
-  int64_t& last() { return extent[kMostAxes - 1]; }
-  int64_t last() const { return extent[kMostAxes - 1]; }
-  // Elements of one box.
-  double size() const {
-    return static_cast<double>(extent[0]) * static_cast<double>(extent[1]) *
-           static_cast<double>(extent[2]);
-  }
-  int64_t lines() const { return batch * extent[0] * extent[1]; }
-
-  static Boxes of(const Shape& shape, int axes) {
-    Boxes b;
-    for (int i = 0; i < shape.rank() - axes; ++i) b.batch *= shape.dim(i);
-    for (int i = 0; i < axes; ++i) {
-      b.extent[kMostAxes - 1 - i] = shape.dim(shape.rank() - 1 - i);
-    }
-    return b;
-  }
-};
-
-inline bool same_extents(const Boxes& a, const Boxes& b) {
-  return std::equal(a.extent, a.extent + kMostAxes, b.extent);
-}
+using host::Boxes;
+using host::kMostAxes;
+using host::same_extents;
 
 template <class T>
 size_t fitted_bytes(const Boxes& boxes, int64_t width) {

@@ -6,7 +6,7 @@
 
 #include "framework/runtime/kernel/kernel_poll.h"
 #include "kernels/cpu/products/pooled_product.h"
-#include "kernels/cpu/simd/vec_math.h"
+#include "kernels/elementwise/recurrent.h"
 
 namespace treenail::cpu {
 namespace {
@@ -94,8 +94,7 @@ struct GruForward {
       const Vec<C> candidate = tanh(load_some(out[kGruC] + at + i, n) + bias_c);
       store_some(out[kGruU] + at + i, u, n);
       store_some(out[kGruC] + at + i, candidate, n);
-      const Vec<C> h_new = u * load_some(h + i, n) + (splat<Vec<C>>(C(1)) - u) * candidate;
-      store_some(out[kGruH] + at + i, h_new, n);
+      store_some(out[kGruH] + at + i, elementwise::gru_state(u, load_some(h + i, n), candidate), n);
     }
   }
 };

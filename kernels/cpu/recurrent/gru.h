@@ -7,18 +7,9 @@
 
 namespace treenail::cpu {
 
-enum GruOutput : int { kGruR, kGruU, kGruC, kGruH, kGruOutputs };
-
-// Where the op's inputs stand.
-struct GruPlan {
-  bool sequence;  // seq_len_max comes first
-  int first;      // the number of input x
-  LayerExtents e;
-  explicit GruPlan(const PrepareContext& p)
-      : sequence(p.op().def().input_index("seq_len_max") >= 0),
-        first(sequence ? 1 : 0),
-        e(p, first, first + 1) {}
-};
+using host::GruOutput;
+using host::GruPlan;
+using enum host::GruOutput;
 
 template <class C>
 struct GruInputs {

@@ -6,11 +6,12 @@
 #include "kernels/cpu/products/pooled_product.h"
 #include "kernels/cpu/recurrent/gru.h"
 #include "kernels/cpu/simd/registers.h"
+#include "kernels/elementwise/recurrent.h"
 
 namespace treenail::cpu {
 namespace {
 
-enum Result : int { kX, kHPrev, kWRu, kWC, kBRu, kBC, kResults };
+using enum host::GruResult;
 
 template <class C>
 struct GruBackward {
@@ -18,7 +19,7 @@ struct GruBackward {
   const GruInputs<C>& in;
   const C* out[kGruOutputs];       // of the forward op
   const C* arriving[kGruOutputs];  // their gradients; null where none is given
-  C* result[kResults];
+  C* result[kGruResults];
   C* d_ru;     // [rows, 2 * cell]: what arrives at r and u before their nonlinearities
   C* d_c;      // [rows, cell]: the same of c
   C* reset;    // [rows, cell]: r * state before the step
@@ -33,7 +34,7 @@ struct GruBackward {
                         (product_cost_ns<C>(1, e.cell, 3 * e.cell) + 2.0 * e.cell);
     c.run_chunks(pieces.count, cost, [&](int64_t piece) {
       const int64_t row = pieces.begin(piece), rows = pieces.size(piece);
-      C* const d_h = result[kHPrev] + row * e.cell;
+      C* const d_h = result[kGruHPrevGrad] + row * e.cell;
       std::fill_n(d_h, rows * e.cell, C(0));
       for (int64_t step = steps - 1; step >= 0; --step) {
         poll(c);
@@ -74,14 +75,13 @@ struct GruBackward {
     using V = Vec<C>;
     const int64_t at = (step * e.batch + row) * e.cell + j, state = row * e.cell + j;
     const V u = load_some(out[kGruU] + at, n), candidate = load_some(out[kGruC] + at, n);
-    const V d_h = given(kGruH, at, n) + load_some(result[kHPrev] + state, n);
+    const V d_h = given(kGruH, at, n) + load_some(result[kGruHPrevGrad] + state, n);
     const V before = state_before(step, at, state, n);
-    const V to_c = given(kGruC, at, n) + d_h * (splat<V>(C(1)) - u);
-    const V to_u = given(kGruU, at, n) + d_h * (before - candidate);
-    store_some(d_c + at, through_tanh(to_c, candidate), n);
-    store_some(d_ru + (step * e.batch + row) * 2 * e.cell + e.cell + j, through_sigmoid(to_u, u),
-               n);
-    store_some(result[kHPrev] + state, d_h * u, n);
+    const auto from = elementwise::gru_candidate_gradient(u, candidate, before, d_h,
+                                                          given(kGruC, at, n), given(kGruU, at, n));
+    store_some(d_c + at, from.c, n);
+    store_some(d_ru + (step * e.batch + row) * 2 * e.cell + e.cell + j, from.u, n);
+    store_some(result[kGruHPrevGrad] + state, from.before, n);
   }
 
   // From r * state to both.
@@ -92,14 +92,17 @@ struct GruBackward {
     const V r = load_some(out[kGruR] + at, n), d = load_some(d_reset + state, n);
     const V before = state_before(step, at, state, n);
     const V to_r = given(kGruR, at, n) + d * before;
-    store_some(d_ru + (step * e.batch + row) * 2 * e.cell + j, through_sigmoid(to_r, r), n);
+    store_some(d_ru + (step * e.batch + row) * 2 * e.cell + j,
+               elementwise::through_sigmoid(to_r, r), n);
     store_some(reset + at, r * before, n);
-    store_some(result[kHPrev] + state, load_some(result[kHPrev] + state, n) + d * r, n);
+    store_some(result[kGruHPrevGrad] + state, load_some(result[kGruHPrevGrad] + state, n) + d * r,
+               n);
   }
 
   void weights(RunContext& c, int64_t steps) const {
     const int64_t rows = steps * e.batch;
-    weights_gradient(c, e, steps, 2 * e.cell, in.x, in.h_prev, out[kGruH], d_ru, result[kWRu]);
+    weights_gradient(c, e, steps, 2 * e.cell, in.x, in.h_prev, out[kGruH], d_ru,
+                     result[kGruWRuGrad]);
     Product<C> of_c[2];
     for (int i = 0; i < 2; ++i) {
       Product<C>& p = of_c[i];
@@ -109,12 +112,12 @@ struct GruBackward {
       p.trans_a = true;
       p.a = i == 0 ? in.x : reset;
       p.b = d_c;
-      p.c = result[kWC] + (i == 0 ? 0 : e.input * e.cell);
+      p.c = result[kGruWCGrad] + (i == 0 ? 0 : e.input * e.cell);
     }
     multiply_on_pool(c, std::span<const Product<C>>(of_c));
-    sum_columns(c, ColumnSum<C>{rows, 2 * e.cell, d_ru, 2 * e.cell, result[kBRu]});
-    sum_columns(c, ColumnSum<C>{rows, e.cell, d_c, e.cell, result[kBC]});
-    if (result[kX] == nullptr) return;
+    sum_columns(c, ColumnSum<C>{rows, 2 * e.cell, d_ru, 2 * e.cell, result[kGruBRuGrad]});
+    sum_columns(c, ColumnSum<C>{rows, e.cell, d_c, e.cell, result[kGruBCGrad]});
+    if (result[kGruXGrad] == nullptr) return;
     Product<C> to_x;
     to_x.m = rows;
     to_x.n = to_x.ldc = e.input;
@@ -122,14 +125,14 @@ struct GruBackward {
     to_x.trans_b = true;
     to_x.a = d_ru;
     to_x.b = in.w_ru;
-    to_x.c = result[kX];
+    to_x.c = result[kGruXGrad];
     multiply_on_pool(c, std::span<const Product<C>>(&to_x, 1));
     to_x.k = to_x.lda = to_x.ldb = e.cell;
     to_x.a = d_c;
     to_x.b = in.w_c;
     to_x.add_to_c = true;
     multiply_on_pool(c, std::span<const Product<C>>(&to_x, 1));
-    zero_from(c, result[kX], rows * e.input, e.rows() * e.input);
+    zero_from(c, result[kGruXGrad], rows * e.input, e.rows() * e.input);
   }
 };
 
@@ -164,8 +167,8 @@ std::unique_ptr<Kernel> prepare_gru_gradient(const PrepareContext& p) {
         layer.arriving[kGruH] = arrays.input(c, outputs + kGruOutputs);
         for (int i = 0; i < 3 && gates_given; ++i)
           layer.arriving[kGruR + i] = arrays.input(c, gate_gradients + i);
-        for (int i = 0; i < kResults; ++i) layer.result[i] = arrays.output(c, i);
-        if (!input_gradient) layer.result[kX] = nullptr;
+        for (int i = 0; i < kGruResults; ++i) layer.result[i] = arrays.output(c, i);
+        if (!input_gradient) layer.result[kGruXGrad] = nullptr;
         layer.state_ru = {2 * e.cell, e.cell, in.state_ru(e),
                           2 * e.cell, true,   pack ? at(packed_ru) : nullptr};
         layer.state_c = {e.cell, e.cell, in.state_c(e),

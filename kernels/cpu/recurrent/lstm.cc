@@ -7,7 +7,7 @@
 
 #include "framework/runtime/kernel/kernel_poll.h"
 #include "kernels/cpu/products/pooled_product.h"
-#include "kernels/cpu/simd/vec_math.h"
+#include "kernels/elementwise/recurrent.h"
 
 namespace treenail::cpu {
 namespace {
@@ -84,35 +84,22 @@ struct LstmForward {
     const V bias_i = load_some(in.b + j, n), bias_ci = load_some(in.b + e.cell + j, n);
     const V bias_f = load_some(in.b + 2 * e.cell + j, n) + splat<V>(forget_bias);
     const V bias_o = load_some(in.b + 3 * e.cell + j, n);
-    V wci{}, wcf{}, wco{};
-    if constexpr (kPeephole) {
-      wci = load_some(in.wci + j, n);
-      wcf = load_some(in.wcf + j, n);
-      wco = load_some(in.wco + j, n);
-    }
+    elementwise::LstmPeepholes<V> peepholes{};
+    if constexpr (kPeephole)
+      peepholes = {load_some(in.wci + j, n), load_some(in.wcf + j, n), load_some(in.wco + j, n)};
     for (int64_t r = 0; r < rows; ++r, at += e.cell, cs_prev += e.cell) {
       auto sum = [&](LstmOutput gate) { return load_some(out[gate] + at, n); };
-      const V before = load_some(cs_prev, n);
-      V i = sum(kLstmI) + bias_i, f = sum(kLstmF) + bias_f, o = sum(kLstmO) + bias_o;
-      if constexpr (kPeephole) {
-        i += before * wci;
-        f += before * wcf;
-      }
-      i = sigmoid(i);
-      f = sigmoid(f);
-      const V ci = tanh(sum(kLstmCi) + bias_ci);
-      V cs = ci * i + before * f;
-      if (cell_clip > 0) cs = clamp(cs, -cell_clip, cell_clip);
-      if constexpr (kPeephole) o += cs * wco;
-      o = sigmoid(o);
-      const V co = tanh(cs);
-      store_some(out[kLstmI] + at, i, n);
-      store_some(out[kLstmCs] + at, cs, n);
-      store_some(out[kLstmF] + at, f, n);
-      store_some(out[kLstmO] + at, o, n);
-      store_some(out[kLstmCi] + at, ci, n);
-      store_some(out[kLstmCo] + at, co, n);
-      store_some(out[kLstmH] + at, co * o, n);
+      const elementwise::LstmGates<V> sums = {sum(kLstmI) + bias_i, sum(kLstmCi) + bias_ci,
+                                              sum(kLstmF) + bias_f, sum(kLstmO) + bias_o};
+      const auto y =
+          elementwise::lstm_unit<kPeephole>(sums, load_some(cs_prev, n), peepholes, cell_clip);
+      store_some(out[kLstmI] + at, y.i, n);
+      store_some(out[kLstmCs] + at, y.cs, n);
+      store_some(out[kLstmF] + at, y.f, n);
+      store_some(out[kLstmO] + at, y.o, n);
+      store_some(out[kLstmCi] + at, y.ci, n);
+      store_some(out[kLstmCo] + at, y.co, n);
+      store_some(out[kLstmH] + at, y.h, n);
     }
   }
 };

@@ -1,29 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // A layer of long short-term memory as arrays, shared by the kernels of both directions (lstm.cc,
-// lstm_gradient.cc). Gates stand in the order i, ci, f, o, in the columns of weights and of what
-// arrives at their products.
+// lstm_gradient.cc).
 #pragma once
 
 #include "kernels/cpu/recurrent/recurrence.h"
 
 namespace treenail::cpu {
 
-enum LstmOutput : int { kLstmI, kLstmCs, kLstmF, kLstmO, kLstmCi, kLstmCo, kLstmH, kLstmOutputs };
-// The output that holds gate g of the weights' columns.
-inline constexpr LstmOutput kLstmGates[4] = {kLstmI, kLstmCi, kLstmF, kLstmO};
-
-// What the op says, and where its inputs stand.
-struct LstmPlan {
-  bool sequence;  // seq_len_max comes first
-  int first;      // the number of input x
-  LayerExtents e;
-  bool peephole;
-  explicit LstmPlan(const PrepareContext& p)
-      : sequence(p.op().def().input_index("seq_len_max") >= 0),
-        first(sequence ? 1 : 0),
-        e(p, first, first + 1),
-        peephole(p.op().get_bool("use_peephole")) {}
-};
+using host::kLstmGates;
+using host::LstmOutput;
+using enum host::LstmOutput;
+using host::LstmPlan;
 
 template <class C>
 struct LstmInputs {

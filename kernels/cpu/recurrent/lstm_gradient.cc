@@ -6,14 +6,13 @@
 #include "kernels/cpu/products/pooled_product.h"
 #include "kernels/cpu/recurrent/lstm.h"
 #include "kernels/cpu/simd/registers.h"
+#include "kernels/elementwise/recurrent.h"
 
 namespace treenail::cpu {
 namespace {
 
-enum Result : int { kX, kCsPrev, kHPrev, kW, kWci, kWcf, kWco, kB, kResults };
-
-// One for each of i, f, o, ci, co where gate_grads are given.
-constexpr LstmOutput kGateGradients[] = {kLstmI, kLstmF, kLstmO, kLstmCi, kLstmCo};
+using host::kLstmGateGradients;
+using enum host::LstmResult;
 
 template <class C>
 struct LstmBackward {
@@ -21,7 +20,7 @@ struct LstmBackward {
   const LstmInputs<C>& in;
   const C* out[kLstmOutputs];       // of the forward op
   const C* arriving[kLstmOutputs];  // their gradients; null where none is given
-  C* result[kResults];
+  C* result[kLstmResults];
   C* gates;  // [rows, 4 * cell]: what arrives at i, ci, f and o before their nonlinearities
   C cell_clip;
   StepMatrix<C> state_weights;  // transposed
@@ -34,8 +33,8 @@ struct LstmBackward {
     c.run_chunks(pieces.count, cost, [&](int64_t piece) {
       const int64_t row = pieces.begin(piece), rows = pieces.size(piece);
       // The state's gradients, from step to step: what remains is that of the first state.
-      C* const d_cs = result[kCsPrev] + row * e.cell;
-      C* const d_h = result[kHPrev] + row * e.cell;
+      C* const d_cs = result[kLstmCsPrevGrad] + row * e.cell;
+      C* const d_h = result[kLstmHPrevGrad] + row * e.cell;
       std::fill_n(d_cs, rows * e.cell, C(0));
       std::fill_n(d_h, rows * e.cell, C(0));
       for (int64_t step = steps - 1; step >= 0; --step) {
@@ -67,34 +66,30 @@ struct LstmBackward {
     auto given = [&](LstmOutput k) {
       return arriving[k] != nullptr ? load_some(arriving[k] + at, n) : V{};
     };
-    const V i = value(kLstmI), cs = value(kLstmCs), f = value(kLstmF), o = value(kLstmO),
-            ci = value(kLstmCi), co = value(kLstmCo);
     const V before =
         load_some(step > 0 ? out[kLstmCs] + at - e.batch * e.cell : in.cs_prev + state, n);
-    const V d_h = given(kLstmH) + load_some(result[kHPrev] + state, n);
-    const V d_o = through_sigmoid(given(kLstmO) + d_h * co, o);
-    V d_cs = given(kLstmCs) + load_some(result[kCsPrev] + state, n) +
-             through_tanh(given(kLstmCo) + d_h * o, co);
-    if constexpr (kPeephole) d_cs += d_o * load_some(in.wco + j, n);
-    if (cell_clip > 0) d_cs = absolute(cs) < splat<V>(cell_clip) ? d_cs : V{};
-    const V d_i = through_sigmoid(given(kLstmI) + d_cs * ci, i);
-    const V d_ci = through_tanh(given(kLstmCi) + d_cs * i, ci);
-    const V d_f = through_sigmoid(given(kLstmF) + d_cs * before, f);
-    V d_before = d_cs * f;
+    elementwise::LstmPeepholes<V> peepholes{};
     if constexpr (kPeephole)
-      d_before += d_i * load_some(in.wci + j, n) + d_f * load_some(in.wcf + j, n);
-    store_some(result[kCsPrev] + state, d_before, n);
+      peepholes = {load_some(in.wci + j, n), load_some(in.wcf + j, n), load_some(in.wco + j, n)};
+    const auto from = elementwise::lstm_gradient<kPeephole>(
+        {value(kLstmI), value(kLstmCs), value(kLstmF), value(kLstmO), value(kLstmCi),
+         value(kLstmCo), V{}},
+        {given(kLstmI), given(kLstmCs) + load_some(result[kLstmCsPrevGrad] + state, n),
+         given(kLstmF), given(kLstmO), given(kLstmCi), given(kLstmCo),
+         given(kLstmH) + load_some(result[kLstmHPrevGrad] + state, n)},
+        before, peepholes, cell_clip);
+    store_some(result[kLstmCsPrevGrad] + state, from.before, n);
     C* const d = gates + (step * e.batch + row) * 4 * e.cell + j;
-    store_some(d, d_i, n);
-    store_some(d + e.cell, d_ci, n);
-    store_some(d + 2 * e.cell, d_f, n);
-    store_some(d + 3 * e.cell, d_o, n);
+    store_some(d, from.gates.i, n);
+    store_some(d + e.cell, from.gates.ci, n);
+    store_some(d + 2 * e.cell, from.gates.f, n);
+    store_some(d + 3 * e.cell, from.gates.o, n);
   }
 
   void weights(RunContext& c, int64_t steps) const {
     const int64_t rows = steps * e.batch, width = 4 * e.cell;
-    weights_gradient(c, e, steps, width, in.x, in.h_prev, out[kLstmH], gates, result[kW]);
-    if (result[kX] != nullptr) {
+    weights_gradient(c, e, steps, width, in.x, in.h_prev, out[kLstmH], gates, result[kLstmWGrad]);
+    if (result[kLstmXGrad] != nullptr) {
       Product<C> p;
       p.m = rows;
       p.n = p.ldc = e.input;
@@ -102,18 +97,19 @@ struct LstmBackward {
       p.trans_b = true;
       p.a = gates;
       p.b = in.w;
-      p.c = result[kX];
+      p.c = result[kLstmXGrad];
       multiply_on_pool(c, std::span<const Product<C>>(&p, 1));
-      zero_from(c, result[kX], rows * e.input, e.rows() * e.input);
+      zero_from(c, result[kLstmXGrad], rows * e.input, e.rows() * e.input);
     }
-    sum_columns(c, ColumnSum<C>{rows, width, gates, width, result[kB]});
+    sum_columns(c, ColumnSum<C>{rows, width, gates, width, result[kLstmBGrad]});
     if (in.wci != nullptr) peepholes(c, steps);
   }
 
   void peepholes(RunContext& c, int64_t steps) const {
     const int64_t rows = steps * e.batch, width = 4 * e.cell;
     // The states before each step: cs_prev, then those after the steps before.
-    for (const auto& [result_index, gate] : {std::pair{kWci, 0}, std::pair{kWcf, 2}}) {
+    for (const auto& [result_index, gate] :
+         {std::pair{kLstmWciGrad, 0}, std::pair{kLstmWcfGrad, 2}}) {
       const C* d = gates + gate * e.cell;
       C* const total = result[result_index];
       const int64_t first = std::min(rows, e.batch);
@@ -121,8 +117,8 @@ struct LstmBackward {
       sum_columns(c, ColumnSum<C>{rows - first, e.cell, d + first * width, width, total,
                                   out[kLstmCs], e.cell, true});
     }
-    sum_columns(c, ColumnSum<C>{rows, e.cell, gates + 3 * e.cell, width, result[kWco], out[kLstmCs],
-                                e.cell});
+    sum_columns(c, ColumnSum<C>{rows, e.cell, gates + 3 * e.cell, width, result[kLstmWcoGrad],
+                                out[kLstmCs], e.cell});
   }
 };
 
@@ -142,9 +138,9 @@ std::unique_ptr<Kernel> prepare_lstm_gradient(const PrepareContext& p) {
       layout.take<C>(pack ? StepMatrix<C>::packed_elements(4 * e.cell, e.cell) : 0);
   const size_t gates = layout.take<C>(e.rows(), 4 * e.cell);
   const C cell_clip = static_cast<C>(p.op().get_float("cell_clip"));
-  const int64_t peepholes[] = {p.output_shape(kWci).num_elements(),
-                               p.output_shape(kWcf).num_elements(),
-                               p.output_shape(kWco).num_elements()};
+  const int64_t peepholes[] = {p.output_shape(kLstmWciGrad).num_elements(),
+                               p.output_shape(kLstmWcfGrad).num_elements(),
+                               p.output_shape(kLstmWcoGrad).num_elements()};
   const double cost =
       2 * static_cast<double>(e.rows()) * product_cost_ns<C>(1, 4 * e.cell, e.input + e.cell);
   return make_kernel(
@@ -157,10 +153,10 @@ std::unique_ptr<Kernel> prepare_lstm_gradient(const PrepareContext& p) {
         layer.arriving[kLstmCs] = arrays.input(c, outputs + kLstmOutputs);
         layer.arriving[kLstmH] = arrays.input(c, outputs + kLstmOutputs + 1);
         for (int i = 0; i < 5 && gates_given; ++i)
-          layer.arriving[kGateGradients[i]] = arrays.input(c, gate_gradients + i);
-        for (int i = 0; i < kResults; ++i) layer.result[i] = arrays.output(c, i);
-        if (!input_gradient) layer.result[kX] = nullptr;
-        for (int i = 0; i < 3; ++i) zero_from(c, layer.result[kWci + i], 0, peepholes[i]);
+          layer.arriving[kLstmGateGradients[i]] = arrays.input(c, gate_gradients + i);
+        for (int i = 0; i < kLstmResults; ++i) layer.result[i] = arrays.output(c, i);
+        if (!input_gradient) layer.result[kLstmXGrad] = nullptr;
+        for (int i = 0; i < 3; ++i) zero_from(c, layer.result[kLstmWciGrad + i], 0, peepholes[i]);
         layer.state_weights = {
             4 * e.cell, e.cell, in.state_weights(e),
             4 * e.cell, true,   pack ? reinterpret_cast<C*>(c.scratch() + packed) : nullptr};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/recurrent/recurrence.h"
 
-#include "framework/base/error.h"
 #include "kernels/cpu/elementwise/half_tiles.h"
 #include "kernels/cpu/products/pooled_product.h"
 
@@ -12,19 +11,6 @@ constexpr int64_t kDepth = 256;    // rows of a panel that stay in L1 together
 constexpr int64_t kGrain = 16384;  // elements per piece of a plain sweep
 
 }  // namespace
-
-size_t ScratchLayout::take_bytes(int64_t rows, int64_t columns, int64_t size) {
-  constexpr int64_t kMost = int64_t{1} << 60;
-  int64_t bytes = 0;
-  if (__builtin_mul_overflow(rows, columns, &bytes) ||
-      __builtin_mul_overflow(bytes, size, &bytes) || bytes > kMost - static_cast<int64_t>(bytes_)) {
-    throw resource_exhausted("scratch memory of ", rows, " by ", columns,
-                             " elements cannot be addressed");
-  }
-  const size_t offset = bytes_;
-  bytes_ += (static_cast<size_t>(bytes) + 63) / 64 * 64;
-  return offset;
-}
 
 // --- 16-bit types
 // ---------------------------------------------------------------------------------
@@ -219,15 +205,6 @@ void sum_columns(RunContext& c, const ColumnSum<C>& s) {
 template void sum_columns(RunContext&, const ColumnSum<float>&);
 template void sum_columns(RunContext&, const ColumnSum<double>&);
 
-LayerExtents::LayerExtents(const PrepareContext& p, int x, int state) {
-  const Shape& shape = p.input_shape(x);
-  const int rank = shape.rank();
-  if (rank == 3) time = shape.dim(0);
-  batch = shape.dim(rank - 2);
-  input = shape.dim(rank - 1);
-  cell = p.input_shape(state).dim(1);
-}
-
 template <class C>
 void weights_gradient(RunContext& c, const LayerExtents& e, int64_t steps, int64_t n, const C* x,
                       const C* h_prev, const C* h, const C* d, C* gradient) {
@@ -263,9 +240,7 @@ template void weights_gradient(RunContext&, const LayerExtents&, int64_t, int64_
 int64_t steps_of(RunContext& c, bool sequence, int64_t time) {
   if (!sequence) return time;
   const int64_t steps = *c.input(0).data<int64_t>();
-  if (steps < 0 || steps > time) {
-    throw invalid_argument("seq_len_max = ", steps, " is not in [0, ", time, "], the length of x");
-  }
+  host::check_steps(steps, time);
   return steps;
 }
 

@@ -13,28 +13,17 @@
 #include <type_traits>
 #include <vector>
 
-#include "framework/op/op_def.h"
 #include "framework/runtime/kernel/kernel.h"
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/cpu/products/gemm.h"
 #include "kernels/cpu/products/micro_kernel.h"
+#include "kernels/host/recurrent/layers.h"
+#include "kernels/host/scratch_layout.h"
 
 namespace treenail::cpu {
 
-// Places in one block of scratch memory, each on a cache line of its own.
-class ScratchLayout {
- public:
-  // The offset of rows * columns elements. Errors: ResourceExhausted when they cannot be counted.
-  template <class C>
-  size_t take(int64_t rows, int64_t columns = 1) {
-    return take_bytes(rows, columns, sizeof(C));
-  }
-  size_t bytes() const { return bytes_; }
-
- private:
-  size_t take_bytes(int64_t rows, int64_t columns, int64_t size);
-  size_t bytes_ = 0;
-};
+using host::LayerExtents;
+using host::ScratchLayout;
 
 // Inputs and outputs of the op's type T as arrays of C, which is computed with: themselves, or for
 // 16-bit types copies in scratch memory. Inputs of another type are left out.
@@ -114,16 +103,6 @@ TN_INLINE void store_some(C* p, Vec<C> v, N n) {
   }
 }
 
-// x y (1 - y) and x (1 - y^2).
-template <class V>
-TN_INLINE V through_sigmoid(V x, V y) {
-  return x * (y * (splat<V>(ElementOf<V>(1)) - y));
-}
-template <class V>
-TN_INLINE V through_tanh(V x, V y) {
-  return x * (splat<V>(ElementOf<V>(1)) - y * y);
-}
-
 // out[columns] = (or +=) the sum over rows of a[row], or of a[row] b[row] where b is given. Each
 // column is summed in the order of the rows.
 template <class C>
@@ -138,15 +117,6 @@ struct ColumnSum {
 };
 template <class C>
 void sum_columns(RunContext& c, const ColumnSum<C>& sum);
-
-// The sizes of a layer, and how many steps of it are to be computed.
-struct LayerExtents {
-  int64_t time = 1, batch = 0, input = 0, cell = 0;
-  LayerExtents(const PrepareContext& p, int x, int state);
-  bool empty() const { return time == 0 || batch == 0 || cell == 0; }
-  // Of a layer that is not empty: its outputs have so many rows, so the product fits.
-  int64_t rows() const { return time * batch; }
-};
 
 // gradient[input + cell, n] of weights that x beside the state before each step were multiplied by:
 // h_prev before the first step, h[t - 1] before the others. `d`, [steps * batch, n]: what arrives

@@ -6,6 +6,7 @@
 
 #include "framework/tensor/dtype.h"
 #include "framework/tensor/half.h"
+#include "kernels/cuda/elementwise/complex_ops.h"
 #include "kernels/cuda/elementwise/stored_types.h"
 #include "kernels/elementwise/activation.h"
 #include "kernels/elementwise/arithmetic.h"
@@ -47,6 +48,11 @@ struct ElementwiseKernel {
 #define TN_GELU_1(op, Accurate, Approximate, T, ns) TN_EITHER_1(op, Accurate, T, ns)
 #define TN_GELU_2(op, Accurate, Approximate, T, ns) TN_EITHER_2(op, Accurate, T, ns)
 #define TN_CHECKED_2(op, Op, T, ns) TN_STORED_##T(TN_LISTED, op, 2, ValueAttribute::kNone, true)
+#define TN_COMPLEX_LISTED(op, operands)                 \
+  {#op, DType::kComplex64, #op "_complex64", operands}, \
+      {#op, DType::kComplex128, #op "_complex128", operands},
+#define TN_COMPLEX_1(op) TN_COMPLEX_LISTED(op, 1)
+#define TN_COMPLEX_2(op) TN_COMPLEX_LISTED(op, 2)
 
 // clang-format off
 inline constexpr ElementwiseKernel kElementwiseKernels[] = {
@@ -84,6 +90,12 @@ inline constexpr ElementwiseKernel kElementwiseKernels[] = {
     TN_INTEGER_DIVISION_OPS(TN_CHECKED_2)
     TN_INTEGER_POWER_OPS(TN_CHECKED_2)
     TN_CLIP_OPS(TN_3)
+    TN_COMPLEX_BINARY_OPS(TN_COMPLEX_2)
+    TN_COMPLEX_UNARY_OPS(TN_COMPLEX_1)
+    TN_COMPLEX_PART_OPS(TN_COMPLEX_1)
+    TN_COMPLEX_QUESTION_OPS(TN_COMPLEX_2)
+    {"Complex", DType::kFloat32, "Complex_float32", 2},
+    {"Complex", DType::kFloat64, "Complex_float64", 2},
 };
 // clang-format on
 
@@ -99,5 +111,8 @@ inline constexpr ElementwiseKernel kElementwiseKernels[] = {
 #undef TN_GELU_1
 #undef TN_GELU_2
 #undef TN_CHECKED_2
+#undef TN_COMPLEX_LISTED
+#undef TN_COMPLEX_1
+#undef TN_COMPLEX_2
 
 }  // namespace treenail::cuda

@@ -148,7 +148,8 @@ BlasProduct::BlasProduct(CudaDevice& device, const StridedProduct& p)
   set(operation_, CUBLASLT_MATMUL_DESC_TRANSB, p.trans_a);
   b_ = layout_of(p.dtype, p.trans_b ? p.k : p.n, p.trans_b ? p.n : p.k, p.batch, p.stride_b);
   a_ = layout_of(p.dtype, p.trans_a ? p.m : p.k, p.trans_a ? p.k : p.m, p.batch, p.stride_a);
-  c_ = layout_of(p.dtype, p.n, p.m, p.batch, p.stride_c);
+  const bool wide = p.wide && dtype_size(p.dtype) < sizeof(float);
+  c_ = layout_of(wide ? DType::kFloat32 : p.dtype, p.n, p.m, p.batch, p.stride_c);
   aligned_ = choose(kUsualAlignment);
   any_ = choose(static_cast<uint32_t>(dtype_size(p.dtype)));
 }

@@ -20,6 +20,7 @@ struct StridedProduct {
   bool trans_a = false, trans_b = false;
   int64_t batch = 1;
   int64_t stride_a = 0, stride_b = 0, stride_c = 0;  // elements from one to the next
+  bool wide = false;                                 // C is float32 where A and B are of 16 bits
 };
 
 // How one shape of product is computed, chosen by cuBLASLt's heuristic once for operands as they

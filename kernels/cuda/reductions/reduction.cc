@@ -111,26 +111,6 @@ size_t scratch_of(const std::vector<ReducePass>& passes, size_t element_bytes) {
   return (static_cast<size_t>(most) * element_bytes + kUnit - 1) / kUnit * kUnit;
 }
 
-struct Reduction {
-  std::vector<ReducePass> passes;
-  std::vector<const Function*> functions;  // of the passes
-  size_t bytes = 0;                        // of each of two buffers for partial results
-
-  void launch(CudaDevice& device, const void* from, void* to, std::byte* scratch) const;
-};
-
-void Reduction::launch(CudaDevice& device, const void* from, void* to, std::byte* scratch) const {
-  for (size_t i = 0; i < passes.size(); ++i) {
-    const ReducePass& p = passes[i];
-    void* const target = i + 1 == passes.size() ? to : scratch + i % 2 * bytes;
-    const int64_t results = p.outer * p.chunks * p.inner;
-    const bool rows = p.inner == 1;
-    const Grid grid = grid_for(device, rows ? results * p.lanes : results);
-    (rows ? functions[i]->rows : functions[i]->columns).launch(device, grid, p, from, target);
-    from = target;
-  }
-}
-
 // One for each pass: what is stored is read first and written last.
 std::vector<const Function*> functions_of(std::string_view operation, DType stored, size_t passes) {
   const DType computed = function_of(operation, stored, stored).computed;
@@ -179,18 +159,38 @@ std::unique_ptr<Kernel> prepare_reduction(const PrepareContext& p) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_reduction_kernel(const PrepareContext& p, std::string_view operation,
-                                              Finish finish, const std::vector<bool>& reduced) {
-  const std::vector<Axis> axes = host::merged_axes(p.input_shape(0), reduced);
-  Reduction reduction{passes_of(axes), {}};
-  reduction.functions = functions_of(operation, p.input_type(0), reduction.passes.size());
-  ReducePass& last = reduction.passes.back();
+ArrayReduction::ArrayReduction(std::string_view operation, DType dtype, const Shape& shape,
+                               const std::vector<bool>& reduced, Finish finish) {
+  const std::vector<Axis> axes = host::merged_axes(shape, reduced);
+  std::vector<ReducePass> passes = passes_of(axes);
+  const auto functions = functions_of(operation, dtype, passes.size());
+  ReducePass& last = passes.back();
   last.finish = finish;
   for (const Axis& axis : axes) {
     if (axis.reduced) last.divisor *= static_cast<double>(axis.extent);
   }
-  reduction.bytes = scratch_of(reduction.passes, dtype_size(reduction.functions.front()->computed));
-  const size_t scratch = 2 * reduction.bytes;
+  bytes_ = scratch_of(passes, dtype_size(functions.front()->computed));
+  for (size_t i = 0; i < passes.size(); ++i)
+    passes_.push_back(
+        {passes[i], passes[i].inner == 1 ? &functions[i]->rows : &functions[i]->columns});
+}
+
+void ArrayReduction::launch(CudaDevice& device, const void* from, void* to,
+                            std::byte* scratch) const {
+  for (size_t i = 0; i < passes_.size(); ++i) {
+    const auto& [p, function] = passes_[i];
+    void* const target = i + 1 == passes_.size() ? to : scratch + i % 2 * bytes_;
+    const int64_t results = p.outer * p.chunks * p.inner;
+    function->launch(device, grid_for(device, p.inner == 1 ? results * p.lanes : results), p, from,
+                     target);
+    from = target;
+  }
+}
+
+std::unique_ptr<Kernel> make_reduction_kernel(const PrepareContext& p, std::string_view operation,
+                                              Finish finish, const std::vector<bool>& reduced) {
+  ArrayReduction reduction(operation, p.input_type(0), p.input_shape(0), reduced, finish);
+  const size_t scratch = reduction.scratch_bytes();
   auto kernel =
       make_launching_kernel(p, [reduction = std::move(reduction)](RunContext& c, CudaDevice& gpu) {
         reduction.launch(gpu, c.input(0).raw(), c.output(0).raw(), c.scratch());

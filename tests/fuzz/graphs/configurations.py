@@ -10,6 +10,7 @@ generic plan of a session whose shapes never repeat, other shapes in between.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 from dataclasses import dataclass
@@ -24,6 +25,10 @@ from program import HANDLES, Node, Program, Ref, dense
 
 THREADS = (1, 2, 3, 8)
 PASSES = tuple(itertools.product((False, True), repeat=3))
+# Where all nodes are asked to run, what has no kernel there on the CPU; "": nowhere in particular.
+DEVICE = os.environ.get("TREENAIL_FUZZ_DEVICE", "")
+# Of what works on variables, what GPUs have no kernels for.
+ONLY_ON_CPU = {op for op in interpreter.WRITES if "Scatter" in op}
 # The session keeps a plan per shape until so many shapes in a row were new.
 MISSES_BEFORE_GENERIC = 16
 
@@ -77,7 +82,7 @@ class Built:
         self.tensors: Dict[Ref, Any] = {}
         self.operations: Dict[int, Any] = {}
         self.initial: List[Any] = []
-        with self.graph.as_default():
+        with self.graph.as_default(), self.graph.device(DEVICE or None):
             self.ticket = tn.placeholder("float32", None)
             self.stamp = tn.identity(self.ticket)
             for i, node in program.nodes.items():
@@ -113,13 +118,20 @@ class Built:
             attrs = dict(node.attrs)
             if node.op == "VarHandleOp":
                 attrs["shared_name"] = "v%d" % i
-            operation = self.graph.create_op(node.op, inputs, attrs=attrs, name="n%d" % i)
+            with self.graph.device(self._device(i, node)):
+                operation = self.graph.create_op(node.op, inputs, attrs=attrs, name="n%d" % i)
             self.operations[i] = operation
             if node.op == "VarHandleOp":
                 self._initialise(operation.outputs[0], node)
             return list(operation.outputs)
         self.operations[i] = tensor.op
         return [tensor]
+
+    def _device(self, i: int, node: Node) -> Optional[str]:
+        """What works on a variable runs where that is: on the CPU if a device lacks a kernel."""
+        wanted = {n.op for n in self.program.nodes.values()
+                  if n.inputs and n.inputs[0] == (i, 0)} if node.op == "VarHandleOp" else set()
+        return "/cpu:0" if DEVICE and wanted & ONLY_ON_CPU else DEVICE or None
 
     def _initialise(self, handle: Any, node: Node) -> None:
         with self.graph.control_dependencies(None):
@@ -135,6 +147,16 @@ class Built:
         return outputs
 
 
+@functools.lru_cache(maxsize=None)
+def need_device() -> None:
+    """Raises where DEVICE is not there: everything would run on the CPU."""
+    if DEVICE:
+        with tn.Graph().as_default(), tn.device(DEVICE):
+            y = tn.exp(tn.placeholder("float32", []))
+            with tn.Session() as session:
+                session.run(y, {y.op.inputs[0]: 0.0})
+
+
 class Runner:
     """One session over one graph."""
 
@@ -145,6 +167,7 @@ class Runner:
             do_constant_folding=way.folding, do_common_subexpression_elimination=way.merging,
             do_elementwise_fusion=way.fusion)
         self.session = tn.Session(graph=built.graph, config=tn.ConfigProto(
+            allow_soft_placement=bool(DEVICE),
             graph_options=tn.GraphOptions(optimizer_options=options)))
 
     def run(self, fetches: Sequence[Any], feeds: Dict[Ref, np.ndarray]) -> List[Any]:

@@ -2,10 +2,13 @@
 """Random graphs, run in every way and held to a NumPy interpreter and to each other, bit for bit.
 
   fuzz.py [--seconds S | --graphs N] [--seed N] [--level LEVEL] [--profile NAME] [--only SEED]
+          [--device NAME]
 
 Graph i is made from seed + i alone. One that fails is made small and printed as a Python program;
 --keep FOLDER writes it there too. Ends with status 1 where one failed. A level other than the best
 is taken by TREENAIL_CPU_ISA or --level; --all-levels goes through all that this machine runs.
+On a device (--device /gpu:0) runs what it has kernels for; programs of branches, loops and calls
+are left out there.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ def options(arguments: Optional[List[str]] = None) -> argparse.Namespace:
     parser.add_argument("--profile", default="", help="only graphs of this kind")
     parser.add_argument("--nodes", type=int, default=0, help="so many nodes, about")
     parser.add_argument("--level", default="", help="the ISA level of the kernels")
+    parser.add_argument("--device", default="", help="where the graphs run, as far as they can")
     parser.add_argument("--keep", default="", metavar="FOLDER", help="failing programs go there")
     parser.add_argument("--failures", type=int, default=10, help="stop after so many")
     parser.add_argument("--coverage", action="store_true", help="print how often each op was run")
@@ -59,7 +63,9 @@ class Fuzz:
         if self._of_bodies(seed):
             return self._one_of_bodies(seed)
         import checker
+        import configurations
         import generator
+        configurations.need_device()
         program = generator.generate(seed, self.given.profile, self.given.nodes)
         runs = checker.check(program, seed, trace)
         ops = collections.Counter(n.op for n in program.nodes.values())
@@ -67,7 +73,8 @@ class Fuzz:
 
     def _of_bodies(self, seed: int) -> bool:
         return self.given.profile == BODIES or (
-            not self.given.profile and seed % EVERY_BODIES == EVERY_BODIES - 1)
+            not self.given.profile and not self.given.device and
+            seed % EVERY_BODIES == EVERY_BODIES - 1)
 
     def _one_of_bodies(self, seed: int) -> Any:
         import bodies
@@ -178,6 +185,8 @@ def main() -> int:
     given = options()
     if given.level:
         os.environ["TREENAIL_CPU_ISA"] = given.level
+    if given.device:
+        os.environ["TREENAIL_FUZZ_DEVICE"] = given.device
     fuzz = Fuzz(given)
     begin = time.monotonic()
     fuzz.run()

@@ -12,6 +12,7 @@ from typing import Any, Dict, List
 import numpy as np
 
 import checker
+import configurations
 import interpreter
 from configurations import Trial, Way, placeholders
 from program import Node, Program, Ref
@@ -25,7 +26,7 @@ from treenail import _treenail as core
 from treenail import raw_ops
 
 graph = tn.Graph()
-with graph.as_default():
+with graph.as_default(), graph.device(%s):
 '''
 RUNS = '''
 
@@ -34,7 +35,8 @@ def run(fetches, threads=1, runs=1, generic=False, **passes):
     """Values as arrays; variables begin anew. generic: by the plan for shapes that never repeat."""
     core.set_num_threads(threads)
     options = tn.OptimizerOptions(**passes)
-    config = tn.ConfigProto(graph_options=tn.GraphOptions(optimizer_options=options))
+    config = tn.ConfigProto(graph_options=tn.GraphOptions(optimizer_options=options),
+                            allow_soft_placement=True)
     with tn.Session(graph=graph, config=config) as session:
         for size in range(18 if generic else runs):
             session.run(initial)
@@ -128,7 +130,7 @@ def show(program: Program, trial: Trial, about: str) -> str:
     lines.append("fetches = [%s]" % ", ".join(
         names.operation(f) if isinstance(f, int) else names.tensor(f) for f in fetches))
     title = about.split("\n", 1)[0][:90].replace("\\", "").replace('"', "'")
-    return HEAD % title + "\n".join(lines) + RUNS + _checks(program, trial, fetches, feeds)
+    return HEAD % (title, repr(configurations.DEVICE or None)) + "\n".join(lines) + RUNS + _checks(program, trial, fetches, feeds)
 
 
 def _checks(program: Program, trial: Trial, fetches: List[Any], feeds: Any) -> str:
