@@ -17,7 +17,7 @@ struct SortedRows {
 // Each row of `keys`, uint32 or uint64 [rows, n], of which the lowest `bits` are in use, and of
 // which nothing is kept but what comes back. Errors: Unimplemented for rows of 2^32 elements.
 SortedRows sort_rows(CudaDevice& device, Tensor keys, int bits);
-// The first k of each.
+// Of each the first k, or more.
 SortedRows sort_rows(CudaDevice& device, Tensor keys, int bits, int64_t k);
 
 }  // namespace treenail::cuda
