@@ -24,6 +24,8 @@ from test_training import (  # noqa: F401
     test_sparse_updates,
 )
 from test_variable_parts import (  # noqa: F401
+    test_a_part_of_another_shape,
+    test_assigning_a_part,
     test_errors_change_nothing,
     test_scattering_at_places,
 )
