@@ -29,6 +29,7 @@ EXTERNAL_HEADERS = {
     "gtest/": "gtest", "gmock/": "gtest", "benchmark/": "benchmark",
     "mpi.h": "mpi",  # of any of the rows mpi-...
     "cuda.h": "cuda", "cuda_fp16.h": "cuda", "cuda_bf16.h": "cuda", "cublas": "cuda",
+    "cudnn.h": "cuda", "library_types.h": "cuda",
 }
 SYSTEM_HEADERS = {
     "assert.h", "complex.h", "ctype.h", "dirent.h", "dlfcn.h", "elf.h", "errno.h", "execinfo.h",

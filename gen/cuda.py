@@ -21,6 +21,9 @@ from gen.toolchain import CACHES, complaint
 MINIMUM = "12.0"  # the first with C++20 in device code, and with cuLibraryLoadData
 HEADERS = ("cuda.h", "cublasLt.h")
 USUAL = "/usr/local/cuda"
+# Libraries that the plugin opens: where its headers say of which major version they are.
+LIBRARIES = {"cublasLt": ("cublas_api.h", "CUBLAS_VER_MAJOR"),
+             "cudnn": ("cudnn_version.h", "CUDNN_MAJOR")}
 # Real code for these, as far as nvcc knows them: the GPUs of data centres (70 Volta, 80 and 90,
 # 100) and those that are common elsewhere. Each one costs time and room: for what lies between
 # them, code of the same major version runs, and for what comes later PTX of the newest.
@@ -111,6 +114,19 @@ def _version(prober: Prober, nvcc: str, include: str) -> str:
     return version
 
 
+def _majors(include: str) -> Dict[str, str]:
+    """Of the libraries whose headers are there."""
+    found = {}
+    for library, (header, macro) in LIBRARIES.items():
+        path = os.path.join(include, header)
+        if os.path.exists(path):
+            with open(path, encoding="utf-8", errors="replace") as stream:
+                said = re.search(r"#define\s+%s\s+(\d+)" % macro, stream.read())
+            if said:
+                found[library] = said.group(1)
+    return found
+
+
 def known_architectures(prober: Prober, nvcc: str) -> Tuple[str, ...]:
     """In ascending order: "75" for compute_75."""
     status, out, err = prober.run([nvcc, "--list-gpu-arch"])
@@ -183,7 +199,7 @@ def _toolkit(prober: Prober, options: Options, cxx: Compiler, machine: str) -> C
     known = known_architectures(prober, nvcc)
     architectures = choose_architectures(options.get("cuda-arch"), known, nvcc)
     host = _host_compiler(prober, nvcc, cxx, architectures[-1])
-    return CudaToolkit(nvcc, include, version, architectures, host)
+    return CudaToolkit(nvcc, include, version, architectures, host, _majors(include))
 
 
 def find_cuda(prober: Prober, options: Options, cxx: Compiler, machine: str, distro: Distro,
@@ -205,6 +221,7 @@ def find_cuda(prober: Prober, options: Options, cxx: Compiler, machine: str, dis
         raise ConfigureError("--with-cuda=yes, but cuda: " + needed)
     if found is None:
         return External(False, why_not=needed), None
-    how = "CUDA %s (%s), for %s, with host compiler %s" % (
-        found.version, found.nvcc, " ".join(found.architectures), found.host_compiler)
+    dnn = "cuDNN %s" % found.majors["cudnn"] if "cudnn" in found.majors else "no cuDNN (no cudnn.h)"
+    how = "CUDA %s (%s) with %s, for %s, with host compiler %s" % (
+        found.version, found.nvcc, dnn, " ".join(found.architectures), found.host_compiler)
     return External(True, ("-I" + found.include,), (), "", how), found

@@ -2,7 +2,7 @@
 """What probes find out, as plain records: all that plan knows about the machine."""
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from gen import distro as distros
 from gen.isa import Choice
@@ -38,18 +38,15 @@ class External:
 @dataclass(frozen=True)
 class CudaToolkit:
     """architectures: in ascending order, "90" for sm_90; host_compiler: what nvcc preprocesses
-    with, one that it takes."""
+    with, one that it takes; majors: what the sonames of its libraries end by, as far as their
+    headers are there."""
 
     nvcc: str
     include: str
     version: str
     architectures: Tuple[str, ...]
     host_compiler: str
-
-    @property
-    def major(self) -> str:
-        """By which the sonames of its libraries end."""
-        return self.version.split(".")[0]
+    majors: Mapping[str, str]
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ def plan_simulated_library(context: Context, library: records.SimulatedLibrary) 
     assert toolkit is not None
 
     def path(soname: str) -> str:
-        return "tests/%s/%s" % (library.folder, soname.format(major=toolkit.major))
+        return "tests/%s/%s" % (library.folder, soname.format_map(toolkit.majors))
 
     objects = [o for name in library.components for o in host_objects(context, library, name)]
     output = path(library.soname)
@@ -150,5 +150,6 @@ def plan_devices(context: Context) -> None:
         if model.present(library.component) and context.enabled((library.feature,)):
             plan_device_library(context, library, core)
     for simulated in model.of(records.SimulatedLibrary):
-        if context.enabled((simulated.feature,)) and model.present(simulated.components[0]):
+        if context.enabled((simulated.feature,)) and model.present(simulated.components[0]) and \
+                simulated.header_of in (None, *context.facts.cuda.majors):
             plan_simulated_library(context, simulated)

@@ -7,7 +7,7 @@ match nothing describes a part that is not there, and is left out.
 """
 
 from dataclasses import dataclass
-from typing import Tuple
+from typing import Optional, Tuple
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,9 @@ class DeviceLibrary:
 
 @dataclass(frozen=True)
 class SimulatedLibrary:
-    """For tests: a stand-in for a library that another one opens by its soname, in which {major}
-    is the toolkit's version. It is left out where the first of its components has no sources.
+    """For tests: a stand-in for a library that another one opens by its soname, in which {library}
+    is the major version of one of gen/cuda.py's LIBRARIES. It is left out where the headers of
+    header_of are not there, or the first of its components has no sources.
     Device code is compiled for the host. exports: patterns of what it exports, and nothing else;
     libraries: sonames of those in the same folder that it is linked with."""
 
@@ -123,6 +124,7 @@ class SimulatedLibrary:
     exports: Tuple[str, ...]
     feature: str
     libraries: Tuple[str, ...] = ()
+    header_of: Optional[str] = None
 
 
 @dataclass(frozen=True)

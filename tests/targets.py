@@ -72,9 +72,16 @@ Component(name="cuda_sim_driver", sources=["tests/cuda_sim/driver/*.cc"],
           external=["cuda"])
 Component(name="cuda_sim_kernels", sources=["tests/cuda_sim/kernels/*.cu"],
           needs=["cuda_kernels", "cuda_sim_language"])
+Component(name="cuda_sim_link", sources=["tests/cuda_sim/link/*.cc"],
+          headers=["tests/cuda_sim/link/*.h"], needs=["cuda_sim_language"], external=["cuda"])
 Component(name="cuda_sim_blas", sources=["tests/cuda_sim/blas/*.cc"],
           headers=["tests/cuda_sim/blas/*.h"],
-          needs=["cuda_sim_language", "cuda_entries", "test_support", "base"], external=["cuda"])
+          needs=["cuda_sim_link", "cuda_sim_language", "cuda_entries", "test_support", "base"],
+          external=["cuda"])
+Component(name="cuda_sim_dnn", sources=["tests/cuda_sim/dnn/*.cc"],
+          headers=["tests/cuda_sim/dnn/*.h"],
+          needs=["cuda_sim_link", "cuda_sim_language", "cuda_entries", "test_support", "base"],
+          external=["cuda"])
 Component(name="cuda_sim_test", sources=["tests/cuda_sim/*.cc"], headers=["tests/cuda_sim/*.h"],
           needs=["cuda_sim_language", "cuda_entries", "test_support", "base"],
           external=["cuda", "gtest"], features=["cuda"])
@@ -153,9 +160,12 @@ Plugin(name="simulated-device", component="simulated_device", components=["simul
 SimulatedLibrary(folder="cuda_sim", soname="libcuda.so.1", feature="cuda", exports=["cu*"],
                  components=["cuda_sim_driver", "simulated_memory", "base", "cuda_sim_kernels",
                              "cuda_kernels"])
-SimulatedLibrary(folder="cuda_sim", soname="libcublasLt.so.{major}", feature="cuda",
-                 exports=["cublas*"], components=["cuda_sim_blas", "base"],
-                 libraries=["libcuda.so.1"])
+SimulatedLibrary(folder="cuda_sim", soname="libcublasLt.so.{cublasLt}", feature="cuda",
+                 exports=["cublas*"], components=["cuda_sim_blas", "cuda_sim_link", "base"],
+                 libraries=["libcuda.so.1"], header_of="cublasLt")
+SimulatedLibrary(folder="cuda_sim", soname="libcudnn.so.{cudnn}", feature="cuda",
+                 exports=["cudnn*"], components=["cuda_sim_dnn", "cuda_sim_link", "base"],
+                 libraries=["libcuda.so.1"], header_of="cudnn")
 Plugin(name="memory-transport", component="memory_transport", export="treenail_adapter",
        install=False)
 Plugin(name="allocation-counter", component="allocation_counter", export="", install=False)

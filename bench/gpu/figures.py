@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of one GPU: products, memory traffic, a training step of a small network, one operation.
+"""Figures of one GPU: products, memory traffic, training steps, one operation, convolutions.
 
     build/python3 bench/gpu/figures.py --output treenail.json
     python3 bench/gpu/figures.py --framework torch --output torch.json
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import sys
 import time
@@ -91,6 +92,32 @@ class Treenail:
                 loss, var_list=tn.trainable_variables()[1:])
         return self.session(build)
 
+    def convolution(self, batch: int, size: int, channels: int, dtype: str) -> Callable[[], Any]:
+        tn = self.tn
+
+        def build() -> Any:
+            x = self.variable([batch, size, size, channels], dtype)
+            w = self.variable([3, 3, channels, channels], dtype)
+            y = tn.nn.conv2d(x, w, 1, "SAME")
+            gradients = tn.gradients(y, [x, w], grad_ys=[self.variable(y.shape.as_list(), dtype)])
+            return tn.group(y.op, *[g.op for g in gradients])
+        return self.session(build)
+
+    def resnet50(self, batch: int) -> Callable[[], Any]:
+        from treenail.benchmark._models import MODELS, Inputs
+        from treenail.benchmark._step import Learning, Step
+        step = Step(MODELS["resnet50"], Inputs(batch, 224, True, "NHWC"),
+                    Learning("sgd", 0.016, 4e-5), 1, "/device:GPU:0")
+        session = self.tn.Session(graph=step.graph,
+                                  config=self.tn.ConfigProto(allow_soft_placement=True))
+        session.run(step.initialize)
+        call = session.make_callable(step.update)
+        call()
+        return call
+
+    def tensor_float(self, allowed: bool) -> None:
+        os.environ["TREENAIL_GPU_TF32"] = "1" if allowed else "0"
+
     def one(self) -> Callable[[], Any]:
         def build() -> Any:
             return (self.variable([1], "float32") + 1.0).op
@@ -137,6 +164,36 @@ class Torch:
             optimizer.step()
         return self.synchronised(step)
 
+    def convolution(self, batch: int, size: int, channels: int, dtype: str) -> Callable[[], Any]:
+        torch = self.torch
+        layout = torch.contiguous_format if dtype == "float32" else torch.channels_last
+        x = self.rand([batch, channels, size, size], dtype).to(memory_format=layout)
+        w = self.rand([channels, channels, 3, 3], dtype).to(memory_format=layout)
+        gradient = self.rand([batch, channels, size, size], dtype).to(memory_format=layout)
+        x.requires_grad = w.requires_grad = True
+
+        def step() -> None:
+            x.grad = w.grad = None
+            torch.nn.functional.conv2d(x, w, padding=1).backward(gradient)
+        return self.synchronised(step)
+
+    def resnet50(self, batch: int) -> Callable[[], Any]:
+        import torchvision
+        torch, net = self.torch, torchvision.models.resnet50().cuda()
+        images = self.rand([batch, 3, 224, 224], "float32")
+        labels = torch.zeros(batch, dtype=torch.long, device="cuda")
+        optimizer = torch.optim.SGD(net.parameters(), 0.016, weight_decay=4e-5)
+
+        def step() -> None:
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(net(images), labels).backward()
+            optimizer.step()
+        return self.synchronised(step)
+
+    def tensor_float(self, allowed: bool) -> None:
+        self.torch.backends.cudnn.allow_tf32 = allowed
+        self.torch.backends.cuda.matmul.allow_tf32 = allowed
+
     def one(self) -> Callable[[], Any]:
         x = self.rand([1], "float32")
         return self.synchronised(lambda: x + 1.0)
@@ -156,6 +213,17 @@ def figures(framework: Any) -> Dict[str, Any]:
     measure("add 256 MiB", framework.add(1 << 26), 20, bytes=2.0 * (1 << 28))
     measure("step of an MLP, batch 64", framework.mlp(64), 50)
     measure("one operation", framework.one(), 200)
+    for allowed, kind in ((False, "float32"), (True, "TF32")):
+        framework.tensor_float(allowed)
+        measure("convolution 3x3, 64 channels, 56², batch 64, with gradients, " + kind,
+                framework.convolution(64, 56, 64, "float32"), 20)
+        measure("convolution 3x3, 512 channels, 7², batch 64, with gradients, " + kind,
+                framework.convolution(64, 7, 512, "float32"), 20)
+        measure("step of ResNet-50, batch 64, " + kind, framework.resnet50(64), 2)
+    measure("convolution 3x3, 64 channels, 56², batch 64, with gradients, bfloat16",
+            framework.convolution(64, 56, 64, "bfloat16"), 20)
+    measure("convolution 3x3, 512 channels, 7², batch 64, with gradients, bfloat16",
+            framework.convolution(64, 7, 512, "bfloat16"), 20)
     return found
 
 

@@ -48,10 +48,11 @@ def version():
     """The version of the source archive, by debian/changelog, which may have a suffix; without it
     VERSION must say the same."""
     upstream = read("VERSION").strip()
-    if not os.path.exists(os.path.join(SOURCE, "debian/changelog")):
+    try:
+        found = changelog_entry(read("debian", "changelog"))
+    except FileNotFoundError:
         raise Unusable("%s has no debian/, which the source archive leaves out; take a checkout"
-                       % SOURCE)
-    found = changelog_entry(read("debian", "changelog"))
+                       % SOURCE) from None
     if found.tree != upstream:
         raise Unusable("debian/changelog begins with version %s, VERSION says %s: add an entry "
                        "with dch -v %s-1" % (found.version, upstream, upstream))

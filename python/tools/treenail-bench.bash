@@ -19,8 +19,8 @@ _treenail_bench() {
       return
       ;;
     *)
-      words="--batch-size --data-format --display-every --forward-only --help --image-size
-        --learning-rate --list-models --model --num-batches --num-warmup-batches --optimizer
+      words="--batch-size --data-format --device --display-every --forward-only --help
+        --image-size --learning-rate --list-models --model --num-batches --num-warmup-batches --optimizer
         --report --seed --threads --version --weight-decay"
       ;;
   esac

@@ -36,7 +36,7 @@ for shape in SHAPES:
     rows = rand(shape[:-1], 0.5, 1.5)
     NORM.case(shape, vector, vector, epsilon=0.01)
     GRAD.case(shape, shape, vector, rows, rows)
-for shape in ((40, 256), (7, 1000), (300, 65)):
+for shape in ((40, 256), (7, 1000), (300, 65), (5, 2500)):
     vector, rows = rand(shape[-1:], 0.5, 1.5), rand(shape[:-1], 0.5, 1.5)
     NORM.case(shape, vector, vector, options={"grad": 0})
     GRAD.case(shape, shape, vector, rows, rows)

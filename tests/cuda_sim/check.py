@@ -15,9 +15,9 @@ from typing import Dict
 sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parents[1]
-TESTS = ["tests/cases/test_gpu.py", "tests/cases/test_gpu_random.py",
-         "tests/cases/test_gpu_indexing.py", "tests/cases/test_gpu_sorting.py",
-         "tests/python/test_gpu_device.py"]
+TESTS = ["tests/cases/test_gpu.py", "tests/cases/test_gpu_images.py",
+         "tests/cases/test_gpu_indexing.py", "tests/cases/test_gpu_random.py",
+         "tests/cases/test_gpu_sorting.py", "tests/python/test_gpu_device.py"]
 
 
 def succeeds(build: Path, environment: Dict[str, str]) -> bool:

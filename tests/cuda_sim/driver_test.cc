@@ -418,16 +418,6 @@ TEST_F(NoDeviceDeathTest, TheEnvironmentSaysHowManyDevicesThereAre) {
 
 // The simulation has what there is, under the names that there are.
 
-void expect_exported(const char* path, std::initializer_list<const char*> names) {
-  void* const library = ::dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-  if (library == nullptr) GTEST_SKIP() << ::dlerror();
-  for (const char* const name : names) EXPECT_NE(::dlsym(library, name), nullptr) << name;
-}
-
-#ifndef TREENAIL_CUDA_LIBRARIES
-#define TREENAIL_CUDA_LIBRARIES "/usr/local/cuda/lib64"
-#endif
-
 TEST(RealLibrariesTest, ExportWhatThePluginUsesOfTheDriver) {
   expect_exported(TREENAIL_CUDA_LIBRARIES "/stubs/libcuda.so", {
 #define TN_ENTRY(name) TN_SYMBOL(name),

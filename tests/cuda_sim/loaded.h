@@ -37,6 +37,17 @@ inline void* open_simulated(const char* name) {
 #define TN_SYMBOL_TEXT(symbol) #symbol
 #define TN_SYMBOL(name) TN_SYMBOL_TEXT(name)
 
+// Of a library that is there, else the test is skipped.
+inline void expect_exported(const char* path, std::initializer_list<const char*> names) {
+  void* const library = ::dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+  if (library == nullptr) GTEST_SKIP() << ::dlerror();
+  for (const char* const name : names) EXPECT_NE(::dlsym(library, name), nullptr) << name;
+}
+
+#ifndef TREENAIL_CUDA_LIBRARIES
+#define TREENAIL_CUDA_LIBRARIES "/usr/local/cuda/lib64"
+#endif
+
 struct DriverTable {
   void* const library = open_simulated("libcuda.so.1");
 #define TN_ENTRY(name) decltype(&::name) name = entry<decltype(&::name)>(library, TN_SYMBOL(name));

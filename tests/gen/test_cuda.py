@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 
 import pytest
 from gen import check, cuda
@@ -96,9 +97,11 @@ Component(name="cuda_sim_driver", sources=["tests/cuda_sim/driver/*.cc"])
 Component(name="cuda_sim_blas", sources=["tests/cuda_sim/blas/*.cc"])
 SimulatedLibrary(folder="cuda_sim", soname="libcuda.so.1", feature="cuda", exports=["cu*"],
                  components=["cuda_sim_driver", "cuda_kernels"])
-SimulatedLibrary(folder="cuda_sim", soname="libcublasLt.so.{major}", feature="cuda",
+SimulatedLibrary(folder="cuda_sim", soname="libcublasLt.so.{cublasLt}", feature="cuda",
                  exports=["cublas*"], components=["cuda_sim_blas", "tensor"],
-                 libraries=["libcuda.so.1"])
+                 libraries=["libcuda.so.1"], header_of="cublasLt")
+SimulatedLibrary(folder="cuda_sim", soname="libcudnn.so.{cudnn}", feature="cuda",
+                 exports=["cudnn*"], components=["cuda_sim_blas"], header_of="cudnn")
 Component(name="cuda_sim_test", sources=["tests/cuda_sim/*.cc"], external=["gtest"],
           features=["cuda"])
 TestProgram(name="cuda_sim", component="cuda_sim_test")
@@ -121,6 +124,7 @@ def make_toolkit(root, version="12.4", header=12040, known=KNOWN, hosts="g++"):
     (root / "include").mkdir()
     (root / "include/cuda.h").write_text(HEADER % header)
     (root / "include/cublasLt.h").write_text("")
+    (root / "include/cublas_api.h").write_text("#define CUBLAS_VER_MAJOR 12\n")
     write_program(root / "bin/nvcc", NVCC % {"version": version, "hosts": hosts,
                                              "known": known.replace(" ", "\\n")})
     return root
@@ -200,8 +204,10 @@ def test_code_for_each_and_what_later_gpus_compile():
 
 
 def test_summary_says_what_was_found(gpu_tree, toolkit):
-    out = configure(gpu_tree, toolkit).stdout
-    assert "CUDA 12.4 (%s/bin/nvcc), for 75 80 90 120, with host compiler g++\n" % toolkit in out
+    line = "CUDA 12.4 (%s/bin/nvcc) with %s, for 75 80 90 120, with host compiler g++\n"
+    assert line % (toolkit, "no cuDNN (no cudnn.h)") in configure(gpu_tree, toolkit).stdout
+    (toolkit / "include/cudnn_version.h").write_text("#define CUDNN_MAJOR 9\n")
+    assert line % (toolkit, "cuDNN 9") in configure(gpu_tree, toolkit).stdout
 
 
 def test_the_toolkit_is_the_one_that_is_named(gpu_tree, toolkit, tmp_path):
@@ -360,7 +366,8 @@ def test_debians_package_is_not_of_main():
 
 @pytest.fixture
 def gpu_facts(facts):
-    facts.cuda = CudaToolkit("/opt/cuda/bin/nvcc", "/opt/cuda/include", "13.0", ("80", "90"), "g++")
+    facts.cuda = CudaToolkit("/opt/cuda/bin/nvcc", "/opt/cuda/include", "13.0", ("80", "90"), "g++",
+                             {"cublasLt": "13"})
     facts.externals["cuda"] = External(True, ("-I/opt/cuda/include",), (), "", "test")
     return facts
 
@@ -399,6 +406,16 @@ def test_stand_ins_compile_device_code_for_the_host(gpu_tree, gpu_facts):
     assert driver in made["tests"].inputs and driver not in made["all"].inputs
     layer = "obj/core/framework/tensor/red.cc.o"  # as libtreenail has it
     assert layer in made[blas].inputs and layer not in made[driver].inputs
+
+
+def test_a_stand_in_of_a_library_without_headers_is_left_out(gpu_tree, gpu_facts):
+    def sonames():
+        return {edge.outputs[0] for edge in plan_of(gpu_tree, gpu_facts).edges
+                if "/libcudnn" in edge.outputs[0]}
+
+    assert sonames() == set()
+    gpu_facts.cuda = replace(gpu_facts.cuda, majors={"cublasLt": "13", "cudnn": "9"})
+    assert sonames() == {"tests/cuda_sim/libcudnn.so.9"}
 
 
 def test_tests_of_a_feature_are_left_out_with_it(gpu_tree, gpu_facts):

@@ -81,6 +81,7 @@ def test_each_level_has_a_library_of_its_own_objects(small_tree, facts):
 def test_build_types(small_tree, facts, buildtype, optimisation, debug):
     words = flags_of(context_of(small_tree, facts, "--buildtype=" + buildtype), CORE).split()
     assert words[0] == optimisation and words[1] == debug
+    assert ("-D_GLIBCXX_ASSERTIONS" in words) == (buildtype != "release")
     kernel = flags_of(context_of(small_tree, facts, "--buildtype=" + buildtype), V3)
     assert ("-O3" in kernel) == (buildtype != "debug")
 

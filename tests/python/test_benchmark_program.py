@@ -257,6 +257,14 @@ def test_a_training_that_diverges():
                         r"diverged; a lower --learning-rate than 1e\+30 may help\n", err)
 
 
+def test_a_device_that_is_there_and_one_that_is_not(tmp_path):
+    found = reported(tmp_path / "r.json", *MLP, "--device=/cpu:0")
+    assert found["device"] == "/cpu:0" and found["batches_measured"] == 12
+    out, err = bench(*MLP, "--device=/gpu:7", status=1)
+    assert "failed; measured: 0 of" in out
+    assert re.fullmatch(r'treenail-bench: .*cannot be placed on "/gpu:7": .*\n', err), err
+
+
 def test_no_kernels(tmp_path):
     path = tmp_path / "r.json"
     out, err = bench(*MLP, "--report", str(path), status=1, TREENAIL_CPU_ISA="x87")

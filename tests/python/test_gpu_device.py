@@ -429,3 +429,35 @@ def test_a_network_of_unknown_batch_trains_there_without_soft_placement():
                 sess.run(train, feed)
             assert sess.run(loss, feed) < before / 4
             assert sess.run(right, feed) > 0.95
+
+
+def test_convolutions_of_unaligned_values():
+    """cuDNN takes tensors at multiples of 16 bytes; a slice need not lie so."""
+    images = np.arange(2 * 4 * 5 * 1, dtype=np.float32).reshape(2, 4, 5, 1)
+    row = np.concatenate([[0.0], images.ravel()]).astype(np.float32)
+    taps = np.array([1, 10, 100, 1000], np.float32).reshape(2, 2, 1, 1)
+
+    def gradients(device):
+        with tn.Graph().as_default(), tn.device(device):
+            x = tn.reshape(tn.constant(row)[1:], images.shape)
+            y = tn.nn.conv2d(x, tn.constant(taps), [1, 2, 1, 1], "SAME")
+            with tn.Session() as sess:
+                return sess.run([y, *tn.gradients(tn.square(y), [x])])
+
+    for on_gpu, on_cpu in zip(gradients(GPU), gradients("/cpu:0")):
+        np.testing.assert_allclose(on_gpu, on_cpu, rtol=1e-6)
+
+
+TENSOR_FLOATS = """
+with tn.device("/gpu:0"):
+    y = tn.matmul(tn.fill([1, 1], 1 + 2.0 ** -12), tn.fill([1, 1], 1.0))
+print(outcome(lambda: tn.Session().run(y)))
+"""
+
+
+@pytest.mark.parametrize("value, found", [
+    ("0", "1.000244140625"), ("1", "1.0"),
+    ("yes", r"InvalidArgumentError: .*TREENAIL_GPU_TF32.*yes.*")])
+def test_products_cut_their_factors_where_it_is_allowed(value, found):
+    said, = in_a_process(TENSOR_FLOATS, TREENAIL_GPU_TF32=value)
+    assert re.fullmatch(found, said), said

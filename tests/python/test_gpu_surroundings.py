@@ -127,16 +127,49 @@ def test_a_plugin_of_another_build(tmp_path):
                  TREENAIL_LIBRARY_DIR=str(tmp_path))
 
 
-def test_no_cublaslt(tmp_path):
+def libraries_without(part, folder):
+    """The simulated ones, but for those with `part` in their names, which are empty files."""
     for library in SIMULATED.iterdir():
-        if "cublas" in library.name:
-            (tmp_path / library.name).touch()
+        if part in library.name:
+            (folder / library.name).touch()
         else:
-            os.symlink(library, tmp_path / library.name)
-    exponential, product = run(libraries=tmp_path)
+            os.symlink(library, folder / library.name)
+    return folder
+
+
+def test_no_cublaslt(tmp_path):
+    exponential, product = run(libraries=libraries_without("cublas", tmp_path))
     assert exponential == "1.0"
     assert re.match(r'FailedPreconditionError: \[MatMul node "MatMul"\] cuBLASLt, for products on '
                     r"a GPU, is not there: \S*libcublasLt\.so\.\d+: file too short", product)
+
+
+def convolved(libraries):
+    """Two sums of three by a convolution on the GPU, and the log."""
+    program = """
+import treenail as tn
+with tn.device("/gpu:0"):
+    y = tn.nn.conv2d(tn.fill([1, 1, 4, 1], 2.0), tn.fill([1, 3, 1, 1], 1.5), [1, 1, 1, 1], "VALID")
+with tn.Session() as sess:
+    print(sess.run(y).ravel().tolist())
+"""
+    found = subprocess.run([sys.executable, "-c", program], text=True, check=False,
+                           env=dict(os.environ, LD_LIBRARY_PATH=str(libraries),
+                                    TREENAIL_LOG="warning"),
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert found.returncode == 0, found.stderr
+    return found.stdout, found.stderr
+
+
+@pytest.mark.skipif(not list(SIMULATED.glob("libcudnn.so.*")),
+                    reason="configure found no cudnn.h: there is no simulated cuDNN")
+def test_no_cudnn(tmp_path):
+    assert convolved(SIMULATED) == ("[9.0, 9.0]\n", "")
+    result, said = convolved(libraries_without("cudnn", tmp_path))
+    assert result == "[9.0, 9.0]\n"
+    assert re.fullmatch(r"treenail warning: cuDNN, for convolutions on a GPU, is not there: "
+                        r"\S*libcudnn\.so\.\d+: file too short; convolutions on GPUs take several "
+                        r"times as long without it\n", said), said
 
 
 def test_an_architecture_without_code():

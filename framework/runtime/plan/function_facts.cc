@@ -104,6 +104,7 @@ Access FunctionFacts::access_behind(const Output& value) const {
   Access access = Access::kNone;
   for (const Node* consumer : value.node->consumers()) {
     const OpInstance& op = consumer->op();
+    if (op.def().inputs.empty()) continue;  // a control edge
     const int first = op.input_range(static_cast<int>(op.def().inputs.size()) - 1).first;
     for (int i = 0; i < op.num_inputs(); ++i) {
       if (!(consumer->input(i) == value)) continue;

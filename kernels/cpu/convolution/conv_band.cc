@@ -1,28 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Geometry of a convolution, and the padded copy of a band of rows: it is read many times from the
-// nearest cache, so the copy costs little, and the tiles never ask where the image ends.
+// The padded copy of a band of rows: it is read many times from the nearest cache, so the copy
+// costs little, and the tiles never ask where the image ends.
 #include <algorithm>
 #include <cstring>
 
 #include "kernels/cpu/convolution/convolution.h"
 
 namespace treenail::cpu {
-
-ConvGeometry ConvGeometry::of(const OpInstance& op, const Shape& input, const Shape& filter) {
-  const WindowAttrs w = WindowAttrs::of(op);
-  ConvGeometry g;
-  g.batch = input.dim(0);
-  g.channels = input.dim(w.channel_axis());
-  g.depthwise = op.name().starts_with("Depthwise");
-  g.channels_second = w.channels_second;
-  g.filters = filter.dim(w.spatial + 1);
-  if (g.depthwise) g.filters = checked_product(g.channels, g.filters);
-  const auto axis = [&](int i) { return w.axis(i, input.dim(w.spatial_axis(i)), filter.dim(i)); };
-  if (w.spatial == 3) g.planes = axis(0);
-  g.rows = axis(w.spatial - 2);
-  g.columns = axis(w.spatial - 1);
-  return g;
-}
 
 namespace {
 

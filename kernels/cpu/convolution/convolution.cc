@@ -62,15 +62,6 @@ ConvPtr<T> choose(ConvPass pass, const ConvGeometry& g) {
   return nullptr;
 }
 
-// Shapes of a pass's three tensors.
-struct PassShapes {
-  Shape input, filter, output;
-  PassShapes(ConvPass pass, const PrepareContext& c)
-      : input(pass == ConvPass::kInput ? c.output_shape(0) : c.input_shape(0)),
-        filter(pass == ConvPass::kFilter ? c.output_shape(0) : c.input_shape(1)),
-        output(pass == ConvPass::kForward ? c.output_shape(0) : c.input_shape(2)) {}
-};
-
 // Zero has the same bytes in every dtype.
 std::unique_ptr<Kernel> zero_output() {
   return make_kernel([](RunContext& c) {
@@ -150,8 +141,7 @@ class ConvKernel final : public Kernel {
 
 template <class C, ConvPass kPass>
 std::unique_ptr<Kernel> prepare(const PrepareContext& c) {
-  const PassShapes shapes(kPass, c);
-  const ConvGeometry g = ConvGeometry::of(c.op(), shapes.input, shapes.filter);
+  const ConvGeometry g = ConvGeometry::of(kPass, c);
   if (g.empty()) return zero_output();
   return std::make_unique<ConvKernel<C>>(kPass, g, is_half(c.output_type(0)));
 }

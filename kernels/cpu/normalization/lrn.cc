@@ -8,11 +8,11 @@
 #include <memory>
 #include <type_traits>
 
-#include "framework/base/error.h"
 #include "framework/runtime/kernel/kernel.h"
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/cpu/elementwise/half_tiles.h"
 #include "kernels/cpu/image/layout.h"
+#include "kernels/host/normalization/lrn_attributes.h"
 
 namespace treenail::cpu {
 namespace {
@@ -28,14 +28,11 @@ struct Lrn {
     const Shape& shape = c.output_shape(0);
     channels = shape.dim(3);
     pixels = channels == 0 ? 0 : shape.num_elements() / channels;
-    // A wider window than the channels sees all of them.
-    radius = std::min<int64_t>(c.op().get_int("depth_radius"), channels);
-    if (radius < 0)
-      throw invalid_argument("depth_radius must not be negative, got ",
-                             c.op().get_int("depth_radius"));
-    bias = static_cast<C>(c.op().get_float("bias"));
-    alpha = static_cast<C>(c.op().get_float("alpha"));
-    beta = static_cast<C>(c.op().get_float("beta"));
+    const host::LrnAttributes attributes(c.op(), channels);
+    radius = attributes.radius;
+    bias = static_cast<C>(attributes.bias);
+    alpha = static_cast<C>(attributes.alpha);
+    beta = static_cast<C>(attributes.beta);
     grain = std::max<int64_t>(std::max<int64_t>(1, 2048 / std::max<int64_t>(1, channels)),
                               (pixels + 63) / 64);
     chunks = (pixels + grain - 1) / grain;

@@ -5,6 +5,7 @@
 // pixels of a row are visited in order; only at the end of a row is it cut off.
 #include "kernels/cpu/pooling/pool_passes.h"
 
+#include <algorithm>
 #include <type_traits>
 
 #include "kernels/cpu/simd/vec.h"

@@ -4,10 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 
-#include "framework/base/error.h"
 #include "framework/runtime/kernel/kernel.h"
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/cpu/elementwise/half_tiles.h"
@@ -105,12 +103,8 @@ std::unique_ptr<Kernel> prepare_argmax(const PrepareContext& c) {
   const Pool p(c.op(), c.input_shape(0));
   if (p.empty()) return make_kernel([](RunContext&) {});
   const bool with_batch = c.op().get_bool("include_batch_in_index");
-  const int64_t positions = (with_batch ? p.batch : 1) * p.input_pixels() * p.channels;
   const bool wide = c.output_type(1) == DType::kInt64;
-  if (!wide && positions - 1 > std::numeric_limits<int32_t>::max()) {
-    throw invalid_argument("argmax of ", positions, " positions does not fit into ", DType::kInt32,
-                           "; use Targmax = int64");
-  }
+  host::check_positions(p, with_batch, c.output_type(1));
   const Images<C> images(p, c.output_type(0));
   const size_t bytes = images.bytes(1, 1);
   return make_kernel(

@@ -8,8 +8,9 @@
 #include <cstddef>
 #include <utility>
 
-#include "kernels/cuda/elementwise/broadcast.h"
 #include "kernels/cuda/language/gpu.h"
+
+#include "kernels/cuda/elementwise/broadcast.h"
 
 namespace treenail::gpu {
 
@@ -39,13 +40,6 @@ TN_DEVICE void store_group(T* to, const Group<T, kN>& group) {
   *reinterpret_cast<Group<T, kN>*>(to) = group;
 }
 
-TN_DEVICE int64_t quotient(const Broadcast& how, int dimension, int64_t i) {
-  const auto u = static_cast<uint64_t>(i);
-  const auto high =
-      static_cast<uint64_t>(static_cast<Product>(u) * how.multiplier[dimension] >> 64);
-  return static_cast<int64_t>((high + u) >> how.shift[dimension]);
-}
-
 // Of each operand, the place of the result's element i.
 template <int kOperands>
 struct Places {
@@ -56,10 +50,9 @@ TN_DEVICE Places<kOperands> places(const Broadcast& how, int64_t i) {
   Places<kOperands> p = {};
   TN_NO_UNROLL
   for (int d = 0; d < how.rank - 1; ++d) {
-    const int64_t rest = quotient(how, d, i);
-    const int64_t here = i - rest * how.size[d];
-    for (int k = 0; k < kOperands; ++k) p.at[k] += here * how.stride[k][d];
-    i = rest;
+    const Divided here = divided(how.size[d], i);
+    for (int k = 0; k < kOperands; ++k) p.at[k] += here.rest * how.stride[k][d];
+    i = here.quotient;
   }
   for (int k = 0; k < kOperands; ++k) p.at[k] += i * how.stride[k][how.rank - 1];
   return p;
@@ -92,7 +85,7 @@ TN_DEVICE void map_operands(int64_t n, const Broadcast& how, F f, R* y,
                             std::integer_sequence<int, kAt...>, const T*... from) {
   constexpr int kOperands = sizeof...(T), kN = kGroupSize<R, T...>;
   int64_t done = 0;
-  const bool whole_rows = how.rank == 1 || how.size[0] % kN == 0;
+  const bool whole_rows = how.rank == 1 || how.size[0].size % kN == 0;
   if (kN > 1 && whole_rows && is_aligned(y, sizeof(R) * kN) &&
       (has_groups<kN>(how, kAt, from) && ...)) {
     TN_NO_UNROLL

@@ -52,7 +52,6 @@ void add(gpu::Broadcast& how, const Dimension& d, const Shape& result, size_t op
 gpu::Broadcast broadcast_of(const Shape& result, std::span<const Shape> operands) {
   gpu::Broadcast how;
   if (result.num_elements() == 0) return how;  // nothing is launched
-  how.small = result.num_elements() < int64_t{1} << 31;
   Strides dense;
   dense.fill(1);
   Dimension joined;

@@ -6,6 +6,7 @@
 #include "kernels/cuda/language/group.h"
 #include "kernels/cuda/language/math.h"
 #include "kernels/cuda/language/numbers.h"
+#include "kernels/cuda/normalization/rows.h"
 
 namespace treenail::gpu {
 
@@ -27,16 +28,6 @@ TN_DEVICE RowSum<C> sum_exponentials(const S* x, int64_t n, int lanes, C* part) 
   for (int64_t i = lane_of(lanes); x != nullptr && i < n; i += lanes)
     sum += exp_of_negative(Stored<S>::widen(x[i]) - largest);
   return {largest, over_group(part, sum, lanes, [](C a, C b) { return a + b; })};
-}
-
-// Calls body(row) for each row of this thread's group; for rows beyond the last one with `rows`.
-template <class F>
-TN_DEVICE void for_rows(int64_t rows, int lanes, F body) {
-  const int64_t groups = threads() / lanes;
-  for (int64_t base = block() * groups; base < rows; base += blocks() * groups) {
-    const int64_t row = base + group_of(lanes);
-    body(row < rows ? row : rows);
-  }
 }
 
 template <bool kLog, class S>

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <string>
-#include <vector>
 
 #include "framework/base/error.h"
 #include "framework/base/fork.h"
 #include "kernels/cuda/driver/entries.h"
+#include "kernels/cuda/driver/per_device.h"
+#include "kernels/cuda/driver/precision.h"
 
 namespace treenail::cuda {
 namespace {
@@ -52,16 +52,13 @@ void check(cublasStatus_t status, const char* call) {
   throw internal_error(call, "(): cuBLASLt's status ", static_cast<int>(status));
 }
 
-// One for each device of the process.
 cublasLtHandle_t handle_of(CudaDevice& device) {
-  static std::atomic<ForkMutex*> made{nullptr};
-  static std::vector<cublasLtHandle_t> handles;
-  device.enter();
-  const std::lock_guard lock(made_once(made, [] { return new ForkMutex; }));
-  const auto index = static_cast<size_t>(*device.name().index);
-  if (handles.size() <= index) handles.resize(index + 1, nullptr);
-  if (handles[index] == nullptr) check(blas().cublasLtCreate(&handles[index]), "cublasLtCreate");
-  return handles[index];
+  static PerDevice<cublasLtHandle_t> handles;
+  return handles.of(device, [] {
+    auto handle = std::make_unique<cublasLtHandle_t>();
+    check(blas().cublasLtCreate(handle.get()), "cublasLtCreate");
+    return handle.release();
+  });
 }
 
 cudaDataType_t type_of(DType dtype) {
@@ -131,6 +128,12 @@ void* aligned_workspace(std::byte* scratch) {
   return scratch + (kWorkspaceAlignment - at % kWorkspaceAlignment) % kWorkspaceAlignment;
 }
 
+cublasComputeType_t computation_of(DType dtype) {
+  if (dtype == DType::kFloat64) return CUBLAS_COMPUTE_64F;
+  const bool cut = dtype == DType::kFloat32 && takes_tf32();
+  return cut ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
 bool is_aligned(const void* at) { return reinterpret_cast<uintptr_t>(at) % kUsualAlignment == 0; }
 
 }  // namespace
@@ -138,8 +141,7 @@ bool is_aligned(const void* at) { return reinterpret_cast<uintptr_t>(at) % kUsua
 // The first operand of cuBLAS is B, for it computes the transposed product.
 BlasProduct::BlasProduct(CudaDevice& device, const StridedProduct& p)
     : device_(device), is_double_(p.dtype == DType::kFloat64), handle_(handle_of(device)) {
-  check(blas().cublasLtMatmulDescCreate(&operation_,
-                                        is_double_ ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+  check(blas().cublasLtMatmulDescCreate(&operation_, computation_of(p.dtype),
                                         is_double_ ? CUDA_R_64F : CUDA_R_32F),
         "cublasLtMatmulDescCreate");
   set(operation_, CUBLASLT_MATMUL_DESC_TRANSA, p.trans_b);

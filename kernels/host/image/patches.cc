@@ -6,30 +6,16 @@
 #include <memory>
 #include <type_traits>
 
-#include "framework/op/window.h"
 #include "framework/runtime/kernel/kernel.h"
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/host/arrays/elements.h"
+#include "kernels/host/image/patch_geometry.h"
 
 namespace treenail::host {
 namespace {
 
 using KernelPtr = std::unique_ptr<Kernel>;
 constexpr double kChunkNs = 50000;
-
-struct Patches {
-  int64_t batch, channels;
-  WindowAxis rows, columns;
-
-  Patches(const OpInstance& op, const Shape& images) {
-    const WindowAttrs w = WindowAttrs::of(op);
-    batch = images.dim(0);
-    channels = images.dim(3);
-    rows = w.axis(0, images.dim(1), w.size[0]);
-    columns = w.axis(1, images.dim(2), w.size[1]);
-  }
-  int64_t patch() const { return rows.taps * columns.taps * channels; }
-};
 
 // A window row of zeros and pixels: those of image row `row`, or none.
 template <class T>

@@ -75,13 +75,17 @@ class Benchmark:
     def run(self) -> None:
         """Measures. Raises what Treenail raises, Diverged, and KeyboardInterrupt."""
         options = self.options
+        if options.device:
+            _look_for(options.device)
         begin = time.perf_counter()
         self.built = step = Step(
             self.model, Inputs(options.batch_size, options.image_size, not options.forward_only,
                                options.data_format),
-            Learning(options.optimizer, options.learning_rate, options.weight_decay), options.seed)
+            Learning(options.optimizer, options.learning_rate, options.weight_decay), options.seed,
+            options.device)
         begin = self._stage("graph", begin)
-        config = tn.ConfigProto(intra_op_parallelism_threads=options.threads or 0)
+        config = tn.ConfigProto(intra_op_parallelism_threads=options.threads or 0,
+                                allow_soft_placement=bool(options.device))
         with tn.Session(graph=step.graph, config=config) as session:
             self._introduce(step)
             session.run(step.initialize)
@@ -113,6 +117,8 @@ class Benchmark:
                  options.optimizer, options.learning_rate, options.weight_decay)),
             ("Batch", "%d %s%s, float32, synthetic" % (
                 self.count, model.unit, images if options.image_size else ""))]
+        if options.device:
+            rows.append(("Device", options.device))
         if task.count > 1 or task.slurm:
             job = ", job %s" % task.slurm["SLURM_JOB_ID"] if "SLURM_JOB_ID" in task.slurm else ""
             rows.append(("Task", "rank %d of %d%s" % (task.rank, task.count, job)))
@@ -187,7 +193,7 @@ class Benchmark:
             "unit": self.model.unit, "units_per_example": self.model.units,
             "mode": "training" if training else "forward only", "precision": "float32",
             "batch_size": options.batch_size, "image_size": options.image_size or None,
-            "data_format": options.data_format or None,
+            "data_format": options.data_format or None, "device": options.device or None,
             "optimizer": options.optimizer if training else None,
             "learning_rate": options.learning_rate if training else None,
             "weight_decay": options.weight_decay if training else None, "seed": options.seed,
@@ -200,6 +206,12 @@ class Benchmark:
             "losses": [step.loss for step in self.steps], "stage_seconds": stages,
             "memory": memory(), "environment": environment(),
             "rank": self.task.rank, "tasks": self.task.count, "slurm": self.task.slurm}
+
+
+def _look_for(device: str) -> None:
+    """Raises what says why a device is not there: what is placed softly would go to the CPU."""
+    with tn.eager(), tn.device(device):
+        tn.zeros([1])
 
 
 def _in_millions(number: int) -> str:

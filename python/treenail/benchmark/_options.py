@@ -79,6 +79,9 @@ def parser(version: str, models: dict[str, Model], optimizers: Sequence[str]
         % _defaults({name: model for name, model in models.items() if model.image_size},
                     "image_size"))
     add("--data-format", choices=("NHWC", "NCHW"), help="order of the images' axes [NHWC]")
+    add("--device", default="", metavar="NAME",
+        help="what runs the network, such as /gpu:0; what it does not compute the CPU does [the "
+             "CPU]")
     add("--threads", type=whole(1), metavar="N",
         help="threads that work on one operation [as TREENAIL_NUM_THREADS, Slurm, the affinity "
              "mask and the cgroup say]")

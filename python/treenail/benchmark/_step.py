@@ -33,9 +33,10 @@ class Step:
     (image, word): those of convolutions, dense layers and LSTMs.
     """
 
-    def __init__(self, model: Model, inputs: Inputs, learning: Learning, seed: int) -> None:
+    def __init__(self, model: Model, inputs: Inputs, learning: Learning, seed: int,
+                 device: str = "") -> None:
         self.graph = tn.Graph()
-        with self.graph.as_default():
+        with self.graph.as_default(), self.graph.device(device or None):
             tn.set_random_seed(seed)
             self.logits, labels = model.build(inputs)
             count = model.units * inputs.batch_size

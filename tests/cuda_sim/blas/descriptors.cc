@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "tests/cuda_sim/blas/driver_link.h"
+#include "tests/cuda_sim/link/driver_link.h"
 
 namespace treenail::cuda_sim {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <memory>
 
-#include "tests/cuda_sim/blas/driver_link.h"
+#include "tests/cuda_sim/link/driver_link.h"
 
 namespace treenail::cuda_sim {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/cuda_sim/blas/driver_link.h"
+#include "tests/cuda_sim/link/driver_link.h"
 
 #include <dlfcn.h>
 
