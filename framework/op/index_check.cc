@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/op/index_check.h"
 
+#include <algorithm>
 #include <span>
 #include <string>
 
@@ -22,10 +23,10 @@ std::string place_text(const Shape& shape, int64_t flat) {
 
 template <class Index>
 void flatten(const Tensor& indices, const Shape& params, int64_t* rows) {
-  const Shape outer = indices.shape().sub(0, indices.rank() - 1);
+  const int64_t count = indices.shape().sub(0, indices.rank() - 1).num_elements();
   const int depth = static_cast<int>(indices.dim(indices.rank() - 1));
   const Index* at = indices.data<Index>();
-  for (int64_t i = 0; i < outer.num_elements(); ++i, at += depth) {
+  for (int64_t i = 0; i < count; ++i, at += depth) {
     int64_t row = 0;
     bool bad = false;
     for (int k = 0; k < depth; ++k) {
@@ -35,11 +36,9 @@ void flatten(const Tensor& indices, const Shape& params, int64_t* rows) {
     }
     rows[i] = row;
     if (!bad) continue;
-    std::string given;
-    for (int k = 0; k < depth; ++k)
-      given += concat(k == 0 ? "" : ", ", static_cast<int64_t>(at[k]));
-    throw invalid_argument("indices", place_text(outer, i), " = [", given,
-                           "] does not index into param shape ", params);
+    int64_t given[kMaxRank];
+    std::copy(at, at + depth, given);
+    throw_bad_place(indices.shape(), i, {given, static_cast<size_t>(depth)}, params);
   }
 }
 
@@ -49,6 +48,14 @@ void throw_bad_index(std::string_view name, const Shape& shape, int64_t flat, in
                      int64_t limit) {
   throw invalid_argument(name, place_text(shape, flat), " = ", index, " is not in [0, ", limit,
                          ")");
+}
+
+void throw_bad_place(const Shape& indices, int64_t flat, std::span<const int64_t> index,
+                     const Shape& params) {
+  std::string given;
+  for (const int64_t each : index) given += concat(given.empty() ? "" : ", ", each);
+  throw invalid_argument("indices", place_text(indices.sub(0, indices.rank() - 1), flat), " = [",
+                         given, "] does not index into param shape ", params);
 }
 
 void flatten_indices(const Tensor& indices, const Shape& params, int64_t* rows) {

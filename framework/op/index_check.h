@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "framework/tensor/shape.h"
@@ -15,12 +16,17 @@ namespace treenail {
 [[noreturn]] void throw_bad_index(std::string_view name, const Shape& shape, int64_t flat,
                                   int64_t index, int64_t limit);
 
-// Errors: as above for the first index outside [0, limit). `indices`: int32 or int64 of any shape.
+// Errors: InvalidArgument "indices[1] = [7, 0] does not index into param shape [3,4]"; index number
+// `flat` of multi-dimensional ones of that shape.
+[[noreturn]] void throw_bad_place(const Shape& indices, int64_t flat,
+                                  std::span<const int64_t> index, const Shape& params);
+
+// Errors: as throw_bad_index() for the first index outside [0, limit). `indices`: int32 or int64 of
+// any shape.
 void check_indices(std::string_view name, const Tensor& indices, int64_t limit);
 
 // Multi-dimensional indices, [..., depth], into the first `depth` axes of `params`: rows[i] is the
-// flat number of index i over those axes. Errors: InvalidArgument "indices[1] = [7, 0] does not
-// index into param shape [3,4]".
+// flat number of index i over those axes. Errors: as throw_bad_place().
 void flatten_indices(const Tensor& indices, const Shape& params, int64_t* rows);
 
 // Updates of rows: updates.shape = indices.shape + target.shape[1:], or a scalar. Errors:

@@ -246,20 +246,23 @@ struct AdamMoveRule {
 }  // namespace
 }  // namespace treenail::TN_SIDE::elementwise
 
-// All of them; Adam on rows of a variable is the last three, one after the other.
-#define TN_UPDATE_RULES(ROW)   \
-  ROW(GradientDescent)         \
-  ROW(ProximalGradientDescent) \
-  ROW(Momentum)                \
-  ROW(Adagrad)                 \
-  ROW(ProximalAdagrad)         \
-  ROW(Adadelta)                \
-  ROW(Adam)                    \
-  ROW(AdaMax)                  \
-  ROW(RMSProp)                 \
-  ROW(CenteredRMSProp)         \
-  ROW(Ftrl)                    \
-  ROW(FtrlSquareRoot)          \
-  ROW(AdamDecay)               \
-  ROW(AdamAccumulate)          \
+// Those that work on rows of a variable, too. Adam there decays, accumulates and moves,
+// three rules one after the other.
+#define TN_ROW_UPDATE_RULES(ROW) \
+  ROW(ProximalGradientDescent)   \
+  ROW(Momentum)                  \
+  ROW(Adagrad)                   \
+  ROW(ProximalAdagrad)           \
+  ROW(Adadelta)                  \
+  ROW(RMSProp)                   \
+  ROW(CenteredRMSProp)           \
+  ROW(Ftrl)                      \
+  ROW(AdamAccumulate)
+#define TN_UPDATE_RULES(ROW) \
+  ROW(GradientDescent)       \
+  ROW(Adam)                  \
+  ROW(AdaMax)                \
+  ROW(FtrlSquareRoot)        \
+  TN_ROW_UPDATE_RULES(ROW)   \
+  ROW(AdamDecay)             \
   ROW(AdamMove)

@@ -34,7 +34,10 @@ std::string place_text(const Device* device) {
 }  // namespace
 
 Variable::Variable(std::string name, DType dtype, PartialShape shape, Device* device)
-    : name_(std::move(name)), dtype_(dtype), device_(device), shape_(std::move(shape)) {}
+    : name_(std::move(name)),
+      dtype_(dtype),
+      device_(with_own_memory(device, dtype)),
+      shape_(std::move(shape)) {}
 
 Variable::~Variable() = default;
 

@@ -20,7 +20,8 @@ class ResourceManager;
 
 class Variable final : public Resource {
  public:
-  // `device`: in whose memory its values lie; null: the host's.
+  // `device`: in whose memory its values lie, if it has its own and they are plain; null: the
+  // host's.
   Variable(std::string name, DType dtype, PartialShape shape, Device* device = nullptr);
   ~Variable() override;
   const char* kind() const override { return "Variable"; }

@@ -13,13 +13,13 @@
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/cpu/elementwise/half_tiles.h"
 #include "kernels/cpu/scatter/row_ops.h"
+#include "kernels/host/reductions/segment_gap.h"
 
 namespace treenail::cpu {
 namespace {
 
 using KernelPtr = std::unique_ptr<Kernel>;
-
-enum class What : int { kSum, kProduct, kMaximum, kMinimum, kMean, kSqrtN };
+using What = host::SegmentReduction;
 
 constexpr RowOp row_op(What what) {
   switch (what) {
@@ -37,41 +37,6 @@ constexpr RowOp row_op(What what) {
 bool runs_in_float(What what, DType dtype) {
   const bool order = what == What::kMaximum || what == What::kMinimum;
   return (dtype == DType::kFloat16 || dtype == DType::kBFloat16) && !order;
-}
-
-// What a segment without rows holds. Sorted ids leave gaps of 0 (TensorFlow), but products always
-// begin with 1.
-template <class T>
-T value_of_gap(What what, bool sorted) {
-  if (what == What::kProduct) return T(1);
-  if (sorted || (what != What::kMaximum && what != What::kMinimum)) return T(0);
-  return what == What::kMaximum ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
-}
-
-Tensor gap_value(What what, bool sorted, DType dtype) {
-  switch (dtype) {
-    case DType::kComplex64:
-      return Tensor::scalar(std::complex<float>(value_of_gap<float>(what, sorted)));
-    case DType::kComplex128:
-      return Tensor::scalar(std::complex<double>(value_of_gap<double>(what, sorted)));
-    case DType::kFloat16: {
-      const bool bound = !sorted && (what == What::kMaximum || what == What::kMinimum);
-      const float finite = what == What::kMaximum ? -65504.0F : 65504.0F;
-      return Tensor::scalar(Float16(bound ? finite : value_of_gap<float>(what, sorted)));
-    }
-    case DType::kBFloat16: {
-      Tensor value = Tensor::zeros(dtype, Shape());
-      // Cut, not rounded: the largest float would round to infinity.
-      value.data<BFloat16>()->bits =
-          static_cast<uint16_t>(std::bit_cast<uint32_t>(value_of_gap<float>(what, sorted)) >> 16);
-      return value;
-    }
-    default:
-      break;
-  }
-  return dispatch<float, double, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t,
-                  uint64_t>(
-      dtype, [&]<class T>() { return Tensor::scalar<T>(value_of_gap<T>(what, sorted)); });
 }
 
 template <class T>
@@ -122,7 +87,7 @@ Reduction reduction_of(const PrepareContext& p, What what, bool sorted, int ids_
   r.dtype = p.output_type(0);
   r.running = runs_in_float(what, r.dtype) ? DType::kFloat32 : r.dtype;
   r.combine = row_fn(row_op(what), r.running);
-  r.gap = gap_value(what, sorted, r.dtype);
+  r.gap = host::segment_gap(what, sorted, r.dtype);
   r.ids = ids.num_elements();
   r.ids_input = ids_input;
   r.row = p.input_shape(0).sub(ids.rank(), p.input_shape(0).rank()).num_elements();

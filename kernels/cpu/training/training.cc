@@ -122,17 +122,12 @@ struct SparseGradient {
 };
 
 // Checks values and shapes of a sparse gradient against the variable it updates.
-SparseGradient checked_rows(RunContext& c, const UpdatePlaces& places, const Shape& variable) {
+SparseGradient checked_rows(RunContext& c, const UpdatePlaces& places,
+                            const host::LockedVariables& locked) {
   SparseGradient g{&c.input(places.gradient), &c.input(places.indices), 0, 0};
-  if (variable.rank() < 1)
-    throw invalid_argument("var must be at least 1 dimensional, it is a scalar");
-  g.rows = variable.dim(0);
-  g.row_size = variable.removed(0).num_elements();
-  const Shape wanted = variable.with_dim(0, g.indices->num_elements());
-  if (!(g.values->shape() == wanted)) {
-    throw invalid_argument("the gradient has shape ", g.values->shape(), ", needed is ", wanted,
-                           " (indices.shape + var.shape[1:])");
-  }
+  locked.check_row_gradient(g.values->shape(), g.indices->num_elements());
+  g.rows = locked.shape().dim(0);
+  g.row_size = locked.shape().removed(0).num_elements();
   check_indices("indices", *g.indices, g.rows);
   return g;
 }
@@ -152,7 +147,7 @@ void for_indices_in(const Tensor& indices, int64_t first, int64_t last,
 template <class F>
 void run_sparse(RunContext& c, const UpdatePlaces& places, const BoundRule<F>& rule) {
   const host::LockedVariables locked(c, places.variables, rule.dtype);
-  const SparseGradient gradient = checked_rows(c, places, locked.shape());
+  const SparseGradient gradient = checked_rows(c, places, locked);
   void* base[host::kMaxUpdateVariables];
   locked.pointers(base);
   const void* const g = gradient.values->raw();
@@ -179,7 +174,7 @@ void run_sparse_adam(RunContext& c, const UpdatePlaces& places, BoundRule<F> rul
   accumulate.sweep = sweeps[1];
   move.sweep = sweeps[2];
   const host::LockedVariables locked(c, places.variables, rule.dtype);
-  const SparseGradient gradient = checked_rows(c, places, locked.shape());
+  const SparseGradient gradient = checked_rows(c, places, locked);
   void* base[host::kMaxUpdateVariables];
   locked.pointers(base);
   const void* const g = gradient.values->raw();

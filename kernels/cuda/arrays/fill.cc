@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "kernels/cuda/arrays/fill_host.h"
 #include "kernels/cuda/driver/kernels.h"
 #include "kernels/cuda/driver/registrations.h"
 #include "kernels/cuda/language/bits.h"
@@ -20,22 +21,6 @@ void fill_as(CudaDevice& device, const GpuFunction& function, const void* value,
   const int64_t n = y.num_elements();
   function.launch(device, grid_for(device, n), n, static_cast<const T*>(value),
                   static_cast<T*>(y.raw()));
-}
-
-// `value`: one element, on the device.
-void fill(CudaDevice& device, const void* value, Tensor& y) {
-  switch (dtype_size(y.dtype())) {
-    case 1:
-      return fill_as<uint8_t>(device, kFill1, value, y);
-    case 2:
-      return fill_as<uint16_t>(device, kFill2, value, y);
-    case 4:
-      return fill_as<uint32_t>(device, kFill4, value, y);
-    case 8:
-      return fill_as<uint64_t>(device, kFill8, value, y);
-    default:
-      return fill_as<gpu::Bits128>(device, kFill16, value, y);
-  }
 }
 
 std::unique_ptr<Kernel> prepare_fill(const PrepareContext& p) {
@@ -68,6 +53,21 @@ std::unique_ptr<Kernel> prepare_ones(const PrepareContext& p) {
 }
 
 }  // namespace
+
+void fill(CudaDevice& device, const void* value, Tensor& y) {
+  switch (dtype_size(y.dtype())) {
+    case 1:
+      return fill_as<uint8_t>(device, kFill1, value, y);
+    case 2:
+      return fill_as<uint16_t>(device, kFill2, value, y);
+    case 4:
+      return fill_as<uint32_t>(device, kFill4, value, y);
+    case 8:
+      return fill_as<uint64_t>(device, kFill8, value, y);
+    default:
+      return fill_as<gpu::Bits128>(device, kFill16, value, y);
+  }
+}
 
 void register_fill_kernels(KernelRegistrations& r) {
   r.add_plain("Fill", prepare_fill);

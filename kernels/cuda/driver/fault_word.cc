@@ -18,12 +18,13 @@ FaultWord::FaultWord(CudaDevice& device)
 // What is queued until now still uses it; what gets it next is queued later.
 FaultWord::~FaultWord() { device_.deallocate(words_, sizeof(Words)); }
 
-std::shared_ptr<FaultWord::Words> FaultWord::read(const void* values, DType dtype) const {
+std::shared_ptr<FaultWord::Words> FaultWord::read(const void* values, DType dtype,
+                                                  int width) const {
   const Grid one{.threads = 1};
   if (dtype == DType::kInt32) {
-    kValue32.launch(device_, one, static_cast<const int32_t*>(values), words_);
+    kValue32.launch(device_, one, static_cast<const int32_t*>(values), width, words_);
   } else {
-    kValue64.launch(device_, one, static_cast<const int64_t*>(values), words_);
+    kValue64.launch(device_, one, static_cast<const int64_t*>(values), width, words_);
   }
   auto words = std::make_shared<Words>();
   device_.copy_out(words->data(), words_, sizeof(Words));

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "framework/runtime/kernel/queued_kernel.h"
+#include "framework/tensor/shape.h"
 #include "kernels/cuda/driver/device.h"
 
 namespace treenail::cuda {
@@ -29,11 +30,20 @@ class FaultWord {
   // happened. `values`: what was looked at, int32 or int64, as it is then.
   template <class F>
   void report(const void* values, DType dtype, Failure failure, F error) const {
-    device_.when_done([found = read(values, dtype), failure,
+    report_row(
+        values, dtype, 1, failure,
+        [error = std::move(error)](int64_t place, const int64_t* row) { error(place, row[0]); });
+  }
+  // Where places are of rows, `width` values each: error(place, values of the row).
+  template <class F>
+  void report_row(const void* values, DType dtype, int width, Failure failure, F error) const {
+    device_.when_done([found = read(values, dtype, width), failure,
                        error = std::move(error)](const std::exception_ptr& lost) {
       if (lost != nullptr || (*found)[0] == kNone) return;
       try {
-        error(static_cast<int64_t>((*found)[0]), static_cast<int64_t>((*found)[1]));
+        int64_t row[kMaxRank] = {};
+        for (size_t i = 0; i < kMaxRank; ++i) row[i] = static_cast<int64_t>((*found)[1 + i]);
+        error(static_cast<int64_t>((*found)[0]), row);
       } catch (...) {
         failure(std::current_exception());
       }
@@ -42,10 +52,11 @@ class FaultWord {
 
  private:
   static constexpr unsigned long long kNone = ~0ull;
-  using Words = std::array<unsigned long long, 2>;  // the place, and the value that lay there
+  // The place, and the values that lay there.
+  using Words = std::array<unsigned long long, 1 + kMaxRank>;
 
   // Queued: the words' copy in host memory.
-  std::shared_ptr<Words> read(const void* values, DType dtype) const;
+  std::shared_ptr<Words> read(const void* values, DType dtype, int width) const;
 
   CudaDevice& device_;
   unsigned long long* const words_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gather, and rows of variables.
+// Gather, GatherNd, and rows of variables.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,6 +10,7 @@
 #include "kernels/cuda/driver/kernels.h"
 #include "kernels/cuda/driver/registrations.h"
 #include "kernels/cuda/indexing/gather_space.h"
+#include "kernels/cuda/indexing/row_order_host.h"
 #include "kernels/cuda/language/bits.h"
 
 namespace treenail::cuda {
@@ -19,7 +20,9 @@ using gpu::GatherSpace;
 
 #define TN_GATHER(bytes, T)                                                      \
   constinit const GpuFunction kGather##bytes##_int32("gather_" #bytes "_int32"), \
-      kGather##bytes##_int64("gather_" #bytes "_int64");
+      kGather##bytes##_int64("gather_" #bytes "_int64"),                         \
+      kGatherNd##bytes##_int32("gather_nd_" #bytes "_int32"),                    \
+      kGatherNd##bytes##_int64("gather_nd_" #bytes "_int64");
 TN_GATHER(1, uint8_t)
 TN_GATHER(2, uint16_t)
 TN_GATHER(4, uint32_t)
@@ -68,10 +71,7 @@ void gather(CudaDevice& device, const GatherSpace& space, const Tensor& params,
   const FaultWord fault(device);
   GatherLaunch{device, space, params.raw(), indices, y.raw(), fault.word()}.run(
       dtype_size(params.dtype()));
-  fault.report(indices.raw(), indices.dtype(), failure,
-               [shape = indices.shape(), limit = space.extent](int64_t place, int64_t value) {
-                 throw_bad_index("indices", shape, place, value, limit);
-               });
+  report_bad_row(fault, indices, space.extent, failure);
 }
 
 std::unique_ptr<Kernel> prepare_gather(const PrepareContext& p) {
@@ -104,10 +104,67 @@ std::unique_ptr<Kernel> prepare_resource_gather(const PrepareContext& p) {
       });
 }
 
+// --- Multi-dimensional indices ------------------------------------------------------------------
+
+struct GatherNdLaunch {
+  CudaDevice& device;
+  const gpu::Places& places;
+  int64_t width;
+  const void* params;
+  const Tensor& indices;
+  void* y;
+  unsigned long long* fault;
+
+  template <class T>
+  void run(const GpuFunction& narrow, const GpuFunction& wide) const {
+    const int lanes = lanes_for(width, 1);
+    const Grid grid = grid_for(device, places.n * lanes);
+    const auto* const from = static_cast<const T*>(params);
+    if (indices.dtype() == DType::kInt32) {
+      narrow.launch(device, grid, places, width, lanes, from, indices.data<int32_t>(),
+                    static_cast<T*>(y), fault);
+    } else {
+      wide.launch(device, grid, places, width, lanes, from, indices.data<int64_t>(),
+                  static_cast<T*>(y), fault);
+    }
+  }
+
+  void run(size_t bytes) const {
+    switch (bytes) {
+      case 1:
+        return run<uint8_t>(kGatherNd1_int32, kGatherNd1_int64);
+      case 2:
+        return run<uint16_t>(kGatherNd2_int32, kGatherNd2_int64);
+      case 4:
+        return run<uint32_t>(kGatherNd4_int32, kGatherNd4_int64);
+      case 8:
+        return run<uint64_t>(kGatherNd8_int32, kGatherNd8_int64);
+      default:
+        return run<gpu::Bits128>(kGatherNd16_int32, kGatherNd16_int64);
+    }
+  }
+};
+
+std::unique_ptr<Kernel> prepare_gather_nd(const PrepareContext& p) {
+  const Shape &params = p.input_shape(0), &indices = p.input_shape(1);
+  const gpu::Places places = places_in(params, indices);
+  const int64_t width = params.sub(places.depth, params.rank()).num_elements();
+  return make_launching_kernel(
+      p, [places, width, params](RunContext& c, CudaDevice& device, Failure failure) {
+        if (places.n == 0) return;
+        const FaultWord fault(device);
+        GatherNdLaunch{device,      places, width, c.input(0).raw(), c.input(1), c.output(0).raw(),
+                       fault.word()}
+            .run(dtype_size(c.output(0).dtype()));
+        report_bad_place(fault, c.input(1), params, failure);
+      });
+}
+
 }  // namespace
 
 void register_gather_kernels(KernelRegistrations& r) {
   r.add_plain("Gather", prepare_gather);
+  r.add_plain("GatherNd", prepare_gather_nd);
   r.add_plain("ResourceGather", prepare_resource_gather);
 }
 

@@ -52,6 +52,9 @@ TN_DEVICE T finished(const ReducePass& p, T x) {
     if (p.finish == Finish::kDivide) return x / static_cast<T>(p.divisor);
     if (p.finish == Finish::kRoot) return square_root(x);
     if (p.finish == Finish::kHalve) return T(0.5) * x;
+  } else if constexpr (sizeof(T) == sizeof(int64_t)) {  // of integers, as sums are: toward zero
+    const auto count = static_cast<T>(p.divisor);
+    if (p.finish == Finish::kDivide) return count == 0 ? 0 : x / count;
   }
   return x;
 }

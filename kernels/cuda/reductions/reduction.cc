@@ -203,8 +203,7 @@ void register_reduction_kernels(KernelRegistrations& r) {
   for (const Operation& operation : kOperations) {
     std::vector<DType> dtypes;
     for (const Function& function : kFunctions) {
-      const bool rounds = operation.finish == Finish::kDivide && is_integer(function.read);
-      if (function.operation == operation.operation && function.read == function.written && !rounds)
+      if (function.operation == operation.operation && function.read == function.written)
         dtypes.push_back(function.read);
     }
     const bool typed = dtypes[0] != DType::kBool;

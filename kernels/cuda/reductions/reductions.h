@@ -14,16 +14,38 @@
   TN_PLAIN_REDUCTION(ROW, Op, double, float64) \
   TN_HALF_REDUCTION(ROW, Op, Float16, float16) \
   TN_HALF_REDUCTION(ROW, Op, BFloat16, bfloat16)
-#define TN_NUMBER_REDUCTIONS(ROW, Op)         \
-  TN_FLOAT_REDUCTIONS(ROW, Op)                \
-  TN_PLAIN_REDUCTION(ROW, Op, int32_t, int32) \
-  TN_PLAIN_REDUCTION(ROW, Op, int64_t, int64)
+// Sums of many integers leave their type and the mean comes back to it: what lies between passes
+// has 64 bits.
+#define TN_INTEGER_REDUCTION(ROW, Op, Int, name) \
+  ROW(Op, int64_t, Int, name, Int, name)         \
+  ROW(Op, int64_t, Int, name, int64_t, int64)    \
+  ROW(Op, int64_t, int64_t, int64, Int, name)
+#define TN_NUMBER_REDUCTIONS(ROW, Op)             \
+  TN_FLOAT_REDUCTIONS(ROW, Op)                    \
+  TN_INTEGER_REDUCTION(ROW, Op, int8_t, int8)     \
+  TN_INTEGER_REDUCTION(ROW, Op, uint8_t, uint8)   \
+  TN_INTEGER_REDUCTION(ROW, Op, int16_t, int16)   \
+  TN_INTEGER_REDUCTION(ROW, Op, uint16_t, uint16) \
+  TN_INTEGER_REDUCTION(ROW, Op, int32_t, int32)   \
+  TN_INTEGER_REDUCTION(ROW, Op, uint32_t, uint32) \
+  TN_PLAIN_REDUCTION(ROW, Op, int64_t, int64)     \
+  TN_PLAIN_REDUCTION(ROW, Op, uint64_t, uint64)
+#define TN_ORDER_REDUCTIONS(ROW, Op)            \
+  TN_FLOAT_REDUCTIONS(ROW, Op)                  \
+  TN_PLAIN_REDUCTION(ROW, Op, int8_t, int8)     \
+  TN_PLAIN_REDUCTION(ROW, Op, uint8_t, uint8)   \
+  TN_PLAIN_REDUCTION(ROW, Op, int16_t, int16)   \
+  TN_PLAIN_REDUCTION(ROW, Op, uint16_t, uint16) \
+  TN_PLAIN_REDUCTION(ROW, Op, int32_t, int32)   \
+  TN_PLAIN_REDUCTION(ROW, Op, uint32_t, uint32) \
+  TN_PLAIN_REDUCTION(ROW, Op, int64_t, int64)   \
+  TN_PLAIN_REDUCTION(ROW, Op, uint64_t, uint64)
 
 #define TN_REDUCTIONS(ROW)                 \
   TN_NUMBER_REDUCTIONS(ROW, Sum)           \
   TN_FLOAT_REDUCTIONS(ROW, SumOfSquares)   \
   TN_NUMBER_REDUCTIONS(ROW, Prod)          \
-  TN_NUMBER_REDUCTIONS(ROW, Max)           \
-  TN_NUMBER_REDUCTIONS(ROW, Min)           \
+  TN_ORDER_REDUCTIONS(ROW, Max)            \
+  TN_ORDER_REDUCTIONS(ROW, Min)            \
   TN_PLAIN_REDUCTION(ROW, And, bool, bool) \
   TN_PLAIN_REDUCTION(ROW, Or, bool, bool)

@@ -4,14 +4,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <type_traits>
 
-#include "framework/base/error.h"
 #include "framework/op/op_registry.h"
-#include "kernels/cuda/driver/kernels.h"
+#include "framework/tensor/half.h"
 #include "kernels/cuda/driver/registrations.h"
+#include "kernels/cuda/training/rule_types.h"
+#include "kernels/cuda/training/update_host.h"
 #include "kernels/elementwise/training.h"
-#include "kernels/host/state/update_variables.h"
 
 namespace treenail::cuda {
 namespace {
@@ -19,62 +18,45 @@ namespace {
 using host::LockedVariables;
 using host::UpdatePlaces;
 
-struct Rule {
-  std::string_view name;
-  GpuFunction float_function, double_function;
-};
-#define TN_RULE(name) \
-  {#name, GpuFunction("update_" #name "_float"), GpuFunction("update_" #name "_double")},
-constinit const Rule kRules[] = {TN_UPDATE_RULES(TN_RULE)};
+#define TN_TYPED_RULE(name, S, type) {#name, dtype_of<S>, GpuFunction("update_" #name "_" #type)},
+#define TN_RULE(name) TN_RULE_TYPES(TN_TYPED_RULE, name)
+constinit const RuleFunction kRules[] = {TN_UPDATE_RULES(TN_RULE)};
 #undef TN_RULE
+#undef TN_TYPED_RULE
 
 constexpr std::string_view kPrefix = "ResourceApply";
 
-const Rule& rule_of(std::string_view op) {
-  for (const Rule& rule : kRules) {
-    if (op.substr(kPrefix.size()) == rule.name) return rule;
-  }
-  throw internal_error("no rule computes ", op);
-}
-
 // What is queued after the locks are free comes later in the queue, too.
-template <class F>
-void run_update(RunContext& c, CudaDevice& device, const UpdatePlaces& places,
+void run_update(RunContext& c, CudaDevice& device, const UpdatePlaces& places, DType dtype,
                 const GpuFunction& function) {
-  const LockedVariables locked(c, places.variables,
-                               std::is_same_v<F, double> ? DType::kFloat64 : DType::kFloat32);
+  const LockedVariables locked(c, places.variables, dtype);
   const Tensor& gradient = c.input(places.gradient);
   locked.check_gradient(gradient.shape());
   void* at[host::kMaxUpdateVariables] = {};
   locked.pointers(at);
-  const F* s[host::kMaxUpdateScalars] = {};
-  for (int i = 0; i < places.num_scalars; ++i) s[i] = c.input(places.scalars[i]).data<F>();
+  const UpdateScalars s(c, places);
   const int64_t n = gradient.num_elements();
-  function.launch(device, grid_for(device, n), n, places.options, s[0], s[1], s[2], s[3], s[4],
-                  s[5], static_cast<F*>(at[0]), static_cast<F*>(at[1]), static_cast<F*>(at[2]),
-                  static_cast<F*>(at[3]), gradient.data<F>());
+  function.launch(device, grid_for(device, n), n, places.options, s.at[0], s.at[1], s.at[2],
+                  s.at[3], s.at[4], s.at[5], at[0], at[1], at[2], at[3], gradient.raw());
 }
 
 std::unique_ptr<Kernel> prepare_update(const PrepareContext& p) {
-  const Rule& rule = rule_of(p.op().name());
-  const bool wide = p.op().get_type("T") == DType::kFloat64;
+  const DType dtype = p.op().get_type("T");
+  const std::string_view op = p.op().name();
+  const GpuFunction& function = rule_function(kRules, op.substr(kPrefix.size()), dtype);
   return make_launching_kernel(
-      p, [&rule, wide, places = UpdatePlaces::of(p.op())](RunContext& c, CudaDevice& device) {
-        if (wide) {
-          run_update<double>(c, device, places, rule.double_function);
-        } else {
-          run_update<float>(c, device, places, rule.float_function);
-        }
+      p, [&function, dtype, places = UpdatePlaces::of(p.op())](RunContext& c, CudaDevice& device) {
+        run_update(c, device, places, dtype, function);
       });
 }
 
 }  // namespace
 
 void register_update_kernels(KernelRegistrations& r) {
-  for (const Rule& rule : kRules) {
+  for (const RuleFunction& rule : kRules) {
     const std::string op = concat(kPrefix, rule.name);
     if (OpRegistry::instance().find(op) != nullptr)
-      r.add(op, {{"T", {DType::kFloat32, DType::kFloat64}}}, prepare_update);
+      r.add(op, {{"T", {rule.dtype}}}, prepare_update);
   }
 }
 

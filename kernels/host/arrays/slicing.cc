@@ -10,6 +10,7 @@
 #include "framework/runtime/state/variable.h"
 #include "kernels/host/arrays/copy_plan.h"
 #include "kernels/host/arrays/elements.h"
+#include "kernels/host/arrays/slice_copy.h"
 #include "kernels/host/arrays/strided_copy.h"
 #include "kernels/host/elementwise/sum.h"
 
@@ -41,31 +42,6 @@ SliceSpec slice_of(const PrepareContext& p, const Shape& shape, int first) {
   const auto strides = partial_value_of(p.host_value(first + 2));
   return resolve_slice(shape, begin.get(), end.get(), strides.get(), p.input_shape(first).dim(0),
                        SliceMasks::of(p.op()));
-}
-
-// Copies between the sliced places of an array of shape `whole` and a dense array of the slice.
-StridedCopy slice_copy(DType dtype, const Shape& whole, const SliceSpec& spec, bool into_whole) {
-  const Strides strides = dense_strides(whole);
-  int64_t dense[kMaxRank];
-  int64_t stride = 1;
-  for (int i = whole.rank(); i-- > 0;) {
-    dense[i] = stride;
-    stride *= spec.axes[static_cast<size_t>(i)].count;
-  }
-  StridedCopy copy(dtype);
-  int64_t offset = 0;
-  for (int i = 0; i < whole.rank(); ++i) {
-    const SliceAxis& axis = spec.axes[static_cast<size_t>(i)];
-    const int64_t step = axis.count > 1 ? strides[i] * *axis.stride
-                                        : 1;  // the stride of one element may be anything
-    offset += *axis.begin * strides[i];
-    if (into_whole) {
-      copy.axis(axis.count, dense[i], step);
-    } else {
-      copy.axis(axis.count, step, dense[i]);
-    }
-  }
-  return copy.offsets(into_whole ? 0 : offset, into_whole ? offset : 0).finish();
 }
 
 CopyPlan plan_strided_slice(const PrepareContext& p) {
@@ -114,10 +90,7 @@ KernelPtr prepare_strided_slice_assign(const PrepareContext& p) {
         Tensor& value = write.value();
         const SliceSpec spec =
             resolve_slice(value.shape(), begin.get(), end.get(), strides.get(), entries, masks);
-        if (!spec.output.compatible(given.shape())) {
-          throw invalid_argument("the slice of the variable has shape ", spec.output,
-                                 ", the value has shape ", given.shape());
-        }
+        check_slice_value(spec, given.shape());
         slice_copy(dtype, value.shape(), spec, true).run(c, given.raw(), value.raw());
       },
       cost);
@@ -130,6 +103,36 @@ constexpr CopyOp kCopies[] = {
 };
 
 }  // namespace
+
+StridedCopy slice_copy(DType dtype, const Shape& whole, const SliceSpec& spec, bool into_whole) {
+  const Strides strides = dense_strides(whole);
+  int64_t dense[kMaxRank];
+  int64_t stride = 1;
+  for (int i = whole.rank(); i-- > 0;) {
+    dense[i] = stride;
+    stride *= spec.axes[static_cast<size_t>(i)].count;
+  }
+  StridedCopy copy(dtype);
+  int64_t offset = 0;
+  for (int i = 0; i < whole.rank(); ++i) {
+    const SliceAxis& axis = spec.axes[static_cast<size_t>(i)];
+    const int64_t step = axis.count > 1 ? strides[i] * *axis.stride
+                                        : 1;  // the stride of one element may be anything
+    offset += *axis.begin * strides[i];
+    if (into_whole) {
+      copy.axis(axis.count, dense[i], step);
+    } else {
+      copy.axis(axis.count, step, dense[i]);
+    }
+  }
+  return copy.offsets(into_whole ? 0 : offset, into_whole ? offset : 0).finish();
+}
+
+void check_slice_value(const SliceSpec& spec, const Shape& value) {
+  if (spec.output.compatible(value)) return;
+  throw invalid_argument("the slice of the variable has shape ", spec.output,
+                         ", the value has shape ", value);
+}
 
 void register_slicing_kernels(KernelRegistry& r) {
   add_copy_ops(r, kCopies);

@@ -64,4 +64,13 @@ void LockedVariables::check_gradient(const Shape& gradient) const {
                          " (the shape of var)");
 }
 
+void LockedVariables::check_row_gradient(const Shape& gradient, int64_t count) const {
+  if (shape().rank() < 1)
+    throw invalid_argument("var must be at least 1 dimensional, it is a scalar");
+  const Shape wanted = shape().with_dim(0, count);
+  if (gradient == wanted) return;
+  throw invalid_argument("the gradient has shape ", gradient, ", needed is ", wanted,
+                         " (indices.shape + var.shape[1:])");
+}
+
 }  // namespace treenail::host

@@ -39,6 +39,8 @@ class LockedVariables {
   void pointers(void** out) const;
   // Errors: InvalidArgument unless a gradient of that shape fits.
   void check_gradient(const Shape& gradient) const;
+  // The same for one of `count` rows.
+  void check_row_gradient(const Shape& gradient, int64_t count) const;
 
  private:
   Tensor& value(int i) const { return writes_[static_cast<size_t>(i)]->value(); }

@@ -23,8 +23,9 @@ KernelPtr prepare_handle(const PrepareContext& p) {
   const std::string name = shared.empty() ? std::string(p.node_name()) : shared;
   if (name.empty()) {  // in immediate execution
     return make_kernel(
-        [dtype, shape](RunContext& c) {
-          c.output(0).data<ResourceElement>()->object = make_counted<Variable>("", dtype, shape);
+        [dtype, shape, device = &p.device()](RunContext& c) {
+          c.output(0).data<ResourceElement>()->object =
+              make_counted<Variable>("", dtype, shape, device);
         },
         100);
   }
