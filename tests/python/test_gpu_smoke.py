@@ -21,6 +21,7 @@ pytestmark = cusim.needs_gpu()
 def test_networks_learn_digits(network, options):
     """To the accuracy that the training wants; of few steps, less."""
     train = os.path.join(SOURCE, "smoke", "train.py")
-    done = subprocess.run([sys.executable, train, network, "--quiet", "--device", "/gpu:0", *options],
+    words = [train, network, "--quiet", "--device", "/gpu:0", *options]
+    done = subprocess.run([sys.executable, *words],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, text=True)
     assert done.returncode == 0 and "reached" in done.stdout, done.stdout

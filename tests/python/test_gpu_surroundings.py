@@ -154,8 +154,8 @@ def test_no_cublaslt(tmp_path):
 def test_no_cufft(tmp_path):
     exponential, product, transform = run(libraries=libraries_without("cufft", tmp_path))
     assert (exponential, product) == ("1.0", "6.0")
-    assert re.match(r'FailedPreconditionError: \[FFT node "\S+"\] cuFFT, for Fourier transforms on a '
-                    r"GPU, is not there: \S*libcufft\.so\.\d+: file too short", transform), transform
+    assert re.match(r'FailedPreconditionError: \[FFT node "\S+"\] cuFFT, for Fourier transforms on '
+                    r"a GPU, is not there: \S*libcufft\.so\.\d+: file too short", transform)
 
 
 def convolved(libraries):

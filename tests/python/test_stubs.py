@@ -57,7 +57,7 @@ def test_stubs_are_valid_python(name):
 def test_the_stub_of_the_compiled_module_is_true():
     tree = _tree("_treenail.pyi")
     core = tn._core
-    public = {n for n in dir(core) if not n.startswith("_")} | {"__version__"}
+    public = {n for n in dir(core) if not n.startswith("_")} | {"__version__", "__features__"}
     assert _names(tree) == public
     for node in tree.body:
         if not isinstance(node, ast.ClassDef):

@@ -130,7 +130,8 @@ def show(program: Program, trial: Trial, about: str) -> str:
     lines.append("fetches = [%s]" % ", ".join(
         names.operation(f) if isinstance(f, int) else names.tensor(f) for f in fetches))
     title = about.split("\n", 1)[0][:90].replace("\\", "").replace('"', "'")
-    return HEAD % (title, repr(configurations.DEVICE or None)) + "\n".join(lines) + RUNS + _checks(program, trial, fetches, feeds)
+    head = HEAD % (title, repr(configurations.DEVICE or None))
+    return head + "\n".join(lines) + RUNS + _checks(program, trial, fetches, feeds)
 
 
 def _checks(program: Program, trial: Trial, fetches: List[Any], feeds: Any) -> str:

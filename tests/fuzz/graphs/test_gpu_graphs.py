@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random graphs, always the same ones, on a GPU: every node there that has a kernel there, each held
-to NumPy, and all ways of running them to the same bits. `ninja test-gpu` and `ninja test-cuda-sim`
-run them; without a GPU they are skipped."""
+"""Random graphs, always the same ones, on a GPU: every node there that has a kernel there, each
+held to NumPy, and all ways of running them to the same bits. `ninja test-gpu` and
+`ninja test-cuda-sim` run them; without a GPU they are skipped."""
 
 import subprocess
 import sys
