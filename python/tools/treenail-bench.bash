@@ -20,8 +20,8 @@ _treenail_bench() {
       ;;
     *)
       words="--batch-size --data-format --device --display-every --forward-only --help
-        --image-size --learning-rate --list-models --model --num-batches --num-warmup-batches --optimizer
-        --report --seed --threads --version --weight-decay"
+        --image-size --learning-rate --list-models --model --num-batches --num-warmup-batches
+        --optimizer --report --seed --threads --version --weight-decay"
       ;;
   esac
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Dict
+from typing import Dict, List
 
 sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
@@ -18,34 +18,35 @@ SOURCE = HERE.parents[1]
 TESTS = ["tests/cases/test_gpu.py", "tests/cases/test_gpu_images.py",
          "tests/cases/test_gpu_indexing.py", "tests/cases/test_gpu_random.py",
          "tests/cases/test_gpu_sorting.py", "tests/cases/test_gpu_gradients.py",
-         "tests/fuzz/graphs/test_gpu_graphs.py", "tests/python/test_gpu_device.py",
-         "tests/python/test_gpu_smoke.py"]
+         "tests/python/test_gpu_device.py"]
+LONG_TESTS = ["tests/fuzz/graphs/test_gpu_graphs.py", "tests/python/test_gpu_smoke.py"]
 
 
-def succeeds(build: Path, environment: Dict[str, str]) -> bool:
+def succeeds(build: Path, tests: List[str], environment: Dict[str, str]) -> bool:
     command = [sys.executable, "-m", "pytest", "-q", "-rs", "--color=no", "--rootdir=.", "-p",
-               "no:cacheprovider", *TESTS]
+               "no:cacheprovider", *tests]
     return subprocess.run(command, check=False, cwd=SOURCE, env=dict(
         os.environ, PYTHONDONTWRITEBYTECODE="1", TREENAIL_BUILD_DIR=str(build),
         **environment)).returncode == 0
 
 
-def on_simulated(build: Path, warp: int) -> bool:
+def on_simulated(build: Path, tests: List[str], warp: int) -> bool:
     libraries = build / "tests" / "cuda_sim"
     if not (libraries / "libcuda.so.1").exists():
         sys.exit("%s has no simulated CUDA: configure found no CUDA toolkit, or `ninja tests` was "
                  "not run" % build)
     print("Warps of %d threads" % warp, flush=True)
-    return succeeds(build, {"LD_LIBRARY_PATH": str(libraries), "TREENAIL_CUDA_SIM_WARP": str(warp)})
+    return succeeds(build, tests, {"LD_LIBRARY_PATH": str(libraries),
+                                   "TREENAIL_CUDA_SIM_WARP": str(warp)})
 
 
-def on_gpu(build: Path) -> bool:
+def on_gpu(build: Path, tests: List[str]) -> bool:
     import cusim
     if cusim.missing():
         sys.exit("There is no GPU to test: " + cusim.missing())
     if cusim.library() is not None:
         sys.exit("libcuda.so.1 is the simulated one: LD_LIBRARY_PATH names its folder")
-    return succeeds(build, {})
+    return succeeds(build, tests, {})
 
 
 def main() -> int:
@@ -53,11 +54,13 @@ def main() -> int:
     parser.add_argument("--build", type=lambda text: Path(text).resolve(), required=True)
     parser.add_argument("--gpu", action="store_true", help="on the GPUs of the machine")
     parser.add_argument("--warp", type=int, action="append", choices=(32, 64), default=[])
+    parser.add_argument("--quick", action="store_true", help="without random graphs and trainings")
     options = parser.parse_args()
+    tests = TESTS if options.quick else TESTS + LONG_TESTS
     if options.gpu:
-        passed = [on_gpu(options.build)]
+        passed = [on_gpu(options.build, tests)]
     else:
-        passed = [on_simulated(options.build, warp) for warp in options.warp or (32, 64)]
+        passed = [on_simulated(options.build, tests, warp) for warp in options.warp or (32, 64)]
     return 0 if all(passed) else 1
 
 

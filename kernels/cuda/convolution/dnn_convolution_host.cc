@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <numeric>
 #include <optional>
+#include <vector>
 
 #include "framework/base/logging.h"
 #include "kernels/cuda/arrays/strided_launch_host.h"
@@ -156,17 +158,16 @@ struct Side {
   }
 };
 
-// The axis at `i` of both, or all of them but for those of one element.
 host::StridedCopy copy_between(DType dtype, const Extents& e,
                                const std::array<int64_t, kMostRank>& from,
                                const std::array<int64_t, kMostRank>& to, int64_t from_offset,
                                int64_t to_offset) {
   // In the order of the target, for its elements are written side by side.
-  std::array<size_t, kMostRank> order = {0, 1, 2, 3, 4};
-  const auto end = order.begin() + e.rank;
-  std::sort(order.begin(), end, [&](size_t a, size_t b) { return to[a] > to[b]; });
+  std::vector<size_t> order(static_cast<size_t>(e.rank));
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return to[a] > to[b]; });
   host::StridedCopy copy(dtype);
-  for (auto at = order.begin(); at != end; ++at) copy.axis(e.of[*at], from[*at], to[*at]);
+  for (const size_t axis : order) copy.axis(e.of[axis], from[axis], to[axis]);
   copy.offsets(from_offset, to_offset);
   copy.finish();
   return copy;

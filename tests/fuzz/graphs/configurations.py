@@ -27,8 +27,6 @@ THREADS = (1, 2, 3, 8)
 PASSES = tuple(itertools.product((False, True), repeat=3))
 # Where all nodes are asked to run, what has no kernel there on the CPU; "": nowhere in particular.
 DEVICE = os.environ.get("TREENAIL_FUZZ_DEVICE", "")
-# Of what works on variables, what GPUs have no kernels for.
-ONLY_ON_CPU = {op for op in interpreter.WRITES if "Scatter" in op}
 # The session keeps a plan per shape until so many shapes in a row were new.
 MISSES_BEFORE_GENERIC = 16
 
@@ -118,20 +116,13 @@ class Built:
             attrs = dict(node.attrs)
             if node.op == "VarHandleOp":
                 attrs["shared_name"] = "v%d" % i
-            with self.graph.device(self._device(i, node)):
-                operation = self.graph.create_op(node.op, inputs, attrs=attrs, name="n%d" % i)
+            operation = self.graph.create_op(node.op, inputs, attrs=attrs, name="n%d" % i)
             self.operations[i] = operation
             if node.op == "VarHandleOp":
                 self._initialise(operation.outputs[0], node)
             return list(operation.outputs)
         self.operations[i] = tensor.op
         return [tensor]
-
-    def _device(self, i: int, node: Node) -> Optional[str]:
-        """What works on a variable runs where that is: on the CPU if a device lacks a kernel."""
-        wanted = {n.op for n in self.program.nodes.values()
-                  if n.inputs and n.inputs[0] == (i, 0)} if node.op == "VarHandleOp" else set()
-        return "/cpu:0" if DEVICE and wanted & ONLY_ON_CPU else DEVICE or None
 
     def _initialise(self, handle: Any, node: Node) -> None:
         with self.graph.control_dependencies(None):
