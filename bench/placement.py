@@ -5,6 +5,7 @@
   build/python3 bench/placement.py             everything, as in RESULTS.md
   build/python3 bench/placement.py size        time to place n and 4 n operations on 8 devices
   build/python3 bench/placement.py accuracy    predicted and measured time of a step, by a profile
+  build/python3 bench/placement.py tasks       the same over two tasks, each on a core of its own
   build/python3 bench/placement.py parameters  synchronous steps with parameter servers
   build/python3 bench/placement.py inception   throughput of Inception-v3, asynchronous
 
@@ -13,10 +14,14 @@ sections 6.2 (figure 6) and 6.3 (figure 7).
 """
 
 import argparse
+import json
+import os
 import statistics
+import sys
 import time
 
 import numpy as np
+from figure_clusters import ports, serving
 
 import treenail as tn
 
@@ -139,6 +144,80 @@ def accuracy():
                 "%.2f" % (predicted / measured))
 
 
+# --- Two tasks
+
+CHAINS = 6
+
+
+def chains():
+    """Chains of products that need nothing of one another, of a value of the first task."""
+    x = tn.placeholder(tn.float32, [384, 384])
+    ends = []
+    for i in range(CHAINS):
+        value = x * (1.0 + i)
+        for _ in range(6):
+            value = tn.tanh(tn.matmul(value, x))
+        ends.append(value)
+    return tn.add_n(ends).op, {x: np.full([384, 384], 1e-3, np.float32)}
+
+
+def serve(cluster, task):
+    server = tn.train.Server(json.loads(cluster), "worker", int(task))
+    print("listens", flush=True)
+    server.join()
+
+
+def seconds_of(session, fetch, feed):
+    """Of a step, the mean of the quickest third: others use the machine, too."""
+    times = []
+    for _ in range(60):
+        begin = time.perf_counter()
+        session.run(fetch, feed)
+        times.append(time.perf_counter() - begin)
+    return statistics.mean(sorted(times[5:])[:20])
+
+
+def traced_runs(session, fetch, feed):
+    runs = []
+    for _ in range(30):
+        runs.append(tn.RunMetadata())
+        session.run(fetch, feed, tn.RunOptions(trace_level=tn.RunOptions.FULL_TRACE), runs[-1])
+    return sorted(runs[5:], key=lambda run: max(s.end_ns for s in run.nodes))[:8]
+
+
+def placed_over(target):
+    """Seconds of a step on one task, of a placed one, predicted for that; operations elsewhere."""
+    with tn.Graph().as_default():
+        fetch, feed = chains()
+        with tn.Session(target) as session:
+            alone = seconds_of(session, fetch, feed)
+            profile = tn.placement.Profile.from_runs(traced_runs(session, fetch, feed))
+        profile = tn.placement.measure(target, profile=profile)
+        options = tn.GraphOptions(placement=tn.placement.Options(profile=profile))
+        with tn.Session(target, config=tn.ConfigProto(graph_options=options)) as session:
+            found = tn.placement.explain(fetches=fetch, feeds=list(feed), session=session)
+            placed = seconds_of(session, fetch, feed)
+    away = sum("task:1" in node.device for node in found.nodes)
+    return alone, placed, found.makespan, away
+
+
+def tasks():
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        print("two tasks: skipped, for this process may use one core")
+        return
+    print("\n| values between tasks | one task, ms | placed over two, ms | predicted ms "
+          "| predicted / measured | operations elsewhere |\n|---|---|---|---|---|---|")
+    for way, memory in (("shared memory", ""), ("gRPC", "no")):
+        addresses = ["localhost:%d" % port for port in ports(2)]
+        servers = [["taskset", "-c", str(cores[task]), sys.executable, "-B", __file__, "serve",
+                    json.dumps({"worker": addresses}), str(task)] for task in range(2)]
+        with serving(servers, memory):
+            alone, placed, predicted, away = placed_over("grpc://" + addresses[0])
+        row(way, "%.2f" % (1e3 * alone), "%.2f" % (1e3 * placed), "%.2f" % (1e3 * predicted),
+            "%.2f" % (predicted / placed), away)
+
+
 # --- Clusters
 
 SERVERS = 16
@@ -239,10 +318,13 @@ def asynchronous_steps(workers, steps):
                                     options=options).makespan
 
 
-PARTS = {"size": size, "accuracy": accuracy, "parameters": parameters, "inception": inception}
+PARTS = {"size": size, "accuracy": accuracy, "tasks": tasks, "parameters": parameters,
+         "inception": inception}
 
 
 def main():
+    if sys.argv[1:2] == ["serve"]:
+        return serve(*sys.argv[2:])
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
@@ -252,6 +334,7 @@ def main():
             parser.error("there is no part %r, there are %s" % (part, ", ".join(PARTS)))
     for part in chosen or PARTS:
         PARTS[part]()
+    return None
 
 
 if __name__ == "__main__":

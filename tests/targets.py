@@ -211,6 +211,7 @@ Script(name="test-gpu", present="tests/cuda_sim/check.py",
 PythonTests(folders=["tests/gen", "tests/python", "tests/onnx", "tests/opinfo", "tests/bench"])
 PythonTests(folders=["tests/programs"])
 PythonTests(folders=["tests/cases"], shards=4)
+PythonTests(folders=["tests/cuda_sim"], shards=2)
 PythonTests(folders=["tests/fuzz/graphs", "tests/fuzz/signatures"])
 
 Script(name="onnx-scoreboard", present="tests/onnx/scoreboard.py", needs=["all"],

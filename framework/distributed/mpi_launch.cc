@@ -119,7 +119,7 @@ void begin(int processes) {
   MpiChoice made;
   try {
     const MpiWorld world = begin_mpi(processes, MpiUse::kBesideOthers);
-    made.values = std::make_shared<MpiValues>(*world.api, world.place);
+    made.values = MpiValues::make(*world.api, world.place);
     finish_at_exit();
   } catch (...) {
     made.why_not = text_of(std::current_exception());

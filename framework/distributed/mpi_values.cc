@@ -56,6 +56,19 @@ MpiValues::MpiValues(const MpiApi& api, const MpiPlace& place)
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
+std::shared_ptr<MpiValues> MpiValues::make(const MpiApi& api, const MpiPlace& place) {
+  return {new MpiValues(api, place), end};
+}
+
+// A thread cannot wait for itself.
+void MpiValues::end(MpiValues* values) {
+  if (values->thread_.get_id() != std::this_thread::get_id()) {
+    delete values;
+  } else {
+    std::thread([values] { delete values; }).detach();
+  }
+}
+
 MpiValues::~MpiValues() {
   if (of_parent()) {
     thread_.detach();  // it runs there

@@ -34,8 +34,9 @@ class MpiValues {
   // Values of fewer bytes go in the answer, which has to come in any case.
   static constexpr size_t kLeastBytes = 128 << 10;
 
+  // Shared with what it brings, so that its own thread may be the last to hold it.
   // Errors: ResourceExhausted (no thread), Unimplemented where MPI has too few tags.
-  MpiValues(const MpiApi& api, const MpiPlace& place);
+  static std::shared_ptr<MpiValues> make(const MpiApi& api, const MpiPlace& place);
   ~MpiValues();
   MpiValues(const MpiValues&) = delete;
   MpiValues& operator=(const MpiValues&) = delete;
@@ -96,6 +97,8 @@ class MpiValues {
     std::vector<std::shared_ptr<Arrival>> late;
   };
 
+  MpiValues(const MpiApi& api, const MpiPlace& place);
+  static void end(MpiValues* values);
   void begin(Transfer& transfer, bool sends);
   bool over(Transfer& transfer, bool sends);
   void take_unheard(int64_t now);

@@ -24,10 +24,11 @@ LONG_TESTS = ["tests/fuzz/graphs/test_gpu_graphs.py", "tests/python/test_gpu_smo
 
 def succeeds(build: Path, tests: List[str], environment: Dict[str, str]) -> bool:
     command = [sys.executable, "-m", "pytest", "-q", "-rs", "--color=no", "--rootdir=.", "-p",
-               "no:cacheprovider", *tests]
+               "no:cacheprovider", "-p", "pytest_shard", *tests]
+    paths = [str(SOURCE / "gen/tools"), *filter(None, [os.environ.get("PYTHONPATH")])]
     return subprocess.run(command, check=False, cwd=SOURCE, env=dict(
         os.environ, PYTHONDONTWRITEBYTECODE="1", TREENAIL_BUILD_DIR=str(build),
-        **environment)).returncode == 0
+        PYTHONPATH=os.pathsep.join(paths), **environment)).returncode == 0
 
 
 def on_simulated(build: Path, tests: List[str], warp: int) -> bool:
@@ -55,7 +56,10 @@ def main() -> int:
     parser.add_argument("--gpu", action="store_true", help="on the GPUs of the machine")
     parser.add_argument("--warp", type=int, action="append", choices=(32, 64), default=[])
     parser.add_argument("--quick", action="store_true", help="without random graphs and trainings")
+    parser.add_argument("--part", metavar="I/N", help="every Nth test, from the Ith on (or 0th)")
     options = parser.parse_args()
+    if options.part:
+        os.environ["TREENAIL_TEST_SHARD"] = options.part
     tests = TESTS if options.quick else TESTS + LONG_TESTS
     if options.gpu:
         passed = [on_gpu(options.build, tests)]

@@ -4,7 +4,8 @@
 // vendor's do. `device` is an index below TREENAIL_CUDA_SIM_DEVICES (0 to 8; 2 unless given).
 //
 // The environment of the process also chooses TREENAIL_CUDA_SIM_WARP (32 or 64),
-// TREENAIL_CUDA_SIM_SEED and TREENAIL_CUDA_SIM_DELAYS (0: streams are not late).
+// TREENAIL_CUDA_SIM_SEED and TREENAIL_CUDA_SIM_DELAYS (0: streams are not late); with
+// TREENAIL_CUDA_SIM_NO_DNN cuDNN finds that it cannot work.
 #pragma once
 
 #include <stddef.h>

@@ -25,7 +25,7 @@ using namespace protocol;  // NOLINT(google-build-using-namespace): of the messa
 class HostileRequests : public test::InProcessCluster {
  protected:
   void SetUp() override {
-    set_mpi_values(std::make_shared<MpiValues>(test::FakeMpi::api(), test::FakeMpi::place()));
+    set_mpi_values(MpiValues::make(test::FakeMpi::api(), test::FakeMpi::place()));
     InProcessCluster::SetUp();
   }
   void TearDown() override {

@@ -37,7 +37,7 @@ class ValuesOverMpi : public test::InProcessCluster {
   void SetUp() override {
     InProcessCluster::SetUp();
     fake.begin_anew();
-    values = std::make_shared<MpiValues>(FakeMpi::api(), FakeMpi::place());
+    values = MpiValues::make(FakeMpi::api(), FakeMpi::place());
     set_mpi_values(values);
     patience = patience_of(2000);
     begin(1);
@@ -189,7 +189,7 @@ INSTANTIATE_TEST_SUITE_P(By, ValuesOverMpi,
 TEST(MpiValues, NeedTags) {
   MpiPlace few = FakeMpi::place();
   few.tag_limit = 32767;
-  EXPECT_EQ(error_of([&] { MpiValues(FakeMpi::api(), few); }),
+  EXPECT_EQ(error_of([&] { MpiValues::make(FakeMpi::api(), few); }),
             "Unimplemented: a fake has tags up to 32767; needed are 1081344");
 }
 

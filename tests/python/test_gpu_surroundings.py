@@ -158,7 +158,7 @@ def test_no_cufft(tmp_path):
                     r"a GPU, is not there: \S*libcufft\.so\.\d+: file too short", transform)
 
 
-def convolved(libraries):
+def convolved(libraries, **environment):
     """Two sums of three by a convolution on the GPU, and the log."""
     program = """
 import treenail as tn
@@ -169,7 +169,7 @@ with tn.Session() as sess:
 """
     found = subprocess.run([sys.executable, "-c", program], text=True, check=False,
                            env=dict(os.environ, LD_LIBRARY_PATH=str(libraries),
-                                    TREENAIL_LOG="warning"),
+                                    TREENAIL_LOG="warning", **environment),
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert found.returncode == 0, found.stderr
     return found.stdout, found.stderr
@@ -182,8 +182,17 @@ def test_no_cudnn(tmp_path):
     result, said = convolved(libraries_without("cudnn", tmp_path))
     assert result == "[9.0, 9.0]\n"
     assert re.fullmatch(r"treenail warning: cuDNN, for convolutions on a GPU, is not there: "
-                        r"\S*libcudnn\.so\.\d+: file too short; convolutions on GPUs take several "
-                        r"times as long without it\n", said), said
+                        r"\S*libcudnn\.so\.\d+: file too short; convolutions on GPUs are slower "
+                        r"without it\n", said), said
+
+
+@pytest.mark.skipif(not list(SIMULATED.glob("libcudnn.so.*")),
+                    reason="configure found no cudnn.h: there is no simulated cuDNN")
+def test_a_cudnn_that_cannot_work():
+    """As where one of the libraries that it opens itself is missing."""
+    assert convolved(SIMULATED, TREENAIL_CUDA_SIM_NO_DNN="1") == (
+        "[9.0, 9.0]\n", "treenail warning: cuDNN cannot be used: cudnnCreate() says "
+        "CUDNN_STATUS_NOT_INITIALIZED; convolutions on GPUs are slower without it\n")
 
 
 def test_an_architecture_without_code():

@@ -23,9 +23,9 @@ using host::ConvPass;
 
 #if !TN_CUDNN
 
-std::unique_ptr<DnnConvolution> DnnConvolution::find(CudaDevice&, ConvPass, const ConvGeometry&,
-                                                     DType) {
-  static_cast<void>(has_dnn());
+std::unique_ptr<DnnConvolution> DnnConvolution::find(CudaDevice& device, ConvPass,
+                                                     const ConvGeometry&, DType) {
+  static_cast<void>(has_dnn(device));
   return nullptr;
 }
 
@@ -421,7 +421,7 @@ bool all_fit(const ConvGeometry& g) {
 // Tensor cores want channels last, sums in float or double are quicker with channels second.
 std::unique_ptr<DnnConvolution> DnnConvolution::find(CudaDevice& device, ConvPass pass,
                                                      const ConvGeometry& g, DType dtype) {
-  if (!has_dnn() || !all_fit(g)) return nullptr;
+  if (!has_dnn(device) || !all_fit(g)) return nullptr;
   const bool tensor_cores = on_tensor_cores(dtype);
   for (const bool channels_second : {!tensor_cores, tensor_cores}) {
     auto found = std::make_unique<Found>(device, pass, g, dtype, channels_second);

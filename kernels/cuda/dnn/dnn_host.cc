@@ -15,14 +15,14 @@ namespace treenail::cuda {
 namespace {
 
 void say_missing(const std::string& why) {
-  log(LogLevel::kWarning, why, "; convolutions on GPUs take several times as long without it");
+  log(LogLevel::kWarning, why, "; convolutions on GPUs are slower without it");
 }
 
 }  // namespace
 
 #if !TN_CUDNN
 
-bool has_dnn() {
+bool has_dnn(CudaDevice&) {
   [[maybe_unused]] static const bool said = [] {
     say_missing("this plugin for GPUs was built without cuDNN");
     return true;
@@ -83,8 +83,6 @@ bool failed_on_device(cudnnStatus_t status) {
 
 }  // namespace
 
-bool has_dnn() { return opened().error == nullptr; }
-
 const Dnn& dnn() {
   if (opened().error != nullptr) std::rethrow_exception(opened().error);
   return opened().table;
@@ -100,8 +98,16 @@ void check(cudnnStatus_t status, const char* call) {
 
 DnnHandle::Kept* DnnHandle::make(CUstream stream) {
   auto kept = std::make_unique<Kept>();
-  check(dnn().cudnnCreate(&kept->handle), "cudnnCreate");
-  check(dnn().cudnnSetStream(kept->handle, stream), "cudnnSetStream");
+  const cudnnStatus_t status = dnn().cudnnCreate(&kept->handle);
+  if (status == CUDNN_STATUS_SUCCESS) {
+    check(dnn().cudnnSetStream(kept->handle, stream), "cudnnSetStream");
+  } else if (lacked_memory(status)) {
+    check(status, "cudnnCreate");
+  } else {  // as where one of its other libraries is missing
+    kept->handle = nullptr;
+    say_missing(
+        concat("cuDNN cannot be used: cudnnCreate() says ", dnn().cudnnGetErrorString(status)));
+  }
   return kept.release();
 }
 
@@ -111,6 +117,10 @@ DnnHandle::Kept& DnnHandle::kept_of(CudaDevice& device) {
 }
 
 DnnHandle::DnnHandle(CudaDevice& device) : kept_(kept_of(device)), lock_(kept_.mutex) {}
+
+bool has_dnn(CudaDevice& device) {
+  return opened().error == nullptr && DnnHandle::kept_of(device).handle != nullptr;
+}
 
 cudnnDataType_t dnn_type(DType dtype) {
   switch (dtype) {

@@ -18,8 +18,8 @@
 
 namespace treenail::cuda {
 
-// Can cuDNN be called? Where it cannot, the log says why once.
-bool has_dnn();
+// Can cuDNN be called for the device? Where it cannot, the log says why once.
+bool has_dnn(CudaDevice& device);
 
 #if TN_CUDNN
 
@@ -43,8 +43,9 @@ class DnnHandle {
   cudnnHandle_t get() const { return kept_.handle; }
 
  private:
+  friend bool has_dnn(CudaDevice& device);
   struct Kept {
-    cudnnHandle_t handle = nullptr;
+    cudnnHandle_t handle = nullptr;  // none where cuDNN cannot work here
     ForkMutex mutex;
   };
   static Kept& kept_of(CudaDevice& device);

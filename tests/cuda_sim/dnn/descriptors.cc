@@ -4,6 +4,7 @@
 #include "tests/cuda_sim/dnn/descriptors.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "tests/cuda_sim/link/driver_link.h"
 
@@ -72,7 +73,8 @@ Tensor Filter::tensor() const {
 using namespace treenail::cuda_sim;
 
 CUSIM_DNN_ENTRY cudnnCreate(cudnnHandle_t* handle) {
-  if (driver_link() == nullptr) return CUDNN_STATUS_NOT_INITIALIZED;
+  if (driver_link() == nullptr || std::getenv("TREENAIL_CUDA_SIM_NO_DNN") != nullptr)
+    return CUDNN_STATUS_NOT_INITIALIZED;
   return create<Handle>(handle);
 }
 
@@ -87,6 +89,8 @@ cudnnGetErrorString(cudnnStatus_t status) {
   switch (status) {
     case CUDNN_STATUS_SUCCESS:
       return "CUDNN_STATUS_SUCCESS";
+    case CUDNN_STATUS_NOT_INITIALIZED:
+      return "CUDNN_STATUS_NOT_INITIALIZED";
     case CUDNN_STATUS_BAD_PARAM:
       return "CUDNN_STATUS_BAD_PARAM";
     case CUDNN_STATUS_NOT_SUPPORTED:
