@@ -8,8 +8,8 @@ stands on "runtime" needs "host_kernels" for the like reason.
 
 Component(name="test_support",
           headers=["tests/support/child.h", "tests/support/expect_error.h",
-                   "tests/support/plugin_path.h", "tests/support/sanitizers.h",
-                   "tests/support/temporary_directory.h"],
+                   "tests/support/free_port.h", "tests/support/plugin_path.h",
+                   "tests/support/sanitizers.h", "tests/support/temporary_directory.h"],
           needs=["base"], external=["gtest"])
 Component(name="device_support", headers=["tests/support/idle_device.h"],
           needs=["device", "base"])

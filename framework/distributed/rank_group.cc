@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <set>
 #include <thread>
 #include <utility>
@@ -100,6 +101,7 @@ class Joining {
   // What is in an earlier group with this rank yet is about to leave it, or to be started anew.
   Message greet(const RpcPeer& peer) const {
     constexpr std::chrono::milliseconds kPause{20};
+    std::exception_ptr why;  // it leaves, or has left
     for (;;) {
       RpcPeer::Options options;
       options.wait_for_ready = options.repeatable = true;
@@ -108,7 +110,9 @@ class Joining {
         return peer.call(protocol::ranks::kHello, protocol::write(own_), {}, options);
       } catch (const Error& error) {
         const bool leaves = error.code() == Code::kAborted || error.code() == Code::kUnavailable;
+        if (error.code() == Code::kDeadlineExceeded && why != nullptr) std::rethrow_exception(why);
         if (!leaves || monotonic_ns() > deadline_) throw;
+        why = std::current_exception();
       }
       poll_interrupt();
       std::this_thread::sleep_for(kPause);

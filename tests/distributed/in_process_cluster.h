@@ -3,11 +3,8 @@
 // transport without a network.
 #pragma once
 
-#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <memory>
@@ -20,23 +17,11 @@
 #include "framework/distributed/rpc.h"
 #include "framework/distributed/server.h"
 #include "framework/runtime/run/session.h"
+#include "tests/support/free_port.h"
 #include "tests/support/plugin_path.h"
 #include "tests/transport/memory_transport.h"
 
 namespace treenail::test {
-
-// Nobody listens there when this returns, though somebody may come.
-inline int free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  ::bind(fd, reinterpret_cast<sockaddr*>(&address), size);
-  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
-  ::close(fd);
-  return ntohs(address.sin_port);
-}
 
 inline const MemoryTransport& memory_transport() {
   static const auto* const kTransport = [] {

@@ -121,10 +121,11 @@ def test_one_directory_per_level_of_build_info():
 
 
 def test_size_of_library_and_module(installed, tmp_path):
-    """As packages hold it: dh_strip and rpm's brp-strip take the symbols away, too."""
+    """As packages hold it: dh_strip and rpm's brp-strip take the symbols away, too. The code of
+    GPUs is a package of its own, and as large as there are kinds of GPUs."""
     total = 0
     for path in installed.rglob("*"):
-        if path.is_file() and not path.is_symlink():
+        if path.is_file() and not path.is_symlink() and path.parent.name != "devices":
             if path.read_bytes()[:4] == b"\x7fELF":
                 run("strip", "--strip-unneeded", "-o", tmp_path / "stripped", path)
                 path = tmp_path / "stripped"
