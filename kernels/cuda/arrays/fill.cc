@@ -28,12 +28,6 @@ std::unique_ptr<Kernel> prepare_fill(const PrepareContext& p) {
       p, [](RunContext& c, CudaDevice& device) { fill(device, c.input(1).raw(), c.output(0)); });
 }
 
-std::unique_ptr<Kernel> prepare_zeros(const PrepareContext& p) {
-  return make_launching_kernel(p, [](RunContext& c, CudaDevice& device) {
-    device.zero(c.output(0).raw(), c.output(0).bytes());
-  });
-}
-
 Tensor one_of(DType dtype) {
   Tensor one(dtype, Shape());
   dispatch<float, double, Float16, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t,

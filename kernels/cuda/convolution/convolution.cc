@@ -42,7 +42,7 @@ gpu::ConvSpace space_of(const ConvGeometry& g) {
 class DirectConvolution {
  public:
   DirectConvolution(ConvPass pass, const ConvGeometry& g, DType dtype)
-      : space_(space_of(g)), threads_(threads_for(pass, g)), function_(name_of(pass, dtype)) {}
+      : space_(space_of(g)), threads_(threads_for(pass, g)), function_(function_of(pass, dtype)) {}
 
   void launch(CudaDevice& device, const void* a, const void* b, void* out) const {
     function_.launch(device, grid_for(device, threads_), space_, a, b, out);
@@ -60,9 +60,9 @@ class DirectConvolution {
     }
     return g.filter_elements() * space_.lanes;
   }
-  static const char* name_of(ConvPass pass, DType dtype) {
-    constexpr std::string_view kNames[] = {"conv_forward_", "conv_input_", "conv_filter_"};
-    return kept_name(concat(kNames[static_cast<int>(pass)], dtype_name(dtype)));
+  static GpuFunction function_of(ConvPass pass, DType dtype) {
+    constexpr std::string_view kNames[] = {"conv_forward", "conv_input", "conv_filter"};
+    return function_for(kNames[static_cast<int>(pass)], dtype);
   }
 
   gpu::ConvSpace space_;
@@ -79,17 +79,11 @@ bool all_aligned(std::initializer_list<const void*> places) {
   return true;
 }
 
-std::unique_ptr<Kernel> prepare_empty(const PrepareContext& p) {
-  return make_launching_kernel(p, [](RunContext& c, CudaDevice& device) {
-    device.zero(c.output(0).raw(), c.output(0).bytes());
-  });
-}
-
 // Which inputs the two operands are: the gradients' other input holds a shape.
 template <ConvPass kPass>
 std::unique_ptr<Kernel> prepare(const PrepareContext& p) {
   const ConvGeometry g = ConvGeometry::of(kPass, p);
-  if (g.empty()) return prepare_empty(p);
+  if (g.empty()) return prepare_zeros(p);
   const DType dtype = p.output_type(0);
   constexpr int kFirst = kPass == ConvPass::kInput ? 1 : 0;
   constexpr int kSecond = kPass == ConvPass::kForward ? 1 : 2;

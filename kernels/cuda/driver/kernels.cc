@@ -70,6 +70,17 @@ const char* kept_name(const std::string& name) {
   return kept.all.insert(name).first->c_str();
 }
 
+GpuFunction function_for(std::string_view what, DType dtype) {
+  return GpuFunction(kept_name(concat(what, "_", dtype_name(dtype))));
+}
+
+std::unique_ptr<Kernel> prepare_zeros(const PrepareContext& p) {
+  const int outputs = p.op().num_outputs();
+  return make_launching_kernel(p, [outputs](RunContext& c, CudaDevice& device) {
+    for (int i = 0; i < outputs; ++i) device.zero(c.output(i).raw(), c.output(i).bytes());
+  });
+}
+
 CUkernel GpuFunction::handle() const {
   CUkernel handle = handle_.load(std::memory_order_acquire);
   if (handle != nullptr) return handle;

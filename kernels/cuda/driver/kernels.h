@@ -9,10 +9,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "framework/runtime/kernel/queued_kernel.h"
+#include "framework/tensor/dtype.h"
 #include "kernels/cuda/driver/device.h"
 #include "kernels/cuda/language/limits.h"
 
@@ -60,6 +62,8 @@ class GpuFunction {
 
 // Of a kernel whose name is put together; it stays valid.
 const char* kept_name(const std::string& name);
+// A kernel of `what` on a dtype: "softmax" on float32 is softmax_float32.
+GpuFunction function_for(std::string_view what, DType dtype);
 
 // A kernel from a callable f(RunContext&, CudaDevice&), or f(RunContext&, CudaDevice&, Failure)
 // where values may be refused, which queues what is to be done.
@@ -88,5 +92,8 @@ std::unique_ptr<Kernel> make_launching_kernel(const PrepareContext& p, F&& f) {
   return std::make_unique<LaunchingKernel<std::decay_t<F>>>(static_cast<CudaDevice&>(p.device()),
                                                             std::forward<F>(f));
 }
+
+// All outputs are zeros, as where there is nothing to compute them from.
+std::unique_ptr<Kernel> prepare_zeros(const PrepareContext& p);
 
 }  // namespace treenail::cuda

@@ -37,11 +37,7 @@ std::unique_ptr<Kernel> prepare_from(const PrepareContext& p, const std::string&
                                      const Shape& images) {
   if (p.output_shape(0).num_elements() == 0)
     return make_launching_kernel(p, [](RunContext&, CudaDevice&) {});
-  if (p.input_shape(i).num_elements() == 0) {  // no windows: the sum of nothing
-    return make_launching_kernel(p, [](RunContext& c, CudaDevice& device) {
-      device.zero(c.output(0).raw(), c.output(0).bytes());
-    });
-  }
+  if (p.input_shape(i).num_elements() == 0) return prepare_zeros(p);  // the sum of nothing
   return make_launching_kernel(
       p, [function = GpuFunction(kept_name(name)), space = space_of(host::Patches(p.op(), images)),
           i](RunContext& c, CudaDevice& device) {

@@ -34,10 +34,6 @@ ColumnSpace channels_of(const OpInstance& op, const Shape& x) {
   return column_space(x.dim(second ? 1 : 3), second ? pixels : 1, x.dim(0) * pixels);
 }
 
-GpuFunction function_for(const char* what, DType dtype) {
-  return GpuFunction(kept_name(concat(what, "_", dtype_name(dtype))));
-}
-
 // Scratch: two numbers for each piece of a channel, then what each channel's elements go by.
 struct BatchNorm {
   static constexpr size_t kOfAPiece = 2, kMostOfAChannel = 4;

@@ -10,31 +10,19 @@
 #include "kernels/cuda/driver/kernels.h"
 #include "kernels/cuda/driver/registrations.h"
 #include "kernels/cuda/normalization/column_space_host.h"
+#include "kernels/cuda/normalization/rows_host.h"
 
 namespace treenail::cuda {
 namespace {
 
 using Address = const void*;
 
-// Rows of n elements along the last axis.
-struct Rows {
-  int64_t rows, n;
-  int lanes;
-  explicit Rows(const Shape& shape)
-      : rows(shape.sub(0, shape.rank() - 1).num_elements()),
-        n(shape.dim(shape.rank() - 1)),
-        lanes(lanes_for(n, 8)) {}
-  Grid grid(const CudaDevice& device) const { return grid_for(device, rows * lanes); }
-};
-
-GpuFunction function_for(const char* what, DType dtype) {
-  return GpuFunction(kept_name(concat(what, "_", dtype_name(dtype))));
-}
+constexpr int64_t kEach = 8;  // elements of a row for a thread
 
 std::unique_ptr<Kernel> prepare_norm(const PrepareContext& p) {
   const double epsilon = p.op().get_float("epsilon");
   return make_launching_kernel(
-      p, [function = function_for("layer_norm", p.input_type(0)), r = Rows(p.input_shape(0)),
+      p, [function = function_for("layer_norm", p.input_type(0)), r = Rows(p.input_shape(0), kEach),
           epsilon](RunContext& c, CudaDevice& device) {
         const auto in = [&](int i) { return Address(c.input(i).raw()); };
         const auto out = [&](int i) { return Address(c.output(i).raw()); };
@@ -51,7 +39,7 @@ struct LongRows {
   GpuFunction sums, gradient;
 
   explicit LongRows(const PrepareContext& p)
-      : rows(p.input_shape(0)),
+      : rows(p.input_shape(0), kEach),
         space(column_space(rows.n, 1, rows.rows)),
         sums(function_for("layer_norm_sums", p.input_type(0))),
         gradient(function_for("layer_norm_gradient", p.input_type(0))) {}
@@ -70,7 +58,7 @@ struct ShortRows {
   GpuFunction gradient;
 
   explicit ShortRows(const PrepareContext& p)
-      : space(space_of(Rows(p.input_shape(0)))),
+      : space(space_of(Rows(p.input_shape(0), kEach))),
         gradient(function_for("layer_norm_short_gradient", p.input_type(0))) {}
   static gpu::ColumnSpace space_of(const Rows& rows) {
     constexpr int64_t kBlocks = 512;  // what a large GPU runs at a time
@@ -111,7 +99,7 @@ std::unique_ptr<Kernel> prepare_gradient_by(const PrepareContext& p) {
 }
 
 std::unique_ptr<Kernel> prepare_gradient(const PrepareContext& p) {
-  const bool fits = Rows(p.input_shape(0)).n <= ShortRows::kLongest;
+  const bool fits = Rows(p.input_shape(0), kEach).n <= ShortRows::kLongest;
   return fits ? prepare_gradient_by<ShortRows>(p) : prepare_gradient_by<LongRows>(p);
 }
 

@@ -31,10 +31,6 @@ LrnSpace space_of(const PrepareContext& p) {
   return l;
 }
 
-GpuFunction function_for(const char* what, DType dtype) {
-  return GpuFunction(kept_name(concat(what, "_", dtype_name(dtype))));
-}
-
 std::unique_ptr<Kernel> prepare_lrn(const PrepareContext& p) {
   return make_launching_kernel(p, [function = function_for("lrn", p.input_type(0)),
                                    l = space_of(p)](RunContext& c, CudaDevice& device) {

@@ -8,34 +8,22 @@
 #include "kernels/cuda/driver/fault_word.h"
 #include "kernels/cuda/driver/kernels.h"
 #include "kernels/cuda/driver/registrations.h"
+#include "kernels/cuda/normalization/rows_host.h"
 
 namespace treenail::cuda {
 namespace {
 
-// Rows of n elements along the last axis.
-struct Rows {
-  int64_t rows, n;
-  int lanes;
-  explicit Rows(const Shape& shape)
-      : rows(shape.sub(0, shape.rank() - 1).num_elements()),
-        n(shape.dim(shape.rank() - 1)),
-        lanes(lanes_for(n, 4)) {}
-  Grid grid(const CudaDevice& device) const { return grid_for(device, rows * lanes); }
-};
-
-// "softmax" on float32: softmax_float32.
-GpuFunction function_for(const char* what, DType dtype) {
-  return GpuFunction(kept_name(concat(what, "_", dtype_name(dtype))));
-}
+constexpr int64_t kEach = 4;  // elements of a row for a thread
 
 using Address = const void*;
 
 std::unique_ptr<Kernel> prepare_rows(const PrepareContext& p, const char* what) {
-  return make_launching_kernel(p, [function = function_for(what, p.input_type(0)),
-                                   r = Rows(p.input_shape(0))](RunContext& c, CudaDevice& device) {
-    function.launch(device, r.grid(device), r.rows, r.n, r.lanes, Address(c.input(0).raw()),
-                    Address(c.output(0).raw()));
-  });
+  return make_launching_kernel(
+      p, [function = function_for(what, p.input_type(0)), r = Rows(p.input_shape(0), kEach)](
+             RunContext& c, CudaDevice& device) {
+        function.launch(device, r.grid(device), r.rows, r.n, r.lanes, Address(c.input(0).raw()),
+                        Address(c.output(0).raw()));
+      });
 }
 std::unique_ptr<Kernel> prepare_softmax(const PrepareContext& p) {
   return prepare_rows(p, "softmax");
@@ -45,19 +33,20 @@ std::unique_ptr<Kernel> prepare_log_softmax(const PrepareContext& p) {
 }
 
 std::unique_ptr<Kernel> prepare_cross_entropy(const PrepareContext& p) {
-  return make_launching_kernel(p, [function = function_for("cross_entropy", p.input_type(0)),
-                                   r = Rows(p.input_shape(0))](RunContext& c, CudaDevice& device) {
-    function.launch(device, r.grid(device), r.rows, r.n, r.lanes, Address(c.input(0).raw()),
-                    Address(c.input(1).raw()), Address(c.output(0).raw()),
-                    Address(c.output(1).raw()));
-  });
+  return make_launching_kernel(
+      p, [function = function_for("cross_entropy", p.input_type(0)),
+          r = Rows(p.input_shape(0), kEach)](RunContext& c, CudaDevice& device) {
+        function.launch(device, r.grid(device), r.rows, r.n, r.lanes, Address(c.input(0).raw()),
+                        Address(c.input(1).raw()), Address(c.output(0).raw()),
+                        Address(c.output(1).raw()));
+      });
 }
 
 std::unique_ptr<Kernel> prepare_sparse(const PrepareContext& p) {
   const std::string what = concat("sparse_cross_entropy_", dtype_name(p.input_type(0)));
-  return make_launching_kernel(p, [function = function_for(what.c_str(), p.input_type(1)),
-                                   r = Rows(p.input_shape(0))](RunContext& c, CudaDevice& device,
-                                                               Failure failure) {
+  return make_launching_kernel(p, [function = function_for(what, p.input_type(1)),
+                                   r = Rows(p.input_shape(0), kEach)](
+                                      RunContext& c, CudaDevice& device, Failure failure) {
     if (r.rows == 0) return;
     const FaultWord fault(device);
     const Tensor& labels = c.input(1);

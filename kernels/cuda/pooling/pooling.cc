@@ -44,18 +44,6 @@ struct Launches {
   }
 };
 
-// "max_pool" on float32: max_pool_float32.
-GpuFunction function_for(const char* what, DType dtype) {
-  return GpuFunction(kept_name(concat(what, "_", dtype_name(dtype))));
-}
-
-// Where there is nothing to pool.
-std::unique_ptr<Kernel> prepare_zeros(const PrepareContext& p) {
-  return make_launching_kernel(p, [](RunContext& c, CudaDevice& device) {
-    device.zero(c.output(0).raw(), c.output(0).bytes());
-  });
-}
-
 // These inputs, images like `image` or what it is pooled to, become output 0.
 template <class... Inputs>
 std::unique_ptr<Kernel> prepare_pass(const PrepareContext& p, const char* what, const Shape& image,
@@ -92,7 +80,7 @@ std::unique_ptr<Kernel> prepare_positions(const PrepareContext& p) {
   const bool with_batch = p.op().get_bool("include_batch_in_index");
   host::check_positions(pool, with_batch, p.output_type(1));
   const std::string what = concat("max_pool_positions_", dtype_name(p.output_type(0)));
-  return make_launching_kernel(p, [function = function_for(what.c_str(), p.output_type(1)),
+  return make_launching_kernel(p, [function = function_for(what, p.output_type(1)),
                                    space = Launches(pool, p.output_type(0)).space,
                                    with_batch](RunContext& c, CudaDevice& device) {
     function.launch(device, grid_for(device, c.output(0).num_elements()), space, with_batch,

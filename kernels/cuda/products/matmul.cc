@@ -25,15 +25,9 @@ StridedProduct innermost(const BatchGeometry& g, DType dtype) {
   return product;
 }
 
-std::unique_ptr<Kernel> prepare_empty(const PrepareContext& p) {
-  return make_launching_kernel(p, [](RunContext& c, CudaDevice& device) {
-    device.zero(c.output(0).raw(), c.output(0).bytes());
-  });
-}
-
 std::unique_ptr<Kernel> prepare_product(const PrepareContext& p) {
   const BatchGeometry g = BatchGeometry::of(p);
-  if (g.work() == 0) return prepare_empty(p);
+  if (g.work() == 0) return prepare_zeros(p);
   auto& device = static_cast<CudaDevice&>(p.device());
   const auto product = std::make_shared<BlasProduct>(device, innermost(g, p.output_type(0)));
   const int64_t calls = g.batch / (g.axes.empty() ? 1 : g.axes[g.axes.size() - 1].extent);

@@ -39,8 +39,8 @@ class GruForward {
   GruForward(const PrepareContext& p, const GruPlan& plan, ScratchLayout& layout)
       : plan_(plan),
         arrays_(plan.e, p),
-        reset_(layer_function("gru_reset", arrays_.dtype)),
-        state_(layer_function("gru_state", arrays_.dtype)) {
+        reset_(function_for("gru_reset", arrays_.dtype)),
+        state_(function_for("gru_state", arrays_.dtype)) {
     const host::LayerExtents& e = plan.e;
     auto& device = static_cast<CudaDevice&>(p.device());
     for (int i = 0; i < 2; ++i) {
@@ -114,9 +114,9 @@ class GruBackward {
   GruBackward(const PrepareContext& p, const GruPlan& plan, ScratchLayout& layout)
       : plan_(plan),
         arrays_(plan.e, p),
-        candidate_(layer_function("gru_candidate_gradients", arrays_.dtype)),
-        reset_gradients_(layer_function("gru_reset_gradients", arrays_.dtype)),
-        sum_(layer_function("layer_sum", arrays_.dtype)),
+        candidate_(function_for("gru_candidate_gradients", arrays_.dtype)),
+        reset_gradients_(function_for("gru_reset_gradients", arrays_.dtype)),
+        sum_(function_for("layer_sum", arrays_.dtype)),
         outputs_(plan.first + 6),
         gates_given_(p.num_inputs() > outputs_ + kGruOutputs + 1),
         input_gradient_(p.op().get_bool("input_gradient")) {
@@ -245,26 +245,12 @@ class GruBackward {
   size_t d_reset_ = 0, through_ru_ = 0, d_h_ = 0, scratch_ = 0;
 };
 
-template <class Layer>
-std::unique_ptr<Kernel> prepare(const PrepareContext& p) {
-  const GruPlan plan(p);
-  if (plan.e.empty()) return empty_layer(p, plan.sequence, plan.e.time);
-  ScratchLayout layout;
-  auto layer = std::make_unique<const Layer>(p, plan, layout);
-  auto kernel = make_launching_kernel(
-      p, [layer = std::move(layer)](RunContext& c, CudaDevice& device, Failure failure) {
-        layer->run(c, device, failure);
-      });
-  kernel->scratch_bytes = layout.bytes();
-  return kernel;
-}
-
 }  // namespace
 
 void register_gru_kernels(KernelRegistrations& r) {
-  add_recurrent(r, "GRUBlockCell", prepare<GruForward>);
-  add_recurrent(r, "BlockGRU", prepare<GruForward>);
-  add_recurrent(r, "BlockGRUGrad", prepare<GruBackward>);
+  add_recurrent(r, "GRUBlockCell", prepare_layer<GruPlan, GruForward>);
+  add_recurrent(r, "BlockGRU", prepare_layer<GruPlan, GruForward>);
+  add_recurrent(r, "BlockGRUGrad", prepare_layer<GruPlan, GruBackward>);
 }
 
 }  // namespace treenail::cuda

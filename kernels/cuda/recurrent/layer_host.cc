@@ -8,10 +8,6 @@
 
 namespace treenail::cuda {
 
-GpuFunction layer_function(const char* what, DType dtype) {
-  return GpuFunction(kept_name(concat(what, "_", dtype_name(dtype))));
-}
-
 DType computed_type(DType dtype) {
   return dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
 }
@@ -58,7 +54,7 @@ void check_steps(RunContext& c, CudaDevice& device, Failure failure, int64_t tim
 
 void launch_beside(CudaDevice& device, const LayerArrays& arrays, const gpu::BesideRows& rows) {
   const LayerArrays& a = arrays;
-  layer_function("layer_beside", a.dtype)
+  function_for("layer_beside", a.dtype)
       .launch(device, grid_for(device, a.e.rows() * (a.e.input + a.e.cell)), rows);
 }
 

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "kernels/cuda/driver/kernels.h"
 #include "kernels/cuda/driver/registrations.h"
@@ -20,8 +21,6 @@
 
 namespace treenail::cuda {
 
-// "lstm_forward" on float32: lstm_forward_float32.
-GpuFunction layer_function(const char* what, DType dtype);
 // float32 for half types.
 DType computed_type(DType dtype);
 
@@ -98,6 +97,21 @@ void launch_beside(CudaDevice& device, const LayerArrays& arrays, const gpu::Bes
 
 // The kernel of a layer with nothing to compute: all outputs are zero.
 std::unique_ptr<Kernel> empty_layer(const PrepareContext& p, bool sequence, int64_t time);
+
+// A layer of Plan's sizes: Layer(p, plan, layout) with run(c, device, failure).
+template <class Plan, class Layer>
+std::unique_ptr<Kernel> prepare_layer(const PrepareContext& p) {
+  const Plan plan(p);
+  if (plan.e.empty()) return empty_layer(p, plan.sequence, plan.e.time);
+  host::ScratchLayout layout;
+  auto layer = std::make_unique<const Layer>(p, plan, layout);
+  auto kernel = make_launching_kernel(
+      p, [layer = std::move(layer)](RunContext& c, CudaDevice& device, Failure failure) {
+        layer->run(c, device, failure);
+      });
+  kernel->scratch_bytes = layout.bytes();
+  return kernel;
+}
 
 void add_recurrent(KernelRegistrations& r, const char* op, PrepareFn prepare);
 

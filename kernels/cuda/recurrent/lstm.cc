@@ -20,7 +20,7 @@ static_assert(host::kLstmOutputs == gpu::kLstmValues);
 
 GpuFunction step_function(const char* with, const char* without, const LstmPlan& plan,
                           DType dtype) {
-  return layer_function(plan.peephole ? with : without, dtype);
+  return function_for(plan.peephole ? with : without, dtype);
 }
 
 // The inputs that both directions have.
@@ -221,26 +221,12 @@ class LstmBackward {
   size_t gates_ = 0, d_h_ = 0, d_cs_ = 0, beside_ = 0, peepholes_[3] = {}, scratch_ = 0;
 };
 
-template <class Layer>
-std::unique_ptr<Kernel> prepare(const PrepareContext& p) {
-  const LstmPlan plan(p);
-  if (plan.e.empty()) return empty_layer(p, plan.sequence, plan.e.time);
-  ScratchLayout layout;
-  auto layer = std::make_unique<const Layer>(p, plan, layout);
-  auto kernel = make_launching_kernel(
-      p, [layer = std::move(layer)](RunContext& c, CudaDevice& device, Failure failure) {
-        layer->run(c, device, failure);
-      });
-  kernel->scratch_bytes = layout.bytes();
-  return kernel;
-}
-
 }  // namespace
 
 void register_lstm_kernels(KernelRegistrations& r) {
-  add_recurrent(r, "LSTMBlockCell", prepare<LstmForward>);
-  add_recurrent(r, "BlockLSTM", prepare<LstmForward>);
-  add_recurrent(r, "BlockLSTMGrad", prepare<LstmBackward>);
+  add_recurrent(r, "LSTMBlockCell", prepare_layer<LstmPlan, LstmForward>);
+  add_recurrent(r, "BlockLSTM", prepare_layer<LstmPlan, LstmForward>);
+  add_recurrent(r, "BlockLSTMGrad", prepare_layer<LstmPlan, LstmBackward>);
 }
 
 }  // namespace treenail::cuda

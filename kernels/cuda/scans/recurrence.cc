@@ -21,13 +21,9 @@ ColumnScan scan_of(const PrepareContext& p, int axis_input, bool exclusive) {
           p.op().get_bool("reverse") ? 1 : 0};
 }
 
-GpuFunction function_of(std::string_view kernel, DType dtype) {
-  return GpuFunction(kept_name(concat(kernel, dtype_name(dtype))));
-}
-
 std::unique_ptr<Kernel> prepare_recurrence(const PrepareContext& p) {
   return make_launching_kernel(
-      p, [s = scan_of(p, 2, false), function = function_of("recur_", p.input_type(0))](
+      p, [s = scan_of(p, 2, false), function = function_for("recur", p.input_type(0))](
              RunContext& c, CudaDevice& device) {
         function.launch(device, grid_for(device, s.outer * s.inner), s, c.input(0).raw(),
                         c.input(1).raw(), c.output(0).raw(), c.output(1).raw());
@@ -37,7 +33,7 @@ std::unique_ptr<Kernel> prepare_recurrence(const PrepareContext& p) {
 std::unique_ptr<Kernel> prepare_log_sum(const PrepareContext& p) {
   return make_launching_kernel(
       p, [s = scan_of(p, 1, p.op().get_bool("exclusive")),
-          function = function_of("sum_logs_", p.input_type(0))](RunContext& c, CudaDevice& device) {
+          function = function_for("sum_logs", p.input_type(0))](RunContext& c, CudaDevice& device) {
         function.launch(device, grid_for(device, s.outer * s.inner), s, c.input(0).raw(),
                         c.output(0).raw());
       });
