@@ -63,6 +63,6 @@ def measure(rounds: int) -> Outcome:
                 row = Row("%s, %s" % (MOVES[what] % (size >> 20), mpi), took, "µs", wanted=WANTED,
                           note="%.2f GB/s; by gRPC %.0f µs" % (size / took / 1e3,
                                                                medians["gRPC", what, size]))
-                row.beside({"plain C": medians["raw", "raw", size]})
+                row.beside({"plain C": medians["raw", "many" if what == "many" else "raw", size]})
                 outcome.rows.append(row)
     return outcome

@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
     float *value = calloc(n, sizeof(float)), *parts = calloc(n, sizeof(float));
     float* result = calloc(n, sizeof(float));
     double* took = calloc((size_t)rounds, sizeof(double));
+    for (size_t i = 0; i < n; ++i) value[i] = (float)i; /* else all of it is one page of zeros */
     for (int i = 0; i < rounds; ++i) {
       MPI_Barrier(MPI_COMM_WORLD);
       const double begin = MPI_Wtime();

@@ -27,6 +27,7 @@ constexpr int64_t kHurryNsPerByte = 10;
 constexpr int64_t kPauseNs = kMillisecond / 5;       // then, between two looks
 constexpr int64_t kLongPauseNs = 20 * kMillisecond;  // where nothing need come
 constexpr int64_t kUnheardNs = 30 * kSecond;         // how long it may be on its way
+constexpr int kMostYields = 200;                     // for who waits for the mutex
 
 }  // namespace
 
@@ -87,8 +88,8 @@ bool MpiValues::knows(const MpiTask& task) const {
 }
 
 // A bool is looked at by who takes it from a message: it may hold anything.
-bool MpiValues::fits(const Tensor& value) {
-  return is_plain(value.dtype()) && value.dtype() != DType::kBool && value.bytes() >= kLeastBytes;
+bool MpiValues::fits(DType dtype, size_t bytes) {
+  return is_plain(dtype) && dtype != DType::kBool && bytes >= kLeastBytes;
 }
 
 uint64_t MpiValues::new_tag() {
@@ -99,6 +100,15 @@ uint64_t MpiValues::new_tag() {
 void MpiValues::check(int32_t error) const {
   if (error != 0)
     throw Error(Code::kUnavailable, concat("MPI cannot go on: ", mpi_error_text(api_, error)));
+}
+
+// While transfers are under way the thread takes the mutex again as soon as it has given it away,
+// and would keep it from all others, for a mutex is not fair: so it lets these go first.
+std::unique_lock<std::mutex> MpiValues::enter() {
+  ++entering_;
+  std::unique_lock lock(mutex_);
+  --entering_;
+  return lock;
 }
 
 // With the mutex.
@@ -121,13 +131,14 @@ void MpiValues::begin(Transfer& transfer, bool sends) {
 
 bool MpiValues::send(const MpiTask& to, uint64_t tag, const Tensor& value) {
   const auto limit = static_cast<uint64_t>(place_.tag_limit);
+  if (!fits(value.dtype(), value.bytes())) return false;
   if (of_parent() || !knows(to) || tag < kMpiGroupTags || tag > limit) return false;
   std::list<Transfer> made(1);
   made.front().peer = static_cast<int32_t>(to.rank);
   made.front().tag = static_cast<int32_t>(tag);
   made.front().value = value;
   {
-    const std::lock_guard lock(mutex_);
+    const auto lock = enter();
     try {
       begin(made.front(), true);
     } catch (const Error& error) {
@@ -143,7 +154,7 @@ bool MpiValues::send(const MpiTask& to, uint64_t tag, const Tensor& value) {
 }
 
 bool MpiValues::sends(const MpiTask& to, uint64_t tag) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = enter();
   return std::ranges::any_of(sent_, [&](const Transfer& transfer) {
     return static_cast<uint64_t>(transfer.peer) == to.rank &&
            static_cast<uint64_t>(transfer.tag) == tag;
@@ -160,7 +171,7 @@ void MpiValues::receive(const MpiTask& from, uint64_t tag, Tensor value,
   transfer.value = std::move(value);
   transfer.next_word = monotonic_ns() + kSecond;
   {
-    const std::lock_guard lock(mutex_);
+    const auto lock = enter();
     try {
       begin(transfer, false);
     } catch (...) {
@@ -178,7 +189,7 @@ void MpiValues::receive(const MpiTask& from, uint64_t tag, Tensor value,
 // What has been begun goes on, for its memory is MPI's until it is over; where nothing comes it is
 // cancelled in the end.
 bool MpiValues::forget(const Arrival& arrival) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = enter();
   for (Transfer& transfer : received_) {
     if (transfer.arrival.get() != &arrival) continue;
     transfer.arrival.reset();
@@ -191,7 +202,7 @@ bool MpiValues::forget(const Arrival& arrival) {
 void MpiValues::drop(const MpiTask& from, uint64_t tag) {
   if (of_parent()) return;
   {
-    const std::lock_guard lock(mutex_);
+    const auto lock = enter();
     unheard_.push_back(
         {static_cast<int32_t>(from.rank), static_cast<int32_t>(tag), monotonic_ns() + kUnheardNs});
   }
@@ -217,6 +228,8 @@ bool MpiValues::over(Transfer& transfer, bool sends) {
 }
 
 void MpiValues::take_unheard(int64_t now) {
+  if (now < next_unheard_) return;
+  next_unheard_ = now + kLongPauseNs;
   for (auto at = unheard_.begin(); at != unheard_.end();) {
     int32_t peer = -1, count = 0;
     if (api_.probe(at->peer, at->tag, &peer, &count) != 0) peer = -1;
@@ -289,7 +302,8 @@ void MpiValues::run() {
       for (End& end : news.ends) end.arrival->arrived(std::move(end.error));
       for (const auto& each : news.late) each->waits();
       news = {};
-      if (pause == 0) ::sched_yield();
+      for (int i = 0; pause == 0 && (i == 0 || (entering_ > 0 && i < kMostYields)); ++i)
+        ::sched_yield();
       lock.lock();
     } else if (pause < 0) {
       changed_.wait(lock);

@@ -46,9 +46,9 @@ class MpiValues {
   // Whether the process at that rank has told that token over MPI.
   bool knows(const MpiTask& task) const;
 
-  // Whether elements of this type, so many, may go as they lie.
-  static bool fits(const Tensor& value);
-  // Begins to. False: MPI has refused, or this is the child of a fork.
+  // Whether elements of this type, so many, may go as they lie, and it is worth it.
+  static bool fits(DType dtype, size_t bytes);
+  // Begins to. False: it does not fit, MPI has refused, or this is the child of a fork.
   bool send(const MpiTask& to, uint64_t tag, const Tensor& value);
   // Whether it is still at it.
   bool sends(const MpiTask& to, uint64_t tag);
@@ -107,6 +107,7 @@ class MpiValues {
   void run();
   void check(int32_t error) const;
   void hurry(size_t bytes);
+  std::unique_lock<std::mutex> enter();
   bool of_parent() const { return generation_ != fork_generation(); }
 
   const MpiApi& api_;
@@ -117,12 +118,14 @@ class MpiValues {
   const uint32_t generation_ = fork_generation();
   std::atomic<uint64_t> last_tag_{0};
 
-  std::mutex mutex_;  // guards what follows
+  std::atomic<int> entering_{0};  // who waits for the mutex, but the thread
+  std::mutex mutex_;              // guards what follows
   std::condition_variable changed_;
   bool stopping_ = false;
   int64_t hurry_until_ = 0;
   std::list<Transfer> sent_, received_;  // none of them over
   std::list<Unheard> unheard_;
+  int64_t next_unheard_ = 0;  // when they are looked at
   std::thread thread_;
 };
 

@@ -135,10 +135,15 @@ template <class F>
 void fields(ReceiveSomeRequest& s, F&& f) {
   f(1, s.step);
   f(2, s.keys);
+  f(3, s.mpi_rank);
+  f(4, s.mpi_token);
+  f(5, s.mpi_tags);
 }
 template <class F>
 void fields(ReceivedSome& s, F&& f) {
   f(1, s.keys);
+  f(2, s.mpi_keys);
+  f(3, s.mpi_tensors);
 }
 template <class F>
 void fields(ResetRequest& s, F&& f) {

@@ -133,9 +133,15 @@ struct ReceivedByMpi {
 struct ReceiveSomeRequest {
   uint64_t step = 0;
   std::vector<std::string> keys;
+  // Where elements may be sent over MPI; without a token, nowhere. A tag for each key.
+  uint64_t mpi_rank = 0;
+  std::string mpi_token;
+  std::vector<uint64_t> mpi_tags;
 };
 struct ReceivedSome {
   std::vector<std::string> keys;  // of the values, in their order
+  // Of those whose elements are sent over MPI, and their descriptions.
+  std::vector<std::string> mpi_keys, mpi_tensors;
 };
 
 struct ResetRequest {

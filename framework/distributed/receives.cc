@@ -38,7 +38,7 @@ class Receives::Waiting final : public Rendezvous::Receiver {
  private:
   bool sent_over_mpi(const Tensor& value) const {
     MpiValues* const mpi = all_.worker_.mpi();
-    return mpi != nullptr && !to_.token.empty() && MpiValues::fits(value) && !asked.abandoned() &&
+    return mpi != nullptr && !to_.token.empty() && !asked.abandoned() &&
            mpi->send(to_, tag_, value);
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/distributed/receives_some.h"
 
+#include <algorithm>
 #include <deque>
 #include <exception>
 #include <string>
@@ -8,14 +9,18 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/distributed/message.h"
+#include "framework/distributed/mpi_values.h"
 
 namespace treenail {
 
 class ReceivesSome::Batch final : public LaterWork, public std::enable_shared_from_this<Batch> {
  public:
   Batch(ReceivesSome& all, const RpcAsked& asked, const protocol::ReceiveSomeRequest& request)
-      : asked_(asked), all_(all), step_(request.step) {
-    for (const std::string& key : request.keys) slots_.emplace_back(*this, key);
+      : asked_(asked), all_(all), step_(request.step), to_{request.mpi_rank, request.mpi_token} {
+    for (size_t i = 0; i < request.keys.size(); ++i)
+      slots_.emplace_back(*this, request.keys[i],
+                          i < request.mpi_tags.size() ? request.mpi_tags[i] : 0);
   }
 
   void begin() {
@@ -45,12 +50,14 @@ class ReceivesSome::Batch final : public LaterWork, public std::enable_shared_fr
 
  private:
   struct Slot final : Rendezvous::Receiver {
-    Slot(Batch& batch, std::string key) : batch(batch), key(std::move(key)) {}
+    Slot(Batch& batch, std::string key, uint64_t mpi_tag)
+        : batch(batch), key(std::move(key)), mpi_tag(mpi_tag) {}
     void received(const Tensor* value, std::exception_ptr error) noexcept override {
       batch.received(*this, value, error);
     }
     Batch& batch;
     const std::string key;
+    const uint64_t mpi_tag;  // 0: none
     Tensor value;
     bool forgotten = false;
   };
@@ -81,25 +88,39 @@ class ReceivesSome::Batch final : public LaterWork, public std::enable_shared_fr
   void answer() {
     if (arrived_ + forgotten_ < slots_.size()) return;
     all_.remove(asked_);
+    const bool none = std::ranges::none_of(slots_, [](Slot& slot) { return slot.value.defined(); });
+    if (error_ == nullptr && none)
+      error_ = std::make_exception_ptr(treenail::cancelled("nobody waits for the values"));
+    if (error_ != nullptr) return asked_.refuse(error_);
     protocol::ReceivedSome got;
     std::vector<Tensor> values;
     for (Slot& slot : slots_) {
-      if (!slot.value.defined()) continue;
+      if (slot.value.defined()) put(slot, got, values);
+    }
+    asked_.reply(protocol::write(got), values);
+  }
+
+  void put(Slot& slot, protocol::ReceivedSome& got, std::vector<Tensor>& values) {
+    if (sent_over_mpi(slot)) {
+      const TensorDescription sent{slot.value.dtype(), slot.value.shape()};
+      got.mpi_keys.push_back(slot.key);
+      got.mpi_tensors.push_back(write_description(sent).text());
+    } else {
       got.keys.push_back(slot.key);
       values.push_back(std::move(slot.value));
     }
-    if (error_ == nullptr && values.empty())
-      error_ = std::make_exception_ptr(treenail::cancelled("nobody waits for the values"));
-    if (error_ != nullptr) {
-      asked_.refuse(error_);
-    } else {
-      asked_.reply(protocol::write(got), values);
-    }
+  }
+
+  bool sent_over_mpi(const Slot& slot) const {
+    MpiValues* const mpi = all_.worker_.mpi();
+    return mpi != nullptr && slot.mpi_tag != 0 && !asked_.abandoned() &&
+           mpi->send(to_, slot.mpi_tag, slot.value);
   }
 
   const RpcAsked asked_;
   ReceivesSome& all_;
   const uint64_t step_;
+  const MpiTask to_;
   std::mutex mutex_;  // guards what follows
   std::deque<Slot> slots_;
   size_t arrived_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests of other tasks for several small values of this one's steps (small_receives.h): answered
+// Requests of other tasks for several values of this one's steps (grouped_receives.h): answered
 // soon after the first of them is there, with all that are there by then.
 #pragma once
 

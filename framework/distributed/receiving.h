@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asking another task for a value by a message. For several at once: small_receives.h.
+// Asking another task for a value by a message. For several at once: grouped_receives.h.
 #pragma once
 
 #include <memory>

@@ -15,10 +15,13 @@ void StepExchange::receive(std::string_view key, std::string_view from, RunConte
   const RpcPeer& peer = peer_(from);
   const protocol::ReceiveRequest request{step_, std::string(key)};
   if (neighbours_.receive(from, peer, request, c, done)) return;
-  if (ReceiveCollector* const several = collector(key, from, peer)) {
+  const std::shared_ptr<MpiWay> way = neighbours_.mpi_way(from);
+  ReceiveCollector* several = collector(small_, key, from, peer, nullptr);
+  if (several == nullptr && way != nullptr) several = collector(over_mpi_, key, from, peer, way);
+  if (several != nullptr) {
     several->add({request.key, c, done}, neighbours_);
   } else {
-    receive_by_message(peer, request, c, done, neighbours_.mpi_way(from));
+    receive_by_message(peer, request, c, done, way);
   }
 }
 
@@ -29,14 +32,16 @@ void StepExchange::run_piece(const PieceAt& piece, RunContext c, Done done) {
 }
 
 // Null: the value is asked for by itself.
-ReceiveCollector* StepExchange::collector(std::string_view key, std::string_view from,
-                                          const RpcPeer& peer) {
-  const auto known = small_.by_task.find(from);
-  if (known == small_.by_task.end() || known->second < 2 || !small_.keys.contains(key))
+ReceiveCollector* StepExchange::collector(Collecting& collecting, std::string_view key,
+                                          std::string_view from, const RpcPeer& peer,
+                                          const std::shared_ptr<MpiWay>& way) {
+  const GroupedReceives::Group& group = collecting.group;
+  const auto known = group.by_task.find(from);
+  if (known == group.by_task.end() || known->second < 2 || !group.keys.contains(key))
     return nullptr;
   const std::lock_guard lock(mutex_);
-  auto& made = collectors_.try_emplace(std::string(from)).first->second;
-  if (made == nullptr) made = std::make_shared<ReceiveCollector>(peer, step_, known->second);
+  auto& made = collecting.by_task.try_emplace(std::string(from)).first->second;
+  if (made == nullptr) made = std::make_shared<ReceiveCollector>(peer, step_, known->second, way);
   return made.get();
 }
 

@@ -12,11 +12,11 @@
 #include <string_view>
 
 #include "framework/base/function_ref.h"
+#include "framework/distributed/grouped_receives.h"
 #include "framework/distributed/neighbours.h"
 #include "framework/distributed/protocol.h"
 #include "framework/distributed/rendezvous.h"
 #include "framework/distributed/rpc.h"
-#include "framework/distributed/small_receives.h"
 #include "framework/runtime/kernel/kernel_exchange.h"
 
 namespace treenail {
@@ -25,31 +25,36 @@ class StepExchange final : public Exchange {
  public:
   // `peer`: by the name of its task.
   using PeerOf = FunctionRef<const RpcPeer&(std::string_view task)>;
-  // `small`: of the piece.
-  // `request`: that this run answers.
+  // `request`: that this run answers. `receives`: of the piece.
   StepExchange(const protocol::RunRequest& request, Rendezvous& own, Neighbours& neighbours,
-               const SmallReceives& small, PeerOf peer)
+               const GroupedReceives& receives, PeerOf peer)
       : request_(request),
         step_(request.step),
         own_(own),
         neighbours_(neighbours),
-        small_(small),
-        peer_(peer) {}
+        peer_(peer),
+        small_{receives.small, {}},
+        over_mpi_{receives.over_mpi, {}} {}
 
   void send(std::string_view key, Tensor value) override;
   void receive(std::string_view key, std::string_view from, RunContext c, Done done) override;
   void run_piece(const PieceAt& piece, RunContext c, Done done) override;
 
  private:
-  ReceiveCollector* collector(std::string_view key, std::string_view from, const RpcPeer& peer);
+  struct Collecting {
+    const GroupedReceives::Group& group;
+    std::map<std::string, std::shared_ptr<ReceiveCollector>, std::less<>> by_task;
+  };
+  ReceiveCollector* collector(Collecting& collecting, std::string_view key, std::string_view from,
+                              const RpcPeer& peer, const std::shared_ptr<MpiWay>& way);
+
   const protocol::RunRequest& request_;
   const uint64_t step_;
   Rendezvous& own_;
   Neighbours& neighbours_;
-  const SmallReceives& small_;
   const PeerOf peer_;
   std::mutex mutex_;  // guards what follows
-  std::map<std::string, std::shared_ptr<ReceiveCollector>, std::less<>> collectors_;  // by task
+  Collecting small_, over_mpi_;
 };
 
 }  // namespace treenail

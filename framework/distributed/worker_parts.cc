@@ -40,7 +40,7 @@ Session::Part part_of(const Session::Signature& signature, const protocol::RunRe
 // is told.
 class Worker::PartExchange final : public Exchange {
  public:
-  PartExchange(Worker& worker, const protocol::RunRequest& request, const SmallReceives& receives)
+  PartExchange(Worker& worker, const protocol::RunRequest& request, const GroupedReceives& receives)
       : request_(request),
         peer_of_{worker},
         use_(worker, request.step),

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "framework/device/memory_account.h"
-#include "framework/distributed/small_receives.h"
+#include "framework/distributed/grouped_receives.h"
 #include "framework/distributed/worker.h"
 
 namespace treenail {
@@ -24,13 +24,13 @@ struct Worker::Piece {
         session(graph, options) {
     const auto [feeds, fetches, targets] = protocol::values_of(program, *graph);
     signature = session.signature(feeds, fetches, targets);
-    receives = small_receives(*graph);
+    receives = grouped_receives(*graph);
   }
 
   const IntrusivePtr<MemoryAccount> account;
   const MemoryCharge charge;  // for the graph, besides its constants
   const std::shared_ptr<Graph> graph;
-  SmallReceives receives;
+  GroupedReceives receives;
   Session session;
   std::shared_ptr<Session::Signature> signature;
   // A run in parts. Its exchange lasts until the master ends it: what the piece has sent waits

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "framework/distributed/collectives/mpi_api.h"
 
@@ -76,6 +77,7 @@ class FakeMpi {
   int32_t add(const Request& request, uint64_t* ticket) {
     const std::lock_guard lock(mutex_);
     requests_[*ticket = ++last_] = request;
+    changed_ = true;
     return 0;
   }
   static int32_t test(uint64_t* ticket, int32_t* done, int32_t* received) {
@@ -110,7 +112,7 @@ class FakeMpi {
   static void say(int32_t, char* text, int32_t) { std::strcpy(text, "the fake refuses"); }
 
   void match() {
-    if (held) return;
+    if (held || !std::exchange(changed_, false)) return;
     for (auto& [number, sent] : requests_) {
       if (!sent.sends || sent.over) continue;
       for (auto& [other, taken] : requests_) {
@@ -126,6 +128,7 @@ class FakeMpi {
   std::mutex mutex_;  // guards what follows
   std::map<uint64_t, Request> requests_;
   uint64_t last_ = 0;
+  bool changed_ = false;  // since they were matched
 };
 
 }  // namespace treenail::test

@@ -178,9 +178,99 @@ TEST_P(ValuesOverMpi, GoToNoRankThatHasNotToldTheToken) {
   EXPECT_FALSE(values->send({0, token}, (1 << 24) + 1, value));
   EXPECT_FALSE(values->send({0, token}, uint64_t{1} << 32, value));
   EXPECT_EQ(fake.sent, 0);
-  EXPECT_FALSE(MpiValues::fits(Tensor(DType::kBool, Shape({1 << 20}))));
-  EXPECT_FALSE(MpiValues::fits(Tensor(DType::kString, Shape({1 << 20}))));
+  EXPECT_FALSE(MpiValues::fits(DType::kBool, 1 << 20));
+  EXPECT_FALSE(MpiValues::fits(DType::kString, 1 << 20));
 }
+
+// Of values of known size several are asked for by one request.
+class SeveralOverMpi : public ValuesOverMpi {
+ protected:
+  static constexpr int kValues = 150;  // more than one request takes
+
+  void SetUp() override {
+    ValuesOverMpi::SetUp();
+    if (IsSkipped()) return;
+    const Output x = several.placeholder(DType::kFloat32, {kElements}, "x");
+    for (int i = 0; i < kValues; ++i) {
+      const Output own = several.constant(test::floats({static_cast<float>(i)}), concat("c", i));
+      const Output there = several.op("Add", {x, own}, {}, concat("there", i));
+      put(there, "/job:ps/task:0");
+      put(several.op("Neg", {there}, {}, concat("here", i)), "/job:worker/task:0");
+      fetches.push_back(concat("here", i, ":0"));
+    }
+    // A value of each task is made of the one before, which the other task has made.
+    Output value = x;
+    for (int i = 0; i < 12; ++i) {
+      value = several.op("Neg", {value}, {}, concat("turn", i));
+      put(value, i % 2 == 0 ? "/job:ps/task:0" : "/job:worker/task:0");
+    }
+    session = std::make_unique<Session>(several.graph, at_worker(several.graph));
+  }
+  static void put(Output value, const char* device) {
+    value.node->graph().set_device(*value.node, device);
+  }
+  std::vector<Tensor> run_all(const Tensor& x, int64_t timeout_ms = 0) {
+    RunOptions options;
+    options.timeout_ms = timeout_ms;
+    return session->run({{"x:0", x}}, fetches, {}, options);
+  }
+  void expect_all(const Tensor& x) {
+    const std::vector<Tensor> got = run_all(x);
+    for (int i = 0; i < kValues; ++i) {
+      const auto* const found = got[static_cast<size_t>(i)].data<float>();
+      for (int64_t at = 0; at < kElements; at += 997)
+        ASSERT_EQ(found[at], -(x.data<float>()[at] + static_cast<float>(i))) << i << ", " << at;
+    }
+  }
+
+  GraphBuilder several;
+  std::vector<std::string> fetches;
+};
+
+TEST_P(SeveralOverMpi, BringEachItsOwnBits) {
+  if (IsSkipped()) return;
+  const int before = fake.sent;
+  for (int round = 0; round < 3; ++round) expect_all(made(kElements));
+  EXPECT_EQ(fake.sent - before, 3 * kValues);
+  EXPECT_TRUE(drained());
+}
+
+TEST_P(SeveralOverMpi, DoNotWaitForAnother) {
+  if (IsSkipped()) return;
+  const Tensor x = made(kElements);
+  for (int round = 0; round < 3; ++round) {
+    const Tensor got = session->run({{"x:0", x}}, {"turn11:0"}).at(0);
+    EXPECT_EQ(std::memcmp(got.raw(), x.raw(), x.bytes()), 0);
+  }
+}
+
+TEST_P(SeveralOverMpi, GoByMessageWhereMpiRefuses) {
+  if (IsSkipped()) return;
+  const int before = fake.sent;
+  fake.refuses = true;
+  expect_all(made(kElements));
+  EXPECT_EQ(fake.sent, before);
+}
+
+TEST_P(SeveralOverMpi, ThatNobodyWaitsForAreDropped) {
+  if (IsSkipped()) return;
+  fake.held = true;
+  EXPECT_TRUE(error_of([&] { run_all(made(kElements), 100); }).starts_with("DeadlineExceeded"));
+  fake.held = false;
+  for (int i = 0; i < 20; ++i) {
+    try {
+      run_all(made(kElements), 1 + i);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kDeadlineExceeded) << error.message();
+    }
+  }
+  expect_all(made(kElements));
+  EXPECT_TRUE(drained());
+}
+
+INSTANTIATE_TEST_SUITE_P(By, SeveralOverMpi,
+                         ::testing::Values(test::Transport::kGrpc, test::Transport::kMemory),
+                         test::name_of);
 
 INSTANTIATE_TEST_SUITE_P(By, ValuesOverMpi,
                          ::testing::Values(test::Transport::kGrpc, test::Transport::kMemory),

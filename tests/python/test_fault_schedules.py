@@ -14,7 +14,7 @@ import pytest
 
 import treenail as tn
 
-BUILD = os.environ.get("TREENAIL_BUILD_DIR", "")
+BUILD = os.path.abspath(os.environ.get("TREENAIL_BUILD_DIR", ""))
 TRANSPORT = os.path.join(BUILD, "tests", "plugins", "libtreenail-memory-transport.so")
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fault_schedules.py")
 FIRST = int(os.environ.get("TREENAIL_FAULT_SEED", "0"))
