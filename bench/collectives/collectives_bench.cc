@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All-reduce between processes of this host, beside what it cannot beat: memcpy by all of them at
-// once. `collectives_bench RANKS` forks the ranks; rank 0 prints a line of JSON per figure: name,
+// once. `collectives_bench RANKS` forks the ranks, which share memory; `collectives_bench
+// RANKS mpi`, started by mpirun, goes over MPI. Rank 0 prints a line of JSON per figure: name,
 // bytes, and the median of seconds. Values are float32; each execution begins together.
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +13,11 @@
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "framework/base/spin.h"
+#include "framework/distributed/collectives/mpi_exchange.h"
 #include "framework/distributed/collectives/shared_memory_communicator.h"
 
 namespace treenail {
@@ -77,8 +80,8 @@ void measure(Communicator& group, size_t bytes) {
   const int rounds = bytes <= (64 << 10) ? 1001 : bytes <= (1 << 20) ? 201 : 21;
   Tensor own(DType::kFloat32, shape);
   Tensor planned = group.allocate(DType::kFloat32, shape);
-  ::memset(own.raw(), 0, bytes);
-  ::memset(planned.raw(), 0, bytes);
+  ::memset(own.raw(), 1, bytes);
+  ::memset(planned.raw(), 1, bytes);
   Tensor copy(DType::kFloat32, shape);
   report(group, "memcpy", bytes,
          median_of(group, rounds, [&] { ::memcpy(copy.raw(), own.raw(), bytes); }));
@@ -98,11 +101,25 @@ void run(const std::string& directory, int rank, int size) {
   group->close();
 }
 
+void run_over_mpi(int size) {
+  MpiGroup where;
+  where.announced = size;
+  where.prefer_shared_memory = false;
+  const std::shared_ptr<Communicator> group = join_mpi(where).communicator;
+  for (const size_t bytes : {size_t{1} << 10, size_t{1} << 20, size_t{16} << 20, size_t{64} << 20})
+    measure(*group, bytes);
+  group->close();
+}
+
 }  // namespace
 }  // namespace treenail
 
 int main(int argc, char** argv) {
   const int size = argc > 1 ? std::atoi(argv[1]) : 2;
+  if (argc > 2 && std::string_view(argv[2]) == "mpi") {
+    treenail::run_over_mpi(size);
+    return 0;
+  }
   std::string directory = (std::filesystem::temp_directory_path() / "treenail-XXXXXX").string();
   if (::mkdtemp(directory.data()) == nullptr) return 1;
   int rank = 0;

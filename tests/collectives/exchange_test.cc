@@ -36,6 +36,31 @@ TEST_P(Exchanges, ComputeWhatAPlainLoopDoes) {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Exchanges, ::testing::Values(2, 3, 4));
 
+// A copy of what is sent is made of other memory alone.
+TEST(Exchange, SendsWhatWasComputedInItsMemoryFromThere) {
+  constexpr int64_t kElements = 50'000;
+  const auto post = std::make_shared<test::Post>();
+  const auto body = [&](Communicator& group) {
+    for (int i = 0; i < 20; ++i) {
+      const bool planned = i % 2 == 0;
+      const Shape shape({kElements});
+      Tensor value =
+          planned ? group.allocate(DType::kFloat32, shape) : Tensor(DType::kFloat32, shape);
+      EXPECT_EQ(value.borrowed(), planned);
+      std::fill_n(value.data<float>(), kElements, static_cast<float>(i + group.rank()));
+      const auto* const begin = static_cast<const std::byte*>(value.raw());
+      const auto waited = test::all_reduce(group, "", value);
+      const Tensor& sum = waited->wait();
+      for (int64_t j = 0; j < kElements; ++j)
+        ASSERT_EQ(sum.data<float>()[j], static_cast<float>(2 * i + 1));
+      const std::lock_guard lock(post->mutex);  // two tags for each execution
+      const std::byte* const sent = post->from.at({group.rank(), 1 - group.rank(), 1 + 2 * i});
+      EXPECT_EQ(sent >= begin && sent < begin + value.bytes(), planned);
+    }
+  };
+  as_group(2, body, 0, post);
+}
+
 TEST(Exchange, SaysWhatDoesNotGoTogether) {
   as_group(2, [&](Communicator& group) {
     Tensor value(DType::kFloat32, Shape({40'000 + group.rank()}));

@@ -23,6 +23,7 @@ class Post {
   using Line = std::tuple<int, int, int>;  // from, to, tag
   std::mutex mutex;
   std::map<Line, std::deque<std::vector<std::byte>>> sent;
+  std::map<Line, const std::byte*> from;  // where what was sent last lay
   std::atomic<int> lost{-1};
 };
 
@@ -36,6 +37,7 @@ class Mail final : public ByteExchange {
               const IntrusivePtr<Buffer>& /*memory*/) override {
     const std::lock_guard lock(post_->mutex);
     post_->sent[{rank(), peer, tag}].emplace_back(bytes.begin(), bytes.end());
+    post_->from[{rank(), peer, tag}] = bytes.data();
     return ++last_;
   }
   Ticket receive(int peer, int tag, std::span<std::byte> bytes,
