@@ -3,8 +3,9 @@
 
 In shared memory from C++ (bench/collectives): beside what it cannot beat, memcpy by both processes
 at once, and torch.distributed with Gloo where torch runs beside. Over MPI from C++, too, and from
-Python: beside the same algorithm in C (workers/all_reduce_mpi.c, compiled by mpicc). Each process of a training has
-one thread and a processor of its own; the gradients of the others come on top of its own batch.
+Python: beside the same algorithm in C (workers/all_reduce_mpi.c, compiled by mpicc). Each process
+of a training has one thread and a processor of its own; the gradients of the others come on top of
+its own batch.
 """
 
 import json
@@ -26,8 +27,8 @@ PLANNED, COPIED = 1.3, 4.0  # of two concurrent memcpys, for 64 MiB
 SCALING = 1.8
 BUSY = ("Other programs ran meanwhile (load %.1f): what waits for another process waits for its "
         "turn on a processor as well, so that these figures say little of the targets.")
-SMALL = ("Over MPI, small values: a group compares what its ranks ask for, and finds executions that "
-         "belong together by key, which plain C need not.")
+SMALL = ("Over MPI, small values: a group compares what its ranks ask for, and finds executions "
+         "that belong together by key, which plain C need not.")
 OVER_MPI = {"all_reduce": "", "planned": ", planned into the group's memory",
             "treenail": ", by Session.run"}
 OPENMPI = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", str(RANKS)]

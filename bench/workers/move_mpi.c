@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values from rank 0 to rank 1 in plain C over MPI, one after the other, or many that lie apart at
- * once, asked for by an empty message, as a task asks for them. Prints as cluster_treenail.py does. Compiled by bench/figure_mpi_values.py. */
+ * once, asked for by an empty message, as a task asks for them. Prints as cluster_treenail.py does.
+ * Compiled by bench/figure_mpi_values.py. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
