@@ -5,7 +5,7 @@ session there: the way that values go in every other run."""
 from __future__ import annotations
 
 import time
-from statistics import median
+from statistics import mean
 
 from treenail import _treenail as _core
 from treenail._array import fill
@@ -31,6 +31,7 @@ _NODES = 400
 _LARGE_FLOATS = 2 << 20
 _TOGETHER_SECONDS = 0.05  # of products, on each device
 _FEWEST_TOGETHER = 4
+_PAUSE = 0.1  # seconds before each run of these, in which what else the machine runs has its turn
 
 
 def measure(target: str, *, config: ConfigProto | None = None, profile: Profile | None = None,
@@ -43,9 +44,9 @@ def measure(target: str, *, config: ConfigProto | None = None, profile: Profile 
 
     Each CPU multiplies matrices of 512 x 512 and goes through 16 MiB; from each task to each
     other, scalars go there and back, and 8 MiB go once: n tasks take time as n * (n - 1). CPUs of
-    one machine also multiply at once: by how much longer a product takes then, in the median, is
-    their slowdown. What waits for memory may be slowed more than products, what stays in registers
-    less. The tasks should have nothing else to do meanwhile. Transfers between two tasks are taken
+    one machine also multiply at once: by how much longer products take then is their slowdown.
+    What waits for memory may be slowed more than products, what stays in registers less. The tasks
+    and the machine should have nothing else to do meanwhile. Transfers between two tasks are taken
     to wait for one another and for no others. Raises TypeError and ValueError, and as Session().
     """
     if not isinstance(target, str) or not target:
@@ -177,23 +178,24 @@ def _contention(target: str, config: ConfigProto, members: list, repeats: int) -
 
     with Graph().as_default() as graph:
         chains = [chain(name, flops) for name, flops in members]
-    alone: dict = {}
-    together: dict = {}
+    alone = {name: float("inf") for name, _ in members}
+    together = dict(alone)
     with Session(target, graph=graph, config=config) as session:
         for each in chains + [chains]:
             session.run(each)  # makes the plan
         for _ in range(repeats):
             for each in chains:
-                _append(alone, _while_all_work(_products(session, each)))
-            _append(together, _while_all_work(_products(session, chains)))
+                _keep_quickest(alone, _products(session, each))
+            _keep_quickest(together, _products(session, chains))
     host = members[0][0][:members[0][0].index("/device:")]
-    return [(name, host, max(1000, int(1000 * median(together[name]) / median(alone[name]))))
+    return [(name, host, max(1000, int(1000 * together[name] / alone[name])))
             for name, _ in members]
 
 
 def _products(session: Session, chains: Any) -> dict[str, list]:
     """{device: [(start, end)]} of the products in a run, in ns, in the order in which they began.
     The clocks of tasks on one machine agree."""
+    time.sleep(_PAUSE)
     metadata = RunMetadata()
     session.run(chains, options=RunOptions(trace_level=RunOptions.FULL_TRACE),
                 run_metadata=metadata)
@@ -213,6 +215,7 @@ def _while_all_work(products: dict[str, list]) -> dict[str, list]:
             for name, times in products.items()}
 
 
-def _append(to: dict[str, list], times: dict[str, list]) -> None:
-    for name, each in times.items():
-        to.setdefault(name, []).extend(each)
+def _keep_quickest(best: dict[str, float], products: dict[str, list]) -> None:
+    """Of means, not medians: devices that share a core take turns, and few products meet one."""
+    for name, times in _while_all_work(products).items():
+        best[name] = min(best[name], mean(times))
