@@ -58,6 +58,7 @@ class Simulation {
  private:
   using Event = std::pair<double, int32_t>;
   using Events = std::priority_queue<Event, std::vector<Event>, std::greater<>>;
+  using Ready = std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>>;
 
   static double time_of(const Events& events) {
     return events.empty() ? SlowedTasks::kNever : events.top().first;
@@ -82,7 +83,7 @@ class Simulation {
   void make_ready(int32_t task) {
     if (!takes_slot(task)) return immediate_.push_back(task);
     const auto d = static_cast<size_t>(device(task));
-    ready_[d].emplace(now_, task);
+    ready_[d].push(task);
     if (free_slots_[d] > 0) touched_.push_back(device(task));
   }
 
@@ -95,7 +96,7 @@ class Simulation {
       auto& ready = ready_[static_cast<size_t>(d)];
       int32_t& slots = free_slots_[static_cast<size_t>(d)];
       while (slots > 0 && !ready.empty()) {
-        const int32_t task = ready.top().second;
+        const int32_t task = ready.top();
         ready.pop();
         --slots;
         start(task);
@@ -231,7 +232,7 @@ class Simulation {
   SlowedTasks slowed_;
   std::vector<int32_t> missing_;                  // by task: values that are not there yet
   std::vector<int32_t> free_slots_;               // by device
-  std::vector<Events> ready_;                     // by device: tasks, by when they became ready
+  std::vector<Ready> ready_;                      // by device: tasks, the lowest on top
   std::vector<int32_t> immediate_;                // tasks that take no time and may start
   std::vector<int32_t> touched_;                  // devices that may start a task
   Events ends_, arrivals_;                        // of tasks that nothing slows, of transfers

@@ -151,18 +151,18 @@ class PlainSimulator {
     for (size_t d = 0; d < p_.devices.size(); ++d) {
       for (;;) {
         int running = 0;
-        std::vector<std::pair<double, int32_t>> ready;
+        std::vector<int32_t> ready;
         for (size_t t = 0; t < p_.tasks.size(); ++t) {
           if (places_[t] != static_cast<int32_t>(d)) continue;
           if (p_.cost(static_cast<int32_t>(t), places_[t]) == 0) continue;
           if (result_.start[t] >= 0) {
             running += !ended_[t];
-          } else if (const double at = ready_at(static_cast<int32_t>(t)); at <= now) {
-            ready.emplace_back(at, static_cast<int32_t>(t));
+          } else if (ready_at(static_cast<int32_t>(t)) <= now) {
+            ready.push_back(static_cast<int32_t>(t));
           }
         }
         if (ready.empty() || running >= p_.devices[d].slots) break;
-        const int32_t task = std::ranges::min(ready).second;
+        const int32_t task = std::ranges::min(ready);
         start(task, now);
       }
     }
