@@ -147,6 +147,7 @@ def accuracy():
 # --- Two tasks
 
 CHAINS = 6
+PAUSE = 0.1  # seconds before each step, in which what else the machine runs has its turn
 
 
 def chains():
@@ -171,6 +172,7 @@ def seconds_of(session, fetch, feed):
     """Of a step, the mean of the quickest third: others use the machine, too."""
     times = []
     for _ in range(60):
+        time.sleep(PAUSE)
         begin = time.perf_counter()
         session.run(fetch, feed)
         times.append(time.perf_counter() - begin)
@@ -180,6 +182,7 @@ def seconds_of(session, fetch, feed):
 def traced_runs(session, fetch, feed):
     runs = []
     for _ in range(30):
+        time.sleep(PAUSE)
         runs.append(tn.RunMetadata())
         session.run(fetch, feed, tn.RunOptions(trace_level=tn.RunOptions.FULL_TRACE), runs[-1])
     return sorted(runs[5:], key=lambda run: max(s.end_ns for s in run.nodes))[:8]

@@ -16,7 +16,8 @@ namespace {
 // Each pair of devices looks through all of them.
 constexpr size_t kMostModels = 4096;
 // Sums of times stay finite and keep their order.
-constexpr double kLeastRate = 1e-6, kMostRate = 1e30, kMostSeconds = 1e9, kMostTrips = 1e12;
+constexpr double kLeastRate = 1e-6, kMostRate = 1e30, kMostSeconds = 1e9, kMostTrips = 1e12,
+                 kMostSlowdown = 1e6;
 
 double real(const ProtoField& field, double least, double most, std::string_view what) {
   const double value = std::bit_cast<double>(field.value);
@@ -40,6 +41,8 @@ ProtoWriter message_of(const DeviceModel& model) {
   out.real(4, model.speed.seconds_per_node);
   out.signed_number(5, model.slots);
   out.signed_number(6, model.memory_bytes);
+  out.real(7, model.slowdown);
+  out.bytes(8, model.host);
   return out;
 }
 
@@ -58,6 +61,8 @@ DeviceModel device_from(ProtoReader reader) {
           whole(field, 1, std::numeric_limits<int32_t>::max(), "operations at once"));
     if (field.number == 6)
       model.memory_bytes = whole(field, 0, int64_t{1} << 62, "bytes of memory");
+    if (field.number == 7) model.slowdown = real(field, 1, kMostSlowdown, "a slowdown");
+    if (field.number == 8) model.host = field.bytes;
   }
   return model;
 }

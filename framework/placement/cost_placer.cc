@@ -66,9 +66,15 @@ class ProblemBuilder {
       const auto known =
           classes.try_emplace({device.kind(), model.speed}, static_cast<int32_t>(classes.size()));
       if (known.second) classes_.emplace_back(device.kind(), model.speed);
-      p.devices.push_back({memory.first->second, model.slots, known.first->second});
+      p.devices.push_back(
+          {memory.first->second, model.slots, known.first->second, host_of(model), model.slowdown});
     }
     p.cost_classes = static_cast<int32_t>(classes_.size());
+  }
+
+  int32_t host_of(const DeviceModel& model) {
+    if (model.host.empty()) return -1;
+    return hosts_.try_emplace(model.host, static_cast<int32_t>(hosts_.size())).first->second;
   }
 
   void add_links(Problem& p) {
@@ -148,6 +154,7 @@ class ProblemBuilder {
   std::vector<int32_t> task_of_;                              // by node id
   std::vector<const PlacementDevice*> first_in_;              // by memory
   std::vector<std::pair<std::string, DeviceSpeed>> classes_;  // of devices that cost the same
+  std::map<std::string, int32_t> hosts_;
   std::unordered_map<int64_t, int32_t> value_of_;
   std::unordered_map<int, int32_t> end_of_;  // by node id
 };
@@ -203,6 +210,16 @@ DeviceSpeed speed_of(const CostModel& model, const DeviceName& device) {
   return speed;
 }
 
+// What it shares with others while they work, by what was measured of it.
+void add_contention(DeviceModel& device, const CostModel& model) {
+  if (model.costs.profile == nullptr) return;
+  const auto& contention = model.costs.profile->contention();
+  const auto found = contention.find(to_text(device.devices));
+  if (found == contention.end()) return;
+  device.slowdown = static_cast<double>(found->second.thousandths) / 1000;
+  device.host = found->second.host;
+}
+
 // About what runs of sessions at servers see of them.
 LinkModel usual_link(TaskLink link, const DeviceName& from, const DeviceName& to) {
   switch (link) {
@@ -237,6 +254,7 @@ std::string to_text(CostPlacement::Reason reason) {
 }
 
 DeviceModel model_of(const CostModel& model, const DeviceName& device) {
+  const std::string told_host = model.told == nullptr ? "" : model.told->host(device);
   const int64_t told_memory = model.told == nullptr || device.type != Device::kHostKind
                                   ? 0
                                   : model.told->memory_bytes(device);
@@ -244,9 +262,13 @@ DeviceModel model_of(const CostModel& model, const DeviceName& device) {
     if (!satisfies(device, each.devices)) continue;
     DeviceModel found = each;
     if (found.memory_bytes == 0) found.memory_bytes = told_memory;
+    if (found.host.empty() && found.slowdown > 1) found.host = told_host;
     return found;
   }
-  return {device, speed_of(model, device), 1, told_memory};
+  DeviceModel found{device, speed_of(model, device), 1, told_memory};
+  add_contention(found, model);
+  if (!found.host.empty() && !told_host.empty()) found.host = told_host;
+  return found;
 }
 
 LinkModel model_of(const CostModel& model, const DeviceName& from, const DeviceName& to) {

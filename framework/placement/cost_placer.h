@@ -23,6 +23,9 @@ struct DeviceModel {
   DeviceSpeed speed;
   int32_t slots = 1;         // nodes at once
   int64_t memory_bytes = 0;  // 0: no limit
+  // Devices with equal hosts slow each other (contention.h); with "", none.
+  double slowdown = 1;
+  std::string host = {};
 };
 
 // From all devices that satisfy the one request to all that satisfy the other.
@@ -35,7 +38,8 @@ struct LinkModel {
 
 // Of several models of a device, or link, the first counts; behind them what the profile has of
 // it, what the tasks of a cluster tell, and usual ones. Where a model names no limit of memory the
-// one counts that the task tells.
+// one counts that the task tells; so does its host where a model has a slowdown and names none, and
+// in place of what the profile says.
 struct CostModel {
   std::vector<DeviceModel> devices;
   std::vector<LinkModel> links;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule that grows by one task at a time. It predicts as simulation.h does, but for who is
-// ready first: a task is put behind all that its device was given before.
+// A schedule that grows by one task at a time. It predicts as simulation.h does, but for two
+// things: a task is put behind all that its device was given before; and where devices of one host
+// slow each other, those that are busy when it starts slow it until its end, and it slows none of
+// them.
 #include "framework/placement/greedy.h"
 
 #include <algorithm>
@@ -12,6 +14,7 @@
 #include <utility>
 
 #include "framework/base/interrupt.h"
+#include "framework/placement/contention.h"
 
 namespace treenail {
 namespace {
@@ -51,10 +54,12 @@ class Greedy {
  public:
   explicit Greedy(const Problem& problem)
       : p_(problem),
+        contention_(problem),
         places_(problem.units.size(), kOpen),
         waiting_(problem.units.size()),
         finish_(problem.tasks.size(), 0),
         free_at_(problem.devices.size()),
+        busy_until_(problem.devices.size(), 0),
         unit_seconds_(problem.units.size() * static_cast<size_t>(problem.cost_classes), 0),
         room_(problem.capacities),
         reserved_(problem.devices.size(), 0) {
@@ -195,7 +200,18 @@ class Greedy {
     double start = ready_at(task, device, false);
     if (p_.cost(task, device) > 0) start = std::max(start, *first_free(device));
     const double rest = unit_seconds(task_of(task).unit, d.cost_class) - p_.cost(task, device);
-    return start + p_.cost(task, device) + std::max(0.0, rest) / d.slots;
+    const double stretch = this->stretch(device, start);
+    return start + stretch * p_.cost(task, device) + stretch * std::max(0.0, rest) / d.slots;
+  }
+
+  // Seconds that a second of the device's work takes from `start` on.
+  double stretch(int32_t device, double start) const {
+    const int32_t host = contention_.host(device);
+    if (host < 0) return 1;
+    const auto busy = std::ranges::count_if(contention_.devices(host), [&](int32_t other) {
+      return other != device && busy_until_[static_cast<size_t>(other)] > start;
+    });
+    return contention_.stretch(device, static_cast<size_t>(busy));
   }
 
   std::vector<double>::iterator first_free(int32_t device) {
@@ -253,12 +269,14 @@ class Greedy {
   void schedule(int32_t task) {
     const int32_t device = place_of(task);
     const double seconds = p_.cost(task, device);
-    double& finish = finish_[static_cast<size_t>(task)];
-    finish = ready_at(task, device, true) + seconds;
+    double start = ready_at(task, device, true);
+    if (seconds > 0) start = std::max(start, *first_free(device));
+    const double finish = start + stretch(device, start) * seconds;
+    finish_[static_cast<size_t>(task)] = finish;
     if (seconds > 0) {
-      double& slot = *first_free(device);
-      finish = std::max(finish, slot + seconds);
-      slot = finish;
+      *first_free(device) = finish;
+      double& busy = busy_until_[static_cast<size_t>(device)];
+      busy = std::max(busy, finish);
     }
     unit_seconds(task_of(task).unit, p_.devices[static_cast<size_t>(device)].cost_class) -= seconds;
     if (unit_of(task).devices.size() == 1) reserved_[static_cast<size_t>(device)] -= seconds;
@@ -269,10 +287,12 @@ class Greedy {
   }
 
   const Problem& p_;
+  const Contention contention_;
   std::vector<int32_t> places_;                // by unit
   std::vector<std::vector<int32_t>> waiting_;  // by unit: its tasks that have come so far
   std::vector<double> finish_;                 // by task
   std::vector<std::vector<double>> free_at_;   // by device: when each slot is free
+  std::vector<double> busy_until_;             // by device: when all of its slots are
   std::vector<double> unit_seconds_;  // by unit and cost class, of tasks that are not placed
   std::vector<int64_t> room_;         // by memory, beside state
   std::vector<double>

@@ -51,6 +51,10 @@ void check_devices(const PlacementProblem& p) {
     check_number(device.cost_class, static_cast<size_t>(std::max(p.cost_classes, 0)), "cost class");
     if (device.slots < 1)
       throw invalid_argument("placement: a device must have at least 1 slot, got ", device.slots);
+    if (!(device.slowdown >= 1) || !std::isfinite(device.slowdown)) {
+      throw invalid_argument("placement: the slowdown of a device must be finite and at least 1, ",
+                             "got ", device.slowdown);
+    }
   }
   for (const PlacementProblem::Unit& unit : p.units) {
     check_amount(static_cast<double>(unit.state_bytes), "the bytes of state");

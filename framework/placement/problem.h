@@ -38,6 +38,9 @@ struct PlacementProblem {
     int32_t memory = 0;
     int32_t slots = 1;       // tasks at once
     int32_t cost_class = 0;  // devices of one class take the same time
+    // Devices of one host slow each other (contention.h); -1: nothing does.
+    int32_t host = -1;
+    double slowdown = 1;  // time of a task while all others of the host are busy, by that alone
   };
   // Whose transfers wait for one another.
   enum class Sharing : uint8_t {

@@ -2,6 +2,7 @@
 #include "framework/placement/profile.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <limits>
 #include <utility>
@@ -13,8 +14,14 @@
 namespace treenail {
 namespace {
 
-constexpr std::string_view kFirstLine = "treenail-placement-profile 1";
-constexpr std::string_view kFirstLineWithFigures = "treenail-placement-profile 2";
+// By version: 2 has figures of devices and links, 3 how devices slow each other as well.
+constexpr std::array<std::string_view, 3> kFirstLines = {
+    "treenail-placement-profile 1", "treenail-placement-profile 2", "treenail-placement-profile 3"};
+constexpr std::array<std::string_view, 3> kLines = {
+    "\"runs N\", \"kernel KIND NAME COUNT NANOSECONDS FUSED...\"",
+    ", \"device NAME FLOPS BYTES NANOSECONDS\", \"link FROM TO NANOSECONDS BYTES\"",
+    ", \"contention DEVICE HOST THOUSANDTHS\""};
+constexpr int64_t kAlone = 1000;  // thousandths
 constexpr int64_t kMostBytes = int64_t{1} << 30;
 
 // A word of a line: letters that are seen.
@@ -109,6 +116,21 @@ void PlacementProfile::set_device(std::string_view device, const DeviceFigures& 
   devices_[std::string(device)] = figures;
 }
 
+void PlacementProfile::set_contention(std::string_view device, const ContentionFigures& figures) {
+  if (!devices_.contains(std::string(device))) {
+    throw invalid_argument("a placement profile was given a slowdown of ", quoted(device),
+                           ", of which it has no other figures");
+  }
+  if (!is_word(figures.host))
+    throw invalid_argument("a placement profile cannot hold the name ", quoted(figures.host));
+  if (figures.thousandths < kAlone) {
+    throw invalid_argument("a placement profile was given ", figures.thousandths,
+                           " thousandths as the slowdown of ", device, "; needed are at least ",
+                           kAlone);
+  }
+  contention_[std::string(device)] = figures;
+}
+
 void PlacementProfile::set_link(const Link& link, const LinkFigures& figures) {
   for (const std::string& name : {link.first, link.second}) {
     if (!is_word(name))
@@ -124,8 +146,8 @@ void PlacementProfile::set_link(const Link& link, const LinkFigures& figures) {
 
 std::string PlacementProfile::to_text() const {
   const bool has_figures = !devices_.empty() || !links_.empty();
-  std::string text =
-      concat(has_figures ? kFirstLineWithFigures : kFirstLine, "\nruns ", runs_, "\n");
+  const size_t version = !contention_.empty() ? 3 : has_figures ? 2 : 1;
+  std::string text = concat(kFirstLines[version - 1], "\nruns ", runs_, "\n");
   for (const auto& [key, sum] : sums_) {
     const auto& [kind, name, fused] = key;
     text += concat("kernel ", kind, " ", name, " ", sum.count, " ", sum.total_ns);
@@ -136,11 +158,14 @@ std::string PlacementProfile::to_text() const {
     text += concat("device ", name, " ", each.flops_per_second, " ", each.bytes_per_second, " ",
                    each.ns_per_node, "\n");
   }
+  for (const auto& [name, each] : contention_)
+    text += concat("contention ", name, " ", each.host, " ", each.thousandths, "\n");
   for (const auto& [link, each] : links_) {
     text += concat("link ", link.first, " ", link.second, " ", each.latency_ns, " ",
                    each.bytes_per_second, "\n");
   }
-  return text + concat("end ", sums_.size() + devices_.size() + links_.size(), "\n");
+  return text +
+         concat("end ", sums_.size() + devices_.size() + contention_.size() + links_.size(), "\n");
 }
 
 // A line after the other into a profile.
@@ -160,12 +185,13 @@ class PlacementProfile::Reader {
 
  private:
   void read_head() {
-    const bool any = lines_.next();
-    has_figures_ = any && lines_.line() == kFirstLineWithFigures;
-    if (has_figures_ || (any && lines_.line() == kFirstLine)) return;
+    const std::string_view line = lines_.next() ? lines_.line() : std::string_view();
+    const auto known = std::ranges::find(kFirstLines, line);
+    version_ = known - kFirstLines.begin() + 1;
+    if (known != kFirstLines.end()) return;
     throw invalid_argument(
-        "it is no placement profile that this Treenail knows: it does not begin ", "with the line ",
-        quoted(kFirstLine), " or ", quoted(kFirstLineWithFigures));
+        "it is no placement profile that this Treenail knows: it does not begin with the line ",
+        quoted(kFirstLines[0]), ", ", quoted(kFirstLines[1]), " or ", quoted(kFirstLines[2]));
   }
 
   void read_line() {
@@ -178,12 +204,14 @@ class PlacementProfile::Reader {
       has_runs_ = true;
     } else if (is("kernel", 5, words.size()) && has_runs_) {
       read_kernel(words);
-    } else if (is("device", 5, 5) && has_runs_ && has_figures_) {
+    } else if (is("device", 5, 5) && has_runs_ && version_ >= 2) {
       const DeviceFigures figures{lines_.whole(2, 1, "operations per second"),
                                   lines_.whole(3, 1, "bytes per second"),
                                   lines_.whole(4, 0, "the time in ns")};
       note_fresh(profile_.devices_.try_emplace(std::string(words[1]), figures).second, "device");
-    } else if (is("link", 5, 5) && has_runs_ && has_figures_) {
+    } else if (is("contention", 4, 4) && has_runs_ && version_ >= 3) {
+      read_contention(words);
+    } else if (is("link", 5, 5) && has_runs_ && version_ >= 2) {
       const LinkFigures figures{lines_.whole(3, 0, "the time in ns"),
                                 lines_.whole(4, 1, "bytes per second")};
       const Link link(words[1], words[2]);
@@ -191,13 +219,18 @@ class PlacementProfile::Reader {
     } else if (is("end", 2, 2) && has_runs_) {
       read_end();
     } else {
-      lines_.fail(
-          has_figures_
-              ? "a line is \"runs N\", \"kernel KIND NAME COUNT NANOSECONDS FUSED...\", \"device "
-                "NAME FLOPS BYTES NANOSECONDS\", \"link FROM TO NANOSECONDS BYTES\" or \"end N\""
-              : "a line is \"runs N\", \"kernel KIND NAME COUNT NANOSECONDS FUSED...\" or \"end "
-                "N\"");
+      lines_.fail(concat("a line is ", kLines[0], version_ >= 2 ? kLines[1] : "",
+                         version_ >= 3 ? kLines[2] : "", " or \"end N\""));
     }
+  }
+
+  void read_contention(const std::vector<std::string_view>& words) {
+    const std::string device(words[1]);
+    if (!profile_.devices_.contains(device))
+      lines_.fail("no line before it has the figures of that device");
+    ContentionFigures figures{std::string(words[2]),
+                              lines_.whole(3, kAlone, "the slowdown in thousandths")};
+    note_fresh(profile_.contention_.try_emplace(device, std::move(figures)).second, "contention");
   }
 
   void read_kernel(const std::vector<std::string_view>& words) {
@@ -216,7 +249,7 @@ class PlacementProfile::Reader {
   }
 
   void read_end() {
-    const std::string_view what = has_figures_ ? "lines" : "kernels";
+    const std::string_view what = version_ >= 2 ? "lines" : "kernels";
     if (lines_.whole(1, 0, concat("the number of ", what)) != lines_read_)
       throw data_loss("a placement profile has ", lines_read_, " ", what, ", and its end tells ",
                       lines_.words()[1]);
@@ -225,8 +258,9 @@ class PlacementProfile::Reader {
 
   ProfileReader lines_;
   PlacementProfile profile_;
-  bool has_figures_ = false, has_runs_ = false, ended_ = false;
-  int64_t lines_read_ = 0;  // of kernels, devices and links
+  int64_t version_ = 1;
+  bool has_runs_ = false, ended_ = false;
+  int64_t lines_read_ = 0;  // of kernels, devices, contention and links
 };
 
 PlacementProfile PlacementProfile::from_text(std::string_view text) { return Reader(text).read(); }

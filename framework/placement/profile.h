@@ -32,6 +32,11 @@ class PlacementProfile {
   struct LinkFigures {
     int64_t latency_ns = 0, bytes_per_second = 0;
   };
+  // Devices of one host (any word, the same for all of them) slow each other: see contention.h.
+  struct ContentionFigures {
+    std::string host;
+    int64_t thousandths = 1000;  // of the time that a work takes alone, while all others work
+  };
   using Link = std::pair<std::string, std::string>;  // from a task to a task
 
   // Adds an execution. Errors: InvalidArgument for names that a file cannot hold, and a negative
@@ -43,6 +48,8 @@ class PlacementProfile {
   // By the device's full name. Errors: InvalidArgument for a name that a file cannot hold, and
   // figures out of range.
   void set_device(std::string_view device, const DeviceFigures& figures);
+  // Of a device that has figures. Errors: the same.
+  void set_contention(std::string_view device, const ContentionFigures& figures);
   // Between tasks, "/job:worker/replica:0/task:1". Errors: the same.
   void set_link(const Link& link, const LinkFigures& figures);
 
@@ -50,6 +57,7 @@ class PlacementProfile {
   // By kind, name and what was fused.
   std::vector<Entry> entries() const;
   const std::map<std::string, DeviceFigures>& devices() const { return devices_; }
+  const std::map<std::string, ContentionFigures>& contention() const { return contention_; }
   const std::map<Link, LinkFigures>& links() const { return links_; }
 
   std::string to_text() const;
@@ -67,6 +75,7 @@ class PlacementProfile {
   };
   std::map<std::tuple<std::string, std::string, std::vector<std::string>>, Sum> sums_;
   std::map<std::string, DeviceFigures> devices_;
+  std::map<std::string, ContentionFigures> contention_;  // by device
   std::map<Link, LinkFigures> links_;
   int64_t runs_ = 0;
 };

@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <queue>
+#include <ranges>
 #include <unordered_map>
 #include <utility>
+
+#include "framework/placement/contention.h"
 
 namespace treenail {
 namespace {
@@ -18,6 +21,7 @@ class Simulation {
   Simulation(const Problem& problem, std::span<const int32_t> places)
       : p_(problem),
         places_(places),
+        slowed_(problem),
         missing_(problem.tasks.size()),
         free_slots_(problem.devices.size()),
         ready_(problem.devices.size()),
@@ -42,23 +46,23 @@ class Simulation {
       if (missing_[t] == 0) make_ready(static_cast<int32_t>(t));
     }
     start_ready();
-    while (!ends_.empty() || !arrivals_.empty()) {
-      now_ = std::min(ends_.empty() ? arrivals_.top().first : ends_.top().first,
-                      arrivals_.empty() ? ends_.top().first : arrivals_.top().first);
-      while (!ends_.empty() && ends_.top().first == now_) {
-        const int32_t task = ends_.top().second;
-        ends_.pop();
-        end(task);
-      }
+    for (;;) {
+      now_ = std::min({slowed_.next_end(), time_of(ends_), time_of(arrivals_)});
+      if (now_ == SlowedTasks::kNever) return std::move(timeline_);
+      take_ends();
       take_arrivals();
       start_ready();
     }
-    return std::move(timeline_);
   }
 
  private:
   using Event = std::pair<double, int32_t>;
   using Events = std::priority_queue<Event, std::vector<Event>, std::greater<>>;
+  using Ready = std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>>;
+
+  static double time_of(const Events& events) {
+    return events.empty() ? SlowedTasks::kNever : events.top().first;
+  }
 
   int32_t device(int32_t task) const { return places_[static_cast<size_t>(task)]; }
   int32_t memory(int32_t task) const { return p_.memory_of(device(task)); }
@@ -79,7 +83,7 @@ class Simulation {
   void make_ready(int32_t task) {
     if (!takes_slot(task)) return immediate_.push_back(task);
     const auto d = static_cast<size_t>(device(task));
-    ready_[d].emplace(now_, task);
+    ready_[d].push(task);
     if (free_slots_[d] > 0) touched_.push_back(device(task));
   }
 
@@ -92,29 +96,48 @@ class Simulation {
       auto& ready = ready_[static_cast<size_t>(d)];
       int32_t& slots = free_slots_[static_cast<size_t>(d)];
       while (slots > 0 && !ready.empty()) {
-        const int32_t task = ready.top().second;
+        const int32_t task = ready.top();
         ready.pop();
         --slots;
         start(task);
       }
     }
     touched_.clear();
+    slowed_.settle(now_);
   }
 
   void start(int32_t task) {
-    const auto t = static_cast<size_t>(task);
     const double seconds = p_.cost(task, device(task));
-    timeline_.start[t] = now_;
-    timeline_.finish[t] = now_ + seconds;
-    timeline_.busy[static_cast<size_t>(device(task))] += seconds;
-    timeline_.makespan = std::max(timeline_.makespan, timeline_.finish[t]);
-    ends_.emplace(timeline_.finish[t], task);
+    timeline_.start[static_cast<size_t>(task)] = now_;
+    if (seconds > 0 && slowed_.runs_on(device(task))) {
+      slowed_.start(device(task), task, seconds, now_);
+    } else {
+      note_finish(task, now_ + seconds, seconds);
+      ends_.emplace(now_ + seconds, task);
+    }
     for (const int32_t output : task_of(task).outputs) {
       const Problem::Value& value = value_of(output);
       hold(memory(task), value.held);
       if (value.view_of >= 0) ++uses(value.view_of, memory(task));
       uses(output, memory(task)) = static_cast<int32_t>(value.consumers.size()) + 1;
     }
+  }
+
+  void note_finish(int32_t task, double finish, double seconds) {
+    timeline_.finish[static_cast<size_t>(task)] = finish;
+    timeline_.busy[static_cast<size_t>(device(task))] += seconds;
+    timeline_.makespan = std::max(timeline_.makespan, finish);
+  }
+
+  void take_ends() {
+    ending_.clear();
+    for (; time_of(ends_) == now_; ends_.pop()) ending_.push_back(ends_.top().second);
+    const size_t unslowed = ending_.size();
+    slowed_.take_ends(now_, ending_);
+    for (const int32_t task : ending_ | std::views::drop(unslowed))
+      note_finish(task, now_, now_ - timeline_.start[static_cast<size_t>(task)]);
+    std::ranges::sort(ending_);
+    for (const int32_t task : ending_) end(task);
   }
 
   void end(int32_t task) {
@@ -206,12 +229,14 @@ class Simulation {
   const std::span<const int32_t> places_;
   PlacementTimeline timeline_;
   double now_ = 0;
+  SlowedTasks slowed_;
   std::vector<int32_t> missing_;                  // by task: values that are not there yet
   std::vector<int32_t> free_slots_;               // by device
-  std::vector<Events> ready_;                     // by device: tasks, by when they became ready
+  std::vector<Ready> ready_;                      // by device: tasks, the lowest on top
   std::vector<int32_t> immediate_;                // tasks that take no time and may start
   std::vector<int32_t> touched_;                  // devices that may start a task
-  Events ends_, arrivals_;                        // of tasks, of transfers
+  Events ends_, arrivals_;                        // of tasks that nothing slows, of transfers
+  std::vector<int32_t> ending_;                   // tasks, at one time
   std::unordered_map<int64_t, double> channels_;  // when each is free again
   std::unordered_map<int64_t, int32_t> uses_;     // by value and memory
   std::vector<int64_t> live_;                     // by memory

@@ -3,8 +3,11 @@
 // at once. The rules, which a test holds against a second simulator:
 //
 // - A task is ready when all of its values are there. A device runs as many tasks at once as it has
-//   slots; a free slot takes the task that has been ready longest, of those the lowest. A task that
-//   takes no time needs no slot.
+//   slots; a free slot takes the lowest task that is ready, as a run takes the first in the order
+//   of its graph (run/activation.h). A task that takes no time needs no slot.
+// - A task takes as long as it costs, but where others of its device's host are busy, that is, run
+//   a task that takes time: then it goes on more slowly, from when they begin to when they end, as
+//   contention.h says. Transfers neither slow tasks nor are slowed.
 // - A value is there for tasks in its own memory when its producer ends, elsewhere when its
 //   transfer has arrived: one for each memory where it is wanted. Transfers that share a channel
 //   (of two, either) occupy it one after the other, bytes times seconds per byte each, in the order
@@ -33,7 +36,7 @@ struct PlacementTimeline {
   };
   std::vector<double> start, finish;  // by task, in seconds
   std::vector<Transfer> transfers;    // in the order in which they were queued
-  std::vector<double> busy;           // by device: the sum of its tasks
+  std::vector<double> busy;           // by device: the sum of its tasks' times
   std::vector<int64_t> peak_bytes;    // by memory
   double makespan = 0;                // the last task's end, in seconds
 };

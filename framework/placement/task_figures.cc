@@ -50,6 +50,11 @@ int64_t ClusterFigures::memory_bytes(const DeviceName& device) const {
   return task == nullptr ? 0 : task->memory_bytes;
 }
 
+std::string ClusterFigures::host(const DeviceName& device) const {
+  const TaskFigures* const task = find(device);
+  return task == nullptr ? "" : task->host;
+}
+
 TaskLink ClusterFigures::link(const DeviceName& from, const DeviceName& to) const {
   const TaskFigures *const source = find(from), *const destination = find(to);
   const bool together = source != nullptr && destination != nullptr && !source->host.empty() &&

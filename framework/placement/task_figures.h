@@ -36,6 +36,8 @@ class ClusterFigures {
   double cores(const DeviceName& device) const;
   // 0: no limit that is known.
   int64_t memory_bytes(const DeviceName& device) const;
+  // Equal where devices are under one kernel; "": it is not told.
+  std::string host(const DeviceName& device) const;
   TaskLink link(const DeviceName& from, const DeviceName& to) const;
 
   // As a protocol-buffer message, for who asks what a run would be like; hosts are numbers there,

@@ -30,14 +30,22 @@ void parse(PyObject* tuple, const char* format, Places*... places) {
   if (!PyArg_ParseTuple(tuple, format, places...)) throw PythonError();
 }
 
+ClusterFigures figures_from(PyObject* object) {
+  char* bytes = nullptr;
+  Py_ssize_t size = 0;
+  if (PyBytes_AsStringAndSize(object, &bytes, &size) < 0) throw PythonError();
+  return ClusterFigures::from_bytes({bytes, static_cast<size_t>(size)});
+}
+
 DeviceModel device_from(PyObject* tuple) {
-  const char* name = nullptr;
+  const char *name = nullptr, *host = nullptr;
   long long memory = 0;
   int slots = 1;
   DeviceModel model;
-  parse(tuple, "sdddiL", &name, &model.speed.flops_per_second, &model.speed.bytes_per_second,
-        &model.speed.seconds_per_node, &slots, &memory);
+  parse(tuple, "sdddiLds", &name, &model.speed.flops_per_second, &model.speed.bytes_per_second,
+        &model.speed.seconds_per_node, &slots, &memory, &model.slowdown, &host);
   model.devices = parse_device_name(name);
+  model.host = host;
   model.slots = slots;
   model.memory_bytes = memory;
   return model;
@@ -174,10 +182,11 @@ PyObject* predict(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
 
 // placement_profile(text or None, [(kind, name, (fused name, ...), ns)], runs,
 //                   [(device, flops per second, bytes per second, ns per node)],
-//                   [(from task, to task, ns, bytes per second)]) -> text
+//                   [(from task, to task, ns, bytes per second)],
+//                   [(device, host, thousandths)]) -> text
 PyObject* profile(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
-    if (nargs != 5) throw_type_error("placement_profile() takes five arguments");
+    if (nargs != 6) throw_type_error("placement_profile() takes six arguments");
     PlacementProfile profile;
     if (args[0] != Py_None) profile = PlacementProfile::from_text(text_of(args[0], "a profile"));
     each_item(args[1], [&](PyObject* item) {
@@ -200,6 +209,12 @@ PyObject* profile(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
       long long ns = 0, bytes = 0;
       parse(item, "ssLL", &from, &to, &ns, &bytes);
       profile.set_link({from, to}, {ns, bytes});
+    });
+    each_item(args[5], [&](PyObject* item) {
+      const char *name = nullptr, *host = nullptr;
+      long long thousandths = 0;
+      parse(item, "ssL", &name, &host, &thousandths);
+      profile.set_contention(name, {host, thousandths});
     });
     for (long runs = checked(PyLong_AsLong(args[2])); runs > 0; --runs) profile.end_run();
     return text_object(profile.to_text()).release();
@@ -230,8 +245,19 @@ Ref link_figures(const PlacementProfile& profile) {
   return dict;
 }
 
+// {name: (host, thousandths)}
+Ref contention_figures(const PlacementProfile& profile) {
+  Ref dict = checked(PyDict_New());
+  for (const auto& [name, each] : profile.contention()) {
+    set(dict, name.c_str(),
+        checked(
+            Py_BuildValue("(sL)", each.host.c_str(), static_cast<long long>(each.thousandths))));
+  }
+  return dict;
+}
+
 // placement_profile_entries(text) -> (runs, [(kind, name, (fused name, ...), count, total ns)],
-//                                     device_figures(), link_figures())
+//                                     device_figures(), link_figures(), contention_figures())
 PyObject* profile_entries(PyObject*, PyObject* text) {
   return guarded([&] {
     const PlacementProfile profile = PlacementProfile::from_text(text_of(text, "a profile"));
@@ -246,9 +272,10 @@ PyObject* profile_entries(PyObject*, PyObject* text) {
                                              static_cast<long long>(entry.total_ns)));
       checked(PyList_Append(list.get(), item.get()));
     }
-    const Ref devices = device_figures(profile), links = link_figures(profile);
-    return checked(Py_BuildValue("(LOOO)", static_cast<long long>(profile.runs()), list.get(),
-                                 devices.get(), links.get()))
+    const Ref devices = device_figures(profile), links = link_figures(profile),
+              contention = contention_figures(profile);
+    return checked(Py_BuildValue("(LOOOO)", static_cast<long long>(profile.runs()), list.get(),
+                                 devices.get(), links.get(), contention.get()))
         .release();
   });
 }
@@ -263,6 +290,20 @@ PyObject* load_profile(PyObject*, PyObject* path) {
       text = PlacementProfile::load(name).to_text();
     }
     return text_object(text).release();
+  });
+}
+
+// device_hosts(what tasks tell, [device]) -> [host, or "" where none is told]
+PyObject* device_hosts(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&] {
+    if (nargs != 2) throw_type_error("device_hosts() takes two arguments");
+    const ClusterFigures told = figures_from(args[0]);
+    Ref list = checked(PyList_New(0));
+    each_item(args[1], [&](PyObject* item) {
+      const std::string host = told.host(parse_device_name(text_of(item, "a device")));
+      checked(PyList_Append(list.get(), text_object(host).get()));
+    });
+    return list.release();
   });
 }
 
@@ -301,6 +342,8 @@ PyMethodDef functions[] = {
      METH_FASTCALL, nullptr},
     {"placement_profile_entries", profile_entries, METH_O, nullptr},
     {"load_placement_profile", load_profile, METH_O, nullptr},
+    {"device_hosts", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(device_hosts)),
+     METH_FASTCALL, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -319,13 +362,7 @@ std::shared_ptr<const CostModel> cost_model_from(PyObject* object) {
     model->costs.profile = std::make_shared<const PlacementProfile>(
         PlacementProfile::from_text(text_of(profile, "a profile")));
   }
-  if (told != Py_None) {
-    char* bytes = nullptr;
-    Py_ssize_t size = 0;
-    if (PyBytes_AsStringAndSize(told, &bytes, &size) < 0) throw PythonError();
-    model->told = std::make_shared<const ClusterFigures>(
-        ClusterFigures::from_bytes({bytes, static_cast<size_t>(size)}));
-  }
+  if (told != Py_None) model->told = std::make_shared<const ClusterFigures>(figures_from(told));
   return model;
 }
 

@@ -59,13 +59,17 @@ class DeviceModel:
     multiply-add being two; bytes_per_second: of its memory; seconds_per_node: beside what an
     operation computes; an operation takes that and the longer of the two others. slots: operations
     at once. memory_bytes: what it may hold at once; 0: no limit. CPUs of one task share the memory
-    of that of them that has most. What is not given is that of a usual core of a CPU, or of a usual
-    accelerator for other kinds of devices. Raises TypeError and ValueError.
+    of that of them that has most. slowdown: how many times as long operations take while all other
+    devices of the host are busy, at least 1; while some of them are, so many parts of what that is
+    more. host: any name, the same for those that slow each other; without one nothing does, but at
+    a server those of one machine, as its tasks tell. What is not given is that of a usual core of a
+    CPU, or of a usual accelerator for other kinds of devices. Raises TypeError and ValueError.
     """
 
     def __init__(self, devices: str, *, flops_per_second: float | None = None,
                  bytes_per_second: float | None = None, seconds_per_node: float | None = None,
-                 slots: int = 1, memory_bytes: int = 0) -> None:
+                 slots: int = 1, memory_bytes: int = 0, slowdown: float = 1.0,
+                 host: str = "") -> None:
         self.devices = _text(devices, "devices")
         kind = _core.device_kind(self.devices)
         flops, memory, node = _core.usual_speed(kind or "CPU")
@@ -77,14 +81,18 @@ class DeviceModel:
             seconds_per_node, "seconds_per_node")
         self.slots = _whole(slots, "slots", 1, _MOST_SLOTS)
         self.memory_bytes = _whole(memory_bytes, "memory_bytes", 0)
+        self.slowdown = _number(slowdown, "slowdown", 1.0)
+        self.host = _text(host, "host")
 
     def _fields(self) -> tuple:
         return (self.devices, self.flops_per_second, self.bytes_per_second, self.seconds_per_node,
-                self.slots, self.memory_bytes)
+                self.slots, self.memory_bytes, self.slowdown, self.host)
 
     def __repr__(self) -> str:
+        fields = self._fields()
+        shared = ", slowdown=%g, host=%r" % fields[6:] if self.slowdown > 1 or self.host else ""
         return ("DeviceModel(%r, flops_per_second=%g, bytes_per_second=%g, seconds_per_node=%g, "
-                "slots=%d, memory_bytes=%d)" % self._fields())
+                "slots=%d, memory_bytes=%d%s)" % (fields[:6] + (shared,)))
 
 
 class Link:
@@ -121,7 +129,7 @@ class Link:
 
 class Profile:
     """How long operations took, by name and kind of device, and what devices of a cluster and the
-    links between its tasks were measured to be like.
+    links between its tasks were measured to be like, and how much devices slow each other.
 
     Made of traced runs (from_runs) and by tn.placement.measure, and kept in a file
     (docs/formats/placement-profile.md), which is read when somebody asks for it and never else:
@@ -129,7 +137,7 @@ class Profile:
     """
 
     def __init__(self) -> None:
-        self._text = _core.placement_profile(None, [], 0, [], [])
+        self._text = _core.placement_profile(None, [], 0, [], [], [])
 
     @classmethod
     def from_runs(cls, run_metadata: Any) -> Profile:
@@ -151,14 +159,15 @@ class Profile:
             raise ValueError("no operation was timed: Session.run needs "
                              "options=tn.RunOptions(trace_level=tn.RunOptions.FULL_TRACE)")
         profile = cls()
-        profile._text = _core.placement_profile(None, kernels, len(runs), [], [])
+        profile._text = _core.placement_profile(None, kernels, len(runs), [], [], [])
         return profile
 
-    def _with_figures(self, devices: list, links: list) -> Profile:
-        """This one, with (device, flops per second, bytes per second, ns per node) and
-        (task, task, ns, bytes per second) in place of what it has of the same."""
+    def _with_figures(self, devices: list, links: list, contention: list) -> Profile:
+        """This one, with (device, flops per second, bytes per second, ns per node),
+        (task, task, ns, bytes per second) and (device, host, thousandths) in place of what it has
+        of the same."""
         profile = Profile()
-        profile._text = _core.placement_profile(self._text, [], 0, devices, links)
+        profile._text = _core.placement_profile(self._text, [], 0, devices, links, contention)
         return profile
 
     @classmethod
@@ -190,10 +199,14 @@ class Profile:
     @property
     def devices(self) -> list[DeviceModel]:
         """What was measured of devices, by full name; memory_bytes is 0."""
-        found = _core.placement_profile_entries(self._text)[2]
-        return [DeviceModel(name, flops_per_second=flops, bytes_per_second=size,
-                            seconds_per_node=1e-9 * ns)
-                for name, (flops, size, ns) in found.items()]
+        found, _, contention = _core.placement_profile_entries(self._text)[2:]
+        models = []
+        for name, (flops, size, ns) in found.items():
+            host, thousandths = contention.get(name, ("", 1000))
+            models.append(DeviceModel(name, flops_per_second=flops, bytes_per_second=size,
+                                      seconds_per_node=1e-9 * ns, slowdown=thousandths / 1000,
+                                      host=host))
+        return models
 
     @property
     def links(self) -> list[Link]:
@@ -203,7 +216,7 @@ class Profile:
                 for (source, destination), (ns, size) in found.items()]
 
     def __repr__(self) -> str:
-        runs, entries, devices, links = _core.placement_profile_entries(self._text)
+        runs, entries, devices, links, _ = _core.placement_profile_entries(self._text)
         figures = ", %d devices and %d links" % (len(devices), len(links)) if devices else ""
         return "<tn.placement.Profile of %d kernels in %d runs%s>" % (len(entries), runs, figures)
 

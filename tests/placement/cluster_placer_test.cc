@@ -165,6 +165,66 @@ TEST(CostModel, TakesWhatWasAskedThenMeasuredThenTold) {
   EXPECT_EQ(model_of(model, cpu("0")).memory_bytes, 50);
 }
 
+// Two devices of a host, of which the second is slowed, and one that is alone.
+std::shared_ptr<const PlacementProfile> contended_profile() {
+  PlacementProfile profile;
+  for (const char* task : {"0", "1", "2"}) profile.set_device(to_text(cpu(task)), {7, 8, 9});
+  profile.set_contention(to_text(cpu("0")), {"box", 1000});
+  profile.set_contention(to_text(cpu("1")), {"box", 1388});
+  return std::make_shared<const PlacementProfile>(profile);
+}
+
+TEST(CostModel, HasWhatWasMeasuredOfDevicesThatSlowEachOther) {
+  CostModel model;
+  EXPECT_EQ(model_of(model, cpu("0")).slowdown, 1);
+  model.costs.profile = contended_profile();
+  EXPECT_EQ(model_of(model, cpu("0")).slowdown, 1);
+  EXPECT_EQ(model_of(model, cpu("0")).host, "box");
+  EXPECT_EQ(model_of(model, cpu("1")).slowdown, 1.388);
+  EXPECT_EQ(model_of(model, cpu("1")).host, "box");
+  EXPECT_EQ(model_of(model, cpu("2")).slowdown, 1);
+  EXPECT_EQ(model_of(model, cpu("2")).host, "");
+}
+
+TEST(CostModel, TakesHostsFromTheTasksWhereTheyTellThem) {
+  CostModel model;
+  model.costs.profile = contended_profile();
+  auto told = std::make_shared<ClusterFigures>();
+  for (const char* task : {"0", "1", "2"}) {
+    told->add(std::string("/job:w/replica:0/task:") + task,
+              {4, 4, 0, 1, std::string("host") + task, ""});
+  }
+  model.told = told;
+  EXPECT_EQ(model_of(model, cpu("0")).host, "host0");  // they are apart by now
+  EXPECT_EQ(model_of(model, cpu("1")).host, "host1");
+  EXPECT_EQ(model_of(model, cpu("2")).host, "");  // nothing was measured of it
+  model.devices.push_back({cpu("2"), {1, 2, 3}, 1, 0});
+  EXPECT_EQ(model_of(model, cpu("2")).host, "");
+  model.devices[0].slowdown = 1.5;
+  EXPECT_EQ(model_of(model, cpu("2")).host, "host2");
+  model.devices[0].host = "mine";
+  EXPECT_EQ(model_of(model, cpu("2")).host, "mine");
+}
+
+TEST_F(InCluster, ADeviceThatOthersSlowTooMuchIsLeftAlone) {
+  const Output x = b.placeholder(DType::kFloat32, {1000, 1000}, "x");
+  std::vector<Output> ends;
+  for (int i = 0; i < 6; ++i) ends.push_back(b.op("Exp", {x}));
+  const auto used = [&](double slowdown) {
+    for (DeviceModel& each : model.devices) {
+      each.slowdown = slowdown;
+      each.host = "box";
+    }
+    const CostPlacement found = placed();
+    std::vector<int> counts(3);
+    for (const Output& end : ends) ++counts[static_cast<size_t>(of(found, end))];
+    return counts;
+  };
+  EXPECT_EQ(used(1), (std::vector<int>{2, 2, 2}));
+  EXPECT_EQ(used(1.4), (std::vector<int>{2, 2, 2}));
+  EXPECT_EQ(used(4), (std::vector<int>{6, 0, 0}));
+}
+
 CostModel some_model() {
   CostModel model;
   model.devices.push_back({parse_device_name("/job:w/device:CPU:*"), {1e9, 2e9, 3e-6}, 4, 5});
@@ -173,6 +233,8 @@ CostModel some_model() {
   PlacementProfile profile;
   profile.add("CPU", "a", {}, 7);
   model.costs.profile = std::make_shared<const PlacementProfile>(profile);
+  model.devices.back().slowdown = 1.25;
+  model.devices.back().host = "box";
   model.costs.unknown_dimension = 3;
   model.costs.trip_count = 2.5;
   return model;
@@ -185,10 +247,31 @@ TEST(CostModelBytes, GoThereAndBack) {
   ASSERT_EQ(found.devices.size(), 1U);
   EXPECT_EQ(found.devices[0].slots, 4);
   EXPECT_EQ(found.devices[0].memory_bytes, 5);
+  EXPECT_EQ(found.devices[0].slowdown, 1.25);
+  EXPECT_EQ(found.devices[0].host, "box");
   EXPECT_EQ(found.links.at(0).sharing, PlacementProblem::Sharing::kBoth);
   EXPECT_EQ(found.costs.unknown_dimension, 3);
   EXPECT_EQ(found.costs.trip_count, 2.5);
   EXPECT_FALSE(cost_model_to_bytes({}).empty());
+}
+
+TEST(CostModelBytes, WithoutASlowdownAreOfDevicesThatNothingSlows) {
+  const std::string device = "/job:w/device:CPU:*";
+  std::string bytes = {'\n', static_cast<char>(device.size() + 2), '\n',
+                       static_cast<char>(device.size())};
+  bytes += device;
+  const CostModel found = cost_model_from_bytes(bytes);
+  ASSERT_EQ(found.devices.size(), 1U);
+  EXPECT_EQ(to_text(found.devices[0].devices), device);
+  EXPECT_EQ(found.devices[0].slowdown, 1);
+  EXPECT_EQ(found.devices[0].host, "");
+}
+
+TEST(CostModelBytes, HaveTheProfilesSlowdowns) {
+  CostModel model;
+  model.costs.profile = contended_profile();
+  const CostModel found = cost_model_from_bytes(cost_model_to_bytes(model));
+  EXPECT_EQ(model_of(found, cpu("1")).slowdown, 1.388);
 }
 
 TEST(CostModelBytes, RefuseWhatNoDeviceIs) {
@@ -204,6 +287,11 @@ TEST(CostModelBytes, RefuseWhatNoDeviceIs) {
   EXPECT_NE(reading([](CostModel& m) { m.links[0].latency = -1; }), "no error");
   EXPECT_NE(reading([](CostModel& m) { m.links[0].bytes_per_second = 1.0 / 0.0; }), "no error");
   EXPECT_NE(reading([](CostModel& m) { m.devices[0].slots = 0; }), "no error");
+  for (const double slowdown : {0.5, -1.0, 0.0 / 0.0, 1.0 / 0.0}) {
+    EXPECT_EQ(reading([&](CostModel& m) { m.devices[0].slowdown = slowdown; }),
+              concat("InvalidArgument: a cost model says ", slowdown,
+                     " for a slowdown; needed is a number in [1, 1e+06]"));
+  }
   EXPECT_NE(reading([](CostModel& m) { m.costs.unknown_dimension = 0; }), "no error");
   EXPECT_NE(reading([](CostModel& m) { m.costs.trip_count = 0.0 / 0.0; }), "no error");
   EXPECT_NE(reading([](CostModel& m) {

@@ -74,6 +74,72 @@ TEST(PlacementProfile, HasALineForEachDeviceAndLinkThatWasMeasured) {
             std::string::npos);
 }
 
+constexpr const char* kTextWithContention =
+    "treenail-placement-profile 3\n"
+    "runs 0\n"
+    "device /device:CPU:0 50000000000 9000000000 800\n"
+    "device /device:CPU:1 50000000000 9000000000 800\n"
+    "contention /device:CPU:0 box 1000\n"
+    "contention /device:CPU:1 box 1388\n"
+    "end 4\n";
+
+TEST(PlacementProfile, HasALineForEachDeviceThatOthersOfItsHostSlow) {
+  PlacementProfile profile;
+  for (const char* device : {"/device:CPU:0", "/device:CPU:1"})
+    profile.set_device(device, {50'000'000'000, 9'000'000'000, 800});
+  profile.set_contention("/device:CPU:0", {"box", 1000});
+  profile.set_contention("/device:CPU:1", {"other", 1500});
+  profile.set_contention("/device:CPU:1", {"box", 1388});  // the last one counts
+  EXPECT_EQ(profile.to_text(), kTextWithContention);
+  const PlacementProfile read = PlacementProfile::from_text(kTextWithContention);
+  EXPECT_EQ(read.to_text(), kTextWithContention);
+  EXPECT_EQ(read.contention().at("/device:CPU:1").thousandths, 1388);
+  EXPECT_EQ(read.contention().at("/device:CPU:1").host, "box");
+}
+
+TEST(PlacementProfile, RefusesSlowdownsThatNoDeviceHas) {
+  PlacementProfile profile;
+  profile.set_device("/device:CPU:0", {1, 1, 1});
+  const auto setting = [&](const char* device, PlacementProfile::ContentionFigures figures) {
+    return error_of([&] { profile.set_contention(device, figures); });
+  };
+  EXPECT_EQ(setting("/device:CPU:0", {"box", 999}),
+            "InvalidArgument: a placement profile was given 999 thousandths as the slowdown of "
+            "/device:CPU:0; needed are at least 1000");
+  EXPECT_EQ(setting("/device:CPU:7", {"box", 1000}),
+            "InvalidArgument: a placement profile was given a slowdown of \"/device:CPU:7\", of "
+            "which it has no other figures");
+  EXPECT_EQ(setting("/device:CPU:0", {"", 1000}),
+            "InvalidArgument: a placement profile cannot hold the name \"\"");
+  EXPECT_TRUE(profile.contention().empty());
+  const auto line = [](const std::string& text, const std::string& why) {
+    const std::string head = "treenail-placement-profile 3\nruns 0\ndevice /device:CPU:0 1 1 1\n";
+    EXPECT_EQ(error_of([&] { PlacementProfile::from_text(head + text + "\nend 2\n"); }),
+              "InvalidArgument: line 4 of a placement profile, \"" + text + "\": " + why);
+  };
+  const std::string least = "the slowdown in thousandths must be a whole number of at least 1000";
+  line("contention /device:CPU:0 box 999", least);
+  line("contention /device:CPU:0 box -1500", least);
+  line("contention /device:CPU:0 box nan", least);
+  line("contention /device:CPU:0 box 1500.5", least);
+  line("contention /device:CPU:1 box 1500", "no line before it has the figures of that device");
+  line("contention /device:CPU:0 1500",
+       "a line is \"runs N\", \"kernel KIND NAME COUNT NANOSECONDS FUSED...\", \"device NAME FLOPS "
+       "BYTES NANOSECONDS\", \"link FROM TO NANOSECONDS BYTES\", \"contention DEVICE HOST "
+       "THOUSANDTHS\" or \"end N\"");
+  // Versions before have no such line.
+  std::string second = kTextWithContention;
+  second[std::string("treenail-placement-profile ").size()] = '2';
+  EXPECT_NE(error_of([&] { PlacementProfile::from_text(second); }).find("line 5 of a"),
+            std::string::npos);
+  std::string twice = kTextWithContention;
+  twice.insert(twice.find("end"), "contention /device:CPU:1 box 1388\n");
+  EXPECT_NE(error_of([&] {
+              PlacementProfile::from_text(twice);
+            }).find("the same contention stands twice"),
+            std::string::npos);
+}
+
 TEST(PlacementProfile, GoesToDiskAndBack) {
   const test::TemporaryDirectory directory;
   const std::string path = directory.file("placement.profile");
@@ -96,9 +162,9 @@ TEST(PlacementProfile, RefusesOthersWithTheLine) {
   };
   EXPECT_EQ(reading(""),
             "InvalidArgument: it is no placement profile that this Treenail knows: it does not "
-            "begin with the line \"treenail-placement-profile 1\" or "
-            "\"treenail-placement-profile 2\"");
-  EXPECT_EQ(reading("treenail-placement-profile 3\n").find("InvalidArgument"), 0U);
+            "begin with the line \"treenail-placement-profile 1\", "
+            "\"treenail-placement-profile 2\" or \"treenail-placement-profile 3\"");
+  EXPECT_EQ(reading("treenail-placement-profile 4\n").find("InvalidArgument"), 0U);
   EXPECT_EQ(reading(head + "hello\nend 0\n"),
             "InvalidArgument: line 3 of a placement profile, \"hello\"" + what);
   line("kernel CPU a 0 5", "the count must be a whole number of at least 1");
@@ -121,15 +187,16 @@ TEST(PlacementProfile, RefusesOthersWithTheLine) {
 
 // Cut anywhere, or with any byte changed: an Error, or another profile that writes itself again.
 TEST(PlacementProfile, NothingElseHappensToChangedFiles) {
-  for (const std::string text : {kText, kTextWithFigures}) {
+  for (const std::string text : {kText, kTextWithFigures, kTextWithContention}) {
     for (size_t end = 0; end < text.size(); ++end)
       EXPECT_NE(error_of([&] { PlacementProfile::from_text(text.substr(0, end)); }), "no error")
           << end;
   }
   std::mt19937 random(3);
   for (int i = 0; i < 20'000; ++i) {
-    std::string changed = i % 2 == 0 ? kText : kTextWithFigures;
-    for (int n = 0; n < 1 + i % 3; ++n)
+    const char* const texts[] = {kText, kTextWithFigures, kTextWithContention};
+    std::string changed = texts[i % 3];
+    for (int n = 0; n < 1 + i % 4; ++n)
       changed[random() % changed.size()] = static_cast<char>(random() % 256);
     try {
       const PlacementProfile read = PlacementProfile::from_text(changed);

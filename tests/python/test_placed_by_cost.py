@@ -91,7 +91,10 @@ def test_figures_are_measured_when_somebody_asks_and_kept_in_the_profile(servers
         task + "/device:CPU:0" for task in TASKS}
     assert {(link.source, link.destination) for link in profile.links} == {
         (TASKS[0], TASKS[1]), (TASKS[1], TASKS[0])}
+    # Both are on this machine: in this process even.
+    assert {model.host for model in profile.devices} == {TASKS[0]}
     for model in profile.devices:
+        assert 1 <= model.slowdown < 100
         assert 1e8 < model.flops_per_second < 1e14 and 1e7 < model.bytes_per_second < 1e13
         assert model.seconds_per_node < 1e-2
     for link in profile.links:
@@ -107,6 +110,32 @@ def test_figures_are_measured_when_somebody_asks_and_kept_in_the_profile(servers
         assert (session.run(tn.exp(x), {x: np.zeros(10)}) == 1).all()
     more = tn.placement.measure(servers[0].target, repeats=1, profile=again)
     assert len(more.devices) == 2
+
+
+def test_where_devices_of_a_machine_slow_each_other_a_session_leaves_all_on_one(servers, capfd):
+    x = tn.placeholder(tn.float32, [100], name="x")
+    total = tn.add_n([tn.exp(x * float(n), name="part%d" % n) for n in range(6)], name="total")
+    for slowdown, tasks in ((1.0, set(TASKS)), (5.0, {TASKS[0]})):
+        device = tn.placement.DeviceModel("/device:CPU:*", flops_per_second=1e3,
+                                          bytes_per_second=1e3, slowdown=slowdown)
+        options = tn.placement.Options(devices=[device], links=QUICK)
+        with by_cost(servers[0], options, log_device_placement=True) as session:
+            found = tn.placement.explain(fetches=total, session=session)
+            session.run(total, {x: np.zeros(100)})
+        rows = [line.split() for line in capfd.readouterr().err.splitlines()]
+        ran = {row[2] for row in rows if row[0].startswith("part")}
+        assert ran == {task + "/device:CPU:0" for task in tasks}
+        assert {use.device for use in found.devices if use.busy} == ran
+
+
+def test_products_count_while_all_devices_work():
+    found = _placement_measure._while_all_work({
+        "a": [(0, 10), (10, 20), (20, 31), (31, 40)], "b": [(15, 29), (29, 35)]})
+    assert found == {"a": [11], "b": [14, 6]}
+    assert _placement_measure._while_all_work({"a": [(3, 9)]}) == {"a": [6]}
+    # Where one is done before another has ended anything, that is all there is to go by.
+    found = _placement_measure._while_all_work({"a": [(0, 50)], "b": [(5, 6)]})
+    assert found == {"a": [50], "b": [1]}
 
 
 def test_a_rate_is_of_the_longest_run_where_noise_is_all_that_is_left():

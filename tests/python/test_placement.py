@@ -155,6 +155,77 @@ def test_the_graph_stays_as_it_is():
     assert first.nodes == again.nodes and first.transfers == again.transfers
 
 
+# --- Devices that slow each other
+
+
+def independent(slowdown, host="box", count=6):
+    """What is predicted of so many operations of a second each on two devices."""
+    x = tn.placeholder(tn.float32, [], name="x")
+    fetches = [tn.exp(x).op for _ in range(count)]
+    device = tn.placement.DeviceModel("/job:worker", flops_per_second=1e15, bytes_per_second=1e15,
+                                      seconds_per_node=1, slowdown=slowdown, host=host)
+    options = tn.placement.Options(devices=[device], links=QUICK.links)
+    return tn.placement.explain(fetches=fetches, devices=WORKERS[:2], options=options)
+
+
+def test_operations_take_longer_while_another_device_of_the_host_is_busy():
+    found = independent(1.5)
+    assert found.makespan == pytest.approx(4.5, rel=1e-6)
+    assert [use.busy for use in found.devices] == pytest.approx([4.5, 4.5], rel=1e-6)
+    longest = [node.finish - node.start for node in found.nodes if node.op == "Exp"]
+    assert longest == pytest.approx([1.5] * 6, rel=1e-6)
+    assert independent(1.5, host="").makespan == pytest.approx(3, rel=1e-6)
+
+
+def test_a_second_device_is_taken_only_where_it_pays():
+    found = independent(2.5)
+    assert found.strategy == "single device 0" and found.makespan == pytest.approx(6)
+    assert all("task:0" in node.device for node in found.nodes)
+    assert found.devices[1].busy == 0
+
+
+def test_a_profile_says_which_devices_slow_each_other(tmp_path):
+    names = ["/job:worker/replica:0/task:%d/device:CPU:0" % task for task in range(2)]
+    text = "treenail-placement-profile 3\nruns 0\n"
+    text += "".join("device %s 1000000000000 1000000000000 1000000000\n" % name for name in names)
+    text += "contention %s box 1000\ncontention %s box 2000\nend 4\n" % tuple(names)
+    path = tmp_path / "p"
+    path.write_text(text)
+    profile = tn.placement.Profile.load(path)
+    assert [(model.slowdown, model.host) for model in profile.devices] == [(1, "box"), (2, "box")]
+    assert "slowdown=2, host='box'" in repr(profile.devices[1])
+    x = tn.placeholder(tn.float32, [])
+    fetches = []
+    for task in range(2):
+        with tn.device(WORKERS[task]):
+            fetches.append(tn.exp(x).op)
+    found = tn.placement.explain(fetches=fetches, devices=WORKERS[:2], profile=profile,
+                                 options=QUICK)
+    # The second device has done half when the first ends.
+    assert [use.busy for use in found.devices] == pytest.approx([1, 1.5], rel=1e-3)
+    path.write_text(text.replace("box 2000", "box 999"))
+    with pytest.raises(tn.errors.InvalidArgumentError,
+                       match="the slowdown in thousandths must be a whole number of at least 1000"):
+        tn.placement.Profile.load(path)
+    path.write_text(text.replace("contention /job:worker/replica:0/task:1", "contention /job:a"))
+    with pytest.raises(tn.errors.InvalidArgumentError, match="has the figures of that device"):
+        tn.placement.Profile.load(path)
+
+
+@pytest.mark.parametrize("wrong", [0.5, 0, -1, float("nan"), float("inf")])
+def test_a_slowdown_is_at_least_1(wrong):
+    with pytest.raises(ValueError, match="slowdown must be finite and at least 1"):
+        tn.placement.DeviceModel("/cpu:0", slowdown=wrong)
+
+
+def test_what_no_slowdown_and_no_host_is():
+    with pytest.raises(TypeError, match="slowdown must be a number"):
+        tn.placement.DeviceModel("/cpu:0", slowdown="much")
+    with pytest.raises(TypeError, match="host must be a str"):
+        tn.placement.DeviceModel("/cpu:0", host=3)
+    assert "slowdown" not in repr(tn.placement.DeviceModel("/cpu:0"))
+
+
 # --- Profiles
 
 
