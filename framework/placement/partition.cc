@@ -95,17 +95,16 @@ class Partitioner {
     const std::string name = concat(node.original_name(), "/_recv");
     Node& received = graph_of(part).add(
         {.op = "_Recv", .name = name, .inputs = {}, .attrs = attrs, .creation = node.creation()});
-    return rounded ? add_cast({&received, 0}, sent, type, node, "") : received;
+    return rounded ? add_cast({&received, 0}, sent, type, node) : received;
   }
 
-  Node& add_cast(const Output& value, DType from, DType to, const Node& origin,
-                 const std::string& device) {
+  // Where no device is asked for, as no other than the CPU need have kernels for it.
+  Node& add_cast(const Output& value, DType from, DType to, const Node& origin) {
     const NamedAttrs attrs = {{"SrcT", from}, {"DstT", to}};
     return value.node->graph().add({.op = "Cast",
                                     .name = concat(origin.original_name(), "/_rounded"),
                                     .inputs = std::span(&value, 1),
                                     .attrs = attrs,
-                                    .device = device,
                                     .creation = origin.creation()});
   }
 
@@ -115,7 +114,7 @@ class Partitioner {
     const bool only_done = value.index == kDone;
     Output sent = only_done ? Output{done_sign(graph), 0} : Output{node, value.index};
     if (!only_done && value.node->op().output_type(value.index) != type)
-      sent = {&add_cast(sent, DType::kFloat32, type, *value.node, value.node->device()), 0};
+      sent = {&add_cast(sent, DType::kFloat32, type, *value.node), 0};
     const Output inputs[] = {sent};
     std::vector<Node*> before;
     if (only_done) before.push_back(node);
@@ -127,7 +126,6 @@ class Partitioner {
                                       .inputs = inputs,
                                       .attrs = attrs,
                                       .control_inputs = before,
-                                      .device = value.node->device(),
                                       .creation = value.node->creation()}));
   }
 

@@ -46,8 +46,7 @@ class Placer {
       });
     } while (moved_);
     each([&](const Node& node) {
-      if (place_of(node) == kOpen && is_made_for_one(node))
-        set(node, place_of(*node.consumers()[0]));
+      if (place_of(node) == kOpen && is_made_for_one(node)) join(node, *node.consumers()[0]);
     });
     std::replace(places_.begin(), places_.end(), kOpen, 0);
     return std::move(places_);
@@ -245,6 +244,11 @@ class Placer {
                           handle.original_name(), "\", is on ", to_text(device(there).name)));
     }
     move(node, there, &handle);
+  }
+
+  void join(const Node& node, const Node& consumer) {
+    const PlacementDevice& there = device_of(consumer);
+    if (there.is_host() || has_kernel_(node.op(), there.kind())) set(node, place_of(consumer));
   }
 
   static bool is_made_for_one(const Node& node) {

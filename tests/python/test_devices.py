@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import treenail as tn
+from free_ports import free_ports
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.append(os.path.join(SOURCE, "tests", "simulated"))
@@ -538,3 +539,32 @@ def test_loops_on_the_cpu_overlap_beside_accelerators():
                           parallel_iterations=2)[1]
     with tn.Session() as session:
         assert session.run(total) == 15
+
+
+@pytest.mark.skipif("grpc" not in tn.build_info()["features"], reason="this build has no gRPC")
+@pytest.mark.parametrize("rounds", [False, True])
+def test_values_go_from_devices_to_other_tasks(rounds):
+    """Though a device has no kernels that send, or round what is sent."""
+    options = {"enable_bfloat16_sendrecv": True} if rounds else {}
+    spec = {"w": ["localhost:%d" % port for port in free_ports(2)]}
+    servers = [tn.train.Server(spec, "w", task) for task in range(2)]
+    x = tn.placeholder(tn.float32, [4])
+    with tn.device("/job:w/task:0/device:SIM:1"):
+        doubled = x + x
+    with tn.device("/job:w/task:1/device:SIM:0"):
+        negative = -doubled
+    with tn.device("/job:w/task:0"):
+        found = negative * 3.0
+    with tn.control_dependencies([negative]):
+        with tn.device("/job:w/task:0/device:SIM:0"):
+            after = x + 1.0
+    config = tn.ConfigProto(graph_options=tn.GraphOptions(**options))
+    try:
+        with tn.Session(servers[0].target, config=config) as session:
+            for value in range(3):
+                fed = np.arange(4, dtype=np.float32) + value
+                got = session.run([found, after], {x: fed})
+                assert (got[0] == -6 * fed).all() and (got[1] == fed + 1).all()
+    finally:
+        for server in servers:
+            server.stop()
