@@ -64,6 +64,7 @@ class Joining {
     options.credentials = group_.credentials;
     auto listener = std::make_unique<RpcListener>(*service, address, options);
     for (int peer = 0; peer < size_; ++peer) call(peer, *service);
+    wait_for_greetings(*service);
     auto outbox =
         std::make_shared<RankOutbox>(group_.rank, std::move(peers_), std::move(tokens_), inbox_);
     outbox->watch();
@@ -96,6 +97,14 @@ class Joining {
                              peer);
     tokens_.back() = theirs.token;
     hosts_.push_back(theirs.host);
+  }
+
+  void wait_for_greetings(RankService& service) const {
+    const int64_t late = service.wait_for_greetings(deadline_);
+    if (late < 0) return;
+    throw error_of(Code::kDeadlineExceeded,
+                   {"rank ", late, " (", group_.addresses[static_cast<size_t>(late)],
+                    ") answers, but has not called rank ", group_.rank, " in time"});
   }
 
   // What is in an earlier group with this rank yet is about to leave it, or to be started anew.

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/distributed/rank_service.h"
 
+#include <chrono>
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/base/interrupt.h"
+#include "framework/base/spin.h"
 
 namespace treenail {
 namespace {
@@ -81,6 +84,26 @@ void RankService::hello(const Message& request, const RpcAsked& asked) {
     }
   }
   asked.reply(protocol::write(own_));
+  const std::lock_guard lock(mutex_);
+  greeted_by_.insert(theirs.rank);
+  greeted_.notify_all();
+}
+
+int64_t RankService::wait_for_greetings(int64_t deadline_ns) {
+  constexpr std::chrono::milliseconds kPause{100};
+  std::unique_lock lock(mutex_);
+  while (greeted_by_.size() + 1 < own_.size) {
+    if (monotonic_ns() >= deadline_ns) {
+      for (uint64_t rank = 0; rank < own_.size; ++rank) {
+        if (rank != own_.rank && !greeted_by_.contains(rank)) return static_cast<int64_t>(rank);
+      }
+    }
+    greeted_.wait_for(lock, kPause);
+    lock.unlock();
+    poll_interrupt();
+    lock.lock();
+  }
+  return -1;
 }
 
 void RankService::check(const protocol::RankBytes& said) const {

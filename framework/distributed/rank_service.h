@@ -2,9 +2,12 @@
 // What a rank answers to the others of its group.
 #pragma once
 
+#include <condition_variable>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +31,10 @@ class RankService final : public RpcHandler {
                     const RpcAsked& asked) override;
   void cancelled(const RpcAsked& asked) override;
 
+  // Waits until all other ranks have said hello: then none of them still looks for this one, which
+  // may leave as soon as it likes. Polls (base/interrupt.h). -1, or a rank that has not by then.
+  int64_t wait_for_greetings(int64_t deadline_ns);
+
   // Tells those who watch that this rank has left in order.
   void say_farewell();
 
@@ -42,8 +49,10 @@ class RankService final : public RpcHandler {
   const protocol::RankHello own_;
   const std::shared_ptr<RankInbox> inbox_;
   const Admission admission_;
-  std::mutex mutex_;
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable greeted_;
   std::map<uint64_t, std::string> tokens_;  // of the ranks that have said hello
+  std::set<uint64_t> greeted_by_;           // of these, who was answered
   std::map<RpcCall*, RpcAsked> watchers_;
   bool leaving_ = false;
 };

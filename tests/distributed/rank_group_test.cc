@@ -135,12 +135,16 @@ TEST_P(RankGroupsOfTwo, WaitForARankThatIsInAnEarlierGroup) {
   first[1]->close();
   first[1] = nullptr;
   RankGroup hasty = of_rank(addresses, 1);
-  hasty.join_timeout_ns = 200'000'000;
+  hasty.join_timeout_ns = 1'000'000'000;
   EXPECT_ERROR(join_ranks(hasty), Code::kAborted, "rank 0 is still in an earlier group");
   std::jthread again([&] {
-    const std::shared_ptr<Communicator> group = join_ranks(of_rank(addresses, 1)).communicator;
-    test::run_items(*group, 30);
-    group->close();
+    try {
+      const std::shared_ptr<Communicator> group = join_ranks(of_rank(addresses, 1)).communicator;
+      test::run_items(*group, 30);
+      group->close();
+    } catch (const Error& error) {
+      ADD_FAILURE() << "rank 1: " << error.what();
+    }
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(100));  // or it may meet the next group
   first[0]->close();
@@ -149,6 +153,19 @@ TEST_P(RankGroupsOfTwo, WaitForARankThatIsInAnEarlierGroup) {
   test::run_items(*group, 30);
   again.join();
   group->close();
+}
+
+// Who has joined may leave at once: so all have to have found it by then.
+TEST_P(RankGroupsOfTwo, HaveJoinedWhenAllHaveFoundEachOther) {
+  for (int i = 0; i < 10; ++i) as_ranks(2, [](Communicator&) {});
+  const std::vector<std::string> addresses = free_addresses(2);
+  RankService silent(greeting(of_rank(addresses, 1)), std::make_shared<RankInbox>(2),
+                     Admission(addresses, nullptr));
+  const RpcListener listener(silent, addresses[1]);
+  RankGroup group = of_rank(addresses, 0);
+  group.join_timeout_ns = 1'000'000'000;
+  EXPECT_ERROR(join_ranks(group), Code::kDeadlineExceeded,
+               "rank 1 (" + addresses[1] + ") answers, but has not called rank 0 in time");
 }
 
 TEST_P(RankGroupsOfTwo, SayWhatDoesNotGoTogether) {
