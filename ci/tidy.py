@@ -30,7 +30,10 @@ DECLARED = re.compile(
     r"(?:[A-Z_]+\((\w+, \w+)\)"  # TEST(Suite, Name)
     r"|(?:struct|class|union|enum(?: class)?) (\w+)"
     r"|[A-Za-z_][^(={;\"/\n]*?(?<!:)\b(\w+)\s*[(={;\[])"
-    r"|^#\s*define\s+(\w+)", re.MULTILINE)
+    r"|^(?:#\s*define\s+|namespace (?=\w+ =)|extern \"C\" (?:[\w:*]+ )+)(\w+)", re.MULTILINE)
+CONSTANTS = re.compile(r"^(?:static )?constexpr .*$", re.MULTILINE)
+FURTHER = re.compile(r", (k\w+) = ")  # of a line with several
+HIDDEN = {"BENCHMARK_MAIN(": "int main(", "TREENAIL_PLUGIN(": "void tn_plugin_init("}
 
 
 class NoBuild(Exception):
@@ -108,8 +111,11 @@ class Tidy:
     @functools.lru_cache(maxsize=None)
     def declared(self, name):
         """Names that a file declares outside functions and classes, roughly."""
-        text = self.read(name).replace("BENCHMARK_MAIN(", "int main(")
-        return {"".join(found) for found in DECLARED.findall(text)}
+        text = self.read(name)
+        for macro, made in HIDDEN.items():
+            text = text.replace(macro, made)
+        further = FURTHER.findall("\n".join(CONSTANTS.findall(text)))
+        return {*further, *("".join(found) for found in DECLARED.findall(text))}
 
     def stamp(self, name):
         """The file that is there once the source was found clean as it is."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the proofs (proofs.py) have in common: verdicts, processes, other builds, the audit."""
 
+import concurrent.futures
 import json
 import os
 import re
@@ -100,15 +101,18 @@ def audited(directory, prefix=""):
     for level in build_info("kKernelLevels", directory).split():
         paths.setdefault(level, []).append("%s/%s/libtreenail-kernels-cpu.so" % (kernels, level))
     count = 0
-    for level, names in paths.items():
-        try:
-            found, beyond = audit.audit([os.path.join(directory, n) for n in names], level, prefix)
-        except audit.Unusable as reason:
-            raise NotRun(str(reason)) from None
-        count += found
-        if beyond:
-            raise Failed("%d instructions beyond %s:\n%s" % (
-                len(beyond), level, "\n".join(map(str, beyond[:20]))))
+    with concurrent.futures.ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        audits = {level: pool.submit(audit.audit, [os.path.join(directory, n) for n in names],
+                                     level, prefix) for level, names in paths.items()}
+        for level, started in audits.items():
+            try:
+                found, beyond = started.result()
+            except audit.Unusable as reason:
+                raise NotRun(str(reason)) from None
+            count += found
+            if beyond:
+                raise Failed("%d instructions beyond %s:\n%s" % (
+                    len(beyond), level, "\n".join(map(str, beyond[:20]))))
     return "%d instructions in %d files, none beyond its level (%s)" % (
         count, sum(map(len, paths.values())), ", ".join(sorted(paths)))
 

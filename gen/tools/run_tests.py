@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the tests and say in a line what came of them.
 
-Jobs (a GoogleTest program, a file or a shard of a pytest folder) run side by side on as many cores
-as TREENAIL_TEST_JOBS, MESON_TESTTHREADS or RPM_BUILD_NCPUS say, else as the affinity mask has. Each
-job's output is kept in tests/log/; what failed is shown, what was skipped is listed with its
+Jobs (a GoogleTest program, a file or a shard of a pytest folder) run side by side, as many as
+TREENAIL_TEST_JOBS, MESON_TESTTHREADS or RPM_BUILD_NCPUS say, else one for each core of the affinity
+mask and further ones while cores are idle, for some tests wait more than they compute. Each job's
+output is kept in tests/log/; what failed is shown, what was skipped is listed with its
 reason. A job that dies, hangs or reports no result counts as a failure, and so does one that leaves
 anything in the temporary directory that it was given (pytest's own folder apart). --junit gathers
 the reports of all jobs, and what is wrong with a job itself, in one.
@@ -61,11 +62,54 @@ class Job:
         self.cases.append(junit.Case(self.name, "job", "failed", self.seconds, message))
 
 
-def width():
+def stated_width():
+    """How many jobs the environment asks for; 0 where it says nothing."""
     for name in ("TREENAIL_TEST_JOBS", "MESON_TESTTHREADS", "RPM_BUILD_NCPUS"):
         if os.environ.get(name, "").isdigit() and int(os.environ[name]) > 0:
             return int(os.environ[name])
-    return len(os.sched_getaffinity(0))
+    return 0
+
+
+def width():
+    return stated_width() or len(os.sched_getaffinity(0))
+
+
+class IdleCores:
+    """Whether one more job should run beside those that do: none has begun for a second, and half a
+    core or more was idle in it, whoever used the others. Never where the environment says how many
+    jobs there are to be."""
+
+    SECONDS = 1.0
+    LEAST = 0.5
+
+    def __init__(self, parallel, statistics="/proc/stat"):
+        self.most = 0 if stated_width() else 2 * parallel  # jobs at a time
+        self.statistics = statistics
+        self.begin()
+
+    def begin(self):
+        """A second begins, as one does with each job."""
+        self.since, self.idle_then = time.monotonic(), self.idle()
+
+    def idle(self):
+        """Seconds for which the cores of the affinity mask have been idle, also for a disk; 0 where
+        the system does not tell."""
+        try:
+            with open(self.statistics, encoding="ascii") as stream:
+                rows = [line.split() for line in stream if line.startswith("cpu")]
+        except OSError:
+            return 0.0
+        mine = {"cpu%d" % core for core in os.sched_getaffinity(0)}
+        return sum(int(row[4]) + int(row[5]) for row in rows if row[0] in mine) / (
+            os.sysconf("SC_CLK_TCK"))
+
+    def admit(self, running):
+        seconds = time.monotonic() - self.since
+        if running >= self.most or seconds < self.SECONDS:
+            return False
+        idle = (self.idle() - self.idle_then) / seconds
+        self.begin()
+        return idle >= self.LEAST
 
 
 def cxx_jobs(manifest, logs, check, filters):
@@ -131,6 +175,13 @@ def python_jobs(manifest, logs, filters, pytest_arguments):
                 path = "%s/%s" % (group["folder"], leaf)
                 add(path, [path], os.path.getsize(os.path.join(folder, leaf)) / 2000)
     return jobs
+
+
+def precompile(python):
+    """Bytecode of the module that the tests import, beside the links to it in the build directory:
+    they start hundreds of interpreters, none of which writes any."""
+    if os.path.isdir("python"):
+        subprocess.run([python, "-m", "compileall", "-q", "python"], check=False)
 
 
 def start(job):
@@ -246,13 +297,14 @@ def run(jobs, parallel):
     waiting = collections.deque(sorted(
         jobs, key=lambda j: history.get(j.name, j.guess), reverse=True))
     running = []
-    progress = Progress(len(jobs))
+    progress, idle_cores = Progress(len(jobs)), IdleCores(parallel)
     try:
         while waiting or running:
-            while waiting and len(running) < parallel:
+            while waiting and (len(running) < parallel or idle_cores.admit(len(running))):
                 job = waiting.popleft()
                 start(job)
                 running.append(job)
+                idle_cores.begin()
             time.sleep(0.02)
             for job in list(running):
                 status = ended(job)
@@ -337,6 +389,7 @@ def main():
     if options.only != "python":
         jobs += cxx_jobs(manifest, logs, options.check, filters)
     if options.only != "cxx":
+        precompile(manifest["python"])
         jobs += python_jobs(manifest, logs, filters, options.pytest.split())
     run(jobs, width())
     missing = manifest["missing"] if options.only != "python" else {}

@@ -45,13 +45,13 @@ std::vector<KnownAnswer> known_answers() {
   return found;
 }
 
-class KnownAnswers : public testing::TestWithParam<KnownAnswer> {};
+class KnownAnswers : public ::testing::TestWithParam<KnownAnswer> {};
 
 TEST_P(KnownAnswers, AreGenerated) {
   EXPECT_EQ(Philox::generate(GetParam().counter, GetParam().key), GetParam().answer);
 }
 
-INSTANTIATE_TEST_SUITE_P(Random123, KnownAnswers, testing::ValuesIn(known_answers()));
+INSTANTIATE_TEST_SUITE_P(Random123, KnownAnswers, ::testing::ValuesIn(known_answers()));
 
 TEST(Philox, EveryPublishedAnswerIsRead) { EXPECT_EQ(known_answers().size(), 3U); }
 

@@ -35,7 +35,7 @@ double value_of(const tn::Graph& g, Output wanted, const tn::Session::Feeds& fee
   return tn::Session(g).run(feeds, {wanted})[0].values<double>()[0];
 }
 
-class ControlFlow : public testing::Test {
+class ControlFlow : public ::testing::Test {
  protected:
   tn::Graph g_;
   Output x_ = g_.placeholder(tn::DType::kFloat64, tn::Shape{}, "x");
@@ -167,7 +167,7 @@ TEST_F(ControlFlow, AShapeThatChangesIsDeclared) {
 
 // ---- What is refused ----
 
-class Refused : public testing::Test {
+class Refused : public ::testing::Test {
  protected:
   std::string body_of_one(tn_graph* around, tn_graph** body, const tn_output** argument) {
     *body = tn_body_new(around, "f", status_);

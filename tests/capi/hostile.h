@@ -8,7 +8,7 @@
 
 namespace capi_test {
 
-class Hostile : public testing::Test {
+class Hostile : public ::testing::Test {
  protected:
   // Says InvalidArgument and resets.
   void refused(const char* what) {

@@ -16,7 +16,7 @@ namespace {
 
 using treenail::test::plugin_path;
 
-class Layer : public testing::Test {
+class Layer : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     Status status;
@@ -151,7 +151,7 @@ struct Failure {
   const char* said;  // after "[LayerFails] "
 };
 
-class LayerFailure : public testing::TestWithParam<Failure> {
+class LayerFailure : public ::testing::TestWithParam<Failure> {
  protected:
   static void SetUpTestSuite() { tn_load_plugin(plugin_path("layer").c_str(), nullptr); }
 };
@@ -192,7 +192,7 @@ constexpr Failure kFailures[] = {
     {"input written", "",
      "FailedPrecondition: an input may only be read: take it as a const Tensor"},
 };
-INSTANTIATE_TEST_SUITE_P(Layer, LayerFailure, testing::ValuesIn(kFailures));
+INSTANTIATE_TEST_SUITE_P(Layer, LayerFailure, ::testing::ValuesIn(kFailures));
 
 TEST_F(Layer, AGradientThatThrows) {
   const Graph g = graph();
@@ -301,7 +301,7 @@ struct Breakage {
   const char* said;  // after "plugin <path>: "
 };
 
-class LayerBroken : public testing::TestWithParam<Breakage> {};
+class LayerBroken : public ::testing::TestWithParam<Breakage> {};
 
 // The library's static constructors tell what is wrong with it, so each case is a process.
 TEST_P(LayerBroken, LeavesNothingBehind) {
@@ -324,7 +324,7 @@ TEST_P(LayerBroken, LeavesNothingBehind) {
     if (std::string("()[]{}.*+?|^$\\").find(c) != std::string::npos) pattern += '\\';
     pattern += c;
   }
-  EXPECT_EXIT(load(), testing::ExitedWithCode(0), pattern + "$");
+  EXPECT_EXIT(load(), ::testing::ExitedWithCode(0), pattern + "$");
 }
 
 constexpr Breakage kBreakages[] = {
@@ -347,7 +347,7 @@ constexpr Breakage kBreakages[] = {
      "InvalidArgument: op \"LayerRight\" is asynchronous, but a kernel for it has no start "
      "function"},
 };
-INSTANTIATE_TEST_SUITE_P(Layer, LayerBroken, testing::ValuesIn(kBreakages));
+INSTANTIATE_TEST_SUITE_P(Layer, LayerBroken, ::testing::ValuesIn(kBreakages));
 
 }  // namespace
 }  // namespace capi_test

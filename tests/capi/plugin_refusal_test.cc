@@ -38,7 +38,7 @@ struct Breakage {
   const char* said;  // after "plugin <path>: "
 };
 
-class Broken : public testing::TestWithParam<Breakage> {};
+class Broken : public ::testing::TestWithParam<Breakage> {};
 
 TEST_P(Broken, LeavesNothingBehind) {
   ::setenv("BROKEN_PLUGIN", GetParam().how, 1);
@@ -88,7 +88,7 @@ constexpr Breakage kBreakages[] = {
      "in {float32}"},
 };
 
-INSTANTIATE_TEST_SUITE_P(PluginRefusal, Broken, testing::ValuesIn(kBreakages));
+INSTANTIATE_TEST_SUITE_P(PluginRefusal, Broken, ::testing::ValuesIn(kBreakages));
 
 // Where the sentence is another layer's, or holds numbers of this build.
 TEST(PluginRefusal, NamesBothVersions) {
@@ -112,7 +112,7 @@ TEST(PluginRefusal, AFileThatIsNoPlugin) {
   EXPECT_EQ(
       loading("/nonexistent/plugin.so").rfind("NotFound: no plugin at /nonexistent/plugin.so: ", 0),
       0U);
-  const std::string text = testing::TempDir() + "capi_no_library.so";
+  const std::string text = ::testing::TempDir() + "capi_no_library.so";
   std::FILE* file = std::fopen(text.c_str(), "w");
   ASSERT_NE(file, nullptr);
   std::fputs("no library\n", file);
@@ -130,9 +130,9 @@ TEST(PluginRefusal, AFileThatIsNoPlugin) {
 
 // The variable is read once per process: each case is a process of its own, which looks at the
 // registry and exits.
-class PluginPath : public testing::Test {
+class PluginPath : public ::testing::Test {
  protected:
-  void SetUp() override { testing::GTEST_FLAG(death_test_style) = "threadsafe"; }
+  void SetUp() override { ::testing::GTEST_FLAG(death_test_style) = "threadsafe"; }
   void TearDown() override { ::unsetenv("TREENAIL_PLUGIN_PATH"); }
 
   [[noreturn]] static void say(const char* op) {
@@ -160,19 +160,19 @@ class PluginPath : public testing::Test {
 }
 
 TEST_F(PluginPath, ARepairedPluginLoads) {
-  EXPECT_EXIT(repair(), testing::ExitedWithCode(0), "InvalidArgument; Ok; 4");
+  EXPECT_EXIT(repair(), ::testing::ExitedWithCode(0), "InvalidArgument; Ok; 4");
 }
 
 TEST_F(PluginPath, NamesFiles) {
   ::setenv("TREENAIL_PLUGIN_PATH",
            (":" + plugin_path("features") + ":" + plugin_path("example")).c_str(), 1);
-  EXPECT_EXIT(say("Cube"), testing::ExitedWithCode(0), "Cube: there");
-  EXPECT_EXIT(say("Affine"), testing::ExitedWithCode(0), "Affine: there");
-  EXPECT_EXIT(say("ClashFresh"), testing::ExitedWithCode(1), "ClashFresh: NotFound");
+  EXPECT_EXIT(say("Cube"), ::testing::ExitedWithCode(0), "Cube: there");
+  EXPECT_EXIT(say("Affine"), ::testing::ExitedWithCode(0), "Affine: there");
+  EXPECT_EXIT(say("ClashFresh"), ::testing::ExitedWithCode(1), "ClashFresh: NotFound");
 }
 
 TEST_F(PluginPath, NamesDirectories) {
-  const std::string directory = testing::TempDir() + "capi_plugin_path";
+  const std::string directory = ::testing::TempDir() + "capi_plugin_path";
   const std::string link = directory + "/ours.so";
   std::remove(link.c_str());
   ::rmdir(directory.c_str());
@@ -181,14 +181,14 @@ TEST_F(PluginPath, NamesDirectories) {
                             .c_str()),
             0);
   ::setenv("TREENAIL_PLUGIN_PATH", directory.c_str(), 1);
-  EXPECT_EXIT(say("Cube"), testing::ExitedWithCode(0), "Cube: there");
+  EXPECT_EXIT(say("Cube"), ::testing::ExitedWithCode(0), "Cube: there");
   std::remove(link.c_str());
   ::rmdir(directory.c_str());
 }
 
 TEST_F(PluginPath, AnEntryThatIsNotThereIsAnError) {
   ::setenv("TREENAIL_PLUGIN_PATH", "/nonexistent/plugin.so", 1);
-  EXPECT_EXIT(say("Add"), testing::ExitedWithCode(1),
+  EXPECT_EXIT(say("Add"), ::testing::ExitedWithCode(1),
               "Add: NotFound: TREENAIL_PLUGIN_PATH names /nonexistent/plugin.so");
 }
 

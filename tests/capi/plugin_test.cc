@@ -15,7 +15,7 @@ namespace {
 using treenail::test::plugin_path;
 using treenail::test::test_directory;
 
-class Plugins : public testing::Test {
+class Plugins : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     for (const char* name : {"example", "features"}) {

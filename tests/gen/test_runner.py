@@ -60,6 +60,17 @@ def test_all_pass(runner):
     assert re.search(r"^2 passed, 0 failed, 0 skipped in \d+ s$", out, re.MULTILINE)
 
 
+def test_the_module_of_the_build_is_compiled_beforehand(runner, tmp_path):
+    (tmp_path / "python" / "made").mkdir(parents=True)
+    (tmp_path / "source.py").write_text("NUMBER = 3\n")
+    (tmp_path / "python" / "made" / "__init__.py").symlink_to(tmp_path / "source.py")
+    status, out = runner(files=[("test_x.py", "import made, os\ndef test_y():\n"
+                                 "    assert made.NUMBER == 3\n"
+                                 "    assert os.path.exists(made.__cached__)\n")])
+    assert status == 0 and "1 passed" in out
+    assert not (tmp_path / "__pycache__").exists()
+
+
 def test_failure_of_a_program(runner):
     status, out = runner([("one", GTEST % (PASS + FAIL, "exit 1"))])
     assert status == 1 and "1 passed, 1 failed" in out
@@ -182,6 +193,55 @@ def test_filter(runner):
     assert runner(programs)[0] == 1
     status, out = runner(programs, environment={"TREENAIL_TEST_FILTER": "tests/one"})
     assert status == 0 and "1 passed" in out
+
+
+@pytest.fixture
+def idle_cores(tmp_path, monkeypatch):
+    """make(), and pass_time(seconds, of which all cores together were idle for so many)."""
+    for name in ("TREENAIL_TEST_JOBS", "MESON_TESTTHREADS", "RPM_BUILD_NCPUS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {1, 3})
+    clock, idle = [100.0], [0.0]
+    monkeypatch.setattr(run_tests.time, "monotonic", lambda: clock[0])
+    path = tmp_path / "stat"
+
+    def pass_time(seconds, of_these):
+        clock[0] += seconds
+        idle[0] += of_these * os.sysconf("SC_CLK_TCK")
+        path.write_text("cpu 1 2 3 9 9\ncpu1 5 5 5 %d 7 0\ncpu2 5 5 5 %d 0 0\ncpu3 5 5 5 8 3 0\n"
+                        % (idle[0], 1000 * clock[0]))
+    pass_time(0, 0)
+    return lambda: run_tests.IdleCores(2, str(path)), pass_time
+
+
+def test_one_more_job_where_cores_are_idle(idle_cores):
+    make, pass_time = idle_cores
+    cores = make()
+    pass_time(0.9, 0.9)
+    assert not cores.admit(2)  # it may be about to begin
+    pass_time(0.2, 0.1)
+    assert cores.admit(2)
+    pass_time(2, 0.9)
+    assert not cores.admit(2)
+    pass_time(2, 1.1)
+    assert cores.admit(3)
+    pass_time(2, 4)
+    assert not cores.admit(4)
+
+
+def test_no_more_jobs_than_the_environment_says(idle_cores, monkeypatch):
+    make, pass_time = idle_cores
+    monkeypatch.setenv("RPM_BUILD_NCPUS", "2")
+    cores = make()
+    pass_time(2, 4)
+    assert not cores.admit(2)
+
+
+def test_no_more_jobs_where_the_system_does_not_tell(idle_cores):
+    _, pass_time = idle_cores
+    cores = run_tests.IdleCores(2, "/nonexistent/stat")
+    pass_time(2, 4)
+    assert not cores.admit(2)
 
 
 @pytest.mark.parametrize("name", ["TREENAIL_TEST_JOBS", "MESON_TESTTHREADS", "RPM_BUILD_NCPUS"])

@@ -85,7 +85,7 @@ bool same(T a, T b) {
   return std::memcmp(&a, &b, sizeof a) == 0;
 }
 
-class ElementwiseScalarsTest : public testing::Test {
+class ElementwiseScalarsTest : public ::testing::Test {
  protected:
   // Opens the level's library, which brings the loops.
   void SetUp() override { execute("Neg", std::vector<Tensor>{Tensor::scalar(1.0f)}); }
@@ -108,7 +108,7 @@ class ElementwiseScalarsTest : public testing::Test {
     for (size_t i = 0; i < n; ++i) {
       ASSERT_TRUE(same(R(f(x[i]...)), y[i]))
           << op << " of " << dtype_name(dtype_of<T>) << "("
-          << testing::PrintToString(std::tuple(x[i]...)) << "): " << +f(x[i]...) << " alone, "
+          << ::testing::PrintToString(std::tuple(x[i]...)) << "): " << +f(x[i]...) << " alone, "
           << +y[i] << " in a vector";
     }
   }

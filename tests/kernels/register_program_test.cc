@@ -19,7 +19,7 @@ namespace {
 
 constexpr DType kF = DType::kFloat32;
 
-class RegisterProgramTest : public testing::Test {
+class RegisterProgramTest : public ::testing::Test {
  protected:
   // Opens the level's library, which brings the loops and the machine.
   void SetUp() override {

@@ -92,6 +92,13 @@ def test_names_of_special_functions(evaluate):
     np.testing.assert_allclose(evaluate(tn.math.ndtri(x / 5)), special.ndtri(x / 5), rtol=1e-13)
 
 
+def test_zeta_is_0_where_no_term_is_representable(evaluate):
+    # Not after thousands of millions of terms, each of them 0.
+    s, q = np.array([2.0 ** 63, 6000.0, 1e300]), np.array([2.0 ** 31, 1e3, 5e299])
+    assert evaluate(tn.zeta(s, q)).tolist() == [0, 0, 0]
+    assert evaluate(tn.zeta(np.float32(2.0 ** 63), np.float32(2.0 ** 31))) == 0
+
+
 def test_lbeta(evaluate):
     x = np.array([[0.5, 1.5], [2.0, 3.0]])
     np.testing.assert_allclose(evaluate(tn.lbeta(x)), special.betaln(x[:, 0], x[:, 1]), rtol=1e-13)

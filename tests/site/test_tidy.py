@@ -96,6 +96,12 @@ def test_a_mistake_in_a_house_header_is_found_in_a_batch(repository):  # noqa: F
      "namespace {\nclass Part {};\n}\nint h() { return sizeof(Part); }\n"),
     ("#define WIDTH 3\nint g() { return WIDTH; }\n",
      "#define WIDTH 4\nint h() { return WIDTH; }\n"),
+    ("constexpr int kOne = 1, kSize = 8, kNone = 0;\nint g() { return kOne + kSize + kNone; }\n",
+     "constexpr int kSize = 9;\nint h() { return kSize; }\n"),
+    ("namespace a {\nint x();\n}\nnamespace s = a;\nint g() { return s::x(); }\n",
+     "namespace b {\nint x();\n}\nnamespace s = b;\nint h() { return s::x(); }\n"),
+    ('extern "C" const char* text() { return "g"; }\n',
+     'extern "C" const char* text() { return "h"; }\n'),
     ('#include "framework/base/shape.h"\nint g(Shape s) { return s.x; }\n',
      "class Shape {};\nint h() { return sizeof(Shape); }\n"),
 ])

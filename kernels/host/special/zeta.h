@@ -41,9 +41,9 @@ T zeta_sum(T s, T q, T unit = 1) {
     sum += power;
     w = q + static_cast<T>(k);
     power = reciprocal_power(w / unit, s);
-    // What is left is less than the next term times 1 + w / (s - 1).
+    // What is left is less than the next term times 1 + w / (s - 1); both are 0 where powers are.
     const T rest = power * (1 + w / (s - 1));
-    if (rest < sum * std::numeric_limits<T>::epsilon() / 8) return sum + rest / 2;
+    if (rest <= sum * std::numeric_limits<T>::epsilon() / 8) return sum + rest / 2;
   }
   T total = T(0.5) + w / (s - 1);
   T factor = s / w;

@@ -36,7 +36,7 @@ bool apart(const std::vector<Numbers>& before, const MemoryBlock& a, const Memor
                      [&](int32_t user) { return done_before(before, user, b.users[0], in_order); });
 }
 
-class MemoryPlanTest : public testing::TestWithParam<bool> {};
+class MemoryPlanTest : public ::testing::TestWithParam<bool> {};
 
 TEST_P(MemoryPlanTest, BlocksThatMayLiveTogetherNeverOverlap) {
   const bool in_order = GetParam();
@@ -71,7 +71,7 @@ TEST_P(MemoryPlanTest, BlocksThatMayLiveTogetherNeverOverlap) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Orders, MemoryPlanTest, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Orders, MemoryPlanTest, ::testing::Bool());
 
 // What is asked page by page is what a search through all blocks gives.
 TEST_P(MemoryPlanTest, EachBlockLiesAtTheLowestOffsetThatIsFree) {

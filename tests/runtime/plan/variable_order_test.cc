@@ -15,7 +15,7 @@ namespace {
 using test::floats;
 using test::GraphBuilder;
 
-class VariableOrder : public testing::Test {
+class VariableOrder : public ::testing::Test {
  protected:
   Output handle(const char* name) {
     const Output handle = b.variable(DType::kFloat32, {1}, name);
