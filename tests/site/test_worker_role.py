@@ -8,6 +8,7 @@ packages are installed: new, again, with renewed certificates, with other tasks,
 """
 
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -58,6 +59,7 @@ if changed and not module.check_mode:
     open(path, "w").close()
 module.exit_json(changed=changed)
 '''
+OWN = pwd.getpwuid(os.getuid()).pw_name
 
 
 class Site:
@@ -91,6 +93,7 @@ class Site:
         for name in self.files:
             (self.folder / name / "etc/systemd/system").mkdir(parents=True, exist_ok=True)
         return play(self.folder, "worker", hosts, "-e", "_worker_unit=%s/unit" % self.folder,
+                    "-e", "_worker_owner=" + OWN,
                     *extra, *words, facts=DEBIAN, environment={
                         "ANSIBLE_LIBRARY": "%s:%s/library" % (self.folder / "library", ANSIBLE),
                         "PATH": "%s:%s" % (self.folder / "bin", os.environ["PATH"])})
@@ -151,6 +154,35 @@ def test_what_a_host_gets_and_that_it_is_kept(site):
     assert site.calls() == ["daemon-reload", "enable " + name, "start " + name]
     again = site.play(hosts=hosts)
     assert again.failure("one") == "" and again.changed("one") == [] and site.calls() == []
+
+
+def test_with_a_user_of_its_own_certificates_are_renewed_without_a_restart(site, authority):
+    # A user that there is: none is made here.
+    extra = ["-e", "worker__user=nobody"] if os.getuid() == 0 else []
+    hosts = {"one": site.host("one", worker__user=OWN)}
+    assert site.play(*extra, hosts=hosts).failure("one") == ""
+    files = site.tree("one")
+    name = "treenail-ps-0"
+    folder = "%s/one/etc/treenail/treenail." % site.folder
+    assert ("certificate = %scertificate.pem\nkey = %skey.pem\nauthority = %sauthority.pem\n"
+            % (folder, folder, folder)) in files["treenail/%s.conf" % name][1]
+    drop_in = files["systemd/system/treenail-worker@%s.service.d/credentials.conf" % name][1]
+    user = "nobody" if extra else OWN
+    assert drop_in.endswith("[Service]\nUser=%s\n" % user) and "LoadCredential" not in drop_in
+    key = site.folder / "one/etc/treenail/treenail.key.pem"
+    assert key.owner() == user and files["treenail/treenail.key.pem"][0] == "600"
+    site.calls()
+    certificate, renewed = authority.signed(site.folder / "site", "one")
+    hosts["one"].update(worker__certificate=certificate, worker__key=renewed)
+    report = site.play(*extra, hosts=hosts)
+    assert report.failure("one") == "" and len(report.changed("one")) == 1
+    assert site.calls() == []  # neither restarted nor reloaded
+    with open(renewed, encoding="utf-8") as stream:
+        assert key.read_text() == stream.read() and key.owner() == user
+    # Back to copies of root's files: a restart.
+    hosts["one"]["worker__user"] = ""
+    assert site.play(hosts=hosts).failure("one") == "" and key.owner() == OWN
+    assert site.calls() == ["daemon-reload", "restart " + name]
 
 
 # ---- with the program ------------------------------------------------------------------------
@@ -276,6 +308,7 @@ def test_each_of_these_is_refused_in_a_sentence(site, authority):
                     "worker__key is '/nowhere.key': give a file on the controller"),
         "plain": ({"worker__certificate": ""}, "or say worker__plain_text=true where nobody"),
         "none": ({"worker__jobs": []}, "worker__jobs is empty: say which groups"),
+        "user": ({"worker__user": "root"}, "worker__user is 'root': give the name of a system "),
         "cluster": ({"worker__cluster": "a-b"}, "worker__cluster is 'a-b': give small letters"),
         "state": ({"worker__state": "gone"}, "value of worker__state must be one of")}
     hosts = {name: dict(site.host("one"), worker__address="one",
