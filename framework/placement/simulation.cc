@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <queue>
-#include <ranges>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -134,7 +134,7 @@ class Simulation {
     for (; time_of(ends_) == now_; ends_.pop()) ending_.push_back(ends_.top().second);
     const size_t unslowed = ending_.size();
     slowed_.take_ends(now_, ending_);
-    for (const int32_t task : ending_ | std::views::drop(unslowed))
+    for (const int32_t task : std::span(ending_).subspan(unslowed))
       note_finish(task, now_, now_ - timeline_.start[static_cast<size_t>(task)]);
     std::ranges::sort(ending_);
     for (const int32_t task : ending_) end(task);
