@@ -15,14 +15,13 @@ void StepExchange::receive(std::string_view key, std::string_view from, RunConte
   const RpcPeer& peer = peer_(from);
   const protocol::ReceiveRequest request{step_, std::string(key)};
   if (neighbours_.receive(from, peer, request, c, done)) return;
+  if (ReceiveCollector* const small = collector(small_, key, from, peer, nullptr))
+    return small->add({request.key, c, done}, neighbours_);
   const std::shared_ptr<MpiWay> way = neighbours_.mpi_way(from);
-  ReceiveCollector* several = collector(small_, key, from, peer, nullptr);
-  if (several == nullptr && way != nullptr) several = collector(over_mpi_, key, from, peer, way);
-  if (several != nullptr) {
-    several->add({request.key, c, done}, neighbours_);
-  } else {
-    receive_by_message(peer, request, c, done, way);
-  }
+  ReceiveCollector* const large =
+      way == nullptr ? nullptr : collector(over_mpi_, key, from, peer, way);
+  if (large != nullptr) return large->add({request.key, c, done}, neighbours_);
+  receive_by_message(peer, request, c, done, way);
 }
 
 void StepExchange::run_piece(const PieceAt& piece, RunContext c, Done done) {

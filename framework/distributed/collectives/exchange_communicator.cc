@@ -64,8 +64,8 @@ class GroupMemory final : public Buffer {
   const IntrusivePtr<Buffer> memory_;
 };
 
-bool stays(const Collective& c) {
-  return c.inputs.size() == 1 && c.inputs[0].borrowed() &&
+bool lies_in_group_memory(const Collective& c) {
+  return c.inputs.size() == 1 &&
          dynamic_cast<const GroupMemory*>(c.inputs[0].buffer().get()) != nullptr;
 }
 
@@ -138,7 +138,7 @@ class ExchangeCommunicator final : public Engine, private ByteExchange::Listener
 
 void ExchangeCommunicator::stage(Execution& execution, Descriptor&) {
   auto& e = static_cast<Moving&>(execution);
-  if (stays(*e.collective)) {
+  if (lies_in_group_memory(*e.collective)) {
     e.packed.memory = e.collective->inputs[0];
     return;
   }
