@@ -161,6 +161,9 @@ DEPENDENCIES = (
     Dependency("mmdebstrap", "images", "root directories of images and test hosts", "mmdebstrap",
                "mmdebstrap", program="mmdebstrap",
                versions=_v("1.3.5", "1.5.7", "absent", "1.5.7")),
+    # As a test's it would be needed to build packages, where nobody is root.
+    Dependency("mount", "proof", "file systems that tests fill", "mount", "util-linux-core",
+               program="mount", versions=_v("2.38.1", "2.41", "2.37.4", "2.40.4")),
     Dependency("iproute2", "cluster", "network namespaces of test hosts", "iproute2", "iproute",
                program="ip", versions=_v("6.1.0", "6.15.0", "6.11.0", "6.12.0")),
     Dependency("openssh-client", "slow-proof", "reaches test hosts", "openssh-client",

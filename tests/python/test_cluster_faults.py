@@ -15,6 +15,7 @@ import treenail as tn
 from cluster_processes import Cluster, serving
 from free_ports import free_ports
 from slow_link import SlowLink
+from small_disk import small_disk
 
 pytestmark = pytest.mark.skipif(
     not {"grpc", "hdf5"} <= set(tn.build_info()["features"]),
@@ -233,11 +234,7 @@ def test_workers_leave_come_back_and_join_asynchronous_training(tmp_path):
 def test_a_full_disk_of_a_parameter_server_leaves_the_checkpoint_before(tmp_path):
     folder = tmp_path / "small"
     folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1500k", "tmpfs", str(folder)],
-                             capture_output=True, text=True)
-    if mounted.returncode:
-        pytest.skip("no tmpfs can be mounted here: " + mounted.stderr.strip())
-    try:
+    with small_disk(folder, "1500k"):
         with Cluster(ps=2, worker=1) as cluster:
             values = []
             for i in range(2):
@@ -261,5 +258,3 @@ def test_a_full_disk_of_a_parameter_server_leaves_the_checkpoint_before(tmp_path
                     np.testing.assert_array_equal(saved, [done - 1] * 50_000)
                 saver.restore(session, latest)
                 assert session.run(values[1])[7] == done - 1
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)

@@ -17,6 +17,7 @@ import pytest
 
 import treenail as tn
 from needs import needs_hdf5
+from small_disk import small_disk
 
 DEVICES = 3
 
@@ -287,36 +288,31 @@ def test_a_kill_at_any_moment_loses_nothing_acknowledged(tmp_path, kind):
     assert len(names) < 20, "what killed processes left is never removed: %s" % names
 
 
-@pytest.fixture
-def small_disk():
-    if os.geteuid() != 0:
-        pytest.skip("only root mounts a file system of 400 KB")
+@pytest.fixture(name="disk")
+def disk_fixture():
     folder = tempfile.mkdtemp()
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", folder],
-                          capture_output=True, text=True, check=False)
-    if done.returncode:
+    try:
+        with small_disk(folder, "400k"):
+            yield folder
+    finally:
         os.rmdir(folder)
-        pytest.skip("no tmpfs can be mounted here: " + done.stderr)
-    yield folder
-    subprocess.run(["umount", folder], check=True)
-    os.rmdir(folder)
 
 
-def test_a_full_disk_leaves_the_checkpoint_before(small_disk):
+def test_a_full_disk_leaves_the_checkpoint_before(disk):
     made = [tn.Variable(np.ones((50, 500), np.float32), name="a")]  # 100 KB each
     with tn.device("/cpu:1"):
         made.append(tn.Variable(np.ones((50, 500), np.float32), name="b"))
     saver = tn.train.Saver(sharded=True)
     with session() as sess:
         sess.run(tn.global_variables_initializer())
-        path = saver.save(sess, os.path.join(small_disk, "model"), 1)
-        there = sorted(os.listdir(small_disk))
+        path = saver.save(sess, os.path.join(disk, "model"), 1)
+        there = sorted(os.listdir(disk))
         sess.run([v.assign(v * 2) for v in made])
         for _ in range(3):
             with pytest.raises(tn.errors.ResourceExhaustedError, match="model-2"):
-                saver.save(sess, os.path.join(small_disk, "model"), 2)
-            assert sorted(os.listdir(small_disk)) == there, "something is left of the failed save"
-        assert tn.train.latest_checkpoint(small_disk) == path
+                saver.save(sess, os.path.join(disk, "model"), 2)
+            assert sorted(os.listdir(disk)) == there, "something is left of the failed save"
+        assert tn.train.latest_checkpoint(disk) == path
         saver.restore(sess, path)
         assert all((value == 1).all() for value in sess.run(made))
 
@@ -336,17 +332,17 @@ def test_a_directory_that_may_not_be_written(two_steps, tmp_path):
         os.chmod(folder, 0o700)
 
 
-def test_a_directory_that_is_mounted_to_be_read_alone(two_steps, tmp_path, small_disk):
+def test_a_directory_that_is_mounted_to_be_read_alone(two_steps, tmp_path, disk):
     sess, made, saver, first, second = two_steps
-    path = saver.save(sess, os.path.join(small_disk, "model"), 3)
-    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    path = saver.save(sess, os.path.join(disk, "model"), 3)
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
     try:
         with pytest.raises(tn.errors.OpError, match="[Rr]ead-only"):
-            saver.save(sess, os.path.join(small_disk, "model"), 4)
-        assert tn.train.latest_checkpoint(small_disk) == path
+            saver.save(sess, os.path.join(disk, "model"), 4)
+        assert tn.train.latest_checkpoint(disk) == path
         saver.restore(sess, path)
     finally:
-        subprocess.run(["mount", "-o", "remount,rw", small_disk], check=True)
+        subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
 
 
 def _before(op):
