@@ -3,6 +3,7 @@
 and what they find when they run. Its probes compile and run each time."""
 
 import glob
+import importlib.util
 import os
 import re
 import shutil
@@ -41,6 +42,8 @@ def chosen(folder, is_what=None, **variables):
     for name in ("gcc", "gfortran"):
         if not shutil.which(name):
             pytest.skip(name + " is not installed")
+    if shutil.which("apt-get") and not importlib.util.find_spec("apt"):
+        pytest.skip("python3-apt is not installed")
     report = play(folder, "toolchain", {"localhost": dict(
         variables, ansible_connection="local", ansible_python_interpreter="/usr/bin/python3",
         ansible_become=False)}, "--check", facts=is_what)
