@@ -120,6 +120,9 @@ def cxx_jobs(manifest, logs, check, filters):
     # of stale notes after libraries that start threads were opened (seen with libgomp in oneDNN).
     environment["ASAN_OPTIONS"] = ":".join(
         filter(None, ["intercept_tls_get_addr=0", os.environ.get("ASAN_OPTIONS")]))
+    leaks = os.path.join(environment["TREENAIL_SOURCE_DIR"], "tests/support/leaks.txt")
+    environment["LSAN_OPTIONS"] = ":".join(filter(None, [
+        "print_suppressions=0", "suppressions='%s'" % leaks, os.environ.get("LSAN_OPTIONS")]))
     for name, program in sorted(manifest["programs"].items()):
         if check and check not in program["checks"]:
             continue

@@ -40,7 +40,7 @@ class DnnTest : public CudaTest {
  protected:
   void SetUp() override {
     CudaTest::SetUp();
-    ASSERT_EQ(dnn().cudnnCreate(&handle_), CUDNN_STATUS_SUCCESS);
+    if (handle_ == nullptr) ASSERT_EQ(dnn().cudnnCreate(&handle_), CUDNN_STATUS_SUCCESS);
     ASSERT_EQ(dnn().cudnnSetStream(handle_, reinterpret_cast<cudaStream_t>(stream_)),
               CUDNN_STATUS_SUCCESS);
     for (cudnnTensorDescriptor_t* tensor : {&x_, &y_})
@@ -104,7 +104,8 @@ class DnnTest : public CudaTest {
   }
 
   static constexpr size_t kRoom = 4096;
-  cudnnHandle_t handle_ = nullptr;
+  // One for all tests: the plugin destroys none, so that nothing here could.
+  static inline cudnnHandle_t handle_ = nullptr;
   cudnnTensorDescriptor_t x_ = nullptr, y_ = nullptr;
   cudnnFilterDescriptor_t w_ = nullptr;
   cudnnConvolutionDescriptor_t windows_ = nullptr;

@@ -45,8 +45,9 @@ class LaterOp : public AsyncOpKernel {
     Tensor* y = nullptr;
     TREENAIL_OP_REQUIRES_OK_ASYNC(context, context->allocate_output(0, x.shape(), &y), done);
     for (int64_t i = 0; i < x.NumElements(); ++i) y->flat<float>()(i) = x.flat<float>()(i) + 1;
+    const bool twice = how_ == "twice";  // after done() the kernel may be gone
     done();
-    if (how_ == "twice") done();
+    if (twice) done();
   }
   std::string how_;
 };
