@@ -4,6 +4,7 @@
 #include "framework/runtime/kernel/device_library.h"
 #include "kernels/cuda/driver/device.h"
 #include "kernels/cuda/driver/registrations.h"
+#include "kernels/cuda/elementwise/chain_host.h"
 
 namespace treenail::cuda {
 namespace {
@@ -15,8 +16,8 @@ std::vector<KernelRegistration> all_kernels() {
   return registrations.take();
 }
 
-constexpr DeviceLibrary kLibrary = {kDeviceLibraryAbi, build_info::kBuildId, kKind, &make_devices,
-                                    &all_kernels};
+constexpr DeviceLibrary kLibrary = {kDeviceLibraryAbi, build_info::kBuildId, kKind,
+                                    &make_devices,     &all_kernels,         kChainFuser};
 
 }  // namespace
 }  // namespace treenail::cuda

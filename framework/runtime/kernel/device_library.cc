@@ -34,6 +34,7 @@ void take(const DeviceLibrary& library) {
   }
   check_new_accelerators(devices);
   KernelRegistry::instance().add_all(library.kernels());
+  KernelRegistry::instance().set_fuser(library.fuser, library.kind);
   add_accelerators(std::move(devices));
 }
 

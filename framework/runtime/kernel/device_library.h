@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "framework/device/device.h"
+#include "framework/runtime/kernel/kernel_fusion.h"
 #include "framework/runtime/kernel/kernel_registry.h"
 
 namespace treenail {
@@ -21,6 +22,7 @@ struct DeviceLibrary {
   const char* kind;      // of all its devices: "GPU"
   std::vector<std::unique_ptr<Device>> (*make_devices)();
   std::vector<KernelRegistration> (*kernels)();
+  Fuser fuser = {};  // of all its devices; without functions nothing is fused there
 };
 inline constexpr uint32_t kDeviceLibraryAbi = 1;
 

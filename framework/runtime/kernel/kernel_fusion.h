@@ -37,6 +37,8 @@ inline constexpr int kMostRowStages = 16;
 inline constexpr int kMostRowValues = 32;
 inline constexpr int64_t kRowBufferBytes = 128 << 10;
 
+class Device;
+
 // Ops of one output each, in an order that fits their dependencies. Operands and results are
 // numbered: first the inputs, then the steps. The last step's result is the output; every step's
 // result has its shape, inputs broadcast to it.
@@ -49,6 +51,7 @@ struct ElementwiseGroup {
   std::vector<Shape> input_shapes;
   std::vector<Step> steps;
   Shape output_shape;
+  Device* device = nullptr;  // where it runs
   int64_t parts = 1;  // the output is one of so many: whether all together pass by the caches
 };
 

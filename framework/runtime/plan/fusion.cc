@@ -156,8 +156,9 @@ FusionGroup group_of_one(const Node& node) {
 }
 
 ElementwiseGroup describe_group(const FusionGroup& group, std::vector<Shape> input_shapes,
-                                const Shape& output_shape) {
+                                const Shape& output_shape, Device& device) {
   ElementwiseGroup out;
+  out.device = &device;
   out.input_shapes = std::move(input_shapes);
   out.output_shape = output_shape;
   for (const Output& input : group.inputs)

@@ -37,6 +37,6 @@ FusionGroup group_of_one(const Node& node);
 
 // The group in the kernels' terms; points into the nodes. `input_shapes`: one per group.inputs.
 ElementwiseGroup describe_group(const FusionGroup& group, std::vector<Shape> input_shapes,
-                                const Shape& output_shape);
+                                const Shape& output_shape, Device& device);
 
 }  // namespace treenail

@@ -262,9 +262,10 @@ PlanBuilder::PreparedGroup PlanBuilder::prepare_group(FusionGroup found) {
   if (!sizes_are_possible(group)) return prepared;
   std::vector<Shape> shapes;
   for (const Output& input : group.inputs) shapes.push_back(info(input).shape.shape());
-  const Shape output = state(*group.members.back()).infos[0].shape.shape();
-  prepared.kernel =
-      fuser_of(*group.members.back())->prepare(describe_group(group, std::move(shapes), output));
+  const Node& last = *group.members.back();
+  const Shape output = state(last).infos[0].shape.shape();
+  prepared.kernel = fuser_of(last)->prepare(
+      describe_group(group, std::move(shapes), output, topology_.device_of(last)));
   return prepared;
 }
 

@@ -332,7 +332,8 @@ class RowChainFinder {
       shapes.push_back(space.part_of_input(shape_of(input), rows));
     const Shape output = space.part(shape_of(value_of(u)), rows);
     if (!u.group.members.empty()) {
-      ElementwiseGroup group = describe_group(u.group, std::move(shapes), output);
+      ElementwiseGroup group = describe_group(u.group, std::move(shapes), output,
+                                              b_.topology_.device_of(*u.nodes.back()));
       if (last) group.parts = space.rows() / rows;
       return b_.fuser_of(*u.nodes.back())->prepare(group);
     }

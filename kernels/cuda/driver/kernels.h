@@ -88,9 +88,13 @@ class LaunchingKernel final : public QueuedKernel {
 };
 
 template <class F>
-std::unique_ptr<Kernel> make_launching_kernel(const PrepareContext& p, F&& f) {
-  return std::make_unique<LaunchingKernel<std::decay_t<F>>>(static_cast<CudaDevice&>(p.device()),
+std::unique_ptr<Kernel> make_launching_kernel(Device& device, F&& f) {
+  return std::make_unique<LaunchingKernel<std::decay_t<F>>>(static_cast<CudaDevice&>(device),
                                                             std::forward<F>(f));
+}
+template <class F>
+std::unique_ptr<Kernel> make_launching_kernel(const PrepareContext& p, F&& f) {
+  return make_launching_kernel(p.device(), std::forward<F>(f));
 }
 
 // All outputs are zeros, as where there is nothing to compute them from.

@@ -10,16 +10,6 @@ TN_ACTIVATION_UNARY_OPS(TN_UNARY_KERNEL)
 TN_ACTIVATION_BINARY_OPS(TN_BINARY_KERNEL)
 TN_LEAKY_RELU_OPS(TN_UNARY_KERNEL, TN_BINARY_KERNEL)
 
-template <class Accurate, class Approximate>
-struct Either {
-  static constexpr bool kTakesValue = true;
-  TN_DEVICE static float apply(float x, float approximate) {
-    return approximate != 0 ? Approximate::apply(x) : Accurate::apply(x);
-  }
-  TN_DEVICE static float apply(float g, float x, float approximate) {
-    return approximate != 0 ? Approximate::apply(g, x) : Accurate::apply(g, x);
-  }
-};
 #define TN_EITHER_UNARY(op, Accurate, Approximate, T, ns)                     \
   using Either##op = Either<elementwise::Accurate, elementwise::Approximate>; \
   TN_STORED_##T(TN_SAME_UNARY, op, Either##op)

@@ -14,33 +14,12 @@
 #include "kernels/cuda/driver/kernels.h"
 #include "kernels/cuda/driver/registrations.h"
 #include "kernels/cuda/elementwise/division_errors.h"
-#include "kernels/cuda/elementwise/kernel_list_host.h"
+#include "kernels/cuda/elementwise/kernel_choice_host.h"
 #include "kernels/cuda/elementwise/operands_host.h"
 #include "kernels/host/elementwise/arithmetic.h"
 
 namespace treenail::cuda {
 namespace {
-
-double value_of(const OpInstance& op, ValueAttribute value) {
-  switch (value) {
-    case ValueAttribute::kAlpha:
-      return op.get_float("alpha");
-    case ValueAttribute::kApproximate:
-      return op.get_bool("approximate") ? 1 : 0;
-    case ValueAttribute::kTolerance:
-      return op.get_float("tolerance");
-    case ValueAttribute::kNone:
-      break;
-  }
-  return 0;
-}
-
-const ElementwiseKernel& kernel_for(const OpInstance& op) {
-  for (const ElementwiseKernel& kernel : kElementwiseKernels) {
-    if (kernel.dtype == op.input_type(0) && op.name() == kernel.op) return kernel;
-  }
-  throw internal_error("no kernel computes ", op.name(), " on ", op.input_type(0));
-}
 
 // Kernels take pointers to elements; here they are addresses alone.
 using Address = const void*;
@@ -52,7 +31,7 @@ struct Elementwise {
   gpu::Broadcast how;
 
   explicit Elementwise(const PrepareContext& p, const ElementwiseKernel& kernel)
-      : function(kernel.name), operands(kernel.operands), value(value_of(p.op(), kernel.value)) {
+      : function(kernel.name), operands(kernel.operands), value(value_of(p.op())) {
     std::vector<Shape> shapes;
     for (int i = 0; i < operands; ++i) shapes.push_back(p.input_shape(i));
     how = broadcast_of(p.output_shape(0), shapes);

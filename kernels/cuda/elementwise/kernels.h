@@ -74,6 +74,18 @@ struct OnStored {
   }
 };
 
+// Attribute approximate, 1 or 0, chooses the second definition.
+template <class Accurate, class Approximate>
+struct Either {
+  static constexpr bool kTakesValue = true;
+  TN_DEVICE static float apply(float x, float approximate) {
+    return approximate != 0 ? Approximate::apply(x) : Accurate::apply(x);
+  }
+  TN_DEVICE static float apply(float g, float x, float approximate) {
+    return approximate != 0 ? Approximate::apply(g, x) : Accurate::apply(g, x);
+  }
+};
+
 TN_DEVICE Broadcast contiguous() {
   Broadcast how;
   how.rank = 1;

@@ -58,6 +58,19 @@ TN_DEVICE Places<kOperands> places(const Broadcast& how, int64_t i) {
   return p;
 }
 
+// Of one operand alone.
+template <int kOperands>
+TN_DEVICE int64_t place(const BroadcastOf<kOperands>& how, int operand, int64_t i) {
+  int64_t at = 0;
+  TN_NO_UNROLL
+  for (int d = 0; d < how.rank - 1; ++d) {
+    const Divided here = divided(how.size[d], i);
+    at += here.rest * how.stride[operand][d];
+    i = here.quotient;
+  }
+  return at + i * how.stride[operand][how.rank - 1];
+}
+
 TN_DEVICE bool is_aligned(const void* at, int bytes) {
   return reinterpret_cast<uintptr_t>(at) % static_cast<unsigned>(bytes) == 0;
 }

@@ -6,11 +6,12 @@
 #include <cstdint>
 
 #include "framework/base/error.h"
+#include "kernels/cuda/elementwise/chain.h"
 
 namespace treenail::cuda {
 namespace {
 
-using Strides = std::array<int64_t, gpu::kMostOperands>;
+using Strides = std::array<int64_t, gpu::kMostChainInputs>;
 
 // One dimension of the result, with what each operand steps by in it.
 struct Dimension {
@@ -39,7 +40,9 @@ bool continues(const Dimension& inner, const Dimension& outer, size_t operands) 
   return true;
 }
 
-void add(gpu::Broadcast& how, const Dimension& d, const Shape& result, size_t operands) {
+template <int kOperands>
+void add(gpu::BroadcastOf<kOperands>& how, const Dimension& d, const Shape& result,
+         size_t operands) {
   if (how.rank == gpu::kMostDimensions) {
     throw unimplemented("a GPU broadcasts to at most ", gpu::kMostDimensions,
                         " dimensions that differ between the operands; the result is ", result);
@@ -49,8 +52,9 @@ void add(gpu::Broadcast& how, const Dimension& d, const Shape& result, size_t op
 
 }  // namespace
 
-gpu::Broadcast broadcast_of(const Shape& result, std::span<const Shape> operands) {
-  gpu::Broadcast how;
+template <int kOperands>
+gpu::BroadcastOf<kOperands> broadcast_of(const Shape& result, std::span<const Shape> operands) {
+  gpu::BroadcastOf<kOperands> how;
   if (result.num_elements() == 0) return how;  // nothing is launched
   Strides dense;
   dense.fill(1);
@@ -70,5 +74,8 @@ gpu::Broadcast broadcast_of(const Shape& result, std::span<const Shape> operands
   add(how, joined, result, operands.size());
   return how;
 }
+
+template gpu::BroadcastOf<gpu::kMostOperands> broadcast_of(const Shape&, std::span<const Shape>);
+template gpu::BroadcastOf<gpu::kMostChainInputs> broadcast_of(const Shape&, std::span<const Shape>);
 
 }  // namespace treenail::cuda

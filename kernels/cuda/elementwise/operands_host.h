@@ -11,6 +11,7 @@ namespace treenail::cuda {
 
 // Neighbouring dimensions that lie alike in all operands are one. Errors: Unimplemented where more
 // than gpu::kMostDimensions are left.
-gpu::Broadcast broadcast_of(const Shape& result, std::span<const Shape> operands);
+template <int kOperands = gpu::kMostOperands>
+gpu::BroadcastOf<kOperands> broadcast_of(const Shape& result, std::span<const Shape> operands);
 
 }  // namespace treenail::cuda
