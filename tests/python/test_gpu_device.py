@@ -21,9 +21,9 @@ import cusim  # noqa: E402  (the path must be set first)
 
 pytestmark = cusim.needs_gpu()
 GPU, OTHER = "/gpu:0", "/gpu:1"
-OPTIMIZERS = {"descent": (lambda: tn.train.GradientDescentOptimizer(0.5), 15),
-              "momentum": (lambda: tn.train.MomentumOptimizer(0.1, 0.9), 15),
-              "adam": (lambda: tn.train.AdamOptimizer(0.05), 17)}
+OPTIMIZERS = {"descent": (lambda: tn.train.GradientDescentOptimizer(0.5), 14),
+              "momentum": (lambda: tn.train.MomentumOptimizer(0.1, 0.9), 14),
+              "adam": (lambda: tn.train.AdamOptimizer(0.05), 16)}
 
 
 def in_a_process(program, **environment):
