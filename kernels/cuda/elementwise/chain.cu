@@ -109,7 +109,7 @@ TN_DEVICE Floats compute(const ChainStep& step, const Floats* from) {
 #define TN_CHAIN_ROW(code, op, T, operands, ...) \
   case ChainCode::k##code:                       \
     return apply<__VA_ARGS__, T, operands>(from, step.value);
-#include "kernels/cuda/elementwise/chain_ops.inc"
+    TN_CHAIN_OPS
 #undef TN_CHAIN_ROW
     case ChainCode::kIsTrue:
       return apply<IsTrue, float, 1>(from, 0);

@@ -7,12 +7,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/elementwise/broadcast.h"
-#include "kernels/elementwise/activation.h"
-#include "kernels/elementwise/arithmetic.h"
-#include "kernels/elementwise/comparison.h"
-#include "kernels/elementwise/selection.h"
-#include "kernels/elementwise/transcendental.h"
-#include "kernels/elementwise/unary.h"
+#include "kernels/cuda/elementwise/chain_ops.h"
 
 namespace treenail::gpu {
 
@@ -25,12 +20,12 @@ inline constexpr int kChainGroup = 4;      // elements that a thread computes to
 enum class ChainType : uint8_t { kFloat32, kFloat16, kBFloat16, kBool };
 
 enum class ChainCode : uint8_t {
-#define TN_CHAIN_ROW(code, ...) k##code,
-#include "kernels/cuda/elementwise/chain_ops.inc"
-#undef TN_CHAIN_ROW
   kCopy,
   kIsTrue,  // not equal to zero
   kSelect,
+#define TN_CHAIN_ROW(code, ...) k##code,
+  TN_CHAIN_OPS
+#undef TN_CHAIN_ROW
 };
 
 struct ChainInput {

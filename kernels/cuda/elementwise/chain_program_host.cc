@@ -43,7 +43,7 @@ struct ChainOp {
 constexpr bool is_bool(std::string_view type) { return type == "bool"; }
 constexpr ChainOp kChainOps[] = {
 #define TN_CHAIN_ROW(code, op, T, ...) {#op, is_bool(#T), ChainCode::k##code},
-#include "kernels/cuda/elementwise/chain_ops.inc"
+    TN_CHAIN_OPS
 #undef TN_CHAIN_ROW
 };
 
