@@ -139,6 +139,8 @@ DEPENDENCIES = (
     Dependency("licensecheck", "proof", "reads the licences that files state", "licensecheck",
                "licensecheck", program="licensecheck",
                versions=_v("3.3.5", "3.3.9", "absent", "3.3.9")),
+    Dependency("hipcc", "proof", "compiles the kernels for AMD's GPUs", "hipcc", "hipcc",
+               program="hipcc", versions=_v("5.2.3", "5.7.1", "absent", "6.3.1")),
     Dependency("aarch64-compiler", "proof", "cross build for AArch64",
                "g++-aarch64-linux-gnu", "gcc-c++-aarch64-linux-gnu",
                program="aarch64-linux-gnu-g++",

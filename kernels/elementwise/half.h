@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 
 #include "kernels/elementwise/side.h"
 
@@ -19,12 +18,12 @@ struct BFloat16 {
 
 TN_INLINE uint32_t float_bits(float x) {
   uint32_t bits;
-  std::memcpy(&bits, &x, sizeof bits);
+  __builtin_memcpy(&bits, &x, sizeof bits);
   return bits;
 }
 TN_INLINE float float_of_bits(uint32_t bits) {
   float x;
-  std::memcpy(&x, &bits, sizeof x);
+  __builtin_memcpy(&x, &bits, sizeof x);
   return x;
 }
 

@@ -108,7 +108,7 @@ template <class To, class From>
 TN_INLINE To bits(From v) {
   static_assert(sizeof(To) == sizeof(From));
   To to;
-  std::memcpy(&to, &v, sizeof(To));
+  __builtin_memcpy(&to, &v, sizeof(To));
   return to;
 }
 

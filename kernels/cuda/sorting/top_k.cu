@@ -44,7 +44,7 @@ TN_DEVICE auto descending_key(S x) {
   using U = typename UnsignedOf<sizeof(S)>::type;
   constexpr U kSign = static_cast<U>(U(1) << (8 * sizeof(U) - 1));
   U bits;
-  std::memcpy(&bits, &x, sizeof bits);
+  __builtin_memcpy(&bits, &x, sizeof bits);
   if constexpr (kInfinity<S> != 0) {
     const U magnitude = static_cast<U>(bits & ~kSign);
     if (magnitude > static_cast<U>(kInfinity<S>)) return U(0);
