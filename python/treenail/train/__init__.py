@@ -2,6 +2,7 @@
 """Training: optimizers, learning-rate schedules, moving averages, the global step, checkpoints."""
 
 from treenail._names import no_attribute as _no_attribute
+from treenail._precision import mixed_precision
 from treenail._refusals import name_in_refusals as _name_in_refusals
 from treenail.train._basic_hooks import (FeedFnHook, FinalOpsHook, GlobalStepWaiterHook,
                                          LoggingTensorHook, NanLossDuringTrainingError,
@@ -50,7 +51,8 @@ from treenail.train._training_session import MonitoredTrainingSession
 
 __all__ = ["Optimizer", "GradientDescentOptimizer", "MomentumOptimizer", "AdamOptimizer",
            "AdagradOptimizer", "RMSPropOptimizer", "FtrlOptimizer", "AdadeltaOptimizer",
-           "ProximalGradientDescentOptimizer", "ProximalAdagradOptimizer", "Saver", "Checkpoint",
+           "ProximalGradientDescentOptimizer", "ProximalAdagradOptimizer",
+           "mixed_precision", "Saver", "Checkpoint",
            "CheckpointManager", "CheckpointStatus",
            "CheckpointState", "get_checkpoint_state", "latest_checkpoint",
            "update_checkpoint_state", "checkpoint_exists", "get_checkpoint_mtimes",
