@@ -23,6 +23,7 @@ from treenail.train._input import (batch, batch_join, input_producer, limit_epoc
                                    range_input_producer, shuffle_batch, shuffle_batch_join,
                                    slice_input_producer, string_input_producer)
 from treenail.train._meta_graph import export_meta_graph, import_meta_graph
+from treenail.train._mixed_precision import MixedPrecision
 from treenail.train._monitored_session import (ChiefSessionCreator, MonitoredSession,
                                                SessionCreator, SingularMonitoredSession,
                                                WorkerSessionCreator)
@@ -52,7 +53,7 @@ from treenail.train._training_session import MonitoredTrainingSession
 __all__ = ["Optimizer", "GradientDescentOptimizer", "MomentumOptimizer", "AdamOptimizer",
            "AdagradOptimizer", "RMSPropOptimizer", "FtrlOptimizer", "AdadeltaOptimizer",
            "ProximalGradientDescentOptimizer", "ProximalAdagradOptimizer",
-           "mixed_precision", "Saver", "Checkpoint",
+           "MixedPrecision", "mixed_precision", "Saver", "Checkpoint",
            "CheckpointManager", "CheckpointStatus",
            "CheckpointState", "get_checkpoint_state", "latest_checkpoint",
            "update_checkpoint_state", "checkpoint_exists", "get_checkpoint_mtimes",
