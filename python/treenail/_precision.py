@@ -33,7 +33,7 @@ class mixed_precision:  # noqa: N801 (used like a function, as tn.name_scope is)
     the next value of a loop variable or the results of branches, it is cast. Gradients are of the
     operations that were made, wherever tn.gradients is called; what is traced inside (tn.function,
     branches, loops) belongs to the scope. Other dtypes stay as they are. A thread begins outside of
-    all scopes.
+    all scopes, but those of replicas (tn.distribute) in that of their caller.
 
         with tn.train.mixed_precision("bfloat16"):
             logits = tn.layers.dense(tn.layers.dense(x, 64, activation=tn.nn.relu), 10)

@@ -318,18 +318,55 @@ def test_a_gradient_that_is_not_there():
         dynamic().apply_gradients([(None, v)])
 
 
-def test_replicas_of_a_strategy():
+@pytest.mark.parametrize("around", [False, True])
+@pytest.mark.parametrize("devices", [["/cpu:0"], ["/cpu:0", "/cpu:1"]])
+@pytest.mark.parametrize("inner", [tn.train.AdamOptimizer, tn.train.GradientDescentOptimizer])
+def test_replicas_of_a_strategy(inner, devices, around):
+    strategy, seen = tn.distribute.MirroredStrategy(devices), []
+    fed = tn.placeholder(tn.float32, [len(devices)])
+    optimizer = dynamic(inner(0.5))
+    with strategy.scope():
+        v = tn.get_variable("v", initializer=np.float32([[2.0]]))
+        step = tn.train.get_or_create_global_step()
+
+        def minimized():
+            number = tn.distribute.get_replica_context().replica_id_in_sync_group
+            if around:
+                y = tn.matmul(v, tn.ones([1, 1]))
+            else:
+                with scope("float16"):
+                    y = tn.matmul(v, tn.ones([1, 1]))
+            seen.append(y.dtype)
+            return optimizer.minimize(tn.reduce_sum(tn.cast(y, tn.float32)) * fed[number], step)
+        with scope("float16" if around else "float32"):
+            train = strategy.run(minimized)
+        results = [optimizer.loss_scale, step, v]
+    assert seen == [tn.float16] * len(devices)
+    with tn.Session(config=tn.ConfigProto(device_count={"CPU": 2})) as session:
+        session.run(tn.global_variables_initializer())
+        found = []
+        for last in (1.0, np.inf, 1.0, 1.0, 1.0, -np.inf):
+            session.run(strategy.experimental_local_results(train),
+                        {fed: np.float32([1.0] * (len(devices) - 1) + [last])})
+            found.append([float(np.squeeze(value)) for value in session.run(results)])
+        copies = session.run(list(getattr(v, "values", [v])))
+    assert [(scale, step) for scale, step, _ in found] == [
+        (8, 1), (4, 1), (4, 2), (4, 3), (8, 4), (4, 4)]
+    assert found[1][2] == found[0][2] and np.isfinite(found[5][2]) and found[5][2] == found[4][2]
+    assert all(np.array_equal(copy, copies[0]) for copy in copies)
+
+
+def test_an_optimizer_of_one_s_own_in_a_replica():
+    class Own(SGD):
+        def apply_gradients(self, *args, **kwargs):
+            return super().apply_gradients(*args, **kwargs)
     strategy = tn.distribute.MirroredStrategy(["/cpu:0"])
     with strategy.scope():
         v = tn.get_variable("v", initializer=np.float32([[2.0]]))
-        plain = tn.train.MixedPrecision(SGD(0.25))
-
-        def step():
-            with scope("bfloat16"):
-                return plain.minimize(tn.reduce_sum(tn.matmul(v, v)))
-        train = strategy.run(step)
-        with pytest.raises(RuntimeError, match="needed is a loss_scale that is a number"):
-            strategy.run(lambda: dynamic().minimize(tn.reduce_sum(tn.matmul(v, v))))
+        plain = tn.train.MixedPrecision(Own(0.25))
+        train = strategy.run(lambda: plain.minimize(lambda: tn.reduce_sum(tn.matmul(v, v))))
+        with pytest.raises(RuntimeError, match="needs an optimizer with the apply_gradients of"):
+            strategy.run(lambda: dynamic(Own(0.25)).minimize(tn.reduce_sum(tn.matmul(v, v))))
     with tn.Session() as session:
         session.run(tn.global_variables_initializer())
         session.run(strategy.experimental_local_results(train))

@@ -25,7 +25,7 @@ from treenail.train._sync_replicas import SyncReplicasOptimizer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Sequence
+    from typing import Any, Callable, Sequence
 
 _HALVES = (_core.float16, _core.bfloat16)
 
@@ -149,13 +149,16 @@ class MixedPrecision(Optimizer):
     def apply_gradients(self, grads_and_vars: Sequence, global_step: Variable | None = None,
                         name: str | None = None) -> Operation:
         """As the optimizer's; with a dynamic scale only where all gradients are finite, and the
-        scale follows. Raises RuntimeError for a dynamic scale in the replicas of a strategy."""
+        scale follows. In replicas (tn.distribute) the sums over all of them must be. Raises
+        RuntimeError there for an optimizer with an apply_gradients of its own."""
         if not self._is_dynamic:
             return self._optimizer.apply_gradients(grads_and_vars, global_step, name)
         if _current.strategy is not None and _current.strategy.extended._mirrors:
-            raise RuntimeError("MixedPrecision with a dynamic loss scale cannot be applied in the "
-                               "scope of a strategy that mirrors variables: needed is a loss_scale "
-                               "that is a number, or bfloat16, which needs none")
+            if type(self._optimizer).apply_gradients is not Optimizer.apply_gradients:
+                raise RuntimeError("MixedPrecision with a dynamic loss scale, in the scope of a "
+                                   "strategy, needs an optimizer with the apply_gradients of "
+                                   "Optimizer, not %r" % (self._optimizer,))
+            return super().apply_gradients(grads_and_vars, global_step, name)
         given = self._given(grads_and_vars)
         graph = given[0][1]._graph
         with graph.as_default(), name_scope(name, self._name) as scope:
@@ -174,14 +177,23 @@ class MixedPrecision(Optimizer):
         train_ops = graph.get_collection_ref(GraphKeys.TRAIN_OP)
         known = list(train_ops)
 
-        def step() -> Tensor:
-            applied = self._optimizer.apply_gradients(given, global_step)
-            with control_dependencies([applied]):
-                return ops.Identity(convert_to_tensor(True))
         try:
-            return cond(finite, step, lambda: convert_to_tensor(False))
+            return _done_where(finite, lambda: self._optimizer.apply_gradients(given, global_step))
         finally:
             train_ops[:] = known
+
+    # Of Optimizer.apply_gradients, for the sums over replicas and on each device of variables.
+
+    def _create_slots(self, var_list: Sequence) -> None:
+        self._optimizer._create_slots(var_list)
+
+    def _applied(self, given: Sequence, name: str) -> Operation:
+        self._finite = _all_finite(given)
+        done = _done_where(self._finite, lambda: self._optimizer._applied(given, "update"))
+        return group(done, *self._next_scale(self._finite), name=name)
+
+    def _steps_made(self, dtype: Any) -> Tensor:
+        return cast(self._finite, dtype)
 
     # --- The scale --------------------------------------------------------------------------------
 
@@ -279,7 +291,15 @@ class _beside:  # noqa: N801 (a context manager)
             context.__exit__(None, None, None)
 
 
-def _all_finite(given: list) -> Tensor:
+def _done_where(finite: Tensor, step: Callable) -> Tensor:
+    """Whether the operation that step() makes, as a branch, has run."""
+    def run() -> Tensor:
+        with control_dependencies([step()]):
+            return ops.Identity(convert_to_tensor(True))
+    return cond(finite, run, lambda: convert_to_tensor(False))
+
+
+def _all_finite(given: Sequence) -> Tensor:
     """Whether all elements of all gradients are finite, a bool scalar."""
     found = []
     for gradient, variable in given:
