@@ -91,7 +91,9 @@ class MixedPrecision(Optimizer):
         """The scale now, a float32 scalar."""
         if not self._is_dynamic:
             return convert_to_tensor(self._loss_scale, _core.float32)
-        return self._state()[0].value()
+        scale = self._state()[0]
+        with _beside(scale):
+            return scale.value()
 
     # --- Steps ------------------------------------------------------------------------------------
 
@@ -213,17 +215,19 @@ class MixedPrecision(Optimizer):
         return self._non_slots[key]
 
     def _next_scale(self, finite: Tensor) -> list:
+        """The operations that let the scale follow."""
         scale, good_steps = self._state()
-        now, steps = scale.value(), good_steps.value() + 1
-        enough = ops.LogicalAnd(finite, ops.GreaterEqual(steps, self._increment_period))
-        larger = now * self._multiplier
-        grows = ops.LogicalAnd(enough, ops.IsFinite(larger))
-        smaller = ops.Maximum(now / self._multiplier, ops.Minimum(now, 1.0))
-        new = ops.Select(grows, larger, ops.Select(finite, now, smaller))
-        counted = ops.LogicalAnd(finite, ops.LogicalNot(enough))
-        return [scale.assign(new, read_value=False),
-                good_steps.assign(ops.Select(counted, steps, ops.ZerosLike(steps)),
-                                  read_value=False)]
+        with _beside(scale):
+            now, steps = scale.value(), good_steps.value() + 1
+            enough = ops.LogicalAnd(finite, ops.GreaterEqual(steps, self._increment_period))
+            larger = now * self._multiplier
+            grows = ops.LogicalAnd(enough, ops.IsFinite(larger))
+            smaller = ops.Maximum(now / self._multiplier, ops.Minimum(now, 1.0))
+            new = ops.Select(grows, larger, ops.Select(finite, now, smaller))
+            counts = ops.LogicalAnd(finite, ops.LogicalNot(enough))
+            counted = ops.Select(counts, steps, ops.ZerosLike(steps))
+            return [scale.assign(new, read_value=False),
+                    good_steps.assign(counted, read_value=False)]
 
     # --- What the optimizer has -------------------------------------------------------------------
 
