@@ -13,6 +13,7 @@
 #include "python/binding/graph_type.h"
 #include "python/binding/module.h"
 #include "python/binding/op_call.h"
+#include "python/binding/precision.h"
 #include "python/binding/quick_call.h"
 #include "python/binding/tape_type.h"
 #include "python/binding/tensor_type.h"
@@ -174,6 +175,8 @@ PyObject* quick_key(PyObject*, PyObject* args) {
     }
     const std::string& device = default_graph()->state->context().device;
     key += device;
+    const auto precision = static_cast<char>(current_precision());
+    add('p', &precision, 1);
     return PyBytes_FromStringAndSize(key.data(), static_cast<Py_ssize_t>(key.size()));
   });
 }

@@ -137,6 +137,7 @@ int execute_module(PyObject* module) {
     add_tape(module);
     add_called_functions(module);
     add_public_functions(module);
+    add_precision(module);
     add_functions(module);
     add_gradient_functions(module);
     add_files(module);

@@ -64,6 +64,7 @@ void add_immediate(PyObject* module);
 void add_tape(PyObject* module);
 void add_called_functions(PyObject* module);
 void add_public_functions(PyObject* module);
+void add_precision(PyObject* module);
 
 void add_functions(PyObject* module);
 void add_gradient_functions(PyObject* module);

@@ -10,6 +10,7 @@
 #include "python/binding/numpy.h"
 #include "python/binding/op_inputs.h"
 #include "python/binding/operation_type.h"
+#include "python/binding/precision.h"
 #include "python/binding/quick_call.h"
 #include "python/binding/tape_type.h"
 #include "python/binding/tensor_type.h"
@@ -21,7 +22,8 @@ Ref call_in_graph(const OpCall& call, const OpInputs& inputs, Node** node_out,
                   GraphObject** graph_out) {
   GraphObject* graph = call.graph ? call.graph : inputs.graph() ? inputs.graph() : default_graph();
   Ref held = Ref::borrow(as_object(graph));
-  const std::vector<Output> values = inputs.outputs(graph);
+  std::vector<Output> values = inputs.outputs(graph);
+  cast_inputs(graph, call, inputs.arg_sizes(), values);
   NewNode node;
   node.def = call.def;
   node.inputs = values;
@@ -64,7 +66,9 @@ std::vector<Tensor> run_now(const ImmediateCall& given, OpInstance& op) {
 
 std::vector<ImmediateTensor> execute_now(const OpCall& call, const OpInputs& inputs) {
   std::vector<ImmediateTensor> made;
-  const std::vector<const ImmediateTensor*> values = inputs.immediate(made);
+  std::vector<const ImmediateTensor*> values = inputs.immediate(made);
+  HeldCasts casts;
+  cast_inputs(call, inputs.arg_sizes(), values, casts);
   std::vector<const Tensor*> tensors;
   tensors.reserve(values.size());
   for (const ImmediateTensor* value : values) tensors.push_back(&value->tensor);

@@ -10,6 +10,7 @@
 #include "python/binding/module.h"
 #include "python/binding/op_call.h"
 #include "python/binding/op_function.h"
+#include "python/binding/precision.h"
 #include "python/binding/quick_call.h"
 #include "python/binding/quick_constants.h"
 #include "python/binding/tensor_type.h"
@@ -70,6 +71,7 @@ Ref quick_reduction(const OpDef& def, PyObject* const* args, size_t nargs) {
 Ref quick(const PublicObject& self, PyObject* const* args, size_t nargs) {
   static const auto* const none = new NamedAttrs();
   if (nargs == 0 || current_mode() != CallMode::kImmediate) return {};
+  if (current_precision() != DType::kInvalid) return {};
   if (self.form == Form::kReduction) return quick_reduction(*self.def, args, nargs);
   if (self.form == Form::kMatrices && !(nargs == 2 && is_matrix(args[0]) && is_matrix(args[1])))
     return {};

@@ -6,6 +6,7 @@
 #include "framework/base/interrupt.h"
 #include "framework/eager/tape.h"
 #include "python/binding/gil.h"
+#include "python/binding/precision.h"
 #include "python/binding/quick_constants.h"
 #include "python/binding/signals.h"
 #include "python/binding/tape_type.h"
@@ -93,6 +94,7 @@ void run_call(CallRun& run, const PreparedCall& call) {
 
 Ref quick_call(const OpDef& def, std::span<PyObject* const> inputs, const NamedAttrs& attrs) {
   if (inputs.size() != def.inputs.size() || inputs.size() > kMostInputs) return {};
+  if (current_precision() != DType::kInvalid) return {};
   QuickInputs given;
   return given.take(def, inputs) ? quick_call(def, given.values(), attrs) : Ref();
 }

@@ -19,8 +19,8 @@
 
 namespace treenail::python {
 
-// What call_op() gives; null where the call is of another kind, and nothing has happened. Errors:
-// as call_op().
+// What call_op() gives; null where the call is of another kind, or inputs may have to be cast
+// (precision.h), and nothing has happened. Errors: as call_op().
 Ref quick_call(const OpDef& def, std::span<PyObject* const> inputs, const NamedAttrs& attrs);
 // The same on at most six tensors, of an op without list arguments.
 Ref quick_call(const OpDef& def, std::span<const ImmediateTensor* const> inputs,

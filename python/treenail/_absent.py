@@ -60,6 +60,8 @@ _TOP = {
     "tn.sequence_mask, or use tn.SparseTensor", "merge_all_summaries": "use tn.summary.merge_all",
 }
 _TRAIN = {
+    "experimental": "mixed precision is tn.train.mixed_precision, a scope, and "
+                    "tn.train.MixedPrecision, an optimizer around another",
     "NewCheckpointReader": "use tn.train.load_checkpoint",
     "write_graph": _GRAPH_FILES, "SummaryWriter": "use tn.summary.FileWriter",
     "Example": _EXAMPLES, "SequenceExample": _EXAMPLES, "Feature": _EXAMPLES,

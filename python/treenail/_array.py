@@ -6,7 +6,7 @@ from __future__ import annotations
 import builtins
 
 from treenail import _treenail as _core
-from treenail._convert import IndexedSlices, convert_to_tensor, scope_of
+from treenail._convert import IndexedSlices, convert_beside, convert_to_tensor, scope_of
 from treenail._ops import ops
 from treenail._refusals import at_once
 from treenail._shape import TensorShape, broadcast_static_shape  # noqa: F401 (public here)
@@ -484,7 +484,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         return ops.Where(convert_to_tensor(condition, preferred_dtype=_core.bool), name=name)
     condition = convert_to_tensor(condition, _core.bool)
     x = convert_to_tensor(x, None if not isinstance(y, Tensor) or hasattr(x, "dtype") else y.dtype)
-    y = convert_to_tensor(y, x.dtype)
+    x, y = convert_beside(x, y)
     chooses_rows = condition.shape.ndims == 1
     if chooses_rows and x.shape.ndims is not None:
         if x.shape.ndims > 1:

@@ -6,11 +6,13 @@ from __future__ import annotations
 from treenail import _treenail as _core
 from treenail._assertions import Assert
 from treenail._convert import convert_to_tensor, scope_of
-from treenail._framework import control_dependencies, executing_eagerly, get_default_graph
+from treenail._framework import (_DefaultGraph, control_dependencies, executing_eagerly,
+                                 get_default_graph)
 from treenail._function_graph import Traced, assembled, components
 from treenail._math import reduce_sum
 from treenail._nest import flatten, is_nested, map_structure
 from treenail._ops import ops
+from treenail._precision import common_precision
 from treenail._shape import TensorShape, as_shape
 from treenail._tensor_array import TensorArray
 from treenail._treenail import Operation, Tensor
@@ -83,7 +85,9 @@ class _branches:
             if not branch.outputs and branch.structure is None:
                 raise ValueError("%s must have a return value." % name)
         self._structure = traced[0].structure
-        self._check_alike(traced, list(functions))
+        self._check_structures(traced, list(functions))
+        self._to_common_precision(traced)
+        self._check_dtypes(traced, list(functions))
         self._captured = list(dict.fromkeys(t for b in traced for t in b.graph.captured))
         self._waits_for = [op for b in traced for op in b.graph.calls_wait_for()]
         for branch in traced:
@@ -97,7 +101,7 @@ class _branches:
                         for i in range(len(self._dtypes))]
 
     @staticmethod
-    def _check_alike(traced: list, names: list) -> None:
+    def _check_structures(traced: list, names: list) -> None:
         first = traced[0]
         for branch, name in zip(traced[1:], names[1:]):
             try:
@@ -107,6 +111,23 @@ class _branches:
             except ValueError:
                 raise ValueError("%s and %s must return the same structure, not %r and %r"
                                  % (names[0], name, first.structure, branch.structure)) from None
+
+    @staticmethod
+    def _to_common_precision(traced: list) -> None:
+        """In a scope of mixed precision a result that is narrow on one way only is made wide."""
+        for i, wanted in enumerate(traced[0].outputs):
+            dtype = wanted.dtype
+            for branch in traced[1:]:
+                dtype = common_precision(dtype, branch.outputs[i].dtype) or dtype
+            for branch in traced:
+                if common_precision(dtype, branch.outputs[i].dtype) is not None:
+                    with _DefaultGraph(branch.graph):
+                        branch.outputs[i] = _core.cast_in_scope(branch.outputs[i], dtype)
+
+    @staticmethod
+    def _check_dtypes(traced: list, names: list) -> None:
+        first = traced[0]
+        for branch, name in zip(traced[1:], names[1:]):
             for a, b in zip(first.outputs, branch.outputs):
                 if a.dtype != b.dtype:
                     raise TypeError("%s and %s must return values of the same dtype: %s is %s, %s "
@@ -401,6 +422,8 @@ class _Loop:
             raise ValueError("The two structures don't have the same nested structure: the loop "
                              "variables are %r, the body returns %r"
                              % (self._structure, returned)) from None
+        values = [_core.cast_in_scope(new, old.dtype) if common_precision(
+            old.dtype, new.dtype) else new for old, new in zip(self._first, values)]
         for old, shape, new in zip(self._first, self._invariants, values):
             if old.dtype != new.dtype:
                 raise TypeError("Loop variable %s enters the loop with dtype %s, but has dtype %s "

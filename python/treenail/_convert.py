@@ -8,6 +8,7 @@ from collections import namedtuple
 from treenail import _treenail as _core
 from treenail._framework import Graph, executing_eagerly, get_default_graph, name_scope
 from treenail._ops import ops
+from treenail._precision import common_precision
 from treenail._shape import TensorShape
 from treenail._treenail import DType, Tensor
 
@@ -175,9 +176,26 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None,
     elif value._is_concrete and not executing_eagerly():
         value = _core.concrete_in_graph(get_default_graph(), value, name or "Const")
     if dtype is not None and value.dtype != dtype:
+        if common_precision(value.dtype, dtype) is not None:
+            return _core.cast_in_scope(value, dtype)
         raise ValueError("Tensor conversion requested dtype %s for Tensor with dtype %s: %r"
                          % (_core.as_dtype(dtype).name, value.dtype.name, value))
     return value
+
+
+def convert_to_wide(value: Any) -> Tensor:
+    """As convert_to_tensor; in a scope of mixed precision what is narrow is cast to float32."""
+    value = convert_to_tensor(value)
+    wide = common_precision(value.dtype, _core.float32)
+    return value if wide is None else _core.cast_in_scope(value, wide)
+
+
+def convert_beside(x: Tensor, y: Any) -> tuple:
+    """(x, y) as tensors of one dtype: that of x; in a scope of mixed precision float32 where only
+    one of them is narrow."""
+    dtype = getattr(y, "dtype", None)
+    wide = common_precision(x.dtype, dtype) if isinstance(dtype, DType) else None
+    return convert_to_tensor(x, wide), convert_to_tensor(y, wide or x.dtype)
 
 
 def _converted(value: Any, dtype: Any, name: str | None) -> Tensor:
@@ -197,21 +215,29 @@ def _holds_tensor(values: Sequence) -> bool:
     return False
 
 
-def _first_dtype(values: Sequence):
+def _dtypes(values: Sequence):
+    """Those of the tensors in a list, as they come."""
     for value in values:
         if isinstance(value, (list, tuple)):
-            dtype = _first_dtype(value)
-            if dtype is not None:
-                return dtype
+            yield from _dtypes(value)
         elif isinstance(value, Tensor) or hasattr(value, "__treenail_tensor__"):
-            return value.dtype
-    return None
+            yield value.dtype
+
+
+def _common_dtype(values: Sequence):
+    """That of the first tensor; in a scope of mixed precision float32 where it is not that of
+    all."""
+    dtypes = _dtypes(values)
+    first = next(dtypes, None)
+    if _core.precision() is None:
+        return first
+    return next((_core.float32 for dtype in dtypes if common_precision(first, dtype)), first)
 
 
 def _pack(values: Sequence, dtype: Any = None, name: str | None = None) -> Tensor:
     """A list that holds tensors, as one tensor; Python numbers in it take the tensors' dtype."""
     if dtype is None:
-        dtype = _first_dtype(values)
+        dtype = _common_dtype(values)
     parts = []
     for value in values:
         nested = isinstance(value, (list, tuple)) and _holds_tensor(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from treenail import _treenail as _core
 from treenail._array import _one_of, shape_of
-from treenail._convert import convert_to_tensor, scope_of
+from treenail._convert import convert_to_tensor, convert_to_wide, scope_of
 from treenail._math import cast
 from treenail._ops import ops
 from treenail._treenail import Tensor
@@ -29,7 +29,7 @@ def softmax_cross_entropy_with_logits_v2(labels: Any, logits: Any, axis: int | N
     """
     axis = _one_of(axis, dim, "axis", "dim")
     with scope_of(name, "softmax_cross_entropy_with_logits", [logits, labels]):
-        logits = convert_to_tensor(logits)
+        logits = convert_to_wide(logits)
         labels = convert_to_tensor(labels, None if hasattr(labels, "dtype") else logits.dtype)
         narrow = logits.dtype if logits.dtype in (_core.float16, _core.bfloat16) else None
         if narrow:
@@ -63,7 +63,7 @@ def softmax_cross_entropy_with_logits(_sentinel: Any = None, labels: Any = None,
     """As softmax_cross_entropy_with_logits_v2, without a gradient into the labels. Arguments go by
     keyword."""
     _by_keyword("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
-    logits = convert_to_tensor(logits)
+    logits = convert_to_wide(logits)
     labels = convert_to_tensor(labels, None if hasattr(labels, "dtype") else logits.dtype)
     labels = ops.StopGradient(labels)
     return softmax_cross_entropy_with_logits_v2(labels, logits, dim if axis is None else axis, name)
@@ -86,7 +86,7 @@ def sparse_softmax_cross_entropy_with_logits(_sentinel: Any = None, labels: Any 
     """
     _by_keyword("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with scope_of(name, "SparseSoftmaxCrossEntropyWithLogits", [labels, logits]):
-        labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
+        labels, logits = convert_to_tensor(labels), convert_to_wide(logits)
         if labels.dtype.is_integer and labels.dtype not in (_core.int32, _core.int64):
             labels = cast(labels, _core.int64 if labels.dtype.size > 2 else _core.int32)
         ranks = labels.shape.ndims, logits.shape.ndims
@@ -122,7 +122,7 @@ def sigmoid_cross_entropy_with_logits(_sentinel: Any = None, labels: Any = None,
     it does not overflow."""
     _by_keyword("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
     with scope_of(name, "logistic_loss", [logits, labels]) as scope:
-        logits = convert_to_tensor(logits)
+        logits = convert_to_wide(logits)
         labels = convert_to_tensor(labels, logits.dtype)
         _check_same_shape(logits, labels)
         zeros = ops.ZerosLike(logits)
@@ -142,7 +142,7 @@ def weighted_cross_entropy_with_logits(labels: Any = None, logits: Any = None,
     """
     labels = _one_of(labels, targets, "labels", "targets")
     with scope_of(name, "logistic_loss", [logits, labels]) as scope:
-        logits = convert_to_tensor(logits)
+        logits = convert_to_wide(logits)
         labels = convert_to_tensor(labels, logits.dtype)
         _check_same_shape(logits, labels)
         weight = 1 + (convert_to_tensor(pos_weight, logits.dtype) - 1) * labels

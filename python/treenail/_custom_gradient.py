@@ -18,6 +18,7 @@ from treenail._framework import executing_eagerly, get_default_graph
 from treenail._function_graph import FunctionGraph, GradientBody, assembled, components
 from treenail._nest import flatten, is_nested, map_structure
 from treenail._ops import ops
+from treenail._precision import as_around, common_precision
 from treenail._sparse import SparseTensor
 from treenail._tensor_array import TensorArray
 from treenail._treenail import Tensor
@@ -71,7 +72,7 @@ class _Call:
     """A call of a function that has a gradient of its own."""
 
     def __init__(self, f: Callable, args: tuple) -> None:
-        self._name = name_of(f)
+        self._name, self._precision = name_of(f), as_around()
         self._graph = get_default_graph()
         self._args = map_structure(self._here, args)
         first = self._graph._num_nodes
@@ -102,7 +103,9 @@ class _Call:
 
     def rule(self, dys: tuple) -> list:
         """The gradient of the operation's inputs: results, arguments, variables, what is held."""
-        given = gradients_given(self._name, self._grad_fn, dys, len(self._inputs), self._variables)
+        with self._precision:
+            given = in_dtypes(gradients_given(self._name, self._grad_fn, dys, len(self._inputs),
+                                              self._variables), [*self._inputs, *self._variables])
         return [None] * len(self._results) + given + [None] * len(self._held)
 
 
@@ -168,6 +171,13 @@ def gradients_given(name: str, grad_fn: Callable, dys: Any, arguments: int,
         raise ValueError("the gradient function of %s gives %d gradients for %d arguments"
                          % (name, len(given), arguments))
     return [*given, *of_variables]
+
+
+def in_dtypes(gradients: list, like: list) -> list:
+    """In a scope of mixed precision, which gradients are computed in where the function is, those
+    of other dtypes than their arguments are cast."""
+    return [_core.cast_in_scope(g, x.dtype) if isinstance(g, Tensor) and common_precision(
+        g.dtype, x.dtype) else g for g, x in zip(gradients, like)]
 
 
 def _tensor(value: Any) -> Any:

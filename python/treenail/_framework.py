@@ -528,8 +528,9 @@ class name_scope:  # noqa: N801 (TensorFlow's name)
 
 
 class init_scope:  # noqa: N801 (TensorFlow's name)
-    """A context manager outside of all function bodies and control dependencies: what is added
-    there runs whether or not a branch or loop around does, as the initial values of variables."""
+    """A context manager outside of all function bodies, control dependencies and scopes of mixed
+    precision: what is added there runs whether or not a branch or loop around does, as the initial
+    values of variables."""
 
     __slots__ = ("_contexts",)
 
@@ -538,8 +539,10 @@ class init_scope:  # noqa: N801 (TensorFlow's name)
         self._contexts = (_DefaultGraph(root), root.control_dependencies(None))
         for context in self._contexts:
             context.__enter__()
+        _core.enter_precision(None)
 
     def __exit__(self, *unused) -> None:
+        _core.leave_precision()
         for context in reversed(self._contexts):
             context.__exit__(*unused)
 

@@ -10,6 +10,7 @@ from treenail._checks import having
 from treenail._convert import IndexedSlices, convert_to_tensor
 from treenail._framework import get_default_graph
 from treenail._nest import is_nested
+from treenail._precision import common_precision
 from treenail._shape import TensorShape
 from treenail._treenail import Tensor
 
@@ -64,6 +65,14 @@ class TensorSpec:
         return "TensorSpec(shape=%s, dtype=%s)" % (self._shape, self._dtype.name)
 
 
+def converted_for(spec: TensorSpec, value: Any) -> Tensor:
+    """An argument as a tensor, of its own dtype where it has one; in a scope of mixed precision
+    what differs in that alone is cast."""
+    own = getattr(value, "dtype", None)
+    follows = own is None or common_precision(own, spec.dtype) is not None
+    return convert_to_tensor(value, spec.dtype if follows else None)
+
+
 class Arguments:
     """The arguments of a call: tensors in order, and what else the trace depends on."""
 
@@ -97,7 +106,7 @@ class Arguments:
             if isinstance(value, TensorSpec):
                 tensor = value
             else:
-                tensor = convert_to_tensor(value, None if hasattr(value, "dtype") else spec.dtype)
+                tensor = converted_for(spec, value)
             if not spec.is_compatible_with(tensor):
                 raise ValueError("Python inputs incompatible with input_signature of %s: %r does "
                                  "not fit %r" % (self._function._name, value, spec))
@@ -143,7 +152,7 @@ class Arguments:
     def key(self) -> tuple:
         graph = get_default_graph()
         around = () if graph._immediate else (_as_key(graph),)
-        return (*around, graph._device, *self._parts)
+        return (*around, graph._device, _core.precision(), *self._parts)
 
     def parts(self) -> list:
         """What tells this kind of arguments from others, wherever they are given."""

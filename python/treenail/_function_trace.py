@@ -6,9 +6,9 @@ from __future__ import annotations
 import weakref
 
 from treenail import _treenail as _core
-from treenail._convert import convert_to_tensor, placeholder
+from treenail._convert import placeholder
 from treenail._framework import control_dependencies, executing_eagerly, get_default_graph
-from treenail._function_arguments import Arguments, Place, map_structure_once
+from treenail._function_arguments import Arguments, Place, converted_for, map_structure_once
 from treenail._function_calls import GraphCall
 from treenail._function_graph import FunctionGraph, Traced, assembled
 from treenail._nest import is_nested
@@ -77,8 +77,7 @@ class Trace:
         if len(args) != len(self._specs):
             raise TypeError("%s takes %d tensors, not %d" % (self._name, len(self._specs),
                                                              len(args)))
-        tensors = [convert_to_tensor(a, None if hasattr(a, "dtype") else s.dtype)
-                   for a, s in zip(args, self._specs)]
+        tensors = [converted_for(spec, a) for spec, a in zip(self._specs, args)]
         for tensor, spec in zip(tensors, self._specs):
             if not spec.is_compatible_with(tensor):
                 raise ValueError("%s takes %r, not %r" % (self._name, spec, tensor))

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from treenail import _treenail as _core
 from treenail._convert import IndexedSlices, convert_to_tensor
-from treenail._custom_gradient import (_tensor, check_takes_variables, gradients_given, name_of,
-                                       tensors_in, value_and_grad_fn)
+from treenail._custom_gradient import (_tensor, check_takes_variables, gradients_given, in_dtypes,
+                                       name_of, tensors_in, value_and_grad_fn)
 from treenail._function_graph import assembled
 from treenail._nest import map_structure
 from treenail._ops import ops
+from treenail._precision import as_around
 from treenail._tape import GradientTape
 
 TYPE_CHECKING = False
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 def call_at_once(f: Callable, args: tuple, kwargs: dict) -> Any:
     """What f(*args) gives, known to tapes by its gradient function."""
-    name, args = name_of(f), map_structure(_tensor, args)
+    name, args, precision = name_of(f), map_structure(_tensor, args), as_around()
     with GradientTape() as own:
         returned = f(*args, **kwargs)
     structure, grad_fn = value_and_grad_fn(name, returned)
@@ -33,7 +34,8 @@ def call_at_once(f: Callable, args: tuple, kwargs: dict) -> Any:
     def rule(arriving: list, needed: list) -> list:
         dys = [ops.ZerosLike(y) if g is None else IndexedSlices(*g) if isinstance(g, tuple) else g
                for g, y in zip(arriving, results)]
-        given = gradients_given(name, grad_fn, dys, len(inputs), variables)
+        with precision:
+            given = in_dtypes(gradients_given(name, grad_fn, dys, len(inputs), variables), like)
         return [_checked(name, number, g, x) for number, (g, x) in enumerate(zip(given, like))]
     known = _core.record_call(inputs + [v.handle for v in variables], results, rule)
     return assembled(structure, known)

@@ -8,8 +8,8 @@ from operator import index as _index
 
 from treenail import _treenail as _core
 from treenail._array import _one_of, concat
-from treenail._convert import (IndexedSlices, constant_value, convert_n_to_tensor,
-                               convert_to_tensor, scope_of)
+from treenail._convert import (IndexedSlices, constant_value, convert_beside,
+                               convert_n_to_tensor, convert_to_tensor, scope_of)
 from treenail._framework import graph_of
 from treenail._ops import ops
 from treenail._refusals import at_once
@@ -132,8 +132,7 @@ sub, mul = subtract, multiply
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y as Python 2 divides: for integers rounded toward minus infinity."""
     with scope_of(name, "div", [x, y]) as scope:
-        x = convert_to_tensor(x)
-        y = convert_to_tensor(y, x.dtype)
+        x, y = convert_beside(convert_to_tensor(x), y)
         op = ops.RealDiv if x.dtype.is_floating or x.dtype.is_complex else ops.FloorDiv
         return op(x, y, name=scope)
 
@@ -147,11 +146,9 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y as Python 3 divides: 8- and 16-bit integers become float32, wider ones float64."""
     with scope_of(name, "truediv", [x, y]) as scope:
         if isinstance(y, Tensor) and not isinstance(x, Tensor):
-            y = convert_to_tensor(y)
-            x = convert_to_tensor(x, y.dtype)
+            y, x = convert_beside(y, x)
         else:
-            x = convert_to_tensor(x)
-            y = convert_to_tensor(y, x.dtype)
+            x, y = convert_beside(convert_to_tensor(x), y)
         if x.dtype != y.dtype:
             raise TypeError("x and y must have the same dtype, got %s != %s"
                             % (x.dtype.name, y.dtype.name))
@@ -209,9 +206,10 @@ def accumulate_n(inputs: Sequence, shape: Any = None, tensor_dtype: Any = None,
 
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     """A scalar times a tensor or IndexedSlices."""
-    if not isinstance(x, IndexedSlices):
-        x = convert_to_tensor(x)
-    scalar = convert_to_tensor(scalar, x.dtype)
+    if isinstance(x, IndexedSlices):
+        scalar = convert_to_tensor(scalar, x.dtype)
+    else:
+        x, scalar = convert_beside(convert_to_tensor(x), scalar)
     if scalar.shape.ndims != 0:
         raise ValueError("Only scalar multiply works, got shape %s" % scalar.shape)
     if isinstance(x, IndexedSlices):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from treenail import _treenail as _core
 from treenail._array import _one_of, as_scalar, shape_of
-from treenail._convert import convert_to_tensor, scope_of
+from treenail._convert import convert_to_tensor, convert_to_wide, scope_of
 from treenail._math import cast, reduce_mean, reduce_sum
 from treenail._ops import ops
 from treenail._random import random_uniform
@@ -21,7 +21,7 @@ def moments(x: Any, axes: Any, shift: Any = None, name: str | None = None,
     """(mean, variance) along `axes`; float16 and bfloat16 are summed as float32."""
     keep = bool(_one_of(keepdims, keep_dims, "keepdims", "keep_dims"))
     with scope_of(name, "moments", [x]):
-        x = convert_to_tensor(x)
+        x = convert_to_wide(x)
         wide = cast(x, _core.float32) if x.dtype in (_core.float16, _core.bfloat16) else x
         mean = reduce_mean(wide, axes, keepdims=True)
         variance = reduce_mean(ops.SquaredDifference(wide, ops.StopGradient(mean)), axes,
@@ -38,7 +38,7 @@ def weighted_moments(x: Any, axes: Any, frequency_weights: Any, name: str | None
     """(mean, variance) along `axes` with weights that broadcast to x."""
     keep = bool(_one_of(keepdims, keep_dims, "keepdims", "keep_dims"))
     with scope_of(name, "weighted_moments", [x, frequency_weights]):
-        x = convert_to_tensor(x)
+        x = convert_to_wide(x)
         weights = cast(convert_to_tensor(frequency_weights), x.dtype)
         broadcast = weights + ops.ZerosLike(x)
         total = reduce_sum(broadcast, axes, keepdims=True)
@@ -56,7 +56,7 @@ def batch_normalization(x: Any, mean: Any, variance: Any, offset: Any, scale: An
     """scale * (x - mean) / sqrt(variance + variance_epsilon) + offset; offset and scale may be
     None."""
     with scope_of(name, "batchnorm", [x, mean, variance, scale, offset]):
-        x = convert_to_tensor(x)
+        x = convert_to_wide(x)
         if not (x.dtype.is_floating or x.dtype.is_complex):
             raise ValueError("batch_normalization needs a floating x, not %r" % x)
         factor = ops.Rsqrt(ops.Add(convert_to_tensor(variance, x.dtype),
@@ -104,7 +104,7 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | N
     """x / sqrt(max(sum(x**2), epsilon)) along `axis`."""
     axis = _one_of(axis, dim, "axis", "dim")
     with scope_of(name, "l2_normalize", [x]) as scope:
-        x = convert_to_tensor(x)
+        x = convert_to_wide(x)
         squares = reduce_sum(ops.Square(x), axis, keepdims=True)
         return ops.Mul(x, ops.Rsqrt(ops.Maximum(squares, convert_to_tensor(epsilon, x.dtype))),
                        name=scope)

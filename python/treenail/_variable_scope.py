@@ -13,6 +13,7 @@ from treenail._framework import (Graph, GraphKeys, check_scope_type, get_default
 from treenail._named import initializer as named_initializer
 from treenail._named import regularizer as named_regularizer
 from treenail._partitioned import make_parts
+from treenail._precision import master_dtype
 from treenail._shape import TensorShape
 from treenail._variables import Variable
 
@@ -311,8 +312,11 @@ def get_variable(name: str, shape: Any = None, dtype: Any = None, initializer: A
     chosen = scope.initializer if initializer is None else initializer
     if isinstance(chosen, str) and shape is not None and dtype != _core.string:
         chosen = initializer = named_initializer(chosen)
-    arguments = {"shape": shape, "dtype": scope.dtype if dtype is None else _core.as_dtype(dtype),
-                 "initializer": chosen, "regularizer": named_regularizer(
+    wanted = scope.dtype if dtype is None else _core.as_dtype(dtype)
+    if chosen is None or callable(chosen):
+        wanted = master_dtype(wanted)
+    arguments = {"shape": shape, "dtype": wanted, "initializer": chosen,
+                 "regularizer": named_regularizer(
                      scope.regularizer if regularizer is None else regularizer),
                  "trainable": trainable is not False, "collections": collections,
                  "validate_shape": validate_shape, "constraint": scope.constraint

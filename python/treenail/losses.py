@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from treenail import _treenail as _core
 from treenail import _cross_entropy as _xent
-from treenail._convert import convert_to_tensor, scope_of
+from treenail._convert import convert_to_tensor, convert_to_wide, scope_of
 from treenail._framework import GraphKeys, add_to_collection, executing_eagerly
 from treenail._framework import get_collection as _get_collection
 from treenail._math import add_n, cast, reduce_sum
@@ -64,7 +64,7 @@ def compute_weighted_loss(losses: Any, weights: Any = 1.0, scope: str | None = N
     """
     Reduction.validate(reduction)
     with scope_of(scope, "weighted_loss", [losses]):
-        losses = convert_to_tensor(losses)
+        losses = convert_to_wide(losses)
         dtype = losses.dtype
         wide = cast(losses, _core.float32)
         weights = cast(convert_to_tensor(weights), _core.float32)
@@ -94,7 +94,7 @@ def _pair(labels: Any, predictions: Any, what: str = "predictions") -> tuple:
     predictions = cast(convert_to_tensor(predictions),
                        _core.float32) if not getattr(getattr(predictions, "dtype", None),
                                                      "is_floating",
-                                                     False) else convert_to_tensor(predictions)
+                                                     False) else convert_to_wide(predictions)
     labels = cast(convert_to_tensor(labels, None
                                     if hasattr(labels, "dtype") else predictions.dtype),
                   predictions.dtype)

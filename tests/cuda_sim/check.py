@@ -18,7 +18,8 @@ SOURCE = HERE.parents[1]
 TESTS = ["tests/cases/test_gpu.py", "tests/cases/test_gpu_images.py",
          "tests/cases/test_gpu_indexing.py", "tests/cases/test_gpu_random.py",
          "tests/cases/test_gpu_sorting.py", "tests/cases/test_gpu_gradients.py",
-         "tests/python/test_gpu_chains.py", "tests/python/test_gpu_device.py"]
+         "tests/python/test_gpu_chains.py", "tests/python/test_gpu_device.py",
+         "tests/python/test_gpu_mixed_precision.py"]
 LONG_TESTS = ["tests/fuzz/graphs/test_gpu_graphs.py", "tests/python/test_gpu_smoke.py"]
 
 

@@ -14,6 +14,7 @@ from treenail._convert import convert_to_tensor, scope_of
 from treenail._framework import _DefaultGraph, control_dependencies, get_default_graph
 from treenail._function_graph import Traced
 from treenail._ops import ops
+from treenail._precision import common_precision
 from treenail._shape import TensorShape
 from treenail.autograph._branches import FLAGS, RESULT, settled, share_captures
 from treenail.autograph._effects import call_of_bodies
@@ -181,7 +182,7 @@ class GraphLoop:
         own = dtype_of(end)
         if own is None and not fits(end, dtype):
             own = convert_to_tensor(end).dtype
-        if own is not None and own != dtype:
+        if own is not None and own != dtype and common_precision(own, dtype) is None:
             if not (leaf.weak and fits(leaf.first, own)) or number in self._learned.dtypes:
                 raise refusal(TypeError, "%s begins with %r as %s, and has %s after one iteration"
                               % (self._what, _shown_name(leaf.name), shown(leaf.first),

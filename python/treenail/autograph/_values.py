@@ -13,6 +13,7 @@ from treenail._framework import executing_eagerly
 from treenail._function_graph import assembled, components
 from treenail._nest import is_nested
 from treenail._ops import ops
+from treenail._precision import common_precision
 from treenail._shape import TensorShape
 from treenail._sparse import SparseTensor
 from treenail._tensor_array import TensorArray
@@ -284,6 +285,9 @@ def common_dtype(a: Any, b: Any) -> Any:
                            % (shown(a), shown(b)))
         return dtype
     if first != second:
+        wide = common_precision(first, second)
+        if wide is not None:
+            return wide
         raise Mismatch(TypeError, "it has dtype %s on one way and %s on the other"
                        % (first.name, second.name))
     return first

@@ -10,6 +10,7 @@ import threading
 
 from treenail._control import no_op
 from treenail._framework import get_default_graph
+from treenail._precision import as_around
 from treenail._replica import current
 from treenail._variable_scope import _store, get_variable_scope
 from treenail.distribute._mirrored_variable import MirroredVariable
@@ -34,6 +35,7 @@ class _Surroundings:
         self.functions = self.graph._device_functions.stack
         self.variable_scope = get_variable_scope()
         self.opened = _store().opened
+        self.precision = as_around()
         self.made: dict = {}  # variables of the first replica, by name
         self.anchor = no_op(name="replicas") if self.graph._has_controllers() else None
 
@@ -48,7 +50,7 @@ class _Surroundings:
         contexts = [graph.as_default(), graph.name_scope(own),
                     graph.control_dependencies([self.anchor] if self.anchor is not None else []),
                     *[graph.device(function) for function, _ in self.functions],
-                    graph.device(replica.devices[0])]
+                    graph.device(replica.devices[0]), self.precision]
         for context in contexts:
             context.__enter__()
         return contexts

@@ -11,6 +11,7 @@ from treenail._named import initializer as named_initializer
 from treenail._named import regularizer as named_regularizer
 from treenail._object_graph import tell_of_new_variable
 from treenail._partitioned import without_parts
+from treenail._precision import master_dtype
 from treenail._shape import TensorShape, as_shape
 from treenail._shown import arguments, public_name
 from treenail._treenail import Tensor
@@ -194,7 +195,7 @@ class Layer:
                 if self._scope is None:
                     self._scope = scope
                 if self._dtype is None:
-                    self._dtype = inputs.dtype
+                    self._dtype = master_dtype(inputs.dtype)
                 if self.input_spec is not None:
                     self.input_spec.check(input_shape, self.name)
                 if not self.built:

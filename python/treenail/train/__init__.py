@@ -2,6 +2,7 @@
 """Training: optimizers, learning-rate schedules, moving averages, the global step, checkpoints."""
 
 from treenail._names import no_attribute as _no_attribute
+from treenail._precision import mixed_precision
 from treenail._refusals import name_in_refusals as _name_in_refusals
 from treenail.train._basic_hooks import (FeedFnHook, FinalOpsHook, GlobalStepWaiterHook,
                                          LoggingTensorHook, NanLossDuringTrainingError,
@@ -22,6 +23,7 @@ from treenail.train._input import (batch, batch_join, input_producer, limit_epoc
                                    range_input_producer, shuffle_batch, shuffle_batch_join,
                                    slice_input_producer, string_input_producer)
 from treenail.train._meta_graph import export_meta_graph, import_meta_graph
+from treenail.train._mixed_precision import MixedPrecision
 from treenail.train._monitored_session import (ChiefSessionCreator, MonitoredSession,
                                                SessionCreator, SingularMonitoredSession,
                                                WorkerSessionCreator)
@@ -50,7 +52,8 @@ from treenail.train._training_session import MonitoredTrainingSession
 
 __all__ = ["Optimizer", "GradientDescentOptimizer", "MomentumOptimizer", "AdamOptimizer",
            "AdagradOptimizer", "RMSPropOptimizer", "FtrlOptimizer", "AdadeltaOptimizer",
-           "ProximalGradientDescentOptimizer", "ProximalAdagradOptimizer", "Saver", "Checkpoint",
+           "ProximalGradientDescentOptimizer", "ProximalAdagradOptimizer",
+           "MixedPrecision", "mixed_precision", "Saver", "Checkpoint",
            "CheckpointManager", "CheckpointStatus",
            "CheckpointState", "get_checkpoint_state", "latest_checkpoint",
            "update_checkpoint_state", "checkpoint_exists", "get_checkpoint_mtimes",

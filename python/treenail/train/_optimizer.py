@@ -136,7 +136,7 @@ class Optimizer:
                 step = self._applied(given, scope)
             else:
                 with control_dependencies([self._applied(given, "update")]):
-                    one = convert_to_tensor(1, global_step.dtype)
+                    one = self._steps_made(global_step.dtype)
                     step = ops.AssignAddVariableOp(global_step.handle, one, name=scope)
         return self._as_train_op(step, graph)
 
@@ -178,7 +178,8 @@ class Optimizer:
                 step = group(*ends, name=scope)
             else:
                 with control_dependencies(ends):
-                    added = global_step.assign_add(1, read_value=False)
+                    added = global_step.assign_add(self._steps_made(global_step.dtype),
+                                                   read_value=False)
                 step = group(added, name=scope)
         return self._as_train_op(step, graph)
 
@@ -236,6 +237,10 @@ class Optimizer:
 
     def _prepare(self) -> None:
         """Turns hyperparameters into tensors."""
+
+    def _steps_made(self, dtype: Any) -> Tensor:
+        """What is added to global_step after _applied()."""
+        return convert_to_tensor(1, dtype)
 
     def _apply_dense(self, grad: Tensor, var: Variable) -> Operation:
         raise NotImplementedError("%s defines no update" % type(self).__name__)

@@ -195,6 +195,9 @@ MAKERS = {
         2, tn.train.byte_size_load_fn),
     tn.train.LoggingTensorHook:
         lambda rng: tn.train.LoggingTensorHook([tn.constant(1.0)], every_n_iter=1),
+    tn.train.MixedPrecision: lambda rng: tn.train.MixedPrecision(
+        tn.train.GradientDescentOptimizer(0.1), "float16"),
+    tn.train.mixed_precision: lambda rng: tn.train.mixed_precision("bfloat16"),
     tn.train.MonitoredSession: lambda rng: _growing(tn.train.MonitoredSession()),
     tn.train.SingularMonitoredSession:
         lambda rng: _growing(tn.train.SingularMonitoredSession()),
