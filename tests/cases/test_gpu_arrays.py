@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of many values on a GPU against the CPU's bits, where cases show too
+"""Sums of many values, borders and sequences on a GPU against the CPU's bits, where cases show too
 little: more terms than one launch takes, and more elements than a launch has threads."""
 
 from __future__ import annotations
 
-from typing import List
+from typing import Any, List
 
 import numpy as np
 import pytest
@@ -95,3 +95,82 @@ def test_a_slice_is_added_to_and_what_else_reads_the_array_keeps_it() -> None:
     want[3:180:7, 1:28:3] += 1
     np.testing.assert_array_equal(after, want)
     np.testing.assert_array_equal(alone, want)
+
+
+# --- Borders
+
+
+PADDINGS = {
+    "rows": ((300, 7), [[5, 9], [0, 0]]),
+    "an axis between": ((3, 40, 50), [[0, 0], [39, 4], [0, 0]]),
+    "all": ((6, 5, 4, 3), [[5, 4], [1, 4], [3, 0], [2, 2]]),
+    "as far as can be": ((2, 2, 2, 2, 2), [[1, 1]] * 5),
+    "nothing": ((0, 4), [[0, 0], [3, 3]]),
+    "a number": ((), np.zeros((0, 2), np.int32)),
+}
+
+
+@pytest.mark.parametrize("mode", ["REFLECT", "SYMMETRIC"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "int64", "complex128"])
+@pytest.mark.parametrize("shape,paddings", PADDINGS.values(), ids=list(PADDINGS))
+def test_borders_that_mirror(shape: Any, paddings: Any, dtype: str, mode: str) -> None:
+    paddings = np.array(paddings, np.int32)
+    outer = [n + sum(ends) for n, ends in zip(shape, paddings)]
+    check_bits("MirrorPad", many_zeros((9 * reals(shape)).astype(dtype)), paddings, mode=mode)
+    check_bits("MirrorPadGrad", many_zeros((9 * reals(outer)).astype(dtype)), paddings, mode=mode)
+
+
+# --- Sequences
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex128", "bool"])
+@pytest.mark.parametrize("shape,seq,batch", [
+    ((70, 90, 11), 1, 0), ((90, 70, 11), 0, 1), ((3, 50, 4, 60), 3, 1), ((5, 7), 1, 0), ((0, 7), 1, 0),
+    ((4, 0), 1, 0), ((4, 5, 0), 1, 0),
+])
+def test_sequences_in_reverse(shape: Any, seq: int, batch: int, dtype: str) -> None:
+    lengths = np.random.default_rng(0).integers(0, shape[seq] + 1, shape[batch])
+    x = reals(shape).astype(dtype)
+    check_bits("ReverseSequence", x, lengths, seq_dim=seq, batch_dim=batch)
+    check_bits("ReverseSequence", x, lengths.astype(np.int32), seq_dim=seq, batch_dim=batch)
+
+
+@pytest.mark.parametrize("length", [-1, 6])
+@pytest.mark.parametrize("width", [2, 0])
+def test_a_length_at_fault(length: int, width: int) -> None:
+    lengths = np.array([5, 0, length, 7])
+    match = r"seq_lengths\[2\] = %d is not in \[0, 5\], the extent" % length
+    with pytest.raises(tn.errors.InvalidArgumentError, match=match):
+        x = core.tensor(np.zeros((4, 5, width), np.float32), "float32")
+        core.execute("ReverseSequence", [x, core.tensor(lengths, "int64")], {"seq_dim": 1})
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "int64"])
+def test_evenly_spaced_numbers(dtype: str) -> None:
+    for ends in ([0, 2000, 1], [1, 700, 3], [40, -900, -7], [5, 5, 1]):
+        check_bits("Range", *np.array(ends, dtype))
+    if dtype.startswith("float"):
+        for num in (1, 2, 3, 70001):
+            check_bits("LinSpace", np.dtype(dtype).type(-1.1), np.dtype(dtype).type(7.3), np.int32(num))
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float32", "int16"])
+def test_transposed_and_conjugated(dtype: str) -> None:
+    x = reals((40, 50, 7)).astype(dtype)
+    if dtype.startswith("complex"):
+        x += 1j * reals((40, 50, 7))[::-1]
+    check_bits("ConjugateTranspose", x, np.array([2, 0, 1], np.int32))
+    check_bits("ConjugateTranspose", x[:0], np.array([0, 2, 1], np.int32))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64"])
+@pytest.mark.parametrize("n,size", [(100003, 40), (5000, 5000), (70, 0), (0, 3)])
+def test_counting_into_bins(n: int, size: int, dtype: str) -> None:
+    numbers = np.random.default_rng(n).integers(0, size + 9, n).astype(np.int32)
+    check_bits("Bincount", numbers, np.int32(size), many_zeros((9 * reals((n,))).astype(dtype)))
+    check_bits("Bincount", numbers, np.int32(size), np.zeros(0, dtype))
+    if n:
+        numbers[n // 2:] = -3
+        match = r"Input arr must be non-negative, but arr\[%d\] is -3" % (n // 2)
+        with pytest.raises(tn.errors.InvalidArgumentError, match=match):
+            check_bits("Bincount", numbers, np.int32(size), np.zeros(0, dtype))
