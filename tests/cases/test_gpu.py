@@ -8,6 +8,7 @@ says which ops a GPU computes, and on which dtypes.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any, Dict, List, Sequence
@@ -88,6 +89,16 @@ def test_op(name: str) -> None:
     if UPDATE:
         update(name, sorted(served))
     assert sorted(served) == stated().get(name, [])
+
+
+@pytest.mark.parametrize("name", sorted(stated()))
+def test_errors(name: str) -> None:
+    """What the CPU refuses a GPU refuses, in the same words."""
+    for case in OPS[name].errors:
+        kind = backend.error_class(case.code)
+        with tn.eager(), tn.device(DEVICE), pytest.raises(kind) as raised:
+            runner.run_error_immediately(case)
+        assert has_no_kernel(raised.value) or re.search(case.message, str(raised.value)), case
 
 
 def update(name: str, dtypes: List[str]) -> None:

@@ -15,7 +15,8 @@ from typing import Dict, List
 sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parents[1]
-TESTS = ["tests/cases/test_gpu.py", "tests/cases/test_gpu_images.py",
+TESTS = ["tests/cases/test_gpu.py", "tests/cases/test_gpu_arrays.py",
+         "tests/cases/test_gpu_counted.py", "tests/cases/test_gpu_images.py",
          "tests/cases/test_gpu_indexing.py", "tests/cases/test_gpu_random.py",
          "tests/cases/test_gpu_sorting.py", "tests/cases/test_gpu_gradients.py",
          "tests/python/test_gpu_chains.py", "tests/python/test_gpu_device.py",

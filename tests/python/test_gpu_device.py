@@ -396,6 +396,26 @@ print(outcome(lambda: sess.run(on_cpu, feed)))
 
 
 @cusim.needs_simulator
+@pytest.mark.parametrize("after", range(8))
+def test_a_gpu_that_is_lost_while_it_counts(after):
+    """Between the pass that counts and the one that writes, and within them."""
+    lines = in_a_process("""
+with tn.device("/gpu:0"):
+    places = tn.where(tn.exp(x) > 0.5)
+sess.run(places, feed)
+cusim.library().cusim_lose(0, %d)
+while True:
+    said = outcome(lambda: sess.run(places, feed))
+    if isinstance(said, str):
+        break
+print(said)
+print(outcome(lambda: sess.run(on_cpu, feed)))
+""" % after)
+    assert lines[0].startswith("UnavailableError: ") and "LAUNCH_FAILED" in lines[0], lines
+    assert lines[1:] == ["1.0"]
+
+
+@cusim.needs_simulator
 def test_what_waits_for_a_lost_gpu_is_not_computed_from_its_memory():
     """The other GPU is asked to copy a value whose kernel will never run."""
     lines = in_a_process("""

@@ -14,6 +14,7 @@
 #include "kernels/cpu/elementwise/half_tiles.h"
 #include "kernels/cpu/scatter/row_ops.h"
 #include "kernels/host/reductions/segment_gap.h"
+#include "kernels/host/reductions/sorted_ids.h"
 
 namespace treenail::cpu {
 namespace {
@@ -253,12 +254,8 @@ template <class Index>
 int64_t check_sorted(const Tensor& ids) {
   const std::span<const Index> values = ids.values<Index>();
   for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i] < 0)
-      throw invalid_argument("segment ids must be >= 0: segment_ids[", i, "] = ", values[i]);
-    if (i > 0 && values[i] < values[i - 1]) {
-      throw invalid_argument("segment ids are not increasing: segment_ids[", i - 1,
-                             "] = ", values[i - 1], ", segment_ids[", i, "] = ", values[i]);
-    }
+    const Index before = i > 0 ? values[i - 1] : Index(0);
+    if (values[i] < before) host::throw_unsorted(static_cast<int64_t>(i), before, values[i]);
   }
   return values.empty() ? 0 : static_cast<int64_t>(values.back()) + 1;
 }

@@ -2,12 +2,14 @@
 // Values put into parts of others: borders around them, diagonals, slices of variables.
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "framework/op/slice_spec.h"
 #include "framework/runtime/state/variable.h"
 #include "kernels/cuda/arrays/fill_host.h"
 #include "kernels/cuda/arrays/strided_launch_host.h"
 #include "kernels/cuda/driver/registrations.h"
+#include "kernels/cuda/elementwise/add_n_host.h"
 #include "kernels/host/arrays/slice_copy.h"
 
 namespace treenail::cuda {
@@ -96,6 +98,33 @@ std::unique_ptr<Kernel> prepare_matrix_set_diag(const PrepareContext& p) {
       });
 }
 
+// The array itself where nothing else reads it: then its slice alone is touched.
+Tensor taken_array(RunContext& c, CudaDevice& device) {
+  Tensor array = c.take_input(0);
+  if (array.exclusive()) return array;
+  Tensor copy(array.dtype(), array.shape(), &device);
+  device.copy(copy.raw(), array.raw(), array.bytes());
+  return copy;
+}
+
+std::unique_ptr<Kernel> prepare_slice_add(const PrepareContext& p) {
+  const DType dtype = p.input_type(0);
+  const Shape& shape = p.input_shape(0);
+  const SliceSpec spec = host::slice_of(p, shape, 1);
+  return make_launching_kernel(
+      p, [out = host::slice_copy(dtype, shape, spec, false),
+          in = host::slice_copy(dtype, shape, spec, true)](RunContext& c, CudaDevice& device) {
+        Tensor whole = taken_array(c, device);
+        const Tensor& value = c.input(4);
+        Tensor sum(whole.dtype(), value.shape(), &device);
+        launch_copy(device, out, whole.raw(), sum.raw());
+        const void* const terms[] = {sum.raw(), value.raw()};
+        add_arrays(device, terms, sum);
+        launch_copy(device, in, sum.raw(), whole.raw());
+        c.set_output(0, std::move(whole));
+      });
+}
+
 // The variable's shape is known when it is run.
 std::unique_ptr<Kernel> prepare_slice_assign(const PrepareContext& p) {
   return make_launching_kernel(
@@ -123,6 +152,7 @@ void register_parts_kernels(KernelRegistrations& r) {
   r.add_plain("MatrixDiag", prepare_matrix_diag);
   r.add_plain("MatrixDiagPart", prepare_matrix_diag_part);
   r.add_plain("MatrixSetDiag", prepare_matrix_set_diag);
+  r.add("TensorStridedSliceAdd", {{"T", added_types()}}, prepare_slice_add);
   r.add_plain("ResourceStridedSliceAssign", prepare_slice_assign);
 }
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <utility>
 
-#include "framework/runtime/kernel/queued_kernel.h"
+#include "framework/tensor/dtype.h"
 #include "framework/tensor/shape.h"
 #include "kernels/cuda/driver/device.h"
 
@@ -27,16 +27,17 @@ class FaultWord {
   // For the kernel.
   unsigned long long* word() const { return words_; }
   // Queued, after the kernel: should it have found a fault, `error(place, value)` throws what has
-  // happened. `values`: what was looked at, int32 or int64, as it is then.
-  template <class F>
-  void report(const void* values, DType dtype, Failure failure, F error) const {
+  // happened, and `failure(std::exception_ptr)` is called. `values`: what was looked at, int32 or
+  // int64, as it is then.
+  template <class Fail, class F>
+  void report(const void* values, DType dtype, const Fail& failure, F error) const {
     report_row(
         values, dtype, 1, failure,
         [error = std::move(error)](int64_t place, const int64_t* row) { error(place, row[0]); });
   }
   // Where places are of rows, `width` values each: error(place, values of the row).
-  template <class F>
-  void report_row(const void* values, DType dtype, int width, Failure failure, F error) const {
+  template <class Fail, class F>
+  void report_row(const void* values, DType dtype, int width, const Fail& failure, F error) const {
     device_.when_done([found = read(values, dtype, width), failure,
                        error = std::move(error)](const std::exception_ptr& lost) {
       if (lost != nullptr || (*found)[0] == kNone) return;

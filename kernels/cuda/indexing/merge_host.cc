@@ -6,6 +6,7 @@
 #include "framework/base/error.h"
 #include "framework/tensor/half.h"
 #include "kernels/cuda/driver/kernels.h"
+#include "kernels/cuda/elementwise/added_as_host.h"
 #include "kernels/cuda/indexing/row_merge.h"
 
 namespace treenail::cuda {
@@ -22,7 +23,7 @@ struct Function {
 #define TN_MERGE(Op, S, type)                                   \
   {#Op, dtype_of<S>, GpuFunction("merge_short_" #Op "_" #type), \
    GpuFunction("merge_long_" #Op "_" #type)},
-constinit const Function kFunctions[] = {TN_MERGES(TN_MERGE)};
+constinit const Function kFunctions[] = {TN_MERGES(TN_MERGE) TN_MEANS(TN_MERGE)};
 #undef TN_MERGE
 
 const Function* find(std::string_view operation, DType dtype) {
@@ -38,28 +39,11 @@ struct Combination {
   int numbers;
 };
 
-DType unsigned_of(DType dtype) {
-  switch (dtype) {
-    case DType::kInt8:
-      return DType::kUInt8;
-    case DType::kInt16:
-      return DType::kUInt16;
-    case DType::kInt32:
-      return DType::kUInt32;
-    case DType::kInt64:
-      return DType::kUInt64;
-    default:
-      return dtype;
-  }
-}
-
-// Complex numbers add as their parts do.
 Combination combination_of(std::string_view operation, DType dtype) {
   if (const Function* function = find(operation, dtype)) return {function, 1};
-  const bool adds = operation == "Add" || operation == "Subtract";
-  if (adds && dtype == DType::kComplex64) return {find(operation, DType::kFloat32), 2};
-  if (adds && dtype == DType::kComplex128) return {find(operation, DType::kFloat64), 2};
-  return {find(operation, unsigned_of(dtype)), 1};
+  const AddedAs how = added_as(dtype);
+  const bool known = how.numbers == 1 || operation == "Add" || operation == "Subtract";
+  return {known ? find(operation, how.dtype) : nullptr, how.numbers};
 }
 
 // Groups of `lanes` threads for `items`, by `width` columns.
@@ -106,12 +90,12 @@ std::vector<DType> merge_types(std::string_view operation) {
   return types;
 }
 
-void merge_rows(CudaDevice& device, const RowOrder& order, std::string_view operation, bool onto,
+void merge_rows(CudaDevice& device, const OrderedRows& order, std::string_view operation, bool onto,
                 const Tensor& updates, Tensor& target) {
   const Combination how = combination_of(operation, target.dtype());
   if (how.function == nullptr)
     throw internal_error("no kernel merges ", target.dtype(), " by ", operation);
-  RowRuns runs = order.runs();
+  RowRuns runs = order.runs;
   const RowMerge merge = {width_of(target, runs) * how.numbers,
                           updates.rank() == 0 ? how.numbers : 0, onto ? 1 : 0};
   const auto launch = [&](const GpuFunction& function, int64_t items, int most_lanes, bool blocks) {
@@ -119,8 +103,8 @@ void merge_rows(CudaDevice& device, const RowOrder& order, std::string_view oper
     Grid grid = grid_of_groups(device, items, blocks ? gpu::kMostThreads : runs.lanes, merge.width);
     if (blocks)
       grid.blocks_y = static_cast<int>(std::clamp<int64_t>(merge.width / runs.lanes, 1, 1024));
-    function.launch(device, grid, runs, merge, order.keys(), order.positions(), updates.raw(),
-                    target.raw(), static_cast<const unsigned long long*>(order.fault().word()));
+    function.launch(device, grid, runs, merge, order.keys, order.positions, updates.raw(),
+                    target.raw(), order.fault);
   };
   launch(how.function->of_short, runs.n, gpu::kMostThreads, false);
   constexpr int kColumns = 32;
@@ -128,14 +112,13 @@ void merge_rows(CudaDevice& device, const RowOrder& order, std::string_view oper
     launch(how.function->of_long, (runs.n + gpu::kLongRun - 1) / gpu::kLongRun, kColumns, true);
 }
 
-void put_rows(CudaDevice& device, const RowOrder& order, const Tensor& updates, Tensor& target) {
-  RowRuns runs = order.runs();
+void put_rows(CudaDevice& device, const OrderedRows& order, const Tensor& updates, Tensor& target) {
+  RowRuns runs = order.runs;
   const RowMerge merge = {width_of(target, runs), updates.rank() == 0 ? 1 : 0, 1};
   runs.lanes = lanes_for(merge.width, 1);
   put_function(dtype_size(target.dtype()))
       .launch(device, grid_of_groups(device, runs.n, runs.lanes, merge.width), runs, merge,
-              order.keys(), order.positions(), updates.raw(), target.raw(),
-              static_cast<const unsigned long long*>(order.fault().word()));
+              order.keys, order.positions, updates.raw(), target.raw(), order.fault);
 }
 
 }  // namespace treenail::cuda

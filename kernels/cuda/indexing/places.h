@@ -8,10 +8,12 @@ namespace treenail::gpu {
 
 inline constexpr int kMaxDepth = 32;
 
+enum Skips : int32_t { kSkipsNegative = 1, kSkipsBeyond = 2 };
+
 struct Places {
   int64_t n, rows;
   int32_t depth;
-  int32_t skips_negative;  // indices of depth 1: a negative one chooses nothing
+  int32_t skips;  // indices of depth 1: which ones out of range choose nothing
   int64_t limits[kMaxDepth];
 };
 

@@ -33,6 +33,8 @@ struct RowMerge {
   ROW(Op, int64_t, int64)
 #define TN_WRAPPING_MERGES(ROW, Op) TN_FLOAT_MERGES(ROW, Op) TN_UNSIGNED_MERGES(ROW, Op)
 #define TN_ORDER_MERGES(ROW, Op) TN_WRAPPING_MERGES(ROW, Op) TN_SIGNED_MERGES(ROW, Op)
+// Sums, divided by the number of rows, and by its square root.
+#define TN_MEANS(ROW) TN_ORDER_MERGES(ROW, Mean) TN_FLOAT_MERGES(ROW, SqrtN)
 #define TN_MERGES(ROW)              \
   TN_WRAPPING_MERGES(ROW, Add)      \
   TN_WRAPPING_MERGES(ROW, Subtract) \

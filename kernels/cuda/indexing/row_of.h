@@ -18,7 +18,7 @@ TN_DEVICE int64_t row_of(const Places& p, const Index* indices, int64_t i,
   for (int k = 0; k < p.depth; ++k) {
     const auto index = static_cast<int64_t>(at[k]);
     good = good && index >= 0 && index < p.limits[k];
-    skipped = p.skips_negative != 0 && index < 0;
+    skipped = (p.skips & (index < 0 ? kSkipsNegative : kSkipsBeyond)) != 0;
     row = good ? row * p.limits[k] + index : 0;
   }
   if (good) return row;

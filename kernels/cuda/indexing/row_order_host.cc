@@ -4,7 +4,6 @@
 #include <bit>
 #include <span>
 
-#include "framework/op/index_check.h"
 #include "kernels/cuda/driver/kernels.h"
 
 namespace treenail::cuda {
@@ -63,14 +62,6 @@ RowOrder::RowOrder(CudaDevice& device, const Places& places, const Tensor& indic
 
 gpu::RowRuns RowOrder::runs() const {
   return {places_.n, places_.rows, sorted_.keys.dtype() == DType::kUInt64 ? 1 : 0, 1};
-}
-
-void report_bad_row(const FaultWord& fault, const Tensor& indices, int64_t limit, Failure failure,
-                    const char* name) {
-  fault.report(indices.raw(), indices.dtype(), failure,
-               [shape = indices.shape(), limit, name](int64_t place, int64_t value) {
-                 throw_bad_index(name, shape, place, value, limit);
-               });
 }
 
 void report_bad_place(const FaultWord& fault, const Tensor& indices, const Shape& target,

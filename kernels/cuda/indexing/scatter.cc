@@ -31,8 +31,8 @@ std::string_view operation_of(const PrepareContext& p) {
 
 void apply(CudaDevice& device, const RowOrder& order, std::string_view operation,
            const Tensor& updates, Tensor& target) {
-  if (operation.empty()) return put_rows(device, order, updates, target);
-  merge_rows(device, order, operation, true, updates, target);
+  if (operation.empty()) return put_rows(device, order.rows(), updates, target);
+  merge_rows(device, order.rows(), operation, true, updates, target);
 }
 
 void scatter_nd(CudaDevice& device, std::string_view operation, const Tensor& indices,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// UnsortedSegmentSum, Prod, Max and Min. Those of sorted ids have a result whose size hangs on the
-// ids: they are the CPU's.
+// UnsortedSegmentSum, Prod, Max and Min.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -35,10 +34,10 @@ void reduce(CudaDevice& device, std::string_view operation, const Tensor& data, 
   const int64_t segments = y.dim(0);
   gpu::Places places = rows_in(segments, ids.shape());
   if (places.n == 0) return;
-  places.skips_negative = 1;
+  places.skips = gpu::kSkipsNegative;
   const RowOrder order(device, places, ids);
   const Tensor rows = data.reshaped(y.shape().with_dim(0, places.n));
-  merge_rows(device, order, operation, false, rows, y);
+  merge_rows(device, order.rows(), operation, false, rows, y);
   report_bad_row(order.fault(), ids, segments, failure, "segment_ids");
 }
 

@@ -13,7 +13,7 @@ TN_DEVICE bool checked(int64_t value, int64_t limit, int64_t place, unsigned lon
   return false;
 }
 
-// Whether a kernel before this one has found a fault.
-TN_DEVICE bool faulty(const unsigned long long* word) { return *word != ~0ull; }
+// Whether a kernel before this one has found a fault; null: there was nothing to find.
+TN_DEVICE bool faulty(const unsigned long long* word) { return word != nullptr && *word != ~0ull; }
 
 }  // namespace treenail::gpu

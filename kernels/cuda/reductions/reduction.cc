@@ -15,6 +15,7 @@
 #include "framework/tensor/tensor.h"
 #include "kernels/cuda/driver/kernels.h"
 #include "kernels/cuda/driver/registrations.h"
+#include "kernels/cuda/elementwise/added_as_host.h"
 #include "kernels/cuda/reductions/reduce_pass.h"
 #include "kernels/cuda/reductions/reduction_host.h"
 #include "kernels/cuda/reductions/reductions.h"
@@ -102,6 +103,17 @@ std::vector<ReducePass> passes_of(std::vector<Axis> axes) {
   return passes;
 }
 
+// Complex numbers are added as their parts are.
+AddedAs reduced_as(std::string_view operation, DType dtype) {
+  if (operation == "Sum" && is_complex(dtype)) return added_as(dtype);
+  return {dtype, 1};
+}
+// Where an element is so many numbers, which lie along an axis of their own and stay.
+std::vector<Axis> with_parts(std::vector<Axis> axes, int numbers) {
+  if (numbers > 1) axes.push_back({numbers, false});
+  return axes;
+}
+
 // Of one of two buffers for partial results.
 size_t scratch_of(const std::vector<ReducePass>& passes, size_t element_bytes) {
   int64_t most = 0;
@@ -162,8 +174,9 @@ std::unique_ptr<Kernel> prepare_reduction(const PrepareContext& p) {
 ArrayReduction::ArrayReduction(std::string_view operation, DType dtype, const Shape& shape,
                                const std::vector<bool>& reduced, Finish finish) {
   const std::vector<Axis> axes = host::merged_axes(shape, reduced);
-  std::vector<ReducePass> passes = passes_of(axes);
-  const auto functions = functions_of(operation, dtype, passes.size());
+  const AddedAs how = reduced_as(operation, dtype);
+  std::vector<ReducePass> passes = passes_of(with_parts(axes, how.numbers));
+  const auto functions = functions_of(operation, how.dtype, passes.size());
   ReducePass& last = passes.back();
   last.finish = finish;
   for (const Axis& axis : axes) {
@@ -206,6 +219,8 @@ void register_reduction_kernels(KernelRegistrations& r) {
       if (function.operation == operation.operation && function.read == function.written)
         dtypes.push_back(function.read);
     }
+    if (operation.operation == "Sum")
+      dtypes.insert(dtypes.end(), {DType::kComplex64, DType::kComplex128});
     const bool typed = dtypes[0] != DType::kBool;
     r.add(std::string(operation.op),
           typed ? std::vector<TypeConstraint>{{"T", dtypes}} : std::vector<TypeConstraint>{},

@@ -11,6 +11,8 @@
 #include "framework/tensor/half.h"
 #include "kernels/cuda/driver/kernels.h"
 #include "kernels/cuda/driver/registrations.h"
+#include "kernels/cuda/elementwise/added_as_host.h"
+#include "kernels/cuda/scans/scan_host.h"
 #include "kernels/cuda/scans/scan_pass.h"
 #include "kernels/host/arrays/axis_split.h"
 
@@ -37,30 +39,15 @@ const Function* find(std::string_view operation, DType stored) {
   return nullptr;
 }
 
-// As what the elements are run over, and how many numbers each is: integers wrap alike whatever
-// their sign, complex numbers add as their parts do.
+// As what the elements are run over, and how many numbers each is.
 struct Combination {
   const Function* function;
   int numbers;
 };
 Combination combination_of(std::string_view operation, DType dtype) {
-  const bool adds = operation == "Sum";
-  switch (dtype) {
-    case DType::kInt8:
-      return {find(operation, DType::kUInt8), 1};
-    case DType::kInt16:
-      return {find(operation, DType::kUInt16), 1};
-    case DType::kInt32:
-      return {find(operation, DType::kUInt32), 1};
-    case DType::kInt64:
-      return {find(operation, DType::kUInt64), 1};
-    case DType::kComplex64:
-      return {adds ? find(operation, DType::kFloat32) : nullptr, 2};
-    case DType::kComplex128:
-      return {adds ? find(operation, DType::kFloat64) : nullptr, 2};
-    default:
-      return {find(operation, dtype), 1};
-  }
+  const AddedAs how = added_as(dtype);
+  const bool known = how.numbers == 1 || operation == "Sum";
+  return {known ? find(operation, how.dtype) : nullptr, how.numbers};
 }
 
 // As many chunks as keep a large device busy, of no less than kShortest elements: the same on every
@@ -137,6 +124,15 @@ std::vector<DType> types_of(std::string_view operation) {
 }
 
 }  // namespace
+
+Tensor sums_before(CudaDevice& device, const Tensor& counts) {
+  Tensor before(counts.dtype(), counts.shape(), &device);
+  ScanPass pass;
+  pass.extent = counts.num_elements();
+  pass.exclusive = 1;
+  Scan{device, "Sum"}.run(*find("Sum", counts.dtype()), pass, counts.raw(), before.raw());
+  return before;
+}
 
 void register_scan_kernels(KernelRegistrations& r) {
   r.add("Cumsum", {{"T", types_of("Sum")}}, prepare_sum);

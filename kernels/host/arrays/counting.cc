@@ -11,6 +11,7 @@
 #include "framework/base/error.h"
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "framework/tensor/tensor.h"
+#include "kernels/host/arrays/counting.h"
 #include "kernels/host/arrays/elements.h"
 
 namespace treenail::host {
@@ -44,8 +45,7 @@ void bincount(RunContext& c) {
   const int64_t size = c.output(0).num_elements();
   std::fill(bins, bins + size, T(0));
   for (int64_t i = 0; i < values.num_elements(); ++i) {
-    if (numbers[i] < 0)
-      throw invalid_argument("Input arr must be non-negative, but arr[", i, "] is ", numbers[i]);
+    if (numbers[i] < 0) throw_negative_number(i, numbers[i]);
     if (numbers[i] >= size) continue;
     T& bin = bins[numbers[i]];
     bin = sum_of(bin, weights != nullptr ? weights[i] : T(1));

@@ -9,6 +9,7 @@
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/host/arrays/copy_plan.h"
 #include "kernels/host/arrays/elements.h"
+#include "kernels/host/arrays/sequence_layout.h"
 #include "kernels/host/arrays/strided_copy.h"
 
 namespace treenail::host {
@@ -112,14 +113,6 @@ CopyPlan plan_reverse(const PrepareContext& p) {
   return one_copy(copy.offsets(offset, 0));
 }
 
-// Rows are the elements below both axes; every row is found by its coordinates.
-struct SequenceLayout {
-  int64_t rows;
-  int64_t row;                     // elements
-  int64_t seq_extent, seq_stride;  // strides in rows
-  int64_t batch_extent, batch_stride;
-};
-
 template <class T, class Length>
 KernelPtr reverse_sequence_kernel(const SequenceLayout& s) {
   const double row_cost = 5 + kMoveCost<T> * static_cast<double>(s.row);
@@ -128,8 +121,7 @@ KernelPtr reverse_sequence_kernel(const SequenceLayout& s) {
         const std::span<const Length> lengths = c.input(1).values<Length>();
         for (size_t i = 0; i < lengths.size(); ++i) {
           if (lengths[i] >= 0 && lengths[i] <= s.seq_extent) continue;
-          throw invalid_argument("seq_lengths[", i, "] = ", lengths[i], " is not in [0, ",
-                                 s.seq_extent, "], the extent of input along seq_dim");
+          throw_bad_length(static_cast<int64_t>(i), lengths[i], s.seq_extent);
         }
         const T* from = elements<T>(c.input(0));
         T* to = elements<T>(c.output(0));
@@ -149,21 +141,7 @@ KernelPtr reverse_sequence_kernel(const SequenceLayout& s) {
 }
 
 KernelPtr prepare_reverse_sequence(const PrepareContext& p) {
-  const Shape& shape = p.input_shape(0);
-  const auto axis_of = [&](const char* name) {
-    const int64_t axis = p.op().get_int(name);
-    return static_cast<int>(axis < 0 ? axis + shape.rank() : axis);
-  };
-  const int seq = axis_of("seq_dim");
-  const int batch = axis_of("batch_dim");
-  const int row_axis = std::max(seq, batch) + 1;
-  SequenceLayout s;
-  s.row = shape.sub(row_axis, shape.rank()).num_elements();
-  s.rows = shape.sub(0, row_axis).num_elements();
-  s.seq_extent = shape.dim(seq);
-  s.batch_extent = shape.dim(batch);
-  s.seq_stride = shape.sub(seq + 1, row_axis).num_elements();
-  s.batch_stride = shape.sub(batch + 1, row_axis).num_elements();
+  const SequenceLayout s = sequence_layout(p);
   return dispatch_element(p.output_type(0), [&]<class T>() {
     return p.input_type(1) == DType::kInt32 ? reverse_sequence_kernel<T, int32_t>(s)
                                             : reverse_sequence_kernel<T, int64_t>(s);

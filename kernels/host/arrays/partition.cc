@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <vector>
 
-#include "framework/base/error.h"
 #include "framework/op/index_check.h"
 #include "framework/runtime/kernel/kernel_registry.h"
 #include "kernels/host/arrays/elements.h"
+#include "kernels/host/arrays/stitch_errors.h"
 
 namespace treenail::host {
 namespace {
@@ -51,10 +51,7 @@ int64_t merged_rows(RunContext& c, int n) {
   for (int i = 0; i < n; ++i) {
     const std::span<const int32_t> indices = c.input(i).values<int32_t>();
     for (size_t k = 0; k < indices.size(); ++k) {
-      if (indices[k] < 0) {
-        throw invalid_argument("indices[", i, "] holds ", indices[k], " at place ", k,
-                               "; indices must not be negative");
-      }
+      if (indices[k] < 0) throw_negative_index(i, static_cast<int64_t>(k), indices[k]);
       rows = std::max<int64_t>(rows, int64_t{indices[k]} + 1);
     }
   }

@@ -35,15 +35,6 @@ CopyPlan plan_slice(const PrepareContext& p) {
   return {false, {{copy.offsets(offset, 0).finish()}}};
 }
 
-// The slice that inputs first ... first + 2 describe, on a tensor of shape `shape`.
-SliceSpec slice_of(const PrepareContext& p, const Shape& shape, int first) {
-  const auto begin = partial_value_of(p.host_value(first));
-  const auto end = partial_value_of(p.host_value(first + 1));
-  const auto strides = partial_value_of(p.host_value(first + 2));
-  return resolve_slice(shape, begin.get(), end.get(), strides.get(), p.input_shape(first).dim(0),
-                       SliceMasks::of(p.op()));
-}
-
 CopyPlan plan_strided_slice(const PrepareContext& p) {
   const SliceSpec spec = slice_of(p, p.input_shape(0), 1);
   return {false, {{slice_copy(p.output_type(0), p.input_shape(0), spec, false)}}};
@@ -103,6 +94,14 @@ constexpr CopyOp kCopies[] = {
 };
 
 }  // namespace
+
+SliceSpec slice_of(const PrepareContext& p, const Shape& shape, int first) {
+  const auto begin = partial_value_of(p.host_value(first));
+  const auto end = partial_value_of(p.host_value(first + 1));
+  const auto strides = partial_value_of(p.host_value(first + 2));
+  return resolve_slice(shape, begin.get(), end.get(), strides.get(), p.input_shape(first).dim(0),
+                       SliceMasks::of(p.op()));
+}
 
 StridedCopy slice_copy(DType dtype, const Shape& whole, const SliceSpec& spec, bool into_whole) {
   const Strides strides = dense_strides(whole);

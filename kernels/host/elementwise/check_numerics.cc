@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "framework/base/error.h"
 #include "framework/runtime/kernel/kernel.h"
 #include "framework/runtime/kernel/kernel_registry.h"
+#include "kernels/host/elementwise/not_finite.h"
 
 namespace treenail::host {
 namespace {
@@ -30,15 +30,14 @@ unsigned inspect(const void* data, int64_t begin, int64_t end, U infinity) {
 }
 
 unsigned inspect(DType dtype, const void* data, int64_t begin, int64_t end) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return inspect<uint16_t>(data, begin, end, 0x7c00);
-    case DType::kBFloat16:
-      return inspect<uint16_t>(data, begin, end, 0x7f80);
-    case DType::kFloat32:
-      return inspect<uint32_t>(data, begin, end, 0x7f800000);
+  const uint64_t infinity = infinity_bits(dtype);
+  switch (dtype_size(dtype)) {
+    case 2:
+      return inspect(data, begin, end, static_cast<uint16_t>(infinity));
+    case 4:
+      return inspect(data, begin, end, static_cast<uint32_t>(infinity));
     default:
-      return inspect<uint64_t>(data, begin, end, 0x7ff0000000000000);
+      return inspect(data, begin, end, infinity);
   }
 }
 
@@ -57,9 +56,7 @@ std::unique_ptr<Kernel> prepare_check_numerics(const PrepareContext& c) {
             std::memcpy(to + begin * size, from + begin * size,
                         static_cast<size_t>((end - begin) * size));
         });
-        if (found == 0) return;
-        const char* what = found == (kNan | kInf) ? "Inf and NaN" : found == kNan ? "NaN" : "Inf";
-        throw invalid_argument(message, " : Tensor had ", what, " values");
+        check_finite(message, (found & kNan) != 0, (found & kInf) != 0);
       },
       0.2 * static_cast<double>(n));
 }
