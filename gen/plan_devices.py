@@ -89,8 +89,10 @@ def plan_images(context: Context, library: records.DeviceLibrary) -> str:
     return made
 
 
-def plan_device_library(context: Context, library: records.DeviceLibrary, core: str) -> None:
-    """Linked with libtreenail and nothing of the device's: that is opened when it is there."""
+def plan_device_library(context: Context, library: records.DeviceLibrary, core: str,
+                        checked: Sequence[str] = ()) -> None:
+    """Linked with libtreenail and nothing of the device's: that is opened when it is there.
+    checked: what must have been seen to first."""
     add_nvcc_rule(context)
     exported = "gen/device-library.map"
     context.plan.files[exported] = version_script((("", (library.export,)),))
@@ -103,7 +105,7 @@ def plan_device_library(context: Context, library: records.DeviceLibrary, core: 
     output = "lib/%s/devices/libtreenail-%s.so" % (context.private, library.name)
     link(context, output, objects, (core, "-ldl", "-lm"),
          ("-Wl,--version-script=" + exported, "-Wl,-soname," + os.path.basename(output)),
-         implicit=[exported, core])
+         implicit=[exported, core, *checked])
     context.products.append(output)
     context.install.append(Installed("module", output, "libdir/%s/devices" % context.private,
                                      library.part))
@@ -141,14 +143,19 @@ def plan_simulated_library(context: Context, library: records.SimulatedLibrary) 
     context.test_files.append(output)
 
 
+def plan_device_libraries(context: Context, core: str, checked: Sequence[str] = ()) -> None:
+    """All of them whose feature is there, for the libtreenail `core`."""
+    for library in context.model.of(records.DeviceLibrary):
+        if context.model.present(library.component) and context.enabled((library.feature,)):
+            plan_device_library(context, library, core, checked)
+
+
 def plan_devices(context: Context) -> None:
-    """All of them whose feature is there."""
+    """For the library of this build; and what tests use in place of the vendor's libraries."""
     model = context.model
-    core = "".join("lib/lib%s.so.%s" % (library.name, model.version)
-                   for library in model.of(records.SharedLibrary))
-    for library in model.of(records.DeviceLibrary):
-        if model.present(library.component) and context.enabled((library.feature,)):
-            plan_device_library(context, library, core)
+    plan_device_libraries(context, "".join(
+        "lib/lib%s.so.%s" % (library.name, model.version)
+        for library in model.of(records.SharedLibrary)))
     for simulated in model.of(records.SimulatedLibrary):
         if context.enabled((simulated.feature,)) and model.present(simulated.components[0]) and \
                 simulated.header_of in (None, *context.facts.cuda.majors):

@@ -150,13 +150,15 @@ def plan_documentation(context: Context) -> None:
             tool(context, "docs.py", "--python", context.facts.pythons[0].path), ["all"])
 
 
+def plan_clean(context: Context, *folders: str) -> None:
+    console(context, "clean", "remove what was built (ninja -t clean)",
+            "rm -rf %s && %s -t clean" % (shell(folders), shell([context.facts.ninja or "ninja"])))
+
+
 def plan_help(context: Context) -> None:
     plan = context.plan
     console(context, "build-times", "the files that took longest to compile",
             tool(context, "build_times.py", "--log", ".ninja_log"))
-    console(context, "clean", "remove what was built (ninja -t clean)",
-            "rm -rf dist deb rpm html doctrees && %s -t clean" % shell(
-                [context.facts.ninja or "ninja"]))
     console(context, "help", "this list", "cat gen/help.txt")
     order = ["all", "test", "smoke", "bench", "install", "uninstall", "docs", "dist", "wheel",
              "deb", "rpm"]
@@ -179,6 +181,7 @@ def plan_targets(context: Context, programs: Dict[str, str]) -> None:
     plan_packages(context)
     plan_scripts(context)
     plan_documentation(context)
+    plan_clean(context, "dist", "deb", "rpm", "html", "doctrees")
     plan_help(context)
 
 
