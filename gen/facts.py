@@ -51,10 +51,11 @@ class CudaToolkit:
 
 @dataclass(frozen=True)
 class InstalledLibrary:
-    """libtreenail as it is installed, for a part that is built alone. path: what is linked;
-    private_abi: gen/private_abi.py."""
+    """libtreenail as it is installed, for a part that is built alone. path: what is linked; libdir:
+    its directory where it runs, without a sysroot; private_abi: gen/private_abi.py."""
 
     path: str
+    libdir: str
     private_abi: str
     how: str
 

@@ -111,7 +111,7 @@ def directories(options: Options, facts: Facts) -> Dict[str, str]:
     values = {name: options.get(name) for name, _, _ in DIRECTORIES}
     values["prefix"] = values["prefix"].rstrip("/") or "/"
     if facts.installed and not names_a_place(options):
-        values["libdir"] = os.path.dirname(facts.installed.path)
+        values["libdir"] = facts.installed.libdir
     if not values["libdir"]:
         values["libdir"] = default_libdir(values["prefix"], facts)
     result = {name: normal(expand_directory(name, values)) for name in values}

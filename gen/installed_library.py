@@ -23,9 +23,12 @@ PACKAGES = {"debian": "apt-get install libtreenail-dev", "fedora": "dnf install 
 def _by_pkg_config(prober: Prober, program: Sequence[str], options: Options) -> str:
     """The libdir that pkg-config says; '' where it knows none."""
     status, out, _ = prober.run([*program, "--variable=libdir", "treenail"])
-    libdir, sysroot = out.strip(), options.env("PKG_CONFIG_SYSROOT_DIR")
-    if status or not libdir:
-        return ""
+    return _within(options, out.strip()) if not status and out.strip() else ""
+
+
+def _within(options: Options, libdir: str) -> str:
+    """Where a directory of the system lies that is to run the part: below pkg-config's sysroot."""
+    sysroot = options.env("PKG_CONFIG_SYSROOT_DIR")
     return libdir if not sysroot or libdir.startswith(sysroot) else os.path.normpath(
         sysroot + "/" + libdir)
 
@@ -35,7 +38,8 @@ def _places(prober: Prober, program: Sequence[str], options: Options,
     """(libdir, who names it), in the order in which they are looked at."""
     known = _by_pkg_config(prober, program, options)
     by_pkg_config = [(known, "pkg-config treenail")] if known else []
-    configured = [(directories(options, facts)["libdir"], "the configured prefix")]
+    configured = [(_within(options, directories(options, facts)["libdir"]),
+                   "the configured prefix")]
     return configured + by_pkg_config if names_a_place(options) else by_pkg_config + configured
 
 
@@ -46,7 +50,9 @@ def find(prober: Prober, program: Sequence[str], options: Options,
     for libdir, how in places:
         path = os.path.join(libdir, FILE)
         if os.path.exists(path):
-            return InstalledLibrary(path, private_abi.of_library(path), how)
+            sysroot = options.env("PKG_CONFIG_SYSROOT_DIR").rstrip("/")
+            return InstalledLibrary(path, libdir[len(sysroot):] or "/",
+                                    private_abi.of_library(path), how)
     hint = PACKAGES.get(facts.distro.family, "") if facts.distro else ""
     raise ConfigureError("--only=%s needs an installed libtreenail, but there is no %s in %s%s; "
                          "--prefix=DIR names the place of another one" % (

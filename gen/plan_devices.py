@@ -3,6 +3,7 @@
 libraries that they open, for tests. Pure, as plan.py is.
 """
 
+import json
 import os
 from typing import Dict, List, Sequence, Tuple
 
@@ -94,6 +95,11 @@ def plan_device_library(context: Context, library: records.DeviceLibrary, core: 
     """Linked with libtreenail and nothing of the device's: that is opened when it is there.
     checked: what must have been seen to first."""
     add_nvcc_rule(context)
+    toolkit = context.facts.cuda
+    assert toolkit is not None
+    context.plan.files["gen/cuda.json"] = json.dumps(  # what packages recommend follows from it
+        {"version": toolkit.version, "architectures": toolkit.architectures,
+         "majors": dict(toolkit.majors)}, indent=1, sort_keys=True) + "\n"
     exported = "gen/device-library.map"
     context.plan.files[exported] = version_script((("", (library.export,)),))
     objects = compile_sources(context, "device-" + library.name,

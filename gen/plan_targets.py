@@ -119,6 +119,8 @@ def plan_packages(context: Context) -> None:
     """Packages are built from the source archive, in builds of their own."""
     console(context, "deb", "Debian packages, source and binary, in deb/",
             packaging(context, "deb_packages.py"))
+    console(context, "deb-cuda", "the Debian package of the plugin of GPUs, in deb-cuda/",
+            packaging(context, "deb_cuda.py"))
     console(context, "deb-autopkgtest", "the tests of debian/tests on the packages in deb/",
             packaging(context, "clean_room.py", "--as-installed"))
     for release in ("bookworm", "trixie"):
@@ -181,7 +183,7 @@ def plan_targets(context: Context, programs: Dict[str, str]) -> None:
     plan_packages(context)
     plan_scripts(context)
     plan_documentation(context)
-    plan_clean(context, "dist", "deb", "rpm", "html", "doctrees")
+    plan_clean(context, "dist", "deb", "deb-cuda", "rpm", "html", "doctrees")
     plan_help(context)
 
 

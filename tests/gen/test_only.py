@@ -120,6 +120,24 @@ def test_without_a_prefix_pkg_config_says_where(installed_tree, toolkit, tmp_pat
         "libtreenail-cuda.so")
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_a_library_that_is_only_unpacked(installed_tree, toolkit, tmp_path, named):  # noqa: F811
+    """Below a sysroot, as pkg-config calls it; what is built is for a system without it."""
+    tree = installed_tree
+    libdir = tmp_path / "sysroot/usr/lib/there"
+    libdir.mkdir(parents=True)
+    subprocess.run("cp -a %s/lib/* %s" % (tree.prefix, libdir), shell=True, check=True)
+    (tmp_path / "treenail.pc").write_text(
+        "libdir=/usr/lib/there\nName: t\nDescription: t\nVersion: 0.1.0\n")
+    arguments = ["--prefix=/usr", "--libdir=/usr/lib/there"] if named else []
+    only(tree, toolkit, *arguments, environment={
+        "PKG_CONFIG_SYSROOT_DIR": str(tmp_path / "sysroot"), "PKG_CONFIG_PATH": str(tmp_path)})
+    manifest = json.loads((tree.root / "build-only/gen/install.json").read_text())
+    assert manifest["entries"][0]["to"] == (
+        "/usr/lib/there/treenail-0/devices/libtreenail-cuda.so")
+    assert str(libdir / "libtreenail.so") in (tree.root / "build-only/build.ninja").read_text()
+
+
 # ---- what is refused -----------------------------------------------------------------------------
 
 
@@ -224,7 +242,7 @@ def test_a_library_of_two_builds(tmp_path):
 
 def test_configure_compares_what_it_found(gpu_tree, facts):  # noqa: F811
     model = load(str(gpu_tree.root))
-    library = installed_library.InstalledLibrary("/usr/lib/libtreenail.so", "0.1.0-000000000000",
-                                                 "test")
+    library = installed_library.InstalledLibrary("/usr/lib/libtreenail.so", "/usr/lib",
+                                                 "0.1.0-000000000000", "test")
     with pytest.raises(ConfigureError, match="is of build 0.1.0-000000000000, but this source"):
         installed_library.check(model, library)
