@@ -84,9 +84,10 @@ def plan_images(context: Context, library: records.DeviceLibrary) -> str:
     source = "gen/%s.S" % library.images
     context.plan.files[source] = images_text(library.images, sorted(images.items()))
     made = object_path("device-" + library.name, source)
-    # Nothing to debug here, and debug information would name the build directory.
-    context.plan.edge("cc", [made], [source], implicit=sorted(images.values()), flags="-g0",
-                      shown=source)
+    # Nothing to debug here, and debug information would name the build directory. Who looks for the
+    # environment's flags in a log finds them here, too.
+    context.plan.edge("cc", [made], [source], implicit=sorted(images.values()),
+                      flags=shell(context.env("CPPFLAGS") + ("-g0",)), shown=source)
     return made
 
 
