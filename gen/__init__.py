@@ -12,5 +12,6 @@ The map (docs/build.md tells more):
   model      targets.py files read and resolved       plan*    records + facts -> edges (pure)
   ninja      edges -> text (pure)                     install  where each file goes (pure)
   check      the laws of the tree                     summary  what configure prints at the end
+  private_abi  which headers are shared, and their hash; installed_library finds one (--only)
   leftovers  what earlier configurations built        tools/   programs that build.ninja runs
 """

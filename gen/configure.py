@@ -7,7 +7,7 @@ import shlex
 import sys
 from typing import Dict, List, Sequence, Tuple
 
-from gen import records
+from gen import installed_library, records
 from gen.deps import FEATURES, NON_FREE
 from gen.errors import ConfigureError
 from gen.examine import examine
@@ -18,6 +18,7 @@ from gen.ninja import Plan, render
 from gen.options import Options, absolute_pythons, build_directory, parse
 from gen.plan import Context, add_flag_variables, add_rules
 from gen.plan_devices import plan_devices
+from gen.plan_only import plan_part
 from gen.plan_parts import plan_records
 from gen.plan_targets import plan_targets, regeneration
 from gen.facts import Facts
@@ -26,7 +27,8 @@ from gen.probe import Prober
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CONFIGURATION = "gen/configuration.json"
 SOURCE_FOLDERS = (*TOP_FOLDERS, "gen", "ci", ".ci", ".git")
-PACKAGING_FOLDERS = ("debian", "rpm", "ansible", "patches")  # debhelper may build below them
+# debhelper may build below them.
+PACKAGING_FOLDERS = ("debian", "debian-cuda", "rpm", "ansible", "patches")
 
 
 def make_plan(model: Model, options: Options, facts: Facts, up: str,
@@ -35,10 +37,13 @@ def make_plan(model: Model, options: Options, facts: Facts, up: str,
     context = Context(model, options, facts, up)
     add_rules(context)
     add_flag_variables(context)
-    programs = plan_records(context)
-    plan_devices(context)
-    plan_install(context)
-    plan_targets(context, programs)
+    if options.only:
+        plan_part(context)
+    else:
+        programs = plan_records(context)
+        plan_devices(context)
+        plan_install(context)
+        plan_targets(context, programs)
     regeneration(context, generator, context.source("configure.py"))
     return context
 
@@ -134,6 +139,8 @@ def _consistent_plan(build: str, options: Options) -> Tuple[Context, Facts]:
             facts = examine(prober, options, features_in_tree(model))
         finally:
             prober.finish()
+        if facts.installed:
+            installed_library.check(model, facts.installed)
         facts.pythons = distinct_pythons(options, facts)
         context = make_plan(model, options, facts, up, generator_files())
         if walk(SOURCE) == (list(model.files), list(model.directories)):

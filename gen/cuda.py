@@ -219,7 +219,8 @@ def find_cuda(prober: Prober, options: Options, cxx: Compiler, machine: str, dis
         needed = "%s; a toolkit with nvcc, %s and %s is needed, CUDA_HOME=DIR names one; %s" % (
             reason, ", ".join(HEADERS[:-1]), HEADERS[-1], distro.install_hint("cuda"))
     if found is None and state == "yes":
-        raise ConfigureError("--with-cuda=yes, but cuda: " + needed)
+        raise ConfigureError("--%s, but cuda: %s" % (
+            "only=cuda" if options.only == "cuda" else "with-cuda=yes", needed))
     if found is None:
         return External(False, why_not=needed), None
     dnn = "cuDNN %s" % found.majors["cudnn"] if "cudnn" in found.majors else "no cuDNN (no cudnn.h)"

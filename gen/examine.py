@@ -10,7 +10,7 @@ from typing import Dict, List, Sequence, Set, Tuple
 
 from gen import cuda
 from gen import distro as distros
-from gen import interpreters, isa, libraries, probe
+from gen import installed_library, interpreters, isa, libraries, probe
 from gen.deps import BY_NAME, FEATURES
 from gen.errors import ConfigureError
 from gen.facts import DISTRIBUTION_PYTHON, External, Facts, Interpreter
@@ -176,14 +176,9 @@ def _cross_python(options: Options, triplet: str) -> Interpreter:
         "pybind11": "", "platform": "linux", "modules": []})
 
 
-def examine(prober: probe.Prober, options: Options, features: Set[str]) -> Facts:
-    """Ask everything; raises ConfigureError where something needed is missing."""
-    distro = distros.this_distro()
-    triplet = _triplet(prober, options)
-    tools = Toolchain(prober, options, triplet, distro)
-    if triplet:
-        distro = distros.for_triplet(distro, triplet)
-    facts = Facts(distro=distro, cross=bool(triplet))
+def _compilers(prober: probe.Prober, options: Options, tools: Toolchain,
+               triplet: str, facts: Facts) -> None:
+    """What compiles, for what, and the flags that it takes."""
     answers = tools.examine()
     facts.cc, facts.cxx = answers.cc, answers.cxx
     facts.machine = tools.machine(answers.cxx_macros, facts.cxx.triplet)
@@ -204,25 +199,48 @@ def examine(prober: probe.Prober, options: Options, features: Set[str]) -> Facts
     facts.nm = _tool(options, "NM", triplet, "nm")
     facts.ar = _tool(options, "AR", triplet, "ar")
     facts.strip = _tool(options, "STRIP", triplet, "strip")
-    pkg = options.env("PKG_CONFIG").split() or [_tool(options, "PKG_CONFIG", triplet, "pkg-config")]
     facts.multiarch = facts.cxx.triplet if os.path.isdir(
-        "/usr/lib/" + facts.cxx.triplet) or distro.family == "debian" else ""
-    facts.build_python = DISTRIBUTION_PYTHON if os.access(
-        DISTRIBUTION_PYTHON, os.X_OK) else shutil.which("python3") or "python3"
-    facts.ninja = _ninja(prober, distro)
-    facts.externals = _features(prober, tools, pkg, options, features, distro, facts.multiarch)
-    if "cuda" in features:
-        facts.externals["cuda"], facts.cuda = cuda.find_cuda(
-            prober, options, facts.cxx, facts.machine, distro, facts.cross)
+        "/usr/lib/" + facts.cxx.triplet) or facts.distro.family == "debian" else ""
+
+
+def _for_all(prober: probe.Prober, tools: Toolchain, pkg: Sequence[str], options: Options,
+             facts: Facts, features: Set[str], triplet: str) -> None:
+    """The libraries and interpreters that a build of everything is for."""
+    facts.externals.update(
+        _features(prober, tools, pkg, options, features, facts.distro, facts.multiarch))
     for name in ("gtest", "benchmark"):
         result = libraries.find_library(prober, tools, pkg, BY_NAME[name])
         if not result.found:
             result = External(False, why_not="%s; %s" % (
-                result.why_not, libraries.install_hint(distro, result, name)))
+                result.why_not, libraries.install_hint(facts.distro, result, name)))
         facts.externals[name] = result
-    facts.externals["eigen"] = _eigen(prober, tools, pkg, distro)
+    facts.externals["eigen"] = _eigen(prober, tools, pkg, facts.distro)
     _pythons(prober, tools, pkg, options, facts, triplet)
+
+
+def examine(prober: probe.Prober, options: Options, features: Set[str]) -> Facts:
+    """Ask everything; raises ConfigureError where something needed is missing."""
+    distro = distros.this_distro()
+    triplet = _triplet(prober, options)
+    tools = Toolchain(prober, options, triplet, distro)
+    if triplet:
+        distro = distros.for_triplet(distro, triplet)
+    facts = Facts(distro=distro, cross=bool(triplet))
+    _compilers(prober, options, tools, triplet, facts)
+    pkg = options.env("PKG_CONFIG").split() or [_tool(options, "PKG_CONFIG", triplet, "pkg-config")]
+    facts.build_python = DISTRIBUTION_PYTHON if os.access(
+        DISTRIBUTION_PYTHON, os.X_OK) else shutil.which("python3") or "python3"
+    facts.ninja = _ninja(prober, distro)
     facts.memory_mib = probe.memory_mib()
+    if options.only:
+        facts.pythons = (Interpreter("", "--only=" + options.only, {}),)
+    else:
+        _for_all(prober, tools, pkg, options, facts, features, triplet)
+    if "cuda" in features:
+        facts.externals["cuda"], facts.cuda = cuda.find_cuda(
+            prober, options, facts.cxx, facts.machine, distro, facts.cross)
+    if options.only:
+        facts.installed = installed_library.find(prober, pkg, options, facts)
     return facts
 
 

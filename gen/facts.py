@@ -50,6 +50,17 @@ class CudaToolkit:
 
 
 @dataclass(frozen=True)
+class InstalledLibrary:
+    """libtreenail as it is installed, for a part that is built alone. path: what is linked; libdir:
+    its directory where it runs, without a sysroot; private_abi: gen/private_abi.py."""
+
+    path: str
+    libdir: str
+    private_abi: str
+    how: str
+
+
+@dataclass(frozen=True)
 class Interpreter:
     path: str
     why: str
@@ -80,6 +91,7 @@ class Facts:
     python_flags: Dict[str, Tuple[str, ...]] = field(default_factory=dict)
     externals: Dict[str, External] = field(default_factory=dict)
     cuda: Optional[CudaToolkit] = None
+    installed: Optional[InstalledLibrary] = None
     pythons: Tuple[Interpreter, ...] = ()
     build_python: str = DISTRIBUTION_PYTHON
     distro: Optional[distros.Distro] = None

@@ -92,15 +92,26 @@ def default_libdir(prefix: str, facts: Facts) -> str:
     return "${exec_prefix}/lib"
 
 
+NAMING_A_PLACE = ("prefix", "exec-prefix", "libdir")
+
+
+def names_a_place(options: Options) -> bool:
+    """Do the options say where libraries go?"""
+    return any(options.given(name) for name in NAMING_A_PLACE)
+
+
 def normal(path: str) -> str:
     """normpath, but for the two slashes that POSIX lets stand at the beginning (--prefix=/)."""
     return os.path.normpath("/" + path.lstrip("/") if path.startswith("/") else path)
 
 
 def directories(options: Options, facts: Facts) -> Dict[str, str]:
-    """Every GNU directory, absolute."""
+    """Every GNU directory, absolute. What is built alone goes beside the library that it is for,
+    where nothing else is said: it is looked for there."""
     values = {name: options.get(name) for name, _, _ in DIRECTORIES}
     values["prefix"] = values["prefix"].rstrip("/") or "/"
+    if facts.installed and not names_a_place(options):
+        values["libdir"] = facts.installed.libdir
     if not values["libdir"]:
         values["libdir"] = default_libdir(values["prefix"], facts)
     result = {name: normal(expand_directory(name, values)) for name in values}
@@ -304,9 +315,21 @@ def manifest(context: Context) -> str:
     entries.append({"from": context.source("LICENSE"), "kind": "file", "package": "license",
                     "to": places["docdir"] + "/LICENSE"})
     entries += _python_entries(context, places["prefix"])
+    return _manifest_text(context, places, entries)
+
+
+def part_manifest(context: Context) -> str:
+    """The same of a part that is built alone: its own files, and nothing of the library's."""
+    places = directories(context.options, context.facts)
+    return _manifest_text(context, places,
+                          [_placed(context, places, item) for item in context.install])
+
+
+def _manifest_text(context: Context, places: Dict[str, str],
+                   entries: List[Dict[str, Any]]) -> str:
     entries.sort(key=lambda entry: str(entry["to"]))
     return json.dumps({"entries": entries, "prefix": places["prefix"],
-                       "private": "%s/%s" % (libdir, context.private)}, indent=1,
+                       "private": "%s/%s" % (places["libdir"], context.private)}, indent=1,
                       sort_keys=True) + "\n"
 
 

@@ -74,6 +74,8 @@ TRISTATE = ("auto", "yes", "no")
 BLAS_CHOICES = ("auto", "generic", "flexiblas", "openblas", "blis", "none")
 NAMES_NON_FREE = tuple(dep.name for dep in NON_FREE)
 SANITIZERS = ("address", "undefined", "thread")
+# What can be built alone, for a libtreenail that is installed: parts of NON_FREE.
+ALL, PARTS = "all", NAMES_NON_FREE
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,8 @@ def _table() -> List[Option]:
         Option("werror", "Build", "compiler warnings are errors"),
         Option("pch", "Build", "precompile common headers; 'auto': unless the compiler is run "
                "through a cache, or CXXFLAGS have GCC's -g", "TRI", "auto", TRISTATE),
+        Option("only", "Build", "'cuda': the plugin of GPUs alone, for the libtreenail that is "
+               "installed below --prefix, or that pkg-config knows", "PART", ALL, (ALL, *PARTS)),
         Option("no-cache", "Build", "forget earlier probe results"),
         Option("python", "Python", "build a module for this interpreter; may be repeated; "
                "default: the distribution's /usr/bin/python3", "PROGRAM", repeat=True),
@@ -169,6 +173,11 @@ class Options:
         if name in NAMES_NON_FREE:  # packages use yes, and take nothing that is not free
             general = "auto" if general == "auto" else "no"
         return general if value == "auto" else value
+
+    @property
+    def only(self) -> str:
+        """The part that is built alone; '' where everything is."""
+        return "" if self.get("only") == ALL else self.get("only")
 
     def env(self, name: str) -> str:
         return self.environment.get(name, "")
@@ -275,6 +284,16 @@ def _value(row: Option, equals: str, value: str, rest: List[str]) -> str:
     return rest.pop(0)
 
 
+def _check_only(values: Dict[str, str]) -> None:
+    """A part that is built alone must be there."""
+    part = values.get("only", ALL)
+    if part == ALL:
+        return
+    if values.get("with-" + part) == "no":
+        raise ConfigureError("--only=%s and --with-%s=no: nothing is left to build" % (part, part))
+    values["with-" + part] = "yes"
+
+
 def parse(arguments: Sequence[str], environment: Dict[str, str]) -> Options:
     """Parse a command line; raises ConfigureError with a sentence for whatever is wrong with it."""
     values: Dict[str, str] = {}
@@ -307,6 +326,7 @@ def parse(arguments: Sequence[str], environment: Dict[str, str]) -> Options:
             pythons.append(value)
         else:
             values[name] = value
+    _check_only(values)
     if "host-python" in values and "host" not in values:
         raise ConfigureError("--host-python=%s is for cross builds, with --host=TRIPLET; a native "
                              "build takes --python=PROGRAM" % values["host-python"])

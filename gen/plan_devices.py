@@ -3,6 +3,7 @@
 libraries that they open, for tests. Pure, as plan.py is.
 """
 
+import json
 import os
 from typing import Dict, List, Sequence, Tuple
 
@@ -83,15 +84,23 @@ def plan_images(context: Context, library: records.DeviceLibrary) -> str:
     source = "gen/%s.S" % library.images
     context.plan.files[source] = images_text(library.images, sorted(images.items()))
     made = object_path("device-" + library.name, source)
-    # Nothing to debug here, and debug information would name the build directory.
-    context.plan.edge("cc", [made], [source], implicit=sorted(images.values()), flags="-g0",
-                      shown=source)
+    # Nothing to debug here, and debug information would name the build directory. Who looks for the
+    # environment's flags in a log finds them here, too.
+    context.plan.edge("cc", [made], [source], implicit=sorted(images.values()),
+                      flags=shell(context.env("CPPFLAGS") + ("-g0",)), shown=source)
     return made
 
 
-def plan_device_library(context: Context, library: records.DeviceLibrary, core: str) -> None:
-    """Linked with libtreenail and nothing of the device's: that is opened when it is there."""
+def plan_device_library(context: Context, library: records.DeviceLibrary, core: str,
+                        checked: Sequence[str] = ()) -> None:
+    """Linked with libtreenail and nothing of the device's: that is opened when it is there.
+    checked: what must have been seen to first."""
     add_nvcc_rule(context)
+    toolkit = context.facts.cuda
+    assert toolkit is not None
+    context.plan.files["gen/cuda.json"] = json.dumps(  # what packages recommend follows from it
+        {"version": toolkit.version, "architectures": toolkit.architectures,
+         "majors": dict(toolkit.majors)}, indent=1, sort_keys=True) + "\n"
     exported = "gen/device-library.map"
     context.plan.files[exported] = version_script((("", (library.export,)),))
     objects = compile_sources(context, "device-" + library.name,
@@ -103,7 +112,7 @@ def plan_device_library(context: Context, library: records.DeviceLibrary, core: 
     output = "lib/%s/devices/libtreenail-%s.so" % (context.private, library.name)
     link(context, output, objects, (core, "-ldl", "-lm"),
          ("-Wl,--version-script=" + exported, "-Wl,-soname," + os.path.basename(output)),
-         implicit=[exported, core])
+         implicit=[exported, core, *checked])
     context.products.append(output)
     context.install.append(Installed("module", output, "libdir/%s/devices" % context.private,
                                      library.part))
@@ -141,14 +150,19 @@ def plan_simulated_library(context: Context, library: records.SimulatedLibrary) 
     context.test_files.append(output)
 
 
+def plan_device_libraries(context: Context, core: str, checked: Sequence[str] = ()) -> None:
+    """All of them whose feature is there, for the libtreenail `core`."""
+    for library in context.model.of(records.DeviceLibrary):
+        if context.model.present(library.component) and context.enabled((library.feature,)):
+            plan_device_library(context, library, core, checked)
+
+
 def plan_devices(context: Context) -> None:
-    """All of them whose feature is there."""
+    """For the library of this build; and what tests use in place of the vendor's libraries."""
     model = context.model
-    core = "".join("lib/lib%s.so.%s" % (library.name, model.version)
-                   for library in model.of(records.SharedLibrary))
-    for library in model.of(records.DeviceLibrary):
-        if model.present(library.component) and context.enabled((library.feature,)):
-            plan_device_library(context, library, core)
+    plan_device_libraries(context, "".join(
+        "lib/lib%s.so.%s" % (library.name, model.version)
+        for library in model.of(records.SharedLibrary)))
     for simulated in model.of(records.SimulatedLibrary):
         if context.enabled((simulated.feature,)) and model.present(simulated.components[0]) and \
                 simulated.header_of in (None, *context.facts.cuda.majors):

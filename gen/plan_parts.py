@@ -9,6 +9,7 @@ from gen.install import module_runpath, program_runpath
 from gen.plan import (Context, Installed, compile_sources, debug_flags, external_flags,
                       isa_note, kernel_flags, precompile, shell, system_includes, unoptimised,
                       version_script)
+from gen.private_abi import shared_headers
 
 PRIVATE_PATTERNS = ("_ZN8treenail*", "_ZNK8treenail*", "_ZT[ISV]N8treenail*",
                     "_ZTHN8treenail*", "_ZTWN8treenail*", "_ZGVN8treenail*")
@@ -45,15 +46,13 @@ def plan_generated(context: Context) -> None:
                   [context.source(p) for p in model.glob((table.sources,))],
                   implicit=[context.source("gen/tools/registration.py")],
                   tool="registration.py", arguments=shell(arguments))
-    shared = sorted(h for name in ("base", "tensor", "op", "kernel_api")
-                    for h in model.headers.get(name, ()))
     levels = [level.name for level in context.facts.isa.all]
     features = sorted(part.feature for kind in (records.Adapter, records.DeviceLibrary)
                       for part in model.of(kind)
                       if model.present(part.component) and context.enabled((part.feature,)))
-    plan.edge("generate", ["gen/build_info.h"], [context.source(p) for p in shared],
-              implicit=[context.source("gen/tools/" + n) for n in ("build_info.py",
-                                                                   "registration.py")],
+    plan.edge("generate", ["gen/build_info.h"], [context.source(p) for p in shared_headers(model)],
+              implicit=[context.source("gen/" + n) for n in (
+                  "private_abi.py", "tools/build_info.py", "tools/registration.py")],
               tool="build_info.py", arguments=shell([
                   "--output", "gen/build_info.h", "--version", model.version, "--machine",
                   context.facts.machine, "--baseline", context.facts.isa.baseline.name,

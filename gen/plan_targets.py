@@ -119,6 +119,8 @@ def plan_packages(context: Context) -> None:
     """Packages are built from the source archive, in builds of their own."""
     console(context, "deb", "Debian packages, source and binary, in deb/",
             packaging(context, "deb_packages.py"))
+    console(context, "deb-cuda", "the Debian package of the plugin of GPUs, in deb-cuda/",
+            packaging(context, "deb_cuda.py"))
     console(context, "deb-autopkgtest", "the tests of debian/tests on the packages in deb/",
             packaging(context, "clean_room.py", "--as-installed"))
     for release in ("bookworm", "trixie"):
@@ -150,13 +152,15 @@ def plan_documentation(context: Context) -> None:
             tool(context, "docs.py", "--python", context.facts.pythons[0].path), ["all"])
 
 
+def plan_clean(context: Context, *folders: str) -> None:
+    console(context, "clean", "remove what was built (ninja -t clean)",
+            "rm -rf %s && %s -t clean" % (shell(folders), shell([context.facts.ninja or "ninja"])))
+
+
 def plan_help(context: Context) -> None:
     plan = context.plan
     console(context, "build-times", "the files that took longest to compile",
             tool(context, "build_times.py", "--log", ".ninja_log"))
-    console(context, "clean", "remove what was built (ninja -t clean)",
-            "rm -rf dist deb rpm html doctrees && %s -t clean" % shell(
-                [context.facts.ninja or "ninja"]))
     console(context, "help", "this list", "cat gen/help.txt")
     order = ["all", "test", "smoke", "bench", "install", "uninstall", "docs", "dist", "wheel",
              "deb", "rpm"]
@@ -179,6 +183,7 @@ def plan_targets(context: Context, programs: Dict[str, str]) -> None:
     plan_packages(context)
     plan_scripts(context)
     plan_documentation(context)
+    plan_clean(context, "dist", "deb", "deb-cuda", "rpm", "html", "doctrees")
     plan_help(context)
 
 

@@ -24,6 +24,7 @@ Examples
   ./configure.py --prefix=/usr --auto-features=yes            as a package is built
   ./configure.py --isa-baseline=x86-64-v2 --kernel-isas=x86-64-v3,x86-64-v4
   ./configure.py --build-dir=build-asan --sanitize=address,undefined
+  ./configure.py --only=cuda --prefix=/usr       the plugin of GPUs, for what is there
   ./configure.py --host=aarch64-linux-gnu --host-python=3.11   cross compiling
   ./configure.py CXX="ccache g++" CXXFLAGS="-O2 -g"
 
@@ -33,7 +34,7 @@ to decide here are accepted. `ninja help` lists the targets of a configured buil
 """
 WIDTH = 30
 FEATURE_NAMES = {f.name for f in FEATURES + NON_FREE}
-OF_FEATURE = {"cuda-arch": "cuda"}
+OF_FEATURE = {"cuda-arch": "cuda", "only": "cuda"}
 
 
 def _choices(name: str, metavar: str) -> str:
@@ -116,8 +117,13 @@ def summary(context: Context, build: str) -> str:
     row("compiler", "%s (%s %s for %s)%s" % (
         shlex.join(facts.cxx.command), facts.cxx.family.upper() if facts.cxx.family == "gcc"
         else "Clang", facts.cxx.version, facts.machine, ", cross build" if facts.cross else ""))
-    for name, text in _kernel_lines(context) + _python_lines(context):
-        row(name, text)
+    if facts.installed:
+        row("built alone", context.options.only)
+        row("for", "%s, build %s (%s)" % (facts.installed.path, facts.installed.private_abi,
+                                          facts.installed.how))
+    else:
+        for name, text in _kernel_lines(context) + _python_lines(context):
+            row(name, text)
     row("prefix", places["prefix"])
     row("libraries", places["libdir"])
     for python in facts.pythons:
@@ -132,7 +138,7 @@ def summary(context: Context, build: str) -> str:
         text = external.how + (" " + external.version if external.version else "")
         row(name, text)
     left_out = sorted((n, e) for n, e in facts.externals.items() if not e.found)
-    if left_out:
+    if left_out and not facts.installed:
         lines.append("Left out")
         for name, external in left_out:
             row(name, external.why_not)

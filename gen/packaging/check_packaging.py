@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hold debian/, rpm/, ansible/ and the built product to the facts that they repeat; run in a build
-directory.
+"""Hold debian/, debian-cuda/, rpm/, ansible/ and the built product to the facts that they repeat;
+run in a build directory.
 
 What is a fact: gen/deps.py (build dependencies), gen/install.json (files and the parts that they
 belong to), gen/identity.py, VERSION, tests/abi. A part whose folder or tool is absent is not run,
@@ -20,6 +20,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "tools")]
 import junit  # noqa: E402  (the path must be set first)
+from packaging_contrib import contrib_package, debian_free, rpm_free  # noqa: E402
 from packaging_copyright import debian_copyright  # noqa: E402
 from packaging_dependencies import (ansible_dependencies,  # noqa: E402
                                     debian_dependencies, documents, rpm_dependencies)
@@ -31,7 +32,8 @@ from proving import Failed, NotRun, run  # noqa: E402
 
 CHECKS = (debian_dependencies, debian_files, debian_symbols, debian_identity, debian_version,
           debian_bound, debian_copyright, rpm_dependencies, rpm_files, rpm_levels, rpm_identity,
-          rpm_version, documents, libraries, paths, interface, ansible_dependencies)
+          rpm_version, debian_free, rpm_free, contrib_package, documents, libraries, paths,
+          interface, ansible_dependencies)
 
 
 def outcome(check):

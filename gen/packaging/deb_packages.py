@@ -30,7 +30,7 @@ from archive import epoch, write_whole  # noqa: E402
 from packaging_files import changelog_entry  # noqa: E402
 from package_build import Unusable, ended, judged, logged, read, settings, size_table  # noqa: E402
 from proving import Failed, run  # noqa: E402
-from gen import identity  # noqa: E402
+from gen import identity, private_abi  # noqa: E402
 from gen.distro import this_distro  # noqa: E402
 
 MAIN = ("libtreenail1", "python3-treenail")
@@ -44,35 +44,36 @@ COMPILER = re.compile(r"(?:\[\d+/\d+\] )?(?:\S*[/-])?(?:g?cc|[gc]\+\+|clang(?:\+
 _STEP = re.compile(r"(dh |   (?:dh_|debian/rules )[\w-]+|dpkg-(?:source|gen\w+|buildpackage): )")
 
 
-def version():
-    """The version of the source archive, by debian/changelog, which may have a suffix; without it
-    VERSION must say the same."""
+def version(packaging="debian"):
+    """The source package and the version of its archive, by debian/changelog, which may have a
+    suffix; without it VERSION must say the same."""
     upstream = read("VERSION").strip()
     try:
-        found = changelog_entry(read("debian", "changelog"))
+        text = read(packaging, "changelog")
     except FileNotFoundError:
-        raise Unusable("%s has no debian/, which the source archive leaves out; take a checkout"
-                       % SOURCE) from None
+        raise Unusable("%s has no %s/, which the source archive leaves out; take a checkout"
+                       % (SOURCE, packaging)) from None
+    found = changelog_entry(text)
     if found.tree != upstream:
-        raise Unusable("debian/changelog begins with version %s, VERSION says %s: add an entry "
-                       "with dch -v %s-1" % (found.version, upstream, upstream))
-    return found.version
+        raise Unusable("%s/changelog begins with version %s, VERSION says %s: add an entry "
+                       "with dch -v %s-1" % (packaging, found.version, upstream, upstream))
+    return text.split(None, 1)[0], found.version
 
 
-def unpacked_source(folder):
-    """treenail_V.orig.tar.gz and the tree treenail-V in an emptied folder, with debian/ and, in
-    that, the patches of our own series."""
-    packaged, upstream = version(), read("VERSION").strip()
+def unpacked_source(folder, packaging="debian"):
+    """PACKAGE_V.orig.tar.gz and the tree treenail-V in an emptied folder, with the packaging folder
+    as debian/ and, in that, the patches of our own series. The archive is the same for each."""
+    (package, packaged), upstream = version(packaging), read("VERSION").strip()
     shutil.rmtree(folder, ignore_errors=True)
-    orig = os.path.join(folder, "treenail_%s.orig.tar.gz" % packaged)
+    orig = os.path.join(folder, "%s_%s.orig.tar.gz" % (package, packaged))
     write_whole(orig, dist.archive(SOURCE, upstream, epoch(SOURCE)))
     with tarfile.open(orig) as archive:
         archive.extractall(folder)
     tree = os.path.join(folder, "treenail-" + packaged)
     if packaged != upstream:
         os.rename(os.path.join(folder, "treenail-" + upstream), tree)
-    for name in dist.debian_files(SOURCE):
-        target = os.path.join(tree, name)
+    for name in dist.debian_files(SOURCE, packaging):
+        target = os.path.join(tree, "debian", os.path.relpath(name, packaging))
         os.makedirs(os.path.dirname(target), exist_ok=True)
         shutil.copy(os.path.join(SOURCE, name), target)
     own_patches.for_debian(upstream, os.path.join(tree, "debian"))
@@ -141,6 +142,26 @@ def bound(folder):
         ", ".join(held) or "none", "; not bound:" if left else ""), left
 
 
+def offered(folder):
+    """The private ABI that the library's package provides must be that of the library in it: a
+    plugin of another source package depends on it. A sentence, and what is wrong."""
+    found, left = [], []
+    for path in sorted(path for path in made(folder) if path.endswith(".deb")):
+        if "treenail-private-abi-" not in field(path, "Provides"):
+            continue
+        said = set(re.findall(r"treenail-private-abi-\d\S*-[0-9a-f]{12}(?=,|$)",
+                              field(path, "Provides")))
+        with tempfile.TemporaryDirectory() as place:
+            there = {private_abi.NAME + private_abi.of_library(inner) for name, inner in programs(
+                path, place).items() if os.path.basename(name).startswith("libtreenail.so.")}
+        found += sorted(there)
+        if said != there or len(there) != 1:
+            left.append("%s provides %s; its library is of %s" % (
+                os.path.basename(path), ", ".join(sorted(said)) or "no build",
+                ", ".join(sorted(there)) or "none"))
+    return "provided to plugins: " + (", ".join(found) or "nothing"), left
+
+
 def lint_command(folder):
     """lintian on what was made there."""
     return ["sh", "-c", "cd %s && exec lintian --allow-root --pedantic -I -E --tag-display-limit 0 "
@@ -202,7 +223,8 @@ def main():
     tree, log = unpacked_source(folder), os.path.join(folder, "build.log")
     built(tree, options.arguments, log)
     print("\n".join(size_table(made(folder), MAIN, LIMIT)))
-    return judged(lambda: bound(folder), lambda: lint(folder), lambda: hardened(log, folder),
+    return judged(lambda: bound(folder), lambda: offered(folder), lambda: lint(folder),
+                  lambda: hardened(log, folder),
                   lambda: shipped.report(made(folder), folder))
 
 

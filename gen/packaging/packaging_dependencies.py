@@ -8,7 +8,7 @@ import re
 from packaging_files import read_control, read_spec, relations, tree_file
 from packaging_manifest import PACKAGES
 from proving import NotRun, SOURCE
-from gen.deps import BLAS_PACKAGES, DEPENDENCIES
+from gen.deps import BLAS_PACKAGES, DEPENDENCIES, NON_FREE
 
 # The uses that a package build needs, and the condition that it stands under: Debian's build
 # profile, the spec's %bcond. Tests import NumPy, which is otherwise needed at run time alone.
@@ -105,10 +105,11 @@ def rpm_dependencies(source=SOURCE):
     path = "rpm/treenail.spec"
     spec = read_spec(tree_file(path, source))
     given, head = {}, 1
+    conditional = {(name, dep.name) for dep in NON_FREE for name in dep.fedora.split()}
     for line, value in spec.tags("BuildRequires"):
         head = line.number if head == 1 else head
         for name in re.split(r"[\s,]+", re.sub(r"[<>=]+\s*\S+", "", value)):
-            if name:
+            if name and (name, " ".join(line.conditions)) not in conditional:
                 given[name] = (line.number, " ".join(line.conditions))
     return held_to_table(path, head, given, "fedora", source), "%d build dependencies" % len(given)
 

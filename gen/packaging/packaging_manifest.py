@@ -144,6 +144,26 @@ SPEC_FOLDERS = {"_prefix": "/usr", "_bindir": "/usr/bin", "_libdir": "/usr/lib64
                 "python3_sitearch": "/usr/lib64/python3.X/site-packages"}
 
 
+def is_conditional(line):
+    """Does a line of the spec stand in the conditional of what is not free?"""
+    return bool(set(NON_FREE_PARTS) & set(line.conditions))
+
+
+def conditional_files(source):
+    """Sentences about %files of what is not free: each package has its device library alone."""
+    text, number, found = tree_file("rpm/treenail.spec", source), major(source), []
+    spec = read_spec("".join("%%global %s %s\n" % row for row in SPEC_FOLDERS.items()) + text)
+    for package, line in spec.files():
+        part = package.rpartition("-")[2]
+        wanted = "%s/treenail-%d/devices/libtreenail-%s.so" % (
+            SPEC_FOLDERS["_libdir"], number, part)
+        if is_conditional(line) and not {"%dir", "%doc"} & set(line.text.split()) and (
+                line.text != wanted or part not in line.conditions):
+            found.append("rpm/treenail.spec:%d: %s holds %s; wanted: %s" % (
+                line.number - len(SPEC_FOLDERS), package, line.text, wanted))
+    return found
+
+
 def spec_patterns(source):
     """Rows for held_to_manifest from %files, and from what %install removes again. Directories
     (%dir) and what comes from the source tree (%license, %doc) are no files of the manifest."""
@@ -153,7 +173,7 @@ def spec_patterns(source):
     rows = []
     for package, line in spec.files():
         words = line.text.split()
-        if {"%dir", "%doc"} & set(words):
+        if {"%dir", "%doc"} & set(words) or is_conditional(line):
             continue
         for word in words:
             if word.startswith("/") and not word.startswith(SPEC_FOLDERS["_defaultlicensedir"]):
@@ -207,7 +227,8 @@ def rpm_files(source=SOURCE, manifest=None, features=None):
                         SPEC_FOLDERS["python3_sitearch"])
     if features is None:
         features = build_info("kFeatures").split()
-    return held_to_manifest(files, rows, PACKAGES["fedora"], features), "%d files" % len(files)
+    found = held_to_manifest(files, rows, PACKAGES["fedora"], features)
+    return found + conditional_files(source), "%d files" % len(files)
 
 
 def debian_symbols(source=SOURCE):

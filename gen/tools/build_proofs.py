@@ -172,7 +172,8 @@ def same_bytes(scratch):
 
 
 # What `ninja test` never reads.
-NOT_FOR_TESTS = (".ci", "ansible", "ci", "contrib", "debian", "patches", "rpm", "tests/site")
+NOT_FOR_TESTS = (".ci", "ansible", "ci", "contrib", "debian", "debian-cuda", "patches", "rpm",
+                 "tests/site")
 
 
 @proof

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write treenail-VERSION.tar.gz: the same bytes from the same tree, whatever the machine.
 
-The files are those git tracks, as they stand in the tree, but for debian/, which Debian's source
-format keeps in an archive of its own; in an unpacked archive, which has no git, everything but
-build directories. PKG-INFO makes the archive a source distribution for Python tools.
+The files are those git tracks, as they stand in the tree, but for debian/ and debian-cuda/, which
+Debian's source format keeps in archives of their own; in an unpacked archive, which has no git,
+everything but build directories. PKG-INFO makes the archive a source distribution for Python tools.
 """
 
 import argparse
@@ -21,11 +21,13 @@ from gen.install import metadata  # noqa: E402  (the path must be set first)
 
 
 def files(source):
-    return [name for name in _all_files(source) if not name.startswith("debian/")]
+    return [name for name in _all_files(source) if not name.startswith(
+        ("debian/", "debian-cuda/"))]
 
 
-def debian_files(source):
-    return [name for name in _all_files(source) if name.startswith("debian/")]
+def debian_files(source, packaging="debian"):
+    """Those of the packaging folder of one source package."""
+    return [name for name in _all_files(source) if name.startswith(packaging + "/")]
 
 
 def _all_files(source):

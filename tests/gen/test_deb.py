@@ -282,7 +282,7 @@ def test_the_source_archive_has_the_version_of_the_changelog(tmp_path, monkeypat
     texts = {("VERSION",): upstream + "\n", ("debian", "changelog"):
              "treenail (%s) unstable; urgency=low\n\n -- A <a@b.c>  x\n" % version}
     monkeypatch.setattr(deb_packages, "read", lambda *names: texts[names])
-    monkeypatch.setattr(deb_packages.dist, "debian_files", lambda source: ["debian/changelog"])
+    monkeypatch.setattr(deb_packages.dist, "debian_files", lambda *_: ["debian/changelog"])
     tree = deb_packages.unpacked_source(str(tmp_path / "deb"))
     packaged = version.partition(":")[2] or version
     packaged = packaged.rpartition("-")[0]

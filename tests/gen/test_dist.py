@@ -59,6 +59,9 @@ def test_debian_has_an_archive_of_its_own(tmp_path):
     (tmp_path / "VERSION").write_text("1.2.3\n")
     (tmp_path / "debian").mkdir()
     (tmp_path / "debian" / "control").write_text("Source: treenail\n")
+    (tmp_path / "debian-cuda").mkdir()
+    (tmp_path / "debian-cuda" / "rules").write_text("%:\n")
     assert list(members(dist.archive(str(tmp_path), "1.2.3", 1700000000))) == [
         "treenail-1.2.3/PKG-INFO", "treenail-1.2.3/VERSION"]
     assert dist.debian_files(str(tmp_path)) == ["debian/control"]
+    assert dist.debian_files(str(tmp_path), "debian-cuda") == ["debian-cuda/rules"]
