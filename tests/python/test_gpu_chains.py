@@ -139,6 +139,16 @@ def test_gradients(x):
         check_bits(slope, {value: numbers([9, 16], "float32")})
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("terms", [1, 2, 3, 9])
+def test_sums_of_many(terms, dtype):
+    """Rounded once, at the end, however many terms there are."""
+    x = [placeholder([13, 17], dtype) for _ in range(terms)]
+    feed = {term: numbers([13, 17], dtype, i) for i, term in enumerate(x)}
+    fewer, many = check_bits(tn.tanh(tn.add_n([tn.square(term) for term in x])), feed)
+    assert fewer is None or fewer < many
+
+
 def test_truth_values_alone():
     a, b, c = (placeholder([50], "bool") for _ in range(3))
     rng = np.random.default_rng(0)
