@@ -20,7 +20,7 @@ TESTS = ["tests/cases/test_gpu.py", "tests/cases/test_gpu_arrays.py",
          "tests/cases/test_gpu_indexing.py", "tests/cases/test_gpu_random.py",
          "tests/cases/test_gpu_sorting.py", "tests/cases/test_gpu_gradients.py",
          "tests/python/test_gpu_chains.py", "tests/python/test_gpu_device.py",
-         "tests/python/test_gpu_mixed_precision.py"]
+         "tests/python/test_gpu_mixed_precision.py", "tests/python/test_gpu_training.py"]
 LONG_TESTS = ["tests/fuzz/graphs/test_gpu_graphs.py", "tests/python/test_gpu_smoke.py"]
 
 

@@ -77,18 +77,19 @@ TN_DEVICE void sparse_cross_entropy(int64_t rows, int64_t n, int lanes, const S*
   TN_SHARED(C, part, kMostThreads);
   for_rows(rows, lanes, [&](int64_t row) {
     const S* const from = row < rows ? x + row * n : nullptr;
+    const auto label = from != nullptr ? static_cast<int64_t>(labels[row]) : 0;
+    const bool good = from != nullptr && checked(label, n, row, fault);
+    // Before the barriers of the sums: y may be x, of which other lanes write this element.
+    const C logit = good ? Stored<S>::widen(from[label]) : C(0);
     const RowSum<C> all = sum_exponentials(from, n, lanes, part);
     if (from == nullptr) return;
-    const auto label = static_cast<int64_t>(labels[row]);
-    const bool good = checked(label, n, row, fault);
     const C inverse = C(1) / all.sum;
     for (int64_t i = lane_of(lanes); i < n; i += lanes) {
       const C d = Stored<S>::widen(from[i]) - all.largest;
       y[row * n + i] = Stored<S>::narrow(exp_of_negative(d) * inverse - C(i == label ? 1 : 0));
     }
     if (lane_of(lanes) != 0) return;
-    const C at_label = good ? Stored<S>::widen(from[label]) - all.largest : C(0);
-    loss[row] = Stored<S>::narrow(good ? log(all.sum) - at_label : C(0));
+    loss[row] = Stored<S>::narrow(good ? log(all.sum) - (logit - all.largest) : C(0));
   });
 }
 
