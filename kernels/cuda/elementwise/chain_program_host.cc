@@ -115,6 +115,7 @@ class Builder {
 
   std::optional<ChainProgram> build() {
     for (const ElementwiseGroup::Step& step : group_.steps) add(step);
+    put_in_order();
     if (steps_.size() > gpu::kMostChainSteps || views_.size() > gpu::kMostChainInputs) return {};
     Chain& chain = program_.chain;
     chain.steps = static_cast<int32_t>(steps_.size());
@@ -201,6 +202,25 @@ class Builder {
       sum = add_step(ChainCode::kAdd, last ? type : DType::kFloat32, {sum, from[i]});
     }
     return sum;
+  }
+
+  // Each step right before the first that reads it, so that few results wait.
+  void put_in_order() {
+    std::vector<Step> ordered;
+    std::vector<size_t> place(steps_.size(), steps_.size());
+    emit(steps_.size() - 1, ordered, place);
+    steps_ = std::move(ordered);
+  }
+  void emit(size_t number, std::vector<Step>& ordered, std::vector<size_t>& place) {
+    if (place[number] != steps_.size()) return;
+    Step& step = steps_[number];
+    for (Operand& from : step.from) {
+      if (!from.is_step) continue;
+      emit(from.number, ordered, place);
+      from.number = place[from.number];
+    }
+    place[number] = ordered.size();
+    ordered.push_back(std::move(step));
   }
 
   void place_results() {
