@@ -24,7 +24,7 @@ Examples
   ./configure.py --prefix=/usr --auto-features=yes            as a package is built
   ./configure.py --isa-baseline=x86-64-v2 --kernel-isas=x86-64-v3,x86-64-v4
   ./configure.py --build-dir=build-asan --sanitize=address,undefined
-  ./configure.py --only=cuda --prefix=/usr       the plugin of GPUs, for what is there
+  ./configure.py --only=cuda --prefix=/usr       the plugin of GPUs alone
   ./configure.py --host=aarch64-linux-gnu --host-python=3.11   cross compiling
   ./configure.py CXX="ccache g++" CXXFLAGS="-O2 -g"
 
