@@ -127,7 +127,8 @@ def test_a_truncated_plugin(tmp_path):
 def test_a_plugin_of_another_build(tmp_path):
     plugin = private_directory(tmp_path)
     code = (PRIVATE / "devices" / PLUGIN).read_bytes()
-    changed, count = re.subn(rb"\0(\d+\.\d+\.\d+-)[0-9a-f]{12}\0", rb"\0\1ffffffffffff\0", code)
+    changed, count = re.subn(rb"(treenail-private-abi-\d+\.\d+\.\d+-)[0-9a-f]{12}\0",
+                             rb"\1ffffffffffff\0", code)
     assert count
     plugin.write_bytes(changed)
     check_absent(r"\S*%s is of build \S+-ffffffffffff; this libtreenail is of build \S+" % PLUGIN,

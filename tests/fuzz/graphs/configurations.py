@@ -20,7 +20,8 @@ import numpy as np
 import treenail as tn
 from treenail import _treenail as core
 
-import interpreter
+import interpreter  # sets the path for the next
+import backend
 from program import HANDLES, Node, Program, Ref, dense
 
 THREADS = (1, 2, 3, 8)
@@ -288,7 +289,8 @@ def difference(got: np.ndarray, want: np.ndarray) -> str:
 
 
 def levels() -> List[str]:
-    return list(core.build_info()["installed_kernel_levels"])
+    """Installed ISA levels that this CPU runs, lowest first."""
+    return [*backend.other_levels(), core.kernel_level()]
 
 
 def level() -> str:
