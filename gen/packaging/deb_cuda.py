@@ -171,8 +171,7 @@ def refused(folder, tree, root, libdir):
 
 @proof
 def deb_cuda_package():
-    """debian-cuda builds against a libtreenail that is elsewhere; its plugin opens, another build's
-    is refused, and the package depends on the exact private ABI"""
+    """the plugin's package depends on the exact private ABI, opens, and is refused by another"""
     need("dh", "debhelper")
     if not os.path.exists("gen/cuda.json"):
         raise NotRun("this build has no CUDA toolkit (--with-cuda)")
